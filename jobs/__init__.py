@@ -1,0 +1,1 @@
+"""WHERE it runs: Spark and Delta. No byte offsets, no magics."""

@@ -1,0 +1,8 @@
+"""WHAT: the bytes and the rows. No logic, no Spark.
+
+* `commitlog_layout`, `consumequeue_layout`, `index_layout`, `checkpoint_layout`: where each field of a file lies.
+* `rows`: the dataclasses that travel between the packages.
+* `finding_codes`: the catalogue of findings: code, severity, meaning, next step.
+* `arrow`: Arrow schemas of the record-level datasets (messages, rebuilt ConsumeQueue and Index entries).
+* `tables`: the Delta tables' columns, with unit and key in each comment.
+"""

@@ -1,0 +1,275 @@
+"""The rows that travel between the packages. Plain dataclasses, picklable; ranges are half-open.
+
+`position` is a byte inside one file, `phy_offset` a byte address in the whole CommitLog, `queue_offset` an entry number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+QueueKey = tuple[str, int]  # (topic, queue id)
+
+# ---- the copy ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class StoreFile:
+    """One name found in the copy. `path` is relative to the store root, with "/" ("commitlog/0000..."), also for a part
+    that lies elsewhere (`--commitlog` and its like). `kind`: "file", "directory", "link_out" (leads out of the store, or in
+    a circle), "special" (FIFO, device, socket), "unreadable"."""
+
+    path: str
+    kind: str
+    size: int = 0
+    mtime_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class MappedFile:
+    """One file of a file queue as the broker would load it: start offset from the name, size from the listing."""
+
+    path: str
+    start: int
+    size: int
+
+
+# ---- one segment, scanned ------------------------------------------------------------------------------------------
+
+EXTENT_MESSAGE, EXTENT_FILLER, EXTENT_UNWRITTEN, EXTENT_DAMAGED = "message", "filler", "unwritten", "damaged"
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """Bytes [start, end) of a segment with one kind; a segment's extents tile it. Neighbouring messages are one extent.
+
+    plausible: messages found by resynchronising after damage. No local check can prove their boundaries.
+    message_count: messages in it (0 for the other kinds).  reason: why a damaged extent is damaged.
+    """
+
+    kind: str
+    start: int
+    end: int
+    message_count: int = 0
+    plausible: bool = False
+    reason: str = ""
+
+
+# Which walk met a record. The audit's walk reads every byte and accepts what passes every check with a stored physical
+# offset equal to the position. The broker's walk begins at the segment's first byte (or `SegmentTask.broker_from`), applies
+# the release's own checks, and ends at the first record that the release refuses.
+WALK_AUDIT, WALK_BROKER, WALK_BOTH = 1, 2, 3
+
+# How a record's ConsumeQueue entry was found on disk.
+MATCH_NONE = 0  # not looked for (prepared, rollback, or no ConsumeQueue part was asked for)
+MATCH_EQUAL = 1  # at its own queue offset, equal
+MATCH_SHIFTED = 2  # an equal entry stands `delta` entries further on
+MATCH_DIFFERS = 3  # the entry for this physical offset is there; its size or tags code differs
+MATCH_MISSING = 4  # no entry leads to this record
+
+# What kind of queue a run belongs to.
+RUN_QUEUE, RUN_LMQ, RUN_UNQUEUED = 0, 1, 2  # own ConsumeQueue; a multi-dispatch (LMQ) queue; prepared and rollback messages
+
+RUN_DTYPE = np.dtype(
+    [
+        ("walk", "u1"),  # WALK_*
+        ("kind", "u1"),  # RUN_*
+        ("match", "u1"),  # MATCH_*, only meaningful for walks with WALK_AUDIT
+        ("plausible", "u1"),  # 1: behind damage (audit walk)
+        ("regular", "u1"),  # 1: every stored phy_offset equals the position; else the run is one record
+        ("queue", "i4"),  # index into SegmentSummary.queues
+        ("queue_offset", "i8"),  # of the first record; a BatchConsumeQueue topic's: its msgBaseOffset
+        ("records", "i8"),  # records in it: ConsumeQueue entries
+        ("messages", "i8"),  # messages in it; differs from records for BatchConsumeQueue topics only
+        ("delta", "i8"),  # MATCH_SHIFTED: entry number on disk - queue_offset; BatchConsumeQueue topics: entry number of the first
+        ("first_position", "i8"),  # position of the first record
+        ("first_phy_offset", "i8"),  # as stored
+        ("first_size", "i8"),
+        ("last_phy_offset", "i8"),
+        ("last_size", "i8"),
+        ("bytes", "i8"),  # sum of total sizes
+        ("first_store_time", "i8"),  # ms, of the first record
+        ("last_store_time", "i8"),  # ms, of the last record
+        ("tags_code", "i8"),  # of the first record (what a single-record run would write)
+    ]
+)
+"""A run: records of one queue in scan order with consecutive queue offsets, ascending physical offsets, and all other flags
+equal. A fold needs no more of them, as long as no threshold of its falls inside; where one does, it asks for `Cuts`."""
+
+INDEX_RUN_DTYPE = np.dtype(
+    [
+        ("walk", "u1"),
+        ("regular", "u1"),  # as above
+        ("records", "i8"),  # all records that would be dispatched, also those without keys
+        ("keys", "i8"),  # index entries that they would put (rollback: none)
+        ("first_phy_offset", "i8"),
+        ("last_phy_offset", "i8"),
+        ("first_end", "i8"),  # phy_offset + size of the first record
+        ("last_end", "i8"),  # phy_offset + size of the last record
+        ("first_key_phy_offset", "i8"),  # of the first record that puts a key; -1: none
+        ("first_key_store_time", "i8"),
+        ("last_key_phy_offset", "i8"),
+        ("last_key_store_time", "i8"),
+    ]
+)
+"""All records of a segment in scan order, whatever their queue: what index building is folded over."""
+
+
+@dataclass(frozen=True, slots=True)
+class FirstRecord:
+    """What a broker's search for its start segment asks of a segment's first record (recovery.md 5.1, 5.3)."""
+
+    magic: int = 0
+    store_time: int = 0  # read at the fixed place, whatever the rest says
+    phy_offset: int = 0
+    check_ok: bool = False  # the release's full check of the first record said (size > 0 or 0, ok)
+    blank: bool = False  # the check said "end of file"
+    total_size: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerStop:
+    """Where the broker's walk through one segment ends.
+
+    kind: "end" (a filler, or anything with its magic: the scan goes to the next file) or "bad" / "half" (it stops for good).
+    position: of the record that ended it = bytes that count as written when the scan stops here.
+    reason: a stop reason of `finding_codes.STOP_REASONS`.
+    """
+
+    kind: str
+    position: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class Cuts:
+    """Thresholds at which runs must be split, so that a fold's decision falls between runs.
+
+    A cut at phy_offset T breaks before the first record with phy_offset > T, before the first with phy_offset >= T, and
+    before the first whose end (phy_offset + size) > T. A queue offset cut Q breaks before the record with queue offset Q.
+    """
+
+    phy_offsets: tuple[int, ...] = ()  # for every run and index run
+    by_queue: dict[QueueKey, tuple[int, ...]] = field(default_factory=dict)  # for runs of one queue
+    queue_offsets: dict[QueueKey, tuple[int, ...]] = field(default_factory=dict)
+
+
+@dataclass
+class SegmentSummary:
+    """All that is known of one segment after its scan. Small: its size goes with queues and anomalies, not with messages."""
+
+    path: str
+    base_offset: int
+    size: int
+    bytes_read: int = 0
+    digest: str = ""  # CRC-32s of 1 MiB pieces folded into one BLAKE2b: strong enough to notice a changed byte
+    first: FirstRecord = FirstRecord()
+    broker: BrokerStop = BrokerStop("bad", 0, "empty")
+    extents: list[Extent] = field(default_factory=list)
+    queues: list[QueueKey] = field(default_factory=list)
+    runs: np.ndarray = field(default_factory=lambda: np.zeros(0, RUN_DTYPE))
+    index_runs: np.ndarray = field(default_factory=lambda: np.zeros(0, INDEX_RUN_DTYPE))
+    first_store_time: int = 0  # ms, smallest of the audit's messages; 0 without one
+    last_store_time: int = 0  # ms, largest
+    findings: list[Finding] = field(default_factory=list)
+    findings_dropped: dict[str, int] = field(default_factory=dict)  # code -> findings beyond the bound, counted only
+    index_unindexed: tuple[int, int, int, int] = (-1, -1, 0, 0)  # first, last phy_offset, records, keys outside all index files
+    index_entries_seen: int = 0  # entries of index files that were compared with records of this segment
+    index_marks: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)  # (index run, k) -> k-th key's message:
+    # (phy_offset, store time), k counted from 1; only those that SegmentTask.index_marks asked for
+    problem: str = ""  # the file could not be read, or changed underneath: a sentence; everything else is then void
+
+
+# ---- findings and plan ---------------------------------------------------------------------------------------------
+
+NOTE, REBUILDABLE, LOSS = "note", "rebuildable", "loss"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One disagreement, as contract.md shapes it. `count` > 1: neighbouring ones of one code and cause, folded."""
+
+    code: str
+    file: str
+    start: int | None = None
+    end: int | None = None
+    severity: str = ""  # empty: the catalogue's
+    phy_offset: int | None = None
+    topic: str | None = None
+    queue_id: int | None = None
+    queue_offset: int | None = None
+    expected: str | None = None
+    actual: str | None = None
+    message: str = ""
+    next: str = ""  # empty: the catalogue's
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class PlanStep:
+    """One proposed act. action: "keep", "truncate", "delete", "rebuild". [start, end): the bytes concerned."""
+
+    action: str
+    file: str
+    start: int | None
+    end: int | None
+    reason: str
+    lost_messages: int = 0
+    lost_bytes: int = 0
+
+
+# ---- derived data --------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class QueueSummary:
+    """One ConsumeQueue's files: what the release's recover() makes of them, and what its entries are.
+
+    wrote: byte offset in the queue (file start + position) to which recover() truncates; files beyond are in `deleted`.
+    max_phy_offset: as after recover().  ext_address: the last ext address met (1: none).
+    last_prefix: entries of the last remaining file, from its first slot, which is taken untested, to the first invalid one;
+    last_prefix_phy: the largest phy_offset among them; last_prefix_max_phy: max_phy_offset that truncation would leave.
+    """
+
+    key: QueueKey
+    batch: bool = False
+    refusal: str = ""  # the sentence with which load() would fail here (ext), else empty
+    wrote: int = 0
+    max_phy_offset: int = -1
+    ext_address: int = 1
+    deleted: list[str] = field(default_factory=list)
+    files: list[MappedFile] = field(default_factory=list)  # as loaded, in order
+    # audit of all files:
+    used: list[tuple[int, int]] = field(default_factory=list)  # ranges of entry numbers with a non-zero entry, ascending
+    used_end: int = 0  # entry number behind the last non-zero entry
+    expired_end: int = 0  # entry number behind the leading pre-blank and expired (below the CommitLog minimum) entries
+    findings: list[Finding] = field(default_factory=list)
+    findings_dropped: dict[str, int] = field(default_factory=dict)
+    digests: dict[str, str] = field(default_factory=dict)  # path -> digest
+    bytes_read: int = 0
+    problem: str = ""
+
+
+@dataclass
+class IndexFileSummary:
+    """One index file: header as stored, chain check, and what entries it holds."""
+
+    path: str
+    size: int
+    begin_timestamp: int = 0
+    end_timestamp: int = 0
+    begin_phy_offset: int = 0
+    end_phy_offset: int = 0
+    hash_slot_count: int = 0
+    index_count: int = 0  # as stored
+    entries: int = 0  # entries that stand in it, by the header (index_count - 1, at least 0, at most what fits)
+    findings: list[Finding] = field(default_factory=list)
+    findings_dropped: dict[str, int] = field(default_factory=dict)
+    digest: str = ""
+    bytes_read: int = 0
+    problem: str = ""
+
+
+Row = dict[str, Any]

@@ -1,0 +1,1 @@
+"""HOW bytes become rows. Pure Python, numpy, numba and pyarrow; read-only; no Spark."""

@@ -1,0 +1,27 @@
+"""What stops an audit. Damage is not here: damage is a Finding. A class's docstring is its meaning, `exit_code` the contract's."""
+
+from __future__ import annotations
+
+
+class StoreError(Exception):
+    """The store cannot be audited, or not wholly."""
+
+    exit_code = 3
+
+
+class UsageError(StoreError):
+    """The arguments or the settings do not make sense; nothing was read."""
+
+    exit_code = 2
+
+
+class NotAStore(StoreError):
+    """The path does not hold a RocketMQ store."""
+
+
+class Unreadable(StoreError):
+    """A file cannot be opened or read, or is no regular file of this store."""
+
+
+class StoreChanged(StoreError):
+    """A file vanished, grew or shrank while it was read."""

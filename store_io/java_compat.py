@@ -1,0 +1,58 @@
+"""The few rules of Java that the meaning of the bytes depends on.
+
+All integers are signed and wrap; String.hashCode runs over UTF-16 code units; division truncates toward zero.
+"""
+
+from __future__ import annotations
+
+import re
+
+_NUMBER = re.compile(r"[+-]?[0-9]+")
+
+
+def int32(number: int) -> int:
+    """The number wrapped to a signed 32-bit one."""
+    return ((number + 0x80000000) & 0xFFFFFFFF) - 0x80000000
+
+
+def int64(number: int) -> int:
+    """The number wrapped to a signed 64-bit one."""
+    return ((number + (1 << 63)) & ((1 << 64) - 1)) - (1 << 63)
+
+
+def string_hash(text: str) -> int:
+    """String.hashCode: h = 31 * h + unit over UTF-16 code units, signed 32 bits."""
+    units = text.encode("utf-16-be", "surrogatepass")
+    value = 0
+    for i in range(0, len(units), 2):
+        value = (31 * value + (units[i] << 8 | units[i + 1])) & 0xFFFFFFFF
+    return int32(value)
+
+
+def parse_number(text: str | None, bits: int) -> int | None:
+    """Integer/Long/Short.parseXxx of that many bits; None where Java throws. ASCII digits only."""
+    if text is None or not _NUMBER.fullmatch(text):
+        return None
+    number = int(text)
+    return number if -(1 << bits - 1) <= number < 1 << bits - 1 else None
+
+
+def divide(dividend: int, divisor: int) -> int:
+    """Java's integer division: toward zero."""
+    quotient = abs(dividend) // abs(divisor)
+    return quotient if (dividend < 0) == (divisor < 0) else -quotient
+
+
+def split_dropping_tail(text: str, separator: str) -> list[str]:
+    """String.split on one plain character: trailing empty parts are dropped; "" gives [""]."""
+    parts = text.split(separator)
+    if parts == [""]:
+        return parts
+    while parts and parts[-1] == "":
+        parts.pop()
+    return parts
+
+
+def decode_utf8(data: bytes) -> str:
+    """new String(bytes, UTF_8): malformed bytes become U+FFFD and never fail."""
+    return bytes(data).decode("utf-8", "replace")
