@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 QueueKey = tuple[str, int]  # (topic, queue id)
+Row = dict[str, Any]
 
 # ---- the copy ------------------------------------------------------------------------------------------------------
 
@@ -241,6 +242,9 @@ class QueueSummary:
     ext_address: int = 1
     deleted: list[str] = field(default_factory=list)
     files: list[MappedFile] = field(default_factory=list)  # as loaded, in order
+    last_prefix: int = -1  # -1: not known (the fold then reads the file itself)
+    last_prefix_phy: int = -1
+    last_prefix_max_phy: int = -1
     # audit of all files:
     used: list[tuple[int, int]] = field(default_factory=list)  # ranges of entry numbers with a non-zero entry, ascending
     used_end: int = 0  # entry number behind the last non-zero entry
@@ -272,4 +276,44 @@ class IndexFileSummary:
     problem: str = ""
 
 
-Row = dict[str, Any]
+# ---- the audit of one store ----------------------------------------------------------------------------------------
+
+
+@dataclass
+class AuditOutcome:
+    """Everything that the audit of one store says. Plain data: results, tables and reports are rendered from it alone.
+
+    plan: plan.json as contract.md shapes it; its "steps" are `PlanStep` as dicts.  findings: in their final order, severity and
+    next step filled in.  findings_dropped: code -> disagreements beyond the bound, counted only.  counts: severity -> findings.
+    segments, queues, index_files: rows of the Delta tables of these names (`schemas.tables`), without run_id and store; a
+    missing key is null, an unknown one an error.
+    loss: {"messages": n, "bytes": n,
+           "by_topic": [{"topic", "messages", "first_store_time", "last_store_time"}],           times in ms
+           "groups": [{"group", "topic", "queue_id", "offset", "new_max"}],                     consumer offsets beyond the new end
+           "delay_levels": [{"level", "offset", "new_max"}]}                                    delay offsets beyond the new end
+    A store that could not be audited at all has exit_code 3, complete False, the sentence in `incomplete`, and plan["broker"] None.
+    """
+
+    name: str  # as a folder under --out, unique in its run
+    location_text: str  # where the copy lies, as the user named it
+    release: str
+    exit_code: int
+    complete: bool
+    incomplete: list[str] = field(default_factory=list)  # sentences
+    verdict: str = ""  # one sentence
+    plan: Row = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+    findings_dropped: dict[str, int] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+    bytes_read: int = 0
+    seconds: float = 0.0
+    segments: list[Row] = field(default_factory=list)
+    queues: list[Row] = field(default_factory=list)
+    index_files: list[Row] = field(default_factory=list)
+    loss: Row = field(default_factory=dict)
+    messages: int = 0  # valid ones in the copy, wherever they lie
+    first_store_time: int = 0  # ms, of these messages; 0 without one
+    last_store_time: int = 0  # ms
+    segment_count: int = 0
+    damaged_extents: int = 0
+    replica_group: str = ""
