@@ -285,7 +285,9 @@ def check_frame(
             base = parse_number(message.properties["INNER_BASE"], 64)
             count = parse_number(message.properties["INNER_NUM"], 16)
             if base is None or count is None:
-                raise _Refused("inner_batch", "two numbers", f"{message.properties['INNER_NUM']}, {message.properties['INNER_BASE']}")
+                raise _Refused(
+                    "inner_batch", "two numbers", f"{message.properties['INNER_NUM']}, {message.properties['INNER_BASE']}"
+                )
             message.batch_base, message.batch_count = base, count
     except _Refused as why:
         return Verdict(BAD, -1, why.reason, at, computed, message, why.expected, why.actual)
@@ -317,7 +319,7 @@ def audit_frame(
             BAD, -1, "phy_offset", verdict.parsed_to, verdict.computed_size, message, str(phy_offset), str(message.phy_offset)
         )
     text = message.properties.get(layout.PROPERTY_CRC_NAME)
-    if text is not None and _appended_crc(frames, message, text):
+    if text is not None and appended_crc(frames, message, text):
         stored = property_crc_value(text)
         actual = frames.crc32(position, position + message.total_size - layout.PROPERTY_CRC_BYTES) & 0x7FFFFFFF
         if stored != actual:
@@ -325,7 +327,7 @@ def audit_frame(
     return verdict
 
 
-def _appended_crc(frames: Frames, message: Message, text: str) -> bool:
+def appended_crc(frames: Frames, message: Message, text: str) -> bool:
     """Whether the record's last 20 bytes are the property CRC that a broker appends (and not a producer's property)."""
     end = message.position + message.total_size
     tail = frames.read(end - layout.PROPERTY_CRC_BYTES, end)
