@@ -1,0 +1,177 @@
+"""The listing of a copy -> the files that a broker of the release maps, or the sentence with which its load() refuses.
+
+Only names and lengths decide here; nothing is opened. Source: MappedFileQueue.load and doLoad, DefaultMappedFile.init,
+ConsumeQueueStore.loadConsumeQueues and queueTypeShouldBe, IndexService.load (recovery.md 1, 2, 8.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from schemas.rows import MappedFile, QueueKey, StoreFile
+from store_io.java_compat import parse_number
+from store_io.rules.releases import BrokerRules
+
+COMMITLOG, QUEUES, BATCH_QUEUES, EXT, INDEX = "commitlog", "consumequeue", "batchconsumequeue", "consumequeue_ext", "index"
+
+
+@dataclass
+class LoadedQueue:
+    """One ConsumeQueue as load() finds it. `folder`: its path below the store root."""
+
+    key: QueueKey
+    batch: bool
+    folder: str
+    files: list[MappedFile] = field(default_factory=list)
+    ext_files: list[MappedFile] = field(default_factory=list)
+
+
+@dataclass
+class LoadedStore:
+    """What load() maps. `refusal`: the first reason to fail, in the order in which load() meets them; else empty.
+
+    index_refusal is a reason that only counts after recovery (5.1.0+). deleted: zero-length files that load() removes.
+    """
+
+    segments: list[MappedFile] = field(default_factory=list)
+    queues: dict[QueueKey, LoadedQueue] = field(default_factory=dict)
+    index: list[StoreFile] = field(default_factory=list)
+    deleted: list[str] = field(default_factory=list)
+    refusal: str = ""
+    index_refusal: str = ""
+
+
+class Tree:
+    """The copy's names by folder, in the order in which a broker sorts them."""
+
+    def __init__(self, files: Iterable[StoreFile]):
+        self.by_path: dict[str, StoreFile] = {}
+        self._children: dict[str, list[StoreFile]] = {}
+        self.all: list[StoreFile] = list(files)
+        for entry in self.all:
+            self.by_path.setdefault(entry.path, entry)
+            folder, _, _ = entry.path.rpartition("/")
+            self._children.setdefault(folder, []).append(entry)
+        for entries in self._children.values():
+            entries.sort(key=lambda e: (_name(e), e.path))
+
+    def children(self, folder: str) -> list[StoreFile]:
+        """What lies directly in the folder, by name; [] where there is none. A name twice (two paths) is listed twice."""
+        return self._children.get(folder, [])
+
+    def is_folder(self, path: str) -> bool:
+        entry = self.by_path.get(path)
+        return entry is not None and entry.kind == "directory" or path in self._children
+
+    def exists(self, path: str) -> bool:
+        return path in self.by_path
+
+
+def _name(entry: StoreFile) -> str:
+    return entry.path.rpartition("/")[2]
+
+
+def is_folder(entry: StoreFile) -> bool:
+    return entry.kind == "directory"
+
+
+def load_file_queue(tree: Tree, folder: str, file_bytes: int, rules: BrokerRules) -> tuple[list[MappedFile], list[str], str]:
+    """(files mapped, files deleted, refusal) of one folder of mapped files (recovery.md 2).
+
+    The length test precedes the name test. 4.9.2 alone ignores a file of wrong length and all that follow.
+    """
+    listing = tree.children(folder)
+    files: list[MappedFile] = []
+    deleted: list[str] = []
+    for i, entry in enumerate(listing):
+        if is_folder(entry) and rules.at_least("5.1.0"):
+            continue
+        if not is_folder(entry) and entry.size == 0 and i == len(listing) - 1 and rules.at_least("5.1.3"):
+            deleted.append(entry.path)
+            continue
+        if is_folder(entry) or entry.size != file_bytes:
+            if rules.version == (4, 9, 2):
+                break
+            what = "a directory" if is_folder(entry) else f"length {entry.size}"
+            return files, deleted, f"{entry.path}: {what}, where the broker expects a file of {file_bytes} bytes"
+        start = parse_number(_name(entry), 64)
+        if start is None:
+            return files, deleted, f"{entry.path}: the name is not a number"
+        files.append(MappedFile(entry.path, start, entry.size))
+    return files, deleted, ""
+
+
+def load_store(tree: Tree, rules: BrokerRules, batch_topics: frozenset[str]) -> LoadedStore:
+    """What the release's load() maps and deletes, or why it refuses, by names and lengths alone."""
+    loaded = LoadedStore()
+
+    def refuse(sentence: str) -> None:
+        loaded.refusal = loaded.refusal or sentence
+
+    loaded.segments, deleted, refusal = load_file_queue(tree, COMMITLOG, rules.segment_bytes, rules)
+    loaded.deleted += deleted
+    refuse(refusal)
+    for kind, batch in ((QUEUES, False), (BATCH_QUEUES, True)):
+        if batch and not rules.batch_queues:
+            continue
+        for topic in tree.children(kind):
+            if not is_folder(topic):
+                continue
+            for child in tree.children(topic.path):
+                queue_id = parse_number(_name(child), 32)
+                if queue_id is None:
+                    continue
+                name = _name(topic)
+                if rules.batch_queues and batch != (name in batch_topics):
+                    wanted = "BatchConsumeQueue" if name in batch_topics else "ConsumeQueue"
+                    refuse(f"{topic.path}: the topic is of type {wanted} (config/topics.json)")
+                queue = LoadedQueue((name, queue_id), batch, child.path)
+                size = rules.batch_file_bytes if batch else rules.queue_file_bytes
+                queue.files, deleted, refusal = load_file_queue(tree, child.path, size, rules)
+                if not loaded.refusal:
+                    loaded.deleted += deleted
+                refuse(refusal)
+                if rules.value("enableConsumeQueueExt") and not batch:
+                    folder = f"{EXT}/{name}/{_name(child)}"
+                    queue.ext_files, deleted, refusal = load_file_queue(tree, folder, rules.ext_file_bytes, rules)
+                    if not loaded.refusal:
+                        loaded.deleted += deleted
+                    refuse(refusal)
+                loaded.queues[queue.key] = queue
+    for entry in tree.children(INDEX):
+        if parse_number(_name(entry), 64) is None:
+            continue
+        if is_folder(entry):
+            # Mapping a directory is an IOException: 5.1.0+ makes it load()'s result, before that it only ends the index load.
+            if rules.at_least("5.1.0"):
+                loaded.index_refusal = f"{entry.path}: a directory, where the broker expects an index file"
+            break
+        loaded.index.append(entry)
+    return loaded
+
+
+def segments_of(tree: Tree) -> list[MappedFile]:
+    """Every CommitLog file of the copy whose name is a number, whatever its length: what the audit reads."""
+    return numbered_files(tree, COMMITLOG)
+
+
+def numbered_files(tree: Tree, folder: str) -> list[MappedFile]:
+    """The folder's regular files whose names are numbers >= 0, by name; empty ones left out."""
+    found = []
+    for entry in tree.children(folder):
+        start = parse_number(_name(entry), 64)
+        if entry.kind == "file" and start is not None and start >= 0 and entry.size > 0:
+            found.append(MappedFile(entry.path, start, entry.size))
+    return found
+
+
+def queue_folders(tree: Tree, kind: str) -> Mapping[QueueKey, str]:
+    """(topic, queue id) -> folder, for each folder below `kind` whose name is a queue id."""
+    found: dict[QueueKey, str] = {}
+    for topic in tree.children(kind):
+        for child in tree.children(topic.path) if is_folder(topic) else []:
+            queue_id = parse_number(_name(child), 32)
+            if queue_id is not None and is_folder(child):
+                found[_name(topic), queue_id] = child.path
+    return found

@@ -1,0 +1,472 @@
+"""One ConsumeQueue (or BatchConsumeQueue) in the broker's memory, folded over runs (recovery.md 7).
+
+What lies on disk is read through a `DiskEntries`, a few entries at a time; what dispatch appends is kept as pieces of runs,
+laid over the disk's bytes as the broker's writes would be.
+Source: ConsumeQueue and BatchConsumeQueue: recover, truncateDirtyLogicFiles, putMessagePositionInfo, correctMinOffset.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from schemas import consumequeue_layout as layout
+from schemas.rows import MappedFile, QueueKey
+from store_io.rules.releases import BrokerRules
+
+CHUNK_ENTRIES = 256
+
+
+class DiskEntries(Protocol):
+    """Entries of one queue file as they lie on disk."""
+
+    def __call__(self, path: str, first: int, count: int) -> np.ndarray:
+        """Entries [first, first + count) of the file as ENTRY_DTYPE or BATCH_DTYPE; fewer at the file's end."""
+
+
+class QueueRefusal(Exception):
+    """load() fails because of this queue; the message is the sentence."""
+
+
+class NeedCut(Exception):
+    """A decision falls inside a run: it must be split at this physical offset."""
+
+    def __init__(self, phy_offset: int):
+        super().__init__(str(phy_offset))
+        self.phy_offset = phy_offset
+
+
+@dataclass
+class Piece:
+    """Entries that dispatch appended, from byte `start` of the queue on: `count` entries of one run, or pre-blank (run None).
+
+    skipped: the run's records before the first one appended.
+    """
+
+    start: int
+    count: int
+    first_phy: int
+    last_phy: int
+    last_size: int
+    scan: object = None
+    run: int = -1
+    skipped: int = 0
+    base: int = 0  # BatchConsumeQueue: message offset of the first
+    messages: int = 0
+
+
+@dataclass
+class QueueFile:
+    """One mapped file: path None for one that dispatch created."""
+
+    path: str | None
+    start: int
+    size: int
+    wrote: int
+
+    @property
+    def full(self) -> bool:
+        return self.wrote == self.size
+
+
+@dataclass
+class QueueState:
+    """The queue as the broker holds it. Byte offsets count from the queue's entry 0."""
+
+    key: QueueKey
+    batch: bool
+    folder: str
+    rules: BrokerRules
+    disk: DiskEntries
+    files: list[QueueFile] = field(default_factory=list)
+    max_phy: int = -1
+    min_logic: int = 0
+    pieces: list[Piece] = field(default_factory=list)
+    deleted: list[str] = field(default_factory=list)
+    batch_min: int = -1
+    batch_max: int = 0
+    prefix: tuple[str, int, int, int] | None = None  # (path, entries, largest phy_offset, max_phy) known of the last file
+
+    @property
+    def unit(self) -> int:
+        return layout.BATCH_ENTRY_BYTES if self.batch else layout.ENTRY_BYTES
+
+    @property
+    def file_bytes(self) -> int:
+        return self.rules.batch_file_bytes if self.batch else self.rules.queue_file_bytes
+
+    # ---- after load ------------------------------------------------------------------------------------------------
+
+    def set_recovered(self, files: list[MappedFile], wrote: int, max_phy: int) -> None:
+        """Take over what recover() found: files as loaded, truncated to byte `wrote`."""
+        self.files = [QueueFile(f.path, f.start, f.size, f.size) for f in files]
+        self.max_phy = max_phy
+        if self.files:
+            self.truncate(wrote)
+        if self.batch:
+            self.revise()
+
+    def truncate(self, end: int) -> None:
+        """MappedFileQueue.truncateDirtyFiles on this queue's files."""
+        for file in list(self.files):
+            if file.start + file.size > end:
+                if end >= file.start:
+                    file.wrote = end % file.size
+                else:
+                    self.delete(file)
+
+    def delete(self, file: QueueFile) -> None:
+        self.files.remove(file)
+        if file.path is not None:
+            self.deleted.append(file.path)
+        self.pieces = [p for p in self.pieces if not file.start <= p.start < file.start + file.size]
+
+    def destroy(self) -> None:
+        """No CommitLog file: the queue's files go, the queue itself stays listed."""
+        for file in list(self.files):
+            self.delete(file)
+        self.max_phy, self.min_logic, self.batch_min, self.batch_max = -1, 0, -1, 0
+
+    # ---- entries ---------------------------------------------------------------------------------------------------
+
+    def entry(self, file: QueueFile, at: int) -> tuple[bool, int, int]:
+        """(valid, phy_offset, physical end that the entry stands for) at byte `at` of the file.
+
+        Inside a piece only the first and the last entry are known; any other answers with values between those two.
+        """
+        start = file.start + at
+        for piece in reversed(self.pieces):
+            index = (start - piece.start) // self.unit
+            if 0 <= index < piece.count and (start - piece.start) % self.unit == 0 and piece.start // file.size == file.start // file.size:
+                last = index == piece.count - 1
+                phy = piece.last_phy if last else piece.first_phy if index == 0 else piece.first_phy + 1
+                return True, phy, phy if self.batch else phy + (piece.last_size if last else 1)
+        if file.path is None:
+            return False, 0, 0
+        rows = self.disk(file.path, at // self.unit, 1)
+        if not len(rows):
+            return False, 0, 0
+        return self._read(rows[0])
+
+    def _read(self, row: np.void) -> tuple[bool, int, int]:
+        phy, size = int(row["phy_offset"]), int(row["size"])
+        if self.batch:
+            return phy >= 0 and size > 0 and int(row["base"]) >= 0 and int(row["count"]) > 0, phy, phy
+        return phy >= 0 and size > 0, phy, phy + size
+
+    def phy_at(self, file: QueueFile, at: int) -> int:
+        return self.entry(file, at)[1]
+
+    # ---- truncation to the CommitLog -------------------------------------------------------------------------------
+
+    def truncate_logic(self, end: int) -> None:
+        """truncateDirtyLogicFiles: the last file is read from its first slot on, which is taken untested."""
+        self.max_phy = end - 1 if self.batch else end
+        while self.files:
+            file = self.files[-1]
+            valid, phy, phy_end = self.entry(file, 0)
+            if phy >= end:
+                file.wrote = 0
+                self.delete(file)
+                continue
+            file.wrote, self.max_phy = self._scan_kept(file, end, phy_end)
+            break
+        if self.batch:
+            self.revise()
+
+    def _scan_kept(self, file: QueueFile, end: int, first_end: int) -> tuple[int, int]:
+        """(bytes kept, physical end of the last kept entry) of a file whose entry 0 is kept."""
+        if self.prefix is not None and file.path == self.prefix[0] and not self._pieces_of(file) and self.prefix[2] < end:
+            return self.prefix[1] * self.unit, self.prefix[3]
+        at, phy_end = self.unit, first_end
+        while at < file.size:
+            piece = self._piece_at(file, at)
+            if piece is not None:
+                count = (piece.start + piece.count * self.unit - file.start - at) // self.unit
+                if piece.last_phy >= end:  # a single irregular record, or pre-blank below a tiny end
+                    if piece.first_phy >= end:
+                        return at, phy_end
+                    raise NeedCut(end)
+                at += count * self.unit
+                phy_end = piece.last_phy if self.batch else piece.last_phy + piece.last_size
+                continue
+            if file.path is None:
+                return at, phy_end
+            stop = min([p.start - file.start for p in self._pieces_of(file) if p.start - file.start > at] + [file.size])
+            kept, new_end = self._disk_kept(file, at, stop, end)
+            if kept > at:
+                phy_end = new_end
+            if kept < stop:
+                return kept, phy_end
+            at = kept
+        return at, phy_end
+
+    def _disk_kept(self, file: QueueFile, at: int, stop: int, end: int) -> tuple[int, int]:
+        """(byte behind the last kept entry, its physical end): entries from `at` on while valid and below `end`."""
+        assert file.path is not None
+        phy_end, chunk = 0, CHUNK_ENTRIES
+        while at < stop:
+            rows = self.disk(file.path, at // self.unit, min(chunk, (stop - at) // self.unit))
+            if not len(rows):
+                return at, phy_end
+            good = (rows["phy_offset"] >= 0) & (rows["size"] > 0) & (rows["phy_offset"] < end)
+            if self.batch:
+                good &= (rows["base"] >= 0) & (rows["count"] > 0)
+            kept = len(rows) if good.all() else int(np.argmin(good))
+            if kept:
+                phy = int(rows["phy_offset"][kept - 1])
+                phy_end = phy if self.batch else phy + int(rows["size"][kept - 1])
+            at += kept * self.unit
+            if kept < len(rows):
+                break
+            chunk = min(chunk * 4, 1 << 17)
+        return at, phy_end
+
+    def _pieces_of(self, file: QueueFile) -> list[Piece]:
+        return [p for p in self.pieces if file.start <= p.start < file.start + file.size]
+
+    def _piece_at(self, file: QueueFile, at: int) -> Piece | None:
+        for piece in reversed(self._pieces_of(file)):  # what was written last stands there
+            if piece.start <= file.start + at < piece.start + piece.count * self.unit:
+                return piece
+        return None
+
+    # ---- dispatch --------------------------------------------------------------------------------------------------
+
+    def _last_for_append(self, start_offset: int) -> tuple[QueueFile, bool]:
+        """The file that takes the next entry, and whether it is the queue's first one, created now."""
+        if self.files and not self.files[-1].full:
+            return self.files[-1], False
+        first = not self.files
+        size = self.file_bytes
+        start = start_offset - start_offset % size if first else self.files[-1].start + size
+        self.files.append(QueueFile(None, start, size, 0))
+        return self.files[-1], first
+
+    def _append(self, count: int, piece: Callable[[int, int, int], Piece]) -> None:
+        """Append `count` entries, file by file. piece(done, n, start): entries done..done+n-1 at byte `start`."""
+        done = 0
+        while done < count:
+            file, _ = self._last_for_append(0)
+            n = min(count - done, (file.size - file.wrote) // self.unit)
+            self.pieces.append(piece(done, n, file.start + file.wrote))
+            file.wrote += n * self.unit
+            done += n
+
+    def put_run(self, scan: object, number: int, run: np.void) -> None:
+        """Dispatch a run: putMessagePositionInfo for each of its records. Raises NeedCut where a decision falls inside it."""
+        if self.batch:
+            self._put_batch_run(scan, number, run)
+            return
+        records = int(run["records"])
+        first_phy, last_phy = int(run["first_phy_offset"]), int(run["last_phy_offset"])
+        first_size, last_size = int(run["first_size"]), int(run["last_size"])
+        if last_phy + last_size <= self.max_phy:
+            return
+        if first_phy + first_size <= self.max_phy:
+            raise NeedCut(self.max_phy)
+        q, k = int(run["queue_offset"]), 0
+        while k < records:
+            expected = (q + k) * self.unit
+            if self.files and not self.files[-1].full:
+                file, first = self.files[-1], False
+            else:
+                file, first = self._last_for_append(expected)
+            if first and q + k != 0 and file.wrote == 0:
+                self.min_logic = expected
+                blank = expected % file.size // self.unit
+                if blank:
+                    self.pieces.append(Piece(file.start, blank, 0, 0, layout.PRE_BLANK_SIZE))
+                    file.wrote = blank * self.unit
+            cursor = file.start + file.wrote
+            if q + k != 0 and expected < cursor:
+                # Already built: ignored with a warning, up to the record that belongs at the cursor.
+                k = min(records, k + max(1, (cursor - expected) // self.unit))
+                continue
+            # A record with queue offset 0 is appended untested; behind it the test counts again.
+            take = 1 if q + k == 0 and expected != cursor else records - k
+            room = (file.size - file.wrote) // self.unit
+            n = min(take, room)
+            # A record inside the run is known to lie between its ends only; nothing that follows asks for more of it.
+            phy, size = (last_phy, last_size) if k + n == records else (first_phy, first_size) if k + n == 1 else (last_phy - 1, 1)
+            start_phy = first_phy if k == 0 else first_phy + 1
+            self.pieces.append(Piece(cursor, n, start_phy if n > 1 else phy, phy, size, scan, number, k))
+            file.wrote += n * self.unit
+            self.max_phy = phy + size
+            k += n
+
+    def _put_batch_run(self, scan: object, number: int, run: np.void) -> None:
+        """BatchConsumeQueue: no position test, no pre-blank; `max_phy` is the start of the last record."""
+        records, base = int(run["records"]), int(run["queue_offset"])
+        first_phy, last_phy = int(run["first_phy_offset"]), int(run["last_phy_offset"])
+        if base < 0 or int(run["messages"]) < 0 or last_phy <= self.max_phy:
+            return
+        if first_phy <= self.max_phy:
+            raise NeedCut(self.max_phy)
+        first_file_empty = self.batch_min == -1
+
+        def piece(done: int, n: int, start: int) -> Piece:
+            last = done + n == records
+            return Piece(
+                start, n, first_phy if done == 0 else first_phy + 1, last_phy if last else last_phy - 1, int(run["last_size"]),
+                scan, number, done, base if done == 0 else -1, int(run["messages"]) if done == 0 and last else 0,
+            )  # fmt: skip
+
+        first_file = self.files[0] if self.files else None
+        self._append(records, piece)
+        self.max_phy = last_phy
+        self.batch_max = base + int(run["messages"])
+        if first_file_empty and (first_file is None or self.pieces[-1].start // first_file.size == first_file.start // first_file.size):
+            self._revise_min()
+
+    # ---- minimum and maximum ---------------------------------------------------------------------------------------
+
+    def _base_and_end(self, file: QueueFile, at: int) -> tuple[int, int]:
+        """(base, base + count) of the batch entry at byte `at`."""
+        piece = self._piece_at(file, at)
+        if piece is not None:
+            return piece.base, piece.base + piece.messages
+        if file.path is None:
+            return 0, 0
+        row = self.disk(file.path, at // self.unit, 1)[0]
+        return int(row["base"]), int(row["base"]) + int(row["count"])
+
+    def revise(self) -> None:
+        """BatchConsumeQueue: reviseMaxAndMinOffsetInQueue."""
+        self._revise_min()
+        self.batch_max = 0
+        for file in self.files[-1:-3:-1]:
+            if file.wrote >= self.unit:
+                piece = self._piece_at(file, file.wrote - self.unit)
+                self.batch_max = self._batch_end(piece) if piece else self._base_and_end(file, file.wrote - self.unit)[1]
+                break
+
+    def _batch_end(self, piece: Piece) -> int:
+        """Message offset behind a whole run that was appended last."""
+        run = getattr(piece.scan, "runs", None)
+        if run is None:
+            return 0
+        row = run[piece.run]
+        return int(row["queue_offset"]) + int(row["messages"])
+
+    def _revise_min(self) -> None:
+        if not self.files:
+            self.batch_min, self.batch_max = -1, 0
+        elif self.files[0].wrote < self.unit:
+            self.batch_min = -1
+        else:
+            self.batch_min = self._base_and_end(self.files[0], 0)[0]
+
+    def correct_min(self, min_phy: int) -> None:
+        """correctMinOffset (recovery.md 7.4). Raises QueueRefusal where 5.0.0 to 5.4.0 throw."""
+        if self.batch:
+            self._correct_min_batch(min_phy)
+        elif self.rules.at_least("5.0.0"):
+            self._correct_min_search(min_phy)
+        else:
+            self._correct_min_walk(min_phy)
+
+    def _correct_min_walk(self, min_phy: int) -> None:
+        """4.x: the first entry of the first file at or above the CommitLog's minimum."""
+        if not self.files:
+            return
+        file, at = self.files[0], 0
+        while at < file.wrote:
+            piece = self._piece_at(file, at)
+            if piece is not None:
+                if piece.last_phy >= min_phy:
+                    if piece.first_phy < min_phy and piece.count > 1:
+                        raise NeedCut(min_phy - 1)
+                    self.min_logic = file.start + at
+                    return
+                at = piece.start + piece.count * self.unit - file.start
+                continue
+            if file.path is None:
+                return
+            stop = min([p.start - file.start for p in self._pieces_of(file) if p.start - file.start > at] + [file.wrote])
+            rows = self.disk(file.path, at // self.unit, min(CHUNK_ENTRIES * 64, (stop - at) // self.unit))
+            if not len(rows):
+                return
+            hit = rows["phy_offset"] >= min_phy
+            if hit.any():
+                self.min_logic = file.start + at + int(np.argmax(hit)) * self.unit
+                return
+            at += len(rows) * self.unit
+
+    def _correct_min_search(self, min_phy: int) -> None:
+        """5.x: a binary search in the first file."""
+        if self.min_logic >= self.max_bytes or not self.files:
+            return
+        first, last = self.files[0], self.files[-1]
+        if last.wrote < self.unit:
+            if not self.rules.at_least("5.5.0"):
+                name = last.path or f"{self.folder}/{last.start:020d}"
+                raise QueueRefusal(f"{name}: the queue's last file holds no entry, where correctMinOffset reads its last one")
+        elif self.phy_at(last, last.wrote - self.unit) < min_phy:
+            self.min_logic = last.start + last.wrote
+            return
+        start = self.min_logic - first.start
+        intact = start >= 0
+        start = max(start, 0)
+        if start >= first.wrote:
+            return
+        if intact and self.phy_at(first, start) >= min_phy:
+            return
+        low, high = 0, first.wrote - start - self.unit
+        while high - low > self.unit:
+            middle = (low + high) // 2 // self.unit * self.unit
+            phy = self.phy_at(first, start + middle)
+            if phy > min_phy:
+                high = middle
+            elif phy == min_phy:
+                low = high = middle
+            else:
+                low = middle
+        for at in range(low, high + 1, self.unit):
+            if self.phy_at(first, start + at) >= min_phy:
+                self.min_logic = first.start + start + at
+                break
+
+    def _correct_min_batch(self, min_phy: int) -> None:
+        self._revise_min()
+        if not self.files:
+            return
+        file, at = self.files[0], 0
+        while at < file.wrote:
+            piece = self._piece_at(file, at)
+            if piece is not None:
+                if piece.first_phy >= min_phy:
+                    return
+                if piece.count > 1:
+                    raise NeedCut(min_phy - 1)
+                self.batch_min = piece.base + piece.messages
+                at += self.unit
+                continue
+            if file.path is None:
+                return
+            rows = self.disk(file.path, at // self.unit, min(CHUNK_ENTRIES, (file.wrote - at) // self.unit))
+            if not len(rows):
+                return
+            for row in rows:
+                if self._piece_at(file, at) is not None:
+                    break
+                if int(row["phy_offset"]) >= min_phy:
+                    return
+                self.batch_min = int(row["base"]) + int(row["count"])
+                at += self.unit
+
+    @property
+    def max_bytes(self) -> int:
+        """Byte behind the last entry: last file's start + wrote; 0 without a file."""
+        return self.files[-1].start + self.files[-1].wrote if self.files else 0
+
+    @property
+    def min_offset(self) -> int:
+        return self.batch_min if self.batch else self.min_logic // self.unit
+
+    @property
+    def max_offset(self) -> int:
+        return self.batch_max if self.batch else self.max_bytes // self.unit

@@ -1,0 +1,575 @@
+"""Summaries -> what a broker of the release does when it is started on the copy: load(), recovery, start().
+
+A fold over one summary per segment, queue and index file, in the broker's own order (recovery.md 1 to 9). It holds no
+message. Where a decision falls inside a run, it asks for a finer scan (`Needs`) and is run again with it.
+Source: DefaultMessageStore.load and recover, CommitLog.recoverNormally, recoverAbnormally, isMappedFileMatchedRecover,
+DefaultMessageStore.ReputMessageService, read at 4.8.0, 4.9.8, 5.1.4, 5.3.3, 5.4.0, 5.5.0.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from schemas import commitlog_layout
+from schemas.rows import RUN_LMQ, RUN_UNQUEUED, WALK_BROKER, Cuts, MappedFile, QueueKey, QueueSummary, Row, SegmentSummary
+from store_io.rules.index_state import IndexFileState, IndexState, NeedMarks
+from store_io.rules.loading import BATCH_QUEUES, QUEUES, LoadedStore
+from store_io.rules.queue_state import DiskEntries, NeedCut, QueueRefusal, QueueState
+from store_io.rules.releases import BrokerRules
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """The fields as the broker reads them; zeros where the file is missing or short."""
+
+    physic_time: int = 0
+    logics_time: int = 0
+    index_time: int = 0
+    master_flushed_offset: int = 0
+    confirm_phy_offset: int = 0
+    logics_phy_offset: int = 0
+
+    @property
+    def min_time(self) -> int:
+        """StoreCheckpoint.getMinTimestamp: three seconds below the smaller of the two."""
+        return max(0, min(self.physic_time, self.logics_time) - 3000)
+
+
+@dataclass(frozen=True)
+class IndexHeader:
+    """An index file's header as stored."""
+
+    path: str
+    begin_time: int
+    end_time: int
+    begin_phy: int
+    end_phy: int
+    index_count: int
+
+
+@dataclass(frozen=True)
+class ScanId:
+    """Which scan a fold speaks of: a segment (by its place in the list) read whole, or a walk from a position in it.
+
+    kind: "segment"; "from": the broker's walk begins at `start` (accelerated recovery); "reput": start()'s walk from
+    `start` to `limit`.
+    """
+
+    kind: str
+    segment: int
+    start: int = 0
+    limit: int = 0
+
+
+@dataclass
+class Needs:
+    """Finer scans that a fold asks for."""
+
+    scans: set[ScanId] = field(default_factory=set)
+    phy_cuts: dict[ScanId, set[int]] = field(default_factory=lambda: defaultdict(set))
+    queue_cuts: dict[ScanId, dict[QueueKey, set[int]]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(set)))
+    number_cuts: dict[ScanId, dict[QueueKey, set[int]]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(set)))
+    marks: dict[ScanId, set[tuple[int, int]]] = field(default_factory=lambda: defaultdict(set))
+
+    def __bool__(self) -> bool:
+        return bool(self.scans or self.phy_cuts or self.queue_cuts or self.number_cuts or self.marks)
+
+    def cuts(self, scan: ScanId) -> Cuts:
+        """All cuts asked for of one scan."""
+        return Cuts(
+            tuple(sorted(self.phy_cuts.get(scan, ()))),
+            {key: tuple(sorted(values)) for key, values in self.queue_cuts.get(scan, {}).items()},
+            {key: tuple(sorted(values)) for key, values in self.number_cuts.get(scan, {}).items()},
+        )
+
+
+@dataclass
+class LogFile:
+    """One CommitLog file in the broker's memory."""
+
+    file: MappedFile
+    wrote: int
+
+    @property
+    def name(self) -> str:
+        return self.file.path.rpartition("/")[2]
+
+
+@dataclass
+class Memory:
+    """The broker's memory at one moment: what STATE in plan.json tells, and more."""
+
+    log: list[LogFile]
+    queues: dict[QueueKey, QueueState]
+    index: list[IndexFileState]
+
+    def state(self) -> Row:
+        """contract.md's STATE."""
+        return {
+            "commitlog": [{"file": f.name, "wrote": f.wrote} for f in self.log],
+            "queues": [
+                {
+                    "topic": key[0],
+                    "queue_id": key[1],
+                    "min_offset": q.min_offset,
+                    "max_offset": q.max_offset,
+                    "max_phy_offset": q.max_phy,
+                }
+                for key, q in sorted(self.queues.items())
+            ],
+            "index": [
+                {"begin_phy_offset": f.begin_phy, "end_phy_offset": f.end_phy, "index_count": f.stored_count} for f in self.index
+            ],
+        }
+
+
+@dataclass
+class Prediction:
+    """What the broker does. Where `starts` is False only `refusal` counts."""
+
+    starts: bool
+    unclean: bool
+    refusal: str = ""
+    start_segment: str | None = None
+    stop_reason: str = ""
+    stop_segment: str | None = None
+    stop_position: int = 0
+    min_phy_offset: int = -1
+    truncate_at: int = 0
+    deleted_files: list[str] = field(default_factory=list)
+    after_load: Memory | None = None
+    after_dispatch: Memory | None = None
+    scanned: list[int] = field(default_factory=list)  # segments that recovery reads, by place in the list
+    hangs_at: int = -1  # start() waits for ever at this physical offset
+
+    def broker_section(self) -> Row:
+        """plan.json's "broker"."""
+        if not self.starts or self.after_load is None or self.after_dispatch is None:
+            keys = (
+                "start_segment stop_reason min_phy_offset truncate_at lost deleted_files after_load after_dispatch".split()
+            )
+            return {"starts": False, "refusal": self.refusal, "exit": self.exit, **dict.fromkeys(keys)}
+        return {
+            "starts": True,
+            "refusal": None,
+            "exit": self.exit,
+            "start_segment": self.start_segment,
+            "stop_reason": self.stop_reason,
+            "min_phy_offset": self.min_phy_offset,
+            "truncate_at": self.truncate_at,
+            "deleted_files": self.deleted_files,
+            "after_load": self.after_load.state(),
+            "after_dispatch": self.after_dispatch.state(),
+        }
+
+    @property
+    def exit(self) -> str:
+        return "unclean" if self.unclean else "clean"
+
+
+class Refused(Exception):
+    """load() returns false or throws; the message is the sentence."""
+
+
+Filter = Callable[[np.void], bool | None]  # True: dispatched, False: not, None: the decision falls inside the run
+
+
+class Fold:
+    """One run of the fold. `run()` gives the prediction; `needs` is non-empty where it is not reliable yet."""
+
+    def __init__(
+        self,
+        rules: BrokerRules,
+        loaded: LoadedStore,
+        batch_topics: frozenset[str],
+        checkpoint: Checkpoint,
+        unclean: bool,
+        scans: Mapping[ScanId, SegmentSummary],
+        queue_summaries: Mapping[QueueKey, QueueSummary],
+        index_headers: Mapping[str, IndexHeader],
+        disk: DiskEntries,
+    ):
+        self.rules, self.loaded, self.batch_topics = rules, loaded, batch_topics
+        self.checkpoint, self.unclean = checkpoint, unclean
+        self.scans, self.queue_summaries, self.index_headers, self.disk = scans, queue_summaries, index_headers, disk
+        self.needs = Needs()
+        self.segments = loaded.segments
+        self.log = [LogFile(f, f.size) for f in self.segments]
+        self.queues: dict[QueueKey, QueueState] = {}
+        self.index = IndexState(rules)
+        self.deleted: list[str] = list(loaded.deleted)
+        self.prediction = Prediction(True, unclean)
+
+    def run(self) -> Prediction:
+        """Follow load() and start(). Damage never raises; `needs` tells whether the answer is final."""
+        p = self.prediction
+        try:
+            self._load()
+        except Refused as why:
+            p.starts, p.refusal = False, str(why)
+            return p
+        except QueueRefusal as why:
+            p.starts, p.refusal = False, str(why)
+            return p
+        p.min_phy_offset, p.truncate_at = self._min_offset(), self._max_offset()
+        for queue in self.queues.values():
+            self.deleted += queue.deleted
+        p.deleted_files = sorted(set(self.deleted))
+        p.after_load = self._memory()
+        self._start()
+        p.after_dispatch = self._memory()
+        return p
+
+    def _memory(self) -> Memory:
+        """A snapshot that later steps do not touch."""
+        queues = {}
+        for key, queue in self.queues.items():
+            kept = copy.copy(queue)
+            kept.files = [copy.copy(f) for f in queue.files]
+            kept.pieces = list(queue.pieces)
+            queues[key] = kept
+        index = []
+        for file in self.index.files:
+            twin = copy.copy(file)
+            twin.pieces = list(file.pieces)
+            index.append(twin)
+        return Memory([LogFile(f.file, f.wrote) for f in self.log], queues, index)
+
+    # ---- load ------------------------------------------------------------------------------------------------------
+
+    def _load(self) -> None:
+        rules, loaded = self.rules, self.loaded
+        if loaded.refusal:
+            raise Refused(loaded.refusal)
+        for key, found in loaded.queues.items():
+            self.queues[key] = QueueState(key, found.batch, found.folder, rules, self.disk)
+        self._load_index()
+        for key, queue in self.queues.items():
+            summary = self.queue_summaries.get(key)
+            if summary is None:
+                continue
+            if summary.refusal:
+                raise Refused(summary.refusal)
+            queue.set_recovered(loaded.queues[key].files, summary.wrote, summary.max_phy_offset)
+            self._remember_prefix(queue, summary)
+        self._recover_log()
+        self._correct_minimums()
+        if rules.at_least("4.9.2") and not rules.at_least("5.0.0"):
+            # correctDelayOffset looks up the queue of every level, which creates the absent ones.
+            for level in rules.delays:
+                self._find_queue((commitlog_layout.SCHEDULE_TOPIC, level - 1))
+        if loaded.index_refusal:
+            raise Refused(loaded.index_refusal)
+
+    @staticmethod
+    def _remember_prefix(queue: QueueState, summary: QueueSummary) -> None:
+        last = queue.files[-1] if queue.files else None
+        if last is not None and last.path is not None and summary.last_prefix > 0:
+            queue.prefix = (last.path, summary.last_prefix, summary.last_prefix_phy, summary.last_prefix_max_phy)
+
+    def _load_index(self) -> None:
+        for entry in self.loaded.index:
+            header = self.index_headers.get(entry.path)
+            if header is None:
+                continue
+            if self.unclean and header.end_time > self.checkpoint.index_time:
+                self.deleted.append(entry.path)
+                continue
+            file = IndexFileState(
+                header.path, self.rules.index_max, header.begin_time, header.end_time, header.begin_phy, header.end_phy, header.index_count
+            )  # fmt: skip
+            file.start_begin_time = header.begin_time
+            self.index.files.append(file)
+
+    def _max_cq_phy(self) -> int:
+        return max([q.max_phy for q in self.queues.values()] + [-1])
+
+    def _min_offset(self) -> int:
+        return self.log[0].file.start if self.log else -1
+
+    def _max_offset(self) -> int:
+        return self.log[-1].file.start + self.log[-1].wrote if self.log else 0
+
+    def _correct_minimums(self) -> None:
+        for key, queue in self.queues.items():
+            try:
+                queue.correct_min(self._min_offset())
+            except NeedCut as cut:
+                self._cut_pieces(key, queue, cut.phy_offset)
+
+    # ---- the CommitLog ---------------------------------------------------------------------------------------------
+
+    def _recover_log(self) -> None:
+        rules, p = self.rules, self.prediction
+        m = self._max_cq_phy()
+        accelerated = self.unclean and rules.at_least("5.5.0") and bool(rules.value("enableAcceleratedRecovery"))
+        if accelerated and self.checkpoint.logics_phy_offset <= 0 < self.checkpoint.physic_time:
+            raise Refused("checkpoint: accelerated recovery needs logicsPhysicalOffset, which is 0 while physicMsgTimestamp is set")
+        if not self.log:
+            for queue in self.queues.values():
+                queue.destroy()
+            p.stop_reason = "no_commitlog"
+            return
+        i = self._start_file(m)
+        p.start_segment = self.log[i].name
+        first = ScanId("segment", i)
+        if accelerated:
+            position = max(0, self.checkpoint.logics_phy_offset - self.segments[i].start)
+            if position > self.segments[i].size:
+                raise Refused(f"{self.segments[i].path}: accelerated recovery would begin at position {position}, beyond the file")
+            if position:
+                first = ScanId("from", i, position)
+        dispatches = self._recovery_filter(m)
+        scan = first
+        while True:
+            p.scanned.append(i)
+            summary = self.scans.get(scan)
+            if summary is None:
+                self.needs.scans.add(scan)
+                return
+            if dispatches is not None:
+                self._dispatch(scan, summary, *dispatches)
+            stop = summary.broker
+            if stop.kind == "end":
+                if i + 1 < len(self.log):
+                    i += 1
+                    scan = ScanId("segment", i)
+                    continue
+                p.stop_reason = "end_of_last_file"
+            else:
+                p.stop_reason = stop.reason
+            p.stop_segment, p.stop_position = self.log[i].name, stop.position
+            end = self.segments[i].start + stop.position
+            break
+        if rules.at_least("5.4.0"):
+            m = self._max_cq_phy()
+        if m >= end:
+            for key, queue in self.queues.items():
+                try:
+                    queue.truncate_logic(end)
+                except NeedCut as cut:
+                    self._cut_pieces(key, queue, cut.phy_offset)
+        for file in list(self.log):
+            if file.file.start + file.file.size > end:
+                if end >= file.file.start:
+                    file.wrote = end % file.file.size
+                else:
+                    self.log.remove(file)
+                    self.deleted.append(file.file.path)
+
+    def _recovery_filter(self, m: int) -> tuple[Filter, int] | None:
+        """(which runs recovery dispatches, the threshold to cut at); None: it dispatches nothing (recovery.md 4, 5)."""
+        rules = self.rules
+        if not self.unclean:
+            if not rules.at_least("5.3.2"):
+                return None
+
+            def beyond(run: np.void) -> bool | None:
+                if int(run["first_phy_offset"]) > m:
+                    return True
+                return False if int(run["last_phy_offset"]) <= m else None
+
+            return beyond, m
+        controlled = bool(rules.value("enableControllerMode")) and rules.at_least("5.1.1")
+        if not rules.value("duplicationEnable") and not controlled:
+            return _everything, 0
+        if not rules.at_least("5.1.1"):
+            return None  # confirmOffset is -1 in a process that has just started
+
+        confirmed = self.checkpoint.confirm_phy_offset
+
+        def below(run: np.void) -> bool | None:
+            if _last_end(run) <= confirmed:
+                return True
+            return False if _first_end(run) > confirmed else None
+
+        return below, confirmed
+
+    def _start_file(self, m: int) -> int:
+        rules, count = self.rules, len(self.log)
+        if rules.at_least("5.4.0"):
+            return self._start_file_540(m)
+        if not self.unclean:
+            if not rules.at_least("5.3.2"):
+                return max(0, count - 3)
+            i = count - 1
+            while i > 0 and self.segments[i].start > m:
+                i -= 1
+            return i
+        for i in reversed(range(count)):
+            if self._matched_by_time(i):
+                return i
+        return 0
+
+    def _first(self, i: int) -> SegmentSummary | None:
+        summary = self.scans.get(ScanId("segment", i))
+        if summary is None:
+            self.needs.scans.add(ScanId("segment", i))
+        return summary
+
+    def _matched_by_time(self, i: int) -> bool:
+        """isMappedFileMatchedRecover up to 5.3.3: magic and store time of the first record."""
+        summary = self._first(i)
+        if summary is None:
+            return False
+        first = summary.first
+        if first.magic != commitlog_layout.MAGIC_V1 and not (first.magic == commitlog_layout.MAGIC_V2 and self.rules.knows_v2):
+            return False
+        limit = self.checkpoint.min_time
+        if self.rules.value("messageIndexEnable") and self.rules.value("messageIndexSafe"):
+            limit = min(limit, self.checkpoint.index_time)
+        return first.store_time != 0 and first.store_time <= limit
+
+    def _start_file_540(self, m: int) -> int:
+        """5.4.0 and later: the first record is checked in full; the search ends at commitLogRecoverMaxNum files."""
+        most = int(self.rules.value("commitLogRecoverMaxNum"))
+        for looked, i in enumerate(reversed(range(len(self.log))), 1):
+            if not self.unclean and i == 0:
+                return 0
+            if self._matched_by_record(i, m) or looked >= most:
+                return i
+        return 0
+
+    def _matched_by_record(self, i: int, m: int) -> bool:
+        summary = self._first(i)
+        if summary is None:
+            return False
+        first, rules = summary.first, self.rules
+        if first.blank or not first.check_ok or first.store_time == 0:
+            return False
+        if rules.value("messageIndexEnable") and rules.value("messageIndexSafe") and first.store_time > self.checkpoint.index_time:
+            return False
+        if not self.unclean:
+            return first.phy_offset <= m
+        if rules.at_least("5.5.0"):
+            if self.checkpoint.logics_phy_offset > 0:
+                return first.phy_offset <= self.checkpoint.logics_phy_offset
+            return first.store_time <= self.checkpoint.logics_time
+        return first.store_time <= self.checkpoint.min_time
+
+    # ---- dispatch --------------------------------------------------------------------------------------------------
+
+    def _find_queue(self, key: QueueKey) -> QueueState:
+        queue = self.queues.get(key)
+        if queue is None:
+            batch = key[0] in self.batch_topics
+            folder = f"{BATCH_QUEUES if batch else QUEUES}/{key[0]}/{key[1]}"
+            queue = self.queues[key] = QueueState(key, batch, folder, self.rules, self.disk)
+            if batch:
+                queue.revise()
+        return queue
+
+    def _dispatch(self, scan: ScanId, summary: SegmentSummary, accepts: Filter, threshold: int) -> None:
+        """Put a segment's runs into queues and index, in scan order."""
+        fault = summary.lmq_fault
+        if fault is not None and self.rules.multi_dispatch:
+            raise Refused(f"{summary.path}: the message at physical offset {fault[0]} names the LMQ offset {fault[1]!r}, no number")
+        for number, run in enumerate(summary.runs):
+            if not run["walk"] & WALK_BROKER or run["kind"] == RUN_UNQUEUED:
+                continue
+            if run["kind"] == RUN_LMQ and not self.rules.multi_dispatch:
+                continue
+            verdict = accepts(run)
+            if verdict is None:
+                self.needs.phy_cuts[scan].add(threshold)
+                continue
+            if not verdict:
+                continue
+            key = summary.queues[int(run["queue"])]
+            queue = self._find_queue(key)
+            try:
+                queue.put_run(scan, number, run)
+            except NeedCut as cut:
+                self.needs.queue_cuts[scan][key].add(cut.phy_offset)
+        if self.rules.value("messageIndexEnable"):
+            self._dispatch_index(scan, summary, accepts, threshold)
+
+    def _dispatch_index(self, scan: ScanId, summary: SegmentSummary, accepts: Filter, threshold: int) -> None:
+        for number, run in enumerate(summary.index_runs):
+            if not run["walk"] & WALK_BROKER or not run["records"]:
+                continue
+            verdict = accepts(run)
+            if verdict is None:
+                self.needs.phy_cuts[scan].add(threshold)
+                continue
+            if not verdict:
+                continue
+            least = self.index.threshold()
+            if int(run["last_phy_offset"]) < least:
+                continue
+            if int(run["first_phy_offset"]) < least:
+                self.needs.phy_cuts[scan].add(least)
+                continue
+            try:
+                self.index.put_run(scan, number, run, summary.index_marks)
+            except NeedMarks as needed:
+                if not self.needs.phy_cuts.get(scan) and not self.needs.queue_cuts.get(scan):
+                    self.needs.marks[scan].update((number, k) for k in needed.marks)
+
+    def _cut_pieces(self, key: QueueKey, queue: QueueState, phy_offset: int) -> None:
+        for piece in queue.pieces:
+            if isinstance(piece.scan, ScanId) and piece.first_phy <= phy_offset <= piece.last_phy:
+                self.needs.queue_cuts[piece.scan][key].add(phy_offset)
+
+    # ---- start() ---------------------------------------------------------------------------------------------------
+
+    def _start(self) -> None:
+        """What start() dispatches: 4.x from the ConsumeQueues' maximum on, later releases only when told to (recovery.md 9)."""
+        rules = self.rules
+        if rules.at_least("5.0.0") and not rules.value("recheckReputOffsetFromCq"):
+            return
+        at = max(self._min_offset(), 0, self._max_cq_phy())
+        steps = 0
+        while at < self._max_offset() and not rules.value("duplicationEnable"):
+            found = self._find_segment(at)
+            if found is None:
+                self.prediction.hangs_at = at
+                break
+            number, file = found
+            if at - file.file.start >= file.wrote:
+                self.prediction.hangs_at = at
+                break
+            scan = ScanId("reput", number, at - file.file.start, file.wrote)
+            summary = self.scans.get(scan)
+            if summary is None:
+                self._ask_reput(scan)
+                return
+            self._dispatch(scan, summary, _everything, 0)
+            at = summary.broker.position
+            steps += 1
+        if not rules.at_least("5.0.0"):
+            self._correct_minimums()
+
+    def _find_segment(self, phy_offset: int) -> tuple[int, LogFile] | None:
+        for file in self.log:
+            if file.file.start <= phy_offset < file.file.start + file.file.size:
+                return self.segments.index(file.file), file
+        if self.log and phy_offset == 0:
+            return self.segments.index(self.log[0].file), self.log[0]
+        return None
+
+    def _ask_reput(self, scan: ScanId) -> None:
+        """Ask for this walk, and for those of all later files from their beginning: that is how it goes on mostly."""
+        self.needs.scans.add(scan)
+        for file in self.log:
+            number = self.segments.index(file.file)
+            later = ScanId("reput", number, 0, file.wrote)
+            if number > scan.segment and file.wrote and later not in self.scans:
+                self.needs.scans.add(later)
+
+
+def _everything(run: np.void) -> bool | None:
+    return True
+
+
+def _last_end(run: np.void) -> int:
+    return int(run["last_end"]) if "last_end" in (run.dtype.names or ()) else int(run["last_phy_offset"]) + int(run["last_size"])
+
+
+def _first_end(run: np.void) -> int:
+    return int(run["first_end"]) if "first_end" in (run.dtype.names or ()) else int(run["first_phy_offset"]) + int(run["first_size"])
