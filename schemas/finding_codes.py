@@ -1,0 +1,383 @@
+"""The catalogue of findings (code -> severity, meaning, next step) and of stop reasons. Codes are stable, sentences are not.
+
+A severity tells the consequence: `note` (a healthy broker leaves such a state behind, or it changes nothing), `rebuildable`
+(derived data; the CommitLog suffices), `loss` (bytes of the CommitLog are damaged or missing, or a start would drop messages).
+A finding may carry a severity or a next step of its own where the evidence says more than the code does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from schemas.rows import LOSS, NOTE, REBUILDABLE
+
+
+@dataclass(frozen=True, slots=True)
+class FindingCode:
+    """One kind of disagreement. next: what a person does about it, one sentence."""
+
+    code: str
+    severity: str
+    meaning: str
+    next: str
+
+
+_NOTHING = "Nothing to do."
+_REBUILD_QUEUE = "Rebuild this queue from the CommitLog before the copy is served."
+_REBUILD_INDEX = "Delete and rebuild this index file from the CommitLog; lookups by key are wrong until then."
+_COMPARE_REPLICA = "Compare with another copy of the same broker before this one is started; the bytes are not in this one."
+_READ_PLAN = "Read the plan: it says what a start would cut; take what is behind it from this copy or a replica first."
+
+_ROWS = (
+    # ---- CommitLog: bytes -------------------------------------------------------------------------------------------
+    ("commitlog_damaged", LOSS, "Bytes of a segment that are no valid message, filler or unwritten tail.", _COMPARE_REPLICA),
+    (
+        "commitlog_torn_tail",
+        NOTE,
+        "The last write of a broker that died, cut short; it was never acknowledged as stored.",
+        _NOTHING,
+    ),
+    (
+        "commitlog_foreign",
+        LOSS,
+        "Messages that are valid by themselves but store another physical offset than their position: a file under a wrong name, or stale bytes.",
+        "Find out where this file comes from; a broker would take these messages at the offsets that they store.",
+    ),
+    ("filler_wrong_size", LOSS, "An end-of-segment filler whose size is not what is left of the segment.", _READ_PLAN),
+    (
+        "filler_hides_messages",
+        LOSS,
+        "Valid messages behind an end-of-segment filler: a broker goes on with the next segment and never sees them.",
+        _READ_PLAN,
+    ),
+    ("filler_not_zero", NOTE, "Bytes other than zero behind a filler that ends its segment; nothing reads them.", _NOTHING),
+    (
+        "properties_malformed",
+        LOSS,
+        "A message's properties are not of the form that a broker writes; no checksum covers them.",
+        _COMPARE_REPLICA,
+    ),
+    ("property_crc_mismatch", LOSS, "The property CRC appended to a message does not fit its bytes.", _COMPARE_REPLICA),
+    (
+        "stale_bytes",
+        NOTE,
+        "Bytes of earlier writes behind the end of the log, which truncation leaves in place.",
+        "Zero them in a repaired copy: a later recovery could take them for messages.",
+    ),
+    (
+        "messages_beyond_damage",
+        LOSS,
+        "Messages that pass every check behind a place where a broker stops reading: it would cut them away.",
+        "Salvage them from this copy before a broker is started on it.",
+    ),
+    # ---- CommitLog: files -------------------------------------------------------------------------------------------
+    ("segment_missing", LOSS, "No file where the neighbouring segments leave a gap.", _COMPARE_REPLICA),
+    (
+        "segment_wrong_size",
+        LOSS,
+        "A segment whose length is not the configured one.",
+        "Copy the file again; most releases refuse to start with it.",
+    ),
+    (
+        "segment_empty",
+        NOTE,
+        "A segment of length 0.",
+        "Remove it in a repaired copy: releases before 5.1.3 refuse to start with it.",
+    ),
+    (
+        "segment_unwritten",
+        LOSS,
+        "A segment, or the end of one, is all zero although a later one holds messages.",
+        _COMPARE_REPLICA,
+    ),
+    (
+        "segment_misnamed",
+        LOSS,
+        "A segment's name is not the physical offset at which it begins.",
+        "Give the file the name that its messages ask for.",
+    ),
+    (
+        "segment_twice",
+        LOSS,
+        "One segment name in two CommitLog paths; a broker loads both.",
+        "Keep the one whose messages are right.",
+    ),
+    ("segment_spare", NOTE, "A segment allocated ahead, all zero, behind the last one in use.", _NOTHING),
+    (
+        "commitlog_gap_to_queues",
+        LOSS,
+        "ConsumeQueue entries lead beyond the CommitLog's end: messages that this copy does not hold.",
+        _COMPARE_REPLICA,
+    ),
+    # ---- CommitLog: order -------------------------------------------------------------------------------------------
+    (
+        "queue_offset_gap",
+        NOTE,
+        "A queue offset that no message of the CommitLog holds.",
+        "Nothing, where the writer was 5.0.0 to 5.1.0; else compare with a replica.",
+    ),
+    (
+        "queue_offset_twice",
+        LOSS,
+        "Two messages of one queue hold the same queue offset.",
+        "Look at both messages; a consumer is served one of them.",
+    ),
+    (
+        "queue_offset_back",
+        LOSS,
+        "A queue's offsets fall from one message to the next.",
+        "Look at both messages; the queue offset of one is damaged or stale.",
+    ),
+    (
+        "store_time_back",
+        NOTE,
+        "Store times fall from one segment to the next: a clock was set back.",
+        "Know that a recovery by time may begin too late.",
+    ),
+    (
+        "store_time_odd",
+        NOTE,
+        "A message's store time lies far outside of its neighbours'.",
+        "Know that a recovery by time may begin at the wrong segment.",
+    ),
+    # ---- what a broker would do -------------------------------------------------------------------------------------
+    (
+        "broker_refuses",
+        REBUILDABLE,
+        "The release would not start on this directory.",
+        "Remove the cause in a repaired copy; the plan names it.",
+    ),
+    ("broker_drops_messages", LOSS, "A start would cut messages that are valid in this copy.", _READ_PLAN),
+    ("broker_skips_messages", LOSS, "A start would keep messages in the CommitLog but lead no consumer to them.", _READ_PLAN),
+    ("broker_deletes_files", LOSS, "A start would delete CommitLog files that hold messages.", _READ_PLAN),
+    (
+        "broker_hangs",
+        LOSS,
+        "A start of this release would wait for ever at a gap in the CommitLog.",
+        "Close the gap in a repaired copy.",
+    ),
+    (
+        "damage_not_read",
+        NOTE,
+        "Damage before the segment at which the release begins to read: a start would not notice it, consumers would.",
+        "See the finding for the damage itself.",
+    ),
+    # ---- ConsumeQueue -----------------------------------------------------------------------------------------------
+    ("queue_entry_missing", REBUILDABLE, "Messages without an entry in their queue.", _REBUILD_QUEUE),
+    ("queue_entry_wrong", REBUILDABLE, "An entry whose size or tags code is not its message's.", _REBUILD_QUEUE),
+    ("queue_entry_shifted", REBUILDABLE, "Entries that stand at another queue offset than their messages hold.", _REBUILD_QUEUE),
+    ("queue_entry_unexpected", REBUILDABLE, "Entries that lead to no message of this queue.", _REBUILD_QUEUE),
+    ("queue_entry_twice", REBUILDABLE, "A second entry for a message that has one.", _REBUILD_QUEUE),
+    (
+        "queue_entry_stale",
+        REBUILDABLE,
+        "Entries of earlier writes behind the queue's end; a recovery would take them up again.",
+        _REBUILD_QUEUE,
+    ),
+    (
+        "queue_entry_beyond_end",
+        REBUILDABLE,
+        "Entries that lead beyond the CommitLog's end.",
+        "Rebuild this queue after the CommitLog is cut where the plan says.",
+    ),
+    ("queue_entry_below_minimum", NOTE, "Entries of messages that retention has deleted from the CommitLog.", _NOTHING),
+    (
+        "queue_entry_into_damage",
+        REBUILDABLE,
+        "Entries that lead to messages in a damaged range.",
+        "See the finding for the damage; the entries tell what was there.",
+    ),
+    ("queue_pre_blank", NOTE, "Slots before the first message of a queue that does not begin at 0.", _NOTHING),
+    (
+        "queue_pre_blank_tail",
+        REBUILDABLE,
+        "A queue whose last entries are pre-blank slots: releases take 2147483647 for how far it reaches.",
+        _REBUILD_QUEUE,
+    ),
+    ("queue_zero_entry", REBUILDABLE, "Zeros between entries of a queue.", _REBUILD_QUEUE),
+    (
+        "queue_phantom_entry",
+        NOTE,
+        "The release would count an all-zero slot as an entry of this queue.",
+        "Remove the empty file in a repaired copy.",
+    ),
+    ("queue_missing", REBUILDABLE, "A queue that has messages but no file.", _REBUILD_QUEUE),
+    ("queue_file_missing", REBUILDABLE, "No file where a queue's neighbouring files leave a gap.", _REBUILD_QUEUE),
+    ("queue_file_wrong_size", REBUILDABLE, "A ConsumeQueue file whose length is not the configured one.", _REBUILD_QUEUE),
+    ("queue_file_empty", NOTE, "A ConsumeQueue file without an entry.", _NOTHING),
+    (
+        "queue_topic_unknown",
+        NOTE,
+        "A queue of a topic that config/topics.json does not name.",
+        "Check config/topics.json of this copy before it is started.",
+    ),
+    (
+        "queue_type_mismatch",
+        REBUILDABLE,
+        "A queue's kind is not the one that config/topics.json names.",
+        "Restore config/topics.json, or rebuild the queue as the kind that it names.",
+    ),
+    ("queue_ext_damaged", REBUILDABLE, "A unit of a ConsumeQueueExt file is damaged.", _REBUILD_QUEUE),
+    ("queue_ext_dangling", REBUILDABLE, "An entry holds the address of an ext unit that is not there.", _REBUILD_QUEUE),
+    ("queue_ext_orphan", NOTE, "Ext units to which no entry leads; truncation leaves them.", _NOTHING),
+    (
+        "queue_ext_disabled",
+        NOTE,
+        "Ext files, or addresses in entries, although enableConsumeQueueExt is off.",
+        "Check that setting in broker.conf.",
+    ),
+    # ---- Index ------------------------------------------------------------------------------------------------------
+    ("index_entry_missing", REBUILDABLE, "Keys of messages without an index entry.", _REBUILD_INDEX),
+    ("index_entry_dangling", REBUILDABLE, "Index entries that lead to no message.", _REBUILD_INDEX),
+    ("index_entry_wrong", REBUILDABLE, "An index entry whose hash or time is not its message's.", _REBUILD_INDEX),
+    ("index_entry_duplicate", NOTE, "A message's keys put twice, as a restart does.", _NOTHING),
+    (
+        "index_entry_beyond_end",
+        REBUILDABLE,
+        "Index entries beyond the CommitLog's end; they would lead into new messages.",
+        _REBUILD_INDEX,
+    ),
+    ("index_entry_below_minimum", NOTE, "Index entries of messages that retention has deleted.", _NOTHING),
+    (
+        "index_range_missing",
+        REBUILDABLE,
+        "Messages with keys that lie in no index file's range.",
+        "Rebuild the index of this range; no release does it by itself after a clean exit.",
+    ),
+    ("index_unflushed", NOTE, "Messages behind the newest index file's end after an unclean exit: not written yet.", _NOTHING),
+    ("index_header_wrong", REBUILDABLE, "An index file's header does not fit its entries.", _REBUILD_INDEX),
+    ("index_chain_broken", REBUILDABLE, "An index entry's link to the previous one of its slot is wrong.", _REBUILD_INDEX),
+    ("index_slot_wrong", REBUILDABLE, "A hash slot does not hold the newest entry of its chain.", _REBUILD_INDEX),
+    ("index_entries_beyond_count", REBUILDABLE, "Entries behind the number that the header counts.", _REBUILD_INDEX),
+    ("index_file_wrong_size", REBUILDABLE, "An index file whose length is not the configured one.", _REBUILD_INDEX),
+    (
+        "index_file_misnamed",
+        NOTE,
+        "A file in index/ whose name is not a time: no release reads or deletes it.",
+        "Remove it if it is not needed.",
+    ),
+    (
+        "index_order",
+        REBUILDABLE,
+        "Index files whose ranges overlap or stand in the wrong order: a file copied or renamed.",
+        _REBUILD_INDEX,
+    ),
+    # ---- checkpoint, abort, config ----------------------------------------------------------------------------------
+    (
+        "checkpoint_missing",
+        REBUILDABLE,
+        "No checkpoint: a recovery after a crash reads the whole log and deletes every index file.",
+        "Write one, or plan for a long first start.",
+    ),
+    (
+        "checkpoint_short",
+        REBUILDABLE,
+        "A checkpoint file of another length than 4096 bytes.",
+        "Write a new one in a repaired copy.",
+    ),
+    (
+        "checkpoint_ahead",
+        REBUILDABLE,
+        "A checkpoint time later than the last message's: a recovery would begin too late.",
+        "Set the checkpoint back, or remove it, before a start.",
+    ),
+    ("checkpoint_behind", NOTE, "A checkpoint time earlier than the data: a recovery reads more than it must.", _NOTHING),
+    (
+        "checkpoint_offset_beyond_end",
+        REBUILDABLE,
+        "A checkpoint's physical offset lies beyond the CommitLog's end.",
+        "Write a new checkpoint in a repaired copy.",
+    ),
+    (
+        "abort_present",
+        NOTE,
+        "The abort marker is there: the broker did not stop cleanly, or the copy is of a running one.",
+        "Know that a start is a recovery after a crash.",
+    ),
+    (
+        "abort_absent",
+        NOTE,
+        "No abort marker although the store does not look like one after a clean exit.",
+        "Create an empty file abort in the copy if the broker did not stop cleanly; a start then reads more.",
+    ),
+    (
+        "consumer_offset_beyond_end",
+        LOSS,
+        "A consumer group stands beyond the queue's new end: it would miss or repeat messages.",
+        "Reset this group's offset after the start.",
+    ),
+    (
+        "delay_offset_beyond_end",
+        LOSS,
+        "A delay level's offset lies beyond its queue's new end.",
+        "Correct config/delayOffset.json before the start.",
+    ),
+    (
+        "config_damaged",
+        REBUILDABLE,
+        "A file in config/ cannot be read as what a broker writes.",
+        "Restore it from its .bak or from another broker of the cluster.",
+    ),
+    ("setting_mismatch", NOTE, "A setting does not fit the files of this copy.", "Pass the broker's own broker.conf."),
+    # ---- the copy as a whole ----------------------------------------------------------------------------------------
+    ("file_unrecognised", NOTE, "A name that no release writes here.", _NOTHING),
+    ("file_blocks_start", REBUILDABLE, "A name at which this release refuses to start.", "Remove it in a repaired copy."),
+    (
+        "file_not_regular",
+        NOTE,
+        "A link that leads out of the store, a device, socket or pipe: not opened.",
+        "Copy the file itself.",
+    ),
+    (
+        "file_unreadable",
+        NOTE,
+        "A file that could not be read; the audit is incomplete.",
+        "Make it readable and run the audit again.",
+    ),
+    (
+        "file_changed",
+        NOTE,
+        "A file that changed while it was read; the audit is incomplete.",
+        "Audit a copy that nothing writes to.",
+    ),
+    (
+        "layout_not_modelled",
+        NOTE,
+        "Data of a kind that is recognised but not modelled yet; the audit is incomplete.",
+        "Do not take this audit as a verdict on that part.",
+    ),
+    (
+        "live_copy",
+        NOTE,
+        "The copy looks as if taken from a running broker: its parts are of different moments.",
+        "Copy again from a stopped broker for an exact answer.",
+    ),
+)
+
+CATALOGUE: dict[str, FindingCode] = {row[0]: FindingCode(*row) for row in _ROWS}
+
+STOP_REASONS: dict[str, str] = {
+    # The record itself (the checks of recovery.md 3).
+    "no_room": "Fewer bytes are left in the segment than a size and a magic need.",
+    "size_beyond_file": "The record says that it is larger than what is left of the segment.",
+    "field_beyond_file": "A field of the record leads beyond the segment.",
+    "field_beyond_record": "A field of the record says that it is larger than the record.",
+    "unwritten": "Size and magic are zero: nothing was written here.",
+    "magic": "The magic is none that this release knows.",
+    "negative_size": "The record's size is negative.",
+    "body_crc": "The body's checksum does not fit.",
+    "topic_length": "The topic's length is negative.",
+    "dup_info": "duplicationEnable is on and the record has no DUP_INFO of two parts.",
+    "delay": "The record is a delayed one and its DELAY is no number.",
+    "property_crc_missing": "forceVerifyPropCRC is on and the record has no property CRC.",
+    "property_crc": "The property CRC does not fit.",
+    "size_mismatch": "The record's size is not what its fields add up to.",
+    "inner_batch": "INNER_NUM or INNER_BASE is no number.",
+    "phy_offset": "The record stores another physical offset than its position.",
+    # Where no record is at fault.
+    "filler": "An end-of-segment filler.",
+    "empty": "The segment holds no bytes.",
+    "end_of_last_file": "The last segment was read to its end.",
+    "outside_file": "checkCommitLogOffsetOnRecover is on and the record stores a physical offset outside of its segment.",
+}
+"""Why a broker's scan of the CommitLog ends: the values of plan.json's `stop_reason` and of the segments' rows."""

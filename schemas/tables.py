@@ -1,0 +1,205 @@
+"""The Delta tables of the results: columns with unit and key in each comment. Pure data, no Spark.
+
+All tables are partitioned by `run_id`. A run counts only once its rows are in `runs`, which are written last.
+Types are those of Spark's own schema JSON ("string", "long", ...), so that they serve Delta and Arrow alike.
+Times of a store are ms since 1970-01-01 UTC as integers: a damaged one may lie outside of what a timestamp can hold.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+ColumnType = str | dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column. comment: meaning, unit, and whether it is part of the key."""
+
+    name: str
+    type: ColumnType
+    comment: str
+
+
+def array_of(element: ColumnType) -> ColumnType:
+    """An array without nulls."""
+    return {"type": "array", "elementType": element, "containsNull": False}
+
+
+def struct_of(*columns: Column) -> ColumnType:
+    """A struct; its fields keep their comments."""
+    return {"type": "struct", "fields": [field_json(column) for column in columns]}
+
+
+def field_json(column: Column) -> dict[str, Any]:
+    """One column as Spark's schema JSON has it."""
+    return {"name": column.name, "type": column.type, "nullable": True, "metadata": {"comment": column.comment}}
+
+
+RUN_ID = Column("run_id", "string", "Key, partition: the run, as --run-id names it.")
+STORE = Column("store", "string", "Key: name of the store, as its folder under --out.")
+_EXTENT = struct_of(
+    Column("kind", "string", "message, filler, unwritten or damaged."),
+    Column("start", "long", "First byte in the segment."),
+    Column("end", "long", "Byte behind the last one in the segment."),
+    Column("message_count", "long", "Messages in it."),
+    Column("plausible", "boolean", "Found behind damage; no local check can prove its boundaries."),
+    Column("reason", "string", "Why a damaged one is damaged."),
+)
+_SETTING = struct_of(
+    Column("key", "string", "Name, as in broker.conf."),
+    Column("value", "string", "Value in force."),
+    Column("from", "string", "broker.conf, default or inferred (from the files' own sizes)."),
+)
+
+RUNS = (
+    STORE,
+    Column("started_at", "timestamp", "When the run began."),
+    Column("location", "string", "Where the copy lies, as it was named."),
+    Column("replica_group", "string", "Stores with the same name here are copies of one broker's log."),
+    Column("release", "string", "RocketMQ release whose rules were applied."),
+    Column(
+        "exit_code", "integer", "0 consistent, 3 incomplete, 10 derived data differ, 20 CommitLog damaged or messages dropped."
+    ),
+    Column("complete", "boolean", "Whether all was read and is modelled."),
+    Column("incomplete", array_of("string"), "Why not, in sentences."),
+    Column("verdict", "string", "The result in one sentence."),
+    Column("starts", "boolean", "Whether this release would start; null where that is not known."),
+    Column("refusal", "string", "Why it would not."),
+    Column("exit_kind", "string", "clean or unclean: whether the abort marker is absent."),
+    Column("start_segment", "string", "Name of the segment at which its recovery begins to read."),
+    Column("stop_reason", "string", "Why its recovery ends; values in schemas/finding_codes.py."),
+    Column("min_phy_offset", "long", "CommitLog minimum after recovery, physical offset."),
+    Column("truncate_at", "long", "CommitLog end after recovery, physical offset."),
+    Column("lost_messages", "long", "Valid messages of the copy that a start would cut."),
+    Column("lost_bytes", "long", "Their bytes."),
+    Column("messages", "long", "Valid messages in the copy."),
+    Column("first_store_time_ms", "long", "Earliest store time among them, ms since 1970."),
+    Column("last_store_time_ms", "long", "Latest store time among them, ms since 1970."),
+    Column("segment_count", "long", "CommitLog segments."),
+    Column("damaged_extents", "long", "Damaged byte ranges in them."),
+    Column("notes", "long", "Findings of severity note."),
+    Column("rebuildable", "long", "Findings of severity rebuildable."),
+    Column("losses", "long", "Findings of severity loss."),
+    Column("findings_dropped", "long", "Disagreements beyond the bound on findings, counted only."),
+    Column("settings", array_of(_SETTING), "Settings in force, by key."),
+    Column("bytes_read", "long", "Bytes read."),
+    Column("seconds", "double", "Duration of this store's audit, s."),
+    Column("tool_version", "string", "Version of this tool."),
+    Column("rules_version", "string", "Version of its rules: other rules may judge the same bytes differently."),
+)
+
+SEGMENTS = (
+    STORE,
+    Column("file", "string", "Key: path below the store."),
+    Column("base_offset", "long", "Physical offset of its first byte, from its name."),
+    Column("size_bytes", "long", "Length of the file."),
+    Column("modified_ns", "long", "Modification time, ns since 1970."),
+    Column("digest", "string", "Digest over all bytes."),
+    Column("bytes_read", "long", "Bytes read of it."),
+    Column("problem", "string", "Why it could not be read; everything else is then void."),
+    Column("broker_reads", "boolean", "Whether this release's recovery reads it."),
+    Column("stop_kind", "string", "How a scan of it ends: end (go to the next one), bad or half (stop)."),
+    Column("stop_position", "long", "Where, byte in the segment."),
+    Column("stop_reason", "string", "Why; values in schemas/finding_codes.py."),
+    Column("wrote_after_load", "long", "Bytes that count as written after load; null if it is deleted or nothing starts."),
+    Column("messages", "long", "Valid messages in it."),
+    Column("plausible_messages", "long", "Those of them that were found behind damage."),
+    Column("first_store_time_ms", "long", "Earliest store time, ms since 1970; null without a message."),
+    Column("last_store_time_ms", "long", "Latest store time, ms since 1970."),
+    Column("message_bytes", "long", "Bytes of messages. The four kinds of bytes add up to the size."),
+    Column("filler_bytes", "long", "Bytes of fillers."),
+    Column("unwritten_bytes", "long", "Bytes never written, zeros."),
+    Column("damaged_bytes", "long", "Bytes that are damaged."),
+    Column("extents", array_of(_EXTENT), "Byte ranges by kind, ascending; they tile the file."),
+)
+
+QUEUES = (
+    STORE,
+    Column("topic", "string", "Key: topic."),
+    Column("queue_id", "integer", "Key: queue id."),
+    Column("batch", "boolean", "Whether it is a BatchConsumeQueue: its offsets count messages, not entries."),
+    Column("lmq", "boolean", "Whether it is a multi-dispatch (LMQ) queue."),
+    Column("file_count", "long", "ConsumeQueue files on disk."),
+    Column("bytes_read", "long", "Bytes read of them."),
+    Column("problem", "string", "Why it could not be read wholly."),
+    Column("disk_entries", "long", "Entries on disk that are not zero."),
+    Column("disk_end", "long", "Queue offset behind the last entry on disk."),
+    Column("log_messages", "long", "Messages of the CommitLog that belong into it."),
+    Column("log_first_offset", "long", "Queue offset of the first of them; null without one."),
+    Column("log_end_offset", "long", "Queue offset behind the last of them."),
+    Column("first_store_time_ms", "long", "Store time of the first of them, ms since 1970."),
+    Column("last_store_time_ms", "long", "Store time of the last of them, ms since 1970."),
+    Column("equal", "long", "Messages whose entry is right."),
+    Column("shifted", "long", "Messages whose entry stands at another queue offset."),
+    Column("wrong", "long", "Messages whose entry has a wrong size or tags code."),
+    Column("missing", "long", "Messages without an entry."),
+    Column("unexpected", "long", "Entries that lead to no message of this queue."),
+    Column("load_min_offset", "long", "Minimum offset after load; null if nothing starts or the queue is gone."),
+    Column("load_max_offset", "long", "Maximum offset after load, half-open."),
+    Column("load_max_phy_offset", "long", "Physical offset that the queue reaches after load."),
+    Column("dispatch_min_offset", "long", "Minimum offset after start() has caught up."),
+    Column("dispatch_max_offset", "long", "Maximum offset after start() has caught up."),
+    Column("dispatch_max_phy_offset", "long", "Physical offset that the queue reaches then."),
+    Column("lost_messages", "long", "Messages of this queue that a start would cut."),
+)
+
+INDEX_FILES = (
+    STORE,
+    Column("file", "string", "Key: path below the store."),
+    Column("size_bytes", "long", "Length of the file."),
+    Column("digest", "string", "Digest over all bytes."),
+    Column("bytes_read", "long", "Bytes read of it."),
+    Column("problem", "string", "Why it could not be read."),
+    Column("begin_time_ms", "long", "Store time of the first message, ms since 1970, as stored."),
+    Column("end_time_ms", "long", "Store time of the last message, ms since 1970, as stored."),
+    Column("begin_phy_offset", "long", "Physical offset of the first message, as stored."),
+    Column("end_phy_offset", "long", "Physical offset of the last message, as stored."),
+    Column("hash_slot_count", "long", "Slots in use, as stored."),
+    Column("index_count", "long", "Number of the next entry, as stored."),
+    Column("entries", "long", "Entries that stand in it."),
+    Column("findings", "long", "Findings on this file."),
+    Column("kept", "boolean", "Whether it is still there after load; null if nothing starts."),
+)
+
+FINDINGS = (
+    STORE,
+    Column("number", "long", "Key: place in findings.jsonl, from 0."),
+    Column("code", "string", "Stable code; meaning in schemas/finding_codes.py."),
+    Column("severity", "string", "note, rebuildable or loss."),
+    Column("file", "string", "Path below the store; a missing file's is the one that it would have."),
+    Column("start", "long", "First byte in the file; null where the whole file is concerned."),
+    Column("end", "long", "Byte behind the last one."),
+    Column("phy_offset", "long", "Physical offset of the message concerned."),
+    Column("topic", "string", "Topic concerned."),
+    Column("queue_id", "integer", "Queue id concerned."),
+    Column("queue_offset", "long", "Queue offset concerned."),
+    Column("expected", "string", "What should stand there."),
+    Column("actual", "string", "What stands there."),
+    Column("message", "string", "The finding as a sentence."),
+    Column("next", "string", "What to do about it."),
+    Column("count", "long", "Neighbouring ones of one code and cause that were folded into this one."),
+)
+
+PLAN_STEPS = (
+    STORE,
+    Column("number", "long", "Key: place in the plan, from 0."),
+    Column("action", "string", "keep, truncate, delete or rebuild."),
+    Column("file", "string", "Path below the store."),
+    Column("start", "long", "First byte concerned; null: the whole file."),
+    Column("end", "long", "Byte behind the last one concerned."),
+    Column("reason", "string", "Why."),
+    Column("lost_messages", "long", "Valid messages that the step gives up."),
+    Column("lost_bytes", "long", "Their bytes."),
+)
+
+TABLES: dict[str, tuple[Column, ...]] = {
+    "segments": SEGMENTS,
+    "queues": QUEUES,
+    "index_files": INDEX_FILES,
+    "findings": FINDINGS,
+    "plan_steps": PLAN_STEPS,
+    "runs": RUNS,
+}
+"""Table -> its columns without run_id, in the order in which they are written."""
