@@ -203,7 +203,7 @@ class BatchConsumeQueue(ConsumeQueue):
     def put(self, r):
         if r.batch_base < 0 or r.batch_size < 0 or r.phy_offset <= self.max_phy:
             return
-        f, first = self.queue.last_for_append(self.queue.max_offset)
+        f, _ = self.queue.last_for_append(self.queue.max_offset)
         BATCH.pack_into(f.data, f.wrote, r.phy_offset, r.size, r.tags_code, r.store_time, r.batch_base, r.batch_size, -1, 0)
         f.wrote += self.unit
         self.max_phy, self.max_offset_ = r.phy_offset, r.batch_base + r.batch_size
