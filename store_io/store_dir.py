@@ -1,0 +1,227 @@
+"""The names in a copied store: what lies where, what it is, and what of it nobody here understands. Nothing is opened.
+
+Source: StorePathConfigHelper, MultiPathMappedFileQueue, ConsumeQueueStore, RocksDBConsumeQueueStore, CompactionStore, DLedger's
+and the tiered store's path settings (formats.md 1, 8, 10 to 14).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from schemas import checkpoint_layout
+from schemas.rows import Finding, StoreFile
+from store_io.byte_source import PARTS, StoreLocation, check_root, folder_of, is_uri, open_source
+from store_io.errors import NotAStore, Unreadable
+from store_io.java_compat import parse_number
+from store_io.rules.releases import BrokerRules
+
+COMMITLOG, QUEUES, BATCH_QUEUES, EXT, INDEX = "commitlog", "consumequeue", "batchconsumequeue", "consumequeue_ext", "index"
+CONFIG, TIMER_LOG, COMPACTION = "config", "timerlog", "compaction"
+EPOCH_FILE = "epochFileCheckpoint"
+TIERED_METADATA = "config/tieredStoreMetadata.json"
+
+# Folders that are listed with all that is below them. Others are known by name, or not at all.
+_LISTED = re.compile(r"commitlog|consumequeue(_.*)?|batchconsumequeue|index|config|timerlog|compaction|dledger-.*")
+_KNOWN = re.compile(
+    r"checkpoint|abort(\.bak)?|lock|timerwheel(\..*)?|epochFileCheckpoint(\.bak)?|transaction|rocksdbstore|RocksDBMessageStore|lost\+found"
+)
+_DLEDGER = re.compile(r"dledger-.+")
+_ROCKSDB = re.compile(r"CURRENT|IDENTITY|MANIFEST-[0-9]+|OPTIONS-[0-9]+(\.dbtmp)?|.+\.sst")
+_SEGMENT_NAME = re.compile(r"[0-9]{20}")
+
+
+@dataclass(frozen=True)
+class StoreListing:
+    """Every name in the copy that can matter, by path: `files` holds directories and what is no file at all, too.
+
+    Sorted and stable: the same copy gives the same listing. A folder that no release writes is listed by its name alone.
+    A segment name in several CommitLog folders comes once for each (`byte_source.folder_of` tells the broker's folder).
+    """
+
+    location: StoreLocation
+    files: tuple[StoreFile, ...]
+
+    @cached_property
+    def by_path(self) -> dict[str, StoreFile]:
+        return {entry.path: entry for entry in self.files}
+
+    def get(self, path: str) -> StoreFile | None:
+        """What has this path; None: nothing."""
+        return self.by_path.get(path)
+
+    def is_file(self, path: str) -> bool:
+        """Whether a regular file of the store has this path."""
+        entry = self.by_path.get(path)
+        return entry is not None and entry.kind == "file"
+
+    @property
+    def unclean(self) -> bool:
+        """Whether the abort marker is there. Only its existence counts, whatever it is."""
+        return checkpoint_layout.ABORT_FILE in self.by_path
+
+
+def list_store(location: StoreLocation) -> StoreListing:
+    """All names of the store. Raises NotAStore, Unreadable or UsageError, each one sentence that names the place."""
+    check_root(location.root)
+    for name, folders in location.parts:
+        for folder in folders:
+            try:
+                check_root(folder)
+            except NotAStore as error:
+                raise NotAStore(f"{name}: {error}") from error
+            except Unreadable as error:
+                raise Unreadable(f"{name}: {error}") from error
+    source = open_source(location)
+    names = source.names()
+    files = list(names)
+    for entry in names:
+        if entry.kind == "directory" and _LISTED.fullmatch(entry.path):
+            files += source.list_tree(entry.path)
+    _check_store(location, names)
+    return StoreListing(location, tuple(sorted(files, key=lambda entry: entry.path)))
+
+
+def _check_store(location: StoreLocation, names: list[StoreFile]) -> None:
+    root = location.root
+    for entry in names:
+        if entry.path in (COMMITLOG, QUEUES, BATCH_QUEUES, INDEX, checkpoint_layout.CHECKPOINT_FILE) or _DLEDGER.fullmatch(
+            entry.path
+        ):
+            return
+    if not names:
+        raise NotAStore(f"{root}: an empty directory, not a RocketMQ store")
+    if any(_SEGMENT_NAME.fullmatch(entry.path) for entry in names):
+        raise NotAStore(f"{root}: looks like a commitlog directory itself; name the store directory that holds it")
+    raise NotAStore(f"{root}: no commitlog/, consumequeue/, index/ or checkpoint in it, so not a RocketMQ store")
+
+
+def unreadable_parts(listing: StoreListing) -> list[str]:
+    """A sentence for each name that a broker would read and that cannot be read here: the audit is incomplete by it."""
+    found = []
+    for entry in listing.files:
+        top = entry.path.partition("/")[0]
+        if entry.kind not in ("link_out", "unreadable") or not (
+            _LISTED.fullmatch(top) or top == checkpoint_layout.CHECKPOINT_FILE
+        ):
+            continue
+        if entry.kind == "unreadable":
+            found.append(f"{entry.path}: cannot be read or listed")
+        elif entry.path in PARTS:
+            found.append(f"{entry.path}: a link that leads out of the store; name its place with --{entry.path}")
+        else:
+            found.append(f"{entry.path}: a link that leads out of the store or in a circle, which is not followed")
+    return found
+
+
+def unmodelled(listing: StoreListing, rules: BrokerRules) -> list[str]:
+    """A sentence for each kind of store that is recognised but not modelled: what a broker would do cannot be said then.
+
+    The empty compaction/ folder of every 5.x broker and the RocksDB beside the store that 5.4.0 always makes do not count.
+    """
+    found = []
+    databases: dict[str, list[str]] = {}
+    for entry in listing.files:
+        if (
+            entry.kind == "file"
+            and entry.path.startswith(QUEUES)
+            and entry.path.count("/") == 1
+            and _ROCKSDB.fullmatch(_name(entry))
+        ):
+            databases.setdefault(folder_of(entry.path), []).append(_name(entry))
+    for folder, names in databases.items():
+        found.append(f"{folder}/ holds RocksDB files ({', '.join(names[:3])}): ConsumeQueues in RocksDB are not modelled")
+    store_type = str(rules.value("storeType"))
+    if store_type != "default":
+        found.append(f"storeType={store_type}: only file ConsumeQueues (storeType=default) are modelled")
+    for entry in listing.files:
+        if "/" not in entry.path and _DLEDGER.fullmatch(entry.path):
+            found.append(f"{entry.path}/: a DLedger CommitLog, which is not modelled")
+    if rules.value("enableDLegerCommitLog"):
+        found.append("enableDLegerCommitLog=true: a DLedger CommitLog is not modelled")
+    if rules.value("enableControllerMode"):
+        found.append("enableControllerMode=true: what a broker in controller mode keeps is not modelled")
+    elif rules.settings["enableControllerMode"].origin != "broker.conf" and _size(listing, EPOCH_FILE):
+        found.append(f"{EPOCH_FILE}: the broker ran in controller mode, which is not modelled")
+    if _size(listing, TIERED_METADATA):
+        found.append(f"{TIERED_METADATA}: the broker moved messages to a tiered store, which is not modelled")
+    for folder in ("compaction/compactionLog", "compaction/compactionCq"):
+        files = [e for e in _below(listing, folder) if e.kind == "file" and e.size]
+        if files:
+            found.append(f"{folder}/ holds data ({files[0].path}): compacted topics are not modelled")
+            break
+    return found
+
+
+def name_findings(listing: StoreListing) -> list[Finding]:
+    """Findings that names alone give: names that no release writes, and what is no file of this store. All of them notes.
+
+    What a name in commitlog/ or in a queue's folder does to load() is for the release's rules to say, not here.
+    """
+    found = []
+    for entry in listing.files:
+        name, folder = _name(entry), folder_of(entry.path)
+        if entry.kind in ("link_out", "special", "unreadable"):
+            kind = {"link_out": "a link out of the store, or in a circle", "special": "no file or directory"}.get(
+                entry.kind, "unreadable"
+            )
+            code = "file_unreadable" if entry.kind == "unreadable" else "file_not_regular"
+            found.append(Finding(code, entry.path, actual=kind, message=f"{entry.path}: {kind}; it was not opened."))
+        elif not folder:
+            if not _LISTED.fullmatch(name) and not _KNOWN.fullmatch(name):
+                found.append(_unrecognised(entry, "the store's directory"))
+        elif folder == INDEX:
+            if entry.kind == "file" and parse_number(name, 64) is None:
+                found.append(
+                    Finding("index_file_misnamed", entry.path, message=f"{entry.path}: the name is no time; no broker reads it.")
+                )
+        elif folder in (QUEUES, BATCH_QUEUES, EXT):
+            if entry.kind != "directory" and not _ROCKSDB.fullmatch(name) and name not in ("LOCK", "LOG"):
+                found.append(_unrecognised(entry, "the folder of topics"))
+        elif folder.count("/") == 1 and folder.startswith((QUEUES + "/", BATCH_QUEUES + "/", EXT + "/")):
+            if parse_number(name, 32) is None or entry.kind != "directory":
+                found.append(_unrecognised(entry, "a topic's folder"))
+    return found
+
+
+def changes_since(listing: StoreListing) -> list[str]:
+    """A sentence for each file that came, went, or changed its length or time since the listing was made."""
+    try:
+        now = list_store(listing.location)
+    except (NotAStore, Unreadable) as error:
+        return [str(error)]
+    found = []
+    for path in sorted(listing.by_path.keys() | now.by_path.keys()):
+        before, after = listing.get(path), now.get(path)
+        if before is None or after is None:
+            found.append(f"{path}: {'appeared' if before is None else 'vanished'} during the audit")
+        elif before.kind != after.kind or (
+            before.kind == "file" and (before.size, before.mtime_ns) != (after.size, after.mtime_ns)
+        ):
+            found.append(f"{path}: changed during the audit ({before.size} bytes before, {after.size} after)")
+    return found
+
+
+def display_location(location: StoreLocation) -> str:
+    """The location as one line of text, without what a URI may carry to log in."""
+    root = location.root
+    return re.sub(r"//[^/@]*@", "//", root) if is_uri(root) else root
+
+
+def _unrecognised(entry: StoreFile, place: str) -> Finding:
+    return Finding("file_unrecognised", entry.path, message=f"{entry.path}: no release writes such a name into {place}.")
+
+
+def _name(entry: StoreFile) -> str:
+    return entry.path.rpartition("/")[2]
+
+
+def _below(listing: StoreListing, folder: str) -> Iterable[StoreFile]:
+    return (entry for entry in listing.files if entry.path.startswith(folder + "/"))
+
+
+def _size(listing: StoreListing, path: str) -> int:
+    entry = listing.get(path)
+    return entry.size if entry is not None and entry.kind == "file" else 0
