@@ -1,0 +1,464 @@
+"""One segment -> everything that the audit and the broker's decisions need of it, in one pass of bounded memory.
+
+The audit's walk tiles the file with extents and accepts what passes every check; the broker's walk applies the release's own
+checks. While both accept the same records they are one walk. Source of the walks: CommitLog.recoverNormally and
+recoverAbnormally (which records, where it stops), DefaultMessageStore.ReputMessageService.doReput.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from schemas import commitlog_layout as layout
+from schemas.rows import (
+    EXTENT_MESSAGE,
+    MATCH_NONE,
+    RUN_LMQ,
+    RUN_QUEUE,
+    WALK_AUDIT,
+    WALK_BOTH,
+    WALK_BROKER,
+    BrokerStop,
+    Cuts,
+    Extent,
+    Finding,
+    FirstRecord,
+    MappedFile,
+    QueueKey,
+    SegmentSummary,
+)
+from store_io import commitlog_columns, commitlog_reader
+from store_io import segment_findings as codes
+from store_io.byte_source import ByteFile, ByteSource, StoreLocation, open_source
+from store_io.errors import StoreError
+from store_io.java_compat import decode_utf8, parse_number, split_dropping_tail
+from store_io.message_columns import (
+    DEFAULT_CAPACITY,
+    FULL,
+    HAS_MULTI_DISPATCH,
+    MALFORMED_PROPERTIES,
+    NEED_MORE,
+    Columns,
+    RecordCheck,
+    TopicTable,
+    append_message,
+)
+from store_io.resync import Resync
+from store_io.rules.message_verdict import AUDIT_RULES, BAD, END, HALF, VALID, Verdict, parse_properties, properties_fault
+from store_io.rules.releases import BrokerRules
+from store_io.segment_findings import Findings
+from store_io.segment_runs import KIND_BATCH, RunBuilder, row_kinds
+from store_io.segment_times import StoreTimes
+from store_io.segment_window import SegmentWindow
+
+WINDOW_BYTES = 4 << 20
+
+
+@dataclass(frozen=True)
+class IndexFileRef:
+    """What a segment's task must know of an index file: its header as stored, and the configured numbers."""
+
+    path: str
+    size: int
+    begin_phy_offset: int
+    end_phy_offset: int
+    begin_timestamp: int
+    index_count: int  # as stored: the number of the next entry
+    slots: int
+    max_entries: int
+    previous_end_timestamp: int = 0  # of the file before, as stored; 0 without one: the first entry's time is not compared
+
+
+@dataclass(frozen=True)
+class SegmentTask:
+    """One segment to scan. Picklable."""
+
+    store: int
+    path: str
+    base_offset: int
+    size: int
+    location: StoreLocation
+    rules: BrokerRules
+    batch_topics: frozenset[str] = frozenset()  # topics of type BatchCQ
+    queue_files: Mapping[QueueKey, tuple[MappedFile, ...]] = field(default_factory=dict)  # for the probe; empty: no probe
+    batch_queue_files: Mapping[QueueKey, tuple[MappedFile, ...]] = field(default_factory=dict)
+    ext_files: Mapping[QueueKey, tuple[MappedFile, ...]] = field(default_factory=dict)
+    index_files: tuple[IndexFileRef, ...] = ()
+    lmq: bool = False  # whether entries in multi-dispatch queues are expected; else absent ones are not looked for
+    log_end: int = 0  # end of the copy's last segment by the listing
+    cuts: Cuts = field(default_factory=Cuts)
+    broker_from: int = 0  # where the broker's walk begins
+    probe: bool = True
+    digest: bool = True
+    walk_audit: bool = True
+    reput: tuple[int, int] | None = None  # (from position, limit): start()'s walk alone
+    index_marks: tuple[tuple[int, int], ...] = ()  # (index run, k): whose message puts the k-th key
+    unclean: bool = False  # the abort file is present
+    window_bytes: int = WINDOW_BYTES
+    decoder: str = "fast"  # or "reference"
+
+
+_OnRows = Callable[[int], int | None]  # given how many rows are in the columns; a position: the walk stops there
+
+
+def scan_segment(task: SegmentTask, source: ByteSource | None = None) -> SegmentSummary:
+    """The segment's summary. Never raises over bytes; a file that cannot be read, or changed, gives `problem` alone."""
+    try:
+        with (source or open_source(task.location)).open(task.path) as file:
+            if file.size != task.size:
+                return _void(task, f"{task.path}: {file.size} bytes, {task.size} when the copy was listed")
+            return _Scan(task, source, file).run()
+    except StoreError as why:
+        return _void(task, str(why))
+
+
+def _void(task: SegmentTask, problem: str) -> SegmentSummary:
+    return SegmentSummary(task.path, task.base_offset, task.size, problem=problem)
+
+
+class _Scan:
+    """The state of one scan."""
+
+    def __init__(self, task: SegmentTask, source: ByteSource | None, file: ByteFile):
+        self.task, self.rules, self.base, self.size = task, task.rules, task.base_offset, task.size
+        self.decode = commitlog_columns.decode if task.decoder == "fast" else commitlog_reader.decode
+        self.window = SegmentWindow(file, task.size, task.window_bytes, task.digest)
+        self.columns = Columns(_capacity(task.window_bytes), bool(task.index_files))
+        self.topics = TopicTable()
+        self.audit = RecordCheck.audit(self.base, self.rules.delays)
+        self.broker = RecordCheck.broker(self.rules)
+        self.runs = RunBuilder(self.base, self.rules.tag_index, task.cuts, task.index_marks)
+        self.findings = Findings()
+        self.times = StoreTimes(task.path, self.base, self.findings)
+        self.summary = SegmentSummary(task.path, task.base_offset, task.size)
+        self.batch_refs = np.zeros(0, bool)
+        self.kinds = np.zeros(self.columns.capacity, np.uint8)
+        self.faults: list[tuple[np.void, str]] = []  # of this batch: messages with an LMQ offset that is no number
+        self.messages = 0
+        self.plausible = False
+        # The broker's walk: "before" its first record, "together" with the audit's, "apart" from `broker_at` on, or "done".
+        self.state = "before"
+        self.broker_at = task.broker_from
+
+    def run(self) -> SegmentSummary:
+        if self.task.reput is not None:
+            self._reput(*self.task.reput)
+        else:
+            self.summary.first = self._first_record()
+            if self.task.walk_audit:
+                self._audit_walk()
+            if self.state != "done":
+                self._broker_walk()
+        return self._finished()
+
+    def _finished(self) -> SegmentSummary:
+        s = self.summary
+        s.digest = self.window.digest()
+        s.bytes_read = self.window.bytes_read
+        s.queues = list(self.topics.keys)
+        s.runs, s.index_runs, s.index_marks = self.runs.runs, self.runs.index_runs, self.runs.answers
+        s.first_store_time, s.last_store_time = self.times.first, self.times.last
+        s.findings, s.findings_dropped = self.findings.ordered(), self.findings.dropped
+        return s
+
+    # ---- walking -----------------------------------------------------------------------------------------------------
+
+    def _walk(self, check: RecordCheck, start: int, limit: int, on_rows: _OnRows) -> tuple[int, Verdict | None]:
+        """Decode from `start` until a frame is refused: (its position, the verdict); None: `on_rows` stopped the walk there.
+
+        A frame larger than the window goes through the reference, which reads it in pieces, so the buffer never grows.
+        """
+        window, columns, at = self.window, self.columns, start
+        columns.clear()
+        while True:
+            if not window.start <= at <= window.end or (at == window.end and at < limit):
+                window.hold(at)
+            end = min(window.end, limit)
+            stop = self.decode(window.buffer, window.start, at, end, end == limit, check, columns, self.topics)
+            at = stop.position
+            refill = stop.kind == NEED_MORE and at > window.start and stop.need_bytes <= len(window.buffer)
+            verdict = None
+            if stop.kind != FULL and not refill:
+                verdict = check.verdict(window, at, limit)
+                if verdict.kind == VALID and verdict.message is not None and not columns.full:
+                    append_message(columns, self.topics, verdict.message, window, check)
+                    at += verdict.size
+                    continue
+            if columns.count:
+                stopped = on_rows(columns.count)
+                columns.clear()
+                if stopped is not None:
+                    return stopped, None
+            if verdict is not None and verdict.kind != VALID:
+                return at, verdict
+            if refill:
+                window.hold(at)
+
+    def _items(self, count: int) -> tuple[np.ndarray, np.ndarray]:
+        """(rows, kinds) of a batch, with a row more for each multi-dispatch queue that a message names, in dispatch order."""
+        rows = self.columns.rows
+        self._know_queues()
+        row_kinds(rows, count, self.batch_refs, self.kinds)
+        self.faults = []
+        behind: list[int] = []
+        extra: list[np.void] = []
+        for i in np.flatnonzero((rows["flags"][:count] & HAS_MULTI_DISPATCH) != 0):
+            if self.kinds[i] != RUN_QUEUE:
+                continue
+            for key, queue_offset in self._lmq_entries(rows[i]):
+                row = rows[i].copy()
+                row["topic_ref"], row["queue_offset"] = self.topics.number_of(*key), queue_offset
+                behind.append(int(i) + 1)
+                extra.append(row)
+        if not extra:
+            return rows[:count], self.kinds[:count]
+        self._know_queues()
+        return np.insert(rows[:count], behind, np.array(extra, rows.dtype)), np.insert(self.kinds[:count], behind, RUN_LMQ)
+
+    def _know_queues(self) -> None:
+        keys = self.topics.keys
+        if len(keys) > len(self.batch_refs):
+            self.batch_refs = np.array([topic in self.task.batch_topics for topic, _ in keys], bool)
+
+    def _lmq_entries(self, row: np.void) -> list[tuple[QueueKey, int]]:
+        """The multi-dispatch queues that a message enters, with its offsets there. Source: multiDispatchLmqQueue."""
+        rules = self.rules
+        topic, queue_id = self.topics.keys[row["topic_ref"]]
+        later = rules.at_least("5.1.2")
+        system = topic.startswith("rmq_sys_") if rules.at_least("5.2.0") else topic == "rmq_sys_wheel_timer"
+        if later and (system or topic.startswith("%RETRY%") or topic == layout.SCHEDULE_TOPIC):
+            return []
+        properties = parse_properties(decode_utf8(self._part(row, "props")), rules.old_property_parser)
+        names = split_dropping_tail(properties.get("INNER_MULTI_DISPATCH", ""), ",")
+        offsets = split_dropping_tail(properties.get("INNER_MULTI_QUEUE_OFFSET", ""), ",")
+        if len(names) != len(offsets):
+            return []
+        # Without enableMultiDispatch the settings say nothing of how the store was written; then the usual form is taken.
+        light = bool(rules.value("enableLmq")) or not rules.multi_dispatch
+        found = []
+        for name, text in zip(names, offsets, strict=True):
+            if "/" in name and later:
+                continue
+            queue_offset = parse_number(text, 64)
+            if queue_offset is None:
+                self.faults.append((row, text))
+                break
+            found.append(((name, 0 if light and name.startswith("%LMQ%") else queue_id), queue_offset))
+        return found
+
+    def _part(self, row: np.void, name: str) -> bytes:
+        """The bytes of one part of a message, as the columns locate it."""
+        start = int(row["position"]) + int(row[name + "_at"])
+        return self.window.read(start, start + int(row[name + "_len"]))
+
+    def _fold_rows(
+        self, items: np.ndarray, kinds: np.ndarray, matches: np.ndarray, deltas: np.ndarray, low: int, high: int, walk: int
+    ) -> None:
+        """Hand messages [low, high) of the columns, and the items that stand for them, to the runs."""
+        rows, keys = self.columns.rows[: self.columns.count], self.topics.keys
+        first = np.where(kinds == KIND_BATCH, items["batch_base"], items["queue_offset"])
+        cuts = self.runs.cut_numbers(items, keys, first)
+        item_low, item_high = low, high
+        if len(items) != len(rows):
+            item_low = int(np.searchsorted(items["position"], rows["position"][low], "left"))
+            item_high = int(np.searchsorted(items["position"], rows["position"][high - 1], "right"))
+        self.runs.add(items, kinds, matches, deltas, cuts, item_low, item_high, walk, self.plausible, len(keys))
+        self.runs.add_index(rows, low, high, walk)
+        if walk & WALK_BROKER and self.summary.lmq_fault is None:
+            last = rows["position"][high - 1]
+            for row, text in self.faults:
+                if rows["position"][low] <= row["position"] <= last:
+                    self.summary.lmq_fault = int(row["phy_offset"]), text
+                    break
+
+    # ---- the audit's walk ----------------------------------------------------------------------------------------------
+
+    def _audit_walk(self) -> None:
+        resync = Resync(self.window, self.task.path, self.base, self.audit, self.task.unclean)
+        extents, at = self.summary.extents, 0
+        while True:
+            start, self.messages = at, 0
+            at, verdict = self._walk(self.audit, start, self.size, self._audit_rows)
+            assert verdict is not None
+            if at > start:
+                extents.append(Extent(EXTENT_MESSAGE, start, at, self.messages, self.plausible))
+            self._audit_refused(at)
+            damage = resync.judge(at, verdict, self._stray_chain)
+            extents.extend(damage.extents)
+            for finding in damage.findings:
+                self.findings.add(finding)
+            if damage.resume is None:
+                break
+            at, self.plausible = damage.resume, True
+        self.times.finish()
+
+    def _audit_rows(self, count: int) -> None:
+        rows = self.columns.rows[:count]
+        self.messages += count
+        items, kinds = self._items(count)
+        matches, deltas = self._match(items, kinds)
+        for low, high, walk in self._parts(rows):
+            self._fold_rows(items, kinds, matches, deltas, low, high, walk)
+        self.times.feed(rows)
+        for i in np.flatnonzero((rows["flags"] & MALFORMED_PROPERTIES) != 0):
+            self._malformed(rows[i], properties_fault(self._part(rows[i], "props")))
+        for row, text in self.faults:
+            self._malformed(row, f"an offset {text!r} in INNER_MULTI_QUEUE_OFFSET: a broker with multi-dispatch fails on it")
+
+    def _match(self, items: np.ndarray, kinds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return np.full(len(items), MATCH_NONE, np.uint8), np.zeros(len(items), np.int64)
+
+    def _malformed(self, row: np.void, text: str) -> None:
+        topic, queue_id = self.topics.keys[row["topic_ref"]]
+        start = int(row["position"]) + int(row["props_at"])
+        self.findings.add(
+            Finding(
+                codes.PROPERTIES,
+                self.task.path,
+                start,
+                start + int(row["props_len"]),
+                phy_offset=int(row["phy_offset"]),
+                topic=topic,
+                queue_id=queue_id,
+                queue_offset=int(row["queue_offset"]),
+                message=f"the properties of a message hold {text}",
+            )
+        )
+
+    def _parts(self, rows: np.ndarray) -> list[tuple[int, int, int]]:
+        """The batch as ranges of messages that the same walks met."""
+        positions, count, low = rows["position"], len(rows), 0
+        if self.state == "before":
+            low = int(np.searchsorted(positions, self.broker_at, "left"))
+            if low < count:
+                self.state = "together" if positions[low] == self.broker_at else "apart"
+        parts = [(0, low, WALK_AUDIT)]
+        if self.state == "together" and low < count:
+            refused = self._first_refused(rows, low)
+            parts.append((low, refused, WALK_BOTH))
+            low = refused
+            if refused < count:
+                self.state, self.broker_at = "apart", int(positions[refused])
+        parts.append((low, count, WALK_AUDIT))
+        return [part for part in parts if part[0] < part[1]]
+
+    def _first_refused(self, rows: np.ndarray, low: int) -> int:
+        """The first message from `low` on that the audit accepts and the release does not.
+
+        The audit's check is the strictest of all defaults, so only three rules of a release can refuse more: V2 before 5.1.0,
+        and the two settings that ask for a property of their own.
+        """
+        rules, count = self.rules, len(rows)
+        asks_property = rules.dup_info or rules.verify_property_crc and rules.check_crc
+        if rules.knows_v2 and not asks_property:
+            return count
+        for i in range(low, count):
+            if asks_property or self.window.read(int(rows["position"][i]) + 7, int(rows["position"][i]) + 8) == b"\xab":
+                if self.broker.verdict(self.window, int(rows["position"][i]), self.size).kind != VALID:
+                    return i
+        return count
+
+    def _audit_refused(self, position: int) -> None:
+        """The audit's walk met something that is no message at `position`: what does the broker's make of it?"""
+        if self.state == "before" and position >= self.broker_at:
+            self.state = "together" if position == self.broker_at else "apart"
+        if self.state == "together":
+            verdict = self.broker.verdict(self.window, position, self.size)
+            if verdict.kind == VALID:
+                self.state, self.broker_at = "apart", position
+            else:
+                self._broker_stops(position, verdict)
+
+    def _stray_chain(self, start: int) -> tuple[int, int, bool]:
+        """See `Resync.judge`."""
+        met = 0
+
+        def on_rows(count: int) -> int | None:
+            nonlocal met
+            rows = self.columns.rows[:count]
+            own = np.flatnonzero(rows["phy_offset"] == self.base + rows["position"])
+            met += int(own[0]) if len(own) else count
+            return int(rows["position"][own[0]]) if len(own) else None
+
+        end, verdict = self._walk(RecordCheck.broker(AUDIT_RULES, self.rules.delays), start, self.size, on_rows)
+        return end, met, verdict is None
+
+    # ---- the broker's walks --------------------------------------------------------------------------------------------
+
+    def _first_record(self) -> FirstRecord:
+        data = self.window.read(0, layout.BODY_POSITION).ljust(layout.BODY_POSITION, b"\0")
+
+        def number(at: int, size: int) -> int:
+            return int.from_bytes(data[at : at + size], "big", signed=True)
+
+        v6 = number(layout.SYS_FLAG_POSITION, 4) & layout.SYS_BORN_HOST_V6
+        verdict = self.broker.verdict(self.window, 0, self.size)
+        return FirstRecord(
+            magic=number(layout.MAGIC_POSITION, 4),
+            store_time=number(layout.STORE_TIMESTAMP_POSITION + (layout.IPV6_EXTRA_BYTES if v6 else 0), 8),
+            phy_offset=number(layout.PHY_OFFSET_POSITION, 8),
+            check_ok=verdict.kind in (VALID, END),
+            blank=verdict.kind == END,
+            total_size=number(layout.TOTAL_SIZE_POSITION, 4),
+        )
+
+    def _broker_stops(self, position: int, verdict: Verdict) -> None:
+        self.state = "done"
+        self.summary.broker = BrokerStop(_STOP_KINDS[verdict.kind], position, verdict.reason)
+
+    def _broker_walk(self) -> None:
+        self.plausible = False
+        end, verdict = self._walk(self.broker, self.broker_at, self.size, self._broker_rows)
+        if verdict is None:
+            self.summary.broker = BrokerStop("bad", end, "outside_file")
+        else:
+            self._broker_stops(end, verdict)
+
+    def _broker_rows(self, count: int) -> int | None:
+        rows, rules, stop = self.columns.rows[:count], self.rules, None
+        if self.task.unclean and rules.at_least("5.5.0") and rules.value("checkCommitLogOffsetOnRecover"):
+            phy = rows["phy_offset"]
+            outside = np.flatnonzero((phy < self.base) | (phy > self.base + self.size))
+            if len(outside):
+                count = int(outside[0])
+                stop = int(rows["position"][count])
+        self._dispatched_rows(count)
+        return stop
+
+    def _dispatched_rows(self, count: int) -> None:
+        if count:
+            items, kinds = self._items(self.columns.count)
+            none = np.full(len(items), MATCH_NONE, np.uint8), np.zeros(len(items), np.int64)
+            self._fold_rows(items, kinds, *none, 0, count, WALK_BROKER)
+
+    def _reput(self, position: int, limit: int) -> None:
+        """start()'s walk: after HALF the offset moves by the size, but the buffer goes on where the fields ended; after
+        BAD the rest of the buffer is skipped. Only bytes of dispatched messages count as read."""
+        check = RecordCheck.reput(self.rules)
+        at, read, whole = position, 0, limit - position
+        reason = ""
+        while read < whole:
+            end, verdict = self._walk(check, position, limit, self._dispatched_rows)
+            assert verdict is not None
+            at, read, position = at + end - position, read + end - position, end
+            if read >= whole:
+                break
+            reason = verdict.reason
+            if verdict.kind == END:
+                at = self.size
+                break
+            if verdict.kind != HALF:
+                at += whole - read
+                break
+            at, position = at + verdict.size, verdict.parsed_to
+        self.summary.broker = BrokerStop("next", self.base + at, reason)
+
+
+_STOP_KINDS = {END: "end", HALF: "half", BAD: "bad"}
+
+
+def _capacity(window_bytes: int) -> int:
+    return min(DEFAULT_CAPACITY, window_bytes // layout.MIN_SIZE_V1_BYTES + 2)

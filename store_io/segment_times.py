@@ -1,0 +1,110 @@
+"""Store times along a segment: the smallest and largest, single ones that fit neither neighbour, and clock steps.
+
+The broker sets store times in the append lock, so they only fall where its clock was set back.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from schemas import commitlog_layout as layout
+from schemas.rows import LOSS, NOTE, Finding
+from store_io import segment_findings as codes
+from store_io.segment_findings import Findings
+
+TOLERANCE_MS = 5_000  # what small corrections of a clock may do
+CLOCK_STEP_MS = 3_600_000  # at a segment's first or last message, where one neighbour is missing: more is no clock step
+
+
+@njit(cache=True, nogil=True)
+def _falls(rows, count, before, found):  # type: ignore[no-untyped-def]
+    """(smallest time, largest time, how many): rows whose time is more than the tolerance below the one before."""
+    low = high = rows[0].store_time
+    falls = 0
+    for i in range(count):
+        time = rows[i].store_time
+        low = min(low, time)
+        high = max(high, time)
+        if time < before - TOLERANCE_MS:
+            if falls < len(found):
+                found[falls] = i
+            falls += 1
+        before = time
+    return low, high, falls
+
+
+class StoreTimes:
+    """Fed with all messages of a segment in order."""
+
+    def __init__(self, path: str, base_offset: int, findings: Findings):
+        self._path, self._base, self._findings = path, base_offset, findings
+        self._found = np.zeros(codes.MOST_FINDINGS, np.int64)
+        self._last: list[np.void] = []  # the last two messages of earlier batches
+        self._open: list[np.void] | None = None  # a fall at the last message so far: the (up to) two before it, and it
+        self._any = False
+        self.first = self.last = 0
+
+    def feed(self, rows: np.ndarray) -> None:
+        """The next messages."""
+        if self._open is not None:
+            self._judge(self._open, rows[0])
+            self._open = None
+        before = int(self._last[-1]["store_time"]) if self._last else -(1 << 62)
+        low, high, falls = _falls(rows, len(rows), before, self._found)
+        self.first = min(self.first, int(low)) if self._any else int(low)
+        self.last = max(self.last, int(high)) if self._any else int(high)
+        if not self._any and rows[0]["store_time"] == 0 and len(rows) > 1 and rows[1]["store_time"] > TOLERANCE_MS:
+            self._odd(rows[0])
+        self._any = True
+        known = len(self._last)
+        for i in self._found[: min(falls, len(self._found))]:
+            met = [*self._last, *rows[max(0, i - 2) : i + 1]] if i < 2 else list(rows[i - 2 : i + 1])
+            met = [row.copy() for row in met[-3:]]
+            if i + 1 < len(rows):
+                self._judge(met, rows[i + 1])
+            else:
+                self._open = met
+        tail = [row.copy() for row in rows[-2:]]
+        self._last = (self._last + tail)[-2:] if known and len(tail) < 2 else tail
+
+    def finish(self) -> None:
+        """No message follows."""
+        if self._open is not None:
+            self._judge(self._open, None)
+
+    def _judge(self, met: list[np.void], after: np.void | None) -> None:
+        """met: the message before the fall, with the one before it if there is one, and the message after the fall."""
+        high, low = met[-2], met[-1]
+        fall = int(high["store_time"]) - int(low["store_time"])
+        before = met[-3] if len(met) > 2 else None
+        if before is not None and low["store_time"] >= before["store_time"] - TOLERANCE_MS:
+            self._odd(high)
+        elif after is not None and after["store_time"] >= high["store_time"] - TOLERANCE_MS:
+            self._odd(low)
+        elif before is None and fall > CLOCK_STEP_MS:
+            self._odd(high)
+        elif after is None and fall > CLOCK_STEP_MS:
+            self._odd(low)
+        else:
+            self._add(codes.TIME_BACK, NOTE, low, f"store times fall by {fall} ms here and stay so: the clock was set back")
+
+    def _odd(self, row: np.void) -> None:
+        self._add(codes.TIME_ODD, LOSS, row, "a message's store time fits neither the one before nor the one behind it")
+
+    def _add(self, code: str, severity: str, row: np.void, text: str) -> None:
+        v6 = bool(row["sys_flag"] & layout.SYS_BORN_HOST_V6)
+        start = int(row["position"]) + layout.STORE_TIMESTAMP_POSITION + (layout.IPV6_EXTRA_BYTES if v6 else 0)
+        self._findings.add(
+            Finding(
+                code,
+                self._path,
+                start,
+                start + 8,
+                severity=severity,
+                phy_offset=int(row["phy_offset"]),
+                queue_offset=int(row["queue_offset"]),
+                actual=str(int(row["store_time"])),
+                message=text,
+            )
+        )
