@@ -70,6 +70,12 @@ _ROWS = (
         "Messages that pass every check behind a place where a broker stops reading: it would cut them away.",
         "Salvage them from this copy before a broker is started on it.",
     ),
+    (
+        "message_lost",
+        LOSS,
+        "A message that a ConsumeQueue entry knows and the CommitLog no longer holds: its bytes are damaged or zero.",
+        _COMPARE_REPLICA,
+    ),
     # ---- CommitLog: files -------------------------------------------------------------------------------------------
     ("segment_missing", LOSS, "No file where the neighbouring segments leave a gap.", _COMPARE_REPLICA),
     (
@@ -121,6 +127,12 @@ _ROWS = (
         LOSS,
         "Two messages of one queue hold the same queue offset.",
         "Look at both messages; a consumer is served one of them.",
+    ),
+    (
+        "queue_offset_wrong",
+        LOSS,
+        "A message's queue offset is out of line while its neighbours' follow one another: its header is damaged.",
+        _COMPARE_REPLICA,
     ),
     (
         "queue_offset_back",
@@ -202,6 +214,13 @@ _ROWS = (
         "Remove the empty file in a repaired copy.",
     ),
     ("queue_missing", REBUILDABLE, "A queue that has messages but no file.", _REBUILD_QUEUE),
+    ("queue_entry_invalid", REBUILDABLE, "An entry that no message writes: a negative offset or no size.", _REBUILD_QUEUE),
+    (
+        "queue_without_files",
+        REBUILDABLE,
+        "A queue's folder without any file; a broker lists it as a queue.",
+        "Remove the empty folder in a repaired copy.",
+    ),
     ("queue_file_missing", REBUILDABLE, "No file where a queue's neighbouring files leave a gap.", _REBUILD_QUEUE),
     ("queue_file_wrong_size", REBUILDABLE, "A ConsumeQueue file whose length is not the configured one.", _REBUILD_QUEUE),
     ("queue_file_empty", NOTE, "A ConsumeQueue file without an entry.", _NOTHING),
@@ -377,6 +396,7 @@ STOP_REASONS: dict[str, str] = {
     # Where no record is at fault.
     "filler": "An end-of-segment filler.",
     "empty": "The segment holds no bytes.",
+    "no_commitlog": "There is no segment at all.",
     "end_of_last_file": "The last segment was read to its end.",
     "outside_file": "checkCommitLogOffsetOnRecover is on and the record stores a physical offset outside of its segment.",
 }

@@ -1,0 +1,141 @@
+"""An audit's summaries -> rows of the Delta tables `segments`, `queues` and `index_files` (columns of schemas/tables.py)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from schemas.rows import (
+    EXTENT_DAMAGED,
+    EXTENT_FILLER,
+    EXTENT_MESSAGE,
+    EXTENT_UNWRITTEN,
+    MATCH_DIFFERS,
+    MATCH_EQUAL,
+    MATCH_MISSING,
+    MATCH_SHIFTED,
+    RUN_QUEUE,
+    Row,
+)
+from store_io.ranges import total, union
+
+if TYPE_CHECKING:
+    from store_io.audit_store import StoreAudit
+
+
+def segment_rows(audit: StoreAudit) -> list[Row]:
+    """One row per CommitLog file, by name."""
+    p = audit.prediction
+    loaded = {f.path: i for i, f in enumerate(audit.loaded.segments)}
+    wrote = {f.file.path: f.wrote for f in p.after_load.log} if p is not None and p.after_load is not None else {}
+    scanned = set(p.scanned) if p is not None else set()
+    rows = []
+    for segment in audit.segments:
+        entry = audit.listing.get(segment.path)
+        by_kind: Counter[str] = Counter()
+        for extent in segment.extents:
+            by_kind[extent.kind] += extent.end - extent.start
+        rows.append(
+            {
+                "file": segment.path,
+                "base_offset": segment.base_offset,
+                "size_bytes": segment.size,
+                "modified_ns": entry.mtime_ns if entry else None,
+                "digest": segment.digest,
+                "bytes_read": segment.bytes_read,
+                "problem": segment.problem or None,
+                "broker_reads": loaded.get(segment.path) in scanned if p is not None else None,
+                "stop_kind": segment.broker.kind,
+                "stop_position": segment.broker.position,
+                "stop_reason": segment.broker.reason,
+                "wrote_after_load": wrote.get(segment.path),
+                "messages": sum(e.message_count for e in segment.extents),
+                "plausible_messages": sum(e.message_count for e in segment.extents if e.plausible),
+                "first_store_time_ms": segment.first_store_time or None,
+                "last_store_time_ms": segment.last_store_time or None,
+                "message_bytes": by_kind[EXTENT_MESSAGE],
+                "filler_bytes": by_kind[EXTENT_FILLER],
+                "unwritten_bytes": by_kind[EXTENT_UNWRITTEN],
+                "damaged_bytes": by_kind[EXTENT_DAMAGED],
+                "extents": [asdict(extent) for extent in segment.extents],
+            }
+        )
+    return rows
+
+
+def queue_rows(audit: StoreAudit) -> list[Row]:
+    """One row per queue that the log, the disk or the broker's memory knows, by topic and queue id."""
+    p = audit.prediction
+    load = p.after_load.queues if p is not None and p.after_load is not None else {}
+    later = p.after_dispatch.queues if p is not None and p.after_dispatch is not None else {}
+    lost = audit.loss.by_queue if audit.loss is not None else {}
+    unexpected: Counter[tuple[str, int]] = Counter()
+    for finding in audit.findings:
+        if finding.code in ("queue_entry_unexpected", "queue_entry_twice") and finding.topic is not None:
+            unexpected[finding.topic, finding.queue_id or 0] += finding.count
+    rows = []
+    for key in sorted(audit.views.keys() | load.keys() | later.keys()):
+        view = audit.views.get(key)
+        summary = view.summary if view is not None else None
+        runs = [ref.row for ref in view.runs if ref.row["kind"] == RUN_QUEUE or view.lmq] if view is not None else []
+        counts: Counter[int] = Counter()
+        for run in runs:
+            counts[int(run["match"])] += int(run["messages"])
+        row: Row = {
+            "topic": key[0],
+            "queue_id": key[1],
+            "batch": key[0] in audit.batch_topics,
+            "lmq": bool(view is not None and view.lmq),
+            "file_count": len(view.files) if view is not None else 0,
+            "bytes_read": summary.bytes_read if summary else 0,
+            "problem": (summary.problem if summary else "") or None,
+            "disk_entries": total(union(summary.used)) if summary else 0,
+            "disk_end": summary.used_end if summary else 0,
+            "log_messages": sum(counts.values()),
+            "equal": counts[MATCH_EQUAL],
+            "shifted": counts[MATCH_SHIFTED],
+            "wrong": counts[MATCH_DIFFERS],
+            "missing": counts[MATCH_MISSING],
+            "unexpected": unexpected[key],
+            "lost_messages": lost[key].messages if key in lost else 0,
+        }
+        if runs:
+            row["log_first_offset"] = min(int(r["queue_offset"]) for r in runs)
+            row["log_end_offset"] = max(int(r["queue_offset"]) + int(r["messages"]) for r in runs)
+            row["first_store_time_ms"] = min(int(r["first_store_time"]) for r in runs)
+            row["last_store_time_ms"] = max(int(r["last_store_time"]) for r in runs)
+        for name, states in (("load", load), ("dispatch", later)):
+            state = states.get(key)
+            if state is not None:
+                row[f"{name}_min_offset"] = state.min_offset
+                row[f"{name}_max_offset"] = state.max_offset
+                row[f"{name}_max_phy_offset"] = state.max_phy
+        rows.append(row)
+    return rows
+
+
+def index_rows(audit: StoreAudit) -> list[Row]:
+    """One row per index file, by name."""
+    p = audit.prediction
+    kept = {f.path for f in p.after_load.index} if p is not None and p.after_load is not None else None
+    blamed = Counter(f.file for f in audit.findings)
+    return [
+        {
+            "file": index.path,
+            "size_bytes": index.size,
+            "digest": index.digest,
+            "bytes_read": index.bytes_read,
+            "problem": index.problem or None,
+            "begin_time_ms": index.begin_timestamp,
+            "end_time_ms": index.end_timestamp,
+            "begin_phy_offset": index.begin_phy_offset,
+            "end_phy_offset": index.end_phy_offset,
+            "hash_slot_count": index.hash_slot_count,
+            "index_count": index.index_count,
+            "entries": index.entries,
+            "findings": blamed[index.path],
+            "kept": None if kept is None else index.path in kept,
+        }
+        for _, index in sorted(audit.index.items())
+    ]

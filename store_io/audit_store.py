@@ -1,0 +1,648 @@
+"""The audit of one store, without Spark: rounds of independent tasks, and a fold between them.
+
+    audit = StoreAudit(request)
+    tasks = audit.first_tasks()
+    while tasks:
+        tasks = audit.next_tasks([run_task(task) for task in tasks])
+    outcome = audit.outcome()
+
+Round one reads every byte once: a task per segment, per group of queues, per index file. Later rounds are small: a segment
+again where the broker's decision falls inside a run, start()'s own walk, the queue entries that matched nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections import defaultdict
+from collections.abc import Generator, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from schemas import checkpoint_layout
+from schemas.finding_codes import CATALOGUE
+from schemas.rows import (
+    EXTENT_DAMAGED,
+    LOSS,
+    NOTE,
+    REBUILDABLE,
+    AuditOutcome,
+    Finding,
+    IndexFileSummary,
+    MappedFile,
+    QueueKey,
+    QueueSummary,
+    Row,
+    SegmentSummary,
+)
+from store_io import checkpoint_reader, config_reader, index_reader, store_diff, store_dir
+from store_io.audit_rows import index_rows, queue_rows, segment_rows
+from store_io.byte_source import ByteSource, StoreLocation, open_source
+from store_io.consumequeue_reader import QueueTask, read_entries, scan_queue
+from store_io.errors import StoreError, UsageError
+from store_io.index_reader import IndexTask, scan_index_file
+from store_io.log_map import LogMap, log_map
+from store_io.loss import Loss, compute_loss
+from store_io.planning import plan_steps, verdict_sentence
+from store_io.queue_leftovers import LeftoverResult, LeftoverTask, classify_leftovers
+from store_io.rules.loading import BATCH_QUEUES, EXT, INDEX, QUEUES, Tree, load_store, numbered_files, queue_folders, segments_of
+from store_io.rules.recovery import Checkpoint, Fold, IndexHeader, Needs, Prediction, ScanId
+from store_io.rules.releases import BrokerRules, broker_rules
+from store_io.segment_scan import IndexFileRef, SegmentTask, scan_segment
+from store_io.settings import read_settings
+
+Task = SegmentTask | QueueTask | IndexTask | LeftoverTask
+Rounds = Generator[list[Task], list[Any], None]
+
+MAX_ROUNDS = 40  # of a fold; each one cuts finer, so that only a fault of ours could need more
+MAX_FINDINGS = 100_000
+QUEUE_GROUP_BYTES = 64 << 20
+_RANK = {NOTE: 0, REBUILDABLE: 10, LOSS: 20}
+
+
+@dataclass(frozen=True)
+class AuditRequest:
+    """What to audit. broker_conf: the properties file's text. window_bytes, decoder: for tests and measurements."""
+
+    name: str
+    location: StoreLocation
+    release: str
+    broker_conf: str | None = None
+    replica_group: str = ""
+    store: int = 0
+    window_bytes: int = 4 << 20
+    decoder: str = "fast"
+
+
+def run_task(task: Task) -> Any:
+    """Do one task; what it returns is small. Reading problems come back in the result's `problem`, never as an exception."""
+    if isinstance(task, SegmentTask):
+        return scan_segment(task)
+    if isinstance(task, QueueTask):
+        return scan_queue(task)
+    if isinstance(task, IndexTask):
+        return scan_index_file(task)
+    return classify_leftovers(task)
+
+
+def run_local(request: AuditRequest) -> AuditOutcome:
+    """The whole audit in this process."""
+    return run_audit(request).outcome()
+
+
+def run_audit(request: AuditRequest) -> StoreAudit:
+    """The same, giving the audit itself with all it knows."""
+    audit = StoreAudit(request)
+    tasks = audit.first_tasks()
+    while tasks:
+        tasks = audit.next_tasks([run_task(task) for task in tasks])
+    return audit
+
+
+class QueueEntriesOnDisk:
+    """`queue_state.DiskEntries` over a source: files stay open, as a fold asks for few entries of many files."""
+
+    def __init__(self, source: ByteSource):
+        self._source = source
+
+    def __call__(self, path: str, first: int, count: int) -> np.ndarray:
+        file = MappedFile(path, 0, (first + count) * 64)
+        return read_entries(self._source, (file,), first, first + count, path.startswith(BATCH_QUEUES + "/"))
+
+
+@dataclass
+class StoreAudit:
+    """One store's audit as a machine that asks for tasks. After the last round `outcome()` has everything."""
+
+    request: AuditRequest
+    incomplete: list[str] = field(default_factory=list)
+    unmodelled: list[str] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    prediction: Prediction | None = None
+    loss: Loss | None = None
+    failed: bool = False
+
+    def __post_init__(self) -> None:
+        self._began = time.monotonic()
+        self._rounds: Rounds | None = None
+        self.segments: list[SegmentSummary] = []
+        self.queues: dict[QueueKey, QueueSummary] = {}
+        self.index: dict[str, IndexFileSummary] = {}
+        self.scans: dict[ScanId, SegmentSummary] = {}
+        self.views: dict[QueueKey, store_diff.QueueView] = {}
+        self.leftovers: dict[QueueKey, LeftoverResult] = {}
+        self.needs = Needs()
+        self.bytes_read = 0
+
+    # ---- rounds ----------------------------------------------------------------------------------------------------
+
+    def first_tasks(self) -> list[Task]:
+        """The tasks that read everything once. [] where nothing can be audited."""
+        try:
+            self._prepare()
+        except UsageError:
+            raise
+        except StoreError as error:
+            self.failed = True
+            self.incomplete.append(str(error))
+            return []
+        self._rounds = self._run()
+        return next(self._rounds, [])
+
+    def next_tasks(self, results: Sequence[Any]) -> list[Task]:
+        """Take in one round's results, in the order of its tasks; the next round's tasks, [] when all is known."""
+        assert self._rounds is not None
+        try:
+            return self._rounds.send(list(results))
+        except StopIteration:
+            return []
+        except StoreError as error:
+            self.incomplete.append(str(error))
+            return []
+
+    def _prepare(self) -> None:
+        request = self.request
+        self.listing = store_dir.list_store(request.location)
+        self.settings = read_settings(request.broker_conf, self.listing)
+        self.rules: BrokerRules = broker_rules(request.release, self.settings)
+        self.source = open_source(request.location)
+        self.tree = Tree(self.listing.files)
+        self.unmodelled = store_dir.unmodelled(self.listing, self.rules)
+        self.incomplete += self.unmodelled
+        self.incomplete += store_dir.unreadable_parts(self.listing)
+        self.config = config_reader.read_config(self.source, self.listing)
+        self.batch_topics = self._batch_topics()
+        self.loaded = load_store(self.tree, self.rules, self.batch_topics)
+        self.unclean = self.listing.unclean
+        self.checkpoint_file = checkpoint_reader.read_checkpoint(self.source, self.listing)
+        self.checkpoint = Checkpoint(*self.checkpoint_file.fields)
+        self.segment_files = self._all_segments()
+        self.queue_folders = {**queue_folders(self.tree, QUEUES), **queue_folders(self.tree, BATCH_QUEUES)}
+        self.queue_files = {key: tuple(numbered_files(self.tree, folder)) for key, folder in self.queue_folders.items()}
+        self.headers: dict[str, IndexHeader] = {}
+        self.index_files = [f for f in numbered_files(self.tree, INDEX)]
+        for file in self.index_files:
+            header = index_reader.read_header(self.source, file.path)
+            self.headers[file.path] = IndexHeader(
+                file.path, header.begin_timestamp, header.end_timestamp, header.begin_phy_offset, header.end_phy_offset, header.index_count
+            )  # fmt: skip
+
+    def _batch_topics(self) -> frozenset[str]:
+        """BatchCQ topics by config/topics.json; without that file those with a folder in batchconsumequeue/ (contract.md)."""
+        if not self.rules.batch_queues:
+            return frozenset()
+        if self.config.topics is not None:
+            return frozenset(self.config.batch_topics)
+        return frozenset(e.path.rpartition("/")[2] for e in self.tree.children(BATCH_QUEUES) if e.kind == "directory")
+
+    def _all_segments(self) -> list[MappedFile]:
+        """Segments of the listing, and what else the broker loads as such; by name."""
+        files = segments_of(self.tree)
+        known = {f.path for f in files}
+        return sorted([*files, *(f for f in self.loaded.segments if f.path not in known)], key=lambda f: (f.start, f.path))
+
+    def _run(self) -> Rounds:
+        tasks: list[Task] = [*self._segment_tasks(), *self._queue_tasks(), *self._index_tasks()]
+        tasks.sort(key=_weight, reverse=True)
+        self._take(tasks, (yield tasks) if tasks else [])
+        place = {f.path: i for i, f in enumerate(self.loaded.segments)}
+        for _ in range(MAX_ROUNDS):
+            needs = self._predict()
+            if not needs and self.prediction is not None and self.prediction.starts:
+                needs = self._measure_loss(place)
+            if not needs:
+                break
+            self._merge(needs)
+            again: list[Task] = self._rescans(needs)
+            if not again:
+                break
+            self._take(again, (yield again))
+        else:
+            self.incomplete.append("the broker's decision could not be narrowed down to single messages")
+            self.prediction = None
+        if not self.views:
+            self._view_queues()
+        leftover_tasks: list[Task] = [*self._leftover_tasks()]
+        if leftover_tasks:
+            self._take(leftover_tasks, (yield leftover_tasks))
+        self._diff()
+
+    def _predict(self) -> Needs:
+        self.prediction = None
+        if self.unmodelled or any(s.problem for s in self.segments) or any(q.problem for q in self.queues.values()):
+            return Needs()
+        fold = Fold(
+            self.rules, self.loaded, self.batch_topics, self.checkpoint, self.unclean, self.scans, self.queues, self.headers,
+            QueueEntriesOnDisk(self.source),
+        )  # fmt: skip
+        self.prediction = fold.run()
+        return fold.needs
+
+    def _measure_loss(self, place: dict[str, int]) -> Needs:
+        assert self.prediction is not None and self.prediction.after_dispatch is not None
+        self._view_queues()
+        needs = Needs()
+        self.loss = compute_loss(
+            self.prediction.after_dispatch, self.prediction.truncate_at, self.segments, self.views, self.scans
+        )
+        for number, by_key in self.loss.cuts.items():
+            scan = ScanId("segment", place[self.segments[number].path])
+            for key, edges in by_key.items():
+                fresh = edges - self.needs.number_cuts.get(scan, {}).get(key, set())
+                if fresh:
+                    needs.number_cuts[scan][key] |= fresh
+        return needs
+
+    def _merge(self, needs: Needs) -> None:
+        """Keep everything that was ever asked for: a scan is always repeated with all its cuts."""
+        for scan, cuts in needs.phy_cuts.items():
+            self.needs.phy_cuts[scan] |= cuts
+        for scan, queue_cuts in needs.queue_cuts.items():
+            for key, values in queue_cuts.items():
+                self.needs.queue_cuts[scan][key] |= values
+        for scan, number_cuts in needs.number_cuts.items():
+            for key, values in number_cuts.items():
+                self.needs.number_cuts[scan][key] |= values
+        for scan, marks in needs.marks.items():
+            self.needs.marks[scan] |= marks
+
+    def _rescans(self, needs: Needs) -> list[Task]:
+        scans = {*needs.scans, *needs.phy_cuts, *needs.queue_cuts, *needs.number_cuts, *needs.marks}
+        return [self._scan_task(scan) for scan in sorted(scans, key=lambda s: (s.segment, s.kind, s.start, s.limit))]
+
+    def _take(self, tasks: Sequence[Task], results: Sequence[Any]) -> None:
+        for task, result in zip(tasks, results, strict=True):
+            self.bytes_read += getattr(result, "bytes_read", 0)
+            problem = getattr(result, "problem", "")
+            if problem and problem not in self.incomplete:
+                self.incomplete.append(problem)
+            if isinstance(task, SegmentTask):
+                self._take_segment(task, result)
+            elif isinstance(task, QueueTask):
+                for summary in result:
+                    self.queues[summary.key] = summary
+                    self.bytes_read += summary.bytes_read
+                    if summary.problem and summary.problem not in self.incomplete:
+                        self.incomplete.append(summary.problem)
+            elif isinstance(task, IndexTask):
+                self.index[result.path] = result
+            else:
+                self.leftovers[result.key] = result
+
+    def _take_segment(self, task: SegmentTask, summary: SegmentSummary) -> None:
+        scan = self._scan_of[id(task)]
+        if scan is not None:
+            self.scans[scan] = summary
+        if scan is None or scan.kind == "segment":
+            known = {s.path: i for i, s in enumerate(self.segments)}
+            if summary.path in known:
+                self.segments[known[summary.path]] = summary
+            else:
+                self.segments.append(summary)
+                self.segments.sort(key=lambda s: (s.base_offset, s.path))
+            self.views = {}
+
+    # ---- tasks -----------------------------------------------------------------------------------------------------
+
+    def _segment_tasks(self) -> list[Task]:
+        self._scan_of: dict[int, ScanId | None] = {}
+        self._kept_tasks: list[Task] = []
+        loaded = {f.path: i for i, f in enumerate(self.loaded.segments)}
+        end = max((f.start + f.size for f in self.segment_files), default=0)
+        ext = {key: tuple(numbered_files(self.tree, f"{EXT}/{folder.partition('/')[2]}")) for key, folder in self.queue_folders.items()}
+        refs = tuple(self._index_ref(i) for i in range(len(self.index_files)))
+        plain = {k: v for k, v in self.queue_files.items() if v and self.queue_folders[k].startswith(QUEUES + "/")}
+        batch = {k: v for k, v in self.queue_files.items() if v and self.queue_folders[k].startswith(BATCH_QUEUES + "/")}
+        self._base_task = SegmentTask(
+            store=self.request.store, path="", base_offset=0, size=0, location=self.request.location, rules=self.rules,
+            batch_topics=self.batch_topics, queue_files=plain, batch_queue_files=batch,
+            ext_files={k: v for k, v in ext.items() if v}, index_files=refs, lmq=self.rules.multi_dispatch, log_end=end,
+            unclean=self.unclean, window_bytes=self.request.window_bytes, decoder=self.request.decoder,
+        )  # fmt: skip
+        tasks: list[Task] = []
+        for file in self.segment_files:
+            number = loaded.get(file.path)
+            task = replace(self._base_task, path=file.path, base_offset=file.start, size=file.size)
+            self._scan_of[id(task)] = ScanId("segment", number) if number is not None else None
+            self._kept_tasks.append(task)
+            tasks.append(task)
+        return tasks
+
+    def _index_ref(self, number: int) -> IndexFileRef:
+        file = self.index_files[number]
+        header = self.headers[file.path]
+        before = self.headers[self.index_files[number - 1].path].end_time if number else 0
+        return IndexFileRef(
+            path=file.path, size=file.size, begin_phy_offset=header.begin_phy, end_phy_offset=header.end_phy,
+            begin_timestamp=header.begin_time, index_count=header.index_count, slots=self.rules.index_slots,
+            max_entries=self.rules.index_max, previous_end_timestamp=before,
+        )  # fmt: skip
+
+    def _scan_task(self, scan: ScanId) -> Task:
+        file = self.loaded.segments[scan.segment]
+        cuts = self.needs.cuts(scan)
+        task = replace(
+            self._base_task, path=file.path, base_offset=file.start, size=file.size, cuts=cuts,
+            index_marks=tuple(sorted(self.needs.marks.get(scan, ()))),
+        )  # fmt: skip
+        if scan.kind == "from":
+            task = replace(task, broker_from=scan.start, walk_audit=False)
+        elif scan.kind == "reput":
+            task = replace(task, reput=(scan.start, scan.limit))
+        self._scan_of[id(task)] = scan
+        self._kept_tasks.append(task)  # so that its id stays its own
+        return task
+
+    def _queue_tasks(self) -> list[Task]:
+        """Queues in groups of some size, so that thousands of small ones do not become thousands of tasks."""
+        items = []
+        log_min = min((f.start for f in self.segment_files), default=0)
+        for key, folder in sorted(self.queue_folders.items()):
+            loaded = self.loaded.queues.get(key)
+            files = tuple(loaded.files) if loaded is not None and not self.loaded.refusal else self.queue_files[key]
+            ext = tuple(loaded.ext_files) if loaded is not None else ()
+            items.append((key, folder, files, ext))
+        tasks: list[Task] = []
+        group: list[Any] = []
+        size = 0
+        for key, folder, files, ext in items:
+            group.append((key, folder.startswith(BATCH_QUEUES + "/"), files, ext))
+            size += sum(f.size for f in files)
+            if size >= QUEUE_GROUP_BYTES or len(group) >= 256:
+                tasks.append(QueueTask(self.request.store, self.request.location, self.rules, tuple(group), log_min))
+                group, size = [], 0
+        if group:
+            tasks.append(QueueTask(self.request.store, self.request.location, self.rules, tuple(group), log_min))
+        return tasks
+
+    def _index_tasks(self) -> list[Task]:
+        newest = self.index_files[-1].path if self.index_files else ""
+        return [
+            IndexTask(self.request.store, self.request.location, self.rules, f.path, f.size, f.path == newest, self.unclean)
+            for f in self.index_files
+        ]
+
+    # ---- the diff --------------------------------------------------------------------------------------------------
+
+    def _view_queues(self) -> None:
+        if self.views:
+            return
+        self.views = store_diff.queue_views(
+            self.segments, self.queues, self.queue_files, self.queue_folders, self.batch_topics,
+            None if self.config.topics is None else frozenset(self.config.topics), self.rules.multi_dispatch,
+        )  # fmt: skip
+
+    def _log_map(self) -> LogMap:
+        return log_map(self.segments, self.rules.segment_bytes)
+
+    def _leftover_tasks(self) -> list[Task]:
+        log = self._log_map()
+        return [
+            LeftoverTask(
+                self.request.store, self.request.location, key, view.batch, view.files, tuple(view.leftover), tuple(view.missing),
+                tuple(view.covered), log,
+            )
+            for key, view in sorted(self.views.items())
+            if view.leftover
+        ]  # fmt: skip
+
+    def _diff(self) -> None:
+        found = self.findings
+        log = self._log_map()
+        named = store_diff.name_findings(self.tree, self.rules)
+        blamed = {f.file for f in named}
+        found += named
+        found += [f for f in store_dir.name_findings(self.listing) if f.file not in blamed]
+        found += store_diff.log_findings(self.segments)
+        for segment in self.segments:
+            found += segment.findings
+        for queue in self.queues.values():
+            found += queue.findings
+        for index in self.index.values():
+            found += index.findings
+        found += store_diff.sequence_findings(self.views, self.segments, log, self.rules)
+        for key, view in self.views.items():
+            leftover = self.leftovers.get(key)
+            found += store_diff.missing_findings(view, self.segments, self.rules, leftover.wrong if leftover else [])
+            found += store_diff.shifted_findings(view)
+            found += store_diff.hole_findings(view)
+            if leftover is not None:
+                found += leftover.findings
+        found += store_diff.lost_findings(self.leftovers.values(), self.segments, log, self.unclean, self.rules)
+        ordered_index = [self.index[f.path] for f in self.index_files if f.path in self.index]
+        found += store_diff.unindexed_findings(self.segments, ordered_index, self.rules, self.unclean)
+        times = [(s.first_store_time, s.last_store_time) for s in self.segments if s.first_store_time or s.last_store_time]
+        first, last = (min(t[0] for t in times), max(t[1] for t in times)) if times else (0, 0)
+        found += checkpoint_reader.checkpoint_findings(self.checkpoint_file, first, last, log.data_end, self.rules, self.unclean)
+        found += self.config.findings
+        found += self._broker_findings()
+        self.changes = store_dir.changes_since(self.listing)
+        self.incomplete += [c for c in self.changes if c not in self.incomplete]
+
+    def _broker_findings(self) -> list[Finding]:
+        p = self.prediction
+        if p is None:
+            return []
+        if not p.starts:
+            return [Finding("broker_refuses", p.refusal.partition(":")[0], message=p.refusal)]
+        found: list[Finding] = []
+        assert p.after_dispatch is not None and self.loss is not None
+        cut = sum(q.cut for q in self.loss.by_queue.values())
+        if cut:
+            name = f"commitlog/{p.stop_segment}"
+            found.append(
+                Finding(
+                    "broker_drops_messages", name, p.stop_position, p.stop_position + 8, phy_offset=p.truncate_at,
+                    expected="the scan goes on", actual=p.stop_reason, count=cut,
+                    message=f"a start cuts the log at {p.truncate_at}: {cut} valid messages of this copy are behind it",
+                )
+            )  # fmt: skip
+        for key, lost in sorted(self.loss.by_queue.items()):
+            if lost.messages > lost.cut:
+                folder = self.views[key].folder if key in self.views else f"{QUEUES}/{key[0]}/{key[1]}"
+                found.append(
+                    Finding(
+                        "broker_skips_messages", folder, topic=key[0], queue_id=key[1], count=lost.messages - lost.cut,
+                        message=f"{lost.messages - lost.cut} messages stay in the log and no entry leads to them after a start",
+                    )
+                )  # fmt: skip
+        if p.hangs_at >= 0:
+            found.append(Finding("broker_hangs", "commitlog", phy_offset=p.hangs_at, message="start() waits here for ever"))
+        ends = {key: q.max_offset for key, q in p.after_dispatch.queues.items()}
+        losing = {key for key, q in self.loss.by_queue.items() if q.messages}
+        self.groups = config_reader.groups_beyond(self.config, ends)
+        self.delays = config_reader.delays_beyond(self.config, ends)
+        for row in self.groups:
+            severity = REBUILDABLE if (row["topic"], row["queue_id"]) in losing else NOTE
+            found.append(
+                Finding(
+                    "consumer_offset_beyond_end", "config/consumerOffset.json", severity=severity, topic=row["topic"],
+                    queue_id=row["queue_id"], queue_offset=row["offset"], expected=f"at most {row['new_max']}", actual=str(row["offset"]),
+                    message=f"group {row['group']}",
+                )
+            )  # fmt: skip
+        for row in self.delays:
+            found.append(
+                Finding(
+                    "delay_offset_beyond_end", "config/delayOffset.json", severity=NOTE, queue_offset=row["offset"],
+                    expected=f"at most {row['new_max']}", actual=str(row["offset"]), message=f"delay level {row['level']}",
+                )
+            )  # fmt: skip
+        return found
+
+    # ---- outcome ---------------------------------------------------------------------------------------------------
+
+    def outcome(self) -> AuditOutcome:
+        """All results. Deterministic but for `seconds`."""
+        request = self.request
+        out = AuditOutcome(
+            request.name, request.location.root, request.release, 3, False, list(dict.fromkeys(self.incomplete)), replica_group=request.replica_group
+        )  # fmt: skip
+        out.seconds = time.monotonic() - self._began
+        if self.failed:
+            out.plan = self._empty_plan()
+            out.verdict = f"Could not be audited: {out.incomplete[0]}"
+            return out
+        out.complete = not out.incomplete
+        out.findings, out.findings_dropped = self._final_findings()
+        for finding in out.findings:
+            out.counts[finding.severity] = out.counts.get(finding.severity, 0) + 1
+        highest = max([_RANK[f.severity] for f in out.findings] + [0])
+        out.exit_code = 20 if highest == 20 else 3 if not out.complete else highest
+        out.bytes_read = self.bytes_read
+        out.plan = self._plan(out.findings)
+        out.loss = self._loss_rows()
+        out.segments = segment_rows(self)
+        out.queues = queue_rows(self)
+        out.index_files = index_rows(self)
+        for segment in self.segments:
+            out.messages += sum(e.message_count for e in segment.extents)
+            out.damaged_extents += sum(e.kind == EXTENT_DAMAGED for e in segment.extents)
+        times = [(s.first_store_time, s.last_store_time) for s in self.segments if s.last_store_time]
+        if times:
+            out.first_store_time, out.last_store_time = min(t[0] for t in times), max(t[1] for t in times)
+        out.segment_count = len(self.segments)
+        out.verdict = verdict_sentence(out, self.prediction, self.loss)
+        return out
+
+    def _empty_plan(self) -> Row:
+        return {
+            "schema_version": 1, "store": self.request.name, "release": self.request.release, "complete": False, "settings": {},
+            "inputs": [], "broker": None, "steps": [],
+        }  # fmt: skip
+
+    def _final_findings(self) -> tuple[list[Finding], dict[str, int]]:
+        dropped: dict[str, int] = defaultdict(int)
+        for holder in [*self.segments, *self.queues.values(), *self.index.values(), *self.leftovers.values()]:
+            for code, count in holder.findings_dropped.items():
+                dropped[code] += count
+        final = []
+        for finding in self.findings:
+            entry = CATALOGUE[finding.code]
+            final.append(
+                replace(
+                    finding, severity=finding.severity or entry.severity, next=finding.next or entry.next,
+                    message=finding.message or entry.meaning,
+                )
+            )  # fmt: skip
+        final = sorted(set(final), key=_finding_order)
+        for finding in final[MAX_FINDINGS:]:
+            dropped[finding.code] += 1
+        return final[:MAX_FINDINGS], dict(sorted(dropped.items()))
+
+    def _plan(self, findings: Sequence[Finding]) -> Row:
+        broker: Row | None = None
+        if self.prediction is not None and not self.incomplete:
+            broker = self.prediction.broker_section()
+            if self.prediction.starts and self.loss is not None:
+                broker["lost"] = {
+                    "messages": self.loss.messages,
+                    "bytes": self.loss.bytes,
+                    "by_queue": [
+                        {
+                            "topic": key[0], "queue_id": key[1], "messages": q.messages,
+                            "first_store_time": iso_time(q.first_store_time), "last_store_time": iso_time(q.last_store_time),
+                        }
+                        for key, q in sorted(self.loss.by_queue.items())
+                    ],
+                }  # fmt: skip
+        return {
+            "schema_version": 1,
+            "store": self.request.name,
+            "release": self.request.release,
+            "complete": not self.incomplete,
+            "settings": {k: {"value": s.value, "from": s.origin} for k, s in sorted(self.rules.settings.items())},
+            "inputs": self._inputs(),
+            "broker": broker,
+            "steps": plan_steps(self, findings),
+        }
+
+    def _inputs(self) -> list[Row]:
+        """Every file that the plan depends on, with a digest that notices a changed byte."""
+        rows = {s.path: (s.size, s.digest) for s in self.segments}
+        for queue in self.queues.values():
+            for path, digest in queue.digests.items():
+                entry = self.listing.get(path)
+                rows[path] = (entry.size if entry else 0, digest)
+        for index in self.index.values():
+            rows[index.path] = (index.size, index.digest)
+        small = [checkpoint_layout.CHECKPOINT_FILE, checkpoint_layout.ABORT_FILE]
+        small += [e.path for e in self.tree.children("config") if e.kind == "file"]
+        for path in small:
+            if self.listing.is_file(path):
+                try:
+                    data = self.source.read_small(path)
+                except StoreError:
+                    continue
+                rows[path] = (len(data), digest_of(data))
+        return [{"file": path, "size": size, "digest": digest} for path, (size, digest) in sorted(rows.items())]
+
+    def _loss_rows(self) -> Row:
+        topics: dict[str, Row] = {}
+        if self.loss is not None:
+            for (topic, _), lost in sorted(self.loss.by_queue.items()):
+                row = topics.setdefault(
+                    topic, {"topic": topic, "messages": 0, "first_store_time": lost.first_store_time, "last_store_time": 0}
+                )
+                row["messages"] += lost.messages
+                row["first_store_time"] = min(row["first_store_time"], lost.first_store_time)
+                row["last_store_time"] = max(row["last_store_time"], lost.last_store_time)
+        return {
+            "messages": self.loss.messages if self.loss else 0,
+            "bytes": self.loss.bytes if self.loss else 0,
+            "by_topic": list(topics.values()),
+            "groups": getattr(self, "groups", []),
+            "delay_levels": getattr(self, "delays", []),
+        }
+
+
+def digest_of(data: bytes) -> str:
+    """The digest of a small file in plan.json."""
+    return "blake2b-128:" + hashlib.blake2b(data, digest_size=16).hexdigest()
+
+
+def iso_time(milliseconds: int) -> str | None:
+    """UTC with milliseconds; None for what no calendar holds."""
+    if not -62_135_596_800_000 <= milliseconds <= 253_402_300_799_999:
+        return None
+    seconds, rest = divmod(milliseconds, 1000)
+    return str(np.datetime64(seconds, "s")) + f".{rest:03d}Z"
+
+
+def _weight(task: Task) -> int:
+    """How much a task reads: the longest ones begin first."""
+    if isinstance(task, SegmentTask | IndexTask):
+        return task.size
+    return 0
+
+
+def _finding_order(finding: Finding) -> tuple[Any, ...]:
+    def known(value: int | None) -> int:
+        return -1 if value is None else value
+
+    return (
+        finding.file, known(finding.start), known(finding.end), finding.code, known(finding.phy_offset), finding.topic or "",
+        known(finding.queue_id), known(finding.queue_offset), finding.expected or "", finding.actual or "", finding.message, finding.count,
+    )  # fmt: skip

@@ -1,0 +1,73 @@
+"""The whole CommitLog of a copy as one list of ranges: which bytes are messages, damage, unwritten, or missing.
+
+Derived data that lead nowhere are judged by where they lead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from schemas.rows import EXTENT_DAMAGED, EXTENT_FILLER, EXTENT_MESSAGE, EXTENT_UNWRITTEN, SegmentSummary
+
+EXPIRED, MESSAGE, DAMAGED, UNWRITTEN, FILLER, MISSING, BEYOND = range(7)
+KIND_NAMES = ("expired", "message", "damaged", "unwritten", "filler", "missing", "beyond")
+_OF_EXTENT = {EXTENT_MESSAGE: MESSAGE, EXTENT_DAMAGED: DAMAGED, EXTENT_UNWRITTEN: UNWRITTEN, EXTENT_FILLER: FILLER}
+
+
+@dataclass
+class LogMap:
+    """starts: ascending physical offsets at which a range begins; kinds: what it is. The last range is open-ended.
+
+    start, end: bounds of the copy's CommitLog by its files' names and lengths; data_end: behind its last message.
+    """
+
+    starts: np.ndarray
+    kinds: np.ndarray
+    start: int
+    end: int
+    data_end: int
+    segment_bytes: int
+
+    def kind_at(self, phy_offsets: np.ndarray) -> np.ndarray:
+        """The kind of range that each physical offset lies in; what is below the CommitLog's start is EXPIRED."""
+        place = np.searchsorted(self.starts, phy_offsets, side="right") - 1
+        return np.where(place < 0, EXPIRED, self.kinds[np.maximum(place, 0)])
+
+    def range_end(self, phy_offset: int) -> int:
+        """Where the range that holds this physical offset ends."""
+        place = int(np.searchsorted(self.starts, phy_offset, side="right"))
+        return int(self.starts[place]) if place < len(self.starts) else (1 << 62)
+
+    def segment_name(self, phy_offset: int) -> str:
+        """The path that the segment holding this physical offset has, or would have."""
+        return f"commitlog/{phy_offset - phy_offset % self.segment_bytes:020d}"
+
+
+def log_map(segments: Sequence[SegmentSummary], segment_bytes: int) -> LogMap:
+    """The map of these segments, in any order. Overlapping ones (a name twice) count once, the first listed."""
+    starts: list[int] = []
+    kinds: list[int] = []
+    position, data_end = None, 0
+    first = min((s.base_offset for s in segments), default=0)
+    for segment in sorted(segments, key=lambda s: (s.base_offset, s.path)):
+        if position is not None and segment.base_offset < position:
+            continue
+        if position is not None and segment.base_offset > position:
+            starts.append(position)
+            kinds.append(MISSING)
+        for extent in segment.extents:
+            starts.append(segment.base_offset + extent.start)
+            kinds.append(_OF_EXTENT[extent.kind])
+            if extent.kind == EXTENT_MESSAGE:
+                data_end = max(data_end, segment.base_offset + extent.end)
+        position = segment.base_offset + segment.size
+        if not segment.extents:
+            starts.append(segment.base_offset)
+            kinds.append(UNWRITTEN)
+    end = position if position is not None else 0
+    starts.append(end)
+    kinds.append(BEYOND)
+    return LogMap(np.array(starts, np.int64), np.array(kinds, np.int8), first, end, max(data_end, first), segment_bytes)

@@ -1,0 +1,162 @@
+"""What the plan proposes, and the verdict in one sentence.
+
+The steps follow what the release itself would leave of the CommitLog, and rebuild what it gets wrong from there
+(pitfalls.md): a queue or an index file with a disagreement is rebuilt from the log, not patched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from schemas.rows import EXTENT_DAMAGED, EXTENT_MESSAGE, LOSS, NOTE, AuditOutcome, Finding, PlanStep, Row
+from store_io.rules.loading import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
+
+if TYPE_CHECKING:
+    from store_io.audit_store import StoreAudit
+    from store_io.loss import Loss
+    from store_io.rules.recovery import Prediction
+
+
+def plan_steps(audit: StoreAudit, findings: Sequence[Finding]) -> list[Row]:
+    """The proposal: first the CommitLog file by file, then queues, index files, checkpoint; each with its reason and loss."""
+    serious = [f for f in findings if f.severity != NOTE]
+    steps = [*_log_steps(audit, serious), *_queue_steps(audit, serious), *_index_steps(audit, serious), *_other_steps(serious)]
+    return [
+        {
+            "action": s.action,
+            "file": s.file,
+            "start": s.start,
+            "end": s.end,
+            "reason": s.reason,
+            "lost_messages": s.lost_messages,
+            "lost_bytes": s.lost_bytes,
+        }
+        for s in steps
+    ]
+
+
+def _log_steps(audit: StoreAudit, serious: Sequence[Finding]) -> list[PlanStep]:
+    p = audit.prediction
+    steps = []
+    if p is None or not p.starts or p.after_load is None:
+        return _blocked_steps(audit, serious)
+    wrote = {f.file.path: f.wrote for f in p.after_load.log}
+    deleted = set(p.deleted_files)
+    cut = f"the scan of {audit.request.release} stops at {p.truncate_at}: {p.stop_reason}"
+    for segment in audit.segments:
+        end = segment.size
+        if segment.path in deleted:
+            messages, size = _valid_from(audit, segment.base_offset)
+            reason = cut if messages else "lies wholly behind the log's end"
+            steps.append(PlanStep("delete", segment.path, 0, end, reason, messages, size))
+        elif segment.path in wrote:
+            kept = wrote[segment.path]
+            used = max((e.end for e in segment.extents if e.kind in (EXTENT_MESSAGE, EXTENT_DAMAGED)), default=0)
+            if kept < used:
+                messages, size = _valid_from(audit, segment.base_offset + kept, segment.base_offset + segment.size)
+                steps.append(PlanStep("truncate", segment.path, kept, end, cut, messages, size))
+            else:
+                damaged = sum(1 for e in segment.extents if e.kind == EXTENT_DAMAGED)
+                reason = f"{damaged} damaged ranges that recovery does not read" if damaged else "sound"
+                steps.append(PlanStep("keep", segment.path, 0, kept, reason))
+    blamed = {f.file for f in serious}
+    known = {s.path for s in audit.segments}
+    for path in sorted(deleted):
+        if path not in known and path.startswith(COMMITLOG + "/"):
+            steps.append(PlanStep("delete", path, None, None, "an empty file, which load() deletes"))
+    for entry in audit.tree.children(COMMITLOG):
+        if entry.path in blamed and entry.path not in known and entry.path not in deleted:
+            steps.append(PlanStep("delete", entry.path, None, None, "no segment: no release makes such a name"))
+    return steps
+
+
+def _blocked_steps(audit: StoreAudit, serious: Sequence[Finding]) -> list[PlanStep]:
+    """Where the broker would not start, or nothing is known of what it would do: nothing is cut."""
+    blocking = audit.prediction.refusal.partition(":")[0] if audit.prediction is not None else ""
+    steps = []
+    known = {s.path for s in audit.segments}
+    for segment in audit.segments:
+        if segment.path == blocking:
+            steps.append(PlanStep("delete", segment.path, None, None, f"load() refuses: {audit.prediction.refusal}"))  # type: ignore[union-attr]
+        else:
+            steps.append(PlanStep("keep", segment.path, 0, segment.size, "no cut is proposed while a start is not predicted"))
+    if blocking.startswith(COMMITLOG + "/") and blocking not in known:
+        steps.append(PlanStep("delete", blocking, None, None, f"load() refuses: {audit.prediction.refusal}"))  # type: ignore[union-attr]
+    return steps
+
+
+def _valid_from(audit: StoreAudit, start: int, end: int | None = None) -> tuple[int, int]:
+    """(messages, bytes) of valid messages with a position in [start, end)."""
+    messages = size = 0
+    for segment in audit.segments:
+        if segment.base_offset + segment.size <= start or end is not None and segment.base_offset >= end:
+            continue
+        if end is None and segment.base_offset != start:
+            continue
+        for row in segment.runs:
+            if row["walk"] & 1 and row["kind"] != 1 and segment.base_offset + int(row["first_position"]) >= start:
+                messages += int(row["messages"])
+                size += int(row["bytes"])
+    return messages, size
+
+
+def _queue_steps(audit: StoreAudit, serious: Sequence[Finding]) -> list[PlanStep]:
+    blamed: dict[str, list[str]] = {}
+    for finding in serious:
+        top, _, rest = finding.file.partition("/")
+        parts = rest.split("/")
+        if top in (QUEUES, BATCH_QUEUES, EXT) and len(parts) >= 2:
+            folder = f"{BATCH_QUEUES if top == BATCH_QUEUES else QUEUES}/{parts[0]}/{parts[1]}"
+            blamed.setdefault(folder, []).append(finding.code)
+    return [
+        PlanStep("rebuild", folder, None, None, "from the CommitLog: " + ", ".join(sorted(set(codes))))
+        for folder, codes in sorted(blamed.items())
+    ]
+
+
+def _index_steps(audit: StoreAudit, serious: Sequence[Finding]) -> list[PlanStep]:
+    p = audit.prediction
+    deleted = set(p.deleted_files) if p is not None else set()
+    blamed: dict[str, list[str]] = {}
+    for finding in serious:
+        if finding.file.partition("/")[0] == INDEX:
+            blamed.setdefault(finding.file, []).append(finding.code)
+    steps = []
+    for path in sorted(blamed.keys() | {d for d in deleted if d.startswith(INDEX + "/")}):
+        if path in deleted:
+            reason = "younger than the checkpoint's index time: load() deletes it, and dispatch builds it again in part"
+            steps.append(PlanStep("rebuild", path, None, None, reason))
+        else:
+            steps.append(PlanStep("rebuild", path, None, None, "from the CommitLog: " + ", ".join(sorted(set(blamed[path])))))
+    return steps
+
+
+def _other_steps(serious: Sequence[Finding]) -> list[PlanStep]:
+    steps = []
+    for name in ("checkpoint",):
+        codes = sorted({f.code for f in serious if f.file == name})
+        if codes:
+            steps.append(PlanStep("rebuild", name, None, None, "from the CommitLog: " + ", ".join(codes)))
+    return steps
+
+
+def verdict_sentence(outcome: AuditOutcome, prediction: Prediction | None, loss: Loss | None) -> str:
+    """What matters most, in one sentence."""
+    release = outcome.release
+    if prediction is None:
+        why = outcome.incomplete[0] if outcome.incomplete else "the store is not understood"
+        return f"What RocketMQ {release} would do here cannot be said: {why}"
+    if not prediction.starts:
+        return f"RocketMQ {release} would not start on this copy: {prediction.refusal}"
+    lost = loss.messages if loss is not None else 0
+    if lost:
+        return (
+            f"RocketMQ {release} would start, cut the CommitLog at {prediction.truncate_at} and lose {lost} messages"
+            " that are valid in this copy"
+        )
+    if outcome.counts.get(LOSS):
+        return f"RocketMQ {release} would start and lose no valid message of this copy, but bytes of the CommitLog are damaged or missing"
+    if outcome.counts.get("rebuildable"):
+        return f"RocketMQ {release} would start and lose nothing; derived data differ from the CommitLog, which suffices to rebuild them"
+    return f"RocketMQ {release} would start on this copy and lose nothing; everything is consistent"

@@ -1,0 +1,164 @@
+"""ConsumeQueue entries that lead to no message of their queue: what each is, by where it leads.
+
+Only the entries that the scan's probe left unmatched are read, in bounded windows; neighbours of one kind fold into ranges.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from schemas import consumequeue_layout as layout
+from schemas.rows import Finding, MappedFile, QueueKey
+from store_io import log_map as lm
+from store_io.byte_source import ByteSource, StoreLocation, open_source
+from store_io.consumequeue_reader import entry_address, read_entries
+from store_io.ranges import Ranges, union
+
+WINDOW_ENTRIES = 1 << 16
+MAX_FINDINGS = 1000
+MAX_LOST = 1000
+
+
+@dataclass(frozen=True)
+class LeftoverTask:
+    """One queue's unmatched entry numbers. missing: entry numbers whose message has no entry; covered: matched ones."""
+
+    store: int
+    location: StoreLocation
+    key: QueueKey
+    batch: bool
+    files: tuple[MappedFile, ...]
+    leftover: tuple[tuple[int, int], ...]
+    missing: tuple[tuple[int, int], ...]
+    covered: tuple[tuple[int, int], ...]
+    log: lm.LogMap
+
+
+@dataclass
+class LeftoverResult:
+    """Findings of the queue's files, and what the entries prove about messages that the copy lacks.
+
+    lost: (queue offset, phy_offset, size, kind) of messages that an entry knows and the CommitLog no longer holds, at most
+    MAX_LOST; lost_count and lost_bytes count all of them, by kind; beyond_end: the largest physical end among them.
+    """
+
+    key: QueueKey
+    findings: list[Finding] = field(default_factory=list)
+    findings_dropped: dict[str, int] = field(default_factory=dict)
+    lost: list[tuple[int, int, int, int]] = field(default_factory=list)
+    lost_count: dict[int, int] = field(default_factory=dict)
+    lost_bytes: dict[int, int] = field(default_factory=dict)
+    lost_first: dict[int, int] = field(default_factory=dict)
+    beyond_end: int = 0
+    wrong: list[tuple[int, int]] = field(default_factory=list)  # entry numbers reported as wrong, of those missing
+    problem: str = ""
+
+
+def classify_leftovers(task: LeftoverTask, source: ByteSource | None = None) -> LeftoverResult:
+    """Read the task's unmatched entries and say what each one is."""
+    own = source or open_source(task.location)
+    result = LeftoverResult(task.key)
+    missing = union(task.missing)
+    starts = np.array([r[0] for r in missing], np.int64)
+    ends = np.array([r[1] for r in missing], np.int64)
+    for first, last in task.leftover:
+        for at in range(first, last, WINDOW_ENTRIES):
+            rows = read_entries(own, task.files, at, min(last, at + WINDOW_ENTRIES), task.batch)
+            if len(rows):
+                _classify(task, own, result, at, rows, starts, ends)
+    result.wrong = union(result.wrong)
+    return result
+
+
+def _classify(
+    task: LeftoverTask, source: ByteSource, result: LeftoverResult, first: int, rows: np.ndarray, starts: np.ndarray, ends: np.ndarray
+) -> None:
+    numbers = np.arange(first, first + len(rows))
+    phy, size = rows["phy_offset"].astype(np.int64), rows["size"].astype(np.int64)
+    valid = (phy >= 0) & (size > 0)
+    blank = (phy == 0) & (size == layout.PRE_BLANK_SIZE)
+    place = np.searchsorted(starts, numbers, side="right") - 1
+    awaited = (place >= 0) & (numbers < ends[np.maximum(place, 0)]) if len(starts) else np.zeros(len(rows), bool)
+    where = task.log.kind_at(phy)
+    lost = valid & ~blank & np.isin(where, (lm.DAMAGED, lm.UNWRITTEN, lm.MISSING, lm.BEYOND)) & ~awaited
+    for kind in (lm.DAMAGED, lm.UNWRITTEN, lm.MISSING, lm.BEYOND):
+        chosen = lost & (where == kind)
+        count = int(chosen.sum())
+        if count:
+            result.lost_count[kind] = result.lost_count.get(kind, 0) + count
+            result.lost_bytes[kind] = result.lost_bytes.get(kind, 0) + int(size[chosen].sum())
+            result.lost_first[kind] = min(result.lost_first.get(kind, 1 << 62), int(phy[chosen].min()))
+            if kind == lm.BEYOND:
+                result.beyond_end = max(result.beyond_end, int((phy + size)[chosen].max()))
+            room = MAX_LOST - len(result.lost)
+            for i in np.nonzero(chosen)[0][: max(room, 0)]:
+                result.lost.append((int(numbers[i]), int(phy[i]), int(size[i]), kind))
+    code = np.full(len(rows), 0, np.int8)  # 0: no finding of its own
+    code[awaited & ~blank] = 1
+    code[~awaited & ~valid] = 2
+    code[~awaited & blank] = 3
+    code[~awaited & valid & ~blank & (where == lm.EXPIRED)] = 4
+    inside = ~awaited & valid & ~blank & np.isin(where, (lm.MESSAGE, lm.FILLER))
+    code[inside] = 5
+    for i in np.nonzero(inside)[0][:MAX_FINDINGS]:
+        if _known_elsewhere(task, source, int(phy[i]), int(numbers[i])):
+            code[i] = 6
+    beyond = ~awaited & valid & ~blank & (where == lm.BEYOND)
+    code[beyond] = 7
+    names = ("", "queue_entry_wrong", "queue_entry_invalid", "queue_pre_blank", "queue_entry_below_minimum", "queue_entry_unexpected",
+             "queue_entry_twice", "queue_entry_beyond_end")  # fmt: skip
+    edges = np.nonzero(np.diff(code))[0] + 1
+    for start, end in zip([0, *edges.tolist()], [*edges.tolist(), len(rows)], strict=True):
+        name = names[code[start]]
+        if not name:
+            continue
+        if code[start] == 1:
+            result.wrong.append((int(numbers[start]), int(numbers[end - 1]) + 1))
+        _report(task, result, name, rows, int(numbers[0]), start, end)
+
+
+def _report(task: LeftoverTask, result: LeftoverResult, code: str, rows: np.ndarray, base: int, start: int, end: int) -> None:
+    """One finding per file for entries [start, end) of `rows`, whose first has number `base`."""
+    unit = layout.BATCH_ENTRY_BYTES if task.batch else layout.ENTRY_BYTES
+    at = start
+    while at < end:
+        path, position = entry_address(task.files, base + at, task.batch)
+        file = next(f for f in task.files if f.path == path)
+        n = min(end - at, (file.size - position) // unit)
+        if n <= 0:
+            return
+        if len(result.findings) >= MAX_FINDINGS:
+            result.findings_dropped[code] = result.findings_dropped.get(code, 0) + n
+        else:
+            row = rows[at]
+            result.findings.append(
+                Finding(
+                    code, path, position, position + n * unit,
+                    phy_offset=int(row["phy_offset"]), topic=task.key[0], queue_id=task.key[1],
+                    queue_offset=int(row["base"]) if task.batch else base + at,
+                    actual=f"phy_offset {int(row['phy_offset'])}, size {int(row['size'])}, tags code {int(row['tags_code'])}",
+                    count=n,
+                )
+            )  # fmt: skip
+        at += n
+
+
+def _known_elsewhere(task: LeftoverTask, source: ByteSource, phy_offset: int, number: int) -> bool:
+    """Whether a matched entry of the queue leads to the same physical offset: a binary search over the covered ranges."""
+    for first, last in task.covered:
+        low, high = first, last
+        while low < high:
+            middle = (low + high) // 2
+            rows = read_entries(source, task.files, middle, middle + 1, task.batch)
+            if not len(rows):
+                break
+            at = int(rows["phy_offset"][0])
+            if at == phy_offset:
+                return middle != number
+            if at < phy_offset:
+                low = middle + 1
+            else:
+                high = middle
+    return False

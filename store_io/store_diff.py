@@ -1,0 +1,494 @@
+"""What only the whole store shows: names and sizes, gaps, queues against the log both ways, sequences, loss.
+
+Input are the summaries of all scans; nothing is read here. Ranges are entry numbers or bytes, half-open.
+Source of the rules: pitfalls.md, audits A to D.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from schemas import consumequeue_layout, index_layout
+from schemas.rows import (
+    EXTENT_DAMAGED,
+    EXTENT_MESSAGE,
+    EXTENT_UNWRITTEN,
+    LOSS,
+    MATCH_DIFFERS,
+    MATCH_EQUAL,
+    MATCH_MISSING,
+    MATCH_SHIFTED,
+    NOTE,
+    REBUILDABLE,
+    RUN_LMQ,
+    RUN_QUEUE,
+    RUN_UNQUEUED,
+    WALK_AUDIT,
+    Finding,
+    IndexFileSummary,
+    MappedFile,
+    QueueKey,
+    QueueSummary,
+    SegmentSummary,
+)
+from store_io import log_map as lm
+from store_io.java_compat import parse_number
+from store_io.queue_leftovers import LeftoverResult
+from store_io.ranges import Ranges, subtract, union
+from store_io.rules.loading import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES, Tree, is_folder
+from store_io.rules.releases import BrokerRules
+
+MAX_MISSING_NAMES = 100
+# Entries beyond the log's end that cover less than this part of the bytes there are of different moments: a live copy.
+LIVE_COPY_COVERAGE = 0.8
+
+
+@dataclass(frozen=True)
+class RunRef:
+    """One run of one segment."""
+
+    segment: int
+    number: int
+    row: np.void
+
+
+@dataclass
+class QueueView:
+    """One queue seen from both sides. Entry numbers; for a BatchConsumeQueue `missing` counts from the last matched entry."""
+
+    key: QueueKey
+    batch: bool
+    folder: str
+    files: tuple[MappedFile, ...] = ()
+    summary: QueueSummary | None = None
+    runs: list[RunRef] = field(default_factory=list)
+    covered: Ranges = field(default_factory=list)
+    missing: Ranges = field(default_factory=list)
+    leftover: Ranges = field(default_factory=list)
+    deleted_topic: bool = False
+    lmq: bool = False
+
+    @property
+    def unit(self) -> int:
+        return consumequeue_layout.BATCH_ENTRY_BYTES if self.batch else consumequeue_layout.ENTRY_BYTES
+
+
+def queue_views(
+    segments: Sequence[SegmentSummary],
+    summaries: Mapping[QueueKey, QueueSummary],
+    files: Mapping[QueueKey, tuple[MappedFile, ...]],
+    folders: Mapping[QueueKey, str],
+    batch_topics: frozenset[str],
+    topics: frozenset[str] | None,
+    lmq_expected: bool,
+) -> dict[QueueKey, QueueView]:
+    """Every queue that the log or the disk knows, with its matched, missing and unmatched entry numbers."""
+    views: dict[QueueKey, QueueView] = {}
+    known_topics = {key[0] for key in folders}
+
+    def view(key: QueueKey) -> QueueView:
+        found = views.get(key)
+        if found is None:
+            batch = key[0] in batch_topics
+            folder = folders.get(key, f"{BATCH_QUEUES if batch else QUEUES}/{key[0]}/{key[1]}")
+            found = views[key] = QueueView(key, batch, folder, files.get(key, ()), summaries.get(key))
+            found.deleted_topic = topics is not None and key[0] not in topics and key[0] not in known_topics
+        return found
+
+    for key in folders:
+        view(key)
+    for number, segment in enumerate(segments):
+        for i, row in enumerate(segment.runs):
+            if not row["walk"] & WALK_AUDIT or row["kind"] == RUN_UNQUEUED:
+                continue
+            key = segment.queues[int(row["queue"])]
+            if row["kind"] == RUN_LMQ and not lmq_expected and key not in folders:
+                continue
+            view(key).runs.append(RunRef(number, i, row))
+    for found in views.values():
+        _match(found, lmq_expected)
+    return views
+
+
+def _match(view: QueueView, lmq_expected: bool) -> None:
+    covered, missing = [], []
+    awaited = 0
+    for ref in view.runs:
+        row = ref.row
+        records = int(row["records"])
+        if row["kind"] == RUN_LMQ:
+            view.lmq = True
+        if row["match"] in (MATCH_EQUAL, MATCH_SHIFTED, MATCH_DIFFERS):
+            first = int(row["delta"]) if view.batch else int(row["queue_offset"]) + int(row["delta"])
+            covered.append((first, first + records))
+        elif row["match"] == MATCH_MISSING and not (row["kind"] == RUN_LMQ and not lmq_expected):
+            if view.batch:
+                awaited += records
+            else:
+                missing.append((int(row["queue_offset"]), int(row["queue_offset"]) + records))
+    view.covered = union(covered)
+    if awaited:
+        end = view.covered[-1][1] if view.covered else 0
+        missing.append((end, end + awaited))
+    view.missing = union((a, b) for a, b in missing if a >= 0)
+    if view.summary is not None:
+        used = union(view.summary.used)
+        view.leftover = subtract(subtract(used, view.covered), [(0, view.summary.expired_end)] if view.summary.expired_end else [])
+
+
+# ---- names and sizes -----------------------------------------------------------------------------------------------
+
+
+def name_findings(tree: Tree, rules: BrokerRules) -> list[Finding]:
+    """Files and folders that no broker makes, wrong lengths, gaps in the files' names (audit A, C6 to C10, I6, I7)."""
+    found: list[Finding] = []
+    found += _log_names(tree, rules)
+    for kind, size in ((QUEUES, rules.queue_file_bytes), (BATCH_QUEUES, rules.batch_file_bytes), (EXT, rules.ext_file_bytes)):
+        for topic in tree.children(kind):
+            if not is_folder(topic):
+                found.append(Finding("file_unrecognised", topic.path, severity=REBUILDABLE, message="a file where topics' folders lie"))
+                continue
+            for child in tree.children(topic.path):
+                name = child.path.rpartition("/")[2]
+                if parse_number(name, 32) is None:
+                    found.append(Finding("file_unrecognised", child.path, severity=REBUILDABLE, message="its name is no queue id"))
+                elif not is_folder(child):
+                    found.append(Finding("file_unrecognised", child.path, severity=REBUILDABLE, message="a file where a queue's folder is expected"))
+                else:
+                    found += _queue_names(tree, child.path, size, kind)
+    for entry in tree.children(INDEX):
+        name = entry.path.rpartition("/")[2]
+        if parse_number(name, 64) is None:
+            found.append(Finding("file_unrecognised", entry.path, severity=REBUILDABLE, message="its name is no number"))
+        elif is_folder(entry):
+            found.append(Finding("file_unrecognised", entry.path, severity=REBUILDABLE, message="a directory where an index file is expected"))
+        elif entry.size != rules.index_file_bytes:
+            found.append(
+                Finding("index_file_wrong_size", entry.path, expected=f"{rules.index_file_bytes} bytes", actual=f"{entry.size} bytes")
+            )
+    return found
+
+
+def _log_names(tree: Tree, rules: BrokerRules) -> list[Finding]:
+    found: list[Finding] = []
+    size = rules.segment_bytes
+    expected: int | None = None
+    seen: set[int] = set()
+    for entry in tree.children(COMMITLOG):
+        name = entry.path.rpartition("/")[2]
+        start = parse_number(name, 64)
+        if is_folder(entry):
+            found.append(Finding("file_unrecognised", entry.path, severity=REBUILDABLE, message="a directory among the segments"))
+            continue
+        if start is None:
+            found.append(Finding("file_unrecognised", entry.path, severity=REBUILDABLE, message="its name is no number"))
+            continue
+        if entry.size == 0:
+            found.append(
+                Finding("segment_empty", entry.path, severity=REBUILDABLE, expected=f"{size} bytes", actual="0 bytes")
+            )
+            continue
+        if entry.size != size:
+            found.append(Finding("segment_wrong_size", entry.path, expected=f"{size} bytes", actual=f"{entry.size} bytes"))
+        if start % size:
+            found.append(Finding("segment_misnamed", entry.path, expected=f"a multiple of {size}", actual=name))
+        if start in seen:
+            found.append(Finding("segment_twice", entry.path, message="two files of this name"))
+            continue
+        seen.add(start)
+        if expected is not None and start > expected:
+            missing = range(expected, start, size)
+            for base in missing[:MAX_MISSING_NAMES]:
+                found.append(Finding("segment_missing", f"{COMMITLOG}/{base:020d}", phy_offset=base, message="a gap in the log"))
+            if len(missing) > MAX_MISSING_NAMES:
+                base = missing[MAX_MISSING_NAMES]
+                found.append(
+                    Finding("segment_missing", f"{COMMITLOG}/{base:020d}", phy_offset=base, count=len(missing) - MAX_MISSING_NAMES)
+                )
+        elif expected is not None and start < expected:
+            found.append(Finding("segment_misnamed", entry.path, expected=f"{expected:020d}", actual=name, message="segments overlap"))
+        expected = max(expected or 0, start + size)
+    return found
+
+
+def _queue_names(tree: Tree, folder: str, size: int, kind: str) -> list[Finding]:
+    found: list[Finding] = []
+    expected: int | None = None
+    files = 0
+    for entry in tree.children(folder):
+        name = entry.path.rpartition("/")[2]
+        start = parse_number(name, 64)
+        if is_folder(entry) or start is None:
+            what = "a directory among the queue's files" if is_folder(entry) else "its name is no number"
+            found.append(Finding("file_unrecognised", entry.path, severity=REBUILDABLE, message=what))
+            continue
+        files += 1
+        if entry.size == 0:
+            found.append(Finding("queue_file_empty", entry.path, severity=REBUILDABLE, expected=f"{size} bytes", actual="0 bytes"))
+            continue
+        if entry.size != size:
+            found.append(Finding("queue_file_wrong_size", entry.path, expected=f"{size} bytes", actual=f"{entry.size} bytes"))
+        if expected is not None and start != expected:
+            found.append(Finding("queue_file_missing", f"{folder}/{expected:020d}", message="a gap in the queue's files"))
+        expected = start + size
+    if not files and kind != EXT and not found:
+        found.append(Finding("queue_without_files", folder, message="an empty folder, which the broker lists as a queue"))
+    return found
+
+
+# ---- the log as a whole --------------------------------------------------------------------------------------------
+
+
+def log_findings(segments: Sequence[SegmentSummary]) -> list[Finding]:
+    """Zeros inside the log: a segment that ends without a filler although later ones hold messages (audit A)."""
+    found: list[Finding] = []
+    ordered = sorted(segments, key=lambda s: s.base_offset)
+    later = False
+    for segment in reversed(ordered):
+        last = segment.extents[-1] if segment.extents else None
+        if later and last is not None and last.kind == EXTENT_UNWRITTEN:
+            end = min(last.start + 8, last.end)
+            found.append(
+                Finding(
+                    "segment_unwritten", segment.path, last.start, end, phy_offset=segment.base_offset + last.start,
+                    expected="a message or a filler: later segments hold messages", actual="zeros up to the segment's end",
+                    message=f"{last.end - last.start} bytes of zeros",
+                )
+            )  # fmt: skip
+        later = later or any(e.kind in (EXTENT_MESSAGE, EXTENT_DAMAGED) for e in segment.extents)
+    return found[::-1]
+
+
+def sequence_findings(views: Mapping[QueueKey, QueueView], segments: Sequence[SegmentSummary], log: lm.LogMap, rules: BrokerRules) -> list[Finding]:
+    """Queue offsets that do not follow one another along the log (audit A; C13, P14)."""
+    found: list[Finding] = []
+    for view in views.values():
+        runs = [ref for ref in view.runs if ref.row["kind"] == RUN_QUEUE]
+        runs.sort(key=lambda ref: (segments[ref.segment].base_offset + int(ref.row["first_position"])))
+        expected: int | None = None
+        before = -1
+        for i, ref in enumerate(runs):
+            row = ref.row
+            first, steps = int(row["queue_offset"]), int(row["messages"] if view.batch else row["records"])
+            position = segments[ref.segment].base_offset + int(row["first_position"])
+            if expected is None or first == expected:
+                expected, before = first + steps, _run_end(segments, ref)
+                continue
+            following = int(runs[i + 1].row["queue_offset"]) if i + 1 < len(runs) else None
+            single = int(row["records"]) == 1
+            if single and following is not None and following == expected + steps:
+                found.append(_sequence(view, segments, ref, "queue_offset_wrong", LOSS, expected, first))
+                expected, before = expected + steps, _run_end(segments, ref)
+                continue
+            if single and following is not None and following == expected and first < expected:
+                # A record out of line, behind which the sequence goes on as if it were not there.
+                found.append(_sequence(view, segments, ref, "queue_offset_wrong", LOSS, expected, first))
+                before = _run_end(segments, ref)
+                continue
+            if first > expected:
+                if not _broken_between(log, before, position):
+                    old = rules.at_least("5.0.0") and not rules.at_least("5.1.1")
+                    found.append(_sequence(view, segments, ref, "queue_offset_gap", NOTE if old else REBUILDABLE, expected, first))
+            elif first == 0 and not single:
+                found.append(_sequence(view, segments, ref, "queue_offset_back", NOTE, expected, first))
+            else:
+                found.append(_sequence(view, segments, ref, "queue_offset_back", REBUILDABLE, expected, first))
+            expected, before = first + steps, _run_end(segments, ref)
+    return found
+
+
+def _run_end(segments: Sequence[SegmentSummary], ref: RunRef) -> int:
+    if not ref.row["regular"]:
+        return segments[ref.segment].base_offset + int(ref.row["first_position"]) + int(ref.row["first_size"])
+    return int(ref.row["last_phy_offset"]) + int(ref.row["last_size"])
+
+
+def _broken_between(log: lm.LogMap, start: int, end: int) -> bool:
+    """Whether bytes between two physical offsets are damaged, missing or zero, so that messages may be gone there."""
+    low = int(np.searchsorted(log.starts, start, side="right")) - 1
+    high = int(np.searchsorted(log.starts, end, side="left"))
+    kinds = log.kinds[max(low, 0) : high]
+    return bool(np.isin(kinds, (lm.DAMAGED, lm.MISSING, lm.UNWRITTEN)).any())
+
+
+def _sequence(view: QueueView, segments: Sequence[SegmentSummary], ref: RunRef, code: str, severity: str, expected: int, actual: int) -> Finding:
+    position = int(ref.row["first_position"])
+    segment = segments[ref.segment]
+    return Finding(
+        code, segment.path, position, position + int(ref.row["first_size"]), severity, segment.base_offset + position,
+        view.key[0], view.key[1], actual, f"queue offset {expected}", f"queue offset {actual}",
+    )  # fmt: skip
+
+
+# ---- queues --------------------------------------------------------------------------------------------------------
+
+
+def missing_findings(view: QueueView, segments: Sequence[SegmentSummary], rules: BrokerRules, wrong: Ranges) -> list[Finding]:
+    """One finding per file and run of entries that the log's messages should have and the queue has not."""
+    found: list[Finding] = []
+    size = rules.batch_file_bytes if view.batch else rules.queue_file_bytes
+    size -= size % view.unit
+    by_start = {f.start: f for f in view.files}
+    severity = NOTE if view.deleted_topic else ""
+    code = "queue_topic_unknown" if view.deleted_topic else "queue_entry_missing"
+    for first, last in subtract(view.missing, union(wrong)):
+        at = first
+        while at < last:
+            start = at * view.unit // size * size
+            end = min(last, (start + size) // view.unit)
+            known = by_start.get(start)
+            ref = _run_at(view, at)
+            phy, expected = None, None
+            if ref is not None and int(ref.row["queue_offset"]) == at or ref is not None and view.batch:
+                phy = int(ref.row["first_phy_offset"])
+                expected = f"phy_offset {phy}, size {int(ref.row['first_size'])}"
+            positions = (at * view.unit - start, end * view.unit - start) if known is not None else (None, None)
+            found.append(
+                Finding(
+                    code, known.path if known else f"{view.folder}/{start:020d}", *positions, severity, phy,
+                    view.key[0], view.key[1], at, expected, "no entry" if known else "no file", count=end - at,
+                )
+            )  # fmt: skip
+            at = end
+    return found
+
+
+def _run_at(view: QueueView, number: int) -> RunRef | None:
+    for ref in view.runs:
+        if ref.row["match"] == MATCH_MISSING:
+            first = int(ref.row["queue_offset"])
+            if view.batch or first <= number < first + int(ref.row["records"]):
+                return ref
+    return None
+
+
+def shifted_findings(view: QueueView) -> list[Finding]:
+    """Entries that lead to the right message from the wrong entry number (P4)."""
+    found = []
+    for ref in view.runs:
+        if ref.row["match"] != MATCH_SHIFTED or view.batch:
+            continue
+        first, n = int(ref.row["queue_offset"]) + int(ref.row["delta"]), int(ref.row["records"])
+        for file in view.files:
+            low, high = max(first, file.start // view.unit), min(first + n, (file.start + file.size) // view.unit)
+            if low < high:
+                found.append(
+                    Finding(
+                        "queue_entry_shifted", file.path, low * view.unit - file.start, high * view.unit - file.start, "",
+                        int(ref.row["first_phy_offset"]), view.key[0], view.key[1], low,
+                        f"entry {int(ref.row['queue_offset'])}", f"entry {first}", count=high - low,
+                    )
+                )  # fmt: skip
+    return found
+
+
+def hole_findings(view: QueueView) -> list[Finding]:
+    """Zero entries between used ones where the log has no message for them."""
+    if view.summary is None or not view.summary.used or view.batch:
+        return []
+    used = union(view.summary.used)
+    holes = subtract([(used[0][0], used[-1][1])], union([*used, *view.missing]))
+    found = []
+    for first, last in holes:
+        for file in view.files:
+            low, high = max(first, file.start // view.unit), min(last, (file.start + file.size) // view.unit)
+            if low < high:
+                found.append(
+                    Finding(
+                        "queue_zero_entry", file.path, low * view.unit - file.start, high * view.unit - file.start, "", None,
+                        view.key[0], view.key[1], low, "an entry", "zeros", count=high - low,
+                    )
+                )  # fmt: skip
+    return found
+
+
+def lost_findings(
+    results: Iterable[LeftoverResult], segments: Sequence[SegmentSummary], log: lm.LogMap, unclean: bool, rules: BrokerRules
+) -> list[Finding]:
+    """Messages that an entry knows and the CommitLog lacks: in damaged bytes, in zeros, in missing or never copied segments."""
+    found: list[Finding] = []
+    by_name = {s.path.rpartition("/")[2]: s for s in segments}
+    results = list(results)
+    live = unclean and _is_live_copy(results, log)
+    beyond: dict[str, int] = {}
+    beyond_first = 1 << 62
+    reported: set[int] = set()
+    for result in results:
+        for number, phy, size, kind in result.lost:
+            if kind in (lm.BEYOND, lm.MISSING):
+                name = log.segment_name(phy)
+                beyond[name] = beyond.get(name, 0) + 1
+                if kind == lm.BEYOND:
+                    beyond_first = min(beyond_first, phy)
+                continue
+            name = f"{phy - phy % rules.segment_bytes:020d}"
+            segment = by_name.get(name) or next((s for s in segments if s.base_offset <= phy < s.base_offset + s.size), None)
+            if segment is None or phy in reported:
+                continue
+            reported.add(phy)
+            start = phy - segment.base_offset
+            found.append(
+                Finding(
+                    "message_lost", segment.path, start, min(start + size, segment.size), REBUILDABLE if live and phy >= log.data_end else "",
+                    phy, result.key[0], result.key[1], number, f"a message of {size} bytes, which the ConsumeQueue knows",
+                    "zeros" if kind == lm.UNWRITTEN else "damaged bytes",
+                )
+            )  # fmt: skip
+    names = {s.path for s in segments}
+    for name, count in sorted(beyond.items()):
+        if name in names:
+            continue
+        message = "a live copy: queues and log are of different moments" if live else "the ConsumeQueues lead there"
+        found.append(
+            Finding(
+                "segment_missing", name, severity=REBUILDABLE if live else "", phy_offset=int(name.rpartition("/")[2]),
+                expected="a segment", actual="no file", message=message, count=count,
+            )
+        )  # fmt: skip
+    return found
+
+
+def _is_live_copy(results: Sequence[LeftoverResult], log: lm.LogMap) -> bool:
+    """Whether the entries beyond the log's data are of different moments.
+
+    A broker dispatches in physical order, so in a copy of one moment the entries beyond the end cover the bytes there
+    without holes, but for messages that have no entry. In a copy taken while the broker wrote they do not.
+    """
+    counted = [(phy, phy + size) for r in results for _, phy, size, kind in r.lost if kind in (lm.BEYOND, lm.UNWRITTEN) and phy >= log.data_end]
+    if not counted:
+        return False
+    covered = union(counted)
+    first = min(log.data_end, covered[0][0])
+    return sum(b - a for a, b in covered) < LIVE_COPY_COVERAGE * (covered[-1][1] - first)
+
+
+# ---- index ---------------------------------------------------------------------------------------------------------
+
+
+def unindexed_findings(
+    segments: Sequence[SegmentSummary], files: Sequence[IndexFileSummary], rules: BrokerRules, unclean: bool
+) -> list[Finding]:
+    """Messages with keys outside of what the index files cover (I1, I9)."""
+    if not rules.value("messageIndexEnable"):
+        return []
+    first = last = -1
+    records = keys = 0
+    for segment in segments:
+        low, high, n, k = segment.index_unindexed
+        if k:
+            first = low if first < 0 else min(first, low)
+            last = max(last, high)
+            records, keys = records + n, keys + k
+    if not keys:
+        return []
+    newest = files[-1] if files else None
+    return [
+        Finding(
+            "index_range_missing", newest.path if newest else INDEX,
+            0 if newest else None, index_layout.HEADER_BYTES if newest else None,
+            phy_offset=first, expected=f"{keys} entries of {records} messages from {first} to {last}", actual="none", count=keys,
+        )
+    ]  # fmt: skip
