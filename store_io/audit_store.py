@@ -40,7 +40,7 @@ from schemas.rows import (
 from store_io import checkpoint_reader, config_reader, index_reader, store_diff, store_dir
 from store_io.audit_rows import index_rows, queue_rows, segment_rows
 from store_io.byte_source import ByteSource, StoreLocation, open_source
-from store_io.consumequeue_reader import QueueTask, read_entries, scan_queue
+from store_io.consumequeue_reader import QueueTask, read_file_entries, scan_queue
 from store_io.errors import StoreError, UsageError
 from store_io.index_reader import IndexTask, scan_index_file
 from store_io.log_map import LogMap, log_map
@@ -48,17 +48,28 @@ from store_io.loss import Loss, compute_loss
 from store_io.planning import plan_steps, verdict_sentence
 from store_io.queue_leftovers import LeftoverResult, LeftoverTask, classify_leftovers
 from store_io.rules.loading import BATCH_QUEUES, EXT, INDEX, QUEUES, Tree, load_store, numbered_files, queue_folders, segments_of
+from store_io.rules.queue_state import DiskEntries
 from store_io.rules.recovery import Checkpoint, Fold, IndexHeader, Needs, Prediction, ScanId
 from store_io.rules.releases import BrokerRules, broker_rules
 from store_io.segment_scan import IndexFileRef, SegmentTask, scan_segment
 from store_io.settings import read_settings
 
-Task = SegmentTask | QueueTask | IndexTask | LeftoverTask
+
+
+@dataclass(frozen=True)
+class QueueGroup:
+    """Queues that are read in one task: thousands of small ones do not become thousands of tasks."""
+
+    tasks: tuple[QueueTask, ...]
+
+
+Task = SegmentTask | QueueGroup | IndexTask | LeftoverTask
 Rounds = Generator[list[Task], list[Any], None]
 
 MAX_ROUNDS = 40  # of a fold; each one cuts finer, so that only a fault of ours could need more
 MAX_FINDINGS = 100_000
 QUEUE_GROUP_BYTES = 64 << 20
+QUEUE_GROUP_COUNT = 256
 _RANK = {NOTE: 0, REBUILDABLE: 10, LOSS: 20}
 
 
@@ -80,8 +91,9 @@ def run_task(task: Task) -> Any:
     """Do one task; what it returns is small. Reading problems come back in the result's `problem`, never as an exception."""
     if isinstance(task, SegmentTask):
         return scan_segment(task)
-    if isinstance(task, QueueTask):
-        return scan_queue(task)
+    if isinstance(task, QueueGroup):
+        source = open_source(task.tasks[0].location)
+        return [scan_queue(one, source) for one in task.tasks]
     if isinstance(task, IndexTask):
         return scan_index_file(task)
     return classify_leftovers(task)
@@ -101,15 +113,13 @@ def run_audit(request: AuditRequest) -> StoreAudit:
     return audit
 
 
-class QueueEntriesOnDisk:
-    """`queue_state.DiskEntries` over a source: files stay open, as a fold asks for few entries of many files."""
+def queue_entries_on_disk(source: ByteSource) -> DiskEntries:
+    """What a fold reads of queue files, a few entries at a time."""
 
-    def __init__(self, source: ByteSource):
-        self._source = source
+    def read(path: str, first: int, count: int) -> np.ndarray:
+        return read_file_entries(source, path, first, count, path.startswith(BATCH_QUEUES + "/"))
 
-    def __call__(self, path: str, first: int, count: int) -> np.ndarray:
-        file = MappedFile(path, 0, (first + count) * 64)
-        return read_entries(self._source, (file,), first, first + count, path.startswith(BATCH_QUEUES + "/"))
+    return read
 
 
 @dataclass
@@ -235,7 +245,7 @@ class StoreAudit:
             return Needs()
         fold = Fold(
             self.rules, self.loaded, self.batch_topics, self.checkpoint, self.unclean, self.scans, self.queues, self.headers,
-            QueueEntriesOnDisk(self.source),
+            queue_entries_on_disk(self.source),
         )  # fmt: skip
         self.prediction = fold.run()
         return fold.needs
@@ -280,7 +290,7 @@ class StoreAudit:
                 self.incomplete.append(problem)
             if isinstance(task, SegmentTask):
                 self._take_segment(task, result)
-            elif isinstance(task, QueueTask):
+            elif isinstance(task, QueueGroup):
                 for summary in result:
                     self.queues[summary.key] = summary
                     self.bytes_read += summary.bytes_read
@@ -356,25 +366,25 @@ class StoreAudit:
         return task
 
     def _queue_tasks(self) -> list[Task]:
-        """Queues in groups of some size, so that thousands of small ones do not become thousands of tasks."""
-        items = []
-        log_min = min((f.start for f in self.segment_files), default=0)
+        tasks: list[Task] = []
+        group: list[QueueTask] = []
+        size = 0
+        log_min = min((f.start for f in self.segment_files), default=-1)
         for key, folder in sorted(self.queue_folders.items()):
             loaded = self.loaded.queues.get(key)
-            files = tuple(loaded.files) if loaded is not None and not self.loaded.refusal else self.queue_files[key]
-            ext = tuple(loaded.ext_files) if loaded is not None else ()
-            items.append((key, folder, files, ext))
-        tasks: list[Task] = []
-        group: list[Any] = []
-        size = 0
-        for key, folder, files, ext in items:
-            group.append((key, folder.startswith(BATCH_QUEUES + "/"), files, ext))
-            size += sum(f.size for f in files)
-            if size >= QUEUE_GROUP_BYTES or len(group) >= 256:
-                tasks.append(QueueTask(self.request.store, self.request.location, self.rules, tuple(group), log_min))
+            mapped = loaded if loaded is not None and not self.loaded.refusal else None
+            task = QueueTask(
+                self.request.store, key, self.request.location, tuple(mapped.files) if mapped else (), self.queue_files[key],
+                tuple(mapped.ext_files) if mapped else (), folder.startswith(BATCH_QUEUES + "/"),
+                bool(self.rules.value("enableConsumeQueueExt")), log_min,
+            )  # fmt: skip
+            group.append(task)
+            size += sum(f.size for f in task.audit_files)
+            if size >= QUEUE_GROUP_BYTES or len(group) >= QUEUE_GROUP_COUNT:
+                tasks.append(QueueGroup(tuple(group)))
                 group, size = [], 0
         if group:
-            tasks.append(QueueTask(self.request.store, self.request.location, self.rules, tuple(group), log_min))
+            tasks.append(QueueGroup(tuple(group)))
         return tasks
 
     def _index_tasks(self) -> list[Task]:

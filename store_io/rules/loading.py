@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from schemas.rows import MappedFile, QueueKey, StoreFile
+from store_io.byte_source import folder_of
 from store_io.java_compat import parse_number
 from store_io.rules.releases import BrokerRules
 
@@ -51,7 +52,7 @@ class Tree:
         self.all: list[StoreFile] = list(files)
         for entry in self.all:
             self.by_path.setdefault(entry.path, entry)
-            folder, _, _ = entry.path.rpartition("/")
+            folder = folder_of(entry.path)
             self._children.setdefault(folder, []).append(entry)
         for entries in self._children.values():
             entries.sort(key=lambda e: (_name(e), e.path))

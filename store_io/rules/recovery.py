@@ -256,6 +256,7 @@ class Fold:
             if summary.refusal:
                 raise Refused(summary.refusal)
             queue.set_recovered(loaded.queues[key].files, summary.wrote, summary.max_phy_offset)
+            self.deleted += summary.deleted
             self._remember_prefix(queue, summary)
         self._recover_log()
         self._correct_minimums()
