@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -148,7 +149,6 @@ class Columns:
 _WORD = (1 << 64) - 1
 HASH_SEED = 0x9E3779B97F4A7C15
 HASH_FACTOR = 0xD6E8FEB86659FD93
-TOPIC_IS_SCHEDULE = 1
 
 TOPIC_DTYPE = np.dtype(
     [
@@ -157,7 +157,6 @@ TOPIC_DTYPE = np.dtype(
         ("text_len", "i4"),
         ("queue_id", "i4"),
         ("prefix_hash", "u4"),  # String.hashCode of topic + "#": where the hash of an index key begins
-        ("kind", "u4"),  # TOPIC_IS_SCHEDULE
     ],
     align=True,
 )
@@ -208,7 +207,6 @@ class TopicTable:
         entry["text_len"] = len(text)
         entry["queue_id"] = queue_id
         entry["prefix_hash"] = string_hash(topic + "#") & 0xFFFFFFFF
-        entry["kind"] = TOPIC_IS_SCHEDULE if topic == layout.SCHEDULE_TOPIC else 0
         self.text[self.text_used : self.text_used + len(text)] = np.frombuffer(text, np.uint8)
         self.text_used += len(text)
         self.count += 1
@@ -251,6 +249,18 @@ AUDIT, BROKER, REPUT = "audit", "broker", "reput"
 NEED_MORE, FULL, STOPPED = "need_more", "full", "stopped"
 
 
+# Bits of `RecordCheck.settings`: what compiled code asks of a check.
+KNOWS_V2 = 0x1
+CHECK_PHY_OFFSET = 0x2  # against the position
+CHECK_BODY_CRC = 0x4
+CHECK_PROPERTY_CRC = 0x8  # where the record ends in one
+NEED_PROPERTY_CRC = 0x10  # it has to
+ZERO_CRC_OK = 0x20
+NEED_DUP_INFO = 0x40
+INNER_BATCH = 0x80
+OLD_PARSER = 0x100
+
+
 @dataclass(frozen=True)
 class RecordCheck:
     """Which check a decoder applies; make one with `audit`, `broker` or `reput`. Picklable.
@@ -285,6 +295,34 @@ class RecordCheck:
         if self.mode == BROKER:
             return check_frame(frames, position, limit, self.rules, delays=self.delays)
         return check_frame(frames, position, limit, self.rules, crc=False, read_body=False, delays=self.delays)
+
+    @cached_property
+    def settings(self) -> int:
+        """The check as bits, for compiled code."""
+        rules = self.rules
+        crc = self.mode == AUDIT or self.mode == BROKER and rules.check_crc
+        need = crc and rules.verify_property_crc
+        bits = 0
+        for bit, holds in (
+            (KNOWS_V2, rules.knows_v2),
+            (CHECK_PHY_OFFSET, self.mode == AUDIT),
+            (CHECK_BODY_CRC, crc and not need),
+            (CHECK_PROPERTY_CRC, need or self.mode == AUDIT),
+            (NEED_PROPERTY_CRC, need),
+            (ZERO_CRC_OK, rules.property_crc_zero_ok),
+            (NEED_DUP_INFO, rules.dup_info),
+            (INNER_BATCH, rules.inner_batch),
+            (OLD_PARSER, rules.old_property_parser),
+        ):
+            if holds:
+                bits |= bit
+        return bits
+
+    @cached_property
+    def delay_table(self) -> np.ndarray:
+        """ms by level, int64, [0] unused; the highest level caps all others."""
+        levels = range(max(self.delays, default=0) + 1)
+        return np.array([int64(self.delays.get(level, 1000)) for level in levels], np.int64)
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,6 +46,7 @@ from store_io.message_columns import (
     TopicTable,
     append_message,
 )
+from store_io.queue_probe import QueueProbe
 from store_io.resync import Resync
 from store_io.rules.message_verdict import AUDIT_RULES, BAD, END, HALF, VALID, Verdict, parse_properties, properties_fault
 from store_io.rules.releases import BrokerRules
@@ -107,10 +108,15 @@ _OnRows = Callable[[int], int | None]  # given how many rows are in the columns;
 def scan_segment(task: SegmentTask, source: ByteSource | None = None) -> SegmentSummary:
     """The segment's summary. Never raises over bytes; a file that cannot be read, or changed, gives `problem` alone."""
     try:
-        with (source or open_source(task.location)).open(task.path) as file:
+        source = source or open_source(task.location)
+        with source.open(task.path) as file:
             if file.size != task.size:
                 return _void(task, f"{task.path}: {file.size} bytes, {task.size} when the copy was listed")
-            return _Scan(task, source, file).run()
+            scan = _Scan(task, source, file)
+            try:
+                return scan.run()
+            finally:
+                scan.close()
     except StoreError as why:
         return _void(task, str(why))
 
@@ -122,7 +128,7 @@ def _void(task: SegmentTask, problem: str) -> SegmentSummary:
 class _Scan:
     """The state of one scan."""
 
-    def __init__(self, task: SegmentTask, source: ByteSource | None, file: ByteFile):
+    def __init__(self, task: SegmentTask, source: ByteSource, file: ByteFile):
         self.task, self.rules, self.base, self.size = task, task.rules, task.base_offset, task.size
         self.decode = commitlog_columns.decode if task.decoder == "fast" else commitlog_reader.decode
         self.window = SegmentWindow(file, task.size, task.window_bytes, task.digest)
@@ -139,6 +145,19 @@ class _Scan:
         self.faults: list[tuple[np.void, str]] = []  # of this batch: messages with an LMQ offset that is no number
         self.messages = 0
         self.plausible = False
+        self.probe = None
+        if task.probe and (task.queue_files or task.batch_queue_files):
+            self.probe = QueueProbe(
+                source,
+                task.queue_files,
+                task.batch_queue_files,
+                task.ext_files,
+                task.base_offset,
+                task.size,
+                task.lmq,
+                self.findings,
+                self._part,
+            )
         # The broker's walk: "before" its first record, "together" with the audit's, "apart" from `broker_at` on, or "done".
         self.state = "before"
         self.broker_at = task.broker_from
@@ -153,6 +172,11 @@ class _Scan:
             if self.state != "done":
                 self._broker_walk()
         return self._finished()
+
+    def close(self) -> None:
+        """Close the queue files that the probe opened."""
+        if self.probe:
+            self.probe.close()
 
     def _finished(self) -> SegmentSummary:
         s = self.summary
@@ -309,7 +333,9 @@ class _Scan:
             self._malformed(row, f"an offset {text!r} in INNER_MULTI_QUEUE_OFFSET: a broker with multi-dispatch fails on it")
 
     def _match(self, items: np.ndarray, kinds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return np.full(len(items), MATCH_NONE, np.uint8), np.zeros(len(items), np.int64)
+        if self.probe is None:
+            return np.full(len(items), MATCH_NONE, np.uint8), np.zeros(len(items), np.int64)
+        return self.probe.match(items, kinds, self.topics.keys)
 
     def _malformed(self, row: np.void, text: str) -> None:
         topic, queue_id = self.topics.keys[row["topic_ref"]]

@@ -56,6 +56,7 @@ class Piece:
     skipped: int = 0
     base: int = 0  # BatchConsumeQueue: message offset of the first
     messages: int = 0
+    batch_end: int = 0  # message offset behind the last, where it is the run's last
 
 
 @dataclass
@@ -313,6 +314,7 @@ class QueueState:
             return Piece(
                 start, n, first_phy if done == 0 else first_phy + 1, last_phy if last else last_phy - 1, int(run["last_size"]),
                 scan, number, done, base if done == 0 else -1, int(run["messages"]) if done == 0 and last else 0,
+                base + int(run["messages"]),
             )  # fmt: skip
 
         first_file = self.files[0] if self.files else None
@@ -341,16 +343,8 @@ class QueueState:
         for file in self.files[-1:-3:-1]:
             if file.wrote >= self.unit:
                 piece = self._piece_at(file, file.wrote - self.unit)
-                self.batch_max = self._batch_end(piece) if piece else self._base_and_end(file, file.wrote - self.unit)[1]
+                self.batch_max = piece.batch_end if piece else self._base_and_end(file, file.wrote - self.unit)[1]
                 break
-
-    def _batch_end(self, piece: Piece) -> int:
-        """Message offset behind a whole run that was appended last."""
-        run = getattr(piece.scan, "runs", None)
-        if run is None:
-            return 0
-        row = run[piece.run]
-        return int(row["queue_offset"]) + int(row["messages"])
 
     def _revise_min(self) -> None:
         if not self.files:
