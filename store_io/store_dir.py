@@ -15,7 +15,6 @@ from schemas import checkpoint_layout
 from schemas.rows import Finding, StoreFile
 from store_io.byte_source import PARTS, StoreLocation, check_root, folder_of, is_uri, open_source
 from store_io.errors import NotAStore, Unreadable
-from store_io.java_compat import parse_number
 from store_io.rules.releases import BrokerRules
 
 COMMITLOG, QUEUES, BATCH_QUEUES, EXT, INDEX = "commitlog", "consumequeue", "batchconsumequeue", "consumequeue_ext", "index"
@@ -156,33 +155,20 @@ def unmodelled(listing: StoreListing, rules: BrokerRules) -> list[str]:
 
 
 def name_findings(listing: StoreListing) -> list[Finding]:
-    """Findings that names alone give: names that no release writes, and what is no file of this store. All of them notes.
+    """Notes that names alone give: what is no file of this store, and names under the root that no release writes.
 
-    What a name in commitlog/ or in a queue's folder does to load() is for the release's rules to say, not here.
+    What a name inside commitlog/, index/ or a queue's folder does to load() is for the release's rules to say, not here.
     """
     found = []
+    words = {"link_out": "a link out of the store, or in a circle", "special": "no file or directory", "unreadable": "unreadable"}
     for entry in listing.files:
-        name, folder = _name(entry), folder_of(entry.path)
-        if entry.kind in ("link_out", "special", "unreadable"):
-            kind = {"link_out": "a link out of the store, or in a circle", "special": "no file or directory"}.get(
-                entry.kind, "unreadable"
-            )
+        if entry.kind in words:
             code = "file_unreadable" if entry.kind == "unreadable" else "file_not_regular"
+            kind = words[entry.kind]
             found.append(Finding(code, entry.path, actual=kind, message=f"{entry.path}: {kind}; it was not opened."))
-        elif not folder:
-            if not _LISTED.fullmatch(name) and not _KNOWN.fullmatch(name):
-                found.append(_unrecognised(entry, "the store's directory"))
-        elif folder == INDEX:
-            if entry.kind == "file" and parse_number(name, 64) is None:
-                found.append(
-                    Finding("index_file_misnamed", entry.path, message=f"{entry.path}: the name is no time; no broker reads it.")
-                )
-        elif folder in (QUEUES, BATCH_QUEUES, EXT):
-            if entry.kind != "directory" and not _ROCKSDB.fullmatch(name) and name not in ("LOCK", "LOG"):
-                found.append(_unrecognised(entry, "the folder of topics"))
-        elif folder.count("/") == 1 and folder.startswith((QUEUES + "/", BATCH_QUEUES + "/", EXT + "/")):
-            if parse_number(name, 32) is None or entry.kind != "directory":
-                found.append(_unrecognised(entry, "a topic's folder"))
+        elif "/" not in entry.path and not _LISTED.fullmatch(entry.path) and not _KNOWN.fullmatch(entry.path):
+            sentence = f"{entry.path}: no release writes such a name into a store's directory."
+            found.append(Finding("file_unrecognised", entry.path, message=sentence))
     return found
 
 
@@ -208,10 +194,6 @@ def display_location(location: StoreLocation) -> str:
     """The location as one line of text, without what a URI may carry to log in."""
     root = location.root
     return re.sub(r"//[^/@]*@", "//", root) if is_uri(root) else root
-
-
-def _unrecognised(entry: StoreFile, place: str) -> Finding:
-    return Finding("file_unrecognised", entry.path, message=f"{entry.path}: no release writes such a name into {place}.")
 
 
 def _name(entry: StoreFile) -> str:
