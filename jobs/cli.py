@@ -1,0 +1,193 @@
+"""Arguments in, exit code out. Checks the command line first, then loads what the command needs: Spark comes last.
+
+Exit codes are contract.md's: whatever goes wrong ends with one sentence on standard error and, once the arguments are
+sound, a result.json that says so.
+"""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from types import FrameType
+from typing import Any
+
+from jobs import environment, options
+from jobs.options import AuditOptions, Command
+from store_io.errors import StoreError, UsageError
+
+INTERRUPTED = 130
+_CHECKS = (
+    ("ruff", ["-m", "ruff", "check"]),
+    ("format", ["-m", "ruff", "format", "--check"]),
+    ("mypy", ["-m", "mypy"]),
+)
+
+
+def main(words: Sequence[str]) -> int:
+    """Run one command line; its exit code."""
+    if words[:1] == ["--submitted"]:  # the driver of cluster deploy mode: jobs.cluster has checked and packed the options
+        return run_in_cluster(options.from_word(words[1]))
+    try:
+        command = options.parse(words)
+    except UsageError as problem:
+        _complain(problem)
+        return problem.exit_code
+    return _COMMANDS[command.name](command)
+
+
+def run_audit(command: Command) -> int:
+    """Audit on this machine or with the driver here, or submit it to a cluster."""
+    from jobs import cluster
+
+    assert command.audit is not None
+    if cluster.is_cluster_mode(command.spark):
+        return _guarded(command.audit, lambda asked: cluster.submit(asked, command.spark))
+    return _guarded(command.audit, lambda asked: _audit_here(asked, command.spark))
+
+
+def run_in_cluster(asked: AuditOptions) -> int:
+    """The driver's side of cluster deploy mode: 0 once result.json tells the rest, so that no scheduler tries again."""
+    _guarded(asked, lambda asked: _audit_here(asked, ()))
+    return 0
+
+
+def _audit_here(asked: AuditOptions, spark_words: Sequence[str]) -> int:
+    from jobs import audit
+
+    return audit.run(asked, spark_words)
+
+
+def _guarded(asked: AuditOptions, work: Callable[[AuditOptions], int]) -> int:
+    """The code that the work ends with, or that of what stopped it, with a result.json in any case."""
+    from jobs import results
+
+    signal.signal(signal.SIGTERM, _terminate)
+    try:
+        results.remove_result(asked.out)
+        return work(asked)
+    except UsageError as problem:  # found late (a setting that only the store's own files could show); nothing was judged
+        _complain(problem)
+        return problem.exit_code
+    except StoreError as problem:
+        return _stopped(asked, str(problem), problem.exit_code)
+    except KeyboardInterrupt as interrupt:
+        code = interrupt.args[0] if interrupt.args else INTERRUPTED
+        return _stopped(asked, "interrupted before it was done", code)
+    except Exception as problem:
+        traceback.print_exc()
+        return _stopped(asked, f"stopped by a fault of this program: {type(problem).__name__}: {problem}", StoreError.exit_code)
+
+
+def _stopped(asked: AuditOptions, sentence: str, code: int) -> int:
+    from jobs import results
+
+    _complain(sentence)
+    stores = [
+        {
+            "name": store.name,
+            "code": StoreError.exit_code,
+            "complete": False,
+            "verdict": sentence,
+            "counts": {},
+            "incomplete": [sentence],
+        }
+        for store in asked.stores
+    ]
+    try:
+        results.write_result(
+            asked.out,
+            {
+                "schema_version": 1,
+                "exit_code": code,
+                "complete": False,
+                "run_id": asked.run_id,
+                "problems": [sentence],
+                "stores": stores,
+            },
+        )
+    except StoreError as problem:  # nowhere to say it but here
+        _complain(problem)
+    return code
+
+
+def _terminate(number: int, _: FrameType | None) -> None:
+    """A scheduler's SIGTERM ends a run as ctrl-C does, but with its own code."""
+    raise KeyboardInterrupt(128 + number)
+
+
+def run_bench(command: Command) -> int:
+    """Measure. Its own options are jobs.bench's."""
+    from jobs import bench
+
+    try:
+        return bench.main(list(command.rest), list(command.spark))
+    except StoreError as problem:
+        _complain(problem)
+        return problem.exit_code
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def run_pack(command: Command) -> int:
+    """Write the executors' environment archive."""
+    from jobs import packaging
+
+    assert command.out is not None
+    try:
+        size = packaging.pack_environment(command.out)
+    except StoreError as problem:
+        _complain(problem)
+        return problem.exit_code
+    print(f"{command.out}: {size / 1e6:.0f} MB; use it with --archives {command.out}#environment (see README.md, Clusters)")
+    return 0
+
+
+def run_test(command: Command) -> int:
+    """Lint, types and tests; with arguments only pytest, with these. All are run; the first failure's code counts."""
+    try:
+        environment.ensure(tests=True)
+    except StoreError as problem:
+        _complain(problem)
+        return problem.exit_code
+    tests: list[tuple[str, list[str]]] = [("pytest", ["-m", "pytest", *command.rest])]
+    codes = []
+    try:
+        for name, words in tests if command.rest else [*_CHECKS, *tests]:
+            print(f"== {name}", flush=True)
+            codes.append(subprocess.run([sys.executable, *words], cwd=environment.ROOT).returncode)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    return next((code for code in codes if code), 0)
+
+
+def show_help(_: Command) -> int:
+    """Print the usage."""
+    print(options.USAGE, end="")
+    return 0
+
+
+def _complain(problem: object) -> None:
+    print(f"spark-submit.sh: {problem}", file=sys.stderr, flush=True)
+
+
+_COMMANDS: dict[str, Callable[[Command], int]] = {
+    "audit": run_audit,
+    "bench": run_bench,
+    "pack": run_pack,
+    "test": run_test,
+    "help": show_help,
+}
+
+
+def _entry() -> Any:
+    # What is left after main (the JVM's last words, worker threads) must not turn an exit code into another.
+    code = main(sys.argv[1:])
+    sys.stdout.flush()
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(_entry())

@@ -1,0 +1,501 @@
+"""The command line as plain data, checked before anything is read. Standard library only: a mistyped option is answered
+at once, on a machine without the environment too.
+
+`parse` sorts the words into a command, Spark's own options (handed on unchanged) and ours. Every fault of the command
+line is a UsageError with one sentence. A bad row of a fleet file is not: it becomes a StoreArgument with a `problem`.
+"""
+
+from __future__ import annotations
+
+import base64
+import difflib
+import json
+import os
+import re
+import stat
+import sys
+import tomllib
+import uuid
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from store_io.errors import UsageError
+from store_io.rules.releases import NEWEST_RELEASE, parse_release
+
+COMMANDS = ("audit", "bench", "test", "pack")
+DATASETS = ("messages", "consumequeue", "index")
+PARTS = ("commitlog", "consumequeue", "index")
+TAKEN_NAMES = ("tables", ".", "..", "result.json", "")  # what `--out` holds beside the stores' own folders
+
+# Spark's options that reach spark-submit unchanged. Its others would change what is run, or are of no use here.
+SPARK_OPTIONS = frozenset(
+    "--master --deploy-mode --conf --properties-file --archives --py-files --files --jars --packages --repositories "
+    "--driver-memory --driver-cores --driver-java-options --driver-library-path --driver-class-path --executor-memory "
+    "--executor-cores --total-executor-cores --num-executors --queue --principal --keytab --proxy-user".split()
+)
+SPARK_FLAGS = frozenset({"--verbose", "--supervise"})
+AUDIT_OPTIONS = frozenset(
+    "--out --release --broker-conf --fleet --commitlog --consumequeue --index --tables --run-id --write".split()
+)
+PACK_OPTIONS = frozenset({"--out"})
+
+_NAME_KEPT = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-")
+_NAME_BYTES = 200  # a folder's name may have 255; "-2" and a file's suffix must fit too
+_CONF_BYTES = 1 << 20
+_RUN_ID = re.compile(r"[A-Za-z0-9._-]{1,100}")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+
+USAGE = f"""\
+usage: ./spark-submit.sh audit STORE [STORE ...] --out DIR [options]
+       ./spark-submit.sh audit --fleet FILE --out DIR [options]
+       ./spark-submit.sh bench | test | pack --out FILE
+
+audit: read copied RocketMQ stores, say where they are sound, and plan what would make the others consistent.
+  STORE                 a copied store folder (the one that holds commitlog/), a path or a URI
+  --fleet FILE          a TOML file with a [[store]] table per store: name, path, release, broker_conf, replica_group
+  --out DIR             where result.json and a folder per store go; never inside a store
+  --release X           the RocketMQ release whose rules apply (default {NEWEST_RELEASE})
+  --broker-conf FILE    the broker's own properties file
+  --commitlog PATH[,PATH]  --consumequeue PATH  --index PATH    where a store keeps these parts elsewhere
+  --tables URI          the Delta tables, when not under DIR/tables
+  --run-id ID           repeat a run under its id: it replaces the earlier one
+  --write LIST          also write datasets: {",".join(DATASETS)}
+bench: make a store of several GiB and measure.   test: lint, types and tests; with arguments, pytest with these.
+pack: write an archive of the Python environment for the executors of a cluster (--archives).
+
+Spark's own options are handed on: --master, --deploy-mode, --conf, --properties-file, --archives, --py-files, --files,
+--jars, --packages, memory and core settings. Without --master everything runs on this machine.
+
+exit codes: 0 consistent, 2 usage, 3 not or not wholly audited, 10 derived data differ, 20 CommitLog damaged or messages lost
+"""
+
+
+@dataclass(frozen=True)
+class StoreArgument:
+    """One store to audit.
+
+    name: its folder under --out, unique in the run.  path: an absolute path, or a URI other than file:.
+    broker_conf: the properties file's text, None without one.  parts: ("commitlog", (path, ...)) and its like, where a part
+    lies elsewhere.  problem: why it cannot be audited at all (a bad row of a fleet file), one sentence; then it earns 3.
+    """
+
+    name: str
+    path: str
+    release: str = NEWEST_RELEASE
+    broker_conf: str | None = None
+    replica_group: str | None = None
+    parts: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    problem: str | None = None
+
+
+@dataclass(frozen=True)
+class AuditOptions:
+    """What `jobs.audit.run` is asked to do. out, tables: absolute paths or URIs; tables None means DIR/tables."""
+
+    stores: tuple[StoreArgument, ...]
+    out: str
+    tables: str | None = None
+    run_id: str = field(default_factory=lambda: uuid.uuid4().hex)
+    write: frozenset[str] = frozenset()
+    progress: bool = False
+    color: bool = False
+
+
+@dataclass(frozen=True)
+class Command:
+    """A checked command line. spark: Spark's own options, in order. rest: what bench and test get. out: for pack."""
+
+    name: str
+    spark: tuple[str, ...] = ()
+    audit: AuditOptions | None = None
+    rest: tuple[str, ...] = ()
+    out: str | None = None
+
+
+# ---- sorting the words ---------------------------------------------------------------------------------------------
+
+
+def parse(words: Sequence[str]) -> Command:
+    """The command that these words ask for. Raises UsageError. `help` comes back as a command of that name."""
+    spark: list[str] = []
+    position = 0
+    while position < len(words) and words[position].startswith("-"):  # Spark's options may stand before the command
+        if words[position] in ("-h", "--help"):
+            return Command("help")
+        position = _take_spark(words, position, spark, SPARK_OPTIONS | SPARK_FLAGS)
+    if position == len(words):
+        raise UsageError("no command: say audit, bench, test or pack (--help tells more)")
+    name, rest = words[position], words[position + 1 :]
+    if name == "help":
+        return Command("help")
+    if name not in COMMANDS:
+        raise UsageError(f"unknown command {name!r}{_near(name, COMMANDS)}; the commands are {', '.join(COMMANDS)}")
+    if name == "test":
+        return Command(name, tuple(spark), rest=tuple(rest))
+    if name == "bench":
+        own: list[str] = []
+        _split(rest, frozenset(), spark, positional=own, others_pass=True)
+        return Command(name, tuple(spark), rest=tuple(own))
+    positional: list[str] = []
+    known = AUDIT_OPTIONS if name == "audit" else PACK_OPTIONS
+    options = _split(rest, known, spark, positional)
+    if options is None:
+        return Command("help")
+    if name == "pack":
+        if positional or "--out" not in options:
+            raise UsageError("pack takes one option, --out FILE (a name that ends in .tar.gz)")
+        return Command(name, tuple(spark), out=_absolute(options["--out"]))
+    return Command(name, tuple(spark), _audit_options(positional, options, os.getcwd()))
+
+
+def _split(
+    words: Sequence[str], known: frozenset[str], spark: list[str], positional: list[str], others_pass: bool = False
+) -> dict[str, str] | None:
+    """Our options' values; Spark's words go to `spark`, all others to `positional`. None: help is asked for."""
+    options: dict[str, str] = {}
+    position = 0
+    while position < len(words):
+        word = words[position]
+        option, equals, value = word.partition("=")
+        if word == "--":
+            positional.extend(words[position + 1 :])
+            break
+        if word in ("-h", "--help") and not others_pass:
+            return None
+        if option in known:
+            if option in options:
+                raise UsageError(f"{option} is given twice")
+            if not equals:
+                position += 1
+                value = _value_of(words, position, option)
+            options[option] = value
+            position += 1
+        elif option in SPARK_OPTIONS or word in SPARK_FLAGS or (word.startswith("-") and len(word) > 1 and not others_pass):
+            position = _take_spark(words, position, spark, known | SPARK_OPTIONS | SPARK_FLAGS)
+        else:
+            positional.append(word)
+            position += 1
+    return options
+
+
+def _take_spark(words: Sequence[str], position: int, spark: list[str], known: frozenset[str]) -> int:
+    """Move one of Spark's options and its value over; where to go on. Anything else that begins with "-" is an error."""
+    word = words[position]
+    option, equals, value = word.partition("=")
+    if word in SPARK_FLAGS:
+        spark.append(word)
+        return position + 1
+    if option not in SPARK_OPTIONS:
+        if option in known:
+            raise UsageError(f"{option} takes no value")
+        raise UsageError(f"unknown option {option!r}{_near(option, known)}")
+    if not equals:
+        position += 1
+        value = _value_of(words, position, option)
+    if not value:
+        raise UsageError(f"{option} needs a value")
+    if option == "--conf" and "=" not in value:
+        raise UsageError(f"--conf {value!r}: Spark wants key=value")
+    spark += [option, value]
+    return position + 1
+
+
+def _value_of(words: Sequence[str], position: int, option: str) -> str:
+    if position >= len(words) or words[position].startswith("--"):
+        raise UsageError(f"{option} needs a value")
+    return words[position]
+
+
+def _near(word: str, known: Sequence[str] | frozenset[str]) -> str:
+    close = difflib.get_close_matches(word, sorted(known), 1, 0.6)
+    return f" (did you mean {close[0]}?)" if close else ""
+
+
+def spark_setting(spark: Sequence[str], key: str, option: str | None = None) -> str | None:
+    """The value that these words give a Spark setting, by its option or by --conf; the last --conf wins, as in Spark."""
+    value = None
+    for name, text in _spark_pairs(spark):
+        if name == "--conf" and text.startswith(key + "="):
+            value = text[len(key) + 1 :]
+    if option:
+        for name, text in _spark_pairs(spark):
+            if name == option:
+                value = text
+    return value
+
+
+def _spark_pairs(spark: Sequence[str]) -> list[tuple[str, str]]:
+    words = [word for word in spark if word not in SPARK_FLAGS]
+    return list(zip(words[::2], words[1::2], strict=True))
+
+
+# ---- the audit's options -------------------------------------------------------------------------------------------
+
+
+def _audit_options(paths: Sequence[str], options: Mapping[str, str], base: str) -> AuditOptions:
+    for option, value in options.items():
+        if not value.strip():
+            raise UsageError(f"{option} needs a value")
+    if "--fleet" in options:
+        if paths:
+            raise UsageError("say either STORE or --fleet, not both")
+        for option in ("--broker-conf", "--commitlog", "--consumequeue", "--index"):
+            if option in options:
+                raise UsageError(f"{option} does not go with --fleet: say it in the store's own table")
+    elif not paths:
+        raise UsageError("no store: name one or more store folders, or --fleet FILE")
+    if "--out" not in options:
+        raise UsageError("--out DIR is missing: where shall the results go?")
+    release = _release(options.get("--release", NEWEST_RELEASE))
+    run_id = options.get("--run-id", uuid.uuid4().hex)
+    if not _RUN_ID.fullmatch(run_id) or run_id in (".", ".."):
+        raise UsageError(f"--run-id {run_id!r}: letters, digits, '.', '_' and '-', at most 100 of them")
+    out = _absolute(options["--out"], base)
+    if "--fleet" in options:
+        stores = read_fleet(_absolute(options["--fleet"], base), release)
+    else:
+        stores = _command_line_stores(paths, options, release, base)
+    stores = _with_unique_names(stores)
+    tables = _absolute(options["--tables"], base) if "--tables" in options else None
+    _refuse_output_inside(stores, out, tables)
+    return AuditOptions(
+        stores=tuple(stores),
+        out=out,
+        tables=tables,
+        run_id=run_id,
+        write=_datasets(options.get("--write", "")),
+        progress=sys.stderr.isatty(),
+        color=sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb",
+    )
+
+
+def _command_line_stores(paths: Sequence[str], options: Mapping[str, str], release: str, base: str) -> list[StoreArgument]:
+    elsewhere = [f"--{part}" for part in PARTS if f"--{part}" in options]
+    if elsewhere and len(paths) > 1:
+        raise UsageError(f"{elsewhere[0]} goes with one store; use --fleet for several")
+    conf = None
+    if "--broker-conf" in options:
+        try:
+            conf = read_broker_conf(_absolute(options["--broker-conf"], base))
+        except (OSError, ValueError) as problem:
+            raise UsageError(f"--broker-conf {options['--broker-conf']!r}: {_reason(problem)}") from None
+    parts = tuple((part, _part_paths(options[f"--{part}"], f"--{part}", base)) for part in PARTS if f"--{part}" in options)
+    stores = []
+    for text in paths:
+        if not text:
+            raise UsageError("an empty store path")
+        path = _absolute(text, base)
+        stores.append(StoreArgument(_last_part(path), path, release, conf, None, parts))
+    return stores
+
+
+def _datasets(text: str) -> frozenset[str]:
+    names = [name.strip() for name in text.split(",")] if text else []
+    for name in names:
+        if name not in DATASETS:
+            raise UsageError(f"--write {name!r}{_near(name, DATASETS)}: the datasets are {', '.join(DATASETS)}")
+    return frozenset(names)
+
+
+def _release(text: str) -> str:
+    parse_release(text)
+    return text.strip()
+
+
+def read_broker_conf(path: str) -> str:
+    """The text of a properties file, one character per byte as Java reads it. Raises OSError; ValueError over 1 MiB."""
+    with open(path, "rb") as file:
+        content = file.read(_CONF_BYTES + 1)
+    if len(content) > _CONF_BYTES:
+        raise ValueError(f"more than {_CONF_BYTES} bytes is no broker.conf")
+    return content.decode("latin-1")
+
+
+def _part_paths(text: str, where: str, base: str) -> tuple[str, ...]:
+    paths = [path.strip() for path in text.split(",")]
+    if not all(paths):
+        raise UsageError(f"{where} {text!r}: an empty path in the list")
+    return tuple(_absolute(path, base) for path in paths)
+
+
+def _reason(problem: Exception) -> str:
+    return (problem.strerror or str(problem)) if isinstance(problem, OSError) else str(problem)
+
+
+# ---- the fleet file ------------------------------------------------------------------------------------------------
+
+_FLEET_KEYS = frozenset({"name", "path", "release", "broker_conf", "replica_group", *PARTS})
+
+
+def read_fleet(path: str, release: str) -> list[StoreArgument]:
+    """The stores of a fleet file; `release` holds where a row names none. Names are not unique yet.
+
+    Raises UsageError where the file cannot be read, is no TOML, or has no [[store]] table: then no store is known. Whatever
+    is wrong with one row becomes that store's `problem`.
+    """
+    try:
+        rows = tomllib.loads(Path(path).read_bytes().decode("utf-8")).get("store")
+    except OSError as problem:
+        raise UsageError(f"--fleet {path!r}: {_reason(problem)}") from None
+    except ValueError as problem:
+        raise UsageError(f"--fleet {path!r}: no TOML: {problem}") from None
+    if not isinstance(rows, list) or not rows:
+        raise UsageError(f"--fleet {path!r}: no [[store]] table in it")
+    return [_fleet_row(row, number, os.path.dirname(path), release) for number, row in enumerate(rows, 1)]
+
+
+def _fleet_row(row: Any, number: int, base: str, release: str) -> StoreArgument:
+    if not isinstance(row, dict):
+        return StoreArgument(f"store-{number}", "", release, problem=f"store {number} of the fleet file is no table")
+    name, path = row.get("name"), row.get("path")
+    store = StoreArgument(name if isinstance(name, str) and name else f"store-{number}", "", release)
+    try:
+        for key, value in row.items():
+            if key not in _FLEET_KEYS:
+                raise UsageError(f"unknown key {key!r}{_near(key, _FLEET_KEYS)}")
+            listed = key in PARTS and isinstance(value, list) and value and all(isinstance(v, str) and v for v in value)
+            if not listed and (not isinstance(value, str) or not value):
+                raise UsageError(f"{key} must be a text that is not empty")
+        if path is None:
+            raise UsageError("path is missing")
+        where = _absolute(path, base)
+        store = replace(store, name=name or _last_part(where), path=where, replica_group=row.get("replica_group"))
+        if "release" in row:
+            store = replace(store, release=_release(row["release"]))
+        parts = []
+        for part in PARTS:
+            if part in row:
+                text = row[part] if isinstance(row[part], str) else ",".join(row[part])
+                parts.append((part, _part_paths(text, part, base)))
+        store = replace(store, parts=tuple(parts))
+        if "broker_conf" in row:
+            try:
+                store = replace(store, broker_conf=read_broker_conf(_absolute(row["broker_conf"], base)))
+            except (OSError, ValueError) as problem:
+                raise UsageError(f"broker_conf {row['broker_conf']!r}: {_reason(problem)}") from None
+    except UsageError as problem:
+        return replace(store, problem=f"store {number} of the fleet file: {problem}")
+    return store
+
+
+# ---- paths and names -----------------------------------------------------------------------------------------------
+
+
+def is_uri(path: str) -> bool:
+    """Whether this is a URI and no local path (one-letter schemes are somebody's file names)."""
+    match = _SCHEME.match(path)
+    return bool(match) and match.end() > 2 and path[match.end() : match.end() + 1] == "/"  # type: ignore[union-attr]
+
+
+def _absolute(text: str, base: str | None = None) -> str:
+    """An absolute local path (also for file: URIs), or any other URI as it stands. Raises UsageError."""
+    if "\0" in text:
+        raise UsageError(f"path {text!r}: a zero byte")
+    if is_uri(text):
+        parts = urlsplit(text)
+        if parts.scheme.lower() != "file":
+            return text
+        if parts.netloc not in ("", "localhost"):
+            raise UsageError(f"{text!r}: a file: URI names a file of this machine")
+        text = unquote(parts.path, errors="surrogateescape")
+    return os.path.abspath(os.path.join(base or os.getcwd(), text))
+
+
+def _last_part(path: str) -> str:
+    """The last part of a path or a URI's path; of a bare bucket or host, its name; of the root, "store"."""
+    text = path
+    if is_uri(path):
+        parts = urlsplit(path)
+        text = parts.path.strip("/") or parts.netloc
+    return text.rstrip("/").rpartition("/")[2] or "store"
+
+
+def folder_name(name: str) -> str:
+    """The name as a folder's: bytes outside [A-Za-z0-9._-] as %XX of its UTF-8, cut where a file system would refuse it."""
+    encoded = [chr(b) if b in _NAME_KEPT else f"%{b:02X}" for b in name.encode("utf-8", "surrogateescape")]
+    while sum(map(len, encoded)) > _NAME_BYTES:
+        encoded.pop()
+    return "".join(encoded)
+
+
+def _with_unique_names(stores: Sequence[StoreArgument]) -> list[StoreArgument]:
+    taken = set(TAKEN_NAMES)
+    named = []
+    for store in stores:
+        wanted = name = folder_name(store.name)
+        number = 2
+        while name in taken:
+            name = f"{wanted}-{number}"
+            number += 1
+        taken.add(name)
+        named.append(replace(store, name=name))
+    return named
+
+
+def _refuse_output_inside(stores: Sequence[StoreArgument], out: str, tables: str | None) -> None:
+    """Raise UsageError where anything that is written would lie inside a store: links and mounts are followed."""
+    if not is_uri(out) and os.path.exists(out) and not os.path.isdir(out):
+        raise UsageError(f"--out {out!r}: there is a file of that name")
+    written = [("--out", out), ("--out", _join(out, "tables"))] if tables is None else [("--out", out), ("--tables", tables)]
+    written += [("--out", _join(out, store.name)) for store in stores]
+    written += [("--out", _join(out, "result.json"))]
+    for store in stores:
+        roots = [path for path in (store.path, *(p for _, paths in store.parts for p in paths)) if path]
+        for option, target in written:
+            for root in roots:
+                if _lies_inside(target, root):
+                    raise UsageError(f"{option}: {target!r} lies inside the store {root!r}; a store is never written to")
+
+
+def _join(folder: str, name: str) -> str:
+    return folder.rstrip("/") + "/" + name
+
+
+def _lies_inside(path: str, root: str) -> bool:
+    if is_uri(path) or is_uri(root):
+        return is_uri(path) and is_uri(root) and _normal_uri(path).startswith(_normal_uri(root))
+    real_path, real_root = os.path.realpath(path), os.path.realpath(root)
+    if os.path.join(real_path, "").startswith(os.path.join(real_root, "")):
+        return True
+    try:
+        wanted = os.stat(real_root)
+    except OSError:
+        return False
+    if not stat.S_ISDIR(wanted.st_mode):
+        return False
+    for folder in (real_path, *map(str, Path(real_path).parents)):  # the same folder under another name: a bind mount
+        try:
+            if os.path.samestat(os.stat(folder), wanted):
+                return True
+        except OSError:
+            continue
+    return False
+
+
+def _normal_uri(uri: str) -> str:
+    parts = urlsplit(uri)
+    scheme = {"s3a": "s3", "s3n": "s3"}.get(parts.scheme.lower(), parts.scheme.lower())
+    return f"{scheme}://{parts.netloc}{os.path.normpath('/' + parts.path.strip('/'))}/".replace("//", "/")
+
+
+# ---- handing an audit to a driver elsewhere --------------------------------------------------------------------------
+
+
+def to_word(options: AuditOptions) -> str:
+    """These options as one word for another process's command line."""
+    content = json.dumps({**asdict(options), "write": sorted(options.write)})
+    return base64.urlsafe_b64encode(zlib.compress(content.encode("utf-8", "surrogatepass"))).decode("ascii")
+
+
+def from_word(word: str) -> AuditOptions:
+    """The options that `to_word` made the word from."""
+    row = json.loads(zlib.decompress(base64.urlsafe_b64decode(word)).decode("utf-8", "surrogatepass"))
+    stores = tuple(
+        StoreArgument(**{**store, "parts": tuple((part, tuple(paths)) for part, paths in store["parts"])})
+        for store in row["stores"]
+    )
+    return AuditOptions(**{**row, "stores": stores, "write": frozenset(row["write"])})

@@ -1,0 +1,221 @@
+"""The only builder of a SparkSession, for every master: the same code on a laptop and on a cluster.
+
+On this machine the driver is this process and starts its JVM itself: 1 s faster than through spark-submit, with the same
+options. In cluster deploy mode Spark has started both already. What a user sets by Spark's options wins over everything
+here, but for what results depend on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from typing import IO, TYPE_CHECKING, Any
+
+from jobs import environment, options
+from store_io.errors import StoreError
+
+if TYPE_CHECKING:
+    from pyspark import SparkConf
+    from pyspark.sql import SparkSession
+
+# The JVM only plans small jobs here: the first compiler is enough and starts at once, one thread collects its garbage, and
+# what the JVM says of its class archive concerns nobody.
+QUICK_START = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-Xlog:disable")
+
+# Results depend on these: they hold whatever a user sets.
+FIXED = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+}
+DEFAULTS = {
+    "spark.app.name": "store-audit",
+    "spark.log.level": "ERROR",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",  # jobs.audit draws its own
+    "spark.python.worker.reuse": "true",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
+    "spark.sql.shuffle.partitions": "2",  # only summaries are ever shuffled
+    "spark.sql.adaptive.enabled": "false",  # plans over a few small rows: nothing to adapt
+    "spark.databricks.delta.snapshotPartitions": "2",  # Delta reads its log in 50 partitions unless told
+}
+LOCAL_DEFAULTS = {
+    # The name of a machine that moves between networks may lead nowhere.
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+}
+_DELTA = "io.delta.sql.DeltaSparkSessionExtension"
+
+
+class SparkFailed(StoreError):
+    """Spark did not start; the sentence holds what the JVM said."""
+
+
+class Session:
+    """A started Spark: `.spark` and, when done, `.stop()`. Use as a context manager."""
+
+    def __init__(self, spark: SparkSession, jvm: subprocess.Popen[bytes] | None, log: IO[bytes] | None) -> None:
+        self.spark = spark
+        self._jvm = jvm
+        self._log = log
+
+    @property
+    def is_cluster_driver(self) -> bool:
+        """Whether this driver runs inside the cluster (cluster deploy mode)."""
+        return self.spark.sparkContext.getConf().get("spark.submit.deployMode", "client") == "cluster"
+
+    def jvm_said(self) -> str:
+        """The end of what the JVM and the local Python workers wrote: for a crash that no exception explains."""
+        return _tail(self._log)
+
+    def stop(self, wait: bool = False) -> None:
+        """End Spark and its JVM. wait: until the JVM is gone, which deletes its scratch files after we have ended."""
+        context = self.spark.sparkContext
+        self.spark.stop()
+        if self._jvm is not None:
+            context._gateway.shutdown()  # type: ignore[union-attr]
+            type(context)._gateway = type(context)._jvm = None  # a later start in this process begins anew
+            if self._jvm.stdin is not None:
+                self._jvm.stdin.close()
+            if wait:
+                self._jvm.wait(120)
+        if self._log is not None:
+            self._log.close()
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+
+def start(spark_words: Sequence[str] = (), java_options: Sequence[str] = ()) -> Session:
+    """Start Spark with these of Spark's own options (as `jobs.options.parse` sorted them out).
+
+    java_options: more of the JVM's own, for this driver.  Raises SparkFailed; SetupFailed where there is no Java.
+    """
+    _prepare_process()
+    from pyspark import SparkContext
+    from pyspark.java_gateway import launch_gateway
+    from pyspark.sql import SparkSession
+
+    log = jvm = None
+    if "PYSPARK_GATEWAY_PORT" in os.environ:  # Spark has started this driver
+        gateway = launch_gateway()
+    else:
+        os.environ["PYSPARK_SUBMIT_ARGS"] = shlex.join(_submit_words(spark_words, java_options))
+        # Spark's own log and the JVM's warnings stay off the terminal; they are told where Spark fails.
+        verbose = "--verbose" in spark_words
+        log = None if verbose else tempfile.TemporaryFile(prefix="store-audit-jvm-")
+        try:
+            gateway = launch_gateway(popen_kwargs={} if verbose else {"stdout": log, "stderr": log})
+        except Exception as problem:
+            raise SparkFailed(f"Spark's JVM did not start: {_reason(problem, log)}") from None
+        jvm = gateway.proc
+    try:
+        SparkContext._ensure_initialized(gateway=gateway)
+        from pyspark import SparkConf
+
+        conf = SparkConf()
+        _configure(conf)
+        builder: Any = SparkSession.builder
+        spark = builder.config(conf=conf).getOrCreate()
+    except Exception as problem:
+        if jvm is not None:
+            jvm.kill()
+            SparkContext._gateway = SparkContext._jvm = None
+        raise SparkFailed(f"Spark did not start: {_reason(problem, log)}") from None
+    _send_packages(spark)
+    return Session(spark, jvm, log)
+
+
+def _prepare_process() -> None:
+    """Variables of this process that PySpark, its JVM and numba go by. A foreign Spark's would mix two releases."""
+    if "PYSPARK_GATEWAY_PORT" in os.environ:
+        return
+    for name in ("SPARK_HOME", "PYSPARK_SUBMIT_ARGS", "PYSPARK_DRIVER_PYTHON", "SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED"):
+        os.environ.pop(name, None)
+    os.environ["JAVA_HOME"] = environment.java_runtime().home
+    os.environ.setdefault("NUMBA_CACHE_DIR", str(environment.numba_cache()))
+
+
+def _submit_words(spark_words: Sequence[str], java_options: Sequence[str]) -> list[str]:
+    """What Spark's launcher gets. All that need not stand before the JVM starts is set in `_configure`."""
+    jvm = [*QUICK_START, *java_options]
+    if not any(option.startswith("-XX:ArchiveClassesAtExit") for option in java_options):
+        if archive := environment.class_archive(environment.java_runtime(), make=False):
+            jvm.append(f"-XX:SharedArchiveFile={archive}")
+    words = ["--conf", f"spark.driver.defaultJavaOptions={' '.join(map(_java_quoted, jvm))}"]
+    own_path = options.spark_setting(spark_words, "spark.driver.extraClassPath", "--driver-class-path")
+    class_path = [*environment.jars(), *([own_path] if own_path else [])]
+    rest = list(spark_words)
+    if class_path:
+        rest += ["--driver-class-path", os.pathsep.join(class_path)]
+    return [*words, *rest, "pyspark-shell"]
+
+
+def _java_quoted(option: str) -> str:
+    """One option as Spark's launcher splits a line of them: its quotes are double ones, with backslashes."""
+    if not any(c in option for c in " \"'\\"):
+        return option
+    return '"' + option.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _configure(conf: SparkConf) -> None:
+    """Complete the settings that Spark has read from options, files and its own defaults."""
+    for key, value in FIXED.items():
+        conf.set(key, value)
+    master = conf.get("spark.master", "local[*]") or "local[*]"
+    local = master == "local" or master.startswith(("local[", "local-cluster["))
+    for key, value in {**DEFAULTS, **(LOCAL_DEFAULTS if local else {})}.items():
+        conf.setIfMissing(key, value)
+    if conf.get("spark.app.name") == "pyspark-shell":  # the launcher's own word for a driver that it did not start
+        conf.set("spark.app.name", DEFAULTS["spark.app.name"])
+    extensions = [name for name in (conf.get("spark.sql.extensions", "") or "").split(",") if name]
+    if _DELTA not in extensions:
+        conf.set("spark.sql.extensions", ",".join([*extensions, _DELTA]))
+    os.environ["PYSPARK_PYTHON"] = (
+        sys.executable if local else conf.get("spark.pyspark.python", "") or os.environ.get("PYSPARK_PYTHON") or sys.executable
+    )
+    if not _one_process(master) and "PYSPARK_GATEWAY_PORT" not in os.environ:
+        # Executors elsewhere have Spark's jars but not Delta's, and a compiled decoder needs a place that can be written to:
+        # for modules in an archive, numba looks below XDG_CACHE_HOME.
+        own = [jar for jar in (conf.get("spark.jars", "") or "").split(",") if jar]
+        conf.set("spark.jars", ",".join([*own, *environment.jars()]))
+    if not _one_process(master):
+        conf.setIfMissing("spark.executorEnv.XDG_CACHE_HOME", str(environment.numba_cache()) if local else "./cache")
+
+
+def _one_process(master: str) -> bool:
+    return master == "local" or master.startswith("local[")
+
+
+def _send_packages(spark: SparkSession) -> None:
+    """Give executors elsewhere the three packages. In cluster deploy mode they were submitted with the driver."""
+    if _one_process(spark.sparkContext.master) or "PYSPARK_GATEWAY_PORT" in os.environ:
+        return
+    from jobs import packaging
+
+    with tempfile.TemporaryDirectory(prefix="store-audit-") as folder:
+        spark.sparkContext.addPyFile(packaging.zip_packages(folder))
+
+
+def _reason(problem: Exception, log: IO[bytes] | None) -> str:
+    """What tells most of a failed start: the JVM's own last words, else the exception's first line."""
+    said = [line for line in _tail(log).splitlines() if any(word in line for word in ("Exception", "Error", "error:"))]
+    lines = str(problem).strip().splitlines() or [type(problem).__name__]
+    return (said[0] if said else lines[0]).strip()[:500]
+
+
+def _tail(log: IO[bytes] | None, size: int = 20_000) -> str:
+    if log is None:
+        return ""
+    with contextlib.suppress(OSError, ValueError):
+        log.seek(0, os.SEEK_END)
+        log.seek(max(0, log.tell() - size))
+        return log.read().decode("utf-8", "replace")
+    return ""

@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# The one entry: finds a Python, makes the environment where it is missing (jobs/environment.py), runs the command (jobs/cli.py).
+set -u
+
+self=$0
+while [ -L "$self" ]; do # called through a link: the project lies where the link leads
+  link=$(readlink "$self")
+  case $link in
+    /*) self=$link ;;
+    *) self=$(dirname "$self")/$link ;;
+  esac
+done
+here=$(cd -P "$(dirname "$self")" && pwd) || exit 3
+
+STORE_AUDIT_HOME=${STORE_AUDIT_HOME:-$here/.venv}
+case $STORE_AUDIT_HOME in
+  /*) ;;
+  *) STORE_AUDIT_HOME=$PWD/$STORE_AUDIT_HOME ;;
+esac
+export STORE_AUDIT_HOME
+# A user's own Spark, Python packages or user site would mix other versions into the pinned ones. PYTHONSAFEPATH: a folder
+# called jobs/ where the command is typed is not ours.
+unset SPARK_HOME PYTHONHOME PYTHONSTARTUP
+export PYTHONPATH=$here PYTHONSAFEPATH=1 PYTHONNOUSERSITE=1
+
+python=$STORE_AUDIT_HOME/bin/python
+made=$STORE_AUDIT_HOME/store-audit/ready
+if [ -x "$python" ] && cmp -s "$here/pyproject.toml" "$made/pyproject.toml" && cmp -s "$here/constraints.txt" "$made/constraints.txt"; then
+  exec "$python" -m jobs.cli "$@"
+fi
+
+found='' lacking='' other=''
+for name in python3 python3.14 python3.13 python3.12 python3.11 python; do
+  candidate=$(command -v "$name") || continue
+  case $("$candidate" -c 'import sys
+fits = (3, 11) <= sys.version_info < (3, 15)
+try:
+    import ensurepip, venv
+except ImportError:
+    fits = fits and "lacking"
+print(fits, sys.version.split()[0])' 2>/dev/null) in
+    True*) found=$candidate && break ;;
+    lacking*) lacking=${lacking:-$candidate} ;;
+    False*) other=${other:-$candidate} ;;
+  esac
+done
+if [ -z "$found" ]; then
+  if [ -n "$lacking" ]; then
+    echo "spark-submit.sh: $lacking has no venv module; install it (Debian, Ubuntu: apt-get install python3-venv)" >&2
+  elif [ -n "$other" ]; then
+    echo "spark-submit.sh: $other is $("$other" --version 2>&1); Python 3.11 to 3.14 is needed on the PATH" >&2
+  else
+    echo "spark-submit.sh: no Python on the PATH; Python 3.11 to 3.14 is needed" >&2
+  fi
+  exit 3
+fi
+"$found" -m jobs.environment "$@" || exit
+[ -x "$python" ] || python=$found # only help was asked for
+exec "$python" -m jobs.cli "$@"
