@@ -6,13 +6,13 @@ sound, a result.json that says so.
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
 import traceback
 from collections.abc import Callable, Sequence
 from types import FrameType
-from typing import Any
 
 from jobs import environment, options
 from jobs.options import AuditOptions, Command
@@ -76,6 +76,10 @@ def _guarded(asked: AuditOptions, work: Callable[[AuditOptions], int]) -> int:
     except KeyboardInterrupt as interrupt:
         code = interrupt.args[0] if interrupt.args else INTERRUPTED
         return _stopped(asked, "interrupted before it was done", code)
+    except BrokenPipeError:  # whoever read the summary has left; the result stands
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        result = results.read_result(asked.out, asked.run_id)
+        return int(result["exit_code"]) if result else _stopped(asked, "standard output was closed", StoreError.exit_code)
     except Exception as problem:
         traceback.print_exc()
         return _stopped(asked, f"stopped by a fault of this program: {type(problem).__name__}: {problem}", StoreError.exit_code)
@@ -85,29 +89,10 @@ def _stopped(asked: AuditOptions, sentence: str, code: int) -> int:
     from jobs import results
 
     _complain(sentence)
-    stores = [
-        {
-            "name": store.name,
-            "code": StoreError.exit_code,
-            "complete": False,
-            "verdict": sentence,
-            "counts": {},
-            "incomplete": [sentence],
-        }
-        for store in asked.stores
-    ]
+    judged = {"code": StoreError.exit_code, "complete": False, "verdict": sentence, "incomplete": [sentence], "counts": {}}
+    result = {"schema_version": 1, "exit_code": code, "complete": False, "run_id": asked.run_id, "problems": [sentence]}
     try:
-        results.write_result(
-            asked.out,
-            {
-                "schema_version": 1,
-                "exit_code": code,
-                "complete": False,
-                "run_id": asked.run_id,
-                "problems": [sentence],
-                "stores": stores,
-            },
-        )
+        results.write_result(asked.out, {**result, "stores": [{"name": store.name, **judged} for store in asked.stores]})
     except StoreError as problem:  # nowhere to say it but here
         _complain(problem)
     return code
@@ -182,12 +167,5 @@ _COMMANDS: dict[str, Callable[[Command], int]] = {
 }
 
 
-def _entry() -> Any:
-    # What is left after main (the JVM's last words, worker threads) must not turn an exit code into another.
-    code = main(sys.argv[1:])
-    sys.stdout.flush()
-    return code
-
-
 if __name__ == "__main__":
-    sys.exit(_entry())
+    sys.exit(main(sys.argv[1:]))

@@ -53,7 +53,9 @@ def _command(spark_words: Sequence[str], word: str, packages: str) -> list[str]:
     rest: list[str] = []
     pairs = iter(spark_words)
     for name in pairs:
-        if name in options.SPARK_FLAGS:
+        if name == "--deploy-mode":
+            next(pairs)
+        elif name in options.SPARK_FLAGS:
             rest.append(name)
         elif name in lists:
             lists[name].append(next(pairs))
@@ -61,16 +63,8 @@ def _command(spark_words: Sequence[str], word: str, packages: str) -> list[str]:
             rest += [name, next(pairs)]
     for name, values in lists.items():
         rest += [name, ",".join(values)]
-    submit_script = Path(pyspark.__file__).parent / "bin" / "spark-submit"
-    # The driver must not be started again where it has judged a store and ended with another code than 0.
+    script = Path(pyspark.__file__).parent / "bin" / "spark-submit"
+    driver = [str(Path(__file__).with_name("cli.py")), "--submitted", word]
+    # A driver that fails must not be started again: its result would come late, under an answer already given.
     once = ["--conf", "spark.yarn.maxAppAttempts=1"]
-    return [
-        str(submit_script),
-        "--deploy-mode",
-        "cluster",
-        *once,
-        *rest,
-        str(Path(__file__).with_name("cli.py")),
-        "--submitted",
-        word,
-    ]
+    return [str(script), "--deploy-mode", "cluster", *once, *rest, *driver]

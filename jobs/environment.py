@@ -338,13 +338,11 @@ def _fetch_jars(wanted: Mapping[str, str], java: JavaRuntime, log: IO[str]) -> N
     work = state() / "ivy"
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir()
-    rows = ""
+    rows = ['<ivy-module version="2.0"><info organisation="store-audit" module="jars"/><dependencies>']
     for coordinates in wanted:
         group, name, version = coordinates.split(":")
-        rows += f'<dependency org="{group}" name="{name}" rev="{version}" conf="*->master" transitive="false"/>'
-    (work / "ivy.xml").write_text(
-        f'<ivy-module version="2.0"><info organisation="store-audit" module="jars"/><dependencies>{rows}</dependencies></ivy-module>'
-    )
+        rows.append(f'<dependency org="{group}" name="{name}" rev="{version}" conf="*->master" transitive="false"/>')
+    (work / "ivy.xml").write_text("\n".join([*rows, "</dependencies></ivy-module>"]), "utf-8")
     ivy = next((home() / "lib").glob("python*/site-packages/pyspark/jars/ivy-*.jar"))
     arguments = ["-ivy", str(work / "ivy.xml"), "-cache", str(work / "cache"), "-types", "jar"]
     arguments += ["-retrieve", f"{work}/jars/[artifact]-[revision].[ext]"]

