@@ -1,0 +1,151 @@
+"""The code's own shape: which way imports point, who opens files, who knows bytes, and that the text speaks of the project."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+SPARK_TYPES = ROOT / "schemas" / "tables.py"  # rows as Spark types: the one exception, marked there
+FORBIDDEN_IMPORTS = {
+    "schemas": {"store_io", "jobs", "tests", "pyspark", "delta", "py4j"},
+    "store_io": {"jobs", "tests", "pyspark", "delta", "py4j"},
+    "jobs": {"tests", "struct"},
+}
+LAYOUTS = {path.stem for path in (ROOT / "schemas").glob("*_layout.py")}
+MAGICS = (0xDAA320A7, 0xDAA320AB, 0xCBD43194)
+OPENERS = {
+    "open",
+    "os.open",
+    "io.open",
+    "io.FileIO",
+    "os.fdopen",
+    "mmap.mmap",
+    "np.memmap",
+    "np.fromfile",
+    "numpy.memmap",
+    "numpy.fromfile",
+}
+OPENING_METHODS = {"read_bytes", "read_text", "open_input_file", "open_input_stream"}
+CHANGERS = {
+    "write_bytes", "write_text", "unlink", "rmdir", "rename", "replace", "touch", "mkdir", "symlink_to", "hardlink_to", "chmod",
+    "utime", "rmtree", "remove", "makedirs", "copyfile", "copytree", "open_output_stream", "delete_file",
+}  # fmt: skip
+
+
+def modules(package: str) -> list[Path]:
+    return sorted((ROOT / package).rglob("*.py"))
+
+
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def imported(path: Path) -> Iterator[str]:
+    """Every name that the module imports, wherever in it: "a.b.c" and, for "from a import b", "a.b" too."""
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: a relative import"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def calls(path: Path) -> Iterator[tuple[str, ast.Call]]:
+    """Every call as its dotted text ("os.open", "path.read_bytes")."""
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Call):
+            yield ast.unparse(node.func), node
+
+
+@pytest.mark.parametrize("package", FORBIDDEN_IMPORTS)
+def test_imports_point_one_way(package: str) -> None:
+    assert modules(package), f"no module in {package}: nothing was tested"
+    for path in modules(package):
+        tops = {name.split(".")[0] for name in imported(path)}
+        wrong = tops & FORBIDDEN_IMPORTS[package]
+        if path == SPARK_TYPES:
+            wrong -= {"pyspark"}
+        assert not wrong, f"{path.relative_to(ROOT)} imports {wrong}"
+
+
+def test_schemas_hold_no_logic() -> None:
+    for path in modules("schemas"):
+        if path.stem.endswith("_layout"):
+            kinds = {type(node) for node in ast.walk(tree(path))}
+            assert not kinds & {ast.FunctionDef, ast.If, ast.For, ast.While}, f"{path.name} has logic"
+
+
+def test_only_byte_source_opens_files_of_a_store() -> None:
+    for path in modules("store_io"):
+        for name, node in calls(path):
+            where = f"{path.relative_to(ROOT)}:{node.lineno}: {name}"
+            last = name.rsplit(".", 1)[-1]
+            if path.name != "byte_source.py":
+                assert name not in OPENERS and last not in OPENING_METHODS, f"{where} opens a file"
+            owner = name.rpartition(".")[0]
+            changes = last in CHANGERS and not (last in ("replace", "remove") and owner not in ("os", "shutil", "Path"))
+            assert not changes, f"{where} changes the file system"
+
+
+def test_byte_source_only_reads() -> None:
+    text = (ROOT / "store_io" / "byte_source.py").read_text(encoding="utf-8")
+    assert "O_RDONLY" in text and "O_NONBLOCK" in text
+    assert not re.search(r"O_(WRONLY|RDWR|CREAT|TRUNC|APPEND)|os\.p?write|open_(output|append)_stream", text)
+    for name, node in calls(ROOT / "store_io" / "byte_source.py"):
+        if name == "open":
+            modes = [ast.literal_eval(a) for a in [*node.args[1:2], *(k.value for k in node.keywords if k.arg == "mode")]]
+            assert modes == ["rb"], f"open with {modes} at line {node.lineno}"
+
+
+def test_jobs_know_no_bytes() -> None:
+    for path in modules("jobs"):
+        names = {part for name in imported(path) for part in name.split(".")}
+        assert not names & LAYOUTS, f"{path.relative_to(ROOT)} imports {names & LAYOUTS}"
+        for node in ast.walk(tree(path)):
+            if isinstance(node, ast.Constant) and isinstance(node.value, int):
+                assert node.value & 0xFFFFFFFF not in MAGICS, f"{path.relative_to(ROOT)}:{node.lineno} holds a magic"
+        for name, node in calls(path):
+            assert not name.endswith((".frombuffer", ".from_bytes", "unpack_from")), (
+                f"{path.relative_to(ROOT)}:{node.lineno}: {name}"
+            )
+
+
+def test_builders_are_a_witness_of_their_own() -> None:
+    witnesses = [
+        "builders.py",
+        "damage.py",
+        "strategies.py",
+        "random_stores.py",
+        *(p.name for p in modules("tests/second_witness")),
+    ]
+    for path in modules("tests"):
+        if path.name in witnesses:
+            tops = {name.split(".")[0] for name in imported(path)}
+            assert not tops & {"schemas", "store_io", "jobs"}, f"{path.relative_to(ROOT)} imports the product"
+
+
+def test_text_speaks_of_the_project_alone() -> None:
+    """No paths of the machine it was written on, no word of how it came to be."""
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False).stdout.split("\n")
+    files = [ROOT / name for name in listed if name] or [p for p in ROOT.rglob("*") if p.is_file() and ".git" not in p.parts]
+    slash = "/"
+    words = [
+        rf"{slash}work{slash}(main|shared)",
+        rf"{slash}tmp{slash}(team|venv|W)\b",
+        rf"shared{slash}(golden|reference|simulator|seeds)",
+        rf"{slash}root{slash}",
+        r"\b(Cla" r"ude|Anthro" r"pic|sub-?ag" r"ents?|LL" r"M)\b",
+        r"issues " r"show",
+    ]
+    pattern = re.compile("|".join(words))
+    texts = (".py", ".md", ".sh", ".toml", ".html", ".css", ".ipynb", ".txt", ".yml", ".cfg", "")
+    for path in files:
+        if path.suffix in texts and path.is_file() and "corpus" not in path.parts:
+            found = pattern.search(path.read_text(encoding="utf-8", errors="replace"))
+            assert not found, f"{path.relative_to(ROOT)}: {found and found.group()!r}"
