@@ -1,0 +1,1 @@
+"""Rendering only: rows in, text out. No Spark, no files, no decisions."""

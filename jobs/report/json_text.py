@@ -1,0 +1,47 @@
+"""JSON that people can read too: one line per flat object, keys in the contract's order, ASCII only."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+# Known keys in the order in which they read well; others follow, sorted. So the order never depends on how a dict was built.
+_ORDER = (
+    "schema_version store name code severity file start end phy_offset topic queue_id queue_offset expected actual "
+    "message next count size digest action reason lost_messages lost_bytes release location exit_code complete "
+    "run_id tool_version rules_version started_at incomplete verdict value from settings inputs broker starts "
+    "refusal exit start_segment stop_reason min_phy_offset truncate_at lost messages bytes by_queue "
+    "first_store_time last_store_time deleted_files after_load after_dispatch commitlog wrote queues min_offset "
+    "max_offset max_phy_offset index begin_phy_offset end_phy_offset index_count steps counts loss rebuildable note "
+    "seconds bytes_read stores "
+).split()
+_RANK = {key: rank for rank, key in enumerate(_ORDER)}
+
+
+def ordered(value: dict[str, Any]) -> dict[str, Any]:
+    """The same object with its keys in a fixed order."""
+    return {key: value[key] for key in sorted(value, key=lambda key: (_RANK.get(key, len(_RANK)), key))}
+
+
+def line(value: Any) -> str:
+    """On one line."""
+    return json.dumps(_in_order(value), ensure_ascii=True, allow_nan=False)
+
+
+def _in_order(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _in_order(item) for key, item in ordered(value).items()}
+    if isinstance(value, (list, tuple)):
+        return [_in_order(item) for item in value]
+    return value
+
+
+def document(value: Any, indent: str = "") -> str:
+    """On many lines: what holds only scalars stays on one, so that a list of queues is a line per queue."""
+    inner = indent + "  "
+    if isinstance(value, dict) and any(isinstance(item, (dict, list, tuple)) and item for item in value.values()):
+        items = [f"{inner}{json.dumps(key)}: {document(item, inner)}" for key, item in ordered(value).items()]
+        return "{\n" + ",\n".join(items) + "\n" + indent + "}"
+    if isinstance(value, (list, tuple)) and any(isinstance(item, (dict, list, tuple)) for item in value):
+        return "[\n" + ",\n".join(inner + document(item, inner) for item in value) + "\n" + indent + "]"
+    return line(value)

@@ -1,0 +1,77 @@
+"""result.json: one object for the whole run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from jobs.report.json_text import document
+from jobs.report.ranking import SEVERITIES, lost_of, worst_exit_code
+from schemas.rows import AuditOutcome, Row
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True)
+class RunInfo:
+    """What belongs to the run and not to a store. started_at: UTC. tables: where the Delta tables are; empty: not written.
+    problems: what kept results from being written, in sentences: they make the run incomplete."""
+
+    run_id: str
+    tool_version: str
+    rules_version: str
+    started_at: datetime
+    seconds: float = 0.0
+    tables: str = ""
+    problems: tuple[str, ...] = ()
+
+
+def run_exit_code(run: RunInfo, outcomes: Sequence[AuditOutcome]) -> int:
+    """The highest-ranking store's; a run whose results could not all be written is incomplete."""
+    return worst_exit_code([*(o.exit_code for o in outcomes), *([3] if run.problems else [])])
+
+
+def result_json(run: RunInfo, outcomes: Sequence[AuditOutcome]) -> str:
+    """The whole file."""
+    return (
+        document(
+            {
+                "schema_version": SCHEMA_VERSION,
+                "exit_code": run_exit_code(run, outcomes),
+                "complete": not run.problems and all(o.complete for o in outcomes),
+                "run_id": run.run_id,
+                "tool_version": run.tool_version,
+                "rules_version": run.rules_version,
+                "started_at": run.started_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
+                "seconds": round(run.seconds, 3),
+                "bytes_read": sum(o.bytes_read for o in outcomes),
+                "tables": run.tables or None,
+                "problems": list(run.problems),
+                "stores": [_store(o) for o in outcomes],
+            }
+        )
+        + "\n"
+    )
+
+
+def _store(outcome: AuditOutcome) -> Row:
+    messages, size = lost_of(outcome)
+    broker = outcome.plan.get("broker") or {}
+    return {
+        "name": outcome.name,
+        "code": outcome.exit_code,
+        "complete": outcome.complete,
+        "incomplete": outcome.incomplete,
+        "verdict": outcome.verdict,
+        "location": outcome.location_text,
+        "release": outcome.release,
+        "starts": broker.get("starts"),
+        "truncate_at": broker.get("truncate_at"),
+        "lost_messages": messages,
+        "lost_bytes": size,
+        "counts": {severity: outcome.counts.get(severity, 0) for severity in SEVERITIES},
+        "findings_dropped": sum(outcome.findings_dropped.values()),
+        "seconds": round(outcome.seconds, 3),
+        "bytes_read": outcome.bytes_read,
+    }

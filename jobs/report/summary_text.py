@@ -1,0 +1,189 @@
+"""The short text at the end of a run: would the release start here, where would it cut, what would be lost, what differs,
+what to do next. For a fleet: one line per store, the worst first, and a total."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from jobs.report.ranking import EXIT_WORDS, SEVERITIES, lost_of, worst_first
+from jobs.report.result_json import RunInfo, run_exit_code
+from jobs.report.text import bytes_text, count_text, printable, seconds_text, span_text
+from schemas.finding_codes import CATALOGUE, STOP_REASONS
+from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome, Finding, Row
+
+_RED, _YELLOW, _GREEN, _BOLD, _FAINT, _PLAIN = "\x1b[31m", "\x1b[33m", "\x1b[32m", "\x1b[1m", "\x1b[2m", "\x1b[0m"
+_EXIT_COLOUR = {0: _GREEN, 3: _YELLOW, 10: _YELLOW, 20: _RED}
+_SEVERITY_COLOUR = {LOSS: _RED, REBUILDABLE: _YELLOW, NOTE: _FAINT}
+_SEVERITY_WORDS = {LOSS: ("loss", "losses"), REBUILDABLE: ("rebuildable", "rebuildable"), NOTE: ("note", "notes")}
+_LINES = 5  # of a list: topics, groups, codes, next steps
+_NAME = 40  # characters of a name
+
+
+class _Paint:
+    """Colours, or none."""
+
+    def __init__(self, colour: bool):
+        self._colour = colour
+
+    def __call__(self, code: str, text: str) -> str:
+        return f"{code}{text}{_PLAIN}" if self._colour and text else text
+
+
+def summary_text(run: RunInfo, outcomes: Sequence[AuditOutcome], out: str, colour: bool = False) -> str:
+    """The whole text, with its last line end.
+
+    out: the folder of the results, as the user named it.  colour: only where a terminal reads it and NO_COLOR is not set.
+    """
+    paint = _Paint(colour)
+    lines: list[str] = []
+    if len(outcomes) == 1:
+        lines += _store(outcomes[0], paint)
+    else:
+        lines += _fleet(outcomes, paint)
+    for problem in run.problems:
+        lines.append(_row("Problem", paint(_YELLOW, printable(problem))))
+    code = run_exit_code(run, outcomes)
+    where = printable(out) + (f"/{printable(outcomes[0].name)}" if len(outcomes) == 1 else "")
+    lines.append(_row("Results", f"{where}: plan.json, findings.jsonl, report.html"))
+    if run.tables:
+        lines.append(_row("", f"tables in {printable(run.tables)}, run {printable(run.run_id)}"))
+    lines.append(_row("Exit code", paint(_EXIT_COLOUR[code], f"{code} ({EXIT_WORDS[code]})")))
+    return "\n".join(lines) + "\n"
+
+
+def _row(label: str, text: str) -> str:
+    return f"  {label:<10} {text}".rstrip()
+
+
+def _store(outcome: AuditOutcome, paint: _Paint) -> list[str]:
+    head = f"{printable(outcome.name, _NAME)}: {printable(outcome.verdict)}"
+    lines = [paint(_BOLD + _EXIT_COLOUR[outcome.exit_code], head)]
+    lines += [_row("Incomplete" if not i else "", printable(sentence)) for i, sentence in enumerate(outcome.incomplete)]
+    broker = outcome.plan.get("broker")
+    lines += _broker(outcome, broker, paint) if broker else []
+    lines += _loss(outcome, paint)
+    lines += _differences(outcome, paint)
+    lines += _next(outcome.findings)
+    size = f"{count_text(outcome.segment_count, 'segment')}, {count_text(outcome.messages, 'message')}"
+    if outcome.messages:
+        size += f" of {span_text(outcome.first_store_time, outcome.last_store_time)}"
+    if outcome.damaged_extents:
+        size += f", {count_text(outcome.damaged_extents, 'damaged range')}"
+    lines.append(_row("Copy", size))
+    lines.append(_row("Read", f"{bytes_text(outcome.bytes_read)} in {seconds_text(outcome.seconds)}"))
+    return lines
+
+
+def _broker(outcome: AuditOutcome, broker: Row, paint: _Paint) -> list[str]:
+    release = f"RocketMQ {outcome.release}"
+    after = "a clean stop" if broker.get("exit") == "clean" else "a crash (the abort marker is there)"
+    if not broker.get("starts"):
+        return [_row("Starts", paint(_RED, "no") + f", {release} refuses: {printable(broker.get('refusal'))}")]
+    lines = [_row("Starts", paint(_GREEN, "yes") + f", {release}, as after {after}")]
+    segment = broker.get("start_segment")
+    if segment is not None:
+        lines.append(_row("Reads", f"from segment {printable(segment)}"))
+    reason = STOP_REASONS.get(str(broker.get("stop_reason")), "")
+    cut = f"at physical offset {count_text(int(broker.get('truncate_at') or 0))}"
+    lines.append(_row("Ends", f"{cut}: {_lower(reason)}" if reason else cut))
+    deleted = [name for name in broker.get("deleted_files", ()) if str(name).startswith("commitlog/")]
+    if deleted:
+        lines.append(_row("Deletes", paint(_RED, count_text(len(deleted), "CommitLog file")) + f": {_listed(deleted)}"))
+    return lines
+
+
+def _loss(outcome: AuditOutcome, paint: _Paint) -> list[str]:
+    messages, size = lost_of(outcome)
+    if not outcome.plan.get("broker"):
+        return []
+    if not messages and not outcome.loss.get("groups") and not outcome.loss.get("delay_levels"):
+        return [_row("Loses", "nothing")]
+    lines = [_row("Loses", paint(_RED, count_text(messages, "message")) + f", {bytes_text(size)}")]
+    topics = sorted(outcome.loss.get("by_topic", ()), key=lambda t: (-t["messages"], t["topic"]))
+    for topic in topics[:_LINES]:
+        when = span_text(topic["first_store_time"], topic["last_store_time"])
+        lines.append(_row("", f"{topic['messages']:>9,}  {printable(topic['topic'], _NAME)}, {when}"))
+    lines += _more(len(topics) - _LINES, "topic")
+    groups = outcome.loss.get("groups", ())
+    for group in groups[:_LINES]:
+        who = f"group {printable(group['group'], _NAME)} on {printable(group['topic'], _NAME)}/{group['queue_id']}"
+        lines.append(_row("", f"{who} stands at {group['offset']:,}, the queue would end at {group['new_max']:,}"))
+    lines += _more(len(groups) - _LINES, "group")
+    levels = outcome.loss.get("delay_levels", ())
+    for level in levels[:_LINES]:
+        lines.append(
+            _row("", f"delay level {level['level']} stands at {level['offset']:,}, its queue would end at {level['new_max']:,}")
+        )
+    lines += _more(len(levels) - _LINES, "delay level")
+    return lines
+
+
+def _differences(outcome: AuditOutcome, paint: _Paint) -> list[str]:
+    counts = {severity: outcome.counts.get(severity, 0) for severity in SEVERITIES}
+    if not any(counts.values()):
+        return [_row("Differs", "nothing" if outcome.complete else "nothing in what was read")]
+    told = [paint(_SEVERITY_COLOUR[s], count_text(number, *_SEVERITY_WORDS[s])) for s, number in counts.items() if number]
+    lines = [_row("Differs", ", ".join(told))]
+    groups: dict[tuple[int, str], list[Finding]] = {}
+    for finding in outcome.findings:
+        if finding.severity != NOTE:
+            groups.setdefault((SEVERITIES.index(finding.severity), finding.code), []).append(finding)
+    for (_, code), found in sorted(groups.items(), key=lambda item: item[0])[:_LINES]:
+        total = sum(f.count for f in found) + outcome.findings_dropped.get(code, 0)
+        files = sorted({f.file for f in found})
+        lines.append(_row("", f"{total:>9,}  {code}: {_lower(_meaning(code))} ({_listed(files)})"))
+    lines += _more(len(groups) - _LINES, "kind")
+    return lines
+
+
+def _next(findings: Sequence[Finding]) -> list[str]:
+    steps: dict[str, None] = {}
+    for severity in (LOSS, REBUILDABLE):
+        for finding in findings:
+            if finding.severity == severity and finding.next:
+                steps.setdefault(finding.next)
+    shown = list(steps)[:_LINES]
+    return [_row("Next" if not i else "", printable(step)) for i, step in enumerate(shown)] + _more(len(steps) - _LINES, "step")
+
+
+def _meaning(code: str) -> str:
+    known = CATALOGUE.get(code)
+    return known.meaning if known else code
+
+
+def _lower(sentence: str) -> str:
+    """A catalogue sentence as a part of a line: no capital, no full stop."""
+    text = sentence.rstrip(".")
+    return (
+        text
+        if text[:2].isupper() or text.startswith(("ConsumeQueue", "CommitLog", "Ext ", "INNER"))
+        else text[:1].lower() + text[1:]
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(printable(name, 80) for name in names[:2])
+    return shown + (f" and {len(names) - 2:,} more" if len(names) > 2 else "")
+
+
+def _more(rest: int, noun: str) -> list[str]:
+    return [_row("", f"           and {count_text(rest, 'more ' + noun)}")] if rest > 0 else []
+
+
+def _fleet(outcomes: Sequence[AuditOutcome], paint: _Paint) -> Iterator[str]:
+    width = min(_NAME, max((len(printable(o.name)) for o in outcomes), default=4))
+    yield paint(_BOLD, f"{'code':>4}  {'store':<{width}}  {'release':<7}  {'starts':<6}  {'lost messages':>13}  verdict")
+    for outcome in worst_first(outcomes):
+        broker = outcome.plan.get("broker") or {}
+        starts = {True: "yes", False: "no"}.get(broker.get("starts"), "?")  # type: ignore[arg-type]
+        lost = count_text(lost_of(outcome)[0]) if broker else "?"
+        code = paint(_EXIT_COLOUR[outcome.exit_code], f"{outcome.exit_code:>4}")
+        name = f"{printable(outcome.name, _NAME):<{width}}"
+        yield f"{code}  {name}  {printable(outcome.release):<7}  {starts:<6}  {lost:>13}  {printable(outcome.verdict)}"
+    codes = Counter(o.exit_code for o in outcomes)
+    told = ", ".join(f"{codes[code]:,} {EXIT_WORDS[code]}" for code in (20, 3, 10, 0) if codes[code])
+    lost_total = sum(lost_of(o)[0] for o in outcomes)
+    yield paint(
+        _BOLD, f"{count_text(len(outcomes), 'store')}: {told or 'none'}; {count_text(lost_total, 'message')} would be lost"
+    )

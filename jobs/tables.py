@@ -1,0 +1,133 @@
+"""The Delta tables of the results: six small tables per run, and whole runs read back.
+
+Writing a run is idempotent: what an earlier run of the same id left is taken out first, its `runs` rows before everything
+else, and the new `runs` rows come last. So a reader that goes by `runs` never sees half a run, wherever a writer was stopped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from jobs.delta_log import DeltaLog, arrow_type
+from jobs.report.findings_jsonl import finding_row
+from jobs.report.ranking import lost_of
+from jobs.report.result_json import RunInfo
+from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome, Row
+from schemas.tables import RUN_ID, TABLES, Column, field_json
+
+RUNS = "runs"
+
+
+class Tables:
+    """The tables under one address (a folder or a URI that Spark knows). Others may write there at the same time."""
+
+    def __init__(self, spark: SparkSession, uri: str):
+        self._spark = spark
+        self._uri = uri.rstrip("/")
+        self._logs = {name: DeltaLog(spark, f"{self._uri}/{name}", columns) for name, columns in TABLES.items()}
+
+    def write_run(self, run: RunInfo, outcomes: Sequence[AuditOutcome]) -> None:
+        """Put one run's rows into all tables, in the place of an earlier run of its id. Raises TablesFailed."""
+        rows = run_rows(run, outcomes)
+        self._logs[RUNS].replace_run(run.run_id, [])
+        others = [name for name in TABLES if name != RUNS]
+        with ThreadPoolExecutor(len(others)) as threads:
+            for done in [threads.submit(self._replace, name, run.run_id, rows[name]) for name in others]:
+                done.result()
+        self._replace(RUNS, run.run_id, rows[RUNS])
+
+    def _replace(self, name: str, run_id: str, rows: list[Row]) -> None:
+        log = self._logs[name]
+        log.replace_run(run_id, [log.write_file(run_id, arrow_table(rows, TABLES[name]))] if rows else [])
+
+    def read(self, name: str) -> DataFrame:
+        """One table's rows of all whole runs; no rows where nothing was written yet. Raises TablesFailed."""
+        if not self._logs[RUNS].exists() or not self._logs[name].exists():
+            return self._spark.createDataFrame([], _schema(TABLES[name]))
+        frame = self._spark.read.format("delta").load(self._logs[name].uri)
+        if name == RUNS:
+            return frame
+        whole = self._spark.read.format("delta").load(self._logs[RUNS].uri).select(RUN_ID.name).distinct()
+        return frame.join(whole, RUN_ID.name, "left_semi")
+
+
+def _schema(columns: Iterable[Column]) -> Any:
+    from pyspark.sql.types import StructType
+
+    return StructType.fromJson({"type": "struct", "fields": [field_json(column) for column in (*columns, RUN_ID)]})
+
+
+def arrow_table(rows: Sequence[Row], columns: Sequence[Column]) -> pa.Table:
+    """Rows -> columns of a table. A missing key is null; an unknown one is a KeyError, so that no value is dropped unseen."""
+    names = {column.name for column in columns}
+    for row in rows:
+        unknown = row.keys() - names
+        if unknown:
+            raise KeyError(f"no such column: {', '.join(sorted(unknown))}")
+    fields = [pa.field(column.name, arrow_type(column.type)) for column in columns]
+    arrays = [pa.array([_clean(row.get(field.name)) for row in rows], field.type) for field in fields]
+    return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+
+
+def _clean(value: Any) -> Any:
+    """A file name may hold bytes that are no UTF-8; Parquet's text may not."""
+    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
+
+
+def run_rows(run: RunInfo, outcomes: Sequence[AuditOutcome]) -> dict[str, list[Row]]:
+    """Table -> its rows of this run, without run_id."""
+    rows: dict[str, list[Row]] = {name: [] for name in TABLES}
+    for outcome in outcomes:
+        store = {"store": outcome.name}
+        rows["segments"] += [{**store, **row} for row in outcome.segments]
+        rows["queues"] += [{**store, **row} for row in outcome.queues]
+        rows["index_files"] += [{**store, **row} for row in outcome.index_files]
+        rows["findings"] += [{**store, "number": i, **finding_row(f)} for i, f in enumerate(outcome.findings)]
+        rows["plan_steps"] += [{**store, "number": i, **step} for i, step in enumerate(outcome.plan.get("steps", ()))]
+        rows[RUNS].append(_run_row(run, outcome))
+    return rows
+
+
+def _run_row(run: RunInfo, outcome: AuditOutcome) -> Row:
+    broker = outcome.plan.get("broker") or {}
+    settings = outcome.plan.get("settings", {})
+    lost_messages, lost_bytes = lost_of(outcome)
+    return {
+        "store": outcome.name,
+        "started_at": run.started_at,
+        "location": outcome.location_text,
+        "replica_group": outcome.replica_group or None,
+        "release": outcome.release,
+        "exit_code": outcome.exit_code,
+        "complete": outcome.complete,
+        "incomplete": outcome.incomplete,
+        "verdict": outcome.verdict,
+        "starts": broker.get("starts"),
+        "refusal": broker.get("refusal"),
+        "exit_kind": broker.get("exit"),
+        "start_segment": broker.get("start_segment"),
+        "stop_reason": broker.get("stop_reason"),
+        "min_phy_offset": broker.get("min_phy_offset"),
+        "truncate_at": broker.get("truncate_at"),
+        "lost_messages": lost_messages if broker else None,
+        "lost_bytes": lost_bytes if broker else None,
+        "messages": outcome.messages,
+        "first_store_time_ms": outcome.first_store_time if outcome.messages else None,
+        "last_store_time_ms": outcome.last_store_time if outcome.messages else None,
+        "segment_count": outcome.segment_count,
+        "damaged_extents": outcome.damaged_extents,
+        "notes": outcome.counts.get(NOTE, 0),
+        "rebuildable": outcome.counts.get(REBUILDABLE, 0),
+        "losses": outcome.counts.get(LOSS, 0),
+        "findings_dropped": sum(outcome.findings_dropped.values()),
+        "settings": [{"key": key, "value": str(s["value"]), "from": s["from"]} for key, s in sorted(settings.items())],
+        "bytes_read": outcome.bytes_read,
+        "seconds": outcome.seconds,
+        "tool_version": run.tool_version,
+        "rules_version": run.rules_version,
+    }
