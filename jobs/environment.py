@@ -284,7 +284,8 @@ def _ask_java(path: str, any_release: bool = False) -> JavaRuntime | None:
             ).stderr
         except (OSError, subprocess.TimeoutExpired):
             return None
-        properties = dict(line.strip().split(" = ", 1) for line in shown.splitlines() if " = " in line)
+        pairs = (line.partition("=") for line in shown.splitlines())
+        properties = {name.strip(): value.strip() for name, _, value in pairs}
         known[key] = {name: properties.get(f"java.{name}", "") for name in ("home", "specification.version", "vm.version")}
         with contextlib.suppress(OSError):  # only a memory: a read-only environment does without
             fresh = kept.with_name(f"java.json.{os.getpid()}")
