@@ -133,6 +133,7 @@ class StoreAudit:
     prediction: Prediction | None = None
     loss: Loss | None = None
     failed: bool = False
+    first: list[Task] = field(default_factory=list)  # the first round, for a runner of many stores
 
     def __post_init__(self) -> None:
         self._began = time.monotonic()
@@ -145,6 +146,7 @@ class StoreAudit:
         self.leftovers: dict[QueueKey, LeftoverResult] = {}
         self.needs = Needs()
         self.bytes_read = 0
+        self.broken = False  # a task gave no result: nothing is predicted
 
     # ---- rounds ----------------------------------------------------------------------------------------------------
 
@@ -162,7 +164,10 @@ class StoreAudit:
         return next(self._rounds, [])
 
     def next_tasks(self, results: Sequence[Any]) -> list[Task]:
-        """Take in one round's results, in the order of its tasks; the next round's tasks, [] when all is known."""
+        """Take in one round's results, in the order of its tasks; the next round's tasks, [] when all is known.
+
+        A text in the place of a result says why there is none; the audit is then incomplete.
+        """
         assert self._rounds is not None
         try:
             return self._rounds.send(list(results))
@@ -215,7 +220,6 @@ class StoreAudit:
 
     def _run(self) -> Rounds:
         tasks: list[Task] = [*self._segment_tasks(), *self._queue_tasks(), *self._index_tasks()]
-        tasks.sort(key=_weight, reverse=True)
         self._take(tasks, (yield tasks) if tasks else [])
         place = {f.path: i for i, f in enumerate(self.loaded.segments)}
         for _ in range(MAX_ROUNDS):
@@ -241,7 +245,7 @@ class StoreAudit:
 
     def _predict(self) -> Needs:
         self.prediction = None
-        if self.unmodelled or any(s.problem for s in self.segments) or any(q.problem for q in self.queues.values()):
+        if self.broken or self.unmodelled or any(s.problem for s in self.segments) or any(q.problem for q in self.queues.values()):
             return Needs()
         fold = Fold(
             self.rules, self.loaded, self.batch_topics, self.checkpoint, self.unclean, self.scans, self.queues, self.headers,
@@ -284,6 +288,10 @@ class StoreAudit:
 
     def _take(self, tasks: Sequence[Task], results: Sequence[Any]) -> None:
         for task, result in zip(tasks, results, strict=True):
+            if isinstance(result, str):
+                self.incomplete.append(result)
+                self.prediction, self.broken = None, True
+                continue
             self.bytes_read += getattr(result, "bytes_read", 0)
             problem = getattr(result, "problem", "")
             if problem and problem not in self.incomplete:
@@ -313,6 +321,12 @@ class StoreAudit:
                 self.segments.append(summary)
                 self.segments.sort(key=lambda s: (s.base_offset, s.path))
             self.views = {}
+
+    def segment_addresses(self) -> list[tuple[str, str, int]]:
+        """(path in the store, address on its file system, size) of each segment, for a second listing."""
+        if self.failed:
+            return []
+        return [(f.path, self.source.address(f.path), f.size) for f in self.segment_files]
 
     # ---- tasks -----------------------------------------------------------------------------------------------------
 
@@ -641,11 +655,13 @@ def iso_time(milliseconds: int) -> str | None:
     return str(np.datetime64(seconds, "s")) + f".{rest:03d}Z"
 
 
-def _weight(task: Task) -> int:
-    """How much a task reads: the longest ones begin first."""
-    if isinstance(task, SegmentTask | IndexTask):
-        return task.size
-    return 0
+def task_bytes(task: Task) -> int:
+    """How much a task may read: the longest ones begin first."""
+    if isinstance(task, QueueGroup):
+        return sum(f.size for one in task.tasks for f in one.audit_files)
+    if isinstance(task, LeftoverTask):
+        return sum(b - a for a, b in task.leftover) * 20
+    return task.size
 
 
 def _finding_order(finding: Finding) -> tuple[Any, ...]:

@@ -335,6 +335,13 @@ class ByteSource:
         folder, relative = self._locate(path)
         return folder.open(relative, path)
 
+    def address(self, path: str) -> str:
+        """Where the file lies: a local path, or a URI."""
+        folder, relative = self._locate(path)
+        if isinstance(folder, _LocalFolder):
+            return os.path.join(folder.root, relative)
+        return f"{self.location.root.rstrip('/')}/{path}"
+
     def read_small(self, path: str, limit: int = SMALL_BYTES) -> bytes:
         """The whole file. Raises as `open` does, and Unreadable where it is larger than `limit` bytes."""
         with self.open(path) as file:

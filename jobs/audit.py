@@ -1,0 +1,147 @@
+"""The audit as a table of contents: prepare, scan, fold, write. Many stores go through each Spark job together."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import UTC, datetime
+from importlib import metadata
+from typing import TYPE_CHECKING, Any
+
+from jobs.listing import listing_problems
+from jobs.options import AuditOptions, StoreArgument
+from jobs.output import RESULT, OutputFolder
+from jobs.progress import Progress, SparkCounters
+from jobs.report.findings_jsonl import findings_jsonl
+from jobs.report.plan_json import plan_json
+from jobs.report.report_html import report_html
+from jobs.report.result_json import RunInfo, result_json, run_exit_code
+from jobs.report.summary_text import summary_text
+from schemas.rows import AuditOutcome
+from store_io.audit_store import AuditRequest, StoreAudit, Task, task_bytes
+from store_io.byte_source import StoreLocation
+from store_io.errors import StoreError
+from store_io.segment_scan import SegmentTask
+
+if TYPE_CHECKING:
+    from jobs.session import Session
+
+RULES_VERSION = "1"
+BATCH_STORES = 256  # audited together; bounds what the driver holds of a large fleet
+
+
+def run(asked: AuditOptions, spark_words: Sequence[str] = ()) -> int:
+    """Audit all stores, write all results; the exit code."""
+    from jobs import session
+
+    with session.start(spark_words) as started:
+        return run_with(started, asked)
+
+
+def run_with(started: Session, asked: AuditOptions) -> int:
+    """The same on a session that is there already."""
+    began = time.monotonic()
+    info = RunInfo(
+        asked.run_id, metadata.version("store-audit"), RULES_VERSION, datetime.now(UTC), tables=asked.tables or f"{asked.out}/tables"
+    )  # fmt: skip
+    output = OutputFolder(asked.out)
+    output.begin([store.name for store in asked.stores])
+    problems: list[str] = []
+    outcomes: list[AuditOutcome] = []
+    counters = SparkCounters(started.spark.sparkContext)
+    with Progress(sys.stderr if asked.progress else None, counters) as progress:
+        for outcome in audit_stores(started, asked.stores, progress, counters):
+            outcomes.append(outcome)
+            problems += _write_store(output, outcome)
+        problems += _write_tables(started, info, outcomes)
+    info = replace(info, seconds=time.monotonic() - began, problems=tuple(problems))
+    output.write(RESULT, result_json(info, outcomes))
+    print(summary_text(info, outcomes, asked.out, asked.color), end="", flush=True)
+    return run_exit_code(info, outcomes)
+
+
+def audit_stores(
+    started: Session, stores: Sequence[StoreArgument], progress: Progress, counters: SparkCounters
+) -> Iterator[AuditOutcome]:
+    """The outcome of each store, in their order; BATCH_STORES of them share each Spark job."""
+    from jobs.runner import Fault, Runner
+
+    runner = Runner(started.spark, counters.report)
+    expected_bytes = expected_segments = 0
+    for first in range(0, len(stores), BATCH_STORES):
+        batch = list(enumerate(stores[first : first + BATCH_STORES], first))
+        with ThreadPoolExecutor(8) as threads:
+            prepared = list(threads.map(lambda numbered: _prepare(*numbered), batch))
+        audits = [a for a in prepared if isinstance(a, StoreAudit)]
+        waiting: list[tuple[StoreAudit, list[Task]]] = [(a, a.first) for a in audits if a.first]
+        for audit, sentences in zip(audits, listing_problems(started.spark, audits), strict=True):
+            audit.incomplete += sentences
+        while waiting:
+            tasks = [task for _, own in waiting for task in own]
+            expected_bytes += sum(map(task_bytes, tasks))
+            expected_segments += sum(isinstance(task, SegmentTask) for task in tasks)
+            progress.expect("reading", expected_bytes, expected_segments)
+            answers = runner.run(tasks, f"{len(waiting)} stores")
+            at, going_on = 0, []
+            for audit, own in waiting:
+                part = [_sentence(r) if isinstance(r, Fault) else r for r in answers[at : at + len(own)]]
+                at += len(own)
+                following = audit.next_tasks(part)
+                if following:
+                    going_on.append((audit, following))
+            waiting = going_on
+        for answer in prepared:
+            yield answer.outcome() if isinstance(answer, StoreAudit) else answer
+
+
+def _sentence(fault: Any) -> str:
+    return f"a fault of this program stopped a scan: {fault.sentence}"
+
+
+def _prepare(number: int, store: StoreArgument) -> StoreAudit | AuditOutcome:
+    """The store's audit with its first tasks; an outcome of code 3 where it cannot even begin."""
+    if store.problem:
+        return _not_audited(store, store.problem)
+    request = AuditRequest(
+        store.name, StoreLocation(store.path, store.parts), store.release, store.broker_conf, store.replica_group or "", number
+    )
+    audit = StoreAudit(request)
+    try:
+        audit.first = audit.first_tasks()
+    except (StoreError, OSError) as problem:
+        return _not_audited(store, str(problem))
+    return audit
+
+
+def _not_audited(store: StoreArgument, sentence: str) -> AuditOutcome:
+    outcome = AuditOutcome(store.name, store.path, store.release, 3, False, [sentence], f"Could not be audited: {sentence}")
+    outcome.plan = {
+        "schema_version": 1, "store": store.name, "release": store.release, "complete": False, "settings": {}, "inputs": [],
+        "broker": None, "steps": [],
+    }  # fmt: skip
+    outcome.replica_group = store.replica_group or ""
+    return outcome
+
+
+def _write_store(output: OutputFolder, outcome: AuditOutcome) -> list[str]:
+    """The store's own files; sentences about what could not be written."""
+    try:
+        output.write(f"{outcome.name}/plan.json", plan_json(outcome))
+        output.write(f"{outcome.name}/findings.jsonl", findings_jsonl(outcome.findings))
+        output.write(f"{outcome.name}/report.html", report_html(outcome))
+    except StoreError as problem:
+        return [str(problem)]
+    return []
+
+
+def _write_tables(started: Session, info: RunInfo, outcomes: Sequence[AuditOutcome]) -> list[str]:
+    from jobs.tables import Tables
+
+    try:
+        Tables(started.spark, info.tables).write_run(info, outcomes)
+    except StoreError as problem:
+        return [str(problem)]
+    return []

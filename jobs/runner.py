@@ -1,0 +1,100 @@
+"""One round of tasks as one Spark job: a task's bytes are read where it runs, only its small result comes back.
+
+The round's tasks are broadcast once; a row of the job names the tasks of one partition. Heavy tasks have a partition of
+their own, small ones (a fleet of small stores has thousands) share one.
+"""
+
+from __future__ import annotations
+
+import heapq
+import pickle
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from store_io.audit_store import Task, run_task, task_bytes
+from store_io.segment_scan import SegmentTask
+
+PARTITION_BYTES = 64 << 20
+PARTITIONS_PER_CORE = 4
+SCHEMA = "bin long, task long, result binary"
+_ARROW = pa.schema([("bin", pa.int64()), ("task", pa.int64()), ("result", pa.binary())])
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A task that ended in an exception, which no task should: a fault of this program, told as one."""
+
+    sentence: str
+
+
+class Runner:
+    """Runs rounds of tasks on a session."""
+
+    def __init__(self, spark: SparkSession, report: Callable[[int, int], None]):
+        """report: told (bytes, segments) of each finished task, where it runs."""
+        self.spark = spark
+        self.report = report
+        self.context = spark.sparkContext
+
+    def run(self, tasks: Sequence[Task], describe: str = "audit") -> list[Any]:
+        """The tasks' results in their order; a Fault where one failed."""
+        if not tasks:
+            return []
+        bins = partition(tasks, self.context.defaultParallelism)
+        shared = self.context.broadcast(pickle.dumps([[(i, tasks[i]) for i in bin_] for bin_ in bins], protocol=5))
+        self.context.setJobDescription(f"{describe}: {len(tasks)} tasks")
+        try:
+            frame = self.spark.range(0, len(bins), 1, len(bins)).mapInArrow(_worker(shared, self.report), SCHEMA)
+            rows = frame.collect()
+        finally:
+            self.context.setJobDescription(None)  # type: ignore[arg-type]
+            shared.unpersist()
+        results: list[Any] = [Fault("a task gave no result")] * len(tasks)
+        for row in rows:
+            results[row["task"]] = pickle.loads(row["result"])
+        return results
+
+
+def partition(tasks: Sequence[Task], cores: int) -> list[list[int]]:
+    """Task numbers by partition: longest first, each to the partition with the least so far."""
+    weights = [task_bytes(task) for task in tasks]
+    wanted = max(cores * PARTITIONS_PER_CORE, sum(weights) // PARTITION_BYTES)
+    count = max(1, min(len(tasks), wanted))
+    bins: list[list[int]] = [[] for _ in range(count)]
+    loads = [0] * count
+    order = sorted(range(len(tasks)), key=lambda i: -weights[i])
+    heap = [(0, b) for b in range(count)]
+    for i in order:
+        load, b = heapq.heappop(heap)
+        bins[b].append(i)
+        loads[b] = load + weights[i] + (1 << 16)  # a task costs something however little it reads
+        heapq.heappush(heap, (loads[b], b))
+    return [b for b in bins if b]
+
+
+def _worker(shared: Any, report: Callable[[int, int], None]) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        bins = pickle.loads(shared.value)
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                for index, task in bins[number]:
+                    yield pa.RecordBatch.from_arrays(
+                        [pa.array([number], pa.int64()), pa.array([index], pa.int64()), pa.array([_run(task)], pa.binary())],
+                        schema=_ARROW,
+                    )
+                    report(task_bytes(task), int(isinstance(task, SegmentTask)))
+
+    return work
+
+
+def _run(task: Task) -> bytes:
+    try:
+        return pickle.dumps(run_task(task), protocol=5)
+    except Exception as problem:  # told as an incomplete audit of this one store
+        where = traceback.extract_tb(problem.__traceback__)[-1]
+        return pickle.dumps(Fault(f"{type(problem).__name__}: {problem} ({where.name}, line {where.lineno})"), protocol=5)
