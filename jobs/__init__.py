@@ -1,1 +1,3 @@
 """WHERE it runs: Spark and Delta. No byte offsets, no magics."""
+
+VERSION = "0.1.0"  # pyproject.toml's; it stands here too, because executors and cluster drivers have no pyproject.toml

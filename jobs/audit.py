@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
-from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
+from jobs import VERSION
 from jobs.listing import listing_problems
 from jobs.options import AuditOptions, StoreArgument
 from jobs.output import RESULT, OutputFolder
@@ -45,7 +45,7 @@ def run_with(started: Session, asked: AuditOptions) -> int:
     """The same on a session that is there already."""
     began = time.monotonic()
     info = RunInfo(
-        asked.run_id, metadata.version("store-audit"), RULES_VERSION, datetime.now(UTC), tables=asked.tables or f"{asked.out}/tables"
+        asked.run_id, VERSION, RULES_VERSION, datetime.now(UTC), tables=asked.tables or f"{asked.out}/tables"
     )  # fmt: skip
     output = OutputFolder(asked.out)
     output.begin([store.name for store in asked.stores])
