@@ -1,0 +1,444 @@
+"""Messages of one segment against their ConsumeQueue entries: a direct probe at the place that the queue offset names.
+
+What is not there is looked for in the queue by physical offset. Source of an entry's content: ConsumeQueue
+.putMessagePositionInfo, ConsumeQueueExt, BatchConsumeQueue.putBatchMessagePositionInfo (formats.md 3 to 5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from numba import njit
+
+from schemas import consumequeue_layout as layout
+from schemas.rows import (
+    MATCH_DIFFERS,
+    MATCH_EQUAL,
+    MATCH_MISSING,
+    MATCH_NONE,
+    MATCH_SHIFTED,
+    RUN_LMQ,
+    RUN_UNQUEUED,
+    Finding,
+    MappedFile,
+    QueueKey,
+)
+from store_io import segment_findings as codes
+from store_io.byte_source import ByteFile, ByteSource
+from store_io.errors import StoreError
+from store_io.java_compat import decode_utf8, string_hash
+from store_io.message_columns import SCHEDULE
+from store_io.segment_findings import Findings
+from store_io.segment_runs import KIND_BATCH, grown
+
+ENTRY_DTYPE = np.dtype([("phy_offset", ">i8"), ("size", ">i4"), ("tags_code", ">i8")])
+BATCH_DTYPE = np.dtype(
+    [
+        ("phy_offset", ">i8"),
+        ("size", ">i4"),
+        ("tags_code", ">i8"),
+        ("store_time", ">i8"),
+        ("base", ">i8"),
+        ("count", ">i2"),
+        ("compacted", ">i4"),
+        ("reserved", ">i4"),
+    ]
+)
+ARENA_ENTRIES = 3 << 20  # entries kept in memory, all queues together, unless there are very many queues
+MOST_ENTRIES, LEAST_ENTRIES = 4096, 64  # kept of one queue
+OPEN_FILES = 64
+SCAN_BYTES = 1 << 20
+SAMPLES = 9  # entries of a file that tell which physical offsets it holds
+BATCH_SPAN_BYTES = 64 << 20  # of the CommitLog: for so much, a BatchConsumeQueue's entries are read at once
+FAR = 1 << 56  # no queue offset reaches it; keeps sums below from wrapping
+
+NOT_LOADED, ABSENT, UNREADABLE = -1, -2, -3
+DONE, LOAD, RESOLVE = 0, 1, 2
+
+_STATE_DTYPE = np.dtype(
+    [
+        ("slot", "i8"),  # in the arena, or one of the three states above
+        ("first", "i8"),  # entry number of the slot's first entry
+        ("delta", "i8"),  # where the last entry stood, against its message's queue offset
+        ("missing_until", "i8"),  # no entry leads to a message below this physical offset, unless it stands at `delta`
+    ]
+)
+
+
+@njit(cache=True, nogil=True)
+def _probe(items, kinds, low, matches, deltas, states, per_slot, phy_offsets, sizes, tags_codes):  # type: ignore[no-untyped-def]
+    """Match items from `low` on. Gives (item, what is to be done before it can be matched)."""
+    for i in range(low, len(items)):
+        if kinds[i] == RUN_UNQUEUED or kinds[i] == KIND_BATCH:
+            continue
+        item = items[i]
+        state = states[item.topic_ref]
+        if state.slot < 0:
+            if state.slot == NOT_LOADED:
+                return i, LOAD
+            if state.slot == ABSENT:
+                matches[i] = MATCH_MISSING
+            continue
+        number = item.queue_offset + state.delta
+        if -FAR < item.queue_offset < FAR and number >= 0:
+            place = number - state.first
+            if place < 0 or place >= per_slot:
+                return i, LOAD
+            place += state.slot * per_slot
+            size = sizes[place]
+            if phy_offsets[place] == item.phy_offset and not (
+                item.phy_offset == 0 and (size == 0 or size == layout.PRE_BLANK_SIZE)
+            ):
+                if size != item.total_size:
+                    return i, RESOLVE
+                tags_code = tags_codes[place]
+                if tags_code != item.tags_code and not (item.flags & SCHEDULE and tags_code >= item.store_time):
+                    return i, RESOLVE
+                matches[i] = MATCH_EQUAL if state.delta == 0 else MATCH_SHIFTED
+                deltas[i] = state.delta
+                continue
+        if item.phy_offset >= state.missing_until:
+            return i, RESOLVE
+        matches[i] = MATCH_MISSING
+    return len(items), DONE
+
+
+class QueueFiles:
+    """The files of one queue as one array of entries; what no file holds reads as zeros."""
+
+    def __init__(self, files: Sequence[MappedFile], entry_bytes: int, opener: Callable[[str], ByteFile]):
+        self.entry_bytes = entry_bytes
+        self.files = [f for f in files if f.start % entry_bytes == 0]
+        self._open = opener
+        self._bounds: list[tuple[int, int]] | None = None  # per file, the physical offsets that it may lead to
+
+    def read(self, first: int, count: int) -> np.ndarray:
+        """Bytes of entries [first, first + count)."""
+        start, end = first * self.entry_bytes, (first + count) * self.entry_bytes
+        data = np.zeros(end - start, np.uint8)
+        for file in self.files:
+            low, high = max(start, file.start), min(end, file.start + file.size)
+            if low < high:
+                self._open(file.path).read_into(low - file.start, data[low - start : high - start])
+        return data
+
+    def file_at(self, number: int) -> tuple[str, int]:
+        """(path, position) of an entry that a file holds."""
+        at = number * self.entry_bytes
+        for file in self.files:
+            if file.start <= at < file.start + file.size:
+                return file.path, at - file.start
+        raise KeyError(number)
+
+    def entries_within(self, low: int, high: int, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
+        """(entry numbers, entries) that lead to physical offsets in [low, high), by these and then by number.
+
+        Robust: whatever order they stand in, and with damaged ones among them.
+        """
+        numbers: list[np.ndarray] = [np.zeros(0, np.int64)]
+        entries: list[np.ndarray] = [np.zeros(0, dtype)]
+        for file in self._holding(low, high, dtype):
+            step = SCAN_BYTES // self.entry_bytes
+            first, end = file.start // self.entry_bytes, (file.start + file.size) // self.entry_bytes
+            for at in range(first, end, step):
+                part = self.read(at, min(step, end - at)).view(dtype)
+                phy = part["phy_offset"]
+                kept = np.flatnonzero((phy >= low) & (phy < high) & _used(part))
+                numbers.append(at + kept)
+                entries.append(part[kept])
+        number, entry = np.concatenate(numbers), np.concatenate(entries)
+        order = np.lexsort((number, entry["phy_offset"].astype(np.int64)))
+        return number[order], entry[order]
+
+    def _holding(self, low: int, high: int, dtype: np.dtype) -> list[MappedFile]:
+        """The files that can hold entries of that range, judged by some entries of each and the first of the next."""
+        if self._bounds is None:
+            samples = []
+            for file in self.files:
+                first, count = file.start // self.entry_bytes, file.size // self.entry_bytes
+                picks = np.unique(np.linspace(0, max(0, count - 1), SAMPLES).astype(np.int64))
+                samples.append(np.array([self.read(first + int(k), 1).view(dtype)[0] for k in picks] if count else [], dtype))
+            self._bounds = []
+            least_of_next = 1 << 62
+            for sample in reversed(samples):
+                known = sample["phy_offset"][_used(sample)]
+                whole = len(known) and bool(_used(sample[-1:])[0])
+                least = int(known.min()) if len(known) else 0
+                self._bounds.insert(0, (least, max(int(known.max()), least_of_next) if whole else 1 << 62))
+                least_of_next = least if len(known) else 1 << 62
+        return [f for f, (least, most) in zip(self.files, self._bounds, strict=True) if least < high and most >= low]
+
+
+def _used(entries: np.ndarray | np.void) -> np.ndarray:
+    """Which entries lead to a message: not unwritten, no pre-blank slot."""
+    size = entries["size"]
+    used: np.ndarray = (size != 0) & ~((entries["phy_offset"] == 0) & (size == layout.PRE_BLANK_SIZE))
+    return used
+
+
+class QueueProbe:
+    """Matches a segment's messages, batch by batch, in scan order.
+
+    part: gives the bytes of a part ("tags") of a message.  lmq: whether absent multi-dispatch entries count as missing.
+    """
+
+    def __init__(
+        self,
+        source: ByteSource,
+        queue_files: Mapping[QueueKey, tuple[MappedFile, ...]],
+        batch_queue_files: Mapping[QueueKey, tuple[MappedFile, ...]],
+        ext_files: Mapping[QueueKey, tuple[MappedFile, ...]],
+        base_offset: int,
+        size: int,
+        lmq: bool,
+        findings: Findings,
+        part: Callable[[np.void, str], bytes],
+    ):
+        self._source, self._lmq, self._findings, self._part = source, lmq, findings, part
+        self._files, self._batch_files, self._ext_files = queue_files, batch_queue_files, ext_files
+        self._low, self._high = base_offset, base_offset + size
+        self._per_slot = max(LEAST_ENTRIES, min(MOST_ENTRIES, ARENA_ENTRIES // max(1, len(queue_files))))
+        self._states = np.zeros(0, _STATE_DTYPE)
+        self._slots = 0
+        self._phy_offsets = np.zeros(0, np.int64)
+        self._sizes = np.zeros(0, np.int32)
+        self._tags_codes = np.zeros(0, np.int64)
+        self._queues: dict[int, QueueFiles] = {}
+        self._sorted: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        self._batches: dict[int, tuple[int, int, np.ndarray, np.ndarray]] = {}
+        self._ext: dict[int, ExtUnits] = {}
+        self._open_files: dict[str, ByteFile] = {}
+
+    def close(self) -> None:
+        """Close what is open."""
+        for file in self._open_files.values():
+            file.close()
+        self._open_files.clear()
+
+    def _open(self, path: str) -> ByteFile:
+        file = self._open_files.pop(path, None)
+        if file is None:
+            if len(self._open_files) >= OPEN_FILES:
+                self._open_files.pop(next(iter(self._open_files))).close()
+            file = self._source.open(path)
+        self._open_files[path] = file  # now the last to be closed
+        return file
+
+    def match(self, items: np.ndarray, kinds: np.ndarray, keys: Sequence[QueueKey]) -> tuple[np.ndarray, np.ndarray]:
+        """(MATCH_*, delta) per item. keys: the queues, by `topic_ref`."""
+        matches = np.full(len(items), MATCH_NONE, np.uint8)
+        deltas = np.zeros(len(items), np.int64)
+        self._know(keys)
+        at = 0
+        while True:
+            at, todo = _probe(
+                items, kinds, at, matches, deltas, self._states, self._per_slot, self._phy_offsets, self._sizes, self._tags_codes
+            )
+            if todo == DONE:
+                break
+            ref = int(items[at]["topic_ref"])
+            try:
+                if todo == LOAD:
+                    self._load(ref, keys[ref], int(items[at]["queue_offset"]))
+                else:
+                    matches[at], deltas[at] = self._resolve(items[at], ref, keys[ref])
+                    at += 1
+            except StoreError:  # the queue's own scan says what is wrong with its files
+                self._states[ref]["slot"] = UNREADABLE
+        for ref in np.unique(items["topic_ref"][kinds == KIND_BATCH]):
+            mine = np.flatnonzero((items["topic_ref"] == ref) & (kinds == KIND_BATCH))
+            try:
+                matches[mine], deltas[mine] = self._match_batch(items[mine], int(ref), keys[ref])
+            except StoreError:
+                matches[mine] = MATCH_NONE
+        if not self._lmq:
+            matches[(kinds == RUN_LMQ) & (matches == MATCH_MISSING)] = MATCH_NONE
+        return matches, deltas
+
+    def _know(self, keys: Sequence[QueueKey]) -> None:
+        known = len(self._states)
+        if len(keys) > known:
+            new = np.zeros(len(keys), _STATE_DTYPE)
+            new[:known] = self._states
+            new["missing_until"][known:] = -(1 << 63)
+            for ref in range(known, len(keys)):
+                new[ref]["slot"] = NOT_LOADED if self._files.get(keys[ref]) else ABSENT
+            self._states = new
+
+    def _queue(self, ref: int, key: QueueKey) -> QueueFiles:
+        if ref not in self._queues:
+            self._queues[ref] = QueueFiles(self._files[key], layout.ENTRY_BYTES, self._open)
+        return self._queues[ref]
+
+    def _load(self, ref: int, key: QueueKey, queue_offset: int) -> None:
+        state = self._states[ref]
+        first = max(0, min(FAR, queue_offset + int(state["delta"])))
+        entries = self._queue(ref, key).read(first, self._per_slot).view(ENTRY_DTYPE)
+        if state["slot"] == NOT_LOADED:
+            state["slot"] = self._slots
+            self._slots += 1
+            need = self._slots * self._per_slot
+            self._phy_offsets = grown(self._phy_offsets, need, 0)
+            self._sizes = grown(self._sizes, need, 0)
+            self._tags_codes = grown(self._tags_codes, need, 0)
+        low = int(state["slot"]) * self._per_slot
+        self._phy_offsets[low : low + self._per_slot] = entries["phy_offset"]
+        self._sizes[low : low + self._per_slot] = entries["size"]
+        self._tags_codes[low : low + self._per_slot] = entries["tags_code"]
+        state["first"] = first
+
+    def _resolve(self, item: np.void, ref: int, key: QueueKey) -> tuple[int, int]:
+        """The message has no equal entry at the expected place: (match, delta)."""
+        queue, state, phy_offset = self._queue(ref, key), self._states[ref], int(item["phy_offset"])
+        queue_offset = int(item["queue_offset"])
+        for delta in (int(state["delta"]), 0):
+            number = queue_offset + delta
+            if 0 <= number < FAR:
+                entry = queue.read(number, 1).view(ENTRY_DTYPE)[0]
+                if entry["phy_offset"] == phy_offset and _used(entry):
+                    return self._found(item, ref, key, number, entry)
+        if ref not in self._sorted:
+            numbers, entries = queue.entries_within(self._low, self._high, ENTRY_DTYPE)
+            self._sorted[ref] = numbers, entries["phy_offset"].astype(np.int64)
+        numbers, phy_offsets = self._sorted[ref]
+        low, high = np.searchsorted(phy_offsets, [phy_offset, phy_offset + 1])
+        if low == high:
+            state["missing_until"] = phy_offsets[low] if low < len(phy_offsets) else (1 << 63) - 1
+            return MATCH_MISSING, 0
+        twins = numbers[low:high]
+        number = int(twins[np.argmin(np.abs(twins - queue_offset))])
+        return self._found(item, ref, key, number, queue.read(number, 1).view(ENTRY_DTYPE)[0])
+
+    def _found(self, item: np.void, ref: int, key: QueueKey, number: int, entry: np.void) -> tuple[int, int]:
+        """An entry leads to this message: is it right?"""
+        delta = number - int(item["queue_offset"])
+        self._states[ref]["delta"] = delta
+        size_wrong = bool(entry["size"] != item["total_size"])
+        tags_wrong = not self._tags_allowed(item, ref, key, int(entry["tags_code"]))
+        if not size_wrong and not tags_wrong:
+            return (MATCH_SHIFTED if delta else MATCH_EQUAL), delta
+        low = layout.ENTRY_SIZE_POSITION if size_wrong else layout.ENTRY_TAGS_CODE_POSITION
+        high = layout.ENTRY_BYTES if tags_wrong else layout.ENTRY_TAGS_CODE_POSITION
+        expected = [int(item["total_size"])] * size_wrong + [int(item["tags_code"])] * tags_wrong
+        actual = [int(entry["size"])] * size_wrong + [int(entry["tags_code"])] * tags_wrong
+        self._wrong(item, key, self._queues[ref], number, low, high, expected, actual)
+        return MATCH_DIFFERS, delta
+
+    def _wrong(
+        self,
+        item: np.void,
+        key: QueueKey,
+        queue: QueueFiles,
+        number: int,
+        low: int,
+        high: int,
+        expected: list[int],
+        actual: list[int],
+    ) -> None:
+        path, position = queue.file_at(number)
+        self._findings.add(
+            Finding(
+                codes.ENTRY_WRONG,
+                path,
+                position + low,
+                position + high,
+                phy_offset=int(item["phy_offset"]),
+                topic=key[0],
+                queue_id=key[1],
+                queue_offset=int(item["queue_offset"]),
+                expected=", ".join(map(str, expected)),
+                actual=", ".join(map(str, actual)),
+                message=f"the entry for the message at physical offset {int(item['phy_offset'])} is not what the message says",
+            )
+        )
+
+    def _tags_allowed(self, item: np.void, ref: int, key: QueueKey, found: int) -> bool:
+        """Whether an entry of this message may carry that tags code.
+
+        Besides the code itself: a delayed message's deliver time under another level table, or its tag hash, where the
+        release had no table yet (pitfalls P12, P13); the address of an ext unit that holds the code.
+        """
+        if found == item["tags_code"]:
+            return True
+        if item["flags"] & SCHEDULE and (found >= item["store_time"] or found == self._tag_hash(item)):
+            return True
+        if found > layout.EXT_ADDRESS_MAX or not self._ext_files.get(key):
+            return False
+        if ref not in self._ext:
+            self._ext[ref] = ExtUnits(self._ext_files[key], self._open)
+        unit = self._ext[ref].at(found - layout.EXT_ADDRESS_BASE)
+        if unit is None or unit[1] != item["store_time"]:
+            return False
+        return unit[0] == item["tags_code"] or bool(item["flags"] & SCHEDULE) and unit[0] == self._tag_hash(item)
+
+    def _tag_hash(self, item: np.void) -> int:
+        return string_hash(decode_utf8(self._part(item, "tags")))
+
+    def _match_batch(self, items: np.ndarray, ref: int, key: QueueKey) -> tuple[np.ndarray, np.ndarray]:
+        """As `match`, for messages of one BatchConsumeQueue: an entry is found by physical offset, wherever it stands."""
+        if not self._batch_files.get(key):
+            return np.full(len(items), MATCH_MISSING, np.uint8), np.zeros(len(items), np.int64)
+        if ref not in self._queues:
+            self._queues[ref] = QueueFiles(self._batch_files[key], layout.BATCH_ENTRY_BYTES, self._open)
+        queue = self._queues[ref]
+        low, high = int(items["phy_offset"][0]), int(items["phy_offset"][-1]) + 1
+        known = self._batches.get(ref)
+        if known is None or not known[0] <= low < high <= known[1]:
+            high = max(high, low + BATCH_SPAN_BYTES)
+            known = self._batches[ref] = (low, high, *queue.entries_within(low, high, BATCH_DTYPE))
+        _, _, numbers, entries = known
+        matches = np.full(len(items), MATCH_MISSING, np.uint8)
+        deltas = np.zeros(len(items), np.int64)
+        if not len(numbers):
+            return matches, deltas
+        place = np.searchsorted(entries["phy_offset"].astype(np.int64), items["phy_offset"])
+        place = np.minimum(place, len(numbers) - 1)
+        entry = entries[place]
+        here = entry["phy_offset"] == items["phy_offset"]
+        deltas[here] = numbers[place[here]]
+        fields = (
+            ("size", "total_size"),
+            ("tags_code", "tags_code"),
+            ("store_time", "store_time"),
+            ("base", "batch_base"),
+            ("count", "batch_count"),
+        )
+        equal = np.ones(len(items), bool)
+        for of_entry, of_item in fields:
+            equal &= entry[of_entry] == items[of_item]
+        matches[here] = np.where(equal[here], MATCH_EQUAL, MATCH_DIFFERS)
+        for i in np.flatnonzero(here & ~equal):
+            wrong = [pair for pair in fields if entry[i][pair[0]] != items[i][pair[1]]]
+            spans = [BATCH_DTYPE.fields[pair[0]] for pair in wrong]  # type: ignore[index]
+            self._wrong(
+                items[i],
+                key,
+                queue,
+                int(deltas[i]),
+                spans[0][1],
+                spans[-1][1] + spans[-1][0].itemsize,
+                [int(items[i][pair[1]]) for pair in wrong],
+                [int(entry[i][pair[0]]) for pair in wrong],
+            )
+        return matches, deltas
+
+
+class ExtUnits:
+    """The units of one queue's ConsumeQueueExt, by byte offset, through a read-ahead buffer."""
+
+    def __init__(self, files: Sequence[MappedFile], opener: Callable[[str], ByteFile]):
+        self._files, self._open = files, opener
+        self._data, self._start = b"", 0
+
+    def at(self, offset: int) -> tuple[int, int] | None:
+        """(tags code, store time) of the unit there; None where there is none. Source: ConsumeQueueExt.get."""
+        file = next((f for f in self._files if f.start <= offset < f.start + f.size), None)
+        if file is None or offset + layout.EXT_UNIT_HEADER_BYTES > file.start + file.size:
+            return None
+        end = offset + layout.EXT_UNIT_HEADER_BYTES
+        if not (self._start <= offset and end <= self._start + len(self._data)):
+            self._data = self._open(file.path).read(offset - file.start, min(SCAN_BYTES, file.start + file.size - offset))
+            self._start = offset
+        size, tags_code, store_time, _ = np.frombuffer(self._data[offset - self._start : end - self._start], ">i2,>i8,>i8,>i2")[0]
+        return (int(tags_code), int(store_time)) if size >= layout.EXT_UNIT_HEADER_BYTES else None
