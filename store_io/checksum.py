@@ -71,7 +71,7 @@ def body_crc(body: bytes | memoryview) -> int:
     return crc32(body) & 0x7FFFFFFF
 
 
-_SELF_TEST_LENGTHS = (*range(0, 66), 127, 128, 129, 255, 256, 257, 511, 1023, 1025, 4099, 9001)
+_SELF_TEST_LENGTHS = (*range(66), 127, 128, 129, 255, 256, 257, 511, 1023, 1025, 4099, 9001)
 
 
 def self_test() -> None:

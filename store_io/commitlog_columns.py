@@ -5,15 +5,20 @@ Without numba the reference itself stands here: the same rows, some hundred time
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from store_io import commitlog_reader
 from store_io.message_columns import FULL, NEED_MORE, STOPPED, Columns, RecordCheck, Stop, TopicTable, append_message
 
+_kernel: Any
 try:
-    from store_io import commitlog_kernel as _kernel
+    from store_io import commitlog_kernel
+
+    _kernel = commitlog_kernel
 except ImportError:
-    _kernel = None  # type: ignore[assignment]
+    _kernel = None
 
 __all__ = ["Columns", "RecordCheck", "Stop", "TopicTable", "append_message", "decode"]
 

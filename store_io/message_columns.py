@@ -234,10 +234,12 @@ class TopicTable:
 
 def pair_hash(topic: bytes, queue_id: int) -> int:
     """The table's hash of a pair, 64 bits: over 8-byte little-endian words, the last of which overlaps the one before."""
-    value = HASH_SEED ^ (queue_id & 0xFFFFFFFF) ^ len(topic) << 32
+    words = []
     for start in range(0, len(topic), 8):
         start = max(0, min(start, len(topic) - 8))
-        word = int.from_bytes(topic[start : start + 8], "little")
+        words.append(int.from_bytes(topic[start : start + 8], "little"))
+    value = HASH_SEED
+    for word in (*words, queue_id & 0xFFFFFFFF | len(topic) << 32):
         value = (value ^ word) * HASH_FACTOR & _WORD
         value ^= value >> 32
     return value
