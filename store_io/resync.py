@@ -100,16 +100,15 @@ class Resync:
 
     def next_valid(self, start: int) -> int | None:
         """The first position from `start` on at which messages, or the segment's filler, plausibly go on."""
-        window, at = self._window, start
+        window, at = self._window, int(start)
         header = layout.PHY_OFFSET_POSITION + 8
         while at + layout.FRAME_BYTES <= self._size:
             if not (window.start <= at and min(at + header, self._size) <= window.end):
                 window.hold(at)
             # The last frames of the window are left to the next one, where their addresses can be read.
             high = window.end - (layout.FRAME_BYTES - 1 if window.end == self._size else header - 1)
-            found = _next_magic(
-                window.buffer[: window.end - window.start], at - window.start, high - window.start, self._base + window.start
-            )
+            view = window.buffer[: window.end - window.start]
+            found = int(_next_magic(view, at - window.start, high - window.start, self._base + window.start))
             if found < 0:
                 at = high
                 continue

@@ -20,6 +20,7 @@ ENTRY_WRONG = "queue_entry_wrong"
 EXT_DANGLING = "queue_ext_dangling"
 INDEX_MISSING = "index_entry_missing"
 INDEX_DANGLING = "index_entry_dangling"
+INDEX_BEYOND = "index_entry_beyond_end"
 INDEX_WRONG = "index_entry_wrong"
 INDEX_DUPLICATE = "index_entry_duplicate"
 

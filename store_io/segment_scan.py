@@ -34,6 +34,7 @@ from store_io import commitlog_columns, commitlog_reader
 from store_io import segment_findings as codes
 from store_io.byte_source import ByteFile, ByteSource, StoreLocation, open_source
 from store_io.errors import StoreError
+from store_io.index_merge import IndexFileRef, IndexMerge
 from store_io.java_compat import decode_utf8, parse_number, split_dropping_tail
 from store_io.message_columns import (
     DEFAULT_CAPACITY,
@@ -56,21 +57,6 @@ from store_io.segment_times import StoreTimes
 from store_io.segment_window import SegmentWindow
 
 WINDOW_BYTES = 4 << 20
-
-
-@dataclass(frozen=True)
-class IndexFileRef:
-    """What a segment's task must know of an index file: its header as stored, and the configured numbers."""
-
-    path: str
-    size: int
-    begin_phy_offset: int
-    end_phy_offset: int
-    begin_timestamp: int
-    index_count: int  # as stored: the number of the next entry
-    slots: int
-    max_entries: int
-    previous_end_timestamp: int = 0  # of the file before, as stored; 0 without one: the first entry's time is not compared
 
 
 @dataclass(frozen=True)
@@ -132,7 +118,6 @@ class _Scan:
         self.task, self.rules, self.base, self.size = task, task.rules, task.base_offset, task.size
         self.decode = commitlog_columns.decode if task.decoder == "fast" else commitlog_reader.decode
         self.window = SegmentWindow(file, task.size, task.window_bytes, task.digest)
-        self.columns = Columns(_capacity(task.window_bytes), bool(task.index_files))
         self.topics = TopicTable()
         self.audit = RecordCheck.audit(self.base, self.rules.delays)
         self.broker = RecordCheck.broker(self.rules)
@@ -141,7 +126,7 @@ class _Scan:
         self.times = StoreTimes(task.path, self.base, self.findings)
         self.summary = SegmentSummary(task.path, task.base_offset, task.size)
         self.batch_refs = np.zeros(0, bool)
-        self.kinds = np.zeros(self.columns.capacity, np.uint8)
+        self.kinds = np.zeros(_capacity(task.window_bytes), np.uint8)
         self.faults: list[tuple[np.void, str]] = []  # of this batch: messages with an LMQ offset that is no number
         self.messages = 0
         self.plausible = False
@@ -158,6 +143,20 @@ class _Scan:
                 self.findings,
                 self._part,
             )
+        self.index = None
+        if task.index_files and task.walk_audit and task.reput is None:
+            self.index = IndexMerge(
+                source,
+                task.index_files,
+                task.path,
+                task.base_offset,
+                task.size,
+                task.log_end,
+                self.rules.tag_index,
+                self.findings,
+                lambda position: self.audit.verdict(self.window, position, self.size),
+            )
+        self.columns = Columns(_capacity(task.window_bytes), self.index is not None)
         # The broker's walk: "before" its first record, "together" with the audit's, "apart" from `broker_at` on, or "done".
         self.state = "before"
         self.broker_at = task.broker_from
@@ -174,9 +173,11 @@ class _Scan:
         return self._finished()
 
     def close(self) -> None:
-        """Close the queue files that the probe opened."""
+        """Close the queue and index files."""
         if self.probe:
             self.probe.close()
+        if self.index:
+            self.index.close()
 
     def _finished(self) -> SegmentSummary:
         s = self.summary
@@ -318,6 +319,9 @@ class _Scan:
                 break
             at, self.plausible = damage.resume, True
         self.times.finish()
+        if self.index:
+            self.index.finish(extents)
+            self.summary.index_unindexed, self.summary.index_entries_seen = self.index.outside, self.index.seen
 
     def _audit_rows(self, count: int) -> None:
         rows = self.columns.rows[:count]
@@ -326,6 +330,8 @@ class _Scan:
         matches, deltas = self._match(items, kinds)
         for low, high, walk in self._parts(rows):
             self._fold_rows(items, kinds, matches, deltas, low, high, walk)
+        if self.index:
+            self.index.add(self.columns)
         self.times.feed(rows)
         for i in np.flatnonzero((rows["flags"] & MALFORMED_PROPERTIES) != 0):
             self._malformed(rows[i], properties_fault(self._part(rows[i], "props")))
