@@ -49,7 +49,7 @@ from store_io.planning import plan_steps, verdict_sentence
 from store_io.queue_leftovers import LeftoverResult, LeftoverTask, classify_leftovers
 from store_io.rules.loading import BATCH_QUEUES, EXT, INDEX, QUEUES, Tree, load_store, numbered_files, queue_folders, segments_of
 from store_io.rules.queue_state import DiskEntries
-from store_io.rules.recovery import Checkpoint, Fold, IndexHeader, Needs, Prediction, ScanId
+from store_io.rules.recovery import Fold, IndexHeader, Needs, Prediction, ScanId
 from store_io.rules.releases import BrokerRules, broker_rules
 from store_io.segment_scan import IndexFileRef, SegmentTask, scan_segment
 from store_io.settings import read_settings
@@ -192,7 +192,7 @@ class StoreAudit:
         self.loaded = load_store(self.tree, self.rules, self.batch_topics)
         self.unclean = self.listing.unclean
         self.checkpoint_file = checkpoint_reader.read_checkpoint(self.source, self.listing)
-        self.checkpoint = Checkpoint(*self.checkpoint_file.fields)
+        self.checkpoint = self.checkpoint_file.fields
         self.segment_files = self._all_segments()
         self.queue_folders = {**queue_folders(self.tree, QUEUES), **queue_folders(self.tree, BATCH_QUEUES)}
         self.queue_files = {key: tuple(numbered_files(self.tree, folder)) for key, folder in self.queue_folders.items()}
@@ -459,7 +459,9 @@ class StoreAudit:
         found += store_diff.unindexed_findings(self.segments, ordered_index, self.rules, self.unclean)
         times = [(s.first_store_time, s.last_store_time) for s in self.segments if s.first_store_time or s.last_store_time]
         first, last = (min(t[0] for t in times), max(t[1] for t in times)) if times else (0, 0)
-        found += checkpoint_reader.checkpoint_findings(self.checkpoint_file, first, last, log.data_end, self.rules, self.unclean)
+        found += checkpoint_reader.checkpoint_findings(
+            self.checkpoint_file, first_store_time=first, last_store_time=last, log_end=log.data_end, unclean=self.unclean
+        )
         found += self.config.findings
         found += self._broker_findings()
         self.changes = store_dir.changes_since(self.listing)

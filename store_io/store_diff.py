@@ -292,10 +292,11 @@ def sequence_findings(views: Mapping[QueueKey, QueueView], segments: Sequence[Se
                 if not _broken_between(log, before, position):
                     old = rules.at_least("5.0.0") and not rules.at_least("5.1.1")
                     found.append(_sequence(view, segments, ref, "queue_offset_gap", NOTE if old else REBUILDABLE, expected, first))
-            elif first == 0 and not single:
+            elif first == 0 and (not single or row["match"] == MATCH_EQUAL):
+                # The queue began anew: a topic deleted and made again, or a ConsumeQueue that was lost (P1).
                 found.append(_sequence(view, segments, ref, "queue_offset_back", NOTE, expected, first))
             else:
-                found.append(_sequence(view, segments, ref, "queue_offset_back", REBUILDABLE, expected, first))
+                found.append(_sequence(view, segments, ref, "queue_offset_back", LOSS if single else REBUILDABLE, expected, first))
             expected, before = first + steps, _run_end(segments, ref)
     return found
 
@@ -414,15 +415,12 @@ def lost_findings(
     results = list(results)
     live = unclean and _is_live_copy(results, log)
     beyond: dict[str, int] = {}
-    beyond_first = 1 << 62
     reported: set[int] = set()
     for result in results:
         for number, phy, size, kind in result.lost:
             if kind in (lm.BEYOND, lm.MISSING):
                 name = log.segment_name(phy)
                 beyond[name] = beyond.get(name, 0) + 1
-                if kind == lm.BEYOND:
-                    beyond_first = min(beyond_first, phy)
                 continue
             name = f"{phy - phy % rules.segment_bytes:020d}"
             segment = by_name.get(name) or next((s for s in segments if s.base_offset <= phy < s.base_offset + s.size), None)
@@ -430,6 +428,8 @@ def lost_findings(
                 continue
             reported.add(phy)
             start = phy - segment.base_offset
+            if any(e.kind == EXTENT_DAMAGED and (e.start, e.end) == (start, start + size) for e in segment.extents):
+                continue  # the scan has found this very message damaged
             found.append(
                 Finding(
                     "message_lost", segment.path, start, min(start + size, segment.size), REBUILDABLE if live and phy >= log.data_end else "",
@@ -438,6 +438,8 @@ def lost_findings(
                 )
             )  # fmt: skip
     names = {s.path for s in segments}
+    if live:
+        found.append(Finding("live_copy", COMMITLOG, message="the ConsumeQueues lead beyond the log, but not without holes"))
     for name, count in sorted(beyond.items()):
         if name in names:
             continue
