@@ -10,10 +10,12 @@ from __future__ import annotations
 import contextlib
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from jobs import environment, options
@@ -58,10 +60,17 @@ class SparkFailed(StoreError):
 class Session:
     """A started Spark: `.spark` and, when done, `.stop()`. Use as a context manager."""
 
-    def __init__(self, spark: SparkSession, jvm: subprocess.Popen[bytes] | None, log: IO[bytes] | None) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        jvm: subprocess.Popen[bytes] | None,
+        log: IO[bytes] | None,
+        sent: tempfile.TemporaryDirectory[str] | None,
+    ) -> None:
         self.spark = spark
         self._jvm = jvm
         self._log = log
+        self._sent = sent
 
     @property
     def is_cluster_driver(self) -> bool:
@@ -75,6 +84,7 @@ class Session:
     def stop(self, wait: bool = False) -> None:
         """End Spark and its JVM. wait: until the JVM is gone, which deletes its scratch files after we have ended."""
         context = self.spark.sparkContext
+        master, application = str(context.master), str(context.applicationId)
         self.spark.stop()
         if self._jvm is not None:
             context._gateway.shutdown()  # type: ignore[union-attr]
@@ -85,6 +95,12 @@ class Session:
                 self._jvm.wait(120)
         if self._log is not None:
             self._log.close()
+        if self._sent is not None:
+            self._sent.cleanup()
+        if master.startswith("local-cluster"):  # its workers leave what they fetched in Spark's own folder
+            import pyspark
+
+            shutil.rmtree(Path(pyspark.__file__).parent / "work" / application, ignore_errors=True)
 
     def __enter__(self) -> Session:
         return self
@@ -130,8 +146,7 @@ def start(spark_words: Sequence[str] = (), java_options: Sequence[str] = ()) -> 
             jvm.kill()
             SparkContext._gateway = SparkContext._jvm = None
         raise SparkFailed(f"Spark did not start: {_reason(problem, log)}") from None
-    _send_packages(spark)
-    return Session(spark, jvm, log)
+    return Session(spark, jvm, log, _send_packages(spark))
 
 
 def _prepare_process() -> None:
@@ -141,6 +156,9 @@ def _prepare_process() -> None:
     for name in ("SPARK_HOME", "PYSPARK_SUBMIT_ARGS", "PYSPARK_DRIVER_PYTHON", "SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED"):
         os.environ.pop(name, None)
     os.environ["JAVA_HOME"] = environment.java_runtime().home
+    own = str(environment.ROOT)  # for the workers on this machine, also where pytest or a notebook started this process
+    paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path and path != own]
+    os.environ["PYTHONPATH"] = os.pathsep.join([own, *paths])
     os.environ.setdefault("NUMBA_CACHE_DIR", str(environment.numba_cache()))
 
 
@@ -187,6 +205,8 @@ def _configure(conf: SparkConf) -> None:
         # for modules in an archive, numba looks below XDG_CACHE_HOME.
         own = [jar for jar in (conf.get("spark.jars", "") or "").split(",") if jar]
         conf.set("spark.jars", ",".join([*own, *environment.jars()]))
+    if local:
+        conf.setIfMissing("spark.executor.defaultJavaOptions", " ".join(QUICK_START))
     if not _one_process(master):
         conf.setIfMissing("spark.executorEnv.XDG_CACHE_HOME", str(environment.numba_cache()) if local else "./cache")
 
@@ -195,14 +215,18 @@ def _one_process(master: str) -> bool:
     return master == "local" or master.startswith("local[")
 
 
-def _send_packages(spark: SparkSession) -> None:
-    """Give executors elsewhere the three packages. In cluster deploy mode they were submitted with the driver."""
+def _send_packages(spark: SparkSession) -> tempfile.TemporaryDirectory[str] | None:
+    """Give executors elsewhere the three packages; the folder that must last as long as executors may come and ask.
+
+    In cluster deploy mode they were submitted with the driver.
+    """
     if _one_process(str(spark.sparkContext.master)) or "PYSPARK_GATEWAY_PORT" in os.environ:
-        return
+        return None
     from jobs import packaging
 
-    with tempfile.TemporaryDirectory(prefix="store-audit-") as folder:
-        spark.sparkContext.addPyFile(packaging.zip_packages(folder))
+    folder = tempfile.TemporaryDirectory(prefix="store-audit-")
+    spark.sparkContext.addPyFile(packaging.zip_packages(folder.name))
+    return folder
 
 
 def _reason(problem: Exception, log: IO[bytes] | None) -> str:
