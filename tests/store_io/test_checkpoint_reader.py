@@ -6,7 +6,7 @@ import struct
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.rows import NOTE, Finding
@@ -100,6 +100,7 @@ def test_length_and_absence_are_of_the_whole_file() -> None:
     assert findings(stored(LAST, LAST, 0, size=8192)) == [("checkpoint_short", NOTE, None)]
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=80), st.booleans(), st.integers(0, 1 << 62))
 def test_no_bytes_raise_and_every_range_lies_in_the_file(
     tmp_path_factory: pytest.TempPathFactory, data: bytes, unclean: bool, last: int

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given
+from hypothesis import settings as example_settings
 from hypothesis import strategies as st
 
 from store_io.byte_source import StoreLocation, open_source
@@ -63,6 +64,7 @@ def test_reads_properties_as_java_does(text: str, expected: dict[str, str]) -> N
     assert parse_properties(text) == expected
 
 
+@example_settings(deadline=None)
 @given(st.text())
 def test_any_text_is_properties_or_a_usage_error(text: str) -> None:
     try:
@@ -174,6 +176,7 @@ def test_an_index_without_entries_is_explained_by_some_pair(tmp_path: Path) -> N
     assert broker_rules("5.3.3", read_settings(None, listing)).index_file_bytes == 20440
 
 
+@example_settings(deadline=None)
 @given(st.binary(max_size=200), st.binary(min_size=40, max_size=40))
 def test_no_bytes_in_an_index_file_raise(tmp_path_factory: pytest.TempPathFactory, body: bytes, header: bytes) -> None:
     root = tmp_path_factory.mktemp("index")
