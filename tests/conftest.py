@@ -1,0 +1,27 @@
+"""One Spark session for all tests that want one (mark: spark), started when the first of them does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from pyspark.sql import SparkSession
+
+from jobs import session
+
+
+@pytest.fixture(scope="session")
+def spark_session() -> Iterator[session.Session]:
+    """The project's own session on two cores, as `jobs.audit.run_with` takes it."""
+    with session.start(["--master", "local[2]"]) as started:
+        yield started
+
+
+@pytest.fixture
+def spark(spark_session: session.Session) -> Iterator[SparkSession]:
+    """Spark itself; temporary views and cached tables of a test do not reach the next one."""
+    yield spark_session.spark
+    spark_session.spark.catalog.clearCache()
+    for table in spark_session.spark.catalog.listTables():
+        if table.isTemporary:
+            spark_session.spark.catalog.dropTempView(table.name)
