@@ -43,6 +43,7 @@ from store_io.byte_source import ByteSource, StoreLocation, open_source
 from store_io.consumequeue_reader import QueueTask, read_file_entries, scan_queue
 from store_io.errors import StoreError, UsageError
 from store_io.index_reader import IndexTask, scan_index_file
+from store_io.java_compat import parse_number
 from store_io.log_map import LogMap, log_map
 from store_io.loss import Loss, compute_loss
 from store_io.planning import plan_steps, verdict_sentence
@@ -188,8 +189,12 @@ class StoreAudit:
         self.incomplete += self.unmodelled
         self.incomplete += store_dir.unreadable_parts(self.listing)
         self.config = config_reader.read_config(self.source, self.listing)
+        self.incomplete += self.config.problems
         self.batch_topics = self._batch_topics()
         self.loaded = load_store(self.tree, self.rules, self.batch_topics)
+        if self.config.delay_refusal and not self.rules.at_least("5.0.0"):
+            # The schedule service is part of load() up to 4.9.8; later it is the broker's.
+            self.loaded.index_refusal = self.loaded.index_refusal or self.config.delay_refusal
         self.unclean = self.listing.unclean
         self.checkpoint_file = checkpoint_reader.read_checkpoint(self.source, self.listing)
         self.checkpoint = self.checkpoint_file.fields
@@ -197,7 +202,12 @@ class StoreAudit:
         self.queue_folders = {**queue_folders(self.tree, QUEUES), **queue_folders(self.tree, BATCH_QUEUES)}
         self.queue_files = {key: tuple(numbered_files(self.tree, folder)) for key, folder in self.queue_folders.items()}
         self.headers: dict[str, IndexHeader] = {}
-        self.index_files = [f for f in numbered_files(self.tree, INDEX)]
+        # Every file whose name is a number, as the broker maps it: an empty one reads as zeros.
+        self.index_files = [
+            MappedFile(e.path, parse_number(e.path.rpartition("/")[2], 64) or 0, e.size)
+            for e in self.tree.children(INDEX)
+            if e.kind == "file" and parse_number(e.path.rpartition("/")[2], 64) is not None
+        ]
         for file in self.index_files:
             header = index_reader.read_header(self.source, file.path)
             self.headers[file.path] = IndexHeader(
