@@ -8,11 +8,11 @@ line is a UsageError with one sentence. A bad row of a fleet file is not: it bec
 from __future__ import annotations
 
 import base64
+import contextlib
 import difflib
 import json
 import os
 import re
-import stat
 import sys
 import tomllib
 import uuid
@@ -441,45 +441,50 @@ def _refuse_output_inside(stores: Sequence[StoreArgument], out: str, tables: str
     if not is_uri(out) and os.path.exists(out) and not os.path.isdir(out):
         raise UsageError(f"--out {out!r}: there is a file of that name")
     written = [("--out", out), ("--out", _join(out, "tables"))] if tables is None else [("--out", out), ("--tables", tables)]
-    written += [("--out", _join(out, store.name)) for store in stores]
-    written += [("--out", _join(out, "result.json"))]
+    written += [("--out", _join(out, name)) for name in ("result.json", *(store.name for store in stores))]
+    roots: dict[str | tuple[int, int], str] = {}
     for store in stores:
-        roots = [path for path in (store.path, *(p for _, paths in store.parts for p in paths)) if path]
-        for option, target in written:
-            for root in roots:
-                if _lies_inside(target, root):
-                    raise UsageError(f"{option}: {target!r} lies inside the store {root!r}; a store is never written to")
+        for root in (store.path, *(path for _, paths in store.parts for path in paths)):
+            if root:
+                roots.update(dict.fromkeys(_identities(root), root))
+    for option, target in written:
+        for folder in _folders_above(target):
+            for identity in _identities(folder):
+                if identity in roots:
+                    raise UsageError(
+                        f"{option}: {target!r} lies inside the store {roots[identity]!r}; a store is never written to"
+                    )
 
 
 def _join(folder: str, name: str) -> str:
     return folder.rstrip("/") + "/" + name
 
 
-def _lies_inside(path: str, root: str) -> bool:
-    if is_uri(path) or is_uri(root):
-        return is_uri(path) and is_uri(root) and _normal_uri(path).startswith(_normal_uri(root))
-    real_path, real_root = os.path.realpath(path), os.path.realpath(root)
-    if os.path.join(real_path, "").startswith(os.path.join(real_root, "")):
-        return True
-    try:
-        wanted = os.stat(real_root)
-    except OSError:
-        return False
-    if not stat.S_ISDIR(wanted.st_mode):
-        return False
-    for folder in (real_path, *map(str, Path(real_path).parents)):  # the same folder under another name: a bind mount
-        try:
-            if os.path.samestat(os.stat(folder), wanted):
-                return True
-        except OSError:
-            continue
-    return False
+def _folders_above(path: str) -> list[str]:
+    """The path itself and every folder above it, links resolved."""
+    if is_uri(path):
+        parts = _normal_uri(path).split("/")
+        return ["/".join(parts[:count]) for count in range(len(parts), 2, -1)]
+    real = os.path.realpath(path)
+    return [real, *map(str, Path(real).parents)]
+
+
+def _identities(path: str) -> list[str | tuple[int, int]]:
+    """What makes a folder the same as another: its resolved name, and its inode, for one that is mounted twice."""
+    if is_uri(path):
+        return [_normal_uri(path)]
+    real = os.path.realpath(path)
+    with contextlib.suppress(OSError):
+        status = os.stat(real)
+        return [real, (status.st_dev, status.st_ino)]
+    return [real]
 
 
 def _normal_uri(uri: str) -> str:
     parts = urlsplit(uri)
     scheme = {"s3a": "s3", "s3n": "s3"}.get(parts.scheme.lower(), parts.scheme.lower())
-    return f"{scheme}://{parts.netloc}{os.path.normpath('/' + parts.path.strip('/'))}/".replace("//", "/")
+    path = os.path.normpath("/" + parts.path.strip("/"))
+    return f"{scheme}://{parts.netloc}{path if path != '/' else ''}"
 
 
 # ---- handing an audit to a driver elsewhere --------------------------------------------------------------------------

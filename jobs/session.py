@@ -207,6 +207,8 @@ def _configure(conf: SparkConf) -> None:
         conf.set("spark.jars", ",".join([*own, *environment.jars()]))
     if local:
         conf.setIfMissing("spark.executor.defaultJavaOptions", " ".join(QUICK_START))
+        # Else any catalogue call makes a folder where the command is typed.
+        conf.setIfMissing("spark.sql.warehouse.dir", (environment.state() / "warehouse").as_uri())
     if not _one_process(master):
         conf.setIfMissing("spark.executorEnv.XDG_CACHE_HOME", str(environment.numba_cache()) if local else "./cache")
 

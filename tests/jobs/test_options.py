@@ -1,0 +1,250 @@
+"""The command line: what is understood, and that every fault of it is one sentence before anything is read."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from jobs import options
+from jobs.options import AuditOptions, StoreArgument, parse
+from store_io.errors import UsageError
+from store_io.rules.releases import NEWEST_RELEASE
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    path = tmp_path / "store"
+    (path / "commitlog").mkdir(parents=True)
+    return path
+
+
+def audit(*words: str) -> AuditOptions:
+    asked = parse(["audit", *map(str, words)]).audit
+    assert asked is not None
+    return asked
+
+
+# ---- faults ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ([], "no command"),
+        (["audti"], "did you mean audit?"),
+        (["--mastr", "local[2]", "audit"], "did you mean --master?"),
+        (["audit"], "no store"),
+        (["audit", "S"], "--out DIR is missing"),
+        (["audit", "S", "--out"], "--out needs a value"),
+        (["audit", "S", "--out", "--release"], "--out needs a value"),
+        (["audit", "S", "--out="], "--out needs a value"),
+        (["audit", "S", "--out", "O", "--out", "P"], "--out is given twice"),
+        (["audit", "S", "--out", "O", "--relase", "5.3.3"], "did you mean --release?"),
+        (["audit", "S", "--out", "O", "-x"], "unknown option '-x'"),
+        (["audit", "S", "--out", "O", "--verbose=1"], "--verbose takes no value"),
+        (["audit", "S", "--out", "O", "--conf", "spark.ui.enabled"], "Spark wants key=value"),
+        (["audit", "S", "--out", "O", "--master="], "--master needs a value"),
+        (["audit", "S", "--out", "O", "--release", "4.7.1"], "only 4.8.0 to"),
+        (["audit", "S", "--out", "O", "--release", "9.9.9"], "only 4.8.0 to"),
+        (["audit", "S", "--out", "O", "--release", "five"], "not of the form"),
+        (["audit", "S", "--out", "O", "--broker-conf", "nowhere.conf"], "No such file"),
+        (["audit", "S", "--out", "O", "--fleet", "F"], "either STORE or --fleet"),
+        (["audit", "--out", "O", "--fleet", "nowhere.toml"], "No such file"),
+        (["audit", "--out", "O", "--fleet", "F", "--commitlog", "C"], "does not go with --fleet"),
+        (["audit", "S", "T", "--out", "O", "--commitlog", "C"], "goes with one store"),
+        (["audit", "S", "--out", "O", "--commitlog", "a,,b"], "an empty path"),
+        (["audit", "S", "--out", "O", "--run-id", "a/b"], "--run-id"),
+        (["audit", "S", "--out", "O", "--run-id", ".."], "--run-id"),
+        (["audit", "S", "--out", "O", "--run-id", "x" * 101], "--run-id"),
+        (["audit", "S", "--out", "O", "--write", "message"], "did you mean messages?"),
+        (["audit", "S", "--out", "file://elsewhere/O"], "of this machine"),
+        (["audit", "S\0", "--out", "O"], "a zero byte"),
+        (["audit", "", "--out", "O"], "an empty store path"),
+        (["pack"], "--out FILE"),
+    ],
+)
+def test_a_fault_of_the_command_line_is_one_sentence(
+    words: list[str], sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError) as caught:
+        parse(words)
+    assert sentence in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert os.listdir(tmp_path) == []
+
+
+def test_output_in_a_store_is_refused_however_it_is_said(store: Path, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(store)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    inside = [
+        ["--out", store],
+        ["--out", store / "commitlog" / "out"],
+        ["--out", tmp_path / "link" / "out"],
+        ["--out", f"file://{store}/out"],
+        ["--out", tmp_path / "elsewhere" / ".." / "store" / "out"],
+        ["--out", tmp_path],  # the store's own folder of results would be the store
+        ["--out", tmp_path / "out", "--tables", store / "tables"],
+        ["--out", elsewhere / "x", "--commitlog", elsewhere],
+    ]
+    for words in inside:
+        for path in (store, tmp_path / "link"):
+            if words == ["--out", tmp_path] and path != store:
+                continue
+            with pytest.raises(UsageError, match="inside the store"):
+                audit(path, *words)
+    assert audit(store, "--out", tmp_path / "store-2").out == f"{tmp_path}/store-2"
+    for out in ("s3a://bucket/a/store/out", "s3://bucket/a/./store/", "s3://bucket/a"):
+        with pytest.raises(UsageError, match="inside the store"):
+            audit("s3://bucket/a/store", "--out", out)
+    assert audit("s3://bucket/a/store", "--out", "s3://bucket/a/store-out").out == "s3://bucket/a/store-out"
+
+
+def test_out_must_not_be_a_file(store: Path, tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("mine")
+    with pytest.raises(UsageError, match="a file of that name"):
+        audit(store, "--out", tmp_path / "out")
+
+
+# ---- what is understood ----------------------------------------------------------------------------------------
+
+
+def test_sparks_options_are_handed_on_unchanged_wherever_they_stand(store: Path, tmp_path: Path) -> None:
+    words = ["--master", "yarn", "audit", str(store), "--conf=a=b c", "--out", str(tmp_path / "o"), "--verbose"]
+    command = parse([*words, "--executor-memory", "2g", "--conf", "a=d"])
+    assert command.spark == ("--master", "yarn", "--conf", "a=b c", "--verbose", "--executor-memory", "2g", "--conf", "a=d")
+    assert options.spark_setting(command.spark, "a") == "d"
+    assert options.spark_setting(command.spark, "spark.master", "--master") == "yarn"
+    assert options.spark_setting(command.spark, "b") is None
+    assert command.audit is not None and [s.path for s in command.audit.stores] == [str(store)]
+
+
+def test_words_after_two_dashes_are_stores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert [s.path for s in audit("--out", "o", "--", "--x", "--out").stores] == [f"{tmp_path}/--x", f"{tmp_path}/--out"]
+
+
+def test_defaults(store: Path, tmp_path: Path) -> None:
+    asked = audit(store, "--out", tmp_path / "o")
+    assert asked.stores == (StoreArgument("store", str(store), NEWEST_RELEASE),)
+    assert (asked.tables, asked.write) == (None, frozenset())
+    assert asked.run_id != audit(store, "--out", tmp_path / "o").run_id
+
+
+def test_all_options_of_one_store(store: Path, tmp_path: Path) -> None:
+    conf = tmp_path / "broker.conf"
+    conf.write_bytes(b"brokerName=\xe4\nmaxIndexNum=5\n")
+    asked = audit(
+        *(f"file://{store}/", "--out", tmp_path / "o", "--release", "5.3.3", "--broker-conf", conf, "--run-id", "r.1-2_3"),
+        *("--commitlog", f"{tmp_path}/a,{tmp_path}/b", "--index", tmp_path / "i", "--tables", "s3://b/t"),
+        *("--write", "index,messages"),
+    )
+    parts = (("commitlog", (f"{tmp_path}/a", f"{tmp_path}/b")), ("index", (f"{tmp_path}/i",)))
+    assert asked.stores == (StoreArgument("store", str(store), "5.3.3", "brokerName=\xe4\nmaxIndexNum=5\n", None, parts),)
+    assert (asked.run_id, asked.tables, asked.write) == ("r.1-2_3", "s3://b/t", {"index", "messages"})
+
+
+def test_a_broker_conf_may_come_through_a_pipe(store: Path, tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    os.write(writer, b"maxIndexNum=5\n")
+    os.close(writer)
+    assert audit(store, "--out", tmp_path / "o", "--broker-conf", f"/dev/fd/{reader}").stores[0].broker_conf == "maxIndexNum=5\n"
+    os.close(reader)
+
+
+@pytest.mark.parametrize(
+    ("name", "folder"),
+    [
+        ("store", "store"),
+        ("a b/ü", "a%20b%2F%C3%BC"),
+        ("100%", "100%25"),
+        ("a\x1b[31m", "a%1B%5B31m"),
+        ("tables", "tables-2"),
+        (".", ".-2"),
+        ("..", "..-2"),
+        ("result.json", "result.json-2"),
+        ("ü" * 200, "%C3%BC" * 33),
+    ],
+)
+def test_a_name_becomes_a_folder(name: str, folder: str, tmp_path: Path) -> None:
+    fleet = tmp_path / "fleet.toml"
+    quoted = name.replace("\x1b", "\\u001b")
+    fleet.write_text(f'[[store]]\nname = "{quoted}"\npath = "p"\n', "utf-8")
+    assert [store.name for store in audit("--fleet", fleet, "--out", tmp_path / "o").stores] == [folder]
+
+
+def test_names_are_unique_in_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "here").mkdir()
+    names = [s.name for s in audit("a/store", "b/store-2", "b/store/", "store", "s3://bucket/", "--out", "o").stores]
+    assert names == ["store", "store-2", "store-3", "store-4", "bucket"]
+    monkeypatch.chdir(tmp_path / "here")
+    assert [s.name for s in audit(".", "--out", "../o").stores] == ["here"]
+
+
+def test_a_name_that_is_no_utf8(tmp_path: Path) -> None:
+    assert audit(os.fsdecode(bytes(tmp_path) + b"/\xff"), "--out", tmp_path / "o").stores[0].name == "%FF"
+
+
+# ---- fleets ----------------------------------------------------------------------------------------------------
+
+
+def test_a_bad_row_of_a_fleet_is_that_stores_problem(tmp_path: Path) -> None:
+    fleet = tmp_path / "fleets" / "fleet.toml"
+    fleet.parent.mkdir()
+    (fleet.parent / "b.conf").write_text("a=b\n")
+    good = 'name = "good"\npath = "../x"\nrelease = "5.3.3"\nbroker_conf = "b.conf"\nreplica_group = "g"\ncommitlog = ["c", "d"]'
+    rows = {
+        good: None,
+        'path = "y"\nindex = "i"': None,
+        'name = "p"': "path is missing",
+        'path = ""': "path must be a text",
+        "path = 3": "path must be a text",
+        'path = "y"\nname = ""': "name must be a text",
+        'path = "y"\nrelease = "1.0.0"': "only 4.8.0",
+        'path = "y"\nrelease = 5': "release must be a text",
+        'path = "y"\nrelase = "5.3.3"': "did you mean release?",
+        'path = "y"\nbroker_conf = "nowhere"': "No such file",
+        'path = "y"\ncommitlog = []': "commitlog must be",
+        'path = "y\\u0000"': "a zero byte",
+    }
+    fleet.write_text("".join(f"[[store]]\n{row}\n" for row in rows))
+    stores = audit("--fleet", fleet, "--out", tmp_path / "o", "--release", "4.9.8").stores
+    base = str(fleet.parent)
+    parts = (("commitlog", (f"{base}/c", f"{base}/d")),)
+    assert stores[0] == StoreArgument("good", f"{tmp_path}/x", "5.3.3", "a=b\n", "g", parts)
+    assert stores[1] == StoreArgument("y", f"{base}/y", "4.9.8", parts=(("index", (f"{base}/i",)),))
+    for number, (store, problem) in enumerate(zip(stores, rows.values(), strict=True), 1):
+        if problem is None:
+            assert store.problem is None
+        else:
+            assert store.problem is not None and problem in store.problem and f"store {number} " in store.problem
+    assert len({store.name for store in stores}) == len(stores)
+
+
+@pytest.mark.parametrize("text", ["", "store = 3", "store = []", "[[store]\n", "\xff", "[[stores]]\npath='x'"])
+def test_a_fleet_file_without_stores_is_a_fault_of_the_command_line(text: str, tmp_path: Path) -> None:
+    fleet = tmp_path / "fleet.toml"
+    fleet.write_bytes(text.encode("latin-1"))
+    with pytest.raises(UsageError, match="fleet"):
+        audit("--fleet", fleet, "--out", tmp_path / "o")
+
+
+def test_a_row_that_is_no_table(tmp_path: Path) -> None:
+    fleet = tmp_path / "fleet.toml"
+    fleet.write_text('store = [3, {path = "x"}]')
+    first, second = audit("--fleet", fleet, "--out", tmp_path / "o").stores
+    assert first.problem == "store 1 of the fleet file is no table"
+    assert second.problem is None
+
+
+def test_options_travel_as_one_word(tmp_path: Path) -> None:
+    parts = (("commitlog", ("/a", "/b")),)
+    store = StoreArgument("n", "/p\udcff", "5.3.3", "a=b\n\xe4", "g", parts, "why")
+    asked = AuditOptions((store,), "/o", "s3://t", "id", frozenset({"index"}), True, True)
+    word = options.to_word(asked)
+    assert word.isascii() and not set(word) & set(" '\"$`\\")
+    assert options.from_word(word) == asked
