@@ -289,6 +289,26 @@ _ROWS = (
         "Write one, or plan for a long first start.",
     ),
     (
+        "checkpoint_damaged",
+        REBUILDABLE,
+        "A checkpoint field holds a value that no broker writes.",
+        "Write a checkpoint that fits the log in a repaired copy; recovery begins at the wrong place until then.",
+    ),
+    (
+        "checkpoint_zero",
+        NOTE,
+        "The checkpoint says that nothing was dispatched although the log holds messages.",
+        "Know that a recovery after a crash reads the whole log.",
+    ),
+    ("checkpoint_bytes_behind", NOTE, "Bytes behind the checkpoint's known fields: of a newer release, or stray.", _NOTHING),
+    (
+        "index_part_flushed",
+        NOTE,
+        "The newest index file after an unclean exit: some of its pages are of an earlier moment.",
+        _NOTHING,
+    ),
+    ("index_slot_overcount", NOTE, "The header counts entries instead of slots, as 4.7.0 and before did.", _NOTHING),
+    (
         "checkpoint_short",
         REBUILDABLE,
         "A checkpoint file of another length than 4096 bytes.",
