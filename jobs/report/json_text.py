@@ -7,13 +7,13 @@ from typing import Any
 
 # Known keys in the order in which they read well; others follow, sorted. So the order never depends on how a dict was built.
 _ORDER = (
-    "schema_version store name code severity file start end phy_offset topic queue_id queue_offset expected actual "
-    "message next count size digest action reason lost_messages lost_bytes release location exit_code complete "
-    "run_id tool_version rules_version started_at incomplete verdict value from settings inputs broker starts "
+    "schema_version exit_code store name code severity action file start end release verdict complete incomplete "
+    "phy_offset topic queue_id queue_offset expected actual message next count size digest reason lost_messages "
+    "lost_bytes location run_id tool_version rules_version started_at value from settings inputs broker starts "
     "refusal exit start_segment stop_reason min_phy_offset truncate_at lost messages bytes by_queue "
     "first_store_time last_store_time deleted_files after_load after_dispatch commitlog wrote queues min_offset "
     "max_offset max_phy_offset index begin_phy_offset end_phy_offset index_count steps counts loss rebuildable note "
-    "seconds bytes_read stores "
+    "findings_dropped seconds bytes_read tables problems stores "
 ).split()
 _RANK = {key: rank for rank, key in enumerate(_ORDER)}
 

@@ -61,8 +61,12 @@ def _store(outcome: AuditOutcome, paint: _Paint) -> list[str]:
     lines = [paint(_BOLD + _EXIT_COLOUR[outcome.exit_code], head)]
     lines += [_row("Incomplete" if not i else "", printable(sentence)) for i, sentence in enumerate(outcome.incomplete)]
     broker = outcome.plan.get("broker")
-    lines += _broker(outcome, broker, paint) if broker else []
-    lines += _loss(outcome, paint)
+    if not outcome.complete and not outcome.segment_count:
+        return lines
+    if broker:
+        lines += _broker(outcome, broker, paint)
+    if broker and broker.get("starts"):
+        lines += _loss(outcome, paint)
     lines += _differences(outcome, paint)
     lines += _next(outcome.findings)
     size = f"{count_text(outcome.segment_count, 'segment')}, {count_text(outcome.messages, 'message')}"
@@ -95,8 +99,6 @@ def _broker(outcome: AuditOutcome, broker: Row, paint: _Paint) -> list[str]:
 
 def _loss(outcome: AuditOutcome, paint: _Paint) -> list[str]:
     messages, size = lost_of(outcome)
-    if not outcome.plan.get("broker"):
-        return []
     if not messages and not outcome.loss.get("groups") and not outcome.loss.get("delay_levels"):
         return [_row("Loses", "nothing")]
     lines = [_row("Loses", paint(_RED, count_text(messages, "message")) + f", {bytes_text(size)}")]

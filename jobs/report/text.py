@@ -76,8 +76,9 @@ def time_text(ms: int) -> str:
 def span_text(first_ms: int, last_ms: int) -> str:
     """A time window; the day is told once where it is the same."""
     first, last = time_text(first_ms), time_text(last_ms)
+    unit = "" if last.endswith("ms") else " UTC"
     if first == last:
-        return f"{first} UTC"
-    if first[:11] == last[:11] and not last.endswith("ms"):
+        return f"{first}{unit}"
+    if first[:11] == last[:11] and unit:
         last = last[11:]
-    return f"{first} to {last} UTC"
+    return f"{first} to {last}{unit}"

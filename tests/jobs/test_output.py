@@ -1,0 +1,140 @@
+"""Result files are whole or not there, and never leave the folder of --out."""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from jobs import output
+from jobs.output import OutputFailed, OutputFolder
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(str(p.relative_to(folder)) for p in folder.rglob("*"))
+
+
+def test_a_run_takes_the_place_of_an_earlier_one(tmp_path: Path) -> None:
+    out = OutputFolder(str(tmp_path / "a" / "b"))
+    out.begin(["s", "t"])
+    for name in ("s/plan.json", "s/findings.jsonl", "s/report.html", "result.json", "t/plan.json"):
+        out.write(name, name)
+    (tmp_path / "a/b/s/.plan.json.1234abcd.writing").write_text("left by a run that was killed")
+    out.begin(["s"])
+    assert names(tmp_path / "a/b") == ["s", "t", "t/plan.json"]
+    out.write("s/plan.json", ["new", " ", "text é"])
+    assert out.read("s/plan.json") == "new text é".encode()
+    assert out.read("result.json") is None
+
+
+def test_a_full_disk_leaves_the_earlier_file_and_no_part_of_the_new_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = OutputFolder(str(tmp_path))
+    out.begin(["s"])
+    out.write("s/plan.json", "old")
+
+    def full(handle: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(output.os, "fsync", full)
+    with pytest.raises(OutputFailed, match=r"s/plan\.json: cannot write: No space left on device") as failure:
+        out.write("s/plan.json", "new" * 1000)
+    assert failure.value.exit_code == 3
+    assert names(tmp_path) == ["s", "s/plan.json"]
+    assert (tmp_path / "s/plan.json").read_text() == "old"
+
+
+def test_what_stops_a_writer_leaves_no_part(tmp_path: Path) -> None:
+    out = OutputFolder(str(tmp_path))
+    out.begin([])
+
+    def rows() -> Iterator[str]:
+        yield "first\n"
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        out.write("result.json", rows())
+    assert names(tmp_path) == []
+
+
+def test_a_write_that_the_system_cuts_short_leaves_no_part(tmp_path: Path) -> None:
+    out = OutputFolder(str(tmp_path))
+    out.begin([])
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
+    try:
+        with pytest.raises(OutputFailed, match="File too large"):
+            out.write("result.json", ("x" * 1000 for _ in range(1000)))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize("name", ["../x", "s/../../x", "/etc/x", "s//x", "a/b/c", "", ".", "..", "s/..", "a\0b"])
+def test_no_name_leaves_the_folder(tmp_path: Path, name: str) -> None:
+    out = OutputFolder(str(tmp_path / "out"))
+    out.begin([])
+    with pytest.raises(ValueError, match="no name of a result"):
+        out.write(name, "x")
+    assert names(tmp_path) == ["out"]
+
+
+def test_a_link_in_the_place_of_a_store_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/s").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(OutputFailed, match="a link or no folder"):
+        OutputFolder(str(tmp_path / "out")).begin(["s"])
+    (tmp_path / "out/f").write_text("a file")
+    with pytest.raises(OutputFailed, match="a link or no folder"):
+        OutputFolder(str(tmp_path / "out")).begin(["f"])
+    assert names(tmp_path / "elsewhere") == []
+
+
+def test_a_link_in_the_place_of_a_result_is_replaced_and_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "victim").write_text("mine")
+    out = OutputFolder(str(tmp_path / "out"))
+    out.begin(["s"])
+    (tmp_path / "out/s/plan.json").symlink_to(tmp_path / "victim")
+    out.write("s/plan.json", "plan")
+    assert (tmp_path / "victim").read_text() == "mine"
+    assert not (tmp_path / "out/s/plan.json").is_symlink()
+
+
+def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OutputFailed, match=r"cannot make the folder: (Not a directory|File exists)"):
+        OutputFolder(str(tmp_path / "file" / "out")).begin(["s"])
+    with pytest.raises(OutputFailed, match=r"cannot make the folder: (Not a directory|File exists)"):
+        OutputFolder(str(tmp_path / "file")).begin([])
+
+
+def test_text_that_is_no_unicode_is_written_escaped(tmp_path: Path) -> None:
+    out = OutputFolder(str(tmp_path))
+    out.begin([])
+    out.write("result.json", "a\udcff")
+    assert out.read("result.json") == b"a\\udcff"
+
+
+def test_a_remote_folder_is_written_the_same_way(tmp_path: Path) -> None:
+    """pyarrow's own local file system stands in for one that has no other client here."""
+    from pyarrow import fs
+
+    out = OutputFolder(str(tmp_path / "out"))
+    out._remote = fs.LocalFileSystem()
+    out.begin(["s"])
+    out.write("s/plan.json", ["a", "b"])
+    out.write("s/plan.json", ["c"])
+    assert out.read("s/plan.json") == b"c"
+    assert out.read("result.json") is None
+    assert names(tmp_path / "out") == ["s", "s/plan.json"]
+    out.begin(["s"])
+    assert names(tmp_path / "out") == ["s"]
+
+
+def test_an_address_that_nobody_knows_is_told() -> None:
+    with pytest.raises(OutputFailed, match="nowhere"):
+        OutputFolder("nowhere://bucket/x")

@@ -1,0 +1,240 @@
+"""What the renderers write: golden files, and that hostile text stays text everywhere."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import unicodedata
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jobs.report.findings_jsonl import findings_jsonl
+from jobs.report.json_text import document, line
+from jobs.report.plan_json import plan_json
+from jobs.report.ranking import worst_exit_code, worst_first
+from jobs.report.report_html import report_html
+from jobs.report.result_json import result_json, run_exit_code
+from jobs.report.summary_text import summary_text
+from jobs.report.text import bytes_text, count_text, markup, printable, seconds_text, span_text, time_text
+from schemas.rows import AuditOutcome
+from tests.jobs import samples
+
+GOLDEN = Path(__file__).parent.parent / "golden"
+
+
+def check(name: str, text: str) -> None:
+    """Equal to the golden file. UPDATE_GOLDEN=1 writes it anew: then look at the difference before it is committed."""
+    path = GOLDEN / name
+    if os.environ.get("UPDATE_GOLDEN"):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8", newline="")
+    assert text == path.read_bytes().decode("utf-8")
+
+
+@pytest.mark.parametrize("make", [samples.clean, samples.damaged, samples.not_audited, samples.refused], ids=lambda m: m.__name__)
+@pytest.mark.parametrize("colour", [False, True], ids=["plain", "colour"])
+def test_summary_of_one_store(make: Any, colour: bool) -> None:
+    name = f"summary-{make.__name__}{'-colour' if colour else ''}.txt"
+    check(name, summary_text(samples.RUN, [make()], "/out", colour))
+
+
+def test_summary_of_a_fleet() -> None:
+    fleet = [samples.clean(), samples.damaged(), samples.not_audited(), samples.refused()]
+    check("summary-fleet.txt", summary_text(replace(samples.RUN, problems=("tables: no space left",)), fleet, "/out"))
+
+
+@pytest.mark.parametrize("make", [samples.clean, samples.damaged, samples.not_audited, samples.refused], ids=lambda m: m.__name__)
+def test_report_html(make: Any) -> None:
+    check(f"report-{make.__name__}.html", report_html(make()))
+
+
+def test_plan_findings_and_result() -> None:
+    check("plan.json", plan_json(samples.damaged()))
+    check("findings.jsonl", "".join(findings_jsonl(samples.damaged().findings)))
+    check("result.json", result_json(samples.RUN, [samples.damaged(), samples.clean(), samples.not_audited()]))
+
+
+# ---- JSON ----------------------------------------------------------------------------------------------------------
+
+
+def shuffled(value: Any, rng: random.Random) -> Any:
+    if isinstance(value, dict):
+        keys = list(value)
+        rng.shuffle(keys)
+        return {key: shuffled(value[key], rng) for key in keys}
+    return [shuffled(item, rng) for item in value] if isinstance(value, list) else value
+
+
+def test_plan_json_is_the_plan_whatever_the_order_of_its_keys() -> None:
+    outcome = samples.damaged()
+    text = plan_json(outcome)
+    assert json.loads(text) == outcome.plan
+    for seed in range(5):
+        outcome.plan = shuffled(outcome.plan, random.Random(seed))
+        assert plan_json(outcome) == text
+
+
+def test_findings_are_one_ascii_line_each_with_all_fields_of_the_contract() -> None:
+    findings = samples.damaged().findings
+    lines = "".join(findings_jsonl(findings)).splitlines()
+    assert len(lines) == len(findings)
+    fields = "code severity file start end phy_offset topic queue_id queue_offset expected actual message next".split()
+    for text, finding in zip(lines, findings, strict=True):
+        assert text.isascii()
+        row = json.loads(text)
+        assert list(row)[: len(fields)] == fields
+        assert row["topic"] == finding.topic and row["count"] == finding.count
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(JSON)
+def test_json_text_says_what_it_was_given(value: Any) -> None:
+    assert json.loads(document(value)) == value
+    assert json.loads(line(value)) == value
+    assert document(value).isascii()
+
+
+# ---- hostile text --------------------------------------------------------------------------------------------------
+
+
+@given(st.text(alphabet=st.characters()))
+def test_printable_text_steers_nothing(text: str) -> None:
+    shown = printable(text)
+    assert not [c for c in shown if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp")]
+    assert not set(markup(text)) & set("<>\"'")
+
+
+def test_printable_keeps_what_people_write() -> None:
+    assert printable("Grüße, 消息, 🚀, a b") == "Grüße, 消息, 🚀, a b"
+    assert printable("a\x1b[2J\u202eb\nc\u2028\ud800") == "a\\x1b[2J\\u202eb\\x0ac\\u2028\\ud800"
+    assert printable("x" * 10, 5) == "xxxx…"
+
+
+class Page(HTMLParser):
+    """The tags and the text of a page."""
+
+    def __init__(self, text: str):
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.words: list[str] = []
+        self.open: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in ("meta", "link", "br", "img"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open[-1:] != ["style"]:
+            self.words.append(data)
+
+
+@pytest.mark.parametrize("make", [samples.clean, samples.damaged, samples.not_audited, samples.refused], ids=lambda m: m.__name__)
+def test_a_page_loads_nothing_and_runs_nothing(make: Any) -> None:
+    page = Page(report_html(make()))
+    assert page.open == []
+    names = {tag for tag, _ in page.tags}
+    assert not names & {"script", "link", "img", "iframe", "object", "embed", "form", "base", "a"}
+    for tag, attributes in page.tags:
+        assert not [name for name in attributes if name.startswith("on") or name in ("src", "href")], tag
+    policies = [a["content"] for tag, a in page.tags if a.get("http-equiv") == "Content-Security-Policy"]
+    assert policies and str(policies[0]).startswith("default-src 'none'")
+    style = report_html(make()).partition("<style>")[2].partition("</style>")[0]
+    assert "url(" not in style and "@import" not in style
+
+
+def test_a_page_shows_hostile_names_as_text() -> None:
+    page = Page(report_html(samples.damaged()))
+    text = "".join(page.words)
+    assert printable(samples.HOSTILE) in text
+    assert not set(text) & set("\x1b\u202e")
+
+
+def test_a_page_of_a_large_store_stays_small_and_quick() -> None:
+    outcome = samples.damaged()
+    outcome.findings = outcome.findings[:2] * 50_000
+    many = [{"kind": kind, "start": at, "end": at + 5} for at in range(0, 1_000_000, 10) for kind in ("message", "damaged")]
+    outcome.segments = [{**outcome.segments[1], "size_bytes": 1_000_000, "extents": many}, *outcome.segments * 2_000]
+    page = report_html(outcome)
+    assert len(page) < 1_500_000
+    assert "more rows are in the files beside this page" in page
+
+
+def bar_of(segment: dict[str, Any], cut: int | None = None) -> list[str]:
+    outcome = samples.clean()
+    outcome.segments = [segment]
+    outcome.plan["broker"] = None if cut is None else {"starts": True, "truncate_at": cut}
+    cells = [a for tag, a in Page(report_html(outcome)).tags if tag == "i" and "style" in a]
+    return [f"{a['class']}*{str(a['style']).removeprefix('flex:')}" for a in cells]
+
+
+def test_a_bar_tells_each_kind_in_place_and_never_hides_damage() -> None:
+    segment: dict[str, Any] = samples.damaged().segments[1]
+    assert bar_of(segment) == ["k-message*23", "k-damaged*48", "k-plausible*94", "k-message*46", "k-unwritten*29"]
+    assert bar_of(segment, 1024 + 800)[3:] == ["k-message*22", "k-beyond*24", "k-unwritten*29"]
+    tiny = {"kind": "damaged", "start": 500_000, "end": 500_001}
+    rest = [{"kind": "message", "start": 0, "end": 500_000}, {"kind": "message", "start": 500_001, "end": 1_000_000}]
+    big = {"file": "commitlog/0", "base_offset": 0, "size_bytes": 1_000_000, "extents": [rest[0], tiny, rest[1]]}
+    assert bar_of(big) == ["k-message*120", "k-damaged*1", "k-message*119"]
+
+
+# ---- ranking -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("codes", "worst"), [([], 0), ([0, 10], 10), ([10, 3], 3), ([3, 20, 0], 20), ([0, 3], 3), ([10, 20], 20)]
+)
+def test_worst_exit_code(codes: list[int], worst: int) -> None:
+    assert worst_exit_code(codes) == worst
+
+
+def test_what_could_not_be_written_makes_the_run_incomplete() -> None:
+    assert run_exit_code(replace(samples.RUN, problems=("disk full",)), [samples.clean()]) == 3
+    assert run_exit_code(replace(samples.RUN, problems=("disk full",)), [samples.damaged()]) == 20
+
+
+def test_worst_stores_come_first() -> None:
+    mild = samples.damaged()
+    mild.name, mild.loss = "mild", {"messages": 1, "bytes": 1}
+    fleet = [samples.clean(), samples.refused(), mild, samples.not_audited(), samples.damaged()]
+    assert [o.name for o in worst_first(fleet)] == ["hurt-\u202e", "mild", "gone", "stuck", "calm"]
+
+
+# ---- values --------------------------------------------------------------------------------------------------------
+
+
+def test_values_as_people_read_them() -> None:
+    assert [bytes_text(n) for n in (0, 812, 999, 1000, 1_610_613_762, 999_700, 5 * 10**15)] == [
+        "0 B", "812 B", "999 B", "1 KB", "1.61 GB", "1 MB", "5,000 TB",
+    ]  # fmt: skip
+    assert [count_text(n, "loss", "losses") for n in (0, 1, 1234)] == ["0 losses", "1 loss", "1,234 losses"]
+    assert [seconds_text(s) for s in (0.04, 9.96, 61.2, 7500)] == ["0.0 s", "10 s", "1 min 1 s", "2 h 5 min"]
+    assert time_text(samples.START_MS) == "2026-11-20 21:20:30"
+    assert [time_text(ms) for ms in (0, -5, 1 << 62)] == ["0 ms", "-5 ms", "4611686018427387904 ms"]
+    assert span_text(samples.START_MS, samples.START_MS + 1000) == "2026-11-20 21:20:30 to 21:20:31 UTC"
+
+
+def test_a_summary_has_no_colour_unless_asked() -> None:
+    def escapes(outcomes: list[AuditOutcome], colour: bool) -> int:
+        return summary_text(samples.RUN, outcomes, "/out", colour).count("\x1b")
+
+    assert escapes([samples.damaged()], False) == 0
+    assert escapes([samples.damaged()], True) > 0

@@ -1,0 +1,66 @@
+"""The tables' columns: comments, units, keys, and rows that fit."""
+
+from __future__ import annotations
+
+import re
+
+import pyarrow as pa
+import pytest
+
+from jobs.delta_log import arrow_type
+from jobs.tables import RUNS, arrow_table, run_rows
+from schemas.rows import AuditOutcome
+from schemas.tables import RUN_ID, TABLES
+from tests.jobs import samples
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_every_column_says_what_it_is(table: str) -> None:
+    columns = TABLES[table]
+    assert len({c.name for c in (*columns, RUN_ID)}) == len(columns) + 1
+    assert any(c.comment.startswith("Key") for c in columns)
+    for column in columns:
+        assert column.comment.endswith(".") and len(column.comment) > 3, column.name
+        assert re.fullmatch(r"[a-z_]+", column.name)
+        if column.name.endswith("_ms"):
+            assert "ms since 1970" in column.comment, column.name
+
+
+def test_runs_come_last() -> None:
+    assert list(TABLES)[-1] == RUNS
+
+
+def test_rows_of_a_run_fit_their_tables() -> None:
+    outcomes = [samples.damaged(), samples.clean(), samples.not_audited(), samples.refused()]
+    tables = {name: arrow_table(rows, TABLES[name]) for name, rows in run_rows(samples.RUN, outcomes).items()}
+    assert {name: t.num_rows for name, t in tables.items()} == {
+        "segments": 4, "queues": 1, "index_files": 1, "findings": 28, "plan_steps": 3, "runs": 4,
+    }  # fmt: skip
+    runs = {row["store"]: row for row in tables["runs"].to_pylist()}
+    assert runs["hurt-\u202e"]["truncate_at"] == 1124 and runs["hurt-\u202e"]["findings_dropped"] == 5
+    assert runs["gone"]["starts"] is None and runs["gone"]["lost_messages"] is None
+    assert runs["stuck"]["starts"] is False and runs["stuck"]["refusal"].startswith("commitlog/x.swp")
+    assert runs["calm"]["settings"][0] == {"key": "checkCRCOnRecover", "value": "True", "from": "default"}
+    assert tables["findings"]["number"].to_pylist() == [*range(27), 0]
+
+
+def test_a_key_that_no_column_has_is_a_fault_of_the_program() -> None:
+    with pytest.raises(KeyError, match="no such column: colour"):
+        arrow_table([{"store": "s", "colour": 1}], TABLES["queues"])
+
+
+def test_missing_keys_are_null_and_bytes_that_are_no_text_are_escaped() -> None:
+    table = arrow_table([{"store": "a\udcff"}], TABLES["queues"])
+    assert table.column("store").to_pylist() == ["a\\udcff"]
+    assert table.column("topic").to_pylist() == [None]
+
+
+def test_a_store_that_could_not_be_audited_has_a_row_in_runs_alone() -> None:
+    outcome = AuditOutcome("x", "/x", "5.5.0", 3, False, ["no store"], "Could not be audited: no store")
+    rows = run_rows(samples.RUN, [outcome])
+    assert {name: len(found) for name, found in rows.items() if found} == {"runs": 1}
+
+
+def test_types() -> None:
+    assert arrow_type("long") == pa.int64()
+    assert arrow_type({"type": "array", "elementType": "string"}) == pa.list_(pa.string())
