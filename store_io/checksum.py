@@ -32,26 +32,30 @@ class NativeEngine:
         return int(function(value, data, len(data)))
 
 
-# module -> the C function it carries; libz comes with the standard library's own module
-_NATIVE = (
-    ("isal", "isal.isal_zlib", "crc32_gzip_refl"),
-    ("zlib-ng", "zlib_ng.zlib_ng", "zng_crc32_z"),
-    ("libz", "zlib", "crc32_z"),
-)
+# name -> module, and the C function that its shared object carries; libz comes with the standard library's own module.
+# Fastest first.
+NATIVE = {
+    "isal": ("isal.isal_zlib", "crc32_gzip_refl"),
+    "zlib-ng": ("zlib_ng.zlib_ng", "zng_crc32_z"),
+    "libz": ("zlib", "crc32_z"),
+}
+
+
+def find_native(name: str) -> NativeEngine | None:
+    """One engine of `NATIVE`; None where this process cannot reach it."""
+    module, symbol = NATIVE[name]
+    try:
+        function = getattr(ctypes.CDLL(importlib.import_module(module).__file__), symbol)
+    except (ImportError, OSError, AttributeError):
+        return None
+    address = ctypes.cast(function, ctypes.c_void_p).value
+    return NativeEngine(name, address) if address else None
 
 
 @cache
 def native_engine() -> NativeEngine | None:
     """The fastest C function that this process can reach; None where no library offers one."""
-    for name, module, symbol in _NATIVE:
-        try:
-            function = getattr(ctypes.CDLL(importlib.import_module(module).__file__), symbol)
-        except (ImportError, OSError, AttributeError):
-            continue
-        address = ctypes.cast(function, ctypes.c_void_p).value
-        if address:
-            return NativeEngine(name, address)
-    return None
+    return next((engine for name in NATIVE if (engine := find_native(name)) is not None), None)
 
 
 def _python_engine() -> tuple[str, Callable[..., int]]:

@@ -51,7 +51,7 @@ def decode(
     address = buffer.ctypes.data - buffer_position
     at = start
     while True:
-        ended, at, need, columns.count, columns.key_hash_count, topics.count, topics.text_used = _kernel.decode_window(
+        ended, at, need, columns.count, columns.key_hash_count, topics.count, topics.text_used = _kernel.run(
             address + at, address + end, final, at, check.base_offset, check.settings, delays.ctypes.data, len(delays),
             columns.rows.ctypes.data, columns.capacity, columns.count,
             columns.key_hash.ctypes.data, len(columns.key_hash), columns.key_hash_count,

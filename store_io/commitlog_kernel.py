@@ -13,6 +13,7 @@ Helpers are compiled into their caller and have no cache of their own: only the 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -493,7 +494,15 @@ _UNIQ_AT, _UNIQ_LEN, _KEYS_AT, _KEYS_LEN, _TAGS_AT, _TAGS_LEN = _offsets(
 )
 
 
-@njit(nogil=True, cache=True)
+def _compiled(function: Callable[..., Any]) -> Any:
+    """The function, compiled at its first call, with its code kept on disk where there is a place for it."""
+    try:
+        return njit(nogil=True, cache=True)(function)
+    except RuntimeError:  # nowhere to write to
+        return njit(nogil=True)(function)
+
+
+@_compiled
 def decode_window(
     at: int, end: int, final: bool, position: int, base_offset: int, settings: int, delays: int, delay_count: int,
     rows: int, capacity: int, count: int, key_hash: int, key_capacity: int, key_count: int,
@@ -710,3 +719,12 @@ def decode_window(
         at += total
         position += total
     return ended, position, need, count, key_count, topic_count, text_used
+
+
+def run(*arguments: Any) -> tuple[int, int, int, int, int, int, int]:
+    """`decode_window`, also where its compiled code cannot be saved: it is there for this process all the same."""
+    try:
+        result = decode_window(*arguments)
+    except OSError:
+        result = decode_window(*arguments)
+    return result  # type: ignore[no-any-return]

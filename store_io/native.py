@@ -11,11 +11,14 @@ from typing import Any
 
 import numpy as np
 from llvmlite import binding, ir
-from numba import cfunc, njit, types
+from numba import cfunc, config, njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
 from store_io.checksum import native_engine
+
+if config.DISABLE_JIT:
+    raise ImportError("numba is told not to compile")
 
 _intrinsic: Callable[..., Any] = intrinsic  # what it makes are functions of compiled code, with types that mypy cannot know
 _declare: Callable[..., Any] = cgutils.get_or_insert_function
