@@ -198,6 +198,8 @@ class _Scan:
         """
         window, columns, at = self.window, self.columns, start
         columns.clear()
+        if at > limit:
+            return at, check.verdict(window, at, limit)
         while True:
             if not window.start <= at <= window.end or (at == window.end and at < limit):
                 window.hold(at)

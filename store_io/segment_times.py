@@ -11,9 +11,11 @@ from numba import njit
 from schemas import commitlog_layout as layout
 from schemas.rows import LOSS, NOTE, Finding
 from store_io import segment_findings as codes
+from store_io.message_columns import DEFAULT_CAPACITY
 from store_io.segment_findings import Findings
 
 TOLERANCE_MS = 5_000  # what small corrections of a clock may do
+FAR_MS = 1 << 62  # keeps differences of damaged times from wrapping
 CLOCK_STEP_MS = 3_600_000  # at a segment's first or last message, where one neighbour is missing: more is no clock step
 
 
@@ -26,12 +28,16 @@ def _falls(rows, count, before, found):  # type: ignore[no-untyped-def]
         time = rows[i].store_time
         low = min(low, time)
         high = max(high, time)
+        time = max(time, -FAR_MS)
         if time < before - TOLERANCE_MS:
-            if falls < len(found):
-                found[falls] = i
+            found[falls] = i
             falls += 1
         before = time
     return low, high, falls
+
+
+def _time(row: np.void) -> int:
+    return int(row["store_time"])
 
 
 class StoreTimes:
@@ -39,7 +45,7 @@ class StoreTimes:
 
     def __init__(self, path: str, base_offset: int, findings: Findings):
         self._path, self._base, self._findings = path, base_offset, findings
-        self._found = np.zeros(codes.MOST_FINDINGS, np.int64)
+        self._found = np.zeros(DEFAULT_CAPACITY, np.int64)
         self._last: list[np.void] = []  # the last two messages of earlier batches
         self._open: list[np.void] | None = None  # a fall at the last message so far: the (up to) two before it, and it
         self._any = False
@@ -50,15 +56,17 @@ class StoreTimes:
         if self._open is not None:
             self._judge(self._open, rows[0])
             self._open = None
-        before = int(self._last[-1]["store_time"]) if self._last else -(1 << 62)
+        before = max(_time(self._last[-1]), -FAR_MS) if self._last else -FAR_MS
         low, high, falls = _falls(rows, len(rows), before, self._found)
         self.first = min(self.first, int(low)) if self._any else int(low)
         self.last = max(self.last, int(high)) if self._any else int(high)
-        if not self._any and rows[0]["store_time"] == 0 and len(rows) > 1 and rows[1]["store_time"] > TOLERANCE_MS:
-            self._odd(rows[0])
         self._any = True
         known = len(self._last)
-        for i in self._found[: min(falls, len(self._found))]:
+        if known < 2 and known + len(rows) >= 2:
+            first, second = [*self._last, *rows[:2]][:2]
+            if _time(first) == 0 and _time(second) > TOLERANCE_MS:
+                self._odd(first)
+        for i in self._found[:falls]:
             met = [*self._last, *rows[max(0, i - 2) : i + 1]] if i < 2 else list(rows[i - 2 : i + 1])
             met = [row.copy() for row in met[-3:]]
             if i + 1 < len(rows):
@@ -66,7 +74,7 @@ class StoreTimes:
             else:
                 self._open = met
         tail = [row.copy() for row in rows[-2:]]
-        self._last = (self._last + tail)[-2:] if known and len(tail) < 2 else tail
+        self._last = (self._last + tail)[-2:]
 
     def finish(self) -> None:
         """No message follows."""
@@ -76,11 +84,15 @@ class StoreTimes:
     def _judge(self, met: list[np.void], after: np.void | None) -> None:
         """met: the message before the fall, with the one before it if there is one, and the message after the fall."""
         high, low = met[-2], met[-1]
-        fall = int(high["store_time"]) - int(low["store_time"])
+        for code in (codes.TIME_BACK, codes.TIME_ODD):
+            if not self._findings.room(code):  # times that mean nothing at all
+                self._add(code, "", low, "")
+                return
+        fall = _time(high) - _time(low)
         before = met[-3] if len(met) > 2 else None
-        if before is not None and low["store_time"] >= before["store_time"] - TOLERANCE_MS:
+        if before is not None and _time(low) >= _time(before) - TOLERANCE_MS:
             self._odd(high)
-        elif after is not None and after["store_time"] >= high["store_time"] - TOLERANCE_MS:
+        elif after is not None and _time(after) >= _time(high) - TOLERANCE_MS:
             self._odd(low)
         elif before is None and fall > CLOCK_STEP_MS:
             self._odd(high)
@@ -104,7 +116,7 @@ class StoreTimes:
                 severity=severity,
                 phy_offset=int(row["phy_offset"]),
                 queue_offset=int(row["queue_offset"]),
-                actual=str(int(row["store_time"])),
+                actual=str(_time(row)),
                 message=text,
             )
         )

@@ -12,6 +12,7 @@ from store_io.errors import StoreChanged
 
 DIGEST_PIECE_BYTES = 1 << 20
 STREAM_BYTES = 1 << 20
+LEAST_BYTES = 64  # a frame's header up to its own address always fits
 
 
 class PieceDigest:
@@ -54,7 +55,7 @@ class SegmentWindow:
     def __init__(self, file: ByteFile, size: int, window_bytes: int, digest: bool = False):
         self.file = file
         self.size = size
-        self.buffer = np.empty(max(16, min(window_bytes, max(size, 16))), np.uint8)
+        self.buffer = np.empty(max(LEAST_BYTES, min(window_bytes, size)), np.uint8)
         self.start = self.end = 0
         self.bytes_read = 0
         self._digest = PieceDigest() if digest else None
