@@ -721,10 +721,15 @@ def decode_window(
     return ended, position, need, count, key_count, topic_count, text_used
 
 
+_in_use = decode_window
+
+
 def run(*arguments: Any) -> tuple[int, int, int, int, int, int, int]:
-    """`decode_window`, also where its compiled code cannot be saved: it is there for this process all the same."""
+    """`decode_window`; where its code on disk can be neither read nor written, compiled for this process alone."""
+    global _in_use
     try:
-        result = decode_window(*arguments)
+        result = _in_use(*arguments)
     except OSError:
-        result = decode_window(*arguments)
+        _in_use = njit(nogil=True)(decode_window.py_func)
+        result = _in_use(*arguments)
     return result  # type: ignore[no-any-return]

@@ -17,7 +17,7 @@ from numba.extending import intrinsic
 
 from store_io.checksum import native_engine
 
-if config.DISABLE_JIT:
+if getattr(config, "DISABLE_JIT", 0):
     raise ImportError("numba is told not to compile")
 
 _intrinsic: Callable[..., Any] = intrinsic  # what it makes are functions of compiled code, with types that mypy cannot know
