@@ -33,6 +33,7 @@ MAX_DEPTH = 8  # folders below a part; a store has five, so what is deeper is li
 SMALL_BYTES = 64 << 20
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|file:/")
+_LOGIN = re.compile(r"//[^/\s]*@")
 _TWIN = re.compile(r"(commitlog|consumequeue|index)\[([2-9]|[1-9][0-9]+)\]")
 _NO_ATIME = getattr(os, "O_NOATIME", 0)
 _OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
@@ -422,6 +423,11 @@ def local_path(location: str) -> str | None:
     return unquote(parsed.path)
 
 
+def shown(location: str) -> str:
+    """The location as text for people: without what a URI may carry to log in."""
+    return _LOGIN.sub("//", location) if is_uri(location) else location
+
+
 def check_root(location: str) -> None:
     """Raise NotAStore or Unreadable, in one sentence, where the location is not a folder that can be listed."""
     path = local_path(location)
@@ -430,23 +436,22 @@ def check_root(location: str) -> None:
         try:
             kind = file_system.get_file_info(root).type
         except (OSError, pa.ArrowException) as error:
-            raise Unreadable(f"{location}: cannot be looked up: {_reason(error)}") from error
+            raise Unreadable(f"{shown(location)}: cannot be looked up: {_reason(error)}") from error
         # An object store has no folder where nothing lies.
         if kind != pafs.FileType.Directory:
-            raise NotAStore(
-                f"{location}: {'a file' if kind == pafs.FileType.File else 'nothing'} is there, not a store directory"
-            )
+            found = "a file" if kind == pafs.FileType.File else "nothing"
+            raise NotAStore(f"{shown(location)}: {found} is there, not a store directory")
         return
     try:
         entry = os.stat(path)
     except FileNotFoundError as error:
-        raise NotAStore(f"{location}: there is nothing of this name") from error
+        raise NotAStore(f"{shown(location)}: there is nothing of this name") from error
     except (OSError, ValueError) as error:
-        raise Unreadable(f"{location}: cannot be looked up: {_reason(error)}") from error
+        raise Unreadable(f"{shown(location)}: cannot be looked up: {_reason(error)}") from error
     if not stat.S_ISDIR(entry.st_mode):
-        raise NotAStore(f"{location}: a file, not a store directory")
+        raise NotAStore(f"{shown(location)}: a file, not a store directory")
     if not os.access(path, os.R_OK | os.X_OK):
-        raise Unreadable(f"{location}: no permission to list it")
+        raise Unreadable(f"{shown(location)}: no permission to list it")
 
 
 def _open_folder(location: str) -> _Folder:
@@ -462,9 +467,9 @@ def _arrow(location: str) -> tuple[pafs.FileSystem, str]:
     try:
         file_system, root = pafs.FileSystem.from_uri(location)
     except (ValueError, pa.ArrowException) as error:
-        raise UsageError(f"{location}: not a URI that can be read: {_reason(error)}") from error
+        raise UsageError(f"{shown(location)}: not a URI that can be read: {_reason(error)}") from error
     except OSError as error:
-        raise NotAStore(f"{location}: the file system does not answer: {_reason(error)}") from error
+        raise NotAStore(f"{shown(location)}: the file system does not answer: {_reason(error)}") from error
     return file_system, root
 
 
@@ -501,4 +506,4 @@ def _readable(name: str) -> str:
 def _reason(error: BaseException) -> str:
     """The system's words for what went wrong, without its number."""
     text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return " ".join(text.split()) or type(error).__name__
+    return _LOGIN.sub("//", " ".join(text.split())) or type(error).__name__

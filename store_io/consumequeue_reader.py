@@ -20,6 +20,7 @@ from store_io.ranges import union
 from store_io.segment_window import PieceDigest
 
 WINDOW_BYTES = 1 << 20
+FIRST_WINDOW_BYTES = 1 << 14
 MAX_RANGES = 1000
 MAX_FINDINGS = 1000
 MAX_UNIT_BYTES = 1 << 15
@@ -225,6 +226,8 @@ def _scan_file(source: ByteSource, task: QueueTask, file: MappedFile, audit: _Au
     unit = unit_bytes(task.batch)
     digest = PieceDigest() if task.digest and audit is not None else None
     buffer = np.empty(WINDOW_BYTES // unit * unit, np.uint8)
+    # Data in a sparse file is mostly short, so a stretch of it is read in growing windows.
+    window = first_window = FIRST_WINDOW_BYTES // unit * unit
     with source.open(file.path) as stream:
         if stream.size != file.size:
             raise StoreChanged(f"{file.path}: {stream.size} bytes, {file.size} when the copy was listed")
@@ -239,9 +242,10 @@ def _scan_file(source: ByteSource, task: QueueTask, file: MappedFile, audit: _Au
                 _end_prefix(facts, at)
                 if audit is not None:
                     audit.leading = False
-                at = skipped
+                at, window = skipped, first_window
                 continue
-            data = buffer[: min(len(buffer), file.size - at)]
+            data = buffer[: min(window, file.size - at)]
+            window = min(len(buffer), 4 * window)
             stream.read_into(at, data)
             rows = entries_of(data, task.batch)
             if digest is not None:

@@ -13,7 +13,7 @@ from functools import cached_property
 
 from schemas import checkpoint_layout
 from schemas.rows import Finding, StoreFile
-from store_io.byte_source import PARTS, StoreLocation, check_root, folder_of, is_uri, open_source
+from store_io.byte_source import PARTS, StoreLocation, check_root, folder_of, open_source, shown
 from store_io.errors import NotAStore, Unreadable
 from store_io.rules.releases import BrokerRules
 
@@ -84,7 +84,7 @@ def list_store(location: StoreLocation) -> StoreListing:
 
 
 def _check_store(location: StoreLocation, names: list[StoreFile]) -> None:
-    root = location.root
+    root = shown(location.root)
     for entry in names:
         if entry.path in (COMMITLOG, QUEUES, BATCH_QUEUES, INDEX, checkpoint_layout.CHECKPOINT_FILE) or _DLEDGER.fullmatch(
             entry.path
@@ -188,12 +188,6 @@ def changes_since(listing: StoreListing) -> list[str]:
         ):
             found.append(f"{path}: changed during the audit ({before.size} bytes before, {after.size} after)")
     return found
-
-
-def display_location(location: StoreLocation) -> str:
-    """The location as one line of text, without what a URI may carry to log in."""
-    root = location.root
-    return re.sub(r"//[^/@]*@", "//", root) if is_uri(root) else root
 
 
 def _name(entry: StoreFile) -> str:

@@ -12,7 +12,7 @@ import pyarrow.fs as pafs
 import pytest
 
 from store_io import byte_source
-from store_io.byte_source import ByteSource, StoreLocation, check_root, folder_of, open_source
+from store_io.byte_source import ByteSource, StoreLocation, check_root, folder_of, open_source, shown
 from store_io.errors import NotAStore, StoreChanged, Unreadable, UsageError
 
 SEGMENT = "commitlog/00000000000000000000"
@@ -239,6 +239,14 @@ def test_a_wrong_root_is_one_sentence(tmp_path: Path) -> None:
         check_root("gopher://host/store")
     with pytest.raises(Unreadable):
         check_root("a\0b")
+
+
+def test_what_a_uri_carries_to_log_in_is_never_shown() -> None:
+    assert shown("s3://key:secret@bucket/a@b") == "s3://bucket/a@b"
+    assert shown("/a//b@c") == "/a//b@c"
+    with pytest.raises(UsageError) as caught:
+        check_root("gopher://key:secret@host/store")
+    assert "secret" not in str(caught.value)
 
 
 @pytest.mark.parametrize("parts", [(("config", ("/a",)),), (("index", ("/a", "/b")),), (("commitlog", ()),)])
