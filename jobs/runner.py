@@ -7,6 +7,7 @@ their own, small ones (a fleet of small stores has thousands) share one.
 from __future__ import annotations
 
 import heapq
+import io
 import pickle
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -46,7 +47,7 @@ class Runner:
         if not tasks:
             return []
         bins = partition(tasks, self.context.defaultParallelism)
-        shared = self.context.broadcast(pickle.dumps([[(i, tasks[i]) for i in bin_] for bin_ in bins], protocol=5))
+        shared = self.context.broadcast(pack(tasks, bins))
         self.context.setJobDescription(f"{describe}: {len(tasks)} tasks")
         try:
             frame = self.spark.range(0, len(bins), 1, len(bins)).mapInArrow(_worker(shared, self.report), SCHEMA)
@@ -77,12 +78,51 @@ def partition(tasks: Sequence[Task], cores: int) -> list[list[int]]:
     return [b for b in bins if b]
 
 
+# What the tasks of one store have in common: pickled once a round, not once a partition.
+_COMMON = ("rules", "queue_files", "batch_queue_files", "ext_files", "index_files", "location", "log")
+
+
+def pack(tasks: Sequence[Task], bins: Sequence[Sequence[int]]) -> tuple[list[bytes], list[bytes]]:
+    """(pickles of the objects that tasks share, one pickle per partition that refers to them by number)."""
+    numbers: dict[int, int] = {}
+    common: list[bytes] = []
+    for task in tasks:
+        for name in _COMMON:
+            value = getattr(task, name, None)
+            if value is not None and id(value) not in numbers:
+                numbers[id(value)] = len(common)
+                common.append(pickle.dumps(value, protocol=5))
+    packed = []
+    for bin_ in bins:
+        stream = io.BytesIO()
+        pickler = pickle.Pickler(stream, protocol=5)
+        pickler.persistent_id = lambda value: numbers.get(id(value))  # type: ignore[method-assign]
+        pickler.dump([(i, tasks[i]) for i in bin_])
+        packed.append(stream.getvalue())
+    return common, packed
+
+
+def unpack(shared: tuple[list[bytes], list[bytes]], number: int) -> list[tuple[int, Task]]:
+    """One partition's tasks."""
+    common, packed = shared
+    loaded: dict[int, Any] = {}
+
+    def load(reference: int) -> Any:
+        if reference not in loaded:
+            loaded[reference] = pickle.loads(common[reference])
+        return loaded[reference]
+
+    unpickler = pickle.Unpickler(io.BytesIO(packed[number]))
+    unpickler.persistent_load = load  # type: ignore[method-assign]
+    tasks: list[tuple[int, Task]] = unpickler.load()
+    return tasks
+
+
 def _worker(shared: Any, report: Callable[[int, int], None]) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        bins = pickle.loads(shared.value)
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                for index, task in bins[number]:
+                for index, task in unpack(shared.value, number):
                     yield pa.RecordBatch.from_arrays(
                         [pa.array([number], pa.int64()), pa.array([index], pa.int64()), pa.array([_run(task)], pa.binary())],
                         schema=_ARROW,
