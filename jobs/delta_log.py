@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from schemas.tables import RUN_ID, Column, field_json
+from schemas.tables import RUN_ID, STORE, Column, field_json
 from store_io.errors import StoreError
 
 ENGINE_NAME = "rocketmq-store-audit"
@@ -53,16 +53,6 @@ class DataFile:
     rows: int
     partition: tuple[str, ...] = ()
     bounds: tuple[tuple[str, int, int], ...] = ()
-
-
-def arrow_type(of: Any) -> pa.DataType:
-    """Spark's schema JSON type -> Arrow's."""
-    if isinstance(of, str):
-        simple = {"string": pa.string(), "long": pa.int64(), "integer": pa.int32(), "boolean": pa.bool_(), "double": pa.float64()}
-        return pa.timestamp("us", tz="UTC") if of == "timestamp" else simple[of]
-    if of["type"] == "array":
-        return pa.list_(arrow_type(of["elementType"]))
-    return pa.struct([pa.field(field["name"], arrow_type(field["type"])) for field in of["fields"]])
 
 
 def is_local(uri: str) -> bool:
@@ -226,7 +216,11 @@ class DeltaLog:
         return kernel.utils.DataFileStatus(file.uri, file.size_bytes, file.modified_ms, java.Optional.of(statistics))
 
     def _schema(self) -> Any:
-        text = json.dumps({"type": "struct", "fields": [field_json(column) for column in (*self._columns, RUN_ID)]})
+        known = {column.name for column in self._columns}
+        extra = [
+            column for column in (STORE, RUN_ID) if column.name in (RUN_ID.name, *self._partition) and column.name not in known
+        ]
+        text = json.dumps({"type": "struct", "fields": [field_json(column) for column in (*self._columns, *extra)]})
         return self._jvm.io.delta.kernel.internal.types.DataTypeJsonSerDe.deserializeStructType(text)
 
     def _add_columns(self, present: set[str]) -> bool:

@@ -1,4 +1,4 @@
-"""The Delta tables of the results: six small tables per run, and whole runs read back.
+"""The Delta tables of the results: six small tables per run, the datasets that were asked for, and whole runs read back.
 
 Writing a run is idempotent: what an earlier run of the same id left is taken out first, its `runs` rows before everything
 else, and the new `runs` rows come last. So a reader that goes by `runs` never sees half a run, wherever a writer was stopped.
@@ -6,19 +6,20 @@ else, and the new `runs` rows come last. So a reader that goes by `runs` never s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from jobs.delta_log import DeltaLog, arrow_type
+from jobs.delta_log import DataFile, DeltaLog
 from jobs.report.findings_jsonl import finding_row
 from jobs.report.ranking import lost_of
 from jobs.report.result_json import RunInfo
+from schemas.arrow import arrow_schema
 from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome, Row
-from schemas.tables import RUN_ID, TABLES, Column, field_json
+from schemas.tables import DATASETS, RUN_ID, STORE, TABLES, Column, field_json
 
 RUNS = "runs"
 
@@ -28,27 +29,40 @@ class Tables:
 
     def __init__(self, spark: SparkSession, uri: str):
         self._spark = spark
-        self._uri = uri.rstrip("/")
-        self._logs = {name: DeltaLog(spark, f"{self._uri}/{name}", columns) for name, columns in TABLES.items()}
+        self.uri = uri.rstrip("/")
+        self._logs = {name: DeltaLog(spark, f"{self.uri}/{name}", columns) for name, columns in TABLES.items()}
+        for name, columns in DATASETS.items():
+            self._logs[name] = DeltaLog(spark, f"{self.uri}/{name}", columns, (STORE.name,))
 
-    def write_run(self, run: RunInfo, outcomes: Sequence[AuditOutcome]) -> None:
-        """Put one run's rows into all tables, in the place of an earlier run of its id. Raises TablesFailed."""
-        rows = run_rows(run, outcomes)
+    def write_run(
+        self, run: RunInfo, outcomes: Sequence[AuditOutcome], datasets: Mapping[str, Sequence[DataFile]] | None = None
+    ) -> None:
+        """Put one run's rows into all tables, in the place of an earlier run of its id. Raises TablesFailed.
+
+        datasets: the files that the run's tasks wrote for record-level datasets (`jobs.datasets`).
+        """
+        datasets = datasets or {}
         self._logs[RUNS].replace_run(run.run_id, [])
-        others = [name for name in TABLES if name != RUNS]
-        with ThreadPoolExecutor(len(others)) as threads:
-            for done in [threads.submit(self._replace, name, run.run_id, rows[name]) for name in others]:
+        rows = run_rows(run, outcomes)
+        work = [name for name in TABLES if name != RUNS]
+        work += [name for name in DATASETS if datasets.get(name) or self._logs[name].has_run(run.run_id)]
+        with ThreadPoolExecutor(len(work)) as threads:
+            for done in [threads.submit(self._replace, name, run.run_id, rows, datasets) for name in work]:
                 done.result()
-        self._replace(RUNS, run.run_id, rows[RUNS])
+        self._replace(RUNS, run.run_id, rows, datasets)
 
-    def _replace(self, name: str, run_id: str, rows: list[Row]) -> None:
+    def _replace(self, name: str, run_id: str, rows: Mapping[str, list[Row]], datasets: Mapping[str, Sequence[DataFile]]) -> None:
         log = self._logs[name]
-        log.replace_run(run_id, [log.write_file(run_id, arrow_table(rows, TABLES[name]))] if rows else [])
+        if name in DATASETS:
+            log.replace_run(run_id, datasets.get(name, ()))
+        else:
+            log.replace_run(run_id, [log.write_file(run_id, arrow_table(rows[name], TABLES[name]))] if rows[name] else [])
 
     def read(self, name: str) -> DataFrame:
-        """One table's rows of all whole runs; no rows where nothing was written yet. Raises TablesFailed."""
+        """A table's or dataset's rows of all whole runs; no rows where nothing was written yet. Raises TablesFailed."""
         if not self._logs[RUNS].exists() or not self._logs[name].exists():
-            return self._spark.createDataFrame([], _schema(TABLES[name]))
+            extra = (STORE,) if name in DATASETS else ()
+            return self._spark.createDataFrame([], _schema((*{**TABLES, **DATASETS}[name], *extra)))
         frame = self._spark.read.format("delta").load(self._logs[name].uri)
         if name == RUNS:
             return frame
@@ -69,9 +83,9 @@ def arrow_table(rows: Sequence[Row], columns: Sequence[Column]) -> pa.Table:
         unknown = row.keys() - names
         if unknown:
             raise KeyError(f"no such column: {', '.join(sorted(unknown))}")
-    fields = [pa.field(column.name, arrow_type(column.type)) for column in columns]
-    arrays = [pa.array([_clean(row.get(field.name)) for row in rows], field.type) for field in fields]
-    return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+    schema = arrow_schema(columns)
+    arrays = [pa.array([_clean(row.get(field.name)) for row in rows], field.type) for field in schema]
+    return pa.Table.from_arrays(arrays, schema=schema)
 
 
 def _clean(value: Any) -> Any:

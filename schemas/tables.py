@@ -203,3 +203,61 @@ TABLES: dict[str, tuple[Column, ...]] = {
     "runs": RUNS,
 }
 """Table -> its columns without run_id, in the order in which they are written."""
+
+# ---- record-level datasets, written when asked for -----------------------------------------------------------------
+
+_PLAUSIBLE = Column("plausible", "boolean", "Found behind damage: no local check can prove where this message begins.")
+
+MESSAGES = (
+    Column("segment", "long", "Base offset of the segment, physical offset."),
+    Column("phy_offset", "long", "Key: physical offset of the message's first byte."),
+    Column("total_size", "integer", "Bytes of the whole message."),
+    Column("topic", "string", "Topic."),
+    Column("queue_id", "integer", "Queue id."),
+    Column("queue_offset", "long", "Entry number in its ConsumeQueue, as stored."),
+    Column("store_time_ms", "long", "The broker's time, ms since 1970."),
+    Column("born_time_ms", "long", "The producer's time, ms since 1970."),
+    Column("tags", "string", "Tags; null without."),
+    Column("keys", "string", "Keys as sent, separated by spaces; null without."),
+    Column("unique_key", "string", "The client's unique key; null without."),
+    Column(
+        "tags_code", "long", "What its ConsumeQueue entry holds: hash of the tags, or a delayed message's deliver time in ms."
+    ),
+    Column("sys_flag", "integer", "Flag bits: transaction type, compression, IPv6 hosts, batch."),
+    Column("flag", "integer", "The producer's own flag."),
+    Column("body_size", "integer", "Bytes of the body as stored."),
+    Column("body_crc", "integer", "CRC-32 of the body without its top bit, as stored; it fits."),
+    Column("properties_size", "integer", "Bytes of the properties."),
+    Column("reconsume_times", "integer", "How often it was consumed in vain."),
+    Column("prepared_offset", "long", "Transactions: physical offset of the prepared message."),
+    Column("batch_base", "long", "Queue offset of the first message in an inner batch; else the queue offset."),
+    Column("batch_count", "integer", "Messages in an inner batch; else 1."),
+    _PLAUSIBLE,
+)
+
+CONSUMEQUEUE = (
+    Column("topic", "string", "Key: topic of the queue."),
+    Column("queue_id", "integer", "Key: queue id."),
+    Column("queue_offset", "long", "Key: entry number; a BatchConsumeQueue's: offset of the first message."),
+    Column("phy_offset", "long", "Physical offset of the message."),
+    Column("size", "integer", "Bytes of the message."),
+    Column("tags_code", "long", "Hash of the tags, or a delayed message's deliver time in ms."),
+    Column("store_time_ms", "long", "Store time of the message, ms since 1970."),
+    Column("message_count", "integer", "Messages behind this entry: more than 1 in a BatchConsumeQueue only."),
+    Column("kind", "string", "queue, batch (a BatchConsumeQueue) or lmq (a multi-dispatch queue)."),
+    _PLAUSIBLE,
+)
+
+INDEX = (
+    Column("phy_offset", "long", "Key: physical offset of the message."),
+    Column("number", "integer", "Key: place among the message's entries, from 0."),
+    Column("key_hash", "integer", "Hash that the entry holds."),
+    Column("topic", "string", "Topic of the message."),
+    Column("key", "string", "The key."),
+    Column("kind", "string", "unique, key or tag (since 5.4.0)."),
+    Column("store_time_ms", "long", "Store time of the message, ms since 1970."),
+    _PLAUSIBLE,
+)
+
+DATASETS: dict[str, tuple[Column, ...]] = {"messages": MESSAGES, "consumequeue": CONSUMEQUEUE, "index": INDEX}
+"""What every valid message of the copy is, and the entries that dispatch makes of it: partitioned by run_id and store."""

@@ -33,6 +33,7 @@ from schemas.rows import (
 from store_io import commitlog_columns, commitlog_reader
 from store_io import segment_findings as codes
 from store_io.byte_source import ByteFile, ByteSource, StoreLocation, open_source
+from store_io.dataset_rows import DatasetSink
 from store_io.errors import StoreError
 from store_io.index_merge import IndexFileRef, IndexMerge
 from store_io.java_compat import decode_utf8, parse_number, split_dropping_tail
@@ -91,14 +92,17 @@ class SegmentTask:
 _OnRows = Callable[[int], int | None]  # given how many rows are in the columns; a position: the walk stops there
 
 
-def scan_segment(task: SegmentTask, source: ByteSource | None = None) -> SegmentSummary:
-    """The segment's summary. Never raises over bytes; a file that cannot be read, or changed, gives `problem` alone."""
+def scan_segment(task: SegmentTask, source: ByteSource | None = None, sink: DatasetSink | None = None) -> SegmentSummary:
+    """The segment's summary. Never raises over bytes; a file that cannot be read, or changed, gives `problem` alone.
+
+    sink: gets what the audit's walk accepts.
+    """
     try:
         source = source or open_source(task.location)
         with source.open(task.path) as file:
             if file.size != task.size:
                 return _void(task, f"{task.path}: {file.size} bytes, {task.size} when the copy was listed")
-            scan = _Scan(task, source, file)
+            scan = _Scan(task, source, file, sink)
             try:
                 return scan.run()
             finally:
@@ -114,7 +118,8 @@ def _void(task: SegmentTask, problem: str) -> SegmentSummary:
 class _Scan:
     """The state of one scan."""
 
-    def __init__(self, task: SegmentTask, source: ByteSource, file: ByteFile):
+    def __init__(self, task: SegmentTask, source: ByteSource, file: ByteFile, sink: DatasetSink | None):
+        self.sink = sink
         self.task, self.rules, self.base, self.size = task, task.rules, task.base_offset, task.size
         self.decode = commitlog_columns.decode if task.decoder == "fast" else commitlog_reader.decode
         self.window = SegmentWindow(file, task.size, task.window_bytes, task.digest)
@@ -156,7 +161,8 @@ class _Scan:
                 self.findings,
                 lambda position: self.audit.verdict(self.window, position, self.size),
             )
-        self.columns = Columns(_capacity(task.window_bytes), self.index is not None)
+        want_keys = self.index is not None or sink is not None and sink.want_keys
+        self.columns = Columns(_capacity(task.window_bytes), want_keys)
         # The broker's walk: "before" its first record, "together" with the audit's, "apart" from `broker_at` on, or "done".
         self.state = "before"
         self.broker_at = task.broker_from
@@ -334,6 +340,8 @@ class _Scan:
             self._fold_rows(items, kinds, matches, deltas, low, high, walk)
         if self.index:
             self.index.add(self.columns)
+        if self.sink:
+            self.sink.add(self.columns, items, kinds, self.topics.keys, self.window, self.plausible)
         self.times.feed(rows)
         for i in np.flatnonzero((rows["flags"] & MALFORMED_PROPERTIES) != 0):
             self._malformed(rows[i], properties_fault(self._part(rows[i], "props")))

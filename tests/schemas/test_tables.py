@@ -7,16 +7,16 @@ import re
 import pyarrow as pa
 import pytest
 
-from jobs.delta_log import arrow_type
 from jobs.tables import RUNS, arrow_table, run_rows
+from schemas.arrow import DATASET_SCHEMAS, arrow_type
 from schemas.rows import AuditOutcome
-from schemas.tables import RUN_ID, TABLES
+from schemas.tables import DATASETS, RUN_ID, STORE, TABLES
 from tests.jobs import samples
 
 
-@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("table", [*TABLES, *DATASETS])
 def test_every_column_says_what_it_is(table: str) -> None:
-    columns = TABLES[table]
+    columns = TABLES[table] if table in TABLES else (STORE, *DATASETS[table])
     assert len({c.name for c in (*columns, RUN_ID)}) == len(columns) + 1
     assert any(c.comment.startswith("Key") for c in columns)
     for column in columns:
@@ -59,6 +59,11 @@ def test_a_store_that_could_not_be_audited_has_a_row_in_runs_alone() -> None:
     outcome = AuditOutcome("x", "/x", "5.5.0", 3, False, ["no store"], "Could not be audited: no store")
     rows = run_rows(samples.RUN, [outcome])
     assert {name: len(found) for name, found in rows.items() if found} == {"runs": 1}
+
+
+def test_a_datasets_schema_keeps_the_comments() -> None:
+    field = DATASET_SCHEMAS["index"].field("key_hash")
+    assert field.type == pa.int32() and field.metadata[b"comment"] == b"Hash that the entry holds."
 
 
 def test_types() -> None:

@@ -1,0 +1,218 @@
+"""Decoded rows -> Arrow batches of the record-level datasets: messages, and the ConsumeQueue and index entries they make.
+
+Source of the entries: ConsumeQueue.putMessagePositionInfo, BatchConsumeQueue.putBatchMessagePositionInfo,
+IndexService.buildIndex.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+from numba import njit
+
+from schemas import commitlog_layout as layout
+from schemas.arrow import DATASET_SCHEMAS
+from schemas.rows import RUN_LMQ, RUN_UNQUEUED, QueueKey
+from store_io.java_compat import decode_utf8
+from store_io.message_columns import HAS_KEYS, HAS_TAGS, HAS_UNIQ, Columns
+from store_io.segment_runs import KIND_BATCH
+from store_io.segment_window import SegmentWindow
+
+_UNIQUE, _KEY, _TAG = 0, 1, 2
+_INDEX_KINDS = pa.array(["unique", "key", "tag"])
+_QUEUE_KINDS = pa.array(["queue", "batch", "lmq"])
+
+
+class DatasetSink(Protocol):
+    """Takes what the audit's walk of a segment accepts, batch by batch, in scan order."""
+
+    want_keys: bool  # whether `Columns.key_hash` must be filled
+
+    def add(
+        self,
+        columns: Columns,
+        items: np.ndarray,
+        kinds: np.ndarray,
+        keys: Sequence[QueueKey],
+        window: SegmentWindow,
+        plausible: bool,
+    ) -> None:
+        """columns: the messages.  items, kinds: rows by dispatch, one more for each multi-dispatch queue of a message.
+        keys: (topic, queue id) by topic_ref.  The window may move on afterwards."""
+
+
+def messages_batch(
+    base_offset: int, columns: Columns, keys: Sequence[QueueKey], window: SegmentWindow, plausible: bool
+) -> pa.RecordBatch:
+    """The messages themselves."""
+    rows = columns.rows[: columns.count]
+    values: dict[str, Any] = {
+        "segment": pa.array(np.full(len(rows), base_offset, np.int64)),
+        "topic": _topics(rows, keys),
+        "queue_id": _queue_ids(rows, keys),
+        "store_time_ms": _numbers(rows, "store_time"),
+        "born_time_ms": _numbers(rows, "born_time"),
+        "tags": _texts(window, rows, "tags"),
+        "keys": _texts(window, rows, "keys"),
+        "unique_key": _texts(window, rows, "uniq"),
+        "body_size": _numbers(rows, "body_len"),
+        "properties_size": _numbers(rows, "props_len"),
+        "plausible": _flags(len(rows), plausible),
+    }
+    return _batch("messages", rows, values)
+
+
+def consumequeue_batch(
+    items: np.ndarray, kinds: np.ndarray, keys: Sequence[QueueKey], plausible: bool, lmq: bool
+) -> pa.RecordBatch:
+    """The ConsumeQueue entries that dispatch makes. lmq: whether multi-dispatch is on."""
+    batch = kinds == KIND_BATCH
+    # A batch queue ignores a base or a count below 0.
+    wanted = (kinds != RUN_UNQUEUED) & ~(batch & ((items["batch_base"] < 0) | (items["batch_count"] < 0)))
+    if not lmq:
+        wanted &= kinds != RUN_LMQ
+    rows, kinds, batch = items[wanted], kinds[wanted], batch[wanted]
+    kind = np.where(batch, 1, np.where(kinds == RUN_LMQ, 2, 0)).astype(np.int8)
+    values: dict[str, Any] = {
+        "topic": _topics(rows, keys),
+        "queue_id": _queue_ids(rows, keys),
+        "queue_offset": pa.array(np.where(batch, rows["batch_base"], rows["queue_offset"])),
+        "size": _numbers(rows, "total_size"),
+        "store_time_ms": _numbers(rows, "store_time"),
+        "message_count": pa.array(np.where(batch, rows["batch_count"], 1).astype(np.int32)),
+        "kind": pa.DictionaryArray.from_arrays(pa.array(kind), _QUEUE_KINDS),
+        "plausible": _flags(len(rows), plausible),
+    }
+    return _batch("consumequeue", rows, values)
+
+
+def index_batch(
+    columns: Columns, keys: Sequence[QueueKey], window: SegmentWindow, plausible: bool, tag_index: bool
+) -> pa.RecordBatch:
+    """The index entries that dispatch puts, in its order. The columns must hold hashes. tag_index: whether tags are keys."""
+    rows = columns.rows[: columns.count]
+    tagged = (rows["flags"] & HAS_TAGS != 0) & (rows["sys_flag"] & layout.SYS_TRANSACTION_MASK != layout.SYS_ROLLBACK)
+    counts = rows["key_count"] + (tagged & tag_index)
+    total = int(counts.sum())
+    of, number, kind, key_hash = (np.empty(total, t) for t in (np.int64, np.int32, np.int8, np.int32))
+    start, size = np.empty(total, np.int64), np.empty(total, np.int64)
+    buffer, origin = _properties(window, rows)
+    _list_keys(rows, tagged & tag_index, buffer, origin, columns.key_hash, of, number, kind, key_hash, start, size)
+    chosen = rows[of]
+    values: dict[str, Any] = {
+        "number": pa.array(number),
+        "key_hash": pa.array(key_hash),
+        "topic": _topics(chosen, keys),
+        "key": _gather(buffer, start, size, np.ones(total, bool)),
+        "kind": pa.DictionaryArray.from_arrays(pa.array(kind), _INDEX_KINDS),
+        "store_time_ms": _numbers(chosen, "store_time"),
+        "plausible": _flags(total, plausible),
+    }
+    return _batch("index", chosen, values)
+
+
+def _batch(name: str, rows: np.ndarray, values: dict[str, Any]) -> pa.RecordBatch:
+    """Columns by name; those not given are the rows' own of that name. Texts of few values stay dictionaries."""
+    schema = DATASET_SCHEMAS[name]
+    arrays = [values[field.name] if field.name in values else _numbers(rows, field.name) for field in schema]
+    fields = [field.with_type(array.type) for field, array in zip(schema, arrays, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+
+
+def _numbers(rows: np.ndarray, name: str) -> pa.Array:
+    return pa.array(np.ascontiguousarray(rows[name]))
+
+
+def _flags(count: int, value: bool) -> pa.Array:
+    return pa.array(np.full(count, value))
+
+
+def _topics(rows: np.ndarray, keys: Sequence[QueueKey]) -> pa.Array:
+    return pa.DictionaryArray.from_arrays(_numbers(rows, "topic_ref"), pa.array([topic for topic, _ in keys], pa.string()))
+
+
+def _queue_ids(rows: np.ndarray, keys: Sequence[QueueKey]) -> pa.Array:
+    return pa.array(np.array([queue_id for _, queue_id in keys], np.int32)[rows["topic_ref"]])
+
+
+# ---- texts ---------------------------------------------------------------------------------------------------------
+
+
+def _properties(window: SegmentWindow, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(bytes, per row what to take from a position in the segment to find it there): all rows' properties, at least."""
+    first, last = int(rows["position"][0]), int(rows["position"][-1]) + int(rows["total_size"][-1])
+    if window.start <= first and last <= window.end:
+        return window.buffer, np.full(len(rows), window.start, np.int64)
+    # A record larger than the window stands among them: read the properties alone, never a body.
+    starts = rows["position"] + rows["props_at"]
+    parts = [window.read(int(start), int(start) + int(size)) for start, size in zip(starts, rows["props_len"], strict=True)]
+    ends = np.cumsum([len(part) for part in parts])
+    return np.frombuffer(b"".join(parts), np.uint8), starts - (ends - rows["props_len"])
+
+
+def _texts(window: SegmentWindow, rows: np.ndarray, part: str) -> pa.Array:
+    """One property of each row; null where it is not there."""
+    size = rows[part + "_len"].astype(np.int64)
+    buffer, origin = _properties(window, rows)
+    return _gather(buffer, rows["position"] + rows[part + "_at"] - origin, size, size > 0)
+
+
+def _gather(buffer: np.ndarray, start: np.ndarray, size: np.ndarray, valid: np.ndarray) -> pa.Array:
+    """Pieces of a buffer as texts, decoded as Java would."""
+    ends = np.zeros(len(size) + 1, np.int32)
+    np.cumsum(size, out=ends[1:])
+    data = np.empty(int(ends[-1]), np.uint8)
+    _copy_pieces(buffer, start, ends, data)
+    nulls = None if valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little"))
+    parts = [nulls, pa.py_buffer(ends), pa.py_buffer(data)]
+    texts = pa.Array.from_buffers(pa.string(), len(size), parts)
+    try:
+        texts.validate(full=True)
+    except pa.ArrowInvalid:
+        raw = pa.Array.from_buffers(pa.binary(), len(size), parts)
+        texts = pa.array([None if piece is None else decode_utf8(piece) for piece in raw.to_pylist()], pa.string())
+    return texts
+
+
+@njit(cache=True, nogil=True)
+def _copy_pieces(buffer, start, ends, data):  # type: ignore[no-untyped-def]
+    for i in range(len(start)):
+        at = start[i]
+        for k in range(ends[i], ends[i + 1]):
+            data[k] = buffer[at]
+            at += 1
+
+
+@njit(cache=True, nogil=True)
+def _list_keys(rows, tagged, buffer, origin, hashes, of, number, kind, key_hash, start, size):  # type: ignore[no-untyped-def]
+    """Fill one element per index entry: its row, place, kind, hash, and where its text stands in the buffer."""
+    at = 0
+    for i in range(len(rows)):
+        row = rows[i]
+        first = at
+        left = row.key_count
+        begin = row.position - origin[i]
+        if left > 0 and row.flags & HAS_UNIQ:
+            kind[at], start[at], size[at] = _UNIQUE, begin + row.uniq_at, row.uniq_len
+            at += 1
+            left -= 1
+        if left > 0 and row.flags & HAS_KEYS:
+            low = begin + row.keys_at
+            end = low + row.keys_len
+            while low < end and left > 0:
+                high = low
+                while high < end and buffer[high] != 0x20:
+                    high += 1
+                if high > low:
+                    kind[at], start[at], size[at] = _KEY, low, high - low
+                    at += 1
+                    left -= 1
+                low = high + 1
+        if tagged[i]:
+            kind[at], start[at], size[at] = _TAG, begin + row.tags_at, row.tags_len
+            at += 1
+        for k in range(first, at):
+            of[k], number[k], key_hash[k] = i, k - first, hashes[row.key_start + k - first]
