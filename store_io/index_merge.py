@@ -64,7 +64,7 @@ class IndexFileRef:
 
 
 @njit(cache=True, nogil=True)
-def _expect(rows, count, key_hash, low_phy, high_phy, tag_index, phy, hashes, times, optional, places, ends, used, outside):  # type: ignore[no-untyped-def]
+def _expect(rows, count, key_hash, low_phy, high_phy, phy, hashes, times, optional, places, ends, used, outside):  # type: ignore[no-untyped-def]
     """Append what the messages should have put to the expected stream; gives the entries in use.
 
     optional: tag keys, which only 5.4.0 and later put.  outside: (first, last phy_offset, messages, keys) of those below
@@ -80,13 +80,12 @@ def _expect(rows, count, key_hash, low_phy, high_phy, tag_index, phy, hashes, ti
         if keys + tag == 0:
             continue
         if row.phy_offset < low_phy or row.phy_offset > high_phy:
-            counted = keys + (tag if tag_index else 0)
-            if counted:
+            if keys:  # a tag key alone proves nothing: the writer may have been older than the rules asked for
                 if outside[2] == 0:
                     outside[0] = row.phy_offset
                 outside[1] = row.phy_offset
                 outside[2] += 1
-                outside[3] += counted
+                outside[3] += keys
             continue
         for k in range(keys + tag):
             phy[used] = row.phy_offset
@@ -267,12 +266,11 @@ class IndexMerge:
         base_offset: int,
         size: int,
         log_end: int,
-        tag_index: bool,
         findings: Findings,
         verdict: Callable[[int], Verdict],
     ):
         self._source, self._refs, self._path = source, files, path
-        self._base, self._end, self._log_end, self._tag_index = base_offset, base_offset + size, log_end, tag_index
+        self._base, self._end, self._log_end = base_offset, base_offset + size, log_end
         self._findings, self._verdict = findings, verdict
         self._open_files: dict[str, ByteFile] = {}
         self._low_phy = min(f.begin_phy_offset for f in files)
@@ -344,7 +342,6 @@ class IndexMerge:
             columns.key_hash,
             self._low_phy,
             self._high_phy,
-            self._tag_index,
             self._phy,
             self._hashes,
             self._times,
@@ -441,7 +438,7 @@ class IndexMerge:
 
     def _absent(self, low: int, high: int) -> None:
         """Expected entries [low, high) are in no file."""
-        keys = int(high - low - np.count_nonzero(self._optional[low:high])) if not self._tag_index else high - low
+        keys = int(high - low - np.count_nonzero(self._optional[low:high]))
         if keys <= 0:
             return
         first, last = self._dropped + low, self._dropped + high

@@ -157,7 +157,6 @@ class _Scan:
                 task.base_offset,
                 task.size,
                 task.log_end,
-                self.rules.tag_index,
                 self.findings,
                 lambda position: self.audit.verdict(self.window, position, self.size),
             )
