@@ -45,13 +45,18 @@ def run_audit(command: Command) -> int:
     assert command.audit is not None
     if cluster.is_cluster_mode(command.spark):
         return _guarded(command.audit, lambda asked: cluster.submit(asked, command.spark))
-    return _guarded(command.audit, lambda asked: _audit_here(asked, command.spark))
+    return _guarded(command.audit, lambda asked: _audit_with_quick_start(asked, command.spark))
 
 
 def run_in_cluster(asked: AuditOptions) -> int:
     """The driver's side of cluster deploy mode: 0 once result.json tells the rest, so that no scheduler tries again."""
     _guarded(asked, lambda asked: _audit_here(asked, ()))
     return 0
+
+
+def _audit_with_quick_start(asked: AuditOptions, spark_words: Sequence[str]) -> int:
+    environment.class_archive(environment.java_runtime())  # made by the set-up, but for another Java than today's
+    return _audit_here(asked, spark_words)
 
 
 def _audit_here(asked: AuditOptions, spark_words: Sequence[str]) -> int:
