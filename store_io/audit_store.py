@@ -181,9 +181,9 @@ class StoreAudit:
     def _prepare(self) -> None:
         request = self.request
         self.listing = store_dir.list_store(request.location)
-        self.settings = read_settings(request.broker_conf, self.listing)
-        self.rules: BrokerRules = broker_rules(request.release, self.settings)
         self.source = open_source(request.location)
+        self.settings = read_settings(request.broker_conf, self.listing, self.source)
+        self.rules: BrokerRules = broker_rules(request.release, self.settings)
         self.tree = Tree(self.listing.files)
         self.unmodelled = store_dir.unmodelled(self.listing, self.rules)
         self.incomplete += self.unmodelled
@@ -196,7 +196,11 @@ class StoreAudit:
             # The schedule service is part of load() up to 4.9.8; later it is the broker's.
             self.loaded.index_refusal = self.loaded.index_refusal or self.config.delay_refusal
         self.unclean = self.listing.unclean
-        self.checkpoint_file = checkpoint_reader.read_checkpoint(self.source, self.listing)
+        try:
+            self.checkpoint_file = checkpoint_reader.read_checkpoint(self.source, self.listing)
+        except StoreError as error:
+            self._cannot_read(str(error))
+            self.checkpoint_file = checkpoint_reader.StoredCheckpoint()
         self.checkpoint = self.checkpoint_file.fields
         self.segment_files = self._all_segments()
         self.queue_folders = {**queue_folders(self.tree, QUEUES), **queue_folders(self.tree, BATCH_QUEUES)}
@@ -209,10 +213,19 @@ class StoreAudit:
             if e.kind == "file" and parse_number(e.path.rpartition("/")[2], 64) is not None
         ]
         for file in self.index_files:
-            header = index_reader.read_header(self.source, file.path)
+            try:
+                header = index_reader.read_header(self.source, file.path)
+            except StoreError as error:
+                self._cannot_read(str(error))
+                header = index_reader.Header()
             self.headers[file.path] = IndexHeader(
                 file.path, header.begin_timestamp, header.end_timestamp, header.begin_phy_offset, header.end_phy_offset, header.index_count
             )  # fmt: skip
+
+    def _cannot_read(self, sentence: str) -> None:
+        """What a broker would read is unknown here: the rest is audited, and nothing is predicted."""
+        self.broken = True
+        self.incomplete.append(sentence)
 
     def _batch_topics(self) -> frozenset[str]:
         """BatchCQ topics by config/topics.json; without that file those with a folder in batchconsumequeue/ (contract.md)."""
@@ -466,6 +479,7 @@ class StoreAudit:
                 found += leftover.findings
         found += store_diff.lost_findings(self.leftovers.values(), self.segments, log, self.unclean, self.rules)
         ordered_index = [self.index[f.path] for f in self.index_files if f.path in self.index]
+        self._settle_index()
         found += store_diff.unindexed_findings(self.segments, ordered_index, self.rules, self.unclean)
         times = [(s.first_store_time, s.last_store_time) for s in self.segments if s.first_store_time or s.last_store_time]
         first, last = (min(t[0] for t in times), max(t[1] for t in times)) if times else (0, 0)
@@ -476,6 +490,16 @@ class StoreAudit:
         found += self._broker_findings()
         self.changes = store_dir.changes_since(self.listing)
         self.incomplete += [c for c in self.changes if c not in self.incomplete]
+
+    def _settle_index(self) -> None:
+        """Where the comparison with messages blames an entry, the index file's header is not to blame for the same."""
+        by_file: dict[str, list[Finding]] = defaultdict(list)
+        for finding in self.findings:
+            by_file[finding.file].append(finding)
+        for path, summary in self.index.items():
+            kept = index_reader.settled(by_file[path], summary, self.rules.index_slots)
+            if len(kept) != len(by_file[path]):
+                self.findings[:] = [f for f in self.findings if f.file != path] + kept
 
     def _broker_findings(self) -> list[Finding]:
         p = self.prediction

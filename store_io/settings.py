@@ -33,17 +33,18 @@ _SPACE = " \t\f"
 
 
 def read_settings(broker_conf: str | None, listing: StoreListing, source: ByteSource | None = None) -> dict[str, Setting]:
-    """Every modelled key: as broker.conf has it, else (sizes only) as the files have it, else the release's default.
+    """Every modelled key: as broker.conf has it, or the release's default; without a broker.conf sizes as the files have them.
 
-    broker_conf: the file's text; None where there is none. Keys that are not modelled are ignored.
+    A broker whose file is silent about a size takes the default, whatever the files are (contract.md), so nothing is inferred
+    then. broker_conf: the file's text; None where there is none. Keys that are not modelled are ignored.
     Raises UsageError naming key and value where a value is of the wrong kind.
     """
     settings = default_settings()
     given = parse_properties(broker_conf) if broker_conf is not None else {}
     for key in settings.keys() & given.keys():
         settings[key] = Setting(_value(key, given[key]), "broker.conf")
-    for key, value in {**_file_sizes(listing), **_index_numbers(listing, source, settings)}.items():
-        if settings[key].origin == "default":
+    if broker_conf is None:
+        for key, value in {**_file_sizes(listing), **_index_numbers(listing, source, settings)}.items():
             settings[key] = Setting(value, "inferred" if value != ALL_DEFAULTS[key] else "default")
     return settings
 
@@ -173,8 +174,8 @@ def _agreed(files: Iterable[StoreFile], unit: int = 1) -> int:
 def _index_numbers(listing: StoreListing, source: ByteSource | None, settings: dict[str, Setting]) -> dict[str, int]:
     """maxHashSlotNum and maxIndexNum, from an index file's size and what stands in it.
 
-    The size alone fits many pairs. A pair given in part by broker.conf leaves one; else entries show where they begin; index
-    files without any entry are explained by the default proportion of slots to entries.
+    The size alone fits many pairs: the entries show where they begin, and index files without any entry are explained by the
+    default proportion of slots to entries.
     """
     files = [
         e
@@ -190,16 +191,10 @@ def _index_numbers(listing: StoreListing, source: ByteSource | None, settings: d
     size, count = max(sizes.items(), key=lambda item: (item[1], item[0]))
     slots, entries = (settings[key] for key in INDEX_KEYS)
     room = size - index_layout.HEADER_BYTES
-    if 2 * count <= len(files) or (slots.origin == "broker.conf" and entries.origin == "broker.conf"):
+    if 2 * count <= len(files):
         return {}
     if _index_bytes(slots.value, entries.value) == size:
         return {"maxHashSlotNum": slots.value, "maxIndexNum": entries.value}
-    if slots.origin == "broker.conf":
-        left = room - index_layout.SLOT_BYTES * slots.value
-        return {"maxIndexNum": left // index_layout.ENTRY_BYTES} if left > 0 and left % index_layout.ENTRY_BYTES == 0 else {}
-    if entries.origin == "broker.conf":
-        left = room - index_layout.ENTRY_BYTES * entries.value
-        return {"maxHashSlotNum": left // index_layout.SLOT_BYTES} if left > 0 and left % index_layout.SLOT_BYTES == 0 else {}
     if room % index_layout.SLOT_BYTES:
         return {}
     votes: Counter[int] = Counter()

@@ -162,13 +162,12 @@ def test_a_damaged_byte_does_not_mislead(tmp_path: Path, at: int) -> None:
         assert infer_slots(file) == 100
 
 
-def test_one_number_of_the_pair_gives_the_other(tmp_path: Path) -> None:
-    store(tmp_path, {SEGMENT: 8, "index/20260101000000000": 40 + 4 * 100 + 20 * 1000})
-    listing = list_store(StoreLocation(str(tmp_path)))
-    assert read_settings("maxHashSlotNum=100", listing)["maxIndexNum"].value == 1000
-    assert read_settings("maxIndexNum=1000", listing)["maxHashSlotNum"].value == 100
-    assert read_settings("maxIndexNum=999", listing)["maxHashSlotNum"].value == 105
-    assert read_settings("maxHashSlotNum=99", listing)["maxIndexNum"].origin == "default"
+def test_a_broker_conf_that_is_silent_about_sizes_means_the_defaults(tmp_path: Path) -> None:
+    listing = store(tmp_path, {SEGMENT: 8, "index/20260101000000000": 40 + 4 * 100 + 20 * 1000})
+    settings = read_settings("maxHashSlotNum=100", listing)
+    assert (settings["maxHashSlotNum"].value, settings["maxHashSlotNum"].origin) == (100, "broker.conf")
+    assert (settings["maxIndexNum"].value, settings["maxIndexNum"].origin) == (20_000_000, "default")
+    assert (settings["mappedFileSizeCommitLog"].value, settings["mappedFileSizeCommitLog"].origin) == (1 << 30, "default")
 
 
 def test_an_index_without_entries_is_explained_by_some_pair(tmp_path: Path) -> None:
