@@ -44,9 +44,7 @@ def run(asked: AuditOptions, spark_words: Sequence[str] = ()) -> int:
 def run_with(started: Session, asked: AuditOptions) -> int:
     """The same on a session that is there already."""
     began = time.monotonic()
-    info = RunInfo(
-        asked.run_id, VERSION, RULES_VERSION, datetime.now(UTC), tables=asked.tables or f"{asked.out}/tables"
-    )  # fmt: skip
+    info = RunInfo(asked.run_id, VERSION, RULES_VERSION, datetime.now(UTC), tables=asked.tables or f"{asked.out}/tables")
     output = OutputFolder(asked.out)
     output.begin([store.name for store in asked.stores])
     problems: list[str] = []
@@ -119,9 +117,15 @@ def _prepare(number: int, store: StoreArgument) -> StoreAudit | AuditOutcome:
 def _not_audited(store: StoreArgument, sentence: str) -> AuditOutcome:
     outcome = AuditOutcome(store.name, store.path, store.release, 3, False, [sentence], f"Could not be audited: {sentence}")
     outcome.plan = {
-        "schema_version": 1, "store": store.name, "release": store.release, "complete": False, "settings": {}, "inputs": [],
-        "broker": None, "steps": [],
-    }  # fmt: skip
+        "schema_version": 1,
+        "store": store.name,
+        "release": store.release,
+        "complete": False,
+        "settings": {},
+        "inputs": [],
+        "broker": None,
+        "steps": [],
+    }
     outcome.replica_group = store.replica_group or ""
     return outcome
 

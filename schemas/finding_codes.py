@@ -40,7 +40,8 @@ _ROWS = (
     (
         "commitlog_foreign",
         LOSS,
-        "Messages that are valid by themselves but store another physical offset than their position: a file under a wrong name, or stale bytes.",
+        "Messages that are valid by themselves but store another physical offset than their position: a file under a wrong"
+        " name, or stale bytes.",
         "Find out where this file comes from; a broker would take these messages at the offsets that they store.",
     ),
     ("filler_wrong_size", LOSS, "An end-of-segment filler whose size is not what is left of the segment.", _READ_PLAN),

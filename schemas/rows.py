@@ -84,7 +84,10 @@ RUN_DTYPE = np.dtype(
         ("queue_offset", "i8"),  # of the first record; a BatchConsumeQueue topic's: its msgBaseOffset
         ("records", "i8"),  # records in it: ConsumeQueue entries
         ("messages", "i8"),  # messages in it; differs from records for BatchConsumeQueue topics only
-        ("delta", "i8"),  # MATCH_SHIFTED: entry number on disk - queue_offset; BatchConsumeQueue topics: entry number of the first
+        (
+            "delta",
+            "i8",
+        ),  # MATCH_SHIFTED: entry number on disk - queue_offset; BatchConsumeQueue topics: entry number of the first
         ("first_position", "i8"),  # position of the first record
         ("first_phy_offset", "i8"),  # as stored
         ("first_size", "i8"),
@@ -290,9 +293,9 @@ class AuditOutcome:
     segments, queues, index_files: rows of the Delta tables of these names (`schemas.tables`), without run_id and store; a
     missing key is null, an unknown one an error.
     loss: {"messages": n, "bytes": n,
-           "by_topic": [{"topic", "messages", "first_store_time", "last_store_time"}],           times in ms
-           "groups": [{"group", "topic", "queue_id", "offset", "new_max"}],                     consumer offsets beyond the new end
-           "delay_levels": [{"level", "offset", "new_max"}]}                                    delay offsets beyond the new end
+           "by_topic": [{"topic", "messages", "first_store_time", "last_store_time"}],       times in ms
+           "groups": [{"group", "topic", "queue_id", "offset", "new_max"}],                 consumer offsets beyond the new end
+           "delay_levels": [{"level", "offset", "new_max"}]}                                delay offsets beyond the new end
     A store that could not be audited at all has exit_code 3, complete False, the sentence in `incomplete`, and plan["broker"] None.
     """
 

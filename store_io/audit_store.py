@@ -15,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections import defaultdict
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -42,6 +42,7 @@ from store_io.audit_rows import index_rows, queue_rows, segment_rows
 from store_io.byte_source import ByteSource, StoreLocation, open_source
 from store_io.consumequeue_reader import QueueTask, read_file_entries, scan_queue
 from store_io.errors import StoreError, UsageError
+from store_io.index_merge import IndexFileRef
 from store_io.index_reader import IndexTask, scan_index_file
 from store_io.java_compat import parse_number
 from store_io.log_map import LogMap, log_map
@@ -52,9 +53,8 @@ from store_io.rules.loading import BATCH_QUEUES, EXT, INDEX, QUEUES, Tree, load_
 from store_io.rules.queue_state import DiskEntries
 from store_io.rules.recovery import Fold, IndexHeader, Needs, Prediction, ScanId
 from store_io.rules.releases import BrokerRules, broker_rules
-from store_io.segment_scan import IndexFileRef, SegmentTask, scan_segment
+from store_io.segment_scan import SegmentTask, scan_segment
 from store_io.settings import read_settings
-
 
 
 @dataclass(frozen=True)
@@ -219,8 +219,13 @@ class StoreAudit:
                 self._cannot_read(str(error))
                 header = index_reader.Header()
             self.headers[file.path] = IndexHeader(
-                file.path, header.begin_timestamp, header.end_timestamp, header.begin_phy_offset, header.end_phy_offset, header.index_count
-            )  # fmt: skip
+                file.path,
+                header.begin_timestamp,
+                header.end_timestamp,
+                header.begin_phy_offset,
+                header.end_phy_offset,
+                header.index_count,
+            )
 
     def _cannot_read(self, sentence: str) -> None:
         """What a broker would read is unknown here: the rest is audited, and nothing is predicted."""
@@ -268,12 +273,24 @@ class StoreAudit:
 
     def _predict(self) -> Needs:
         self.prediction = None
-        if self.broken or self.unmodelled or any(s.problem for s in self.segments) or any(q.problem for q in self.queues.values()):
+        if (
+            self.broken
+            or self.unmodelled
+            or any(s.problem for s in self.segments)
+            or any(q.problem for q in self.queues.values())
+        ):
             return Needs()
         fold = Fold(
-            self.rules, self.loaded, self.batch_topics, self.checkpoint, self.unclean, self.scans, self.queues, self.headers,
+            self.rules,
+            self.loaded,
+            self.batch_topics,
+            self.checkpoint,
+            self.unclean,
+            self.scans,
+            self.queues,
+            self.headers,
             queue_entries_on_disk(self.source),
-        )  # fmt: skip
+        )
         self.prediction = fold.run()
         return fold.needs
 
@@ -358,16 +375,31 @@ class StoreAudit:
         self._kept_tasks: list[Task] = []
         loaded = {f.path: i for i, f in enumerate(self.loaded.segments)}
         end = max((f.start + f.size for f in self.segment_files), default=0)
-        ext = {key: tuple(numbered_files(self.tree, f"{EXT}/{folder.partition('/')[2]}")) for key, folder in self.queue_folders.items()}
+        ext = {
+            key: tuple(numbered_files(self.tree, f"{EXT}/{folder.partition('/')[2]}"))
+            for key, folder in self.queue_folders.items()
+        }
         refs = tuple(self._index_ref(i) for i in range(len(self.index_files)))
         plain = {k: v for k, v in self.queue_files.items() if v and self.queue_folders[k].startswith(QUEUES + "/")}
         batch = {k: v for k, v in self.queue_files.items() if v and self.queue_folders[k].startswith(BATCH_QUEUES + "/")}
         self._base_task = SegmentTask(
-            store=self.request.store, path="", base_offset=0, size=0, location=self.request.location, rules=self.rules,
-            batch_topics=self.batch_topics, queue_files=plain, batch_queue_files=batch,
-            ext_files={k: v for k, v in ext.items() if v}, index_files=refs, lmq=self.rules.multi_dispatch, log_end=end,
-            unclean=self.unclean, window_bytes=self.request.window_bytes, decoder=self.request.decoder,
-        )  # fmt: skip
+            store=self.request.store,
+            path="",
+            base_offset=0,
+            size=0,
+            location=self.request.location,
+            rules=self.rules,
+            batch_topics=self.batch_topics,
+            queue_files=plain,
+            batch_queue_files=batch,
+            ext_files={k: v for k, v in ext.items() if v},
+            index_files=refs,
+            lmq=self.rules.multi_dispatch,
+            log_end=end,
+            unclean=self.unclean,
+            window_bytes=self.request.window_bytes,
+            decoder=self.request.decoder,
+        )
         tasks: list[Task] = []
         for file in self.segment_files:
             number = loaded.get(file.path)
@@ -382,18 +414,28 @@ class StoreAudit:
         header = self.headers[file.path]
         before = self.headers[self.index_files[number - 1].path].end_time if number else 0
         return IndexFileRef(
-            path=file.path, size=file.size, begin_phy_offset=header.begin_phy, end_phy_offset=header.end_phy,
-            begin_timestamp=header.begin_time, index_count=header.index_count, slots=self.rules.index_slots,
-            max_entries=self.rules.index_max, previous_end_timestamp=before,
-        )  # fmt: skip
+            path=file.path,
+            size=file.size,
+            begin_phy_offset=header.begin_phy,
+            end_phy_offset=header.end_phy,
+            begin_timestamp=header.begin_time,
+            index_count=header.index_count,
+            slots=self.rules.index_slots,
+            max_entries=self.rules.index_max,
+            previous_end_timestamp=before,
+        )
 
     def _scan_task(self, scan: ScanId) -> Task:
         file = self.loaded.segments[scan.segment]
         cuts = self.needs.cuts(scan)
         task = replace(
-            self._base_task, path=file.path, base_offset=file.start, size=file.size, cuts=cuts,
+            self._base_task,
+            path=file.path,
+            base_offset=file.start,
+            size=file.size,
+            cuts=cuts,
             index_marks=tuple(sorted(self.needs.marks.get(scan, ()))),
-        )  # fmt: skip
+        )
         if scan.kind == "from":
             task = replace(task, broker_from=scan.start, walk_audit=False)
         elif scan.kind == "reput":
@@ -411,10 +453,16 @@ class StoreAudit:
             loaded = self.loaded.queues.get(key)
             mapped = loaded if loaded is not None and not self.loaded.refusal else None
             task = QueueTask(
-                self.request.store, key, self.request.location, tuple(mapped.files) if mapped else (), self.queue_files[key],
-                tuple(mapped.ext_files) if mapped else (), folder.startswith(BATCH_QUEUES + "/"),
-                bool(self.rules.value("enableConsumeQueueExt")), log_min,
-            )  # fmt: skip
+                self.request.store,
+                key,
+                self.request.location,
+                tuple(mapped.files) if mapped else (),
+                self.queue_files[key],
+                tuple(mapped.ext_files) if mapped else (),
+                folder.startswith(BATCH_QUEUES + "/"),
+                bool(self.rules.value("enableConsumeQueueExt")),
+                log_min,
+            )
             group.append(task)
             size += sum(f.size for f in task.audit_files)
             if size >= QUEUE_GROUP_BYTES or len(group) >= QUEUE_GROUP_COUNT:
@@ -437,9 +485,14 @@ class StoreAudit:
         if self.views:
             return
         self.views = store_diff.queue_views(
-            self.segments, self.queues, self.queue_files, self.queue_folders, self.batch_topics,
-            None if self.config.topics is None else frozenset(self.config.topics), self.rules.multi_dispatch,
-        )  # fmt: skip
+            self.segments,
+            self.queues,
+            self.queue_files,
+            self.queue_folders,
+            self.batch_topics,
+            None if self.config.topics is None else frozenset(self.config.topics),
+            self.rules.multi_dispatch,
+        )
 
     def _log_map(self) -> LogMap:
         return log_map(self.segments, self.rules.segment_bytes)
@@ -448,12 +501,19 @@ class StoreAudit:
         log = self._log_map()
         return [
             LeftoverTask(
-                self.request.store, self.request.location, key, view.batch, view.files, tuple(view.leftover), tuple(view.missing),
-                tuple(view.covered), log,
+                self.request.store,
+                self.request.location,
+                key,
+                view.batch,
+                view.files,
+                tuple(view.leftover),
+                tuple(view.missing),
+                tuple(view.covered),
+                log,
             )
             for key, view in sorted(self.views.items())
             if view.leftover
-        ]  # fmt: skip
+        ]
 
     def _diff(self) -> None:
         found = self.findings
@@ -514,20 +574,30 @@ class StoreAudit:
             name = f"commitlog/{p.stop_segment}"
             found.append(
                 Finding(
-                    "broker_drops_messages", name, p.stop_position, p.stop_position + 8, phy_offset=p.truncate_at,
-                    expected="the scan goes on", actual=p.stop_reason, count=cut,
+                    "broker_drops_messages",
+                    name,
+                    p.stop_position,
+                    p.stop_position + 8,
+                    phy_offset=p.truncate_at,
+                    expected="the scan goes on",
+                    actual=p.stop_reason,
+                    count=cut,
                     message=f"a start cuts the log at {p.truncate_at}: {cut} valid messages of this copy are behind it",
                 )
-            )  # fmt: skip
+            )
         for key, lost in sorted(self.loss.by_queue.items()):
             if lost.messages > lost.cut:
                 folder = self.views[key].folder if key in self.views else f"{QUEUES}/{key[0]}/{key[1]}"
                 found.append(
                     Finding(
-                        "broker_skips_messages", folder, topic=key[0], queue_id=key[1], count=lost.messages - lost.cut,
+                        "broker_skips_messages",
+                        folder,
+                        topic=key[0],
+                        queue_id=key[1],
+                        count=lost.messages - lost.cut,
                         message=f"{lost.messages - lost.cut} messages stay in the log and no entry leads to them after a start",
                     )
-                )  # fmt: skip
+                )
         if p.hangs_at >= 0:
             found.append(Finding("broker_hangs", "commitlog", phy_offset=p.hangs_at, message="start() waits here for ever"))
         ends = {key: q.max_offset for key, q in p.after_dispatch.queues.items()}
@@ -538,18 +608,29 @@ class StoreAudit:
             severity = REBUILDABLE if (row["topic"], row["queue_id"]) in losing else NOTE
             found.append(
                 Finding(
-                    "consumer_offset_beyond_end", "config/consumerOffset.json", severity=severity, topic=row["topic"],
-                    queue_id=row["queue_id"], queue_offset=row["offset"], expected=f"at most {row['new_max']}", actual=str(row["offset"]),
+                    "consumer_offset_beyond_end",
+                    "config/consumerOffset.json",
+                    severity=severity,
+                    topic=row["topic"],
+                    queue_id=row["queue_id"],
+                    queue_offset=row["offset"],
+                    expected=f"at most {row['new_max']}",
+                    actual=str(row["offset"]),
                     message=f"group {row['group']}",
                 )
-            )  # fmt: skip
+            )
         for row in self.delays:
             found.append(
                 Finding(
-                    "delay_offset_beyond_end", "config/delayOffset.json", severity=NOTE, queue_offset=row["offset"],
-                    expected=f"at most {row['new_max']}", actual=str(row["offset"]), message=f"delay level {row['level']}",
+                    "delay_offset_beyond_end",
+                    "config/delayOffset.json",
+                    severity=NOTE,
+                    queue_offset=row["offset"],
+                    expected=f"at most {row['new_max']}",
+                    actual=str(row["offset"]),
+                    message=f"delay level {row['level']}",
                 )
-            )  # fmt: skip
+            )
         return found
 
     # ---- outcome ---------------------------------------------------------------------------------------------------
@@ -558,8 +639,14 @@ class StoreAudit:
         """All results. Deterministic but for `seconds`."""
         request = self.request
         out = AuditOutcome(
-            request.name, request.location.root, request.release, 3, False, list(dict.fromkeys(self.incomplete)), replica_group=request.replica_group
-        )  # fmt: skip
+            request.name,
+            request.location.root,
+            request.release,
+            3,
+            False,
+            list(dict.fromkeys(self.incomplete)),
+            replica_group=request.replica_group,
+        )
         out.seconds = time.monotonic() - self._began
         if self.failed:
             out.plan = self._empty_plan()
@@ -589,13 +676,21 @@ class StoreAudit:
 
     def _empty_plan(self) -> Row:
         return {
-            "schema_version": 1, "store": self.request.name, "release": self.request.release, "complete": False, "settings": {},
-            "inputs": [], "broker": None, "steps": [],
-        }  # fmt: skip
+            "schema_version": 1,
+            "store": self.request.name,
+            "release": self.request.release,
+            "complete": False,
+            "settings": {},
+            "inputs": [],
+            "broker": None,
+            "steps": [],
+        }
 
     def _final_findings(self) -> tuple[list[Finding], dict[str, int]]:
         dropped: dict[str, int] = defaultdict(int)
-        for holder in [*self.segments, *self.queues.values(), *self.index.values(), *self.leftovers.values()]:
+        holders: list[SegmentSummary | QueueSummary | IndexFileSummary | LeftoverResult] = []
+        holders += [*self.segments, *self.queues.values(), *self.index.values(), *self.leftovers.values()]
+        for holder in holders:
             for code, count in holder.findings_dropped.items():
                 dropped[code] += count
         final = []
@@ -603,10 +698,12 @@ class StoreAudit:
             entry = CATALOGUE[finding.code]
             final.append(
                 replace(
-                    finding, severity=finding.severity or entry.severity, next=finding.next or entry.next,
+                    finding,
+                    severity=finding.severity or entry.severity,
+                    next=finding.next or entry.next,
                     message=finding.message or entry.meaning,
                 )
-            )  # fmt: skip
+            )
         final = sorted(set(final), key=_finding_order)
         for finding in final[MAX_FINDINGS:]:
             dropped[finding.code] += 1
@@ -622,12 +719,15 @@ class StoreAudit:
                     "bytes": self.loss.bytes,
                     "by_queue": [
                         {
-                            "topic": key[0], "queue_id": key[1], "messages": q.messages,
-                            "first_store_time": iso_time(q.first_store_time), "last_store_time": iso_time(q.last_store_time),
+                            "topic": key[0],
+                            "queue_id": key[1],
+                            "messages": q.messages,
+                            "first_store_time": iso_time(q.first_store_time),
+                            "last_store_time": iso_time(q.last_store_time),
                         }
                         for key, q in sorted(self.loss.by_queue.items())
                     ],
-                }  # fmt: skip
+                }
         return {
             "schema_version": 1,
             "store": self.request.name,
@@ -705,6 +805,16 @@ def _finding_order(finding: Finding) -> tuple[Any, ...]:
         return -1 if value is None else value
 
     return (
-        finding.file, known(finding.start), known(finding.end), finding.code, known(finding.phy_offset), finding.topic or "",
-        known(finding.queue_id), known(finding.queue_offset), finding.expected or "", finding.actual or "", finding.message, finding.count,
-    )  # fmt: skip
+        finding.file,
+        known(finding.start),
+        known(finding.end),
+        finding.code,
+        known(finding.phy_offset),
+        finding.topic or "",
+        known(finding.queue_id),
+        known(finding.queue_offset),
+        finding.expected or "",
+        finding.actual or "",
+        finding.message,
+        finding.count,
+    )

@@ -74,7 +74,11 @@ def compute_loss(
     loss = Loss()
     for segment in segments:
         for row in segment.runs:
-            if row["walk"] & WALK_AUDIT and row["kind"] != RUN_LMQ and segment.base_offset + int(row["first_position"]) >= truncate_at:
+            if (
+                row["walk"] & WALK_AUDIT
+                and row["kind"] != RUN_LMQ
+                and segment.base_offset + int(row["first_position"]) >= truncate_at
+            ):
                 key = segment.queues[int(row["queue"])]
                 loss.by_queue.setdefault(key, QueueLoss()).add(row, int(row["messages"]), True)
     for key, view in views.items():

@@ -156,7 +156,13 @@ def verdict_sentence(outcome: AuditOutcome, prediction: Prediction | None, loss:
             " that are valid in this copy"
         )
     if outcome.counts.get(LOSS):
-        return f"RocketMQ {release} would start and lose no valid message of this copy, but bytes of the CommitLog are damaged or missing"
+        return (
+            f"RocketMQ {release} would start and lose no valid message of this copy, but bytes of the CommitLog are damaged"
+            " or missing"
+        )
     if outcome.counts.get("rebuildable"):
-        return f"RocketMQ {release} would start and lose nothing; derived data differ from the CommitLog, which suffices to rebuild them"
+        return (
+            f"RocketMQ {release} would start and lose nothing; derived data differ from the CommitLog, which suffices to"
+            " rebuild them"
+        )
     return f"RocketMQ {release} would start on this copy and lose nothing; everything is consistent"

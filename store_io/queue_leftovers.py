@@ -14,7 +14,7 @@ from schemas.rows import Finding, MappedFile, QueueKey
 from store_io import log_map as lm
 from store_io.byte_source import ByteSource, StoreLocation, open_source
 from store_io.consumequeue_reader import entry_address, read_entries
-from store_io.ranges import Ranges, union
+from store_io.ranges import union
 
 WINDOW_ENTRIES = 1 << 16
 MAX_FINDINGS = 1000
@@ -73,7 +73,13 @@ def classify_leftovers(task: LeftoverTask, source: ByteSource | None = None) -> 
 
 
 def _classify(
-    task: LeftoverTask, source: ByteSource, result: LeftoverResult, first: int, rows: np.ndarray, starts: np.ndarray, ends: np.ndarray
+    task: LeftoverTask,
+    source: ByteSource,
+    result: LeftoverResult,
+    first: int,
+    rows: np.ndarray,
+    starts: np.ndarray,
+    ends: np.ndarray,
 ) -> None:
     numbers = np.arange(first, first + len(rows))
     phy, size = rows["phy_offset"].astype(np.int64), rows["size"].astype(np.int64)
@@ -107,8 +113,16 @@ def _classify(
             code[i] = 6
     beyond = ~awaited & valid & ~blank & (where == lm.BEYOND)
     code[beyond] = 7
-    names = ("", "queue_entry_wrong", "queue_entry_invalid", "queue_pre_blank", "queue_entry_below_minimum", "queue_entry_unexpected",
-             "queue_entry_twice", "queue_entry_beyond_end")  # fmt: skip
+    names = (
+        "",
+        "queue_entry_wrong",
+        "queue_entry_invalid",
+        "queue_pre_blank",
+        "queue_entry_below_minimum",
+        "queue_entry_unexpected",
+        "queue_entry_twice",
+        "queue_entry_beyond_end",
+    )
     edges = np.nonzero(np.diff(code))[0] + 1
     for start, end in zip([0, *edges.tolist()], [*edges.tolist(), len(rows)], strict=True):
         name = names[code[start]]
@@ -135,13 +149,18 @@ def _report(task: LeftoverTask, result: LeftoverResult, code: str, rows: np.ndar
             row = rows[at]
             result.findings.append(
                 Finding(
-                    code, path, position, position + n * unit,
-                    phy_offset=int(row["phy_offset"]), topic=task.key[0], queue_id=task.key[1],
+                    code,
+                    path,
+                    position,
+                    position + n * unit,
+                    phy_offset=int(row["phy_offset"]),
+                    topic=task.key[0],
+                    queue_id=task.key[1],
                     queue_offset=int(row["base"]) if task.batch else base + at,
                     actual=f"phy_offset {int(row['phy_offset'])}, size {int(row['size'])}, tags code {int(row['tags_code'])}",
                     count=n,
                 )
-            )  # fmt: skip
+            )
         at += n
 
 

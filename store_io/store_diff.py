@@ -136,7 +136,9 @@ def _match(view: QueueView, lmq_expected: bool) -> None:
     view.missing = union((a, b) for a, b in missing if a >= 0)
     if view.summary is not None:
         used = union(view.summary.used)
-        view.leftover = subtract(subtract(used, view.covered), [(0, view.summary.expired_end)] if view.summary.expired_end else [])
+        view.leftover = subtract(
+            subtract(used, view.covered), [(0, view.summary.expired_end)] if view.summary.expired_end else []
+        )
 
 
 # ---- names and sizes -----------------------------------------------------------------------------------------------
@@ -149,14 +151,25 @@ def name_findings(tree: Tree, rules: BrokerRules) -> list[Finding]:
     for kind, size in ((QUEUES, rules.queue_file_bytes), (BATCH_QUEUES, rules.batch_file_bytes), (EXT, rules.ext_file_bytes)):
         for topic in tree.children(kind):
             if not is_folder(topic):
-                found.append(Finding("file_unrecognised", topic.path, severity=REBUILDABLE, message="a file where topics' folders lie"))
+                found.append(
+                    Finding("file_unrecognised", topic.path, severity=REBUILDABLE, message="a file where topics' folders lie")
+                )
                 continue
             for child in tree.children(topic.path):
                 name = child.path.rpartition("/")[2]
                 if parse_number(name, 32) is None:
-                    found.append(Finding("file_unrecognised", child.path, severity=REBUILDABLE, message="its name is no queue id"))
+                    found.append(
+                        Finding("file_unrecognised", child.path, severity=REBUILDABLE, message="its name is no queue id")
+                    )
                 elif not is_folder(child):
-                    found.append(Finding("file_unrecognised", child.path, severity=REBUILDABLE, message="a file where a queue's folder is expected"))
+                    found.append(
+                        Finding(
+                            "file_unrecognised",
+                            child.path,
+                            severity=REBUILDABLE,
+                            message="a file where a queue's folder is expected",
+                        )
+                    )
                 else:
                     found += _queue_names(tree, child.path, size, kind)
     for entry in tree.children(INDEX):
@@ -164,10 +177,16 @@ def name_findings(tree: Tree, rules: BrokerRules) -> list[Finding]:
         if parse_number(name, 64) is None:
             found.append(Finding("file_unrecognised", entry.path, severity=REBUILDABLE, message="its name is no number"))
         elif is_folder(entry):
-            found.append(Finding("file_unrecognised", entry.path, severity=REBUILDABLE, message="a directory where an index file is expected"))
+            found.append(
+                Finding(
+                    "file_unrecognised", entry.path, severity=REBUILDABLE, message="a directory where an index file is expected"
+                )
+            )
         elif entry.size != rules.index_file_bytes:
             found.append(
-                Finding("index_file_wrong_size", entry.path, expected=f"{rules.index_file_bytes} bytes", actual=f"{entry.size} bytes")
+                Finding(
+                    "index_file_wrong_size", entry.path, expected=f"{rules.index_file_bytes} bytes", actual=f"{entry.size} bytes"
+                )
             )
     return found
 
@@ -187,9 +206,7 @@ def _log_names(tree: Tree, rules: BrokerRules) -> list[Finding]:
             found.append(Finding("file_unrecognised", entry.path, severity=REBUILDABLE, message="its name is no number"))
             continue
         if entry.size == 0:
-            found.append(
-                Finding("segment_empty", entry.path, severity=REBUILDABLE, expected=f"{size} bytes", actual="0 bytes")
-            )
+            found.append(Finding("segment_empty", entry.path, severity=REBUILDABLE, expected=f"{size} bytes", actual="0 bytes"))
             continue
         if entry.size != size:
             found.append(Finding("segment_wrong_size", entry.path, expected=f"{size} bytes", actual=f"{entry.size} bytes"))
@@ -206,10 +223,14 @@ def _log_names(tree: Tree, rules: BrokerRules) -> list[Finding]:
             if len(missing) > MAX_MISSING_NAMES:
                 base = missing[MAX_MISSING_NAMES]
                 found.append(
-                    Finding("segment_missing", f"{COMMITLOG}/{base:020d}", phy_offset=base, count=len(missing) - MAX_MISSING_NAMES)
+                    Finding(
+                        "segment_missing", f"{COMMITLOG}/{base:020d}", phy_offset=base, count=len(missing) - MAX_MISSING_NAMES
+                    )
                 )
         elif expected is not None and start < expected:
-            found.append(Finding("segment_misnamed", entry.path, expected=f"{expected:020d}", actual=name, message="segments overlap"))
+            found.append(
+                Finding("segment_misnamed", entry.path, expected=f"{expected:020d}", actual=name, message="segments overlap")
+            )
         expected = max(expected or 0, start + size)
     return found
 
@@ -227,7 +248,9 @@ def _queue_names(tree: Tree, folder: str, size: int, kind: str) -> list[Finding]
             continue
         files += 1
         if entry.size == 0:
-            found.append(Finding("queue_file_empty", entry.path, severity=REBUILDABLE, expected=f"{size} bytes", actual="0 bytes"))
+            found.append(
+                Finding("queue_file_empty", entry.path, severity=REBUILDABLE, expected=f"{size} bytes", actual="0 bytes")
+            )
             continue
         if entry.size != size:
             found.append(Finding("queue_file_wrong_size", entry.path, expected=f"{size} bytes", actual=f"{entry.size} bytes"))
@@ -253,21 +276,28 @@ def log_findings(segments: Sequence[SegmentSummary]) -> list[Finding]:
             end = min(last.start + 8, last.end)
             found.append(
                 Finding(
-                    "segment_unwritten", segment.path, last.start, end, phy_offset=segment.base_offset + last.start,
-                    expected="a message or a filler: later segments hold messages", actual="zeros up to the segment's end",
+                    "segment_unwritten",
+                    segment.path,
+                    last.start,
+                    end,
+                    phy_offset=segment.base_offset + last.start,
+                    expected="a message or a filler: later segments hold messages",
+                    actual="zeros up to the segment's end",
                     message=f"{last.end - last.start} bytes of zeros",
                 )
-            )  # fmt: skip
+            )
         later = later or any(e.kind in (EXTENT_MESSAGE, EXTENT_DAMAGED) for e in segment.extents)
     return found[::-1]
 
 
-def sequence_findings(views: Mapping[QueueKey, QueueView], segments: Sequence[SegmentSummary], log: lm.LogMap, rules: BrokerRules) -> list[Finding]:
+def sequence_findings(
+    views: Mapping[QueueKey, QueueView], segments: Sequence[SegmentSummary], log: lm.LogMap, rules: BrokerRules
+) -> list[Finding]:
     """Queue offsets that do not follow one another along the log (audit A; C13, P14)."""
     found: list[Finding] = []
     for view in views.values():
         runs = [ref for ref in view.runs if ref.row["kind"] == RUN_QUEUE]
-        runs.sort(key=lambda ref: (segments[ref.segment].base_offset + int(ref.row["first_position"])))
+        runs.sort(key=lambda ref: segments[ref.segment].base_offset + int(ref.row["first_position"]))
         expected: int | None = None
         before = -1
         for i, ref in enumerate(runs):
@@ -291,12 +321,16 @@ def sequence_findings(views: Mapping[QueueKey, QueueView], segments: Sequence[Se
             if first > expected:
                 if not _broken_between(log, before, position):
                     old = rules.at_least("5.0.0") and not rules.at_least("5.1.1")
-                    found.append(_sequence(view, segments, ref, "queue_offset_gap", NOTE if old else REBUILDABLE, expected, first))
+                    found.append(
+                        _sequence(view, segments, ref, "queue_offset_gap", NOTE if old else REBUILDABLE, expected, first)
+                    )
             elif first == 0 and (not single or row["match"] == MATCH_EQUAL):
                 # The queue began anew: a topic deleted and made again, or a ConsumeQueue that was lost (P1).
                 found.append(_sequence(view, segments, ref, "queue_offset_back", NOTE, expected, first))
             else:
-                found.append(_sequence(view, segments, ref, "queue_offset_back", LOSS if single else REBUILDABLE, expected, first))
+                found.append(
+                    _sequence(view, segments, ref, "queue_offset_back", LOSS if single else REBUILDABLE, expected, first)
+                )
             expected, before = first + steps, _run_end(segments, ref)
     return found
 
@@ -315,13 +349,24 @@ def _broken_between(log: lm.LogMap, start: int, end: int) -> bool:
     return bool(np.isin(kinds, (lm.DAMAGED, lm.MISSING, lm.UNWRITTEN)).any())
 
 
-def _sequence(view: QueueView, segments: Sequence[SegmentSummary], ref: RunRef, code: str, severity: str, expected: int, actual: int) -> Finding:
+def _sequence(
+    view: QueueView, segments: Sequence[SegmentSummary], ref: RunRef, code: str, severity: str, expected: int, actual: int
+) -> Finding:
     position = int(ref.row["first_position"])
     segment = segments[ref.segment]
     return Finding(
-        code, segment.path, position, position + int(ref.row["first_size"]), severity, segment.base_offset + position,
-        view.key[0], view.key[1], actual, f"queue offset {expected}", f"queue offset {actual}",
-    )  # fmt: skip
+        code,
+        segment.path,
+        position,
+        position + int(ref.row["first_size"]),
+        severity,
+        segment.base_offset + position,
+        view.key[0],
+        view.key[1],
+        actual,
+        f"queue offset {expected}",
+        f"queue offset {actual}",
+    )
 
 
 # ---- queues --------------------------------------------------------------------------------------------------------
@@ -346,13 +391,22 @@ def missing_findings(view: QueueView, segments: Sequence[SegmentSummary], rules:
             if ref is not None and int(ref.row["queue_offset"]) == at or ref is not None and view.batch:
                 phy = int(ref.row["first_phy_offset"])
                 expected = f"phy_offset {phy}, size {int(ref.row['first_size'])}"
-            positions = (at * view.unit - start, end * view.unit - start) if known is not None else (None, None)
             found.append(
                 Finding(
-                    code, known.path if known else f"{view.folder}/{start:020d}", *positions, severity, phy,
-                    view.key[0], view.key[1], at, expected, "no entry" if known else "no file", count=end - at,
+                    code,
+                    known.path if known else f"{view.folder}/{start:020d}",
+                    at * view.unit - start if known else None,
+                    end * view.unit - start if known else None,
+                    severity,
+                    phy,
+                    view.key[0],
+                    view.key[1],
+                    at,
+                    expected,
+                    "no entry" if known else "no file",
+                    count=end - at,
                 )
-            )  # fmt: skip
+            )
             at = end
     return found
 
@@ -378,11 +432,20 @@ def shifted_findings(view: QueueView) -> list[Finding]:
             if low < high:
                 found.append(
                     Finding(
-                        "queue_entry_shifted", file.path, low * view.unit - file.start, high * view.unit - file.start, "",
-                        int(ref.row["first_phy_offset"]), view.key[0], view.key[1], low,
-                        f"entry {int(ref.row['queue_offset'])}", f"entry {first}", count=high - low,
+                        "queue_entry_shifted",
+                        file.path,
+                        low * view.unit - file.start,
+                        high * view.unit - file.start,
+                        "",
+                        int(ref.row["first_phy_offset"]),
+                        view.key[0],
+                        view.key[1],
+                        low,
+                        f"entry {int(ref.row['queue_offset'])}",
+                        f"entry {first}",
+                        count=high - low,
                     )
-                )  # fmt: skip
+                )
     return found
 
 
@@ -399,10 +462,20 @@ def hole_findings(view: QueueView) -> list[Finding]:
             if low < high:
                 found.append(
                     Finding(
-                        "queue_zero_entry", file.path, low * view.unit - file.start, high * view.unit - file.start, "", None,
-                        view.key[0], view.key[1], low, "an entry", "zeros", count=high - low,
+                        "queue_zero_entry",
+                        file.path,
+                        low * view.unit - file.start,
+                        high * view.unit - file.start,
+                        "",
+                        None,
+                        view.key[0],
+                        view.key[1],
+                        low,
+                        "an entry",
+                        "zeros",
+                        count=high - low,
                     )
-                )  # fmt: skip
+                )
     return found
 
 
@@ -432,11 +505,19 @@ def lost_findings(
                 continue  # the scan has found this very message damaged
             found.append(
                 Finding(
-                    "message_lost", segment.path, start, min(start + size, segment.size), REBUILDABLE if live and phy >= log.data_end else "",
-                    phy, result.key[0], result.key[1], number, f"a message of {size} bytes, which the ConsumeQueue knows",
+                    "message_lost",
+                    segment.path,
+                    start,
+                    min(start + size, segment.size),
+                    REBUILDABLE if live and phy >= log.data_end else "",
+                    phy,
+                    result.key[0],
+                    result.key[1],
+                    number,
+                    f"a message of {size} bytes, which the ConsumeQueue knows",
                     "zeros" if kind == lm.UNWRITTEN else "damaged bytes",
                 )
-            )  # fmt: skip
+            )
     names = {s.path for s in segments}
     if live:
         found.append(Finding("live_copy", COMMITLOG, message="the ConsumeQueues lead beyond the log, but not without holes"))
@@ -446,10 +527,16 @@ def lost_findings(
         message = "a live copy: queues and log are of different moments" if live else "the ConsumeQueues lead there"
         found.append(
             Finding(
-                "segment_missing", name, severity=REBUILDABLE if live else "", phy_offset=int(name.rpartition("/")[2]),
-                expected="a segment", actual="no file", message=message, count=count,
+                "segment_missing",
+                name,
+                severity=REBUILDABLE if live else "",
+                phy_offset=int(name.rpartition("/")[2]),
+                expected="a segment",
+                actual="no file",
+                message=message,
+                count=count,
             )
-        )  # fmt: skip
+        )
     return found
 
 
@@ -459,7 +546,12 @@ def _is_live_copy(results: Sequence[LeftoverResult], log: lm.LogMap) -> bool:
     A broker dispatches in physical order, so in a copy of one moment the entries beyond the end cover the bytes there
     without holes, but for messages that have no entry. In a copy taken while the broker wrote they do not.
     """
-    counted = [(phy, phy + size) for r in results for _, phy, size, kind in r.lost if kind in (lm.BEYOND, lm.UNWRITTEN) and phy >= log.data_end]
+    counted = [
+        (phy, phy + size)
+        for r in results
+        for _, phy, size, kind in r.lost
+        if kind in (lm.BEYOND, lm.UNWRITTEN) and phy >= log.data_end
+    ]
     if not counted:
         return False
     covered = union(counted)
@@ -489,8 +581,13 @@ def unindexed_findings(
     newest = files[-1] if files else None
     return [
         Finding(
-            "index_range_missing", newest.path if newest else INDEX,
-            0 if newest else None, index_layout.HEADER_BYTES if newest else None,
-            phy_offset=first, expected=f"{keys} entries of {records} messages from {first} to {last}", actual="none", count=keys,
+            "index_range_missing",
+            newest.path if newest else INDEX,
+            0 if newest else None,
+            index_layout.HEADER_BYTES if newest else None,
+            phy_offset=first,
+            expected=f"{keys} entries of {records} messages from {first} to {last}",
+            actual="none",
+            count=keys,
         )
-    ]  # fmt: skip
+    ]

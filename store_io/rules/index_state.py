@@ -101,8 +101,16 @@ class IndexState:
             file = self.current()
             fits = min(file.most - file.count, keys - done)
             first_key, last_key = done + 1, done + fits
-            first = (int(run["first_key_phy_offset"]), int(run["first_key_store_time"])) if first_key == 1 else marks[number, first_key]
-            last = (int(run["last_key_phy_offset"]), int(run["last_key_store_time"])) if last_key == keys else marks[number, last_key]
+            first = (
+                (int(run["first_key_phy_offset"]), int(run["first_key_store_time"]))
+                if first_key == 1
+                else marks[number, first_key]
+            )
+            last = (
+                (int(run["last_key_phy_offset"]), int(run["last_key_store_time"]))
+                if last_key == keys
+                else marks[number, last_key]
+            )
             if file.count <= 1:
                 file.begin_phy, file.begin_time = first
             file.stored_count = file.count + fits

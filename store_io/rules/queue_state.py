@@ -141,7 +141,11 @@ class QueueState:
         start = file.start + at
         for piece in reversed(self.pieces):
             index = (start - piece.start) // self.unit
-            if 0 <= index < piece.count and (start - piece.start) % self.unit == 0 and piece.start // file.size == file.start // file.size:
+            if (
+                0 <= index < piece.count
+                and (start - piece.start) % self.unit == 0
+                and piece.start // file.size == file.start // file.size
+            ):
                 last = index == piece.count - 1
                 phy = piece.last_phy if last else piece.first_phy if index == 0 else piece.first_phy + 1
                 return True, phy, phy if self.batch else phy + (piece.last_size if last else 1)
@@ -168,7 +172,7 @@ class QueueState:
         self.max_phy = end - 1 if self.batch else end
         while self.files:
             file = self.files[-1]
-            valid, phy, phy_end = self.entry(file, 0)
+            _, phy, phy_end = self.entry(file, 0)
             if phy >= end:
                 file.wrote = 0
                 self.delete(file)
@@ -292,7 +296,9 @@ class QueueState:
             room = (file.size - file.wrote) // self.unit
             n = min(take, room)
             # A record inside the run is known to lie between its ends only; nothing that follows asks for more of it.
-            phy, size = (last_phy, last_size) if k + n == records else (first_phy, first_size) if k + n == 1 else (last_phy - 1, 1)
+            phy, size = (
+                (last_phy, last_size) if k + n == records else (first_phy, first_size) if k + n == 1 else (last_phy - 1, 1)
+            )
             start_phy = first_phy if k == 0 else first_phy + 1
             self.pieces.append(Piece(cursor, n, start_phy if n > 1 else phy, phy, size, scan, number, k))
             file.wrote += n * self.unit
@@ -312,16 +318,26 @@ class QueueState:
         def piece(done: int, n: int, start: int) -> Piece:
             last = done + n == records
             return Piece(
-                start, n, first_phy if done == 0 else first_phy + 1, last_phy if last else last_phy - 1, int(run["last_size"]),
-                scan, number, done, base if done == 0 else -1, int(run["messages"]) if done == 0 and last else 0,
+                start,
+                n,
+                first_phy if done == 0 else first_phy + 1,
+                last_phy if last else last_phy - 1,
+                int(run["last_size"]),
+                scan,
+                number,
+                done,
+                base if done == 0 else -1,
+                int(run["messages"]) if done == 0 and last else 0,
                 base + int(run["messages"]),
-            )  # fmt: skip
+            )
 
         first_file = self.files[0] if self.files else None
         self._append(records, piece)
         self.max_phy = last_phy
         self.batch_max = base + int(run["messages"])
-        if first_file_empty and (first_file is None or self.pieces[-1].start // first_file.size == first_file.start // first_file.size):
+        if first_file_empty and (
+            first_file is None or self.pieces[-1].start // first_file.size == first_file.start // first_file.size
+        ):
             self._revise_min()
 
     # ---- minimum and maximum ---------------------------------------------------------------------------------------

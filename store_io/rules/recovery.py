@@ -150,9 +150,7 @@ class Prediction:
     def broker_section(self) -> Row:
         """plan.json's "broker"."""
         if not self.starts or self.after_load is None or self.after_dispatch is None:
-            keys = (
-                "start_segment stop_reason min_phy_offset truncate_at lost deleted_files after_load after_dispatch".split()
-            )
+            keys = "start_segment stop_reason min_phy_offset truncate_at lost deleted_files after_load after_dispatch".split()
             return {"starts": False, "refusal": self.refusal, "exit": self.exit, **dict.fromkeys(keys)}
         return {
             "starts": True,
@@ -282,8 +280,14 @@ class Fold:
                 self.deleted.append(entry.path)
                 continue
             file = IndexFileState(
-                header.path, self.rules.index_max, header.begin_time, header.end_time, header.begin_phy, header.end_phy, header.index_count
-            )  # fmt: skip
+                header.path,
+                self.rules.index_max,
+                header.begin_time,
+                header.end_time,
+                header.begin_phy,
+                header.end_phy,
+                header.index_count,
+            )
             file.start_begin_time = header.begin_time
             self.index.files.append(file)
 
@@ -310,7 +314,9 @@ class Fold:
         m = self._max_cq_phy()
         accelerated = self.unclean and rules.at_least("5.5.0") and bool(rules.value("enableAcceleratedRecovery"))
         if accelerated and self.checkpoint.logics_phy_offset <= 0 < self.checkpoint.physic_time:
-            raise Refused("checkpoint: accelerated recovery needs logicsPhysicalOffset, which is 0 while physicMsgTimestamp is set")
+            raise Refused(
+                "checkpoint: accelerated recovery needs logicsPhysicalOffset, which is 0 while physicMsgTimestamp is set"
+            )
         if not self.log:
             for queue in self.queues.values():
                 queue.destroy()
@@ -322,7 +328,9 @@ class Fold:
         if accelerated:
             position = max(0, self.checkpoint.logics_phy_offset - self.segments[i].start)
             if position > self.segments[i].size:
-                raise Refused(f"{self.segments[i].path}: accelerated recovery would begin at position {position}, beyond the file")
+                raise Refused(
+                    f"{self.segments[i].path}: accelerated recovery would begin at position {position}, beyond the file"
+                )
             if position:
                 first = ScanId("from", i, position)
         dispatches = self._recovery_filter(m)
@@ -443,7 +451,11 @@ class Fold:
         first, rules = summary.first, self.rules
         if first.blank or not first.check_ok or first.store_time == 0:
             return False
-        if rules.value("messageIndexEnable") and rules.value("messageIndexSafe") and first.store_time > self.checkpoint.index_time:
+        if (
+            rules.value("messageIndexEnable")
+            and rules.value("messageIndexSafe")
+            and first.store_time > self.checkpoint.index_time
+        ):
             return False
         if not self.unclean:
             return first.phy_offset <= m
@@ -469,7 +481,9 @@ class Fold:
         """Put a segment's runs into queues and index, in scan order."""
         fault = summary.lmq_fault
         if fault is not None and self.rules.multi_dispatch:
-            raise Refused(f"{summary.path}: the message at physical offset {fault[0]} names the LMQ offset {fault[1]!r}, no number")
+            raise Refused(
+                f"{summary.path}: the message at physical offset {fault[0]} names the LMQ offset {fault[1]!r}, no number"
+            )
         for number, run in enumerate(summary.runs):
             if not run["walk"] & WALK_BROKER or run["kind"] == RUN_UNQUEUED:
                 continue
@@ -573,4 +587,6 @@ def _last_end(run: np.void) -> int:
 
 
 def _first_end(run: np.void) -> int:
-    return int(run["first_end"]) if "first_end" in (run.dtype.names or ()) else int(run["first_phy_offset"]) + int(run["first_size"])
+    return (
+        int(run["first_end"]) if "first_end" in (run.dtype.names or ()) else int(run["first_phy_offset"]) + int(run["first_size"])
+    )

@@ -138,7 +138,9 @@ class BrokerRules:
     @property
     def queue_file_bytes(self) -> int:
         """The getter rounds up to whole entries (formats.md 1)."""
-        return -(-int(self.value("mappedFileSizeConsumeQueue")) // consumequeue_layout.ENTRY_BYTES) * consumequeue_layout.ENTRY_BYTES
+        return (
+            -(-int(self.value("mappedFileSizeConsumeQueue")) // consumequeue_layout.ENTRY_BYTES) * consumequeue_layout.ENTRY_BYTES
+        )
 
     @property
     def ext_file_bytes(self) -> int:

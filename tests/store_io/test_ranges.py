@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,7 +20,7 @@ def members(ranges: list[tuple[int, int]]) -> set[int]:
 def test_union_is_sorted_disjoint_and_keeps_every_member(ranges: list[tuple[int, int]]) -> None:
     merged = union(ranges)
     assert members(merged) == members(ranges)
-    assert all(a[1] < b[0] for a, b in zip(merged, merged[1:], strict=False))
+    assert all(a[1] < b[0] for a, b in pairwise(merged))
     assert total(merged) == len(members(ranges))
 
 

@@ -28,18 +28,30 @@ GOOD, NEXT = (f"{0:020d}", SIZE), (f"{SIZE:020d}", SIZE)
 
 # entries beside GOOD, release -> segments loaded, files deleted, whether load() refuses
 CASES = [
-    ("wrong length", [(NEXT[0], 5)], {"4.8.0": (1, 0, True), "4.9.2": (1, 0, False), "4.9.3": (1, 0, True), "5.5.0": (1, 0, True)}),
-    ("empty last file", [(NEXT[0], 0)], {"4.9.8": (1, 0, True), "5.1.2": (1, 0, True), "5.1.3": (1, 1, False), "5.5.0": (1, 1, False)}),
+    (
+        "wrong length",
+        [(NEXT[0], 5)],
+        {"4.8.0": (1, 0, True), "4.9.2": (1, 0, False), "4.9.3": (1, 0, True), "5.5.0": (1, 0, True)},
+    ),
+    (
+        "empty last file",
+        [(NEXT[0], 0)],
+        {"4.9.8": (1, 0, True), "5.1.2": (1, 0, True), "5.1.3": (1, 1, False), "5.5.0": (1, 1, False)},
+    ),
     ("directory", ["old"], {"4.9.8": (1, 0, True), "5.0.0": (1, 0, True), "5.1.0": (1, 0, False), "5.4.0": (1, 0, False)}),
     ("foreign name, right length", [("x.bak", SIZE)], {"4.8.0": (1, 0, True), "5.5.0": (1, 0, True)}),
     ("foreign name, wrong length", [("x.bak", 3)], {"4.9.2": (1, 0, False), "5.3.3": (1, 0, True)}),
     ("sign and few digits parse", [("+5", SIZE)], {"5.3.3": (2, 0, False)}),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(
     ("entries", "release", "expected"),
-    [pytest.param(entries, release, want, id=f"{name}, {release}") for name, entries, by in CASES for release, want in by.items()],
+    [
+        pytest.param(entries, release, want, id=f"{name}, {release}")
+        for name, entries, by in CASES
+        for release, want in by.items()
+    ],
 )
 def test_segments(entries: list[tuple[str, int] | str], release: str, expected: tuple[int, int, bool]) -> None:
     loaded = load_store(log(GOOD, *entries), rules(release), frozenset())
@@ -54,9 +66,13 @@ def test_a_refusal_names_the_file_and_both_lengths() -> None:
 
 def test_queues_are_folders_whose_name_is_a_number_and_plain_files_with_such_a_name() -> None:
     names = [
-        StoreFile("consumequeue", "directory"), StoreFile("consumequeue/plain", "file", 9), StoreFile("consumequeue/T", "directory"),
-        StoreFile("consumequeue/T/0", "directory"), StoreFile("consumequeue/T/x", "directory"), StoreFile("consumequeue/T/7", "file", 3),
-    ]  # fmt: skip
+        StoreFile("consumequeue", "directory"),
+        StoreFile("consumequeue/plain", "file", 9),
+        StoreFile("consumequeue/T", "directory"),
+        StoreFile("consumequeue/T/0", "directory"),
+        StoreFile("consumequeue/T/x", "directory"),
+        StoreFile("consumequeue/T/7", "file", 3),
+    ]
     loaded = load_store(Tree(names), rules("4.8.0"), frozenset())
     assert sorted(loaded.queues) == [("T", 0), ("T", 7)]
     assert not loaded.refusal
@@ -71,7 +87,11 @@ def test_a_topic_in_the_wrong_folder_for_its_type_stops_5x(release: str, refuses
 
 @pytest.mark.parametrize(("release", "refuses"), [("4.9.8", False), ("5.0.0", False), ("5.1.0", True)])
 def test_a_directory_in_index_becomes_the_result_of_load_since_5_1(release: str, refuses: bool) -> None:
-    names = [StoreFile("index", "directory"), StoreFile("index/20200101000000000", "directory"), StoreFile("index/readme", "file", 77)]
+    names = [
+        StoreFile("index", "directory"),
+        StoreFile("index/20200101000000000", "directory"),
+        StoreFile("index/readme", "file", 77),
+    ]
     loaded = load_store(Tree(names), rules(release), frozenset())
     assert bool(loaded.index_refusal) is refuses
     assert not loaded.refusal
