@@ -6,11 +6,13 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from jobs import VERSION
+from jobs.datasets import DatasetPlan, SegmentOutput, collect
+from jobs.delta_log import DataFile
 from jobs.listing import listing_problems
 from jobs.options import AuditOptions, StoreArgument
 from jobs.output import RESULT, OutputFolder
@@ -51,20 +53,46 @@ def run_with(started: Session, asked: AuditOptions) -> int:
     outcomes: list[AuditOutcome] = []
     counters = SparkCounters(started.spark.sparkContext)
     with Progress(sys.stderr if asked.progress else None, counters) as progress:
-        for outcome in audit_stores(started, asked.stores, progress, counters):
+        wanted = Wanted(DatasetPlan(info.tables, info.run_id, tuple(sorted(asked.write)))) if asked.write else None
+        for outcome in audit_stores(started, asked.stores, progress, counters, wanted):
             outcomes.append(outcome)
             problems += _write_store(output, outcome)
-        problems += _write_tables(started, info, outcomes)
+        problems += _write_tables(started, info, outcomes, wanted)
     info = replace(info, seconds=time.monotonic() - began, problems=tuple(problems))
     output.write(RESULT, result_json(info, outcomes))
     print(summary_text(info, outcomes, asked.out, asked.color), end="", flush=True)
     return run_exit_code(info, outcomes)
 
 
+@dataclass
+class Wanted:
+    """The record-level datasets of a run: what tasks shall write, and what they have written so far."""
+
+    plan: DatasetPlan
+    files: list[dict[str, DataFile]] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+    def take(self, answer: Any) -> Any:
+        """Keep what a task wrote; what it found is handed on."""
+        if not isinstance(answer, SegmentOutput):
+            return answer
+        self.files.append(answer.files)
+        if answer.problem:
+            self.problems.append(answer.problem)
+        return answer.summary
+
+
 def audit_stores(
-    started: Session, stores: Sequence[StoreArgument], progress: Progress, counters: SparkCounters
+    started: Session,
+    stores: Sequence[StoreArgument],
+    progress: Progress,
+    counters: SparkCounters,
+    wanted: Wanted | None = None,
 ) -> Iterator[AuditOutcome]:
-    """The outcome of each store, in their order; BATCH_STORES of them share each Spark job."""
+    """The outcome of each store, in their order; BATCH_STORES of them share each Spark job.
+
+    wanted: datasets that the first round, which reads each segment whole, writes on the way.
+    """
     from jobs.runner import Fault, Runner
 
     runner = Runner(started.spark, counters.report)
@@ -77,12 +105,17 @@ def audit_stores(
         waiting: list[tuple[StoreAudit, list[Task]]] = [(a, a.first) for a in audits if a.first]
         for audit, sentences in zip(audits, listing_problems(started.spark, audits), strict=True):
             audit.incomplete += sentences
+        reading_all = True
         while waiting:
             tasks = [task for _, own in waiting for task in own]
             expected_bytes += sum(map(task_bytes, tasks))
             expected_segments += sum(isinstance(task, SegmentTask) for task in tasks)
             progress.expect("reading", expected_bytes, expected_segments)
-            answers = runner.run(tasks, f"{len(waiting)} stores")
+            plan = wanted.plan if wanted is not None and reading_all else None
+            answers = runner.run(tasks, f"{len(waiting)} stores", plan, [store.name for store in stores])
+            reading_all = False
+            if wanted is not None:
+                answers = [wanted.take(answer) for answer in answers]
             at, going_on = 0, []
             for audit, own in waiting:
                 part = [_sentence(r) if isinstance(r, Fault) else r for r in answers[at : at + len(own)]]
@@ -141,11 +174,12 @@ def _write_store(output: OutputFolder, outcome: AuditOutcome) -> list[str]:
     return []
 
 
-def _write_tables(started: Session, info: RunInfo, outcomes: Sequence[AuditOutcome]) -> list[str]:
+def _write_tables(started: Session, info: RunInfo, outcomes: Sequence[AuditOutcome], wanted: Wanted | None) -> list[str]:
     from jobs.tables import Tables
 
+    problems = list(dict.fromkeys(wanted.problems)) if wanted is not None else []
     try:
-        Tables(started.spark, info.tables).write_run(info, outcomes)
+        Tables(started.spark, info.tables).write_run(info, outcomes, collect(wanted.files) if wanted is not None else None)
     except StoreError as problem:
-        return [str(problem)]
-    return []
+        problems.append(str(problem))
+    return problems

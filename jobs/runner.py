@@ -17,6 +17,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from jobs.datasets import DatasetPlan, scan_and_write
 from store_io.audit_store import Task, run_task, task_bytes
 from store_io.segment_scan import SegmentTask
 
@@ -42,15 +43,20 @@ class Runner:
         self.report = report
         self.context = spark.sparkContext
 
-    def run(self, tasks: Sequence[Task], describe: str = "audit") -> list[Any]:
-        """The tasks' results in their order; a Fault where one failed."""
+    def run(
+        self, tasks: Sequence[Task], describe: str = "audit", plan: DatasetPlan | None = None, stores: Sequence[str] = ()
+    ) -> list[Any]:
+        """The tasks' results in their order; a Fault where one failed.
+
+        plan: with it segments give a SegmentOutput, their datasets written on the way.  stores: names by `task.store`.
+        """
         if not tasks:
             return []
         bins = partition(tasks, self.context.defaultParallelism)
         shared = self.context.broadcast(pack(tasks, bins))
         self.context.setJobDescription(f"{describe}: {len(tasks)} tasks")
         try:
-            frame = self.spark.range(0, len(bins), 1, len(bins)).mapInArrow(_worker(shared, self.report), SCHEMA)
+            frame = self.spark.range(0, len(bins), 1, len(bins)).mapInArrow(_worker(shared, self.report, plan, stores), SCHEMA)
             rows = frame.collect()
         finally:
             self.context.setJobDescription(None)  # type: ignore[arg-type]
@@ -118,13 +124,19 @@ def unpack(shared: tuple[list[bytes], list[bytes]], number: int) -> list[tuple[i
     return tasks
 
 
-def _worker(shared: Any, report: Callable[[int, int], None]) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def _worker(
+    shared: Any, report: Callable[[int, int], None], plan: DatasetPlan | None, stores: Sequence[str]
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 for index, task in unpack(shared.value, number):
                     yield pa.RecordBatch.from_arrays(
-                        [pa.array([number], pa.int64()), pa.array([index], pa.int64()), pa.array([_run(task)], pa.binary())],
+                        [
+                            pa.array([number], pa.int64()),
+                            pa.array([index], pa.int64()),
+                            pa.array([_run(task, plan, stores)], pa.binary()),
+                        ],
                         schema=_ARROW,
                     )
                     report(task_bytes(task), int(isinstance(task, SegmentTask)))
@@ -132,8 +144,10 @@ def _worker(shared: Any, report: Callable[[int, int], None]) -> Callable[[Iterab
     return work
 
 
-def _run(task: Task) -> bytes:
+def _run(task: Task, plan: DatasetPlan | None, stores: Sequence[str]) -> bytes:
     try:
+        if plan is not None and isinstance(task, SegmentTask):
+            return pickle.dumps(scan_and_write(task, plan, stores[task.store]), protocol=5)
         return pickle.dumps(run_task(task), protocol=5)
     except Exception as problem:  # told as an incomplete audit of this one store
         where = traceback.extract_tb(problem.__traceback__)[-1]
