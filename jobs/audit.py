@@ -56,8 +56,8 @@ def run_with(started: Session, asked: AuditOptions) -> int:
         wanted = Wanted(DatasetPlan(info.tables, info.run_id, tuple(sorted(asked.write)))) if asked.write else None
         for outcome in audit_stores(started, asked.stores, progress, counters, wanted):
             outcomes.append(outcome)
-            problems += _write_store(output, outcome)
-        problems += _write_tables(started, info, outcomes, wanted)
+            problems += write_store(output, outcome)
+        problems += write_tables(started, info, outcomes, wanted)
     info = replace(info, seconds=time.monotonic() - began, problems=tuple(problems))
     output.write(RESULT, result_json(info, outcomes))
     print(summary_text(info, outcomes, asked.out, asked.color), end="", flush=True)
@@ -163,7 +163,7 @@ def _not_audited(store: StoreArgument, sentence: str) -> AuditOutcome:
     return outcome
 
 
-def _write_store(output: OutputFolder, outcome: AuditOutcome) -> list[str]:
+def write_store(output: OutputFolder, outcome: AuditOutcome) -> list[str]:
     """The store's own files; sentences about what could not be written."""
     try:
         output.write(f"{outcome.name}/plan.json", plan_json(outcome))
@@ -174,7 +174,7 @@ def _write_store(output: OutputFolder, outcome: AuditOutcome) -> list[str]:
     return []
 
 
-def _write_tables(started: Session, info: RunInfo, outcomes: Sequence[AuditOutcome], wanted: Wanted | None) -> list[str]:
+def write_tables(started: Session, info: RunInfo, outcomes: Sequence[AuditOutcome], wanted: Wanted | None) -> list[str]:
     from jobs.tables import Tables
 
     problems = list(dict.fromkeys(wanted.problems)) if wanted is not None else []
