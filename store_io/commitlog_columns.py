@@ -40,7 +40,7 @@ def decode(
     STOPPED also where something valid is too rare for compiled code: ask `check.verdict`, and go on behind the frame with
     `append_message` where it says VALID. Never raises over the bytes, only over arguments that contradict each other.
     """
-    if _kernel is None:
+    if _kernel is None or not -(1 << 63) <= check.base_offset < (1 << 63) - end:  # addresses that wrap are never met
         return commitlog_reader.decode(buffer, buffer_position, start, end, final, check, columns, topics)
     if buffer.dtype != np.uint8 or buffer.ndim != 1 or not buffer.flags.c_contiguous:
         raise ValueError("the buffer has to be one contiguous dimension of bytes")
@@ -48,8 +48,8 @@ def decode(
         raise ValueError(f"[{start}, {end}) is not in a buffer of {len(buffer)} bytes at {buffer_position}")
     found = np.empty(_kernel.PROPERTY_SLOTS, np.int64)
     delays = check.delay_table
-    address = buffer.ctypes.data - buffer_position
-    at = start
+    address = buffer.ctypes.data - int(buffer_position)
+    at, end, final = int(start), int(end), bool(final)  # other types would have the code compiled once more
     while True:
         ended, at, need, columns.count, columns.key_hash_count, topics.count, topics.text_used = _kernel.run(
             address + at, address + end, final, at, check.base_offset, check.settings, delays.ctypes.data, len(delays),

@@ -8,12 +8,12 @@ looked into once its total size is known to lie within the window; its parts are
 loop below is bounded by the length of its part; and the one read of whole blocks, `_block`, moves back where a block would
 pass the window's end. Lengths are int64 throughout, so no sum of them wraps.
 
-Helpers are compiled into their caller and have no cache of their own: only the outermost function is cached on disk.
+Only addresses and numbers travel here. Compiled code that holds an array counts references to it at every turn, which cost
+more than all the work on a message.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,11 +21,14 @@ from numba import njit
 
 from schemas import commitlog_layout as layout
 from store_io import message_columns as shape
+from store_io import native
 from store_io.native import (
     block_masks,
     count_bits,
     equal_mask,
     hash_of_last,
+    helper,
+    kept,
     load_i8,
     load_i16,
     load_i32,
@@ -73,7 +76,7 @@ _NAME_INNER_MU, _NAME_LTI_DISP, _NAME_ATCH = _text("INNER_MU", 8), _text("LTI_DI
 _NAME_LTI_QUEU, _NAME_E_OFFSET = _text("LTI_QUEU", 8), _text("E_OFFSET", 8)
 
 
-@njit(nogil=True, forceinline=True)
+@helper()
 def _slot_of(name: int, length: int) -> int:
     """The number of a property of interest; -1 for any other name."""
     if length == 4:
@@ -108,7 +111,7 @@ def _slot_of(name: int, length: int) -> int:
     return -1
 
 
-@njit(nogil=True, forceinline=True)
+@helper()
 def _block(at: int, count: int, window_end: int) -> tuple[Any, Any, Any, Any]:
     """`block_masks` of the first `count` (1 to 64) bytes at `at`, with no bit for others. The window, which ends at
     `window_end`, holds these bytes and at least 64 in all, so a block that would pass its end is read from further back."""
@@ -123,19 +126,19 @@ def _block(at: int, count: int, window_end: int) -> tuple[Any, Any, Any, Any]:
     return one & keep, two & keep, zero & keep, high & keep
 
 
-@njit(nogil=True, forceinline=True)
+@helper()
 def _scan_properties(at: int, length: int, window_end: int, found: int) -> tuple[int, bool, bool]:
     """Find the properties of interest in `length` bytes at `at`: string2messageProperties of 4.9.1 and later.
 
     found[slot]: where the value begins, relative to `at`, and its length in the low 16 bits.  Returns the bits of those
     present, whether a part is not of the form name 0x01 value or a NUL is met, and whether a byte is not ASCII.
     """
-    present = 0
-    fault = False
+    present: Any = np.int64(0)  # typed: a plain 0 has the helpers compiled a second time, for that constant
+    fault: Any = np.int64(0)
     zeros = _ZERO
     highs = _ZERO
-    item = 0  # where the current part begins
-    split = -1  # its first 0x01, once met
+    item: Any = np.int64(0)  # where the current part begins
+    split: Any = np.int64(-1)  # its first 0x01, once met
     base = 0
     while base < length:
         one, two, zero, high = _block(at + base, min(64, length - base), window_end)
@@ -157,18 +160,18 @@ def _scan_properties(at: int, length: int, window_end: int, found: int) -> tuple
         base += 64
     if item < length:  # the last 0x02 may be absent
         present, fault = _take_part(at, item, split, length, found, present, fault)
-    return present, fault or zeros != _ZERO, highs != _ZERO
+    return present, fault != 0 or zeros != _ZERO, highs != _ZERO
 
 
-@njit(nogil=True, forceinline=True)
-def _value(found: int, slot: int) -> tuple[int, int]:
-    """Where a property's value begins, relative to the properties, and its length."""
-    place = peek_i64(found + 8 * slot)
+@helper()
+def _value(slot: int) -> tuple[int, int]:
+    """Where a property's value begins, relative to the properties, and its length. slot: address of its place in `found`."""
+    place = peek_i64(slot)
     return place >> 16, place & 0xFFFF
 
 
-@njit(nogil=True, forceinline=True)
-def _take_part(at: int, item: int, split: int, end: int, found: int, present: int, fault: bool) -> tuple[int, bool]:
+@helper()
+def _take_part(at: int, item: int, split: int, end: int, found: int, present: int, fault: int) -> tuple[int, int]:
     if item < split < end - 1:
         slot = _slot_of(at + item, split - item)
         if slot >= 0:
@@ -179,29 +182,29 @@ def _take_part(at: int, item: int, split: int, end: int, found: int, present: in
         while second < end and load_u8(at + second) != 1:
             second += 1
         if second >= end:
-            fault = True
+            fault = 1
     return present, fault
 
 
-@njit(nogil=True)
+@helper(inline=False)
 def _differs_for_old_parser(at: int, found: int, present: int) -> bool:
     """Whether the parser of 4.9.0 and before might read one of these values differently: where it holds another 0x01."""
     for slot in range(PROPERTY_SLOTS):
         if present & 1 << slot:
-            start, length = _value(found, slot)
+            start, length = _value(found + 8 * slot)
             for i in range(length):
                 if load_u8(at + start + i) == 1:
                     return True
     return False
 
 
-@njit(nogil=True)
-def _number(at: int, length: int, most_digits: int) -> tuple[bool, int]:
-    """parse_number of at most that many digits: (whether it is one, its value)."""
+@helper(inline=False)
+def _number(at: int, length: int) -> tuple[bool, int]:
+    """parse_number of at most 18 digits, so that nothing wraps: (whether it is one, its value)."""
     start = 0
     if length > 0 and (load_u8(at) == 43 or load_u8(at) == 45):
         start = 1
-    if length == start or length - start > most_digits:
+    if length == start or length - start > 18:
         return False, 0
     value = 0
     for i in range(start, length):
@@ -212,7 +215,7 @@ def _number(at: int, length: int, most_digits: int) -> tuple[bool, int]:
     return True, -value if load_u8(at) == 45 else value
 
 
-@njit(nogil=True)
+@helper(inline=False)
 def _blankness(at: int, length: int) -> int:
     """0: something other than white space is there; 1: only ASCII white space; 2: only the reference can say."""
     unclear = False
@@ -225,7 +228,7 @@ def _blankness(at: int, length: int) -> int:
     return 2 if unclear else 1
 
 
-@njit(nogil=True)
+@helper(inline=False)
 def _two_parts(at: int, length: int) -> bool:
     """Whether split("_") surely gives two parts: one separator, and something behind it."""
     separators = 0
@@ -235,7 +238,7 @@ def _two_parts(at: int, length: int) -> bool:
     return separators == 1 and load_u8(at + length - 1) != 95
 
 
-@njit(nogil=True, forceinline=True)
+@helper()
 def _count_keys(at: int, length: int, window_end: int) -> int:
     """Parts of KEYS between single spaces that are not empty."""
     count = 0
@@ -251,7 +254,7 @@ def _count_keys(at: int, length: int, window_end: int) -> int:
     return count
 
 
-@njit(nogil=True)
+@helper(inline=False)
 def _appended_crc(record: int, total: int, value: int, value_length: int) -> int:
     """How the record ends, where a property __CRC32# is present whose value begins at address `value`.
 
@@ -274,7 +277,7 @@ def _appended_crc(record: int, total: int, value: int, value_length: int) -> int
 # ---- text ------------------------------------------------------------------------------------------------------------
 
 
-@njit(nogil=True)
+@helper(inline=False)
 def _is_utf8(at: int, length: int) -> bool:
     """Whether these bytes are well-formed UTF-8 (no surrogates, no over-long forms)."""
     i = 0
@@ -313,7 +316,7 @@ def _is_utf8(at: int, length: int) -> bool:
 _POWERS = tuple(pow(31, i, 1 << 32) for i in range(17))
 
 
-@njit(nogil=True, forceinline=True)
+@helper()
 def _hash_ascii(at: int, length: int, value: int) -> Any:
     """String.hashCode continued from `value`; only the low 32 bits of the result count. The 16 bytes before `at` are read."""
     end = at + length
@@ -323,7 +326,7 @@ def _hash_ascii(at: int, length: int, value: int) -> Any:
     return value * _POWERS[end - at] + hash_of_last(end, end - at)
 
 
-@njit(nogil=True)
+@helper(inline=False)
 def _hash_utf8(at: int, length: int, value: int) -> int:
     """As `_hash_ascii`, over the UTF-16 units of bytes that `_is_utf8` accepted."""
     i = 0
@@ -348,24 +351,38 @@ def _hash_utf8(at: int, length: int, value: int) -> int:
     return value
 
 
-@njit(nogil=True, forceinline=True)
-def _hash_text(at: int, length: int, value: int, ascii_only: bool) -> int:
-    return _hash_ascii(at, length, value) if ascii_only else _hash_utf8(at, length, value)
+@helper()
+def _is_ascii(at: int, length: int) -> Any:
+    """Whether these bytes are all ASCII; of less than 8 the bytes before them, too. The 8 bytes before `at` are read."""
+    word = load_word(at + length - 8)
+    i = 0
+    while i + 8 < length:
+        word |= load_word(at + i)
+        i += 8
+    return word & _HIGH_BITS == _ZERO
 
 
-@njit(nogil=True, forceinline=True)
+@helper()
+def _hash_text(at: int, length: int, value: int, ascii_only: bool) -> Any:
+    """String.hashCode continued from `value`, of a text that `_is_utf8` accepted or that is known to be ASCII."""
+    if ascii_only or _is_ascii(at, length):
+        return _hash_ascii(at, length, value)
+    return _hash_utf8(at, length, value)
+
+
+@helper()
 def _signed32(value: int) -> int:
     return ((value & 0xFFFFFFFF) ^ 0x80000000) - 0x80000000
 
 
-@njit(nogil=True, forceinline=True)
+@helper()
 def _index_hash(value: int) -> int:
     """IndexFile.indexKeyHashMethod of a running hash: its absolute value, 0 for the smallest int."""
     value = abs(_signed32(value))
     return 0 if value == 0x80000000 else value
 
 
-@njit(nogil=True)
+@helper(inline=False)
 def _hash_keys(at: int, length: int, prefix: int, ascii_only: bool, key_hash: int, key_count: int) -> int:
     """Write the hash of each part of KEYS that is not empty; returns the new count of hashes."""
     start = 0
@@ -387,13 +404,13 @@ _TOPIC_HASH, _TOPIC_TEXT_AT, _TOPIC_TEXT_LEN, _TOPIC_QUEUE_ID, _TOPIC_PREFIX_HAS
 _SEED, _FACTOR = np.uint64(shape.HASH_SEED), np.uint64(shape.HASH_FACTOR)
 
 
-@njit(nogil=True, forceinline=True)
+@helper()
 def _mix(value: Any, word: Any) -> Any:
     value = (value ^ word) * _FACTOR
     return value ^ (value >> np.uint64(32))
 
 
-@njit(nogil=True, forceinline=True)
+@helper()
 def _pair_hash(at: int, length: int, queue_id: int) -> Any:
     """`message_columns.pair_hash`, as an int64."""
     value = _SEED
@@ -412,7 +429,7 @@ def _pair_hash(at: int, length: int, queue_id: int) -> Any:
     return np.int64(_mix(value, np.uint64(queue_id & 0xFFFFFFFF) | np.uint64(length) << np.uint64(32)))
 
 
-@njit(nogil=True, forceinline=True)
+@helper()
 def _same(left: int, right: int, length: int) -> Any:
     if length >= 8:
         i = 0
@@ -427,7 +444,7 @@ def _same(left: int, right: int, length: int) -> Any:
     return True
 
 
-@njit(nogil=True, forceinline=True)
+@helper()
 def _find_topic(at: int, length: int, queue_id: int, value: int, entries: int, text: int, slots: int, slot_count: int) -> Any:
     """Number of the pair, or -1 - slot where it has to go."""
     mask = slot_count - 1
@@ -447,14 +464,14 @@ def _find_topic(at: int, length: int, queue_id: int, value: int, entries: int, t
         slot = (slot + 1) & mask
 
 
-@njit(nogil=True)
+@helper(inline=False)
 def _add_topic(number: int, at: int, length: int, queue_id: int, value: int, entries: int, text: int, text_used: int) -> None:
     entry = entries + _TOPIC_BYTES * number
     poke_i64(entry + _TOPIC_HASH, value)
     poke_i64(entry + _TOPIC_TEXT_AT, text_used)
     poke_i32(entry + _TOPIC_TEXT_LEN, length)
     poke_i32(entry + _TOPIC_QUEUE_ID, queue_id)
-    poke_i32(entry + _TOPIC_PREFIX_HASH, _hash_utf8(at, length, 0) * 31 + 35)  # "#"
+    poke_i32(entry + _TOPIC_PREFIX_HASH, _hash_utf8(at, length, np.int64(0)) * 31 + 35)  # "#"
     for i in range(length):
         poke_u8(text + text_used + i, load_u8(at + i))
 
@@ -469,7 +486,7 @@ _BOTH_DISPATCH = 1 << _DISPATCH | 1 << _DISPATCH_AT
 _INDEXED = 1 << _UNIQ | 1 << _KEYS
 
 
-@njit(nogil=True, forceinline=True)
+@helper()
 def _is_schedule(at: int, length: int) -> bool:
     return (
         length == _SCHEDULE_TOPIC_BYTES
@@ -494,15 +511,7 @@ _UNIQ_AT, _UNIQ_LEN, _KEYS_AT, _KEYS_LEN, _TAGS_AT, _TAGS_LEN = _offsets(
 )
 
 
-def _compiled(function: Callable[..., Any]) -> Any:
-    """The function, compiled at its first call, with its code kept on disk where there is a place for it."""
-    try:
-        return njit(nogil=True, cache=True)(function)
-    except RuntimeError:  # nowhere to write to
-        return njit(nogil=True)(function)
-
-
-@_compiled
+@kept(layout, shape, native)
 def decode_window(
     at: int, end: int, final: bool, position: int, base_offset: int, settings: int, delays: int, delay_count: int,
     rows: int, capacity: int, count: int, key_hash: int, key_capacity: int, key_count: int,
@@ -537,10 +546,8 @@ def decode_window(
             if not final:
                 ended, need = ENDED_NEED_MORE, total
             break
-        prefetch(at + total)
-        prefetch(at + total + 64)
-        prefetch(at + total - 64)
-        prefetch(at + total - 128)
+        for line in range(-128, 128, 64):  # the properties, and the next frame: the way there leads through this one
+            prefetch(at + total + line)
         wide = 1 if magic == _V2 else 0  # bytes by which the topic length is longer
         if total < layout.MIN_SIZE_V1_BYTES + wide:
             break
@@ -587,13 +594,13 @@ def decode_window(
             if settings & shape.NEED_DUP_INFO:
                 if not present & 1 << _DUP_INFO:
                     break
-                start, length = _value(found, _DUP_INFO)
+                start, length = _value(found + 8 * _DUP_INFO)
                 if not _two_parts(properties + start, length):
                     break
         if present & 1 << _CRC or settings & shape.NEED_PROPERTY_CRC:
             crc = -1
             if present & 1 << _CRC:
-                start, length = _value(found, _CRC)
+                start, length = _value(found + 8 * _CRC)
                 crc = _appended_crc(at, total, properties + start, length)
             if crc == -2 or (crc < 0 and settings & shape.NEED_PROPERTY_CRC):
                 break
@@ -608,14 +615,14 @@ def decode_window(
         tags_at = tags_length = uniq_at = uniq_length = keys_at = keys_length = 0
         if present & 1 << _TAGS:
             flags |= shape.HAS_TAGS
-            tags_at, tags_length = _value(found, _TAGS)
+            tags_at, tags_length = _value(found + 8 * _TAGS)
             tags_at += properties_at
-            tags_code = _signed32(_hash_text(at + tags_at, tags_length, 0, ascii_only))
+            tags_code = _signed32(_hash_text(at + tags_at, tags_length, np.int64(0), ascii_only))
         if present & 1 << _DELAY and _is_schedule(at + topic_at, topic_length):
             flags |= shape.SCHEDULE
-            start, length = _value(found, _DELAY)
-            ok, level = _number(properties + start, length, 9)
-            if not ok:
+            start, length = _value(found + 8 * _DELAY)
+            ok, level = _number(properties + start, length)
+            if not ok or level < -(1 << 31) or level >= 1 << 31:
                 break
             level = min(level, delay_count - 1)
             if level > 0:
@@ -624,16 +631,16 @@ def decode_window(
         batch_base, batch_count = queue_offset, 1
         if settings & shape.INNER_BATCH and present & _BOTH_NUMBERS == _BOTH_NUMBERS:
             flags |= shape.HAS_INNER
-            start, length = _value(found, _BASE)
-            base_ok, batch_base = _number(properties + start, length, 18)
-            start, length = _value(found, _NUM)
-            count_ok, batch_count = _number(properties + start, length, 9)
+            start, length = _value(found + 8 * _BASE)
+            base_ok, batch_base = _number(properties + start, length)
+            start, length = _value(found + 8 * _NUM)
+            count_ok, batch_count = _number(properties + start, length)
             if not base_ok or not count_ok or batch_count < -32768 or batch_count > 32767:
                 break
         if present & _BOTH_DISPATCH == _BOTH_DISPATCH:
-            start, length = _value(found, _DISPATCH)
+            start, length = _value(found + 8 * _DISPATCH)
             names = _blankness(properties + start, length)
-            start, length = _value(found, _DISPATCH_AT)
+            start, length = _value(found + 8 * _DISPATCH_AT)
             places = _blankness(properties + start, length)
             if names == 2 or places == 2:
                 break
@@ -643,12 +650,12 @@ def decode_window(
         keys = 0
         if present & 1 << _UNIQ:
             flags |= shape.HAS_UNIQ
-            uniq_at, uniq_length = _value(found, _UNIQ)
+            uniq_at, uniq_length = _value(found + 8 * _UNIQ)
             uniq_at += properties_at
             keys = 1
         if present & 1 << _KEYS:
             flags |= shape.HAS_KEYS
-            keys_at, keys_length = _value(found, _KEYS)
+            keys_at, keys_length = _value(found + 8 * _KEYS)
             keys_at += properties_at
             keys += _count_keys(at + keys_at, keys_length, end)
         if rollback:

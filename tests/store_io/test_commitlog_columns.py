@@ -641,6 +641,17 @@ def test_only_the_audit_compares_the_address(decode: Decode) -> None:
     assert one(decode, made, RecordCheck.audit(4711)).column("position") == [0]
 
 
+@pytest.mark.parametrize("base", [(1 << 63) - 10, 1 << 63, 10**19, -(1 << 63), -5])
+def test_addresses_do_not_wrap(decode: Decode, base: int) -> None:
+    first = base if -(1 << 63) <= base < 1 << 63 else 0
+    records = [replace(GOOD, phy_offset=first)]
+    wrapped = (base + len(GOOD.encode(0)) + (1 << 63)) % (1 << 64) - (1 << 63)
+    records.append(replace(GOOD, phy_offset=wrapped))
+    walked = walk(decode, segment(records), RecordCheck.audit(base))
+    expected = [address for i, address in enumerate((first, wrapped)) if base + i * len(GOOD.encode(0)) == address]
+    assert walked.column("phy_offset") == expected
+
+
 def test_reput_looks_at_no_checksum(decode: Decode) -> None:
     made = replace(GOOD, body_crc=1)
     assert one(decode, made, CHECKS["reput 4.9.8"]).column("body_crc") == [1]
@@ -934,13 +945,27 @@ for length in [*range(200), 1000, 4096, 5000]:
     python(code + two_records(), tmp_path)
 
 
+def test_kept_code_depends_on_the_modules_that_it_names(tmp_path: Path) -> None:
+    """numba watches the function's own source only: a constant from elsewhere would live on in code kept on disk."""
+    (tmp_path / "kernel.py").write_text(
+        "import constants\nfrom store_io.native import kept\n@kept(constants)\ndef answer(x):\n    return x + constants.NUMBER\n"
+    )
+    code = "import kernel\nprint(kernel.answer(1), sum(kernel.answer.stats.cache_hits.values()))\n"
+    path = f"{ROOT}{os.pathsep}{tmp_path}"
+    outputs = []
+    for number in (41, 41, 99, 41):
+        (tmp_path / "constants.py").write_text(f"NUMBER = {number}\n")
+        outputs.append(python(code, tmp_path, PYTHONPATH=path, PYTHONDONTWRITEBYTECODE="1").split())
+    assert outputs == [["42", "0"], ["42", "1"], ["100", "0"], ["42", "1"]]
+
+
 def test_without_numba_the_reference_stands_in(tmp_path: Path) -> None:
     code = "import sys\nsys.modules['numba'] = None\n" + two_records() + "assert c._kernel is None\n"
     python(code, tmp_path)
     python(two_records() + "assert c._kernel is None\n", tmp_path, NUMBA_DISABLE_JIT="1")
 
 
-@pytest.mark.parametrize("home", ["writable", "read-only", "missing"])
+@pytest.mark.parametrize("home", ["writable", "blocked"])
 def test_from_a_zip(tmp_path: Path, home: str) -> None:
     """Executors may import the packages from a zip, and may have no place to keep compiled code."""
     archive = tmp_path / "packages.zip"
@@ -949,13 +974,11 @@ def test_from_a_zip(tmp_path: Path, home: str) -> None:
             for path in sorted((ROOT / package).rglob("*.py")):
                 packed.write(path, path.relative_to(ROOT).as_posix())
     place = tmp_path / "home"
-    if home != "missing":
-        place.mkdir()
-    if home == "read-only":
+    place.mkdir()
+    if home == "blocked":
         (place / ".cache").write_text("in the way of a directory")
-    blocked = "/dev/null/nowhere" if home == "missing" else str(place)
     code = two_records() + "assert c._kernel is not None and '.zip' in c.__file__\n"
-    output = python(code, tmp_path, PYTHONPATH=str(archive), HOME=blocked, XDG_CACHE_HOME=f"{blocked}/.cache")
+    output = python(code, tmp_path, PYTHONPATH=str(archive), HOME=str(place), XDG_CACHE_HOME=str(place / ".cache"))
     assert output == ""
 
 
