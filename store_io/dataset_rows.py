@@ -18,7 +18,7 @@ from schemas.arrow import DATASET_SCHEMAS
 from schemas.rows import RUN_LMQ, RUN_UNQUEUED, QueueKey
 from store_io.java_compat import decode_utf8
 from store_io.message_columns import HAS_KEYS, HAS_TAGS, HAS_UNIQ, Columns
-from store_io.segment_runs import KIND_BATCH
+from store_io.segment_items import KIND_BATCH
 from store_io.segment_window import SegmentWindow
 
 _UNIQUE, _KEY, _TAG = 0, 1, 2
@@ -51,7 +51,7 @@ def messages_batch(
     rows = columns.rows[: columns.count]
     values: dict[str, Any] = {
         "segment": pa.array(np.full(len(rows), base_offset, np.int64)),
-        "topic": _topics(rows, keys),
+        "topic": _topics(rows["topic_ref"], keys),
         "queue_id": _queue_ids(rows, keys),
         "store_time_ms": _numbers(rows, "store_time"),
         "born_time_ms": _numbers(rows, "born_time"),
@@ -77,7 +77,7 @@ def consumequeue_batch(
     rows, kinds, batch = items[wanted], kinds[wanted], batch[wanted]
     kind = np.where(batch, 1, np.where(kinds == RUN_LMQ, 2, 0)).astype(np.int8)
     values: dict[str, Any] = {
-        "topic": _topics(rows, keys),
+        "topic": _topics(rows["topic_ref"], keys),
         "queue_id": _queue_ids(rows, keys),
         "queue_offset": pa.array(np.where(batch, rows["batch_base"], rows["queue_offset"])),
         "size": _numbers(rows, "total_size"),
@@ -101,17 +101,17 @@ def index_batch(
     start, size = np.empty(total, np.int64), np.empty(total, np.int64)
     buffer, origin = _properties(window, rows)
     _list_keys(rows, tagged & tag_index, buffer, origin, columns.key_hash, of, number, kind, key_hash, start, size)
-    chosen = rows[of]
     values: dict[str, Any] = {
+        "phy_offset": pa.array(rows["phy_offset"][of]),
         "number": pa.array(number),
         "key_hash": pa.array(key_hash),
-        "topic": _topics(chosen, keys),
+        "topic": _topics(rows["topic_ref"][of], keys),
         "key": _gather(buffer, start, size, np.ones(total, bool)),
         "kind": pa.DictionaryArray.from_arrays(pa.array(kind), _INDEX_KINDS),
-        "store_time_ms": _numbers(chosen, "store_time"),
+        "store_time_ms": pa.array(rows["store_time"][of]),
         "plausible": _flags(total, plausible),
     }
-    return _batch("index", chosen, values)
+    return _batch("index", rows, values)
 
 
 def _batch(name: str, rows: np.ndarray, values: dict[str, Any]) -> pa.RecordBatch:
@@ -130,8 +130,10 @@ def _flags(count: int, value: bool) -> pa.Array:
     return pa.array(np.full(count, value))
 
 
-def _topics(rows: np.ndarray, keys: Sequence[QueueKey]) -> pa.Array:
-    return pa.DictionaryArray.from_arrays(_numbers(rows, "topic_ref"), pa.array([topic for topic, _ in keys], pa.string()))
+def _topics(refs: np.ndarray, keys: Sequence[QueueKey]) -> pa.Array:
+    return pa.DictionaryArray.from_arrays(
+        pa.array(np.ascontiguousarray(refs)), pa.array([topic for topic, _ in keys], pa.string())
+    )
 
 
 def _queue_ids(rows: np.ndarray, keys: Sequence[QueueKey]) -> pa.Array:

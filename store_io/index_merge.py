@@ -23,7 +23,7 @@ from store_io.java_compat import int32, string_hash
 from store_io.message_columns import HAS_TAGS, Columns, index_keys
 from store_io.rules.message_verdict import VALID, Verdict
 from store_io.segment_findings import Findings
-from store_io.segment_runs import grown
+from store_io.segment_items import grown
 
 ENTRY_DTYPE = np.dtype([("hash", ">i4"), ("phy_offset", ">i8"), ("seconds", ">i4"), ("previous", ">i4")])
 PHY_OFFSET_POSITION, SECONDS_POSITION = 4, 12  # in an entry, behind its hash

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
-from numba import njit
 
 from schemas import consumequeue_layout as layout
 from schemas.rows import (
@@ -18,8 +17,6 @@ from schemas.rows import (
     MATCH_MISSING,
     MATCH_NONE,
     MATCH_SHIFTED,
-    RUN_LMQ,
-    RUN_UNQUEUED,
     Finding,
     MappedFile,
     QueueKey,
@@ -30,7 +27,7 @@ from store_io.errors import StoreError
 from store_io.java_compat import decode_utf8, string_hash
 from store_io.message_columns import SCHEDULE
 from store_io.segment_findings import Findings
-from store_io.segment_runs import KIND_BATCH, grown
+from store_io.segment_items import FAR, KIND_BATCH
 
 ENTRY_DTYPE = np.dtype([("phy_offset", ">i8"), ("size", ">i4"), ("tags_code", ">i8")])
 BATCH_DTYPE = np.dtype(
@@ -47,61 +44,16 @@ BATCH_DTYPE = np.dtype(
 )
 ARENA_ENTRIES = 3 << 20  # entries kept in memory, all queues together, unless there are very many queues
 MOST_ENTRIES, LEAST_ENTRIES = 4096, 64  # kept of one queue
+FIRST_ENTRIES = 256  # read of a queue at first; four times as many whenever the messages go on behind them
 OPEN_FILES = 64
 SCAN_BYTES = 1 << 20
 SAMPLES = 9  # entries of a file that tell which physical offsets it holds
 BATCH_SPAN_BYTES = 64 << 20  # of the CommitLog: for so much, a BatchConsumeQueue's entries are read at once
-FAR = 1 << 56  # no queue offset reaches it; keeps sums below from wrapping
 
-NOT_LOADED, ABSENT, UNREADABLE = -1, -2, -3
-DONE, LOAD, RESOLVE = 0, 1, 2
+NOT_LOADED, ABSENT, UNREADABLE = -1, -2, -3  # instead of a slot
 
-_STATE_DTYPE = np.dtype(
-    [
-        ("slot", "i8"),  # in the arena, or one of the three states above
-        ("first", "i8"),  # entry number of the slot's first entry
-        ("delta", "i8"),  # where the last entry stood, against its message's queue offset
-        ("missing_until", "i8"),  # no entry leads to a message below this physical offset, unless it stands at `delta`
-    ]
-)
-
-
-@njit(cache=True, nogil=True)
-def _probe(items, kinds, low, matches, deltas, states, per_slot, phy_offsets, sizes, tags_codes):  # type: ignore[no-untyped-def]
-    """Match items from `low` on. Gives (item, what is to be done before it can be matched)."""
-    for i in range(low, len(items)):
-        if kinds[i] == RUN_UNQUEUED or kinds[i] == KIND_BATCH:
-            continue
-        item = items[i]
-        state = states[item.topic_ref]
-        if state.slot < 0:
-            if state.slot == NOT_LOADED:
-                return i, LOAD
-            if state.slot == ABSENT:
-                matches[i] = MATCH_MISSING
-            continue
-        number = item.queue_offset + state.delta
-        if -FAR < item.queue_offset < FAR and number >= 0:
-            place = number - state.first
-            if place < 0 or place >= per_slot:
-                return i, LOAD
-            place += state.slot * per_slot
-            size = sizes[place]
-            if phy_offsets[place] == item.phy_offset and not (
-                item.phy_offset == 0 and (size == 0 or size == layout.PRE_BLANK_SIZE)
-            ):
-                if size != item.total_size:
-                    return i, RESOLVE
-                tags_code = tags_codes[place]
-                if tags_code != item.tags_code and not (item.flags & SCHEDULE and tags_code >= item.store_time):
-                    return i, RESOLVE
-                matches[i] = MATCH_EQUAL if state.delta == 0 else MATCH_SHIFTED
-                deltas[i] = state.delta
-                continue
-        if item.phy_offset >= state.missing_until:
-            return i, RESOLVE
-        matches[i] = MATCH_MISSING
-    return len(items), DONE
+# Columns of `QueueProbe.states`.
+SLOT, FIRST, DELTA, MISSING_UNTIL, LOADED = range(5)
 
 
 class QueueFiles:
@@ -115,13 +67,18 @@ class QueueFiles:
 
     def read(self, first: int, count: int) -> np.ndarray:
         """Bytes of entries [first, first + count)."""
-        start, end = first * self.entry_bytes, (first + count) * self.entry_bytes
-        data = np.zeros(end - start, np.uint8)
+        data = np.zeros(count * self.entry_bytes, np.uint8)
+        self.read_into(first, data)
+        return data
+
+    def read_into(self, first: int, data: np.ndarray) -> None:
+        """Fill `data` with the entries from `first` on; zeros must stand in it."""
+        start = first * self.entry_bytes
+        end = start + len(data)
         for file in self.files:
             low, high = max(start, file.start), min(end, file.start + file.size)
             if low < high:
                 self._open(file.path).read_into(low - file.start, data[low - start : high - start])
-        return data
 
     def file_at(self, number: int) -> tuple[str, int]:
         """(path, position) of an entry that a file holds."""
@@ -180,7 +137,8 @@ def _used(entries: np.ndarray | np.void) -> np.ndarray:
 class QueueProbe:
     """Matches a segment's messages, batch by batch, in scan order.
 
-    part: gives the bytes of a part ("tags") of a message.  lmq: whether absent multi-dispatch entries count as missing.
+    part: gives the bytes of a part ("tags") of a message. What compares most messages is `segment_runs`; here is what fetches
+    entries for it, and what judges the few that do not fit.
     """
 
     def __init__(
@@ -191,19 +149,19 @@ class QueueProbe:
         ext_files: Mapping[QueueKey, tuple[MappedFile, ...]],
         base_offset: int,
         size: int,
-        lmq: bool,
         findings: Findings,
         part: Callable[[np.void, str], bytes],
     ):
-        self._source, self._lmq, self._findings, self._part = source, lmq, findings, part
+        self._source, self._findings, self._part = source, findings, part
         self._files, self._batch_files, self._ext_files = queue_files, batch_queue_files, ext_files
         self._low, self._high = base_offset, base_offset + size
-        self._per_slot = max(LEAST_ENTRIES, min(MOST_ENTRIES, ARENA_ENTRIES // max(1, len(queue_files))))
-        self._states = np.zeros(0, _STATE_DTYPE)
+        self.per_slot = max(LEAST_ENTRIES, min(MOST_ENTRIES, ARENA_ENTRIES // max(1, len(queue_files))))
+        self._states = np.zeros((0, 5), np.int64)
         self._slots = 0
-        self._phy_offsets = np.zeros(0, np.int64)
-        self._sizes = np.zeros(0, np.int32)
-        self._tags_codes = np.zeros(0, np.int64)
+        # Per slot `per_slot` entries as they stand in the files. Memory that no queue needs is never touched.
+        self._arena = np.zeros(len(queue_files) * self.per_slot * layout.ENTRY_BYTES, np.uint8)
+        self.arena_address = self._arena.ctypes.data
+        self.batch_matches = np.zeros(0, np.uint8), np.zeros(0, np.int64)
         self._queues: dict[int, QueueFiles] = {}
         self._sorted: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         self._batches: dict[int, tuple[int, int, np.ndarray, np.ndarray]] = {}
@@ -225,74 +183,78 @@ class QueueProbe:
         self._open_files[path] = file  # now the last to be closed
         return file
 
-    def match(self, items: np.ndarray, kinds: np.ndarray, keys: Sequence[QueueKey]) -> tuple[np.ndarray, np.ndarray]:
-        """(MATCH_*, delta) per item. keys: the queues, by `topic_ref`."""
-        matches = np.full(len(items), MATCH_NONE, np.uint8)
-        deltas = np.zeros(len(items), np.int64)
-        self._know(keys)
-        at = 0
-        while True:
-            at, todo = _probe(
-                items, kinds, at, matches, deltas, self._states, self._per_slot, self._phy_offsets, self._sizes, self._tags_codes
-            )
-            if todo == DONE:
-                break
-            ref = int(items[at]["topic_ref"])
-            try:
-                if todo == LOAD:
-                    self._load(ref, keys[ref], int(items[at]["queue_offset"]))
-                else:
-                    matches[at], deltas[at] = self._resolve(items[at], ref, keys[ref])
-                    at += 1
-            except StoreError:  # the queue's own scan says what is wrong with its files
-                self._states[ref]["slot"] = UNREADABLE
+    def know(self, keys: Sequence[QueueKey]) -> np.ndarray:
+        """A row per queue, by `topic_ref`, with the columns above.
+
+        SLOT: in the arena, or one of the states above; FIRST, LOADED: the number of the slot's first entry, and how many it
+        holds; DELTA: where the last entry stood, against its message's queue offset; MISSING_UNTIL: no entry leads to a
+        message below this physical offset, unless it stands at DELTA.
+        """
+        known = len(self._states)
+        if len(keys) > known:
+            new = np.zeros((len(keys), 5), np.int64)
+            new[:known] = self._states
+            new[known:, MISSING_UNTIL] = -(1 << 63)
+            for ref in range(known, len(keys)):
+                new[ref, SLOT] = NOT_LOADED if self._files.get(keys[ref]) else ABSENT
+            self._states = new
+        return self._states
+
+    def match_batch(self, items: np.ndarray, kinds: np.ndarray, keys: Sequence[QueueKey]) -> None:
+        """Set `batch_matches` to (MATCH_*, entry number) per item of a BatchConsumeQueue; without kinds there is none."""
+        if not len(kinds):
+            self.batch_matches = np.zeros(0, np.uint8), np.zeros(0, np.int64)
+            return
+        matches, deltas = self.batch_matches = np.full(len(items), MATCH_NONE, np.uint8), np.zeros(len(items), np.int64)
         for ref in np.unique(items["topic_ref"][kinds == KIND_BATCH]):
             mine = np.flatnonzero((items["topic_ref"] == ref) & (kinds == KIND_BATCH))
             try:
                 matches[mine], deltas[mine] = self._match_batch(items[mine], int(ref), keys[ref])
             except StoreError:
                 matches[mine] = MATCH_NONE
-        if not self._lmq:
-            matches[(kinds == RUN_LMQ) & (matches == MATCH_MISSING)] = MATCH_NONE
-        return matches, deltas
 
-    def _know(self, keys: Sequence[QueueKey]) -> None:
-        known = len(self._states)
-        if len(keys) > known:
-            new = np.zeros(len(keys), _STATE_DTYPE)
-            new[:known] = self._states
-            new["missing_until"][known:] = -(1 << 63)
-            for ref in range(known, len(keys)):
-                new[ref]["slot"] = NOT_LOADED if self._files.get(keys[ref]) else ABSENT
-            self._states = new
+    def load(self, item: np.void, keys: Sequence[QueueKey]) -> None:
+        """Bring the entries from the item's place on into the arena. A file that cannot be read has a scan of its own, which
+        says so; its messages are then not looked for."""
+        ref = int(item["topic_ref"])
+        state = self._states[ref]
+        first = max(0, min(FAR, int(item["queue_offset"]) + int(state[DELTA])))
+        try:
+            if state[SLOT] == NOT_LOADED:
+                queue = self._queue(ref, keys[ref])
+                state[SLOT] = self._slots
+                self._slots += 1
+                count = min(FIRST_ENTRIES, self.per_slot)
+            else:
+                queue = self._queue(ref, keys[ref])
+                goes_on = first == state[FIRST] + state[LOADED]
+                count = min(4 * int(state[LOADED]), self.per_slot) if goes_on else min(FIRST_ENTRIES, self.per_slot)
+            low = int(state[SLOT]) * self.per_slot * layout.ENTRY_BYTES
+            slot = self._arena[low : low + count * layout.ENTRY_BYTES]
+            slot[:] = 0
+            queue.read_into(first, slot)
+            state[FIRST], state[LOADED] = first, count
+        except StoreError:
+            state[SLOT] = UNREADABLE
+
+    def resolve(self, item: np.void, keys: Sequence[QueueKey]) -> tuple[int, int]:
+        """(match, delta) of a message that has no equal entry at the expected place."""
+        ref = int(item["topic_ref"])
+        try:
+            return self._resolve(item, ref, keys[ref])
+        except StoreError:
+            self._states[ref, SLOT] = UNREADABLE
+            return MATCH_NONE, 0
 
     def _queue(self, ref: int, key: QueueKey) -> QueueFiles:
         if ref not in self._queues:
             self._queues[ref] = QueueFiles(self._files[key], layout.ENTRY_BYTES, self._open)
         return self._queues[ref]
 
-    def _load(self, ref: int, key: QueueKey, queue_offset: int) -> None:
-        state = self._states[ref]
-        first = max(0, min(FAR, queue_offset + int(state["delta"])))
-        entries = self._queue(ref, key).read(first, self._per_slot).view(ENTRY_DTYPE)
-        if state["slot"] == NOT_LOADED:
-            state["slot"] = self._slots
-            self._slots += 1
-            need = self._slots * self._per_slot
-            self._phy_offsets = grown(self._phy_offsets, need, 0)
-            self._sizes = grown(self._sizes, need, 0)
-            self._tags_codes = grown(self._tags_codes, need, 0)
-        low = int(state["slot"]) * self._per_slot
-        self._phy_offsets[low : low + self._per_slot] = entries["phy_offset"]
-        self._sizes[low : low + self._per_slot] = entries["size"]
-        self._tags_codes[low : low + self._per_slot] = entries["tags_code"]
-        state["first"] = first
-
     def _resolve(self, item: np.void, ref: int, key: QueueKey) -> tuple[int, int]:
-        """The message has no equal entry at the expected place: (match, delta)."""
         queue, state, phy_offset = self._queue(ref, key), self._states[ref], int(item["phy_offset"])
         queue_offset = int(item["queue_offset"])
-        for delta in (int(state["delta"]), 0):
+        for delta in (int(state[DELTA]), 0):
             number = queue_offset + delta
             if 0 <= number < FAR:
                 entry = queue.read(number, 1).view(ENTRY_DTYPE)[0]
@@ -304,7 +266,7 @@ class QueueProbe:
         numbers, phy_offsets = self._sorted[ref]
         low, high = np.searchsorted(phy_offsets, [phy_offset, phy_offset + 1])
         if low == high:
-            state["missing_until"] = phy_offsets[low] if low < len(phy_offsets) else (1 << 63) - 1
+            state[MISSING_UNTIL] = phy_offsets[low] if low < len(phy_offsets) else (1 << 63) - 1
             return MATCH_MISSING, 0
         twins = numbers[low:high]
         number = int(twins[np.argmin(np.abs(twins - queue_offset))])
@@ -313,7 +275,7 @@ class QueueProbe:
     def _found(self, item: np.void, ref: int, key: QueueKey, number: int, entry: np.void) -> tuple[int, int]:
         """An entry leads to this message: is it right?"""
         delta = number - int(item["queue_offset"])
-        self._states[ref]["delta"] = delta
+        self._states[ref, DELTA] = delta
         size_wrong = bool(entry["size"] != item["total_size"])
         tags_wrong = not self._tags_allowed(item, ref, key, int(entry["tags_code"]))
         if not size_wrong and not tags_wrong:

@@ -1,4 +1,8 @@
-"""Decoded rows -> runs: what the broker's decisions are folded over, and what index building is folded over."""
+"""Decoded rows -> runs: what the broker's decisions are folded over, and what index building is folded over.
+
+One compiled pass over a batch does all that is asked per message: its ConsumeQueue entry, its run, its index run, its store
+time. A row is read once; what needs more than a glance is handed back to Python one message at a time.
+"""
 
 from __future__ import annotations
 
@@ -7,260 +11,373 @@ from collections.abc import Sequence
 import numpy as np
 from numba import njit
 
-from schemas import commitlog_layout as layout
+from schemas import commitlog_layout
+from schemas import consumequeue_layout as layout
 from schemas.rows import (
     INDEX_RUN_DTYPE,
     MATCH_DIFFERS,
     MATCH_EQUAL,
+    MATCH_MISSING,
+    MATCH_NONE,
+    MATCH_SHIFTED,
     RUN_DTYPE,
+    RUN_LMQ,
     RUN_QUEUE,
     RUN_UNQUEUED,
     Cuts,
     QueueKey,
 )
-from store_io.message_columns import HAS_TAGS
+from store_io import segment_items as item
+from store_io.message_columns import DEFAULT_CAPACITY, HAS_TAGS, SCHEDULE
+from store_io.native import load_i32, load_i64, peek_i32, peek_i64, prefetch
+from store_io.queue_probe import ABSENT, NOT_LOADED, QueueProbe
+from store_io.segment_items import FAR, KIND_BATCH, grown
 
-# What a row is to its queue. The first three are RUN_*; a message of a BatchConsumeQueue topic counts in messages, not entries.
-KIND_BATCH = 3
-NO_CUTS = np.zeros(0, np.int64)
+NO_NUMBERS = np.zeros(0, np.int64)
+NO_MATCHES = np.zeros(0, np.uint8)
+FAR_MS = 1 << 62  # keeps differences of damaged times from wrapping
+TOLERANCE_MS = 5_000  # by how much store times may fall: what small corrections of a clock do
+
+DONE, NO_RUN, NO_INDEX_RUN, LOAD, RESOLVE = range(5)
+
+
+# Columns of a run while it is built, all int64, in the order of RUN_DTYPE and INDEX_RUN_DTYPE.
+(
+    _R_WALK, _R_KIND, _R_MATCH, _R_PLAUSIBLE, _R_REGULAR, _R_QUEUE, _R_QUEUE_OFFSET, _R_RECORDS, _R_MESSAGES, _R_DELTA,
+    _R_POSITION, _R_PHY, _R_SIZE, _R_LAST_PHY, _R_LAST_SIZE, _R_BYTES, _R_TIME, _R_LAST_TIME, _R_TAGS,
+) = range(len(RUN_DTYPE.names or ()))  # fmt: skip
+(
+    _I_WALK, _I_REGULAR, _I_RECORDS, _I_KEYS, _I_PHY, _I_LAST_PHY, _I_END, _I_LAST_END, _I_KEY_PHY, _I_KEY_TIME, _I_LAST_KEY_PHY,
+    _I_LAST_KEY_TIME,
+) = range(len(INDEX_RUN_DTYPE.names or ()))  # fmt: skip
+
+# What a pass is told and what it leaves behind, in one int64 array.
+(
+    _WALK, _PLAUSIBLE, _BASE, _TAG_INDEX, _PROBING, _LMQ, _TIMING, _PER_SLOT, _ARENA, _ROWS,
+    _RUNS, _INDEX_RUNS, _INDEX_CUT, _FORCED, _FORCED_MATCH, _FORCED_DELTA, _TIME, _FIRST_TIME, _LAST_TIME, _FALLS, _CURSOR,
+) = range(21)  # fmt: skip
 
 
 @njit(cache=True, nogil=True)
-def row_kinds(rows, count, batch_refs, kinds):  # type: ignore[no-untyped-def]
-    """Fill `kinds` for the first `count` rows. batch_refs: per topic ref, whether it is a BatchConsumeQueue's."""
-    for i in range(count):
-        transaction = rows[i].sys_flag & layout.SYS_TRANSACTION_MASK
-        if transaction == layout.SYS_PREPARED or transaction == layout.SYS_ROLLBACK:
-            kinds[i] = RUN_UNQUEUED
-        elif batch_refs[rows[i].topic_ref]:
-            kinds[i] = KIND_BATCH
-        else:
-            kinds[i] = RUN_QUEUE
+def _fold(  # type: ignore[no-untyped-def]
+    cursor, low, high, kinds, matches, deltas, cuts, index_cuts, numbers, before, open_runs, runs, index_runs, states, falls
+):  # fmt: skip
+    """Fold items [low, high). Gives (the next item, what it needs first).
 
-
-@njit(cache=True, nogil=True)
-def _extend_runs(rows, kinds, matches, deltas, cuts, low, high, walk, plausible, base, open_run, open_cut, runs, used):  # type: ignore[no-untyped-def]
-    """Fold rows [low, high) into `runs`. Gives (next row, runs in use); next row < high: no room in `runs`.
-
-    open_run: per queue two slots (with a ConsumeQueue entry or without), the number of the run that may still grow, or -1.
+    matches, deltas: for items of BatchConsumeQueues, or empty.  cuts, index_cuts: per item, or empty.  numbers, before: per
+    item the index run it went to and the keys which that had before, or empty.  open_runs: per queue two rows (with an entry
+    or without): the number of the run that may still grow, or -1; its cut.  states: `QueueProbe.states`.  falls: items whose
+    store time fell.
     """
-    for i in range(low, high):
-        row = rows[i]
-        kind = kinds[i]
+    walk, plausible, base, tag_index = cursor[_WALK], cursor[_PLAUSIBLE], cursor[_BASE], cursor[_TAG_INDEX]
+    probing, lmq, timing, per_slot, arena = cursor[_PROBING], cursor[_LMQ], cursor[_TIMING], cursor[_PER_SLOT], cursor[_ARENA]
+    rows, used, index_used, index_cut = cursor[_ROWS], cursor[_RUNS], cursor[_INDEX_RUNS], cursor[_INDEX_CUT]
+    time_before, first_time, last_time, fallen = cursor[_TIME], cursor[_FIRST_TIME], cursor[_LAST_TIME], cursor[_FALLS]
+    i, need = low, DONE
+    while i < high:
+        if index_used == len(index_runs):
+            need = NO_INDEX_RUN
+            break
+        row = rows + i * item.ROW
+        phy, size, ref = peek_i64(row + item.PHY_OFFSET), peek_i32(row + item.TOTAL_SIZE), peek_i32(row + item.TOPIC_REF)
+        store_time, tags_code, queue_offset = (
+            peek_i64(row + item.STORE_TIME),
+            peek_i64(row + item.TAGS_CODE),
+            peek_i64(row + item.QUEUE_OFFSET),
+        )
+        flags = peek_i32(row + item.FLAGS)
+        kind = np.int64(kinds[i])
         batch = kind == KIND_BATCH
-        first = row.batch_base if batch else row.queue_offset
-        messages = np.int64(row.batch_count) if batch else np.int64(1)
-        slot = 2 * row.topic_ref + (1 if kind == RUN_UNQUEUED else 0)
-        kind_out = RUN_QUEUE if batch else kind
-        regular = row.phy_offset == base + row.position and not (batch and (first < 0 or messages < 0))
+        regular = phy == base + peek_i64(row + item.POSITION)
+        first, messages = queue_offset, np.int64(1)
+        if batch:
+            first, messages = peek_i64(row + item.BATCH_BASE), peek_i32(row + item.BATCH_COUNT)
+
+        # ---- its entry
+        match, delta = np.int64(MATCH_NONE), np.int64(0)
+        if i == cursor[_FORCED]:
+            match, delta = cursor[_FORCED_MATCH], cursor[_FORCED_DELTA]
+        elif batch:
+            if len(matches):
+                match, delta = np.int64(matches[i]), deltas[i]
+        elif probing and kind != RUN_UNQUEUED:
+            slot = states[ref, 0]
+            if slot == NOT_LOADED:
+                need = LOAD
+                break
+            if slot == ABSENT:
+                match = np.int64(MATCH_MISSING)
+            elif slot >= 0:
+                number = queue_offset + states[ref, 2]
+                equal = False
+                if -FAR < queue_offset < FAR and number >= 0:
+                    place = number - states[ref, 1]
+                    if place < 0 or place >= states[ref, 4]:
+                        need = LOAD
+                        break
+                    entry = arena + (slot * per_slot + place) * layout.ENTRY_BYTES
+                    prefetch(entry + 64)
+                    if load_i64(entry) == phy:
+                        found_size, found_tags = load_i32(entry + 8), load_i64(entry + 12)
+                        if found_size == size and (found_tags == tags_code or flags & SCHEDULE and found_tags >= store_time):
+                            equal = True
+                            delta = states[ref, 2]
+                            match = np.int64(MATCH_SHIFTED) if delta else np.int64(MATCH_EQUAL)
+                        elif phy != 0 or (found_size != 0 and found_size != layout.PRE_BLANK_SIZE):
+                            need = RESOLVE
+                            break
+                if not equal:
+                    if phy >= states[ref, 3]:
+                        need = RESOLVE
+                        break
+                    match = np.int64(MATCH_MISSING)
+            if match == MATCH_MISSING and kind == RUN_LMQ and not lmq:
+                match = np.int64(MATCH_NONE)
+
+        # ---- its run
         cut = cuts[i] if len(cuts) else np.int64(0)
-        on_disk = matches[i] == MATCH_EQUAL or matches[i] == MATCH_DIFFERS
-        number = open_run[slot]
-        if number >= 0 and regular:
-            run = runs[number]
-            if (
-                run.walk == walk
-                and run.kind == kind_out
-                and run.match == matches[i]
-                and run.plausible == plausible
-                and run.regular == 1
-                and run.last_phy_offset < row.phy_offset
-                and (kind == RUN_UNQUEUED or first == run.queue_offset + run.messages)
-                and deltas[i] == (run.delta + run.records if batch and on_disk else run.delta)
-                and open_cut[slot] == cut
-            ):
-                run.records += 1
-                run.messages += messages
-                run.last_phy_offset = row.phy_offset
-                run.last_size = row.total_size
-                run.bytes += row.total_size
-                run.last_store_time = row.store_time
-                continue
-        if used == len(runs):
-            return i, used
-        run = runs[used]
-        run.walk = walk
-        run.kind = kind_out
-        run.match = matches[i]
-        run.plausible = plausible
-        run.regular = 1 if row.phy_offset == base + row.position else 0
-        run.queue = row.topic_ref
-        run.queue_offset = first
-        run.records = 1
-        run.messages = messages
-        run.delta = deltas[i]
-        run.first_position = row.position
-        run.first_phy_offset = row.phy_offset
-        run.first_size = row.total_size
-        run.last_phy_offset = row.phy_offset
-        run.last_size = row.total_size
-        run.bytes = row.total_size
-        run.first_store_time = row.store_time
-        run.last_store_time = row.store_time
-        run.tags_code = row.tags_code
-        open_run[slot] = used if regular else -1
-        open_cut[slot] = cut
-        used += 1
-    return high, used
-
-
-@njit(cache=True, nogil=True)
-def _extend_index_runs(rows, cuts, low, high, walk, base, tag_index, runs, used, open_cut, numbers, before):  # type: ignore[no-untyped-def]
-    """Fold rows [low, high) into index runs; the last run in use may still grow, when its cut is `open_cut`.
-
-    numbers, before: of length 0, or per row the run's number and the keys that the run had before this row.
-    Gives (next row, runs in use, cut of the open run).
-    """
-    for i in range(low, high):
-        row = rows[i]
-        keys = np.int64(row.key_count)
-        if tag_index and row.flags & HAS_TAGS and row.sys_flag & layout.SYS_TRANSACTION_MASK != layout.SYS_ROLLBACK:
-            keys += 1
-        regular = row.phy_offset == base + row.position
-        cut = cuts[i] if len(cuts) else np.int64(0)
-        end = row.phy_offset + row.total_size
-        grows = False
-        if used > 0 and regular:
-            run = runs[used - 1]
-            grows = run.walk == walk and run.regular == 1 and run.last_phy_offset < row.phy_offset and cut == open_cut
-        if not grows:
+        lasting = regular and not (batch and (first < 0 or messages < 0))
+        kind_out = np.int64(RUN_QUEUE) if batch else kind
+        queue = 2 * ref + (1 if kind == RUN_UNQUEUED else 0)
+        run = open_runs[queue, 0]
+        step = np.int64(0)
+        if batch and (match == MATCH_EQUAL or match == MATCH_DIFFERS) and run >= 0:
+            step = runs[run, _R_RECORDS]
+        if (
+            run >= 0
+            and lasting
+            and (kind == RUN_UNQUEUED or first == runs[run, _R_QUEUE_OFFSET] + runs[run, _R_MESSAGES])
+            and runs[run, _R_LAST_PHY] < phy
+            and runs[run, _R_MATCH] == match
+            and runs[run, _R_DELTA] + step == delta
+            and runs[run, _R_WALK] == walk
+            and runs[run, _R_KIND] == kind_out
+            and runs[run, _R_PLAUSIBLE] == plausible
+            and open_runs[queue, 1] == cut
+        ):
+            runs[run, _R_RECORDS] += 1
+            runs[run, _R_MESSAGES] += messages
+            runs[run, _R_LAST_PHY] = phy
+            runs[run, _R_LAST_SIZE] = size
+            runs[run, _R_BYTES] += size
+            runs[run, _R_LAST_TIME] = store_time
+        else:
             if used == len(runs):
-                return i, used, open_cut
-            run = runs[used]
-            run.walk = walk
-            run.regular = 1 if regular else 0
-            run.records = 0
-            run.keys = 0
-            run.first_phy_offset = row.phy_offset
-            run.first_end = end
-            run.first_key_phy_offset = -1
-            run.last_key_phy_offset = -1
-            open_cut = cut
+                need = NO_RUN
+                break
+            runs[used, _R_WALK] = walk
+            runs[used, _R_KIND] = kind_out
+            runs[used, _R_MATCH] = match
+            runs[used, _R_PLAUSIBLE] = plausible
+            runs[used, _R_REGULAR] = regular
+            runs[used, _R_QUEUE] = ref
+            runs[used, _R_QUEUE_OFFSET] = first
+            runs[used, _R_RECORDS] = 1
+            runs[used, _R_MESSAGES] = messages
+            runs[used, _R_DELTA] = delta
+            runs[used, _R_POSITION] = peek_i64(row + item.POSITION)
+            runs[used, _R_PHY] = phy
+            runs[used, _R_SIZE] = size
+            runs[used, _R_LAST_PHY] = phy
+            runs[used, _R_LAST_SIZE] = size
+            runs[used, _R_BYTES] = size
+            runs[used, _R_TIME] = store_time
+            runs[used, _R_LAST_TIME] = store_time
+            runs[used, _R_TAGS] = tags_code
+            open_runs[queue, 0] = used if lasting else -1
+            open_runs[queue, 1] = cut
             used += 1
-        run = runs[used - 1]
+        i += 1
+        if kind == RUN_LMQ:
+            continue
+
+        # ---- its index run
+        keys = peek_i32(row + item.KEY_COUNT)
+        if tag_index and flags & HAS_TAGS:
+            if peek_i32(row + item.SYS_FLAG) & commitlog_layout.SYS_TRANSACTION_MASK != commitlog_layout.SYS_ROLLBACK:
+                keys += 1
+        index_cut_here = index_cuts[i - 1] if len(index_cuts) else np.int64(0)
+        last = index_used - 1
+        if not (
+            last >= 0
+            and regular
+            and index_runs[last, _I_LAST_PHY] < phy
+            and index_runs[last, _I_WALK] == walk
+            and index_runs[last, _I_REGULAR] == 1
+            and index_cut_here == index_cut
+        ):
+            last = index_used
+            index_used += 1
+            index_runs[last, _I_WALK] = walk
+            index_runs[last, _I_REGULAR] = regular
+            index_runs[last, _I_PHY] = phy
+            index_runs[last, _I_END] = phy + size
+            index_runs[last, _I_KEY_PHY] = -1
+            index_runs[last, _I_LAST_KEY_PHY] = -1
+            index_cut = index_cut_here
         if len(numbers):
-            numbers[i] = used - 1
-            before[i] = run.keys
-        run.records += 1
-        run.last_phy_offset = row.phy_offset
-        run.last_end = end
+            numbers[i - 1] = last
+            before[i - 1] = index_runs[last, _I_KEYS]
+        index_runs[last, _I_RECORDS] += 1
+        index_runs[last, _I_LAST_PHY] = phy
+        index_runs[last, _I_LAST_END] = phy + size
         if keys > 0:
-            if run.keys == 0:
-                run.first_key_phy_offset = row.phy_offset
-                run.first_key_store_time = row.store_time
-            run.keys += keys
-            run.last_key_phy_offset = row.phy_offset
-            run.last_key_store_time = row.store_time
-    return high, used, open_cut
+            if index_runs[last, _I_KEYS] == 0:
+                index_runs[last, _I_KEY_PHY] = phy
+                index_runs[last, _I_KEY_TIME] = store_time
+            index_runs[last, _I_KEYS] += keys
+            index_runs[last, _I_LAST_KEY_PHY] = phy
+            index_runs[last, _I_LAST_KEY_TIME] = store_time
 
-
-def grown(array: np.ndarray, size: int, fill: int) -> np.ndarray:
-    """The array, at least `size` long; what is new holds `fill`."""
-    if len(array) >= size:
-        return array
-    larger = np.full(max(size, 2 * len(array)), fill, array.dtype)
-    larger[: len(array)] = array
-    return larger
+        # ---- its store time
+        if timing:
+            first_time = min(first_time, store_time)
+            last_time = max(last_time, store_time)
+            store_time = max(store_time, -FAR_MS)
+            if store_time < time_before - TOLERANCE_MS:
+                falls[fallen] = i - 1
+                fallen += 1
+            time_before = store_time
+    cursor[_RUNS], cursor[_INDEX_RUNS], cursor[_INDEX_CUT] = used, index_used, index_cut
+    cursor[_TIME], cursor[_FIRST_TIME], cursor[_LAST_TIME], cursor[_FALLS] = time_before, first_time, last_time, fallen
+    return i, need
 
 
 class RunBuilder:
-    """Runs and index runs of one segment, batch by batch, in scan order."""
+    """Runs and index runs of one segment, batch by batch, in scan order.
 
-    def __init__(self, base_offset: int, tag_index: bool, cuts: Cuts, marks: Sequence[tuple[int, int]] = ()):
-        self._base = base_offset
+    probe: where the entries of the audit's messages are looked up; None: they are not.
+    """
+
+    def __init__(
+        self,
+        base_offset: int,
+        tag_index: bool,
+        lmq: bool,
+        probe: QueueProbe | None,
+        cuts: Cuts,
+        marks: Sequence[tuple[int, int]] = (),
+    ):
+        self._probe, self._cuts, self._marks = probe, cuts, sorted(marks)
         self._tag_index = tag_index
-        self._runs = np.zeros(256, RUN_DTYPE)
-        self._used = 0
-        self._open_run = np.full(128, -1, np.int64)
-        self._open_cut = np.zeros(128, np.int64)
-        self._index_runs = np.zeros(64, INDEX_RUN_DTYPE)
-        self._index_used = 0
-        self._index_cut = 0
-        self._cuts = cuts
+        self._runs = np.zeros((256, _R_TAGS + 1), np.int64)
+        self._index_runs = np.zeros((64, _I_LAST_KEY_TIME + 1), np.int64)
+        self._open_runs = np.full((128, 2), -1, np.int64)
+        self._no_states = np.zeros((0, 5), np.int64)
         self._cut_at = np.array(sorted(cuts.phy_offsets), np.int64)
         self._cuts_on = bool(cuts.phy_offsets or cuts.by_queue or cuts.queue_offsets)
-        self._marks = sorted(marks)
+        self._falls = np.zeros(DEFAULT_CAPACITY, np.int64)
+        self._cursor = np.zeros(_CURSOR, np.int64)
+        self._cursor[_BASE], self._cursor[_TAG_INDEX], self._cursor[_LMQ] = base_offset, tag_index, lmq
+        self._cursor[_TIME], self._cursor[_FIRST_TIME], self._cursor[_LAST_TIME] = -FAR_MS, (1 << 63) - 1, -(1 << 63)
         self.answers: dict[tuple[int, int], tuple[int, int]] = {}
 
     @property
     def runs(self) -> np.ndarray:
-        return self._runs[: self._used].copy()
+        return _records(self._runs[: self._cursor[_RUNS]], RUN_DTYPE)
 
     @property
     def index_runs(self) -> np.ndarray:
-        return self._index_runs[: self._index_used].copy()
+        return _records(self._index_runs[: self._cursor[_INDEX_RUNS]], INDEX_RUN_DTYPE)
 
-    def cut_numbers(self, rows: np.ndarray, keys: Sequence[QueueKey], first: np.ndarray) -> np.ndarray:
-        """A number per row that differs where a cut lies between two of them; without cuts an empty array.
-
-        first: the queue offset that a cut by queue offset means. Counts of thresholds passed only grow along ascending
-        physical offsets, and a run never takes in anything else, so their sum serves for all of them.
-        """
-        if not self._cuts_on:
-            return NO_CUTS
-        numbers = passed(self._cut_at, rows)
-        for ref in np.unique(rows["topic_ref"]):
-            key = keys[ref]
-            mine = rows["topic_ref"] == ref
-            if key in self._cuts.by_queue:
-                numbers[mine] += passed(np.array(sorted(self._cuts.by_queue[key]), np.int64), rows[mine])
-            if key in self._cuts.queue_offsets:
-                at = np.array(sorted(self._cuts.queue_offsets[key]), np.int64)
-                numbers[mine] += np.searchsorted(at, first[mine], "right")
-        return numbers
+    @property
+    def store_times(self) -> tuple[int, int]:
+        """Smallest and largest store time of the audit's messages; zeros without one."""
+        first, last = int(self._cursor[_FIRST_TIME]), int(self._cursor[_LAST_TIME])
+        return (first, last) if first <= last else (0, 0)
 
     def add(
         self,
-        rows: np.ndarray,
+        items: np.ndarray,
         kinds: np.ndarray,
-        matches: np.ndarray,
-        deltas: np.ndarray,
-        cuts: np.ndarray,
+        keys: Sequence[QueueKey],
         low: int,
         high: int,
         walk: int,
+        audit: bool,
         plausible: bool,
-        queues: int,
-    ) -> None:
-        """Fold rows [low, high) into the runs. queues: how many queues are known by now."""
-        self._open_run = grown(self._open_run, 2 * queues, -1)
-        self._open_cut = grown(self._open_cut, 2 * queues, 0)
-        while low < high:
-            low, self._used = _extend_runs(
-                rows, kinds, matches, deltas, cuts, low, high, walk, int(plausible), self._base,
-                self._open_run, self._open_cut, self._runs, self._used,
-            )  # fmt: skip
-            if low < high:
-                self._runs = np.concatenate([self._runs, np.zeros(len(self._runs), RUN_DTYPE)])
+    ) -> np.ndarray:
+        """Fold items [low, high); gives those whose store time fell. Items of BatchConsumeQueues need `match_batch` before.
 
-    def add_index(self, rows: np.ndarray, low: int, high: int, walk: int) -> None:
-        """Fold messages [low, high) into the index runs, and answer the marks among them."""
-        start = low
-        cuts = passed(self._cut_at, rows) if len(self._cut_at) else NO_CUTS
-        numbers = before = NO_CUTS
+        items: contiguous rows.  keys: the queues, by `topic_ref`.  audit: look up entries and watch store times.
+        """
+        cursor, probe = self._cursor, self._probe
+        self._open_runs = grown(self._open_runs, 2 * len(keys), -1)
+        cuts, index_cuts = self._cut_numbers(items, kinds, keys)
+        numbers = before = NO_NUMBERS
         if self._marks:
-            numbers, before = np.zeros(high, np.int64), np.zeros(high, np.int64)
-        while low < high:
-            low, self._index_used, self._index_cut = _extend_index_runs(
-                rows, cuts, low, high, walk, self._base, self._tag_index, self._index_runs, self._index_used, self._index_cut,
-                numbers, before,
+            numbers, before = np.full(len(items), -1, np.int64), np.zeros(len(items), np.int64)
+        matches, deltas, states = NO_MATCHES, NO_NUMBERS, self._no_states
+        if audit and probe:
+            matches, deltas = probe.batch_matches
+            states = probe.know(keys)
+            cursor[_PER_SLOT], cursor[_ARENA] = probe.per_slot, probe.arena_address
+        cursor[_WALK], cursor[_PLAUSIBLE], cursor[_TIMING], cursor[_PROBING] = walk, plausible, audit, audit and probe is not None
+        cursor[_ROWS], cursor[_FORCED], cursor[_FALLS] = items.ctypes.data, -1, 0
+        at = low
+        while True:
+            at, need = _fold(
+                cursor, at, high, kinds, matches, deltas, cuts, index_cuts, numbers, before,
+                self._open_runs, self._runs, self._index_runs, states, self._falls,
             )  # fmt: skip
-            if low < high:
-                self._index_runs = np.concatenate([self._index_runs, np.zeros(len(self._index_runs), INDEX_RUN_DTYPE)])
+            if need == DONE:
+                break
+            if need == NO_RUN:
+                self._runs = grown(self._runs, len(self._runs) + 1, 0)
+            elif need == NO_INDEX_RUN:
+                self._index_runs = grown(self._index_runs, len(self._index_runs) + 1, 0)
+            elif probe and need == LOAD:
+                probe.load(items[at], keys)
+            elif probe:
+                cursor[_FORCED] = at
+                cursor[_FORCED_MATCH], cursor[_FORCED_DELTA] = probe.resolve(items[at], keys)
+        if self._marks:
+            self._answer(items, numbers, before)
+        return self._falls[: cursor[_FALLS]]
+
+    def _cut_numbers(self, items: np.ndarray, kinds: np.ndarray, keys: Sequence[QueueKey]) -> tuple[np.ndarray, np.ndarray]:
+        """(for runs, for index runs): a number per item that differs where a cut lies between two of them, or empty arrays.
+
+        Counts of thresholds passed only grow along ascending physical offsets, and a run never takes in anything else, so
+        their sum serves for all of them.
+        """
+        if not self._cuts_on:
+            return NO_NUMBERS, NO_NUMBERS
+        everywhere = _passed(self._cut_at, items)
+        numbers = everywhere.copy()
+        first = np.where(kinds == KIND_BATCH, items["batch_base"], items["queue_offset"])
+        for ref in np.unique(items["topic_ref"]):
+            key = keys[ref]
+            mine = items["topic_ref"] == ref
+            if key in self._cuts.by_queue:
+                numbers[mine] += _passed(np.array(sorted(self._cuts.by_queue[key]), np.int64), items[mine])
+            if key in self._cuts.queue_offsets:
+                at = np.array(sorted(self._cuts.queue_offsets[key]), np.int64)
+                numbers[mine] += np.searchsorted(at, first[mine], "right")
+        return numbers, everywhere
+
+    def _answer(self, items: np.ndarray, numbers: np.ndarray, before: np.ndarray) -> None:
+        """Answer the marks that lie among these items."""
         for number, key in self._marks:
-            mine = start + np.flatnonzero(numbers[start:high] == number)
-            passed_by = mine[before[mine] < key]
-            if len(passed_by) and (number, key) not in self.answers:
-                last = passed_by[-1]
-                row = rows[last]
-                tags = self._tag_index and bool(row["flags"] & HAS_TAGS)
-                if row["sys_flag"] & layout.SYS_TRANSACTION_MASK == layout.SYS_ROLLBACK:
-                    tags = False
-                if before[last] + int(row["key_count"]) + int(tags) >= key:
-                    self.answers[number, key] = int(row["phy_offset"]), int(row["store_time"])
+            mine = np.flatnonzero((numbers == number) & (before < key))
+            if not len(mine) or (number, key) in self.answers:
+                continue
+            row = items[mine[-1]]
+            tags = self._tag_index and bool(row["flags"] & HAS_TAGS)
+            if row["sys_flag"] & commitlog_layout.SYS_TRANSACTION_MASK == commitlog_layout.SYS_ROLLBACK:
+                tags = False
+            if before[mine[-1]] + int(row["key_count"]) + int(tags) >= key:
+                self.answers[number, key] = int(row["phy_offset"]), int(row["store_time"])
 
 
-def passed(thresholds: np.ndarray, rows: np.ndarray) -> np.ndarray:
+def _records(table: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    records = np.zeros(len(table), dtype)
+    for column, name in enumerate(dtype.names or ()):
+        records[name] = table[:, column]
+    return records
+
+
+def _passed(thresholds: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Per row, how many of the three breaks of every threshold (see `Cuts`) lie before or at it."""
     phy = rows["phy_offset"]
     numbers = np.searchsorted(thresholds, phy, "left") + np.searchsorted(thresholds, phy, "right")

@@ -15,7 +15,6 @@ import numpy as np
 from schemas import commitlog_layout as layout
 from schemas.rows import (
     EXTENT_MESSAGE,
-    MATCH_NONE,
     RUN_LMQ,
     RUN_QUEUE,
     WALK_AUDIT,
@@ -53,7 +52,8 @@ from store_io.resync import Resync
 from store_io.rules.message_verdict import AUDIT_RULES, BAD, END, HALF, VALID, Verdict, parse_properties, properties_fault
 from store_io.rules.releases import BrokerRules
 from store_io.segment_findings import Findings
-from store_io.segment_runs import KIND_BATCH, RunBuilder, row_kinds
+from store_io.segment_items import BATCH_ROWS, row_kinds
+from store_io.segment_runs import RunBuilder
 from store_io.segment_times import StoreTimes
 from store_io.segment_window import SegmentWindow
 
@@ -126,13 +126,13 @@ class _Scan:
         self.topics = TopicTable()
         self.audit = RecordCheck.audit(self.base, self.rules.delays)
         self.broker = RecordCheck.broker(self.rules)
-        self.runs = RunBuilder(self.base, self.rules.tag_index, task.cuts, task.index_marks)
         self.findings = Findings()
         self.times = StoreTimes(task.path, self.base, self.findings)
         self.summary = SegmentSummary(task.path, task.base_offset, task.size)
         self.batch_refs = np.zeros(0, bool)
         self.kinds = np.zeros(_capacity(task.window_bytes), np.uint8)
         self.faults: list[tuple[np.void, str]] = []  # of this batch: messages with an LMQ offset that is no number
+        self.met = 0  # all flags of this batch's messages, and BATCH_ROWS
         self.messages = 0
         self.plausible = False
         self.probe = None
@@ -144,10 +144,10 @@ class _Scan:
                 task.ext_files,
                 task.base_offset,
                 task.size,
-                task.lmq,
                 self.findings,
                 self._part,
             )
+        self.runs = RunBuilder(self.base, self.rules.tag_index, task.lmq, self.probe, task.cuts, task.index_marks)
         self.index = None
         if task.index_files and task.walk_audit and task.reput is None:
             self.index = IndexMerge(
@@ -190,7 +190,7 @@ class _Scan:
         s.bytes_read = self.window.bytes_read
         s.queues = list(self.topics.keys)
         s.runs, s.index_runs, s.index_marks = self.runs.runs, self.runs.index_runs, self.runs.answers
-        s.first_store_time, s.last_store_time = self.times.first, self.times.last
+        s.first_store_time, s.last_store_time = self.runs.store_times
         s.findings, s.findings_dropped = self.findings.ordered(), self.findings.dropped
         return s
 
@@ -233,8 +233,10 @@ class _Scan:
         """(rows, kinds) of a batch, with a row more for each multi-dispatch queue that a message names, in dispatch order."""
         rows = self.columns.rows
         self._know_queues()
-        row_kinds(rows, count, self.batch_refs, self.kinds)
+        self.met = row_kinds(rows.ctypes.data, count, self.batch_refs, self.kinds)
         self.faults = []
+        if not self.met & HAS_MULTI_DISPATCH:
+            return rows[:count], self.kinds[:count]
         behind: list[int] = []
         extra: list[np.void] = []
         for i in np.flatnonzero((rows["flags"][:count] & HAS_MULTI_DISPATCH) != 0):
@@ -286,25 +288,23 @@ class _Scan:
         start = int(row["position"]) + int(row[name + "_at"])
         return self.window.read(start, start + int(row[name + "_len"]))
 
-    def _fold_rows(
-        self, items: np.ndarray, kinds: np.ndarray, matches: np.ndarray, deltas: np.ndarray, low: int, high: int, walk: int
-    ) -> None:
-        """Hand messages [low, high) of the columns, and the items that stand for them, to the runs."""
+    def _fold_rows(self, items: np.ndarray, kinds: np.ndarray, low: int, high: int, walk: int, audit: bool) -> np.ndarray:
+        """Hand messages [low, high) of the columns, and the items that stand for them, to the runs; gives the times' falls."""
         rows, keys = self.columns.rows[: self.columns.count], self.topics.keys
-        first = np.where(kinds == KIND_BATCH, items["batch_base"], items["queue_offset"])
-        cuts = self.runs.cut_numbers(items, keys, first)
         item_low, item_high = low, high
         if len(items) != len(rows):
             item_low = int(np.searchsorted(items["position"], rows["position"][low], "left"))
             item_high = int(np.searchsorted(items["position"], rows["position"][high - 1], "right"))
-        self.runs.add(items, kinds, matches, deltas, cuts, item_low, item_high, walk, self.plausible, len(keys))
-        self.runs.add_index(rows, low, high, walk)
-        if walk & WALK_BROKER and self.summary.lmq_fault is None:
+        falls = self.runs.add(items, kinds, keys, item_low, item_high, walk, audit, self.plausible)
+        if len(items) != len(rows):
+            falls = np.searchsorted(rows["position"], items["position"][falls])
+        if self.faults and walk & WALK_BROKER and self.summary.lmq_fault is None:
             last = rows["position"][high - 1]
             for row, text in self.faults:
                 if rows["position"][low] <= row["position"] <= last:
                     self.summary.lmq_fault = int(row["phy_offset"]), text
                     break
+        return falls
 
     # ---- the audit's walk ----------------------------------------------------------------------------------------------
 
@@ -334,23 +334,18 @@ class _Scan:
         rows = self.columns.rows[:count]
         self.messages += count
         items, kinds = self._items(count)
-        matches, deltas = self._match(items, kinds)
+        if self.probe:
+            self.probe.match_batch(items, kinds if self.met & BATCH_ROWS else kinds[:0], self.topics.keys)
         for low, high, walk in self._parts(rows):
-            self._fold_rows(items, kinds, matches, deltas, low, high, walk)
+            self.times.feed(rows[low:high], self._fold_rows(items, kinds, low, high, walk, True) - low)
         if self.index:
             self.index.add(self.columns)
         if self.sink:
             self.sink.add(self.columns, items, kinds, self.topics.keys, self.window, self.plausible)
-        self.times.feed(rows)
-        for i in np.flatnonzero((rows["flags"] & MALFORMED_PROPERTIES) != 0):
+        for i in np.flatnonzero(rows["flags"] & MALFORMED_PROPERTIES) if self.met & MALFORMED_PROPERTIES else ():
             self._malformed(rows[i], properties_fault(self._part(rows[i], "props")))
         for row, text in self.faults:
             self._malformed(row, f"an offset {text!r} in INNER_MULTI_QUEUE_OFFSET: a broker with multi-dispatch fails on it")
-
-    def _match(self, items: np.ndarray, kinds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        if self.probe is None:
-            return np.full(len(items), MATCH_NONE, np.uint8), np.zeros(len(items), np.int64)
-        return self.probe.match(items, kinds, self.topics.keys)
 
     def _malformed(self, row: np.void, text: str) -> None:
         topic, queue_id = self.topics.keys[row["topic_ref"]]
@@ -472,8 +467,7 @@ class _Scan:
     def _dispatched_rows(self, count: int) -> None:
         if count:
             items, kinds = self._items(self.columns.count)
-            none = np.full(len(items), MATCH_NONE, np.uint8), np.zeros(len(items), np.int64)
-            self._fold_rows(items, kinds, *none, 0, count, WALK_BROKER)
+            self._fold_rows(items, kinds, 0, count, WALK_BROKER, False)
 
     def _reput(self, position: int, limit: int) -> None:
         """start()'s walk: after HALF the offset moves by the size, but the buffer goes on where the fields ended; after

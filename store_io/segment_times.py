@@ -1,4 +1,4 @@
-"""Store times along a segment: the smallest and largest, single ones that fit neither neighbour, and clock steps.
+"""Store times along a segment: single ones that fit neither neighbour, and clock steps.
 
 The broker sets store times in the append lock, so they only fall where its clock was set back.
 """
@@ -6,34 +6,14 @@ The broker sets store times in the append lock, so they only fall where its cloc
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from schemas import commitlog_layout as layout
 from schemas.rows import LOSS, NOTE, Finding
 from store_io import segment_findings as codes
-from store_io.message_columns import DEFAULT_CAPACITY
 from store_io.segment_findings import Findings
+from store_io.segment_runs import TOLERANCE_MS
 
-TOLERANCE_MS = 5_000  # what small corrections of a clock may do
-FAR_MS = 1 << 62  # keeps differences of damaged times from wrapping
 CLOCK_STEP_MS = 3_600_000  # at a segment's first or last message, where one neighbour is missing: more is no clock step
-
-
-@njit(cache=True, nogil=True)
-def _falls(rows, count, before, found):  # type: ignore[no-untyped-def]
-    """(smallest time, largest time, how many): rows whose time is more than the tolerance below the one before."""
-    low = high = rows[0].store_time
-    falls = 0
-    for i in range(count):
-        time = rows[i].store_time
-        low = min(low, time)
-        high = max(high, time)
-        time = max(time, -FAR_MS)
-        if time < before - TOLERANCE_MS:
-            found[falls] = i
-            falls += 1
-        before = time
-    return low, high, falls
 
 
 def _time(row: np.void) -> int:
@@ -45,36 +25,26 @@ class StoreTimes:
 
     def __init__(self, path: str, base_offset: int, findings: Findings):
         self._path, self._base, self._findings = path, base_offset, findings
-        self._found = np.zeros(DEFAULT_CAPACITY, np.int64)
         self._last: list[np.void] = []  # the last two messages of earlier batches
         self._open: list[np.void] | None = None  # a fall at the last message so far: the (up to) two before it, and it
-        self._any = False
-        self.first = self.last = 0
 
-    def feed(self, rows: np.ndarray) -> None:
-        """The next messages."""
+    def feed(self, rows: np.ndarray, falls: np.ndarray) -> None:
+        """The next messages, and which of them fell by more than the tolerance."""
         if self._open is not None:
             self._judge(self._open, rows[0])
             self._open = None
-        before = max(_time(self._last[-1]), -FAR_MS) if self._last else -FAR_MS
-        low, high, falls = _falls(rows, len(rows), before, self._found)
-        self.first = min(self.first, int(low)) if self._any else int(low)
-        self.last = max(self.last, int(high)) if self._any else int(high)
-        self._any = True
         known = len(self._last)
         if known < 2 and known + len(rows) >= 2:
             first, second = [*self._last, *rows[:2]][:2]
             if _time(first) == 0 and _time(second) > TOLERANCE_MS:
                 self._odd(first)
-        for i in self._found[:falls]:
-            met = [*self._last, *rows[max(0, i - 2) : i + 1]] if i < 2 else list(rows[i - 2 : i + 1])
-            met = [row.copy() for row in met[-3:]]
+        for i in falls.tolist():
+            met = [*self._last, *rows[: i + 1]][-3:] if i < 2 else list(rows[i - 2 : i + 1])
             if i + 1 < len(rows):
                 self._judge(met, rows[i + 1])
             else:
-                self._open = met
-        tail = [row.copy() for row in rows[-2:]]
-        self._last = (self._last + tail)[-2:]
+                self._open = [row.copy() for row in met]
+        self._last = [*self._last, *rows[-2:].copy()][-2:]
 
     def finish(self) -> None:
         """No message follows."""
