@@ -1,0 +1,184 @@
+"""The one entry as people call it: a real bash, the environment that runs these tests, one real audit of the example store."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from jobs import environment
+
+ROOT = environment.ROOT
+SCRIPT = ROOT / "spark-submit.sh"
+TOOLS = ("bash", "sh", "dirname", "readlink", "cmp", "env")
+EXAMPLE = ROOT / "examples" / "damaged-store"
+needs_environment = pytest.mark.skipif(
+    not environment.is_ready(), reason="these tests do not run in the environment that spark-submit.sh makes"
+)
+
+
+def run(words: list[str], script: Path = SCRIPT, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run the script with little more than a PATH, as a fresh login would."""
+    clean = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"), "STORE_AUDIT_HOME": str(environment.home())}
+    return subprocess.run([str(script), *words], env={**clean, **variables}, capture_output=True, text=True, timeout=300)
+
+
+@pytest.fixture
+def bare_path(tmp_path: Path) -> Path:
+    """A folder for the PATH with the few tools that the script itself needs, and no Python."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for tool in TOOLS:
+        found = shutil.which(tool)
+        assert found is not None
+        (folder / tool).symlink_to(found)
+    return folder
+
+
+def fake_python(folder: Path, name: str, answer: str, version: str) -> None:
+    (folder / name).write_text(f'#!/bin/sh\n[ "$1" = --version ] && echo Python {version} || echo "{answer} {version}"\n')
+    (folder / name).chmod(0o755)
+
+
+# ---- finding a Python ------------------------------------------------------------------------------------------
+
+
+def test_no_python(bare_path: Path, tmp_path: Path) -> None:
+    done = run(["audit"], PATH=str(bare_path), STORE_AUDIT_HOME=str(tmp_path / "home"))
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr == "spark-submit.sh: no Python on the PATH; Python 3.11 to 3.14 is needed\n"
+
+
+def test_only_an_old_python(bare_path: Path, tmp_path: Path) -> None:
+    fake_python(bare_path, "python3", "False", "3.9.2")
+    done = run(["audit"], PATH=str(bare_path), STORE_AUDIT_HOME=str(tmp_path / "home"))
+    assert done.returncode == 3
+    assert done.stderr == f"spark-submit.sh: {bare_path}/python3 is Python 3.9.2; Python 3.11 to 3.14 is needed on the PATH\n"
+
+
+def test_a_python_without_venv(bare_path: Path, tmp_path: Path) -> None:
+    fake_python(bare_path, "python3", "lacking", "3.12.1")
+    done = run(["audit"], PATH=str(bare_path), STORE_AUDIT_HOME=str(tmp_path / "home"))
+    assert done.returncode == 3
+    assert done.stderr.startswith(f"spark-submit.sh: {bare_path}/python3 has no venv module; install it")
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_fitting_python_behind_an_old_one_is_found(bare_path: Path, tmp_path: Path) -> None:
+    fake_python(bare_path, "python3", "False", "3.9.2")
+    (bare_path / "python3.12").write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    (bare_path / "python3.12").chmod(0o755)
+    done = run(["audit", "x", "--ot", "y"], PATH=str(bare_path), STORE_AUDIT_HOME=str(tmp_path / "home"))
+    assert (done.returncode, done.stderr) == (2, "spark-submit.sh: unknown option '--ot' (did you mean --out?)\n")
+    assert not (tmp_path / "home").exists()
+
+
+def test_the_command_line_is_checked_with_the_standard_library_alone() -> None:
+    """Before there is an environment, nothing else is there."""
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r}); import jobs.cli, jobs.environment"],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+# ---- calling it ------------------------------------------------------------------------------------------------
+
+
+@needs_environment
+def test_it_answers_at_once_from_anywhere(tmp_path: Path) -> None:
+    """Through links, from a folder with modules of our names, with a foreign Spark and foreign packages."""
+    (tmp_path / "a folder").mkdir()
+    (tmp_path / "a folder" / "first").symlink_to(SCRIPT)
+    (tmp_path / "second").symlink_to("a folder/first")
+    foreign = tmp_path / "foreign"
+    foreign.mkdir()
+    for name in ("jobs", "numpy", "json"):
+        (foreign / f"{name}.py").write_text("raise SystemExit(99)\n")
+    variables = {"PYTHONPATH": str(foreign), "SPARK_HOME": str(foreign), "PYTHONHOME": str(foreign)}
+    begun = time.monotonic()
+    clean = {"PATH": os.environ["PATH"], "STORE_AUDIT_HOME": str(environment.home()), **variables}
+    done = subprocess.run([tmp_path / "second", "--help"], cwd=foreign, env=clean, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("usage: ./spark-submit.sh audit STORE")
+    assert time.monotonic() - begun < 10
+
+
+@needs_environment
+@pytest.mark.parametrize("words", [[], ["audti"], ["audit", "x"], ["--mastr", "local", "audit"]])
+def test_a_usage_error_is_one_sentence_and_2(words: list[str]) -> None:
+    done = run(words)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("spark-submit.sh: ") and done.stderr.count("\n") == 1
+
+
+@needs_environment
+@pytest.mark.spark
+def test_an_audit_by_the_script(tmp_path: Path) -> None:
+    out = tmp_path / "an out"
+    words = [
+        "audit",
+        str(EXAMPLE / "store"),
+        "--release",
+        "4.9.8",
+        "--broker-conf",
+        str(EXAMPLE / "broker.conf"),
+        "--out",
+        str(out),
+    ]
+    done = run(["--master", "local[1]", *words], SPARK_HOME=str(tmp_path), PYSPARK_PYTHON="/bin/false")
+    assert done.returncode == 20, done.stderr
+    assert done.stderr == "", "Spark's own words reached the terminal"
+    assert "530831" in done.stdout and "\x1b" not in done.stdout
+    result = json.loads((out / "result.json").read_text())
+    assert (result["exit_code"], result["complete"]) == (20, True)
+    assert sorted(os.listdir(out)) == ["result.json", "store", "tables"]
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], Path]]:
+    """An audit that has begun: it has removed an earlier run's result."""
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "result.json").write_text("{}")
+    process = subprocess.Popen(
+        [SCRIPT, "audit", EXAMPLE / "store", "--out", out],
+        env={"PATH": os.environ["PATH"], "STORE_AUDIT_HOME": str(environment.home())},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,  # signals as a terminal sends them: to the whole group
+    )
+    end = time.monotonic() + 60
+    while (out / "result.json").exists() and time.monotonic() < end:
+        time.sleep(0.02)
+    time.sleep(0.5)
+    yield process, out
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+@needs_environment
+@pytest.mark.spark
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupted_audit_says_so(running: tuple[subprocess.Popen[str], Path], number: signal.Signals, code: int) -> None:
+    process, out = running
+    if number == signal.SIGINT:
+        os.killpg(process.pid, number)
+    else:
+        process.send_signal(number)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == code
+    assert errors == "spark-submit.sh: interrupted before it was done\n"
+    result = json.loads((out / "result.json").read_text())
+    assert (result["exit_code"], result["complete"]) == (code, False)
