@@ -671,7 +671,7 @@ class StoreAudit:
         if times:
             out.first_store_time, out.last_store_time = min(t[0] for t in times), max(t[1] for t in times)
         out.segment_count = len(self.segments)
-        out.verdict = verdict_sentence(out, self.prediction, self.loss)
+        out.verdict = verdict_sentence(out, self.prediction if out.complete else None, self.loss)
         return out
 
     def _empty_plan(self) -> Row:
