@@ -109,10 +109,32 @@ def _queue_steps(audit: StoreAudit, serious: Sequence[Finding]) -> list[PlanStep
         if top in (QUEUES, BATCH_QUEUES, EXT) and len(parts) >= 2:
             folder = f"{BATCH_QUEUES if top == BATCH_QUEUES else QUEUES}/{parts[0]}/{parts[1]}"
             blamed.setdefault(folder, []).append(finding.code)
-    return [
+    steps = [
         PlanStep("rebuild", folder, None, None, "from the CommitLog: " + ", ".join(sorted(set(codes))))
         for folder, codes in sorted(blamed.items())
     ]
+    return steps + _queue_cuts(audit, set(blamed))
+
+
+def _queue_cuts(audit: StoreAudit, rebuilt: set[str]) -> list[PlanStep]:
+    """What the cut of the CommitLog takes from queues that are sound otherwise."""
+    p = audit.prediction
+    if p is None or p.after_load is None:
+        return []
+    steps = []
+    for key, queue in sorted(p.after_load.queues.items()):
+        summary = audit.queues.get(key)
+        if queue.folder in rebuilt or summary is None:
+            continue
+        reason = f"its entries lead to {p.truncate_at} or beyond, where the CommitLog is cut"
+        steps += [PlanStep("delete", path, None, None, reason) for path in sorted(queue.deleted)]
+        end = summary.used_end * queue.unit
+        steps += [
+            PlanStep("truncate", file.path, file.wrote, file.size, reason)
+            for file in queue.files
+            if file.path is not None and file.start + file.wrote < min(end, file.start + file.size)
+        ]
+    return steps
 
 
 def _index_steps(audit: StoreAudit, serious: Sequence[Finding]) -> list[PlanStep]:
