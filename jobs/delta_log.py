@@ -78,7 +78,8 @@ class DeltaLog:
         java_context: Any = spark._jsc
         self._conf = java_context.hadoopConfiguration()
         path = self._jvm.org.apache.hadoop.fs.Path(local_path(uri) if is_local(uri) else uri)
-        self._files = path.getFileSystem(self._conf)
+        self.uri = uri
+        self._files = self._call(lambda: path.getFileSystem(self._conf))
         self.uri = str(self._files.makeQualified(path).toString())
         self._columns = columns
         self._partition = partition
