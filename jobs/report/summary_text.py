@@ -17,6 +17,7 @@ _EXIT_COLOUR = {0: _GREEN, 3: _YELLOW, 10: _YELLOW, 20: _RED}
 _SEVERITY_COLOUR = {LOSS: _RED, REBUILDABLE: _YELLOW, NOTE: _FAINT}
 _SEVERITY_WORDS = {LOSS: ("loss", "losses"), REBUILDABLE: ("rebuildable", "rebuildable"), NOTE: ("note", "notes")}
 _LINES = 5  # of a list: topics, groups, codes, next steps
+_CODES = 3  # named in a fleet's line
 _NAME = 40  # characters of a name
 
 
@@ -44,9 +45,11 @@ def summary_text(run: RunInfo, outcomes: Sequence[AuditOutcome], out: str, colou
     for problem in run.problems:
         lines.append(_row("Problem", paint(_YELLOW, printable(problem))))
     code = run_exit_code(run, outcomes)
-    where = printable(out) + (f"/{printable(outcomes[0].name)}" if len(outcomes) == 1 else "")
-    lines.append(_row("Results", f"{where}: plan.json, findings.jsonl, report.html"))
-    if run.tables:
+    name = printable(outcomes[0].name) if len(outcomes) == 1 else "STORE"
+    lines.append(
+        _row("Results", f"{printable(out)}/result.json; plan.json, findings.jsonl and report.html in {printable(out)}/{name}")
+    )
+    if run.tables and not run.problems:
         lines.append(_row("", f"tables in {printable(run.tables)}, run {printable(run.run_id)}"))
     lines.append(_row("Exit code", paint(_EXIT_COLOUR[code], f"{code} ({EXIT_WORDS[code]})")))
     return "\n".join(lines) + "\n"
@@ -174,18 +177,33 @@ def _more(rest: int, noun: str) -> list[str]:
 
 
 def _fleet(outcomes: Sequence[AuditOutcome], paint: _Paint) -> Iterator[str]:
-    width = min(_NAME, max((len(printable(o.name)) for o in outcomes), default=4))
-    yield paint(_BOLD, f"{'code':>4}  {'store':<{width}}  {'release':<7}  {'starts':<6}  {'lost messages':>13}  verdict")
+    width = min(_NAME, max((len(printable(o.name, _NAME)) for o in outcomes), default=4))
+    yield paint(_BOLD, f"{'code':>4}  {'store':<{width}}  {'release':<7}  {'starts':<6}  {'lost messages':>13}  what")
     for outcome in worst_first(outcomes):
         broker = outcome.plan.get("broker") or {}
         starts = {True: "yes", False: "no"}.get(broker.get("starts"), "?")  # type: ignore[arg-type]
-        lost = count_text(lost_of(outcome)[0]) if broker else "?"
+        lost = count_text(lost_of(outcome)[0]) if broker.get("starts") else "?"
         code = paint(_EXIT_COLOUR[outcome.exit_code], f"{outcome.exit_code:>4}")
         name = f"{printable(outcome.name, _NAME):<{width}}"
-        yield f"{code}  {name}  {printable(outcome.release):<7}  {starts:<6}  {lost:>13}  {printable(outcome.verdict)}"
+        yield f"{code}  {name}  {printable(outcome.release):<7}  {starts:<6}  {lost:>13}  {_what(outcome, broker)}".rstrip()
     codes = Counter(o.exit_code for o in outcomes)
     told = ", ".join(f"{codes[code]:,} {EXIT_WORDS[code]}" for code in (20, 3, 10, 0) if codes[code])
     lost_total = sum(lost_of(o)[0] for o in outcomes)
     yield paint(
         _BOLD, f"{count_text(len(outcomes), 'store')}: {told or 'none'}; {count_text(lost_total, 'message')} would be lost"
     )
+
+
+def _what(outcome: AuditOutcome, broker: Row) -> str:
+    """Why a store is where it is in the ranking: what stops it, or the codes of its worst findings, most of them first."""
+    if broker.get("refusal"):
+        return printable(broker["refusal"])
+    if outcome.exit_code == 3 and outcome.incomplete:
+        return printable(outcome.incomplete[0])
+    counts: Counter[tuple[str, str]] = Counter()
+    for finding in outcome.findings:
+        if finding.severity != NOTE:
+            counts[finding.severity, finding.code] += finding.count
+    ranked = sorted(counts, key=lambda kind: (SEVERITIES.index(kind[0]), -counts[kind], kind[1]))
+    told = ", ".join(f"{code} {counts[severity, code]:,}" for severity, code in ranked[:_CODES])
+    return told + (f" and {count_text(len(ranked) - _CODES, 'more kind')}" if len(ranked) > _CODES else "")
