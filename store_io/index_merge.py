@@ -384,14 +384,14 @@ class IndexMerge:
                     continue
                 if self._used - self._at < ALIGN_EXPECTED and not final:
                     return
-                self._disagree()
+                self._disagree(final)
         except StoreError:
             self._broken = True
 
     # ---- where they disagree -------------------------------------------------------------------------------------------
 
-    def _disagree(self) -> None:
-        """Decide at least one entry of either stream."""
+    def _disagree(self, final: bool) -> None:
+        """Decide at least one entry of either stream. final: no message follows those that are expected."""
         found, at = self._found, self._at
         if found.at == len(found.phy) or len(self._odd) >= MOST_ODD:  # or it is no index of these messages: give up
             self._absent(at, self._used)
@@ -399,7 +399,7 @@ class IndexMerge:
             return
         expected = slice(at, min(self._used, at + ALIGN_EXPECTED))
         there = slice(found.at, found.at + ALIGN_FOUND)
-        whole = expected.stop == self._used and there.stop >= len(found.phy) and found.exhausted
+        whole = final and expected.stop == self._used and there.stop >= len(found.phy) and found.exhausted
         partners, decided, taken = _align(
             self._phy[expected], self._hashes[expected], self._optional[expected], found.phy[there], found.hashes[there], whole
         )
