@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import random
@@ -15,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.report.findings_jsonl import findings_jsonl
+from jobs.report.findings_jsonl import FIELDS, findings_jsonl
 from jobs.report.json_text import document, line
 from jobs.report.plan_json import plan_json
 from jobs.report.ranking import worst_exit_code, worst_first
@@ -23,7 +24,7 @@ from jobs.report.report_html import report_html
 from jobs.report.result_json import result_json, run_exit_code
 from jobs.report.summary_text import summary_text
 from jobs.report.text import bytes_text, count_text, markup, printable, seconds_text, span_text, time_text
-from schemas.rows import AuditOutcome
+from schemas.rows import AuditOutcome, Finding
 from tests.jobs import samples
 
 GOLDEN = Path(__file__).parent.parent / "golden"
@@ -86,6 +87,7 @@ def test_findings_are_one_ascii_line_each_with_all_fields_of_the_contract() -> N
     lines = "".join(findings_jsonl(findings)).splitlines()
     assert len(lines) == len(findings)
     fields = "code severity file start end phy_offset topic queue_id queue_offset expected actual message next".split()
+    assert sorted(FIELDS) == sorted(f.name for f in dataclasses.fields(Finding))
     for text, finding in zip(lines, findings, strict=True):
         assert text.isascii()
         row = json.loads(text)
