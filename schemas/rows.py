@@ -296,7 +296,7 @@ class AuditOutcome:
            "by_topic": [{"topic", "messages", "first_store_time", "last_store_time"}],       times in ms
            "groups": [{"group", "topic", "queue_id", "offset", "new_max"}],                 consumer offsets beyond the new end
            "delay_levels": [{"level", "offset", "new_max"}]}                                delay offsets beyond the new end
-    A store that could not be audited at all has exit_code 3, complete False, the sentence in `incomplete`, and plan["broker"] None.
+    A store that could not be audited at all has exit_code 3, complete False, the sentence in `incomplete`, plan["broker"] None.
     """
 
     name: str  # as a folder under --out, unique in its run
