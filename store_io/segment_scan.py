@@ -7,6 +7,7 @@ recoverAbnormally (which records, where it stops), DefaultMessageStore.ReputMess
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -49,7 +50,7 @@ from store_io.message_columns import (
 )
 from store_io.queue_probe import QueueProbe
 from store_io.resync import Resync
-from store_io.rules.message_verdict import AUDIT_RULES, BAD, END, HALF, VALID, Verdict, parse_properties, properties_fault
+from store_io.rules.message_verdict import AUDIT_RULES, BAD, END, HALF, VALID, Verdict, properties_fault
 from store_io.rules.releases import BrokerRules
 from store_io.segment_findings import Findings
 from store_io.segment_items import BATCH_ROWS, row_kinds
@@ -88,6 +89,8 @@ class SegmentTask:
     window_bytes: int = WINDOW_BYTES
     decoder: str = "fast"  # or "reference"
 
+
+_LMQ_PROPERTIES = re.compile(rb"(?<![^\x02])(INNER_MULTI_DISPATCH|INNER_MULTI_QUEUE_OFFSET)\x01([^\x02]+)")
 
 _OnRows = Callable[[int], int | None]  # given how many rows are in the columns; a position: the walk stops there
 
@@ -238,19 +241,22 @@ class _Scan:
         if not self.met & HAS_MULTI_DISPATCH:
             return rows[:count], self.kinds[:count]
         behind: list[int] = []
-        extra: list[np.void] = []
-        for i in np.flatnonzero((rows["flags"][:count] & HAS_MULTI_DISPATCH) != 0):
+        refs: list[int] = []
+        offsets: list[int] = []
+        for i in np.flatnonzero(rows["flags"][:count] & HAS_MULTI_DISPATCH).tolist():
             if self.kinds[i] != RUN_QUEUE:
                 continue
             for key, queue_offset in self._lmq_entries(rows[i]):
-                row = rows[i].copy()
-                row["topic_ref"], row["queue_offset"] = self.topics.number_of(*key), queue_offset
-                behind.append(int(i) + 1)
-                extra.append(row)
-        if not extra:
+                behind.append(i)
+                refs.append(self.topics.number_of(*key))
+                offsets.append(queue_offset)
+        if not behind:
             return rows[:count], self.kinds[:count]
         self._know_queues()
-        return np.insert(rows[:count], behind, np.array(extra, rows.dtype)), np.insert(self.kinds[:count], behind, RUN_LMQ)
+        extra = rows[behind]
+        extra["topic_ref"], extra["queue_offset"] = refs, offsets
+        after = np.array(behind) + 1
+        return np.insert(rows[:count], after, extra), np.insert(self.kinds[:count], after, RUN_LMQ)
 
     def _know_queues(self) -> None:
         keys = self.topics.keys
@@ -265,9 +271,9 @@ class _Scan:
         system = topic.startswith("rmq_sys_") if rules.at_least("5.2.0") else topic == "rmq_sys_wheel_timer"
         if later and (system or topic.startswith("%RETRY%") or topic == layout.SCHEDULE_TOPIC):
             return []
-        properties = parse_properties(decode_utf8(self._part(row, "props")), rules.old_property_parser)
-        names = split_dropping_tail(properties.get("INNER_MULTI_DISPATCH", ""), ",")
-        offsets = split_dropping_tail(properties.get("INNER_MULTI_QUEUE_OFFSET", ""), ",")
+        properties = dict(_LMQ_PROPERTIES.findall(self._part(row, "props")))  # the last of equal names wins
+        names = split_dropping_tail(decode_utf8(properties.get(b"INNER_MULTI_DISPATCH", b"")), ",")
+        offsets = split_dropping_tail(decode_utf8(properties.get(b"INNER_MULTI_QUEUE_OFFSET", b"")), ",")
         if len(names) != len(offsets):
             return []
         # Without enableMultiDispatch the settings say nothing of how the store was written; then the usual form is taken.
@@ -343,7 +349,8 @@ class _Scan:
         if self.sink:
             self.sink.add(self.columns, items, kinds, self.topics.keys, self.window, self.plausible)
         for i in np.flatnonzero(rows["flags"] & MALFORMED_PROPERTIES) if self.met & MALFORMED_PROPERTIES else ():
-            self._malformed(rows[i], properties_fault(self._part(rows[i], "props")))
+            known = self.findings.room(codes.PROPERTIES)
+            self._malformed(rows[i], properties_fault(self._part(rows[i], "props")) if known else "")
         for row, text in self.faults:
             self._malformed(row, f"an offset {text!r} in INNER_MULTI_QUEUE_OFFSET: a broker with multi-dispatch fails on it")
 
@@ -388,14 +395,31 @@ class _Scan:
         and the two settings that ask for a property of their own.
         """
         rules, count = self.rules, len(rows)
-        asks_property = rules.dup_info or rules.verify_property_crc and rules.check_crc
-        if rules.knows_v2 and not asks_property:
-            return count
-        for i in range(low, count):
-            if asks_property or self.window.read(int(rows["position"][i]) + 7, int(rows["position"][i]) + 8) == b"\xab":
-                if self.broker.verdict(self.window, int(rows["position"][i]), self.size).kind != VALID:
-                    return i
+        if not rules.knows_v2:
+            # V2 differs from V1 in the width of the topic's length, which stands between body and topic.
+            found = np.flatnonzero(rows["topic_at"][low:] - rows["body_at"][low:] - rows["body_len"][low:] == 2)
+            count = low + int(found[0]) if len(found) else count
+        if rules.dup_info or rules.verify_property_crc and rules.check_crc:
+            count = low + int(np.searchsorted(rows["position"][low:count], self._refused_from(rows[low:count])))
         return count
+
+    def _refused_from(self, rows: np.ndarray) -> int:
+        """Position of the first of these messages that the release refuses, or of what follows them."""
+        if not len(rows):
+            return 0
+        at, window, columns = int(rows["position"][0]), self.window, Columns(len(rows) + 1)
+        end = int(rows["position"][-1]) + int(rows["total_size"][-1])
+        while at < end:
+            if window.start <= at and end <= window.end:
+                columns.clear()
+                at = self.decode(window.buffer, window.start, at, end, True, self.broker, columns, TopicTable()).position
+                if at == end:
+                    break
+            verdict = self.broker.verdict(window, at, self.size)
+            if verdict.kind != VALID:
+                break
+            at += verdict.size
+        return at
 
     def _audit_refused(self, position: int) -> None:
         """The audit's walk met something that is no message at `position`: what does the broker's make of it?"""

@@ -15,6 +15,9 @@ STREAM_BYTES = 1 << 20
 LEAST_BYTES = 64  # a frame's header up to its own address always fits
 
 
+_ZERO_CRC = checksum.crc32(bytes(DIGEST_PIECE_BYTES))
+
+
 class PieceDigest:
     """CRC-32s of 1 MiB pieces folded into one BLAKE2b: as cheap as a CRC, and a changed byte is noticed."""
 
@@ -33,6 +36,17 @@ class PieceDigest:
             self._filled += take
             if self._filled == DIGEST_PIECE_BYTES:
                 self._flush()
+
+    def feed_zeros(self, count: int) -> None:
+        """The next `count` bytes, all zero, without having them."""
+        while count:
+            take = min(count, DIGEST_PIECE_BYTES - self._filled)
+            if take == DIGEST_PIECE_BYTES:
+                self._crc, self._filled = _ZERO_CRC, take
+                self._flush()
+            else:
+                self.feed(np.zeros(take, np.uint8))
+            count -= take
 
     def _flush(self) -> None:
         self._hash.update(self._crc.to_bytes(4, "big"))
@@ -107,7 +121,7 @@ class SegmentWindow:
         """The digest of the whole file; reads what was not read yet. Empty without `digest`."""
         if self._digest is None:
             return ""
-        while self._digested < self.size:
+        while self._skip_hole(self._digested) < self.size:
             scratch = np.empty(min(STREAM_BYTES, self.size - self._digested), np.uint8)
             self._fill(self._digested, scratch)
         return self._digest.text()
@@ -117,12 +131,21 @@ class SegmentWindow:
         at = start
         while at < self.size:
             if not self.start <= at < self.end:
+                at = self._skip_hole(at)
                 self.hold(at)
             found = _first_nonzero(self.buffer[at - self.start : self.end - self.start])
             if found >= 0:
                 return at + found
             at = self.end
         return self.size
+
+    def _skip_hole(self, position: int) -> int:
+        """Where the file may have data again: a sparse file's holes are zeros that nobody has to read."""
+        behind = min(self.file.next_data(position), self.size)
+        if self._digest and position == self._digested:
+            self._digest.feed_zeros(behind - position)
+            self._digested = behind
+        return behind
 
     def last_nonzero_end(self, start: int) -> int:
         """Position behind the last byte from `start` on that is not zero, or `start`."""
