@@ -1,0 +1,85 @@
+"""Any bytes in a store's files: no exception escapes, extents tile each segment, decoders, windows and repeats agree."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests import differential, product, strategies
+from tests.builders import StoreBuilder
+from tests.strategies import Mutation
+
+EXAMPLES = settings(
+    max_examples=150,
+    deadline=None,  # the first call compiles
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+DRAWS = st.lists(st.tuples(st.floats(0, 1, exclude_max=True), strategies.mutations), max_size=4)
+RELEASES = st.sampled_from(["4.8.0", "4.9.8", "5.1.4", "5.3.3", "5.4.0", "5.5.0"])
+
+
+def rendered(audit: product.Audited) -> str:
+    """Plan, findings, exit code and extents, as text."""
+    extents = [[asdict(e) for e in segment.extents] for segment in audit.audit.segments]
+    return json.dumps([audit.outcome.plan, [asdict(f) for f in audit.findings], audit.outcome.exit_code, extents], sort_keys=True)
+
+
+@given(builder=strategies.store_builders(), clean=st.booleans(), draws=DRAWS, release=RELEASES)
+@EXAMPLES
+def test_mutated_store(builder: StoreBuilder, clean: bool, draws: list[tuple[float, Mutation]], release: str) -> None:
+    with tempfile.TemporaryDirectory() as scratch:
+        store = builder.write(Path(scratch) / "store", clean=clean)
+        strategies.mutate_store(store, draws)
+        audit = product.audit(store.root, release, store.broker_conf)
+        assert audit.outcome.exit_code in (0, 3, 10, 20)
+        assert json.loads(json.dumps(audit.outcome.plan)) == audit.outcome.plan
+        for segment in audit.audit.segments:
+            if segment.problem:
+                continue
+            at = 0
+            for extent in segment.extents:
+                assert extent.start == at < extent.end
+                at = extent.end
+            assert at == segment.size
+        for finding in audit.findings:
+            if finding.start is not None and finding.end is not None:
+                assert 0 <= finding.start <= finding.end, finding
+        same = rendered(audit)
+        assert rendered(product.audit(store.root, release, store.broker_conf)) == same, "two runs differ"
+        assert rendered(product.audit(store.root, release, store.broker_conf, decoder="reference")) == same, "decoders differ"
+        assert rendered(product.audit(store.root, release, store.broker_conf, window_bytes=300)) == same, "windows differ"
+
+
+@given(data=st.binary(max_size=3000), release=RELEASES)
+@EXAMPLES
+def test_arbitrary_bytes_as_every_file(data: bytes, release: str) -> None:
+    with tempfile.TemporaryDirectory() as scratch:
+        root = Path(scratch) / "store"
+        for name in (
+            "commitlog/00000000000000000000",
+            "consumequeue/T/0/00000000000000000000",
+            "index/20260101000000000",
+            "checkpoint",
+        ):
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).write_bytes(data)
+        audit = product.audit(root, release, None)
+        assert audit.outcome.exit_code in (0, 3, 10, 20)
+
+
+def test_random_stores_agree_with_the_second_witness() -> None:
+    figures = differential.run(150, seed=20, verbose=False)
+    assert not figures.disagreements, f"{figures}\n" + "".join(figures.disagreements[:5])
+    assert figures.cut > 20 and len(figures.releases) > 15, str(figures)
+
+
+@pytest.mark.soak
+def test_thousands_of_random_stores_agree_with_the_second_witness() -> None:
+    figures = differential.run(5000, seed=21, verbose=False)
+    assert not figures.disagreements, f"{figures}\n" + "".join(figures.disagreements[:5])
