@@ -6,6 +6,8 @@ sound, a result.json that says so.
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import os
 import signal
 import subprocess
@@ -69,30 +71,48 @@ def _guarded(asked: AuditOptions, work: Callable[[AuditOptions], int]) -> int:
     """The code that the work ends with, or that of what stopped it, with a result.json in any case."""
     from jobs import results
 
-    signal.signal(signal.SIGTERM, _terminate)
+    interrupts: list[int] = []
+
+    def interrupt(number: int, _: FrameType | None) -> None:
+        interrupts.append(128 + number)
+        raise KeyboardInterrupt
+
+    # A scheduler's SIGTERM ends a run as ctrl-C does.
+    before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
+    logging.getLogger().addHandler(logging.NullHandler())  # py4j logs what it raises: an interrupt would print pages
     try:
         results.remove_result(asked.out)
         return work(asked)
-    except UsageError as problem:  # found late (a setting that only the store's own files could show); nothing was judged
-        _complain(problem)
-        return problem.exit_code
-    except StoreError as problem:
-        return _stopped(asked, str(problem), problem.exit_code)
-    except KeyboardInterrupt as interrupt:
-        code = interrupt.args[0] if interrupt.args else INTERRUPTED
-        return _stopped(asked, "interrupted before it was done", code)
-    except BrokenPipeError:  # whoever read the summary has left; the result stands
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        result = results.read_result(asked.out, asked.run_id)
-        return int(result["exit_code"]) if result else _stopped(asked, "standard output was closed", StoreError.exit_code)
-    except Exception as problem:
-        traceback.print_exc()
-        return _stopped(asked, f"stopped by a fault of this program: {type(problem).__name__}: {problem}", StoreError.exit_code)
+    except BaseException as problem:
+        if isinstance(problem, BrokenPipeError):  # whoever read the summary has left
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sentence, code = "standard output was closed", StoreError.exit_code
+        elif interrupts:  # whatever the interrupted call, or the cleaning up behind it, made of it
+            sentence, code = "interrupted before it was done", interrupts[0]
+        elif isinstance(problem, UsageError):  # found late, in what only the store's own files could show
+            _complain(problem)
+            return problem.exit_code
+        elif isinstance(problem, StoreError):
+            sentence, code = str(problem), problem.exit_code
+        elif isinstance(problem, Exception):
+            traceback.print_exc()
+            sentence = f"stopped by a fault of this program: {type(problem).__name__}: {problem}"
+            code = StoreError.exit_code
+        else:
+            raise
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    return _stopped(asked, sentence, code)
 
 
 def _stopped(asked: AuditOptions, sentence: str, code: int) -> int:
+    """Say why, and leave a result.json that says so; one that was written whole before the stop stands, and its code."""
     from jobs import results
 
+    with contextlib.suppress(StoreError):
+        if (result := results.read_result(asked.out, asked.run_id)) is not None:
+            return int(result["exit_code"])
     _complain(sentence)
     judged = {"code": StoreError.exit_code, "complete": False, "verdict": sentence, "incomplete": [sentence], "counts": {}}
     result = {"schema_version": 1, "exit_code": code, "complete": False, "run_id": asked.run_id, "problems": [sentence]}
@@ -101,11 +121,6 @@ def _stopped(asked: AuditOptions, sentence: str, code: int) -> int:
     except StoreError as problem:  # nowhere to say it but here
         _complain(problem)
     return code
-
-
-def _terminate(number: int, _: FrameType | None) -> None:
-    """A scheduler's SIGTERM ends a run as ctrl-C does, but with its own code."""
-    raise KeyboardInterrupt(128 + number)
 
 
 def run_bench(command: Command) -> int:

@@ -11,9 +11,11 @@ import contextlib
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -85,7 +87,11 @@ class Session:
         """End Spark and its JVM. wait: until the JVM is gone, which deletes its scratch files after we have ended."""
         context = self.spark.sparkContext
         master, application = str(context.master), str(context.applicationId)
-        self.spark.stop()
+        try:
+            self.spark.stop()
+        except Exception:  # the JVM has crashed, or an interrupt has left the connection to it in the middle of a call
+            if self._jvm is not None:
+                self._jvm.terminate()
         if self._jvm is not None:
             context._gateway.shutdown()  # type: ignore[union-attr]
             type(context)._gateway = type(context)._jvm = None  # a later start in this process begins anew
@@ -105,8 +111,11 @@ class Session:
     def __enter__(self) -> Session:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.stop()
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if self._jvm is not None and kind is not None and not issubclass(kind, Exception):
+            self._jvm.terminate()  # interrupted within a call to the JVM: it cannot be asked to stop, only told
+        else:
+            self.stop()
 
 
 def start(spark_words: Sequence[str] = (), java_options: Sequence[str] = ()) -> Session:
@@ -140,7 +149,11 @@ def start(spark_words: Sequence[str] = (), java_options: Sequence[str] = ()) -> 
         conf = SparkConf()
         _configure(conf)
         builder: Any = SparkSession.builder
+        interrupt = signal.getsignal(signal.SIGINT)
         spark = builder.config(conf=conf).getOrCreate()
+        if threading.current_thread() is threading.main_thread():
+            # PySpark's own handler calls the JVM on the connection that the interrupted call is still using.
+            signal.signal(signal.SIGINT, interrupt)
     except Exception as problem:
         if jvm is not None:
             jvm.kill()
