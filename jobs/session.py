@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 # The JVM only plans small jobs here: the first compiler is enough and starts at once, one thread collects its garbage, and
 # what the JVM says of its class archive concerns nobody.
-QUICK_START = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-Xlog:disable")
+QUICK_START = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m", "-XX:+UseSerialGC", "-Xshare:auto", "-Xlog:disable")
 
 # Results depend on these: they hold whatever a user sets.
 FIXED = {

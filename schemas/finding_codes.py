@@ -60,18 +60,6 @@ _ROWS = (
     ),
     ("property_crc_mismatch", LOSS, "The property CRC appended to a message does not fit its bytes.", _COMPARE_REPLICA),
     (
-        "stale_bytes",
-        NOTE,
-        "Bytes of earlier writes behind the end of the log, which truncation leaves in place.",
-        "Zero them in a repaired copy: a later recovery could take them for messages.",
-    ),
-    (
-        "messages_beyond_damage",
-        LOSS,
-        "Messages that pass every check behind a place where a broker stops reading: it would cut them away.",
-        "Salvage them from this copy before a broker is started on it.",
-    ),
-    (
         "message_lost",
         LOSS,
         "A message that a ConsumeQueue entry knows and the CommitLog no longer holds: its bytes are damaged or zero.",
@@ -109,25 +97,12 @@ _ROWS = (
         "One segment name in two CommitLog paths; a broker loads both.",
         "Keep the one whose messages are right.",
     ),
-    ("segment_spare", NOTE, "A segment allocated ahead, all zero, behind the last one in use.", _NOTHING),
-    (
-        "commitlog_gap_to_queues",
-        LOSS,
-        "ConsumeQueue entries lead beyond the CommitLog's end: messages that this copy does not hold.",
-        _COMPARE_REPLICA,
-    ),
     # ---- CommitLog: order -------------------------------------------------------------------------------------------
     (
         "queue_offset_gap",
         NOTE,
         "A queue offset that no message of the CommitLog holds.",
         "Nothing, where the writer was 5.0.0 to 5.1.0; else compare with a replica.",
-    ),
-    (
-        "queue_offset_twice",
-        LOSS,
-        "Two messages of one queue hold the same queue offset.",
-        "Look at both messages; a consumer is served one of them.",
     ),
     (
         "queue_offset_wrong",
@@ -162,18 +137,11 @@ _ROWS = (
     ),
     ("broker_drops_messages", LOSS, "A start would cut messages that are valid in this copy.", _READ_PLAN),
     ("broker_skips_messages", LOSS, "A start would keep messages in the CommitLog but lead no consumer to them.", _READ_PLAN),
-    ("broker_deletes_files", LOSS, "A start would delete CommitLog files that hold messages.", _READ_PLAN),
     (
         "broker_hangs",
         LOSS,
         "A start of this release would wait for ever at a gap in the CommitLog.",
         "Close the gap in a repaired copy.",
-    ),
-    (
-        "damage_not_read",
-        NOTE,
-        "Damage before the segment at which the release begins to read: a start would not notice it, consumers would.",
-        "See the finding for the damage itself.",
     ),
     # ---- ConsumeQueue -----------------------------------------------------------------------------------------------
     ("queue_entry_missing", REBUILDABLE, "Messages without an entry in their queue.", _REBUILD_QUEUE),
@@ -182,39 +150,14 @@ _ROWS = (
     ("queue_entry_unexpected", REBUILDABLE, "Entries that lead to no message of this queue.", _REBUILD_QUEUE),
     ("queue_entry_twice", REBUILDABLE, "A second entry for a message that has one.", _REBUILD_QUEUE),
     (
-        "queue_entry_stale",
-        REBUILDABLE,
-        "Entries of earlier writes behind the queue's end; a recovery would take them up again.",
-        _REBUILD_QUEUE,
-    ),
-    (
         "queue_entry_beyond_end",
         REBUILDABLE,
         "Entries that lead beyond the CommitLog's end.",
         "Rebuild this queue after the CommitLog is cut where the plan says.",
     ),
     ("queue_entry_below_minimum", NOTE, "Entries of messages that retention has deleted from the CommitLog.", _NOTHING),
-    (
-        "queue_entry_into_damage",
-        REBUILDABLE,
-        "Entries that lead to messages in a damaged range.",
-        "See the finding for the damage; the entries tell what was there.",
-    ),
     ("queue_pre_blank", NOTE, "Slots before the first message of a queue that does not begin at 0.", _NOTHING),
-    (
-        "queue_pre_blank_tail",
-        REBUILDABLE,
-        "A queue whose last entries are pre-blank slots: releases take 2147483647 for how far it reaches.",
-        _REBUILD_QUEUE,
-    ),
     ("queue_zero_entry", REBUILDABLE, "Zeros between entries of a queue.", _REBUILD_QUEUE),
-    (
-        "queue_phantom_entry",
-        NOTE,
-        "The release would count an all-zero slot as an entry of this queue.",
-        "Remove the empty file in a repaired copy.",
-    ),
-    ("queue_missing", REBUILDABLE, "A queue that has messages but no file.", _REBUILD_QUEUE),
     ("queue_entry_invalid", REBUILDABLE, "An entry that no message writes: a negative offset or no size.", _REBUILD_QUEUE),
     (
         "queue_without_files",
@@ -231,21 +174,8 @@ _ROWS = (
         "A queue of a topic that config/topics.json does not name.",
         "Check config/topics.json of this copy before it is started.",
     ),
-    (
-        "queue_type_mismatch",
-        REBUILDABLE,
-        "A queue's kind is not the one that config/topics.json names.",
-        "Restore config/topics.json, or rebuild the queue as the kind that it names.",
-    ),
     ("queue_ext_damaged", REBUILDABLE, "A unit of a ConsumeQueueExt file is damaged.", _REBUILD_QUEUE),
     ("queue_ext_dangling", REBUILDABLE, "An entry holds the address of an ext unit that is not there.", _REBUILD_QUEUE),
-    ("queue_ext_orphan", NOTE, "Ext units to which no entry leads; truncation leaves them.", _NOTHING),
-    (
-        "queue_ext_disabled",
-        NOTE,
-        "Ext files, or addresses in entries, although enableConsumeQueueExt is off.",
-        "Check that setting in broker.conf.",
-    ),
     # ---- Index ------------------------------------------------------------------------------------------------------
     ("index_entry_missing", REBUILDABLE, "Keys of messages without an index entry.", _REBUILD_INDEX),
     ("index_entry_dangling", REBUILDABLE, "Index entries that lead to no message.", _REBUILD_INDEX),
@@ -257,31 +187,17 @@ _ROWS = (
         "Index entries beyond the CommitLog's end; they would lead into new messages.",
         _REBUILD_INDEX,
     ),
-    ("index_entry_below_minimum", NOTE, "Index entries of messages that retention has deleted.", _NOTHING),
     (
         "index_range_missing",
         REBUILDABLE,
         "Messages with keys that lie in no index file's range.",
         "Rebuild the index of this range; no release does it by itself after a clean exit.",
     ),
-    ("index_unflushed", NOTE, "Messages behind the newest index file's end after an unclean exit: not written yet.", _NOTHING),
     ("index_header_wrong", REBUILDABLE, "An index file's header does not fit its entries.", _REBUILD_INDEX),
     ("index_chain_broken", REBUILDABLE, "An index entry's link to the previous one of its slot is wrong.", _REBUILD_INDEX),
     ("index_slot_wrong", REBUILDABLE, "A hash slot does not hold the newest entry of its chain.", _REBUILD_INDEX),
     ("index_entries_beyond_count", REBUILDABLE, "Entries behind the number that the header counts.", _REBUILD_INDEX),
     ("index_file_wrong_size", REBUILDABLE, "An index file whose length is not the configured one.", _REBUILD_INDEX),
-    (
-        "index_file_misnamed",
-        NOTE,
-        "A file in index/ whose name is not a time: no release reads or deletes it.",
-        "Remove it if it is not needed.",
-    ),
-    (
-        "index_order",
-        REBUILDABLE,
-        "Index files whose ranges overlap or stand in the wrong order: a file copied or renamed.",
-        _REBUILD_INDEX,
-    ),
     # ---- checkpoint, abort, config ----------------------------------------------------------------------------------
     (
         "checkpoint_missing",
@@ -329,18 +245,6 @@ _ROWS = (
         "Write a new checkpoint in a repaired copy.",
     ),
     (
-        "abort_present",
-        NOTE,
-        "The abort marker is there: the broker did not stop cleanly, or the copy is of a running one.",
-        "Know that a start is a recovery after a crash.",
-    ),
-    (
-        "abort_absent",
-        NOTE,
-        "No abort marker although the store does not look like one after a clean exit.",
-        "Create an empty file abort in the copy if the broker did not stop cleanly; a start then reads more.",
-    ),
-    (
         "consumer_offset_beyond_end",
         LOSS,
         "A consumer group stands beyond the queue's new end: it would miss or repeat messages.",
@@ -361,7 +265,6 @@ _ROWS = (
     ("setting_mismatch", NOTE, "A setting does not fit the files of this copy.", "Pass the broker's own broker.conf."),
     # ---- the copy as a whole ----------------------------------------------------------------------------------------
     ("file_unrecognised", NOTE, "A name that no release writes here.", _NOTHING),
-    ("file_blocks_start", REBUILDABLE, "A name at which this release refuses to start.", "Remove it in a repaired copy."),
     (
         "file_not_regular",
         NOTE,
@@ -373,18 +276,6 @@ _ROWS = (
         NOTE,
         "A file that could not be read; the audit is incomplete.",
         "Make it readable and run the audit again.",
-    ),
-    (
-        "file_changed",
-        NOTE,
-        "A file that changed while it was read; the audit is incomplete.",
-        "Audit a copy that nothing writes to.",
-    ),
-    (
-        "layout_not_modelled",
-        NOTE,
-        "Data of a kind that is recognised but not modelled yet; the audit is incomplete.",
-        "Do not take this audit as a verdict on that part.",
     ),
     (
         "live_copy",
