@@ -214,8 +214,7 @@ def _configure(conf: SparkConf) -> None:
         sys.executable if local else conf.get("spark.pyspark.python", "") or os.environ.get("PYSPARK_PYTHON") or sys.executable
     )
     if not _one_process(master) and "PYSPARK_GATEWAY_PORT" not in os.environ:
-        # Executors elsewhere have Spark's jars but not Delta's, and a compiled decoder needs a place that can be written to:
-        # for modules in an archive, numba looks below XDG_CACHE_HOME.
+        # Executors elsewhere have Spark's jars but not Delta's.
         own = [jar for jar in (conf.get("spark.jars", "") or "").split(",") if jar]
         conf.set("spark.jars", ",".join([*own, *environment.jars()]))
     if local:
@@ -223,7 +222,8 @@ def _configure(conf: SparkConf) -> None:
         # Else any catalogue call makes a folder where the command is typed.
         conf.setIfMissing("spark.sql.warehouse.dir", (environment.state() / "warehouse").as_uri())
     if not _one_process(master):
-        conf.setIfMissing("spark.executorEnv.XDG_CACHE_HOME", str(environment.numba_cache()) if local else "./cache")
+        # For modules in a zip, numba keeps what it compiles below this, by the folder that the zip lies in: each run's own.
+        conf.setIfMissing("spark.executorEnv.XDG_CACHE_HOME", "./cache")
 
 
 def _one_process(master: str) -> bool:
