@@ -203,7 +203,9 @@ class StoreAudit:
             self.checkpoint_file = checkpoint_reader.StoredCheckpoint()
         self.checkpoint = self.checkpoint_file.fields
         self.segment_files = self._all_segments()
-        self.queue_folders = {**queue_folders(self.tree, QUEUES), **queue_folders(self.tree, BATCH_QUEUES)}
+        self.queue_folders = dict(queue_folders(self.tree, QUEUES))
+        if self.rules.batch_queues:  # 4.x does not know the folder: its queues of these topics are ordinary ones
+            self.queue_folders |= queue_folders(self.tree, BATCH_QUEUES)
         self.queue_files = {key: tuple(numbered_files(self.tree, folder)) for key, folder in self.queue_folders.items()}
         self.headers: dict[str, IndexHeader] = {}
         # Every file whose name is a number, as the broker maps it: an empty one reads as zeros.

@@ -69,6 +69,7 @@ class QueueView:
     missing: Ranges = field(default_factory=list)
     leftover: Ranges = field(default_factory=list)
     deleted_topic: bool = False
+    of_other_kind: bool = False  # config/topics.json wants the other kind of queue: a start refuses, nothing is compared
     lmq: bool = False
 
     @property
@@ -94,7 +95,9 @@ def queue_views(
         if found is None:
             batch = key[0] in batch_topics
             folder = folders.get(key, f"{BATCH_QUEUES if batch else QUEUES}/{key[0]}/{key[1]}")
-            found = views[key] = QueueView(key, batch, folder, files.get(key, ()), summaries.get(key))
+            of_other_kind = folder.startswith(BATCH_QUEUES + "/") != batch
+            found = views[key] = QueueView(key, batch != of_other_kind, folder, files.get(key, ()), summaries.get(key))
+            found.of_other_kind = of_other_kind
             found.deleted_topic = topics is not None and key[0] not in topics and key[0] not in known_topics
         return found
 
@@ -109,7 +112,10 @@ def queue_views(
                 continue
             view(key).runs.append(RunRef(number, i, row))
     for found in views.values():
-        _match(found, lmq_expected)
+        if found.of_other_kind:
+            found.runs.clear()
+        else:
+            _match(found, lmq_expected)
     return views
 
 

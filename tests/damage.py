@@ -351,7 +351,7 @@ def random_damage(store: Store, rng: random.Random) -> Done | None:
     kind = rng.choice(kinds)
     try:
         return kind(store, rng)
-    except (AssertionError, IndexError, FileNotFoundError, StopIteration, ValueError, struct.error, FileExistsError):
+    except (AssertionError, IndexError, OSError, StopIteration, ValueError, struct.error):
         return None
 
 

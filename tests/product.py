@@ -112,7 +112,7 @@ class _Prediction:
 
     def queue_entries(self, queue: QueueState) -> Iterator[Entry]:
         unit = queue.unit
-        written: dict[int, bytes] = {}
+        written: dict[tuple[int, int], bytes] = {}  # by file and place: a foreign name can make files overlap
         for piece in queue.pieces:
             messages = [] if piece.run < 0 else self.run_messages(piece.scan, piece.run, queue)  # type: ignore[arg-type]
             for k in range(piece.count):
@@ -122,12 +122,12 @@ class _Prediction:
                     entry = struct.pack(">qiq", m.phy_offset, m.total_size, m.tags_code)
                     if queue.batch:
                         entry += struct.pack(">qqhii", m.store_time, m.batch_base, m.batch_count, -1, 0)
-                written[piece.start + k * unit] = entry
+                written[piece.file_start, piece.start + k * unit] = entry
         topic, queue_id = queue.key
         for file in queue.files:
             disk = bytes(file.size) if file.path is None else (self.audited.root / file.path).read_bytes()
             for at in range(0, file.wrote, unit):
-                data = written.get(file.start + at, disk[at : at + unit])
+                data = written.get((file.start, file.start + at), disk[at : at + unit])
                 place = (file.start + at) // unit
                 if queue.batch:
                     p, s, c, t, base, n, _, _ = struct.unpack(">qiqqqhii", data)

@@ -43,9 +43,11 @@ class NeedCut(Exception):
 class Piece:
     """Entries that dispatch appended, from byte `start` of the queue on: `count` entries of one run, or pre-blank (run None).
 
-    skipped: the run's records before the first one appended.
+    file_start: of the file that they lie in; a foreign name can make files overlap.  skipped: the run's records before the
+    first one appended.
     """
 
+    file_start: int
     start: int
     count: int
     first_phy: int
@@ -123,7 +125,7 @@ class QueueState:
         self.files.remove(file)
         if file.path is not None:
             self.deleted.append(file.path)
-        self.pieces = [p for p in self.pieces if not file.start <= p.start < file.start + file.size]
+        self.pieces = [p for p in self.pieces if p.file_start != file.start]
 
     def destroy(self) -> None:
         """No CommitLog file: the queue's files go, the queue itself stays listed."""
@@ -139,13 +141,9 @@ class QueueState:
         Inside a piece only the first and the last entry are known; any other answers with values between those two.
         """
         start = file.start + at
-        for piece in reversed(self.pieces):
+        for piece in reversed(self._pieces_of(file)):
             index = (start - piece.start) // self.unit
-            if (
-                0 <= index < piece.count
-                and (start - piece.start) % self.unit == 0
-                and piece.start // file.size == file.start // file.size
-            ):
+            if 0 <= index < piece.count and (start - piece.start) % self.unit == 0:
                 last = index == piece.count - 1
                 phy = piece.last_phy if last else piece.first_phy if index == 0 else piece.first_phy + 1
                 return True, phy, phy if self.batch else phy + (piece.last_size if last else 1)
@@ -195,7 +193,7 @@ class QueueState:
                     if piece.first_phy >= end:
                         return at, phy_end
                     raise NeedCut(end)
-                at += count * self.unit
+                at += max(count, 1) * self.unit
                 phy_end = piece.last_phy if self.batch else piece.last_phy + piece.last_size
                 continue
             if file.path is None:
@@ -231,7 +229,7 @@ class QueueState:
         return at, phy_end
 
     def _pieces_of(self, file: QueueFile) -> list[Piece]:
-        return [p for p in self.pieces if file.start <= p.start < file.start + file.size]
+        return [p for p in self.pieces if p.file_start == file.start]
 
     def _piece_at(self, file: QueueFile, at: int) -> Piece | None:
         for piece in reversed(self._pieces_of(file)):  # what was written last stands there
@@ -251,13 +249,15 @@ class QueueState:
         self.files.append(QueueFile(None, start, size, 0))
         return self.files[-1], first
 
-    def _append(self, count: int, piece: Callable[[int, int, int], Piece]) -> None:
-        """Append `count` entries, file by file. piece(done, n, start): entries done..done+n-1 at byte `start`."""
+    def _append(self, count: int, piece: Callable[[int, int, QueueFile], Piece]) -> None:
+        """Append `count` entries, file by file. piece(done, n, file): entries done..done+n-1 behind what the file holds."""
         done = 0
         while done < count:
             file, _ = self._last_for_append(0)
             n = min(count - done, (file.size - file.wrote) // self.unit)
-            self.pieces.append(piece(done, n, file.start + file.wrote))
+            if n <= 0:  # less room than an entry: appendMessage refuses
+                return
+            self.pieces.append(piece(done, n, file))
             file.wrote += n * self.unit
             done += n
 
@@ -284,7 +284,7 @@ class QueueState:
                 self.min_logic = expected
                 blank = expected % file.size // self.unit
                 if blank:
-                    self.pieces.append(Piece(file.start, blank, 0, 0, layout.PRE_BLANK_SIZE))
+                    self.pieces.append(Piece(file.start, file.start, blank, 0, 0, layout.PRE_BLANK_SIZE))
                     file.wrote = blank * self.unit
             cursor = file.start + file.wrote
             if q + k != 0 and expected < cursor:
@@ -295,12 +295,14 @@ class QueueState:
             take = 1 if q + k == 0 and expected != cursor else records - k
             room = (file.size - file.wrote) // self.unit
             n = min(take, room)
+            if n <= 0:  # less room than an entry: appendMessage refuses
+                return
             # A record inside the run is known to lie between its ends only; nothing that follows asks for more of it.
             phy, size = (
                 (last_phy, last_size) if k + n == records else (first_phy, first_size) if k + n == 1 else (last_phy - 1, 1)
             )
             start_phy = first_phy if k == 0 else first_phy + 1
-            self.pieces.append(Piece(cursor, n, start_phy if n > 1 else phy, phy, size, scan, number, k))
+            self.pieces.append(Piece(file.start, cursor, n, start_phy if n > 1 else phy, phy, size, scan, number, k))
             file.wrote += n * self.unit
             self.max_phy = phy + size
             k += n
@@ -315,10 +317,11 @@ class QueueState:
             raise NeedCut(self.max_phy)
         first_file_empty = self.batch_min == -1
 
-        def piece(done: int, n: int, start: int) -> Piece:
+        def piece(done: int, n: int, file: QueueFile) -> Piece:
             last = done + n == records
             return Piece(
-                start,
+                file.start,
+                file.start + file.wrote,
                 n,
                 first_phy if done == 0 else first_phy + 1,
                 last_phy if last else last_phy - 1,
@@ -335,9 +338,7 @@ class QueueState:
         self._append(records, piece)
         self.max_phy = last_phy
         self.batch_max = base + int(run["messages"])
-        if first_file_empty and (
-            first_file is None or self.pieces[-1].start // first_file.size == first_file.start // first_file.size
-        ):
+        if first_file_empty and (first_file is None or self.pieces[-1].file_start == first_file.start):
             self._revise_min()
 
     # ---- minimum and maximum ---------------------------------------------------------------------------------------

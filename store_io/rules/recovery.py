@@ -217,7 +217,9 @@ class Fold:
         p.min_phy_offset, p.truncate_at = self._min_offset(), self._max_offset()
         for queue in self.queues.values():
             self.deleted += queue.deleted
-        p.deleted_files = sorted(set(self.deleted))
+        # Dispatch makes a queue's deleted file again under the same name: what counts is what is there after load().
+        made = {f"{q.folder}/{f.start:020d}" for q in self.queues.values() for f in q.files if f.path is None}
+        p.deleted_files = sorted(set(self.deleted) - made)
         p.after_load = self._memory()
         self._start()
         p.after_dispatch = self._memory()
