@@ -6,6 +6,7 @@ their own, small ones (a fleet of small stores has thousands) share one.
 
 from __future__ import annotations
 
+import gc
 import heapq
 import io
 import pickle
@@ -128,6 +129,7 @@ def _worker(
     shared: Any, report: Callable[[int, int], None], plan: DatasetPlan | None, stores: Sequence[str]
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        spare_the_collector()
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 for index, task in unpack(shared.value, number):
@@ -142,6 +144,16 @@ def _worker(
                     report(task_bytes(task), int(isinstance(task, SegmentTask)))
 
     return work
+
+
+def spare_the_collector() -> None:
+    """Have Python's garbage collector leave alone what is in memory now: above all what the compiler's modules are made of.
+
+    A worker collects after each partition (pyspark/daemon.py) and looked through some hundred thousand objects each time, which
+    took longer than most partitions. What is garbage by now goes first, so that it is not kept.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 def _run(task: Task, plan: DatasetPlan | None, stores: Sequence[str]) -> bytes:
