@@ -263,7 +263,7 @@ def _appended_crc(record: int, total: int, value: int, value_length: int) -> int
     tail = record + total - layout.PROPERTY_CRC_BYTES
     if load_i64(tail) != _NAME_CRC or load_u8(tail + 19) != 2:
         return -1
-    if value != tail + 9 or value_length != 10:
+    if value_length != 10:
         return -2
     crc = 0
     for i in range(9, -1, -1):
@@ -668,7 +668,7 @@ def decode_window(
         if topic < 0:
             if not _is_utf8(at + topic_at, topic_length):
                 break
-            if topic_count >= entry_capacity or 2 * (topic_count + 1) > slot_count or text_used + topic_length > text_capacity:
+            if topic_count >= entry_capacity or text_used + topic_length > text_capacity:
                 ended, need = ENDED_NO_TOPIC_ROOM, topic_length
                 break
             poke_i32(slots + 4 * (-1 - topic), topic_count + 1)

@@ -174,7 +174,7 @@ class TopicTable:
         self.text_used = 0
         self.entries = np.zeros(64, TOPIC_DTYPE)
         self.text = np.zeros(4096, np.uint8)
-        self.slots = np.zeros(256, np.int32)  # number of the pair + 1; 0: free. A power of two, at most half full.
+        self.slots = np.zeros(256, np.int32)  # number of the pair + 1; 0: free. Four for each entry, so never full.
         self._keys: list[QueueKey] = []
         self._numbers: dict[QueueKey, int] = {}
 
@@ -219,7 +219,6 @@ class TopicTable:
             self.text = np.concatenate([self.text, np.zeros(max(len(self.text), text_bytes), np.uint8)])
         if self.count == len(self.entries):
             self.entries = np.concatenate([self.entries, np.zeros(len(self.entries), TOPIC_DTYPE)])
-        if 2 * (self.count + 1) > len(self.slots):
             self.slots = np.zeros(2 * len(self.slots), np.int32)
             for number in range(self.count):
                 self._place(number)

@@ -5,6 +5,7 @@ Expected values come from the records as they were made (`Made`) and from `tests
 
 from __future__ import annotations
 
+import base64
 import os
 import struct
 import subprocess
@@ -536,6 +537,7 @@ def with_crc_zero() -> Made:
         b"TAGS\x01a\x02__CRC32#\x01012345678x\x02",
         b"__CRC32#\x010\x02__CRC32#\x019999999999\x02",
         b"__CRC32#0123456789x\x02",
+        b"__CRC32#\x010123456789\x02__CRC32#xxxxxxxxxxx\x02",
         b"__CRC32#",
     ],
 )
@@ -585,6 +587,17 @@ def test_malformed_utf8_is_replaced_as_java_does(decode: Decode, where: str, bad
     assert walked.column("tags_code") == [java_hash(text) if where == "TAGS" else 0]
     key = {"topic": None, "TAGS": "T#" + text}.get(where, text)
     assert walked.keys == [[index_hash(f"{topic}#{key}")] if key else []]
+
+
+def test_a_sequence_cut_off_by_the_end_of_its_part_is_malformed(decode: Decode) -> None:
+    """What follows the part would complete it: the high byte of the next length, or of the next record's size."""
+    topic = one(decode, Made(topic=b"T\xe6\xa0", props_length=-32768))
+    assert topic.topics == [("T\ufffd", 3)]
+    for props in (b"a\x01\xe6\xa0", b"TAGS\x01\xe6\xa0"):
+        data = Made(props=props).encode(0)
+        walked = walk(decode, data + b"\x80" * 16, CHECKS["audit"])
+        assert walked.column("flags")[0] & mc.MALFORMED_PROPERTIES
+        assert walked.column("tags_code") == [java_hash("\ufffd") if props.startswith(b"TAGS") else 0]
 
 
 # ---- frames that are refused -----------------------------------------------------------------------------------------
@@ -744,6 +757,31 @@ def test_many_topics(decode: Decode) -> None:
     pairs = [(made.topic.decode(), made.queue_id) for made in records]
     assert walked.topics == list(dict.fromkeys(pairs))
     assert [walked.topics[ref] for ref in walked.column("topic_ref")] == pairs
+
+
+def colliding_topics() -> tuple[str, str]:
+    """Two topics of 16 characters with equal `pair_hash`: a step is reversible, so the second word can undo the first's."""
+
+    def after(word: bytes) -> int:
+        value = (mc.HASH_SEED ^ int.from_bytes(word, "little")) * mc.HASH_FACTOR % (1 << 64)
+        return value ^ value >> 32
+
+    first, second = b"TopicOne", b"TopicTwo"
+    for number in range(1 << 20):
+        other = base64.b64encode((number * 0x9E3779B97F4B % (1 << 48)).to_bytes(6, "big"))
+        needed = after(first) ^ after(other) ^ int.from_bytes(second, "little")
+        word = needed.to_bytes(8, "little")
+        if word.isascii():
+            return (first + second).decode(), (other + word).decode()
+    raise AssertionError("no collision found")
+
+
+def test_topics_of_equal_hash_are_told_apart(decode: Decode) -> None:
+    one_topic, other = colliding_topics()
+    assert mc.pair_hash(one_topic.encode(), 3) == mc.pair_hash(other.encode(), 3)
+    names = [one_topic, other, other, one_topic, "TopicA", other]
+    walked = walk(decode, segment([Made(topic=name.encode()) for name in names]), CHECKS["audit"], ask=False)
+    assert [walked.topics[ref][0] for ref in walked.column("topic_ref")] == names
 
 
 def test_a_topic_table_is_shared_between_decoders_and_appends() -> None:
