@@ -393,6 +393,7 @@ class StoreAudit:
             rules=self.rules,
             batch_topics=self.batch_topics,
             queue_files=plain,
+            expect_queues=not self.unmodelled,
             batch_queue_files=batch,
             ext_files={k: v for k, v in ext.items() if v},
             index_files=refs,
@@ -425,6 +426,8 @@ class StoreAudit:
             slots=self.rules.index_slots,
             max_entries=self.rules.index_max,
             previous_end_timestamp=before,
+            end_timestamp=header.end_time,
+            may_be_torn=self.unclean and number == len(self.index_files) - 1,
         )
 
     def _scan_task(self, scan: ScanId) -> Task:

@@ -11,16 +11,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from schemas import commitlog_layout
 from schemas import index_layout as layout
-from schemas.rows import EXTENT_MESSAGE, EXTENT_UNWRITTEN, REBUILDABLE, Extent, Finding
+from schemas.rows import EXTENT_MESSAGE, EXTENT_UNWRITTEN, NOTE, REBUILDABLE, Extent, Finding
+from store_io import message_columns
 from store_io import segment_findings as codes
 from store_io.byte_source import ByteFile, ByteSource
 from store_io.errors import StoreError
 from store_io.java_compat import int32, string_hash
 from store_io.message_columns import HAS_TAGS, Columns, index_keys
+from store_io.native import kept
 from store_io.rules.message_verdict import VALID, Verdict
 from store_io.segment_findings import Findings
 from store_io.segment_items import grown
@@ -51,6 +52,8 @@ class IndexFileRef:
     slots: int
     max_entries: int
     previous_end_timestamp: int = 0  # of the file before, as stored; 0 without one: the first entry's time is not compared
+    end_timestamp: int | None = None  # None: not compared
+    may_be_torn: bool = False  # the newest file after an unclean exit: its header may be of two moments
 
     @property
     def entries(self) -> int:
@@ -63,7 +66,7 @@ class IndexFileRef:
         return layout.HEADER_BYTES + layout.SLOT_BYTES * self.slots + layout.ENTRY_BYTES * number
 
 
-@njit(cache=True, nogil=True)
+@kept(commitlog_layout, message_columns)
 def _expect(rows, count, key_hash, low_phy, high_phy, phy, hashes, times, optional, places, ends, used, outside):  # type: ignore[no-untyped-def]
     """Append what the messages should have put to the expected stream; gives the entries in use.
 
@@ -98,7 +101,7 @@ def _expect(rows, count, key_hash, low_phy, high_phy, phy, hashes, times, option
     return used
 
 
-@njit(cache=True, nogil=True)
+@kept(commitlog_layout, message_columns)
 def _seconds(store_time, begin):  # type: ignore[no-untyped-def]
     """The time difference that putKey stores."""
     if begin <= 0:
@@ -107,7 +110,7 @@ def _seconds(store_time, begin):  # type: ignore[no-untyped-def]
     return min(seconds, np.int64(0x7FFFFFFF))
 
 
-@njit(cache=True, nogil=True)
+@kept(commitlog_layout, message_columns)
 def _advance(phy, hashes, times, optional, i, expected, found_phy, found_hash, found_seconds, begins, j, found, wrong):  # type: ignore[no-untyped-def]
     """Step through both streams as long as they agree. Gives (i, j, entries in `wrong`, why it stopped).
 
@@ -131,7 +134,7 @@ def _advance(phy, hashes, times, optional, i, expected, found_phy, found_hash, f
     return i, j, wrongs, NEED_EXPECTED
 
 
-@njit(cache=True, nogil=True)
+@kept(commitlog_layout, message_columns)
 def _align(phy, hashes, optional, found_phy, found_hash, whole):  # type: ignore[no-untyped-def]
     """Best alignment of the two streams' beginnings: per expected entry the found one that stands for it, or -1.
 
@@ -190,6 +193,12 @@ class _Found:
         self.files = np.zeros(0, np.int32)
         self.at = 0
         self.read = 0
+        self._true_begins: dict[int, int] = {}  # of files whose header tells another begin than its message
+
+    def set_begin(self, file: int, begin: int) -> None:
+        """The time that a file's entries count from, but for its first one."""
+        self._true_begins[file] = begin
+        self.begins[(self.files == file) & (self.numbers > 1)] = begin
 
     @property
     def exhausted(self) -> bool:
@@ -206,7 +215,7 @@ class _Found:
             self._ranges.pop(0)
         entries = read_entries(self._open(ref.path), ref, low, end)
         self.read += len(entries)
-        begins = np.full(len(entries), ref.begin_timestamp, np.int64)
+        begins = np.full(len(entries), self._true_begins.get(index, ref.begin_timestamp), np.int64)
         if low == 1 and len(entries):
             begins[0] = ref.previous_end_timestamp if ref.previous_end_timestamp > 0 else NO_TIME
         self.phy = np.concatenate([self.phy[kept], entries["phy_offset"]])
@@ -273,10 +282,20 @@ class IndexMerge:
         self._base, self._end, self._log_end = base_offset, base_offset + size, log_end
         self._findings, self._verdict = findings, verdict
         self._open_files: dict[str, ByteFile] = {}
-        self._low_phy = min(f.begin_phy_offset for f in files)
-        self._high_phy = max(f.end_phy_offset for f in files)
+        # (number of the file, phy_offset, time, position of the time) of each header's first and last message that lies here
+        self._header_times = [
+            (number, phy, time, at)
+            for number, ref in enumerate(files)
+            for phy, time, at in (
+                (ref.begin_phy_offset, ref.begin_timestamp, layout.BEGIN_TIMESTAMP_POSITION),
+                (ref.end_phy_offset, ref.end_timestamp, layout.END_TIMESTAMP_POSITION),
+            )
+            if time is not None and ref.entries and self._base <= phy < self._end
+        ]
         self._broken = False
         self._found = _Found(self._open, self._ranges())
+        self._low_phy = min(self._first_phy(f) for f in files)
+        self._high_phy = max(f.end_phy_offset for f in files)
         self._phy = np.zeros(0, np.int64)
         self._hashes = np.zeros(0, np.int32)
         self._times = np.zeros(0, np.int64)
@@ -320,6 +339,62 @@ class IndexMerge:
                 ranges.append((index, ref, low, high))
         return ranges
 
+    def _first_phy(self, ref: IndexFileRef) -> int:
+        """Where the file's messages begin: by its first two entries, where the header says something else than both."""
+        if not ref.entries or self._broken:
+            return ref.begin_phy_offset
+        try:
+            first = read_entries(self._open(ref.path), ref, 1, min(3, ref.entries + 1))["phy_offset"].astype(np.int64)
+        except StoreError:  # the file's own scan says what is wrong with it
+            self._broken = True
+            return ref.begin_phy_offset
+        ordered = 0 <= first[0] <= first[-1]
+        return ref.begin_phy_offset if ref.begin_phy_offset in first or not ordered else int(first[0])
+
+    def _check_header_times(self, columns: Columns) -> None:
+        """A header's two times are the store times of the messages at its two physical offsets."""
+        rows = columns.rows[: columns.count]
+        for known in list(self._header_times):
+            number, phy, time, at = known
+            hit = np.flatnonzero(rows["phy_offset"] == phy)
+            if not len(hit):
+                continue
+            self._header_times.remove(known)
+            stored = int(rows["store_time"][hit[0]])
+            if stored == time:
+                continue
+            ref = self._refs[number]
+            torn = ref.may_be_torn and at == layout.END_TIMESTAMP_POSITION
+            if at == layout.BEGIN_TIMESTAMP_POSITION:
+                header_fits, message_fits = self._fitting(ref, rows, time), self._fitting(ref, rows, stored)
+                if header_fits > message_fits:
+                    continue  # the message's own time is wrong, which the scan of the segment tells
+                if message_fits > header_fits:
+                    self._found.set_begin(number, stored)
+            self._findings.add(
+                Finding(
+                    codes.INDEX_HEADER,
+                    ref.path,
+                    at,
+                    at + 8,
+                    severity=NOTE if torn else "",
+                    phy_offset=phy,
+                    expected=str(stored),
+                    actual=str(time),
+                    message="a time in the header is not its message's store time",
+                )
+            )
+
+    def _fitting(self, ref: IndexFileRef, rows: np.ndarray, begin: int) -> int:
+        """How many of the file's first entries, but for the very first, count from `begin` to their message's time."""
+        try:
+            entries = read_entries(self._open(ref.path), ref, 2, min(2 + BLOCK_ENTRIES, ref.entries + 1))
+        except StoreError:
+            return 0
+        times = dict(zip(rows["phy_offset"].tolist(), rows["store_time"].tolist(), strict=True))
+        there = zip(entries["phy_offset"].tolist(), entries["seconds"].tolist(), strict=True)
+        return sum(phy in times and int(_seconds(times[phy], begin)) == seconds for phy, seconds in there)
+
     @property
     def outside(self) -> tuple[int, int, int, int]:
         """See `SegmentSummary.index_unindexed`."""
@@ -333,6 +408,8 @@ class IndexMerge:
 
     def add(self, columns: Columns) -> None:
         """The next messages."""
+        if self._header_times and columns.count:
+            self._check_header_times(columns)
         if self._broken:
             return
         self._make_room(columns.key_hash_count)

@@ -111,8 +111,8 @@ def _classify(
     for i in np.nonzero(inside)[0][:MAX_FINDINGS]:
         if _known_elsewhere(task, source, int(phy[i]), int(numbers[i])):
             code[i] = 6
-    beyond = ~awaited & valid & ~blank & (where == lm.BEYOND)
-    code[beyond] = 7
+    behind_data = (where == lm.UNWRITTEN) & (phy >= task.log.data_end)
+    code[~awaited & valid & ~blank & (behind_data | (where == lm.BEYOND))] = 7
     names = (
         "",
         "queue_entry_wrong",

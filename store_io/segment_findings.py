@@ -22,6 +22,7 @@ INDEX_MISSING = "index_entry_missing"
 INDEX_DANGLING = "index_entry_dangling"
 INDEX_BEYOND = "index_entry_beyond_end"
 INDEX_WRONG = "index_entry_wrong"
+INDEX_HEADER = "index_header_wrong"
 INDEX_DUPLICATE = "index_entry_duplicate"
 
 

@@ -72,7 +72,7 @@ class SegmentTask:
     location: StoreLocation
     rules: BrokerRules
     batch_topics: frozenset[str] = frozenset()  # topics of type BatchCQ
-    queue_files: Mapping[QueueKey, tuple[MappedFile, ...]] = field(default_factory=dict)  # for the probe; empty: no probe
+    queue_files: Mapping[QueueKey, tuple[MappedFile, ...]] = field(default_factory=dict)  # for the probe
     batch_queue_files: Mapping[QueueKey, tuple[MappedFile, ...]] = field(default_factory=dict)
     ext_files: Mapping[QueueKey, tuple[MappedFile, ...]] = field(default_factory=dict)
     index_files: tuple[IndexFileRef, ...] = ()
@@ -81,6 +81,7 @@ class SegmentTask:
     cuts: Cuts = field(default_factory=Cuts)
     broker_from: int = 0  # where the broker's walk begins
     probe: bool = True
+    expect_queues: bool = False  # entries are looked for although there is no queue file at all
     digest: bool = True
     walk_audit: bool = True
     reput: tuple[int, int] | None = None  # (from position, limit): start()'s walk alone
@@ -139,7 +140,7 @@ class _Scan:
         self.messages = 0
         self.plausible = False
         self.probe = None
-        if task.probe and (task.queue_files or task.batch_queue_files):
+        if task.probe and (task.expect_queues or task.queue_files or task.batch_queue_files):
             self.probe = QueueProbe(
                 source,
                 task.queue_files,

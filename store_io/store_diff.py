@@ -568,6 +568,15 @@ def _is_live_copy(results: Sequence[LeftoverResult], log: lm.LogMap) -> bool:
 # ---- index ---------------------------------------------------------------------------------------------------------
 
 
+def _all_keys(segment: SegmentSummary) -> tuple[int, int, int, int]:
+    """First and last phy_offset, messages and keys of a segment for which there is no index file at all."""
+    runs = segment.index_runs[(segment.index_runs["walk"] & WALK_AUDIT != 0) & (segment.index_runs["keys"] > 0)]
+    if not len(runs):
+        return -1, -1, 0, 0
+    low, high = int(runs["first_key_phy_offset"].min()), int(runs["last_key_phy_offset"].max())
+    return low, high, int(runs["records"].sum()), int(runs["keys"].sum())
+
+
 def unindexed_findings(
     segments: Sequence[SegmentSummary], files: Sequence[IndexFileSummary], rules: BrokerRules, unclean: bool
 ) -> list[Finding]:
@@ -577,7 +586,7 @@ def unindexed_findings(
     first = last = -1
     records = keys = 0
     for segment in segments:
-        low, high, n, k = segment.index_unindexed
+        low, high, n, k = segment.index_unindexed if files else _all_keys(segment)
         if k:
             first = low if first < 0 else min(first, low)
             last = max(last, high)

@@ -529,6 +529,14 @@ def test_missing_index_file_is_found(store: Store) -> None:
     assert {f.code for f in audit.above_note} & {"index_range_missing", "index_entry_missing"}
 
 
+@pytest.mark.parametrize(("folder", "code"), [("index", "index_range_missing"), ("consumequeue", "queue_entry_missing")])
+def test_missing_folder_is_found(folder: str, code: str, store: Store) -> None:
+    damage.remove(store.root / folder)
+    audit = product.audit(store.root, store.release, store.broker_conf)
+    assert code in {f.code for f in audit.above_note if f.file.startswith(folder)}
+    assert folder == "index" or {f.file for f in audit.above_note} >= {"consumequeue/Topic0/0/00000000000000000000"}
+
+
 @pytest.mark.parametrize("row", EXEMPT, ids=lambda r: r.name)
 def test_exempt_damage_is_at_most_noted(row: Row, store: Store) -> None:
     done = row.cut(store)

@@ -176,7 +176,7 @@ def test_a_wrong_begin_time_is_one_finding(tmp_path: Path) -> None:
     made = store(tmp_path, THIRTY)
     edit(index_file(made), lambda d: d.__setitem__(slice(0, 8), struct.pack(">q", 1_600_000_000_000)))
     for window in (200, 1 << 20):
-        assert ranges(scan(made, window_bytes=window)) == [("index_entry_wrong", place(2), place(61), 59)]
+        assert ranges(scan(made, window_bytes=window)) == [("index_header_wrong", 0, 8, 1)]
 
 
 def test_what_no_file_covers_is_counted_only(tmp_path: Path) -> None:
