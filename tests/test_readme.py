@@ -1,0 +1,45 @@
+"""The README's first command, run as it stands there: its output is the real one, but for times, paths and the run's id."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from jobs import environment
+
+README = environment.ROOT / "README.md"
+BLOCK = re.compile(r"^```console\n\$ (.+)\n((?:.*\n)*?)```$", re.MULTILINE)
+CHANGING = (
+    (re.compile(r"( in )[\d.]+ (s|min).*"), r"\1TIME"),
+    (re.compile(r"run [0-9a-f]{32}"), "run ID"),
+    (re.compile(r"/\S*?/out\b"), "OUT"),
+)
+
+
+def steady(text: str) -> str:
+    for pattern, replacement in CHANGING:
+        text = pattern.sub(replacement, text)
+    return text
+
+
+@pytest.mark.spark
+@pytest.mark.skipif(not environment.is_ready(), reason="needs the environment that spark-submit.sh makes")
+def test_the_first_command_shows_its_real_output(tmp_path: Path) -> None:
+    (command, shown), *_ = BLOCK.findall(README.read_text("utf-8"))
+    words = shlex.split(command)
+    assert words[:2] == ["./spark-submit.sh", "audit"] and words[-2:] == ["--out", "out"]
+    out = tmp_path / "out"
+    done = subprocess.run([*words[:-1], str(out)], cwd=environment.ROOT, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 20, done.stderr
+    assert steady(done.stdout) == steady(shown)
+    assert json.loads((out / "result.json").read_text())["complete"] is True
+
+
+def test_the_second_command_is_what_ci_runs() -> None:
+    commands = [command for command, _ in BLOCK.findall(README.read_text("utf-8"))]
+    assert commands[1] in (environment.ROOT / ".ci" / "run").read_text("utf-8")
