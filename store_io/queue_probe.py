@@ -6,6 +6,7 @@ What is not there is looked for in the queue by physical offset. Source of an en
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -47,13 +48,14 @@ MOST_ENTRIES, LEAST_ENTRIES = 4096, 64  # kept of one queue
 FIRST_ENTRIES = 256  # read of a queue at first; four times as many whenever the messages go on behind them
 OPEN_FILES = 64
 SCAN_BYTES = 1 << 20
+EXT_BYTES = 1 << 16  # of a queue's ext file, kept in memory
 SAMPLES = 9  # entries of a file that tell which physical offsets it holds
 BATCH_SPAN_BYTES = 64 << 20  # of the CommitLog: for so much, a BatchConsumeQueue's entries are read at once
 
 NOT_LOADED, ABSENT, UNREADABLE = -1, -2, -3  # instead of a slot
 
 # Columns of `QueueProbe.states`.
-SLOT, FIRST, DELTA, MISSING_UNTIL, LOADED = range(5)
+SLOT, FIRST, DELTA, MISSING_UNTIL, LOADED, EXT_ADDRESS, EXT_FIRST, EXT_LOADED, STATE_COLUMNS = range(9)
 
 
 class QueueFiles:
@@ -156,7 +158,7 @@ class QueueProbe:
         self._files, self._batch_files, self._ext_files = queue_files, batch_queue_files, ext_files
         self._low, self._high = base_offset, base_offset + size
         self.per_slot = max(LEAST_ENTRIES, min(MOST_ENTRIES, ARENA_ENTRIES // max(1, len(queue_files))))
-        self._states = np.zeros((0, 5), np.int64)
+        self._states = np.zeros((0, STATE_COLUMNS), np.int64)
         self._slots = 0
         # Per slot `per_slot` entries as they stand in the files. Memory that no queue needs is never touched.
         self._arena = np.zeros(len(queue_files) * self.per_slot * layout.ENTRY_BYTES, np.uint8)
@@ -188,11 +190,12 @@ class QueueProbe:
 
         SLOT: in the arena, or one of the states above; FIRST, LOADED: the number of the slot's first entry, and how many it
         holds; DELTA: where the last entry stood, against its message's queue offset; MISSING_UNTIL: no entry leads to a
-        message below this physical offset, unless it stands at DELTA.
+        message below this physical offset, unless it stands at DELTA.  EXT_ADDRESS, EXT_FIRST, EXT_LOADED: where in memory
+        bytes of the queue's ext file are, the offset of the first, and how many.
         """
         known = len(self._states)
         if len(keys) > known:
-            new = np.zeros((len(keys), 5), np.int64)
+            new = np.zeros((len(keys), STATE_COLUMNS), np.int64)
             new[:known] = self._states
             new[known:, MISSING_UNTIL] = -(1 << 63)
             for ref in range(known, len(keys)):
@@ -329,7 +332,9 @@ class QueueProbe:
             return False
         if ref not in self._ext:
             self._ext[ref] = ExtUnits(self._ext_files[key], self._open)
-        unit = self._ext[ref].at(found - layout.EXT_ADDRESS_BASE)
+        units = self._ext[ref]
+        unit = units.at(found - layout.EXT_ADDRESS_BASE)
+        self._states[ref, EXT_ADDRESS:STATE_COLUMNS] = units.data.ctypes.data, units.start, len(units.data)
         if unit is None or unit[1] != item["store_time"]:
             return False
         return unit[0] == item["tags_code"] or bool(item["flags"] & SCHEDULE) and unit[0] == self._tag_hash(item)
@@ -387,11 +392,11 @@ class QueueProbe:
 
 
 class ExtUnits:
-    """The units of one queue's ConsumeQueueExt, by byte offset, through a read-ahead buffer."""
+    """The units of one queue's ConsumeQueueExt, by byte offset, through a read-ahead buffer: `data`, which begins at `start`."""
 
     def __init__(self, files: Sequence[MappedFile], opener: Callable[[str], ByteFile]):
         self._files, self._open = files, opener
-        self._data, self._start = b"", 0
+        self.data, self.start = np.zeros(0, np.uint8), 0
 
     def at(self, offset: int) -> tuple[int, int] | None:
         """(tags code, store time) of the unit there; None where there is none. Source: ConsumeQueueExt.get."""
@@ -399,8 +404,11 @@ class ExtUnits:
         if file is None or offset + layout.EXT_UNIT_HEADER_BYTES > file.start + file.size:
             return None
         end = offset + layout.EXT_UNIT_HEADER_BYTES
-        if not (self._start <= offset and end <= self._start + len(self._data)):
-            self._data = self._open(file.path).read(offset - file.start, min(SCAN_BYTES, file.start + file.size - offset))
-            self._start = offset
-        size, tags_code, store_time, _ = np.frombuffer(self._data[offset - self._start : end - self._start], ">i2,>i8,>i8,>i2")[0]
-        return (int(tags_code), int(store_time)) if size >= layout.EXT_UNIT_HEADER_BYTES else None
+        if not (self.start <= offset and end <= self.start + len(self.data)):
+            self.data = np.zeros(min(EXT_BYTES, file.start + file.size - offset), np.uint8)
+            self._open(file.path).read_into(offset - file.start, self.data)
+            self.start = offset
+        size, tags_code, store_time, _ = struct.unpack(
+            layout.EXT_UNIT_FORMAT, self.data[offset - self.start : end - self.start].tobytes()
+        )
+        return (tags_code, store_time) if size >= layout.EXT_UNIT_HEADER_BYTES else None

@@ -11,12 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
-from numba import njit
 
 from schemas import commitlog_layout as layout
 from schemas.rows import EXTENT_DAMAGED, EXTENT_FILLER, EXTENT_UNWRITTEN, LOSS, Extent, Finding
 from store_io import segment_findings as codes
 from store_io.message_columns import RecordCheck
+from store_io.native import kept
 from store_io.rules.message_verdict import VALID, Verdict
 from store_io.segment_window import SegmentWindow
 
@@ -34,7 +34,7 @@ class Damage:
     resume: int | None = None
 
 
-@njit(cache=True, nogil=True)
+@kept(layout)
 def _next_magic(data, low, high, base):  # type: ignore[no-untyped-def]
     """Index of the next frame's first byte in data[low:high], or -1.
 

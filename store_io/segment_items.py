@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from schemas import commitlog_layout
+from schemas import rows as rows_module
 from schemas.rows import RUN_QUEUE, RUN_UNQUEUED
+from store_io import message_columns, native
 from store_io.message_columns import ROW_DTYPE
-from store_io.native import peek_i32
+from store_io.native import kept, peek_i32
 
 KIND_BATCH = 3  # beside RUN_*: in a BatchConsumeQueue, where messages count, not entries
 BATCH_ROWS = 1 << 32  # beside the rows' own flags: one of them belongs to a BatchConsumeQueue
@@ -26,7 +27,7 @@ TAGS_CODE, TOTAL_SIZE, TOPIC_REF, SYS_FLAG = _at("tags_code"), _at("total_size")
 FLAGS, BATCH_BASE, BATCH_COUNT, KEY_COUNT, KEY_START = map(_at, ("flags", "batch_base", "batch_count", "key_count", "key_start"))
 
 
-@njit(cache=True, nogil=True)
+@kept(commitlog_layout, rows_module, message_columns, native)
 def row_kinds(rows, count, batch_refs, kinds):  # type: ignore[no-untyped-def]
     """Fill `kinds` for the rows at that address; gives all their flags, and BATCH_ROWS.
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numba import njit
 
 from schemas import commitlog_layout
 from schemas import consumequeue_layout as layout
+from schemas import rows as rows_module
 from schemas.rows import (
     INDEX_RUN_DTYPE,
     MATCH_DIFFERS,
@@ -27,10 +27,24 @@ from schemas.rows import (
     Cuts,
     QueueKey,
 )
+from store_io import message_columns, native, queue_probe
 from store_io import segment_items as item
 from store_io.message_columns import DEFAULT_CAPACITY, HAS_TAGS, SCHEDULE
-from store_io.native import load_i32, load_i64, peek_i32, peek_i64, prefetch
-from store_io.queue_probe import ABSENT, NOT_LOADED, QueueProbe
+from store_io.native import kept, load_i16, load_i32, load_i64, peek_i32, peek_i64, prefetch
+from store_io.queue_probe import (
+    ABSENT,
+    DELTA,
+    EXT_ADDRESS,
+    EXT_FIRST,
+    EXT_LOADED,
+    FIRST,
+    LOADED,
+    MISSING_UNTIL,
+    NOT_LOADED,
+    SLOT,
+    STATE_COLUMNS,
+    QueueProbe,
+)
 from store_io.segment_items import FAR, KIND_BATCH, grown
 
 NO_NUMBERS = np.zeros(0, np.int64)
@@ -58,7 +72,7 @@ DONE, NO_RUN, NO_INDEX_RUN, LOAD, RESOLVE = range(5)
 ) = range(21)  # fmt: skip
 
 
-@njit(cache=True, nogil=True)
+@kept(commitlog_layout, layout, rows_module, message_columns, native, item, queue_probe)
 def _fold(  # type: ignore[no-untyped-def]
     cursor, low, high, kinds, matches, deltas, cuts, index_cuts, numbers, before, open_runs, runs, index_runs, states, falls
 ):  # fmt: skip
@@ -101,33 +115,40 @@ def _fold(  # type: ignore[no-untyped-def]
             if len(matches):
                 match, delta = np.int64(matches[i]), deltas[i]
         elif probing and kind != RUN_UNQUEUED:
-            slot = states[ref, 0]
+            slot = states[ref, SLOT]
             if slot == NOT_LOADED:
                 need = LOAD
                 break
             if slot == ABSENT:
                 match = np.int64(MATCH_MISSING)
             elif slot >= 0:
-                number = queue_offset + states[ref, 2]
+                number = queue_offset + states[ref, DELTA]
                 equal = False
                 if -FAR < queue_offset < FAR and number >= 0:
-                    place = number - states[ref, 1]
-                    if place < 0 or place >= states[ref, 4]:
+                    place = number - states[ref, FIRST]
+                    if place < 0 or place >= states[ref, LOADED]:
                         need = LOAD
                         break
                     entry = arena + (slot * per_slot + place) * layout.ENTRY_BYTES
                     prefetch(entry + 64)
                     if load_i64(entry) == phy:
                         found_size, found_tags = load_i32(entry + 8), load_i64(entry + 12)
-                        if found_size == size and (found_tags == tags_code or flags & SCHEDULE and found_tags >= store_time):
+                        right = found_tags == tags_code or flags & SCHEDULE and found_tags >= store_time
+                        if found_tags <= layout.EXT_ADDRESS_MAX and not right:
+                            unit = (found_tags ^ layout.EXT_ADDRESS_BASE) - states[ref, EXT_FIRST]
+                            if 0 <= unit and unit + layout.EXT_UNIT_HEADER_BYTES <= states[ref, EXT_LOADED]:
+                                unit += states[ref, EXT_ADDRESS]
+                                if load_i16(unit) >= layout.EXT_UNIT_HEADER_BYTES and load_i64(unit + 10) == store_time:
+                                    right = load_i64(unit + 2) == tags_code
+                        if found_size == size and right:
                             equal = True
-                            delta = states[ref, 2]
+                            delta = states[ref, DELTA]
                             match = np.int64(MATCH_SHIFTED) if delta else np.int64(MATCH_EQUAL)
                         elif phy != 0 or (found_size != 0 and found_size != layout.PRE_BLANK_SIZE):
                             need = RESOLVE
                             break
                 if not equal:
-                    if phy >= states[ref, 3]:
+                    if phy >= states[ref, MISSING_UNTIL]:
                         need = RESOLVE
                         break
                     match = np.int64(MATCH_MISSING)
@@ -263,7 +284,7 @@ class RunBuilder:
         self._runs = np.zeros((256, _R_TAGS + 1), np.int64)
         self._index_runs = np.zeros((64, _I_LAST_KEY_TIME + 1), np.int64)
         self._open_runs = np.full((128, 2), -1, np.int64)
-        self._no_states = np.zeros((0, 5), np.int64)
+        self._no_states = np.zeros((0, STATE_COLUMNS), np.int64)
         self._cut_at = np.array(sorted(cuts.phy_offsets), np.int64)
         self._cuts_on = bool(cuts.phy_offsets or cuts.by_queue or cuts.queue_offsets)
         self._falls = np.zeros(DEFAULT_CAPACITY, np.int64)
