@@ -22,8 +22,8 @@ from jobs.datasets import DatasetPlan, scan_and_write
 from store_io.audit_store import Task, run_task, task_bytes
 from store_io.segment_scan import SegmentTask
 
-PARTITION_BYTES = 64 << 20
-PARTITIONS_PER_CORE = 4
+PARTITION_BYTES = 512 << 20  # a partition costs Spark some 10 ms, which is what 100 MB take to audit
+PARTITIONS_PER_CORE = 3
 SCHEMA = "bin long, task long, result binary"
 _ARROW = pa.schema([("bin", pa.int64()), ("task", pa.int64()), ("result", pa.binary())])
 

@@ -7,7 +7,7 @@ import weakref
 
 import pytest
 
-from jobs.runner import PARTITIONS_PER_CORE, partition, spare_the_collector
+from jobs.runner import PARTITION_BYTES, PARTITIONS_PER_CORE, partition, spare_the_collector
 from store_io.audit_store import Task
 from store_io.byte_source import StoreLocation
 from store_io.rules.releases import broker_rules
@@ -23,7 +23,7 @@ def segments(*sizes: int) -> list[Task]:
 def test_each_task_is_in_one_partition(sizes: list[int]) -> None:
     bins = partition(segments(*sizes), 2)
     assert sorted(i for bin_ in bins for i in bin_) == list(range(len(sizes)))
-    assert all(bins) and len(bins) <= max(2 * PARTITIONS_PER_CORE, sum(sizes) >> 26)
+    assert all(bins) and len(bins) <= max(2 * PARTITIONS_PER_CORE, sum(sizes) // PARTITION_BYTES)
 
 
 def test_a_large_segment_shares_its_partition_with_nothing() -> None:
