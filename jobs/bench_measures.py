@@ -23,6 +23,7 @@ import pyarrow as pa
 from jobs import VERSION, environment
 from jobs.bench_store import BenchFailed
 from jobs.options import DATASETS, AuditOptions, StoreArgument
+from jobs.runner import spare_the_collector
 from store_io import checksum
 from store_io.audit_store import AuditRequest, StoreAudit, run_task
 from store_io.byte_source import ByteSource, StoreLocation, open_source
@@ -61,8 +62,7 @@ def measure_scans(root: Path, bodies: Sequence[int], rounds: int) -> list[ScanTi
     source = open_source(StoreLocation(str(root)))
     buffers = [np.empty(size, np.uint8) for size in FLOOR_BUFFERS]
     messages = [_check_scan(task) for task in tasks]
-    gc.collect()
-    gc.freeze()  # as in a worker (jobs.runner)
+    spare_the_collector()  # as a worker does
     best: dict[tuple[int, str], float] = {}
     for _ in range(rounds):
         for number, task in enumerate(tasks):
