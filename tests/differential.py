@@ -59,7 +59,7 @@ def entry_differences(ours: list[dict[str, Any]], theirs: list[dict[str, Any]], 
     """Entries that only one side has. ext: the witness does not append ext units, so tags codes are left out."""
 
     def lines(entries: list[dict[str, Any]]) -> Counter[str]:
-        hidden = ("xc", "xt", "xb", "c") if ext else ("xc", "xt", "xb")
+        hidden = ("xc", "xt", "c") if ext else ()
         return Counter(json.dumps({k: v for k, v in e.items() if k not in hidden}, sort_keys=True) for e in entries)
 
     mine, real = lines(ours), lines(theirs)

@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from schemas.consumequeue_layout import EXT_ADDRESS_BASE, EXT_ADDRESS_MAX
 from schemas.rows import NOTE, WALK_BROKER, AuditOutcome, Finding
 from store_io.audit_store import AuditRequest, StoreAudit, run_audit
 from store_io.byte_source import StoreLocation
@@ -113,6 +114,7 @@ class _Prediction:
     def queue_entries(self, queue: QueueState) -> Iterator[Entry]:
         unit = queue.unit
         written: dict[tuple[int, int], bytes] = {}  # by file and place: a foreign name can make files overlap
+        times: dict[tuple[int, int], int] = {}
         for piece in queue.pieces:
             messages = [] if piece.run < 0 else self.run_messages(piece.scan, piece.run, queue)  # type: ignore[arg-type]
             for k in range(piece.count):
@@ -120,6 +122,7 @@ class _Prediction:
                 if piece.run >= 0:
                     m = messages[piece.skipped + k]
                     entry = struct.pack(">qiq", m.phy_offset, m.total_size, m.tags_code)
+                    times[piece.file_start, piece.start + k * unit] = m.store_time
                     if queue.batch:
                         entry += struct.pack(">qqhii", m.store_time, m.batch_base, m.batch_count, -1, 0)
                 written[piece.file_start, piece.start + k * unit] = entry
@@ -134,7 +137,25 @@ class _Prediction:
                     yield {"t": topic, "q": queue_id, "b": place, "p": p, "s": s, "c": c, "st": t, "i": base, "n": n}
                 else:
                     p, s, c = struct.unpack(">qiq", data)
-                    yield {"t": topic, "q": queue_id, "i": place, "p": p, "s": s, "c": c}
+                    entry_of = {"t": topic, "q": queue_id, "i": place, "p": p, "s": s}
+                    yield entry_of | self.ext_fields(queue, c, times.get((file.start, file.start + at)))
+
+    def ext_fields(self, queue: QueueState, code: int, dispatched_at: int | None) -> Entry:
+        """An entry's tags code, or the ext unit's where ext is on: of one that is there, or that dispatch would append.
+
+        Its address is left out: it depends on the filters' bit maps, of which nothing in the store says how long they will be.
+        """
+        if not self.audit.rules.value("enableConsumeQueueExt") or dispatched_at is None and code > EXT_ADDRESS_MAX:
+            return {"c": code}
+        if dispatched_at is not None:
+            return {"xc": code, "xt": dispatched_at}
+        address, size = code - EXT_ADDRESS_BASE, self.audit.rules.ext_file_bytes
+        topic, queue_id = queue.key
+        path = self.audited.root / "consumequeue_ext" / topic / str(queue_id) / f"{address - address % size:020d}"
+        if not path.is_file() or path.stat().st_size < address % size + 20:
+            return {"c": code}
+        _, unit_code, store_time, _ = struct.unpack_from(">hqqh", path.read_bytes(), address % size)
+        return {"xc": unit_code, "xt": store_time}
 
     # ---- index -----------------------------------------------------------------------------------------------------
 
