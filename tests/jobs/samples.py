@@ -48,7 +48,7 @@ def damaged() -> AuditOutcome:
             )
             for i in range(25)
         ),
-        Finding("abort_present", "abort", severity="note", message="the abort marker is there", next="Nothing to do."),
+        Finding("checkpoint_zero", "abort", severity="note", message="the abort marker is there", next="Nothing to do."),
     ]  # fmt: skip
     return AuditOutcome(
         "hurt-\u202e",
@@ -123,7 +123,7 @@ def refused() -> AuditOutcome:
     outcome.plan["broker"] = {"starts": False, "refusal": "commitlog/x.swp: the name is not a number", "exit": "clean"}
     outcome.findings = [
         Finding(
-            "file_blocks_start",
+            "file_unrecognised",
             "commitlog/x.swp",
             severity="rebuildable",
             message="a name that stops the broker",
