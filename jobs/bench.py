@@ -124,23 +124,23 @@ def measure(asked: Asked, folder: Path, spark_words: list[str]) -> list[Figure]:
         for times in measure_scans(root, store.bodies, asked.rounds):
             figures += scan_figures(times)
         _drop(root, asked)
-    root = None
+    audited: Path | None = None
     if {"audit", "datasets", "command"} & set(asked.parts):
-        root = _make(folder, "audited", audit_store(asked.audit_size), asked)
+        audited = _make(folder, "audited", audit_store(asked.audit_size), asked)
     if {"audit", "datasets", "memory"} & set(asked.parts):
         began = time.perf_counter()
         with session.start(spark_words) as started:
             figures.append(Figure("start of the session", "", _seconds(time.perf_counter() - began)))
-            if root is not None and {"audit", "datasets"} & set(asked.parts):
-                done = measure_audits(started, root, folder / "out", asked.rounds, "datasets" in asked.parts)
+            if audited is not None and {"audit", "datasets"} & set(asked.parts):
+                done = measure_audits(started, audited, folder / "out", asked.rounds, "datasets" in asked.parts)
                 figures += audit_figures(done, asked.audit_size)
             if "memory" in asked.parts:
                 for size in (SMALL_BYTES * asked.large // LARGE_BYTES, asked.large):
                     large = _make(folder, f"memory-{size}", SampleStore([BODIES[1]], segment_bytes=size), asked)
                     figures.append(peak_figure(size, measure_peak(started, large)))
                     _drop(large, asked)
-    if root is not None and "command" in asked.parts:
-        seconds = measure_command(root, folder / "command", spark_words, min(3, asked.rounds))
+    if audited is not None and "command" in asked.parts:
+        seconds = measure_command(audited, folder / "command", spark_words, min(3, asked.rounds))
         figures.append(_timed("audit command, everything installed", asked.audit_size, seconds, COMMAND_LIMIT))
     return figures
 
