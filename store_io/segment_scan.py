@@ -136,6 +136,7 @@ class _Scan:
         self.batch_refs = np.zeros(0, bool)
         self.kinds = np.zeros(_capacity(task.window_bytes), np.uint8)
         self.faults: list[tuple[np.void, str]] = []  # of this batch: messages with an LMQ offset that is no number
+        self.uneven: list[tuple[np.void, str]] = []  # of this batch: messages whose LMQ names and offsets differ in number
         self.met = 0  # all flags of this batch's messages, and BATCH_ROWS
         self.messages = 0
         self.plausible = False
@@ -238,7 +239,7 @@ class _Scan:
         rows = self.columns.rows
         self._know_queues()
         self.met = row_kinds(rows.ctypes.data, count, self.batch_refs, self.kinds)
-        self.faults = []
+        self.faults, self.uneven = [], []
         if not self.met & HAS_MULTI_DISPATCH:
             return rows[:count], self.kinds[:count]
         behind: list[int] = []
@@ -276,6 +277,7 @@ class _Scan:
         names = split_dropping_tail(decode_utf8(properties.get(b"INNER_MULTI_DISPATCH", b"")), ",")
         offsets = split_dropping_tail(decode_utf8(properties.get(b"INNER_MULTI_QUEUE_OFFSET", b"")), ",")
         if len(names) != len(offsets):
+            self.uneven.append((row, f"{len(names)} multi-dispatch queues and {len(offsets)} offsets: a broker skips them"))
             return []
         # Without enableMultiDispatch the settings say nothing of how the store was written; then the usual form is taken.
         light = bool(rules.value("enableLmq")) or not rules.multi_dispatch
@@ -354,6 +356,8 @@ class _Scan:
             self._malformed(rows[i], properties_fault(self._part(rows[i], "props")) if known else "")
         for row, text in self.faults:
             self._malformed(row, f"an offset {text!r} in INNER_MULTI_QUEUE_OFFSET: a broker with multi-dispatch fails on it")
+        for row, text in self.uneven:  # a broker writes one offset for each queue, so these properties are damaged (P19)
+            self._malformed(row, text)
 
     def _malformed(self, row: np.void, text: str) -> None:
         topic, queue_id = self.topics.keys[row["topic_ref"]]
