@@ -1,4 +1,4 @@
-"""What stops an audit. Damage is not here: damage is a Finding. A class's docstring is its meaning, `exit_code` the contract's."""
+"""What stops an audit; damage is not here, that is a Finding. A class's docstring is its meaning, `exit_code` the contract's."""
 
 from __future__ import annotations
 

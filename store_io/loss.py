@@ -21,6 +21,7 @@ from schemas.rows import (
     QueueKey,
     SegmentSummary,
 )
+from store_io.java_compat import int64
 from store_io.ranges import Ranges, intersect, subtract, total, union
 from store_io.rules.queue_state import Piece, QueueState
 from store_io.rules.recovery import Memory, ScanId
@@ -135,7 +136,7 @@ def _reached(view: QueueView, ref: RunRef, kept: Ranges, pieces: list[tuple[int,
     first, records = int(row["queue_offset"]), int(row["records"])
     reached: Ranges = []
     if row["match"] in (MATCH_EQUAL, MATCH_SHIFTED, MATCH_DIFFERS):
-        entry = int(row["delta"]) if view.batch else first + int(row["delta"])
+        entry = int(row["delta"]) if view.batch else int64(first + int(row["delta"]))
         reached += [(a - entry, b - entry) for a, b in intersect([(entry, entry + records)], kept)]
     for low, high, first_phy, last_phy in pieces:
         if last_phy < int(row["first_phy_offset"]) or first_phy > int(row["last_phy_offset"]):

@@ -25,7 +25,7 @@ from schemas.rows import (
 from store_io import segment_findings as codes
 from store_io.byte_source import ByteFile, ByteSource
 from store_io.errors import StoreError
-from store_io.java_compat import decode_utf8, string_hash
+from store_io.java_compat import decode_utf8, int64, string_hash
 from store_io.message_columns import SCHEDULE
 from store_io.segment_findings import Findings
 from store_io.segment_items import FAR, KIND_BATCH
@@ -258,7 +258,7 @@ class QueueProbe:
         queue, state, phy_offset = self._queue(ref, key), self._states[ref], int(item["phy_offset"])
         queue_offset = int(item["queue_offset"])
         for delta in (int(state[DELTA]), 0):
-            number = queue_offset + delta
+            number = int64(queue_offset + delta)
             if 0 <= number < FAR:
                 entry = queue.read(number, 1).view(ENTRY_DTYPE)[0]
                 if entry["phy_offset"] == phy_offset and _used(entry):
@@ -277,7 +277,7 @@ class QueueProbe:
 
     def _found(self, item: np.void, ref: int, key: QueueKey, number: int, entry: np.void) -> tuple[int, int]:
         """An entry leads to this message: is it right?"""
-        delta = number - int(item["queue_offset"])
+        delta = int64(number - int(item["queue_offset"]))  # wraps for a damaged queue offset, and back when it is added
         self._states[ref, DELTA] = delta
         size_wrong = bool(entry["size"] != item["total_size"])
         tags_wrong = not self._tags_allowed(item, ref, key, int(entry["tags_code"]))

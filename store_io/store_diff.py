@@ -35,7 +35,7 @@ from schemas.rows import (
     SegmentSummary,
 )
 from store_io import log_map as lm
-from store_io.java_compat import parse_number
+from store_io.java_compat import int64, parse_number
 from store_io.queue_leftovers import LeftoverResult
 from store_io.ranges import Ranges, subtract, union
 from store_io.rules.loading import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES, Tree, is_folder
@@ -128,7 +128,7 @@ def _match(view: QueueView, lmq_expected: bool) -> None:
         if row["kind"] == RUN_LMQ:
             view.lmq = True
         if row["match"] in (MATCH_EQUAL, MATCH_SHIFTED, MATCH_DIFFERS):
-            first = int(row["delta"]) if view.batch else int(row["queue_offset"]) + int(row["delta"])
+            first = int(row["delta"]) if view.batch else int64(int(row["queue_offset"]) + int(row["delta"]))
             covered.append((first, first + records))
         elif row["match"] == MATCH_MISSING and not (row["kind"] == RUN_LMQ and not lmq_expected):
             if view.batch:
@@ -432,7 +432,7 @@ def shifted_findings(view: QueueView) -> list[Finding]:
     for ref in view.runs:
         if ref.row["match"] != MATCH_SHIFTED or view.batch:
             continue
-        first, n = int(ref.row["queue_offset"]) + int(ref.row["delta"]), int(ref.row["records"])
+        first, n = int64(int(ref.row["queue_offset"]) + int(ref.row["delta"])), int(ref.row["records"])
         for file in view.files:
             low, high = max(first, file.start // view.unit), min(first + n, (file.start + file.size) // view.unit)
             if low < high:

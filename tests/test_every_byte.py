@@ -51,8 +51,6 @@ DONT_CARE = {
     "checkpoint.masterFlushed": "no recovery without a controller reads it",
     "checkpoint.confirm": "no recovery without a controller or duplication reads it",
     "checkpoint.logicsPhysical": "no release before 5.5.0 reads it",
-    "checkpoint.rest": NEVER_READ,
-    "lock": NEVER_READ,
 }
 
 
@@ -149,27 +147,32 @@ def files_of(store: Store, kind: str) -> list[Path]:
     return found
 
 
-@pytest.mark.parametrize("kind", FILES)
-@pytest.mark.parametrize("mask", [0xFF, 0x01], ids=["inverted", "lowest bit"])
-def test_every_flip_is_found_or_proven_harmless(kind: str, mask: int, store: Store) -> None:
-    clean = broker_of(store)
-    unseen: dict[str, list[str]] = defaultdict(list)
-    for path in files_of(store, kind):
+@pytest.fixture(scope="module")
+def unseen(store: Store) -> dict[str, list[str]]:
+    """Field -> flips (file:byte^mask) in it that raise no alarm; told apart where the broker does something else for it."""
+    clean, found = broker_of(store), defaultdict(list)
+    for path in (p for kind in FILES for p in files_of(store, kind)):
         data, names = path.read_bytes(), field_names(store, path)
         assert len(names) == len(data)
-        for position in range(min(len(data), 48) if kind == "checkpoint" else len(data)):
-            path.write_bytes(data[:position] + bytes([data[position] ^ mask]) + data[position + 1 :])
-            try:
-                if alarms(store):
-                    continue
-                name = names[position]
-                if name in DONT_CARE and broker_of(store) != clean:
-                    name += " (and the broker does something else)"
-                if name not in DONT_CARE:
-                    unseen[name].append(f"{path.name}:{position}")
-            finally:
-                path.write_bytes(data)
-    assert not unseen, "\n" + "\n".join(f"{name}: {len(places)}: {' '.join(places[:8])}" for name, places in unseen.items())
+        for position in range(min(len(data), 48) if path.name == "checkpoint" else len(data)):
+            for mask in (0xFF, 0x80, 0x01):
+                path.write_bytes(data[:position] + bytes([data[position] ^ mask]) + data[position + 1 :])
+                if not alarms(store):
+                    name = names[position]
+                    if name not in DONT_CARE or broker_of(store) != clean:
+                        name += " (and the broker does something else)" * (name in DONT_CARE)
+                    found[name].append(f"{path.name}:{position}^{mask:02x}")
+        path.write_bytes(data)
+    return dict(found)
+
+
+def test_every_flip_is_found_or_proven_harmless(unseen: dict[str, list[str]]) -> None:
+    wrong = {name: places for name, places in unseen.items() if name not in DONT_CARE}
+    assert not wrong, "\n" + "\n".join(f"{name}: {len(places)}: {' '.join(places[:8])}" for name, places in wrong.items())
+
+
+def test_the_list_of_harmless_fields_is_true(unseen: dict[str, list[str]]) -> None:
+    assert set(DONT_CARE) <= set(unseen), f"found after all: {set(DONT_CARE) - set(unseen)}"
 
 
 def test_the_checkpoint_s_rest_is_never_read(store: Store) -> None:
