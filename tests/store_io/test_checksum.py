@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 from crcmod import _crcfunpy
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from store_io import checksum
@@ -51,6 +51,7 @@ def test_known_answer_lengths_and_alignments(name: str, engine: Callable[..., in
 
 
 @pytest.mark.parametrize(("name", "engine"), all_engines())
+@settings(deadline=None)
 @given(st.binary(max_size=300), st.integers(0, 300))
 def test_going_on_from_a_value(name: str, engine: Callable[..., int], data: bytes, cut: int) -> None:
     cut = min(cut, len(data))

@@ -799,6 +799,7 @@ def test_a_topic_table_is_shared_between_decoders_and_appends() -> None:
     assert topics.number_of("T0", 4) == 40 and before == 14
 
 
+@settings(deadline=None)
 @given(
     st.lists(
         st.tuples(st.text(st.characters(exclude_categories=["Cs"]), max_size=40), st.integers(-(1 << 31), (1 << 31) - 1)),
@@ -888,13 +889,13 @@ def compare(data: bytes, check: RecordCheck, keys: bool, window: int, spare: int
     assert_same(walk(DECODERS["reference"], data, check, keys, window, 2, spare), expected)
 
 
-@settings(max_examples=400, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=400, suppress_health_check=[HealthCheck.too_slow])
 @given(contents, check_names, st.booleans(), st.integers(8, 400), st.integers(0, 40))
 def test_records_of_any_content(items: list[tuple[str, Made]], check: str, keys: bool, window: int, spare: int) -> None:
     compare(build(items) + bytes(16), CHECKS[check], keys, window, spare)
 
 
-@settings(max_examples=400, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=400, suppress_health_check=[HealthCheck.too_slow])
 @given(contents, st.lists(strategies.mutations, min_size=1, max_size=3), check_names, st.booleans(), st.integers(8, 400))
 def test_mutated_records(
     items: list[tuple[str, Made]], changes: list[strategies.Mutation], check: str, keys: bool, window: int
@@ -906,7 +907,7 @@ def test_mutated_records(
     compare(data, CHECKS[check], keys, window, 3)
 
 
-@settings(max_examples=200)
+@settings(deadline=None, max_examples=200)
 @given(st.binary(max_size=400), st.sampled_from([0, builders.V1, builders.V2, builders.BLANK]), st.integers(-1, 300), check_names)
 @example(b"", 0, 0, "audit")
 def test_arbitrary_bytes(data: bytes, magic: int, total: int, check: str) -> None:
@@ -915,7 +916,7 @@ def test_arbitrary_bytes(data: bytes, magic: int, total: int, check: str) -> Non
     compare(data, CHECKS[check], True, 50, 0)
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(strategies.messages(), min_size=1, max_size=8), st.booleans())
 def test_the_fast_decoder_takes_whatever_producers_send(messages: list[builders.Message], keys: bool) -> None:
     """Ordinary messages never cost a call of the reference: not one stop before the filler."""
