@@ -418,11 +418,15 @@ class Dispatcher:
 
     def lmq_of(self, record: Record) -> list[tuple[str, int, int]]:
         """(topic, queue id, queue offset) of its multi-dispatch entries."""
-        found = record.properties
+        found, version = record.properties, version_of(self.release)
         if not self.lmq or "INNER_MULTI_DISPATCH" not in found or "INNER_MULTI_QUEUE_OFFSET" not in found:
             return []
+        system = record.topic.startswith("rmq_sys_") if version >= (5, 2, 0) else record.topic == "rmq_sys_wheel_timer"
+        if version >= (5, 1, 2) and (system or record.topic.startswith("%RETRY%") or record.topic == SCHEDULE_TOPIC):
+            return []
         names, offsets = found["INNER_MULTI_DISPATCH"].split(","), found["INNER_MULTI_QUEUE_OFFSET"].split(",")
-        return [(n, 0 if n.startswith("%LMQ%") else record.queue_id, int(o)) for n, o in zip(names, offsets, strict=True)]
+        pairs = [(n, o) for n, o in zip(names, offsets, strict=True) if version < (5, 1, 2) or "/" not in n]
+        return [(n, 0 if n.startswith("%LMQ%") else record.queue_id, int(o)) for n, o in pairs]
 
     def index_keys(self, record: Record) -> list[str]:
         """The strings whose hashes are put, in order; none for a rollback message."""
@@ -597,11 +601,9 @@ class StoreBuilder:
 
     def _advance(self, m: Message, record: Record) -> None:
         if record.transaction in (0, COMMIT) and m.queue_offset is None:
-            key = m.topic, m.queue_id
-            self.next_offsets[key] = record.queue_offset + max(m.inner_count, 1)
-            for name in m.lmq:
-                key = name, 0 if name.startswith("%LMQ%") else m.queue_id
-                self.next_offsets[key] = self.next_offsets.get(key, 0) + 1
+            self.next_offsets[m.topic, m.queue_id] = record.queue_offset + max(m.inner_count, 1)
+            for name, queue_id, queue_offset in self.dispatcher().lmq_of(record):
+                self.next_offsets[name, queue_id] = queue_offset + 1
         if m.store_time is None:
             self.clock += 7
 
@@ -696,9 +698,8 @@ def write_sparse(path: Path, data: bytes, size: int) -> None:
         f.truncate(size)
 
 
-def index_name(store_time: int, number: int) -> str:
-    """yyyyMMddHHmmssSSS of a moment (UTC); the number keeps names of one millisecond apart."""
-    stamp = store_time + number
+def index_name(stamp: int) -> str:
+    """yyyyMMddHHmmssSSS of a moment (UTC)."""
     return time.strftime("%Y%m%d%H%M%S", time.gmtime(stamp // 1000)) + f"{stamp % 1000:03d}"
 
 
@@ -710,5 +711,7 @@ def write_derived(root: Path, dispatched: Dispatcher) -> None:
             write_sparse(root / kind / topic / str(queue_id) / f"{start:020d}", bytes(data), queue.file_size)
         for start, data in queue.ext.items():
             write_sparse(root / "consumequeue_ext" / topic / str(queue_id) / f"{start:020d}", bytes(data), len(data))
-    for number, page in enumerate(dispatched.pages):
-        write_sparse(root / "index" / index_name(page.begin_time, number), page.to_bytes(), dispatched.sizes.index_file)
+    created = 0
+    for page in dispatched.pages:  # names follow the clock, also where store times do not
+        created = max(created + 1, page.begin_time)
+        write_sparse(root / "index" / index_name(created), page.to_bytes(), dispatched.sizes.index_file)

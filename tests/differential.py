@@ -42,7 +42,10 @@ def plan_differences(ours: dict[str, Any], theirs: dict[str, Any]) -> list[str]:
     if not ours["starts"]:
         return [] if ours["refusal"] else ["refusal: no sentence"]
     # The witness leaves out what recovery does to ext files.
-    ours = {**ours, "deleted_files": [name for name in ours["deleted_files"] if not name.startswith("consumequeue_ext/")]}
+    ours, theirs = (
+        {**side, "deleted_files": [name for name in side["deleted_files"] if not name.startswith("consumequeue_ext/")]}
+        for side in (ours, theirs)
+    )
     found = [f"{name}: ours {ours[name]!r}, the witness's {theirs[name]!r}" for name in COMPARED if ours[name] != theirs[name]]
     for moment in MOMENTS:
         for part in ("commitlog", "index"):

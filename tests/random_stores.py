@@ -59,9 +59,12 @@ class Habits:
     property_crc: float
     dup_info: float
     clock_step_ms: int
+    long_topic: bool  # before 5.1.0 its length does not fit into one signed byte: the record is then damaged when written
+    slashes: bool
+    system_lmq: bool  # multi-dispatch of retry and system topics: releases differ in whether they do it
 
     @classmethod
-    def draw(cls, rng: random.Random, release: str) -> Habits:
+    def draw(cls, rng: random.Random, release: str, healthy: bool) -> Habits:
         version = builders.version_of(release)
         return cls(
             batch=version >= (5,) and rng.random() < 0.25,
@@ -69,6 +72,9 @@ class Habits:
             property_crc=rng.choice([0, 0, 0, 0.5, 1]) if version >= (5, 2, 0) else 0,
             dup_info=rng.choice([0, 0, 0, 0.9, 1]),
             clock_step_ms=rng.choice([1, 300, 2500]),
+            long_topic=version >= (5, 1, 0) or not healthy and rng.random() < 0.5,
+            slashes=version >= (5, 1, 2),
+            system_lmq=not healthy,
         )
 
     def message(self, rng: random.Random) -> Message:
@@ -81,13 +87,14 @@ class Habits:
             properties = [("DELAY", str(queue_id + 1)), ("REAL_TOPIC", "TopicA"), ("REAL_QID", "0")]
         elif kind < 0.16:
             sys_flag |= rng.choice([builders.PREPARED, builders.COMMIT, builders.ROLLBACK])
-        elif kind < 0.2:
+        elif kind < 0.2 and self.long_topic:
             topic = LONG_TOPIC
         elif kind < 0.35 and self.batch:
             topic, inner_count = "Batch", rng.choice([0, 1, 3, 7])
             body, sys_flag = builders.inner_body([b"m"] * inner_count) or body, 0
-        elif kind < 0.55 and self.lmq:
-            lmq = tuple(rng.sample(["%LMQ%one", "%LMQ%two", "%LMQ%a/b", "plainLmq"], rng.randrange(1, 3)))
+        elif kind < 0.55 and self.lmq and (self.system_lmq or topic in ("TopicA", "_x")):
+            names = ["%LMQ%one", "%LMQ%two", "plainLmq"] + ["%LMQ%a/b"] * self.slashes
+            lmq = tuple(rng.sample(names, rng.randrange(1, 3)))
         if rng.random() < self.dup_info:
             properties.append(("DUP_INFO", "1_2"))
         hosts = [b"\x7f\x00\x00\x01\x00\x00\x2a\x9f", bytes(range(16)) + b"\0\0\x2a\x9f"]
@@ -110,8 +117,8 @@ class Habits:
         )
 
 
-def random_builder(rng: random.Random, release: str) -> StoreBuilder:
-    """A builder with some dozens of messages in it (rarely none)."""
+def random_builder(rng: random.Random, release: str, healthy: bool = False) -> StoreBuilder:
+    """A builder with some dozens of messages in it (rarely none). healthy: nothing that only a damaged log holds."""
     sizes = Sizes(
         segment=rng.choice([1000, 1536, 2048, 4096]),
         queue_file=20 * rng.choice([2, 3, 5, 10, 20]),
@@ -120,7 +127,7 @@ def random_builder(rng: random.Random, release: str) -> StoreBuilder:
         slots=rng.choice([1, 3, 10]),
         index_max=rng.choice([2, 5, 12, 30, 100]),
     )
-    habits = Habits.draw(rng, release)
+    habits = Habits.draw(rng, release, healthy)
     late = rng.random() < 0.25  # retention took the beginning
     starts = {(topic, i): rng.randrange(1, 25) for topic in (*set(TOPICS), LONG_TOPIC) for i in range(2) if rng.random() < 0.7}
     builder = StoreBuilder(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import tempfile
 from dataclasses import asdict
 from pathlib import Path
@@ -11,8 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests import differential, product, strategies
-from tests.builders import StoreBuilder
+from schemas.rows import NOTE, REBUILDABLE
+from tests import differential, product, random_stores, strategies
+from tests.builders import StoreBuilder, version_of
 from tests.strategies import Mutation
 
 EXAMPLES = settings(
@@ -77,6 +79,21 @@ def test_random_stores_agree_with_the_second_witness() -> None:
     figures = differential.run(150, seed=20, verbose=False)
     assert not figures.disagreements, f"{figures}\n" + "".join(figures.disagreements[:5])
     assert figures.cut > 20 and len(figures.releases) > 15, str(figures)
+
+
+@pytest.mark.parametrize("number", range(60))
+def test_undamaged_random_store_raises_no_alarm(number: int, tmp_path: Path) -> None:
+    """Any healthy store, read by its own release or a later one: at most notes, after a kill at most rebuildable."""
+    rng = random.Random(f"undamaged/{number}")
+    release = rng.choice(random_stores.RELEASES)
+    builder = random_stores.random_builder(rng, release, healthy=True)
+    clean = rng.random() < 0.6
+    lag = 0 if clean else rng.randrange(min(len(builder.records), 12) + 1)
+    store = builder.write(tmp_path / "store", clean=clean, undispatched=lag)
+    later = [r for r in random_stores.RELEASES if version_of(r) >= version_of(release)]
+    audit = product.audit(store.root, rng.choice([release, rng.choice(later)]), store.broker_conf)
+    assert audit.outcome.complete, audit.incomplete
+    assert {f.severity for f in audit.findings} <= ({NOTE} if clean else {NOTE, REBUILDABLE}), audit.above_note[:3]
 
 
 @pytest.mark.soak
