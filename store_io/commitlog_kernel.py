@@ -5,8 +5,10 @@ reference refuses; what is rare (odd numbers, malformed UTF-8 in a key) it leave
 
 No byte is trusted, and compiled code has no bounds checks. Why it stays inside the window all the same: a frame is only
 looked into once its total size is known to lie within the window; its parts are then known to add up to that size; every
-loop below is bounded by the length of its part; and the one read of whole blocks, `_block`, moves back where a block would
-pass the window's end. Lengths are int64 throughout, so no sum of them wraps.
+loop below is bounded by the length of its part. Reads of more than that are of two kinds. Blocks of 64 bytes (`_block`,
+`_count_keys`) move back where they would pass the window's end, and a record is longer than a block. Text is hashed in steps
+of 16 bytes that end where the text does, so what is read too much lies before it: in the record's 88 bytes of header, at the
+furthest. Lengths are int64 throughout, so no sum of them wraps.
 
 Only addresses and numbers travel here. Compiled code that holds an array counts references to it at every turn, which cost
 more than all the work on a message.
