@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from schemas.rows import NOTE, REBUILDABLE
-from tests import differential, product, random_stores, strategies
-from tests.builders import StoreBuilder, version_of
+from tests import damage, differential, product, random_stores, strategies
+from tests.builders import Message, Sizes, StoreBuilder, version_of
 from tests.strategies import Mutation
 
 EXAMPLES = settings(
@@ -73,6 +73,18 @@ def test_arbitrary_bytes_as_every_file(data: bytes, release: str) -> None:
             (root / name).write_bytes(data)
         audit = product.audit(root, release, None)
         assert audit.outcome.exit_code in (0, 3, 10, 20)
+
+
+@pytest.mark.parametrize("release", ["4.8.0", "4.9.8", "5.1.4", "5.3.3", "5.5.0"])
+def test_a_queue_file_that_begins_inside_an_entry(release: str, tmp_path: Path) -> None:
+    """Overlapping and misaligned files of one queue once made the fold go round for ever."""
+    builder = StoreBuilder(release, Sizes(segment=1024, queue_file=60))
+    for number in range(20):
+        builder.put(Message(body=b"%d" % number, uniq=f"u{number}"))
+    store = builder.write(tmp_path / "store", clean=False, undispatched=6)
+    damage.add_file(store.root / "consumequeue" / "TopicA" / "0" / "+5", bytes(60))
+    audit = product.audit(store.root, release, store.broker_conf)
+    assert audit.outcome.complete and audit.outcome.exit_code in (10, 20)
 
 
 def test_random_stores_agree_with_the_second_witness() -> None:
