@@ -155,10 +155,11 @@ def start(spark_words: Sequence[str] = (), java_options: Sequence[str] = ()) -> 
             # PySpark's own handler calls the JVM on the connection that the interrupted call is still using.
             signal.signal(signal.SIGINT, interrupt)
     except Exception as problem:
+        sentence = f"Spark did not start: {_reason(problem, log)}"  # asked for before the JVM is gone: it holds the text
         if jvm is not None:
             jvm.kill()
             SparkContext._gateway = SparkContext._jvm = None
-        raise SparkFailed(f"Spark did not start: {_reason(problem, log)}") from None
+        raise SparkFailed(sentence) from None
     return Session(spark, jvm, log, _send_packages(spark))
 
 
@@ -245,10 +246,15 @@ def _send_packages(spark: SparkSession) -> tempfile.TemporaryDirectory[str] | No
 
 
 def _reason(problem: Exception, log: IO[bytes] | None) -> str:
-    """What tells most of a failed start: the JVM's own last words, else the exception's first line."""
-    said = [line for line in _tail(log).splitlines() if any(word in line for word in ("Exception", "Error", "error:"))]
-    lines = str(problem).strip().splitlines() or [type(problem).__name__]
-    return (said[0] if said else lines[0]).strip()[:500]
+    """What tells most of a failed start: an error that Spark has logged, the Java exception, or the JVM's own first words."""
+    said = [line.strip() for line in _tail(log).splitlines() if line.strip()]
+    logged = [line.partition(" ERROR ")[2] for line in said if " ERROR " in line]
+    thrown = [line.lstrip(": ") for line in str(problem).splitlines() if line.strip()]
+    if getattr(problem, "java_exception", None) is not None:  # its first line names only the call
+        return ([line for line in logged if "Reason:" in line] or thrown[1:] or logged or thrown)[0][:500]
+    quiet = ("WARNING:", "Using Spark's", "at ", "...", "Usage:", "Options:")
+    said = [line for line in said if not line.startswith(quiet) and " WARN " not in line]
+    return "; ".join((logged or said or thrown or [type(problem).__name__])[:2])[:500]
 
 
 def _tail(log: IO[bytes] | None, size: int = 20_000) -> str:
