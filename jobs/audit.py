@@ -103,8 +103,9 @@ def audit_stores(
             prepared = list(threads.map(lambda numbered: _prepare(*numbered), batch))
         audits = [a for a in prepared if isinstance(a, StoreAudit)]
         waiting: list[tuple[StoreAudit, list[Task]]] = [(a, a.first) for a in audits if a.first]
-        for audit, sentences in zip(audits, listing_problems(started.spark, audits), strict=True):
-            audit.incomplete += sentences
+        witness = ThreadPoolExecutor(1)  # Spark's listing runs beside the first round: neither waits for the other
+        listed = witness.submit(listing_problems, started.spark, audits)
+        witness.shutdown(wait=False)
         reading_all = True
         while waiting:
             tasks = [task for _, own in waiting for task in own]
@@ -124,6 +125,8 @@ def audit_stores(
                 if following:
                     going_on.append((audit, following))
             waiting = going_on
+        for audit, sentences in zip(audits, listed.result(), strict=True):
+            audit.incomplete += sentences
         for answer in prepared:
             yield answer.outcome() if isinstance(answer, StoreAudit) else answer
 
