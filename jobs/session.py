@@ -74,15 +74,6 @@ class Session:
         self._log = log
         self._sent = sent
 
-    @property
-    def is_cluster_driver(self) -> bool:
-        """Whether this driver runs inside the cluster (cluster deploy mode)."""
-        return self.spark.sparkContext.getConf().get("spark.submit.deployMode", "client") == "cluster"
-
-    def jvm_said(self) -> str:
-        """The end of what the JVM and the local Python workers wrote: for a crash that no exception explains."""
-        return _tail(self._log)
-
     def stop(self, wait: bool = False) -> None:
         """End Spark and its JVM. wait: until the JVM is gone, which deletes its scratch files after we have ended."""
         context = self.spark.sparkContext
