@@ -65,6 +65,12 @@ _ROWS = (
         "A message that a ConsumeQueue entry knows and the CommitLog no longer holds: its bytes are damaged or zero.",
         _COMPARE_REPLICA,
     ),
+    (
+        "message_disputed",
+        REBUILDABLE,
+        "A message and what was derived from it disagree in what no checksum covers: topic, queue, tags or keys. One is wrong.",
+        "Compare this message with another copy before its queue or index file is rebuilt from it.",
+    ),
     # ---- CommitLog: files -------------------------------------------------------------------------------------------
     ("segment_missing", LOSS, "No file where the neighbouring segments leave a gap.", _COMPARE_REPLICA),
     (
@@ -158,6 +164,12 @@ _ROWS = (
     ("queue_entry_below_minimum", NOTE, "Entries of messages that retention has deleted from the CommitLog.", _NOTHING),
     ("queue_pre_blank", NOTE, "Slots before the first message of a queue that does not begin at 0.", _NOTHING),
     ("queue_zero_entry", REBUILDABLE, "Zeros between entries of a queue.", _REBUILD_QUEUE),
+    (
+        "queue_file_unexpected",
+        REBUILDABLE,
+        "A ConsumeQueue file without an entry behind one that is not full: no broker makes it.",
+        "Remove it in a repaired copy: a start may count its first, empty slot as an entry.",
+    ),
     ("queue_entry_invalid", REBUILDABLE, "An entry that no message writes: a negative offset or no size.", _REBUILD_QUEUE),
     (
         "queue_without_files",

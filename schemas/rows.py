@@ -183,8 +183,8 @@ class SegmentSummary:
     index_entries_seen: int = 0  # entries of index files that were compared with records of this segment
     index_marks: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)  # (index run, k) -> k-th key's message:
     # (phy_offset, store time), k counted from 1; only those that SegmentTask.index_marks asked for
-    lmq_fault: tuple[int, str] | None = None  # first message of the broker's walk with an LMQ offset that is no number:
-    # (phy_offset, that text); a release with multi-dispatch fails there
+    lmq_faults: list[tuple[int, str]] = field(default_factory=list)  # messages of the broker's walk with an LMQ offset that is
+    # no number: (phy_offset, that text); a release with multi-dispatch fails where it dispatches one
     problem: str = ""  # the file could not be read, or changed underneath: a sentence; everything else is then void
 
 

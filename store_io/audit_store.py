@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+import traceback
 from collections import defaultdict
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field, replace
@@ -45,7 +46,7 @@ from store_io.errors import StoreError, UsageError
 from store_io.index_merge import IndexFileRef
 from store_io.index_reader import IndexTask, scan_index_file
 from store_io.java_compat import parse_number
-from store_io.log_map import LogMap, log_map
+from store_io.log_map import MESSAGE, LogMap, log_map
 from store_io.loss import Loss, compute_loss
 from store_io.planning import plan_steps, verdict_sentence
 from store_io.queue_leftovers import LeftoverResult, LeftoverTask, classify_leftovers
@@ -69,6 +70,7 @@ Rounds = Generator[list[Task], list[Any], None]
 
 MAX_ROUNDS = 40  # of a fold; each one cuts finer, so that only a fault of ours could need more
 MAX_FINDINGS = 100_000
+MAX_DISPUTED = 1000
 QUEUE_GROUP_BYTES = 64 << 20
 QUEUE_GROUP_COUNT = 256
 _RANK = {NOTE: 0, REBUILDABLE: 10, LOSS: 20}
@@ -176,6 +178,12 @@ class StoreAudit:
             return []
         except StoreError as error:
             self.incomplete.append(str(error))
+            return []
+        except Exception as fault:  # one store's must not end the others' audit
+            where = traceback.extract_tb(fault.__traceback__)[-1]
+            sentence = f"{type(fault).__name__}: {fault} ({where.name}, line {where.lineno})"
+            self._cannot_read(f"a fault of this program ended the audit: {sentence}")
+            self.prediction = None
             return []
 
     def _prepare(self) -> None:
@@ -540,11 +548,13 @@ class StoreAudit:
             found += store_diff.missing_findings(view, self.segments, self.rules, leftover.wrong if leftover else [])
             found += store_diff.shifted_findings(view)
             found += store_diff.hole_findings(view)
+            found += store_diff.spare_file_findings(view)
             if leftover is not None:
                 found += leftover.findings
         found += store_diff.lost_findings(self.leftovers.values(), self.segments, log, self.unclean, self.rules)
         ordered_index = [self.index[f.path] for f in self.index_files if f.path in self.index]
         self._settle_index()
+        found += self._disputed()
         found += store_diff.unindexed_findings(self.segments, ordered_index, self.rules, self.unclean)
         times = [(s.first_store_time, s.last_store_time) for s in self.segments if s.first_store_time or s.last_store_time]
         first, last = (min(t[0] for t in times), max(t[1] for t in times)) if times else (0, 0)
@@ -565,6 +575,27 @@ class StoreAudit:
             kept = index_reader.settled(by_file[path], summary, self.rules.index_slots)
             if len(kept) != len(by_file[path]):
                 self.findings[:] = [f for f in self.findings if f.file != path] + kept
+
+    def _disputed(self) -> list[Finding]:
+        """The messages whose tags code or keys an entry contradicts: header and properties have no checksum, so the message
+        may be the one that is wrong."""
+        log = self._log_map()
+        found: dict[int, Finding] = {}
+        for finding in self.findings:
+            phy_offset = finding.phy_offset
+            if finding.code not in ("queue_entry_wrong", "index_entry_wrong") or phy_offset is None or phy_offset in found:
+                continue
+            if len(found) >= MAX_DISPUTED or log.kind_at(np.array([phy_offset]))[0] != MESSAGE or finding.count > 1:
+                continue
+            path, position = log.segment_of(phy_offset)
+            with self.source.open(path) as file:
+                size = int.from_bytes(file.read(position, 4), "big", signed=True)
+            if 0 < size <= log.range_end(phy_offset) - phy_offset:
+                found[phy_offset] = Finding(
+                    "message_disputed", path, position, position + size, phy_offset=phy_offset, topic=finding.topic,
+                    queue_id=finding.queue_id, queue_offset=finding.queue_offset, actual=f"{finding.file} says otherwise",
+                )  # fmt: skip
+        return list(found.values())
 
     def _broker_findings(self) -> list[Finding]:
         p = self.prediction

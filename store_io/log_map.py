@@ -5,6 +5,7 @@ Derived data that lead nowhere are judged by where they lead.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -30,6 +31,13 @@ class LogMap:
     end: int
     data_end: int
     segment_bytes: int
+    bases: tuple[int, ...] = ()  # of the segments, ascending
+    paths: tuple[str, ...] = ()  # of the same segments
+
+    def segment_of(self, phy_offset: int) -> tuple[str, int]:
+        """(path, position) of a byte that some segment of the copy holds."""
+        number = bisect_right(self.bases, phy_offset) - 1
+        return self.paths[number], phy_offset - self.bases[number]
 
     def kind_at(self, phy_offsets: np.ndarray) -> np.ndarray:
         """The kind of range that each physical offset lies in; what is below the CommitLog's start is EXPIRED."""
@@ -51,6 +59,8 @@ def log_map(segments: Sequence[SegmentSummary], segment_bytes: int) -> LogMap:
     starts: list[int] = []
     kinds: list[int] = []
     position, data_end = None, 0
+    bases: list[int] = []
+    paths: list[str] = []
     first = min((s.base_offset for s in segments), default=0)
     for segment in sorted(segments, key=lambda s: (s.base_offset, s.path)):
         if position is not None and segment.base_offset < position:
@@ -58,6 +68,8 @@ def log_map(segments: Sequence[SegmentSummary], segment_bytes: int) -> LogMap:
         if position is not None and segment.base_offset > position:
             starts.append(position)
             kinds.append(MISSING)
+        bases.append(segment.base_offset)
+        paths.append(segment.path)
         for extent in segment.extents:
             starts.append(segment.base_offset + extent.start)
             kinds.append(_OF_EXTENT[extent.kind])
@@ -70,4 +82,13 @@ def log_map(segments: Sequence[SegmentSummary], segment_bytes: int) -> LogMap:
     end = position if position is not None else 0
     starts.append(end)
     kinds.append(BEYOND)
-    return LogMap(np.array(starts, np.int64), np.array(kinds, np.int8), first, end, max(data_end, first), segment_bytes)
+    return LogMap(
+        np.array(starts, np.int64),
+        np.array(kinds, np.int8),
+        first,
+        end,
+        max(data_end, first),
+        segment_bytes,
+        tuple(bases),
+        tuple(paths),
+    )

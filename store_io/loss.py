@@ -6,8 +6,10 @@ messages of a topic that was deleted (config/topics.json no longer names it and 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 import numpy as np
 
@@ -87,7 +89,7 @@ def compute_loss(
             continue
         queue = memory.queues.get(key)
         kept = _kept_on_disk(queue) if queue is not None else []
-        pieces = _pieces(queue, scans) if queue is not None else []
+        pieces = _Pieces(_pieces(queue, scans) if queue is not None else [])
         for ref in view.runs:
             row = ref.row
             base = segments[ref.segment].base_offset
@@ -130,7 +132,24 @@ def _still_there(queue: QueueState, piece: Piece) -> bool:
     return any(f.start <= piece.start < f.start + f.wrote for f in queue.files)
 
 
-def _reached(view: QueueView, ref: RunRef, kept: Ranges, pieces: list[tuple[int, int, int, int]]) -> Ranges:
+class _Pieces:
+    """Pieces by physical offset, so that a run finds those that touch it without looking at all."""
+
+    def __init__(self, pieces: list[tuple[int, int, int, int]]):
+        self._pieces = sorted(pieces, key=lambda piece: piece[2])
+        self._firsts = [piece[2] for piece in self._pieces]
+        self._reach = list(accumulate((piece[3] for piece in self._pieces), max))  # largest last phy_offset so far
+
+    def touching(self, first_phy: int, last_phy: int) -> Iterator[tuple[int, int, int, int]]:
+        """Those with a physical offset in [first_phy, last_phy]."""
+        number = bisect_right(self._firsts, last_phy)
+        while number and self._reach[number - 1] >= first_phy:
+            number -= 1
+            if self._pieces[number][3] >= first_phy:
+                yield self._pieces[number]
+
+
+def _reached(view: QueueView, ref: RunRef, kept: Ranges, pieces: _Pieces) -> Ranges:
     """Which of the run's records (0-based) some entry leads to."""
     row = ref.row
     first, records = int(row["queue_offset"]), int(row["records"])
@@ -138,9 +157,7 @@ def _reached(view: QueueView, ref: RunRef, kept: Ranges, pieces: list[tuple[int,
     if row["match"] in (MATCH_EQUAL, MATCH_SHIFTED, MATCH_DIFFERS):
         entry = int(row["delta"]) if view.batch else int64(first + int(row["delta"]))
         reached += [(a - entry, b - entry) for a, b in intersect([(entry, entry + records)], kept)]
-    for low, high, first_phy, last_phy in pieces:
-        if last_phy < int(row["first_phy_offset"]) or first_phy > int(row["last_phy_offset"]):
-            continue
+    for low, high, _, _ in pieces.touching(int(row["first_phy_offset"]), int(row["last_phy_offset"])):
         if view.batch:
             reached.append((0, records))  # runs of the broker's own scan: appended whole or cut before
             continue

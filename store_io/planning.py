@@ -40,7 +40,7 @@ def _log_steps(audit: StoreAudit, serious: Sequence[Finding]) -> list[PlanStep]:
     p = audit.prediction
     steps = []
     if p is None or not p.starts or p.after_load is None:
-        return _blocked_steps(audit, serious)
+        return _blocked_steps(audit)
     wrote = {f.file.path: f.wrote for f in p.after_load.log}
     deleted = set(p.deleted_files)
     cut = f"the scan of {audit.request.release} stops at {p.truncate_at}: {p.stop_reason}"
@@ -71,18 +71,24 @@ def _log_steps(audit: StoreAudit, serious: Sequence[Finding]) -> list[PlanStep]:
     return steps
 
 
-def _blocked_steps(audit: StoreAudit, serious: Sequence[Finding]) -> list[PlanStep]:
-    """Where the broker would not start, or nothing is known of what it would do: nothing is cut."""
-    blocking = audit.prediction.refusal.partition(":")[0] if audit.prediction is not None else ""
+def _blocked_steps(audit: StoreAudit) -> list[PlanStep]:
+    """Where the broker would not start, or nothing is known of what it would do: nothing that holds a message is given up."""
+    refusal = audit.prediction.refusal if audit.prediction is not None else ""
+    blocking = refusal.partition(":")[0]
+    size = audit.rules.segment_bytes
     steps = []
-    known = {s.path for s in audit.segments}
     for segment in audit.segments:
-        if segment.path == blocking:
-            steps.append(PlanStep("delete", segment.path, None, None, f"load() refuses: {audit.prediction.refusal}"))  # type: ignore[union-attr]
-        else:
+        if segment.path != blocking:
             steps.append(PlanStep("keep", segment.path, 0, segment.size, "no cut is proposed while a start is not predicted"))
-    if blocking.startswith(COMMITLOG + "/") and blocking not in known:
-        steps.append(PlanStep("delete", blocking, None, None, f"load() refuses: {audit.prediction.refusal}"))  # type: ignore[union-attr]
+        elif not any(extent.kind in (EXTENT_MESSAGE, EXTENT_DAMAGED) for extent in segment.extents):
+            steps.append(PlanStep("delete", segment.path, None, None, f"load() refuses, and it holds no message: {refusal}"))
+        elif segment.size > size:
+            messages, lost = _valid_from(audit, segment.base_offset + size, segment.base_offset + segment.size)
+            steps.append(PlanStep("truncate", segment.path, size, segment.size, f"load() refuses: {refusal}", messages, lost))
+        else:
+            steps.append(PlanStep("keep", segment.path, 0, segment.size, f"load() refuses, but it holds messages: {refusal}"))
+    if blocking.startswith(COMMITLOG + "/") and all(segment.path != blocking for segment in audit.segments):
+        steps.append(PlanStep("delete", blocking, None, None, f"no segment, and load() refuses: {refusal}"))
     return steps
 
 

@@ -52,6 +52,7 @@ class LeftoverResult:
     lost_bytes: dict[int, int] = field(default_factory=dict)
     lost_first: dict[int, int] = field(default_factory=dict)
     beyond_end: int = 0
+    disputed: int = 0
     wrong: list[tuple[int, int]] = field(default_factory=list)  # entry numbers reported as wrong, of those missing
     problem: str = ""
 
@@ -162,6 +163,33 @@ def _report(task: LeftoverTask, result: LeftoverResult, code: str, rows: np.ndar
                 )
             )
         at += n
+
+
+def _dispute(task: LeftoverTask, result: LeftoverResult, number: int, phy_offset: int, size: int) -> None:
+    """An entry of this queue leads into messages, and none there is of this queue and number: one of the two is wrong.
+
+    A damaged topic, queue id or queue offset looks like this, and no checksum covers them.
+    """
+    if phy_offset + size > task.log.range_end(phy_offset):
+        return
+    if result.disputed >= MAX_FINDINGS:
+        result.findings_dropped["message_disputed"] = result.findings_dropped.get("message_disputed", 0) + 1
+        return
+    result.disputed += 1
+    path, position = task.log.segment_of(phy_offset)
+    result.findings.append(
+        Finding(
+            "message_disputed",
+            path,
+            position,
+            position + size,
+            phy_offset=phy_offset,
+            topic=task.key[0],
+            queue_id=task.key[1],
+            queue_offset=number,
+            expected="a message of this queue and queue offset, as its ConsumeQueue entry says",
+        )
+    )
 
 
 def _known_elsewhere(task: LeftoverTask, source: ByteSource, phy_offset: int, number: int) -> bool:

@@ -59,6 +59,7 @@ from store_io.segment_times import StoreTimes
 from store_io.segment_window import SegmentWindow
 
 WINDOW_BYTES = 4 << 20
+MAX_LMQ_FAULTS = 1000
 
 
 @dataclass(frozen=True)
@@ -307,12 +308,10 @@ class _Scan:
         falls = self.runs.add(items, kinds, keys, item_low, item_high, walk, audit, self.plausible)
         if len(items) != len(rows):
             falls = np.searchsorted(rows["position"], items["position"][falls])
-        if self.faults and walk & WALK_BROKER and self.summary.lmq_fault is None:
+        if self.faults and walk & WALK_BROKER:
             last = rows["position"][high - 1]
-            for row, text in self.faults:
-                if rows["position"][low] <= row["position"] <= last:
-                    self.summary.lmq_fault = int(row["phy_offset"]), text
-                    break
+            faults = [(int(r["phy_offset"]), t) for r, t in self.faults if rows["position"][low] <= r["position"] <= last]
+            self.summary.lmq_faults += faults[: MAX_LMQ_FAULTS - len(self.summary.lmq_faults)]
         return falls
 
     # ---- the audit's walk ----------------------------------------------------------------------------------------------
@@ -515,7 +514,8 @@ class _Scan:
                 at = self.size
                 break
             if verdict.kind != HALF:
-                at += whole - read
+                # A master gives up the rest of the buffer; any other broker reads this record again, for ever.
+                at += whole - read if self.rules.value("brokerId") == 0 else 0
                 break
             at, position = at + verdict.size, verdict.parsed_to
         self.summary.broker = BrokerStop("next", self.base + at, reason)

@@ -455,6 +455,17 @@ def shifted_findings(view: QueueView) -> list[Finding]:
     return found
 
 
+def spare_file_findings(view: QueueView) -> list[Finding]:
+    """Files without an entry behind one that still has room: a broker makes the next file only when the last one is full."""
+    if view.summary is None:
+        return []
+    return [
+        Finding("queue_file_unexpected", file.path, topic=view.key[0], queue_id=view.key[1], actual="no entry in it")
+        for file in view.files[1:]
+        if file.start // view.unit > view.summary.used_end
+    ]
+
+
 def hole_findings(view: QueueView) -> list[Finding]:
     """Zero entries between used ones where the log has no message for them."""
     if view.summary is None or not view.summary.used or view.batch:
@@ -497,7 +508,9 @@ def lost_findings(
     reported: set[int] = set()
     for result in results:
         for number, phy, size, kind in result.lost:
-            if kind in (lm.BEYOND, lm.MISSING):
+            if kind == lm.MISSING:
+                continue  # the gap between the segments' names has said so
+            if kind == lm.BEYOND:
                 name = log.segment_name(phy)
                 beyond[name] = beyond.get(name, 0) + 1
                 continue
@@ -581,7 +594,7 @@ def unindexed_findings(
     segments: Sequence[SegmentSummary], files: Sequence[IndexFileSummary], rules: BrokerRules, unclean: bool
 ) -> list[Finding]:
     """Messages with keys outside of what the index files cover (I1, I9)."""
-    if not rules.value("messageIndexEnable"):
+    if not rules.builds_index:
         return []
     first = last = -1
     records = keys = 0

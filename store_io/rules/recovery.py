@@ -171,10 +171,15 @@ class Prediction:
 
 
 class Refused(Exception):
-    """load() returns false or throws; the message is the sentence."""
+    """load() returns false or throws; the message is the sentence. phy_offset: of the message at fault, where one is."""
+
+    def __init__(self, sentence: str, phy_offset: int = -1):
+        super().__init__(sentence)
+        self.phy_offset = phy_offset
 
 
-Filter = Callable[[np.void], bool | None]  # True: dispatched, False: not, None: the decision falls inside the run
+# (first and last phy_offset, first and last end) of a run -> True: dispatched, False: not, None: the decision falls inside.
+Filter = Callable[[int, int, int, int], bool | None]
 
 
 class Fold:
@@ -221,7 +226,10 @@ class Fold:
         made = {f"{q.folder}/{f.start:020d}" for q in self.queues.values() for f in q.files if f.path is None}
         p.deleted_files = sorted(set(self.deleted) - made)
         p.after_load = self._memory()
-        self._start()
+        try:
+            self._start()
+        except Refused as why:  # the dispatching thread throws at this message again and again: start() never catches up
+            p.hangs_at = why.phy_offset
         p.after_dispatch = self._memory()
         return p
 
@@ -380,24 +388,25 @@ class Fold:
             if not rules.at_least("5.3.2"):
                 return None
 
-            def beyond(run: np.void) -> bool | None:
-                if int(run["first_phy_offset"]) > m:
+            def beyond(first: int, last: int, first_end: int, last_end: int) -> bool | None:
+                if first > m:
                     return True
-                return False if int(run["last_phy_offset"]) <= m else None
+                return False if last <= m else None
 
             return beyond, m
         controlled = bool(rules.value("enableControllerMode")) and rules.at_least("5.1.1")
         if not rules.value("duplicationEnable") and not controlled:
             return _everything, 0
         if not rules.at_least("5.1.1"):
-            return None  # confirmOffset is -1 in a process that has just started
+            # confirmOffset is -1 in a process that has just started: below it lies only what stores a nonsensical offset.
+            return lambda first, last, first_end, last_end: first < -1, -1
 
         confirmed = self.checkpoint.confirm_phy_offset
 
-        def below(run: np.void) -> bool | None:
-            if _last_end(run) <= confirmed:
+        def below(first: int, last: int, first_end: int, last_end: int) -> bool | None:
+            if last_end <= confirmed:
                 return True
-            return False if _first_end(run) > confirmed else None
+            return False if first_end > confirmed else None
 
         return below, confirmed
 
@@ -481,17 +490,17 @@ class Fold:
 
     def _dispatch(self, scan: ScanId, summary: SegmentSummary, accepts: Filter, threshold: int) -> None:
         """Put a segment's runs into queues and index, in scan order."""
-        fault = summary.lmq_fault
-        if fault is not None and self.rules.multi_dispatch:
-            raise Refused(
-                f"{summary.path}: the message at physical offset {fault[0]} names the LMQ offset {fault[1]!r}, no number"
-            )
+        if self.rules.multi_dispatch:
+            for phy_offset, text in summary.lmq_faults:
+                if accepts(phy_offset, phy_offset, phy_offset + 1, phy_offset + 1):
+                    sentence = f"the message at physical offset {phy_offset} names the LMQ offset {text!r}, which is no number"
+                    raise Refused(f"{summary.path}: {sentence}", phy_offset)
         for number, run in enumerate(summary.runs):
             if not run["walk"] & WALK_BROKER or run["kind"] == RUN_UNQUEUED:
                 continue
             if run["kind"] == RUN_LMQ and not self.rules.multi_dispatch:
                 continue
-            verdict = accepts(run)
+            verdict = _asked(accepts, run)
             if verdict is None:
                 self.needs.phy_cuts[scan].add(threshold)
                 continue
@@ -503,14 +512,14 @@ class Fold:
                 queue.put_run(scan, number, run)
             except NeedCut as cut:
                 self.needs.queue_cuts[scan][key].add(cut.phy_offset)
-        if self.rules.value("messageIndexEnable"):
+        if self.rules.builds_index:
             self._dispatch_index(scan, summary, accepts, threshold)
 
     def _dispatch_index(self, scan: ScanId, summary: SegmentSummary, accepts: Filter, threshold: int) -> None:
         for number, run in enumerate(summary.index_runs):
             if not run["walk"] & WALK_BROKER or not run["records"]:
                 continue
-            verdict = accepts(run)
+            verdict = _asked(accepts, run)
             if verdict is None:
                 self.needs.phy_cuts[scan].add(threshold)
                 continue
@@ -541,7 +550,6 @@ class Fold:
         if rules.at_least("5.0.0") and not rules.value("recheckReputOffsetFromCq"):
             return
         at = max(self._min_offset(), 0, self._max_cq_phy())
-        steps = 0
         while at < self._max_offset() and not rules.value("duplicationEnable"):
             found = self._find_segment(at)
             if found is None:
@@ -557,8 +565,10 @@ class Fold:
                 self._ask_reput(scan)
                 return
             self._dispatch(scan, summary, _everything, 0)
+            if summary.broker.position <= at:
+                self.prediction.hangs_at = at  # no master: the record is read again, for ever
+                break
             at = summary.broker.position
-            steps += 1
         if not rules.at_least("5.0.0"):
             self._correct_minimums()
 
@@ -580,15 +590,13 @@ class Fold:
                 self.needs.scans.add(later)
 
 
-def _everything(run: np.void) -> bool | None:
+def _everything(first: int, last: int, first_end: int, last_end: int) -> bool | None:
     return True
 
 
-def _last_end(run: np.void) -> int:
-    return int(run["last_end"]) if "last_end" in (run.dtype.names or ()) else int(run["last_phy_offset"]) + int(run["last_size"])
-
-
-def _first_end(run: np.void) -> int:
-    return (
-        int(run["first_end"]) if "first_end" in (run.dtype.names or ()) else int(run["first_phy_offset"]) + int(run["first_size"])
-    )
+def _asked(accepts: Filter, run: np.void) -> bool | None:
+    """The filter's answer for a run, or for an index run."""
+    first, last = int(run["first_phy_offset"]), int(run["last_phy_offset"])
+    if "last_end" in (run.dtype.names or ()):
+        return accepts(first, last, int(run["first_end"]), int(run["last_end"]))
+    return accepts(first, last, first + int(run["first_size"]), last + int(run["last_size"]))

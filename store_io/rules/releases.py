@@ -60,6 +60,7 @@ FLAG_DEFAULTS: dict[str, bool] = {
     "duplicationEnable": False,
     "messageIndexEnable": True,
     "messageIndexSafe": False,
+    "indexFileWriteEnable": True,
     "enableConsumeQueueExt": False,
     "recheckReputOffsetFromCq": False,
     "enableLmq": False,
@@ -130,6 +131,11 @@ class BrokerRules:
     def value(self, key: str) -> Any:
         """One setting's value."""
         return self.settings[key].value
+
+    @property
+    def builds_index(self) -> bool:
+        """Whether dispatch puts index entries: messageIndexEnable, and since 5.4.0 indexFileWriteEnable."""
+        return bool(self.value("messageIndexEnable")) and (not self.at_least("5.4.0") or bool(self.value("indexFileWriteEnable")))
 
     @property
     def segment_bytes(self) -> int:

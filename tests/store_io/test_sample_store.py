@@ -33,7 +33,10 @@ def write(root: Path, pieces: Iterator[Piece]) -> Path:
 
 
 def contents(root: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
+    """Files by path; index files, whose names are a clock's, by their number."""
+    found = {str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
+    index = [name for name in found if name.startswith("index/")]
+    return {f"index/{index.index(name)}" if name in index else name: data for name, data in found.items()}
 
 
 @pytest.fixture(scope="module")

@@ -94,7 +94,7 @@ def segment(
     messages: Iterable[Message], size: int = 4096, base: int = BASE, release: str = "5.3.3"
 ) -> tuple[bytearray, list[Record]]:
     """A segment that holds these messages, and an unwritten tail."""
-    builder = StoreBuilder(release, Sizes(segment=size), first_offset=base)
+    builder = StoreBuilder(release, Sizes(segment=size), first_offset=base, lmq=True)
     records = [builder.put(m) for m in messages]
     return builder.segments[base], records
 
@@ -554,7 +554,7 @@ def test_an_lmq_offset_that_is_no_number() -> None:
     bad = Message(properties=(("INNER_MULTI_DISPATCH", "%LMQ%a,%LMQ%b"), ("INNER_MULTI_QUEUE_OFFSET", "0,x")))
     data, records = segment([FIVE[0], bad])
     summary = scan(bytes(data))
-    assert summary.lmq_fault == (records[1].phy_offset, "x")
+    assert summary.lmq_faults == [(records[1].phy_offset, "x")]
     assert [f.code for f in summary.findings] == ["properties_malformed"]
 
 
