@@ -112,6 +112,8 @@ def _classify(
     for i in np.nonzero(inside)[0][:MAX_FINDINGS]:
         if _known_elsewhere(task, source, int(phy[i]), int(numbers[i])):
             code[i] = 6
+    for i in np.nonzero(code == 5)[0]:
+        _dispute(task, result, int(numbers[i]), int(phy[i]), int(size[i]))
     behind_data = (where == lm.UNWRITTEN) & (phy >= task.log.data_end)
     code[~awaited & valid & ~blank & (behind_data | (where == lm.BEYOND))] = 7
     names = (
