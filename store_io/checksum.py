@@ -94,3 +94,9 @@ def self_test() -> None:
             actual = engine(data) if length < 64 else engine(data[length // 3 :], engine(data[: length // 3]))
             if actual != expected:
                 raise StoreError(f"CRC-32 engine {name}: 0x{actual:08x} over {length} bytes, crcmod says 0x{expected:08x}")
+
+
+@cache
+def trust() -> None:
+    """`self_test`, once a process: before its first CRC counts."""
+    self_test()
