@@ -425,6 +425,8 @@ class Dispatcher:
         if version >= (5, 1, 2) and (system or record.topic.startswith("%RETRY%") or record.topic == SCHEDULE_TOPIC):
             return []
         names, offsets = found["INNER_MULTI_DISPATCH"].split(","), found["INNER_MULTI_QUEUE_OFFSET"].split(",")
+        if len(names) != len(offsets) or not all(o.isdigit() for o in offsets):
+            return []
         pairs = [(n, o) for n, o in zip(names, offsets, strict=True) if version < (5, 1, 2) or "/" not in n]
         return [(n, 0 if n.startswith("%LMQ%") else record.queue_id, int(o)) for n, o in pairs]
 

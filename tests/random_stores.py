@@ -95,6 +95,10 @@ class Habits:
         elif kind < 0.55 and self.lmq and (self.system_lmq or topic in ("TopicA", "_x")):
             names = ["%LMQ%one", "%LMQ%two", "plainLmq"] + ["%LMQ%a/b"] * self.slashes
             lmq = tuple(rng.sample(names, rng.randrange(1, 3)))
+        if self.lmq and self.system_lmq and rng.random() < 0.03:  # lists that no broker writes
+            offsets = rng.choice(["0", "0,x", "3,4,5", " ", "7,9"])
+            properties += [("INNER_MULTI_DISPATCH", "%LMQ%one,%LMQ%two"), ("INNER_MULTI_QUEUE_OFFSET", offsets)]
+            lmq = ()
         if rng.random() < self.dup_info:
             properties.append(("DUP_INFO", "1_2"))
         hosts = [b"\x7f\x00\x00\x01\x00\x00\x2a\x9f", bytes(range(16)) + b"\0\0\x2a\x9f"]

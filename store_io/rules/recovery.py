@@ -489,16 +489,18 @@ class Fold:
         return queue
 
     def _dispatch(self, scan: ScanId, summary: SegmentSummary, accepts: Filter, threshold: int) -> None:
-        """Put a segment's runs into queues and index, in scan order."""
-        if self.rules.multi_dispatch:
-            for phy_offset, text in summary.lmq_faults:
-                if accepts(phy_offset, phy_offset, phy_offset + 1, phy_offset + 1):
-                    sentence = f"the message at physical offset {phy_offset} names the LMQ offset {text!r}, which is no number"
-                    raise Refused(f"{summary.path}: {sentence}", phy_offset)
+        """Put a segment's runs into queues and index, in scan order. Raises Refused at a message whose LMQ offset is no number,
+        when it is in its own queue and before it is indexed."""
+        faults = summary.lmq_faults if self.rules.multi_dispatch else []
+        fault = next((f for f in faults if accepts(f[0], f[0], f[0] + 1, f[0] + 1)), None)
+        end = fault[0] if fault else 1 << 62  # what lies behind is not reached
         for number, run in enumerate(summary.runs):
             if not run["walk"] & WALK_BROKER or run["kind"] == RUN_UNQUEUED:
                 continue
-            if run["kind"] == RUN_LMQ and not self.rules.multi_dispatch:
+            if run["kind"] == RUN_LMQ and not self.rules.multi_dispatch or run["first_phy_offset"] > end:
+                continue
+            if run["last_phy_offset"] > end:
+                self.needs.phy_cuts[scan].add(end)
                 continue
             verdict = _asked(accepts, run)
             if verdict is None:
@@ -513,11 +515,17 @@ class Fold:
             except NeedCut as cut:
                 self.needs.queue_cuts[scan][key].add(cut.phy_offset)
         if self.rules.builds_index:
-            self._dispatch_index(scan, summary, accepts, threshold)
+            self._dispatch_index(scan, summary, accepts, threshold, end)
+        if fault is not None:
+            sentence = f"the message at physical offset {fault[0]} names the LMQ offset {fault[1]!r}, which is no number"
+            raise Refused(f"{summary.path}: {sentence}", fault[0])
 
-    def _dispatch_index(self, scan: ScanId, summary: SegmentSummary, accepts: Filter, threshold: int) -> None:
+    def _dispatch_index(self, scan: ScanId, summary: SegmentSummary, accepts: Filter, threshold: int, end: int) -> None:
         for number, run in enumerate(summary.index_runs):
-            if not run["walk"] & WALK_BROKER or not run["records"]:
+            if not run["walk"] & WALK_BROKER or not run["records"] or run["first_phy_offset"] >= end:
+                continue
+            if run["last_phy_offset"] >= end:
+                self.needs.phy_cuts[scan].add(end)
                 continue
             verdict = _asked(accepts, run)
             if verdict is None:
