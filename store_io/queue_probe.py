@@ -18,6 +18,7 @@ from schemas.rows import (
     MATCH_MISSING,
     MATCH_NONE,
     MATCH_SHIFTED,
+    NOTE,
     Finding,
     MappedFile,
     QueueKey,
@@ -27,6 +28,7 @@ from store_io.byte_source import ByteFile, ByteSource
 from store_io.errors import StoreError
 from store_io.java_compat import decode_utf8, int64, string_hash
 from store_io.message_columns import SCHEDULE
+from store_io.rules.releases import DEFAULT_DELAY_LEVELS, parse_delay_levels
 from store_io.segment_findings import Findings
 from store_io.segment_items import FAR, KIND_BATCH
 
@@ -43,6 +45,7 @@ BATCH_DTYPE = np.dtype(
         ("reserved", ">i4"),
     ]
 )
+BATCH_CONSTANTS = (("compacted", -1), ("reserved", 0))  # what every entry holds, whatever its message
 ARENA_ENTRIES = 3 << 20  # entries kept in memory, all queues together, unless there are very many queues
 MOST_ENTRIES, LEAST_ENTRIES = 4096, 64  # kept of one queue
 FIRST_ENTRIES = 256  # read of a queue at first; four times as many whenever the messages go on behind them
@@ -51,6 +54,12 @@ SCAN_BYTES = 1 << 20
 EXT_BYTES = 1 << 16  # of a queue's ext file, kept in memory
 SAMPLES = 9  # entries of a file that tell which physical offsets it holds
 BATCH_SPAN_BYTES = 64 << 20  # of the CommitLog: for so much, a BatchConsumeQueue's entries are read at once
+
+# What a delayed message's deliver time may be behind its store time, in ms, besides its level's delay: that of any level of the
+# table that most brokers have, since the table may have changed (P13); the first, 1 s, also stands for an unknown level.
+OTHER_DELAYS = tuple(parse_delay_levels(DEFAULT_DELAY_LEVELS).values())
+DELAY_UNIT_MS = 1000  # every level's delay is a multiple
+MOST_DELAY_MS = 366 * 86_400_000  # no table that anybody uses has a longer one
 
 NOT_LOADED, ABSENT, UNREADABLE = -1, -2, -3  # instead of a slot
 
@@ -169,6 +178,7 @@ class QueueProbe:
         self._batches: dict[int, tuple[int, int, np.ndarray, np.ndarray]] = {}
         self._ext: dict[int, ExtUnits] = {}
         self._open_files: dict[str, ByteFile] = {}
+        self._odd_delays: set[int] = set()  # queues with a note on a deliver time of an unknown level
 
     def close(self) -> None:
         """Close what is open."""
@@ -318,16 +328,44 @@ class QueueProbe:
             )
         )
 
+    def _odd_delay(self, item: np.void, ref: int, key: QueueKey, delay: int) -> None:
+        """A note, once per queue: a level of a table that is not known had that delay, or the entry is damaged."""
+        if ref in self._odd_delays:
+            return
+        self._odd_delays.add(ref)
+        path, position = self._queues[ref].file_at(int64(int(item["queue_offset"]) + int(self._states[ref, DELTA])))
+        self._findings.add(
+            Finding(
+                codes.ENTRY_WRONG,
+                path,
+                position + layout.ENTRY_TAGS_CODE_POSITION,
+                position + layout.ENTRY_BYTES,
+                severity=NOTE,
+                topic=key[0],
+                queue_id=key[1],
+                queue_offset=int(item["queue_offset"]),
+                expected=f"deliver time {int(item['tags_code'])}",
+                actual=f"deliver time {int(item['store_time']) + delay}",
+                message=f"the first entry of this queue with a delay of {delay} ms, which no level has: messageDelayLevel may have changed",
+            )
+        )
+
     def _tags_allowed(self, item: np.void, ref: int, key: QueueKey, found: int) -> bool:
         """Whether an entry of this message may carry that tags code.
 
         Besides the code itself: a delayed message's deliver time under another level table, or its tag hash, where the
-        release had no table yet (pitfalls P12, P13); the address of an ext unit that holds the code.
+        release had no table yet (pitfalls P12, P13; whole seconds that no known level has are noted); the address of an ext
+        unit that holds the code.
         """
         if found == item["tags_code"]:
             return True
-        if item["flags"] & SCHEDULE and (found >= item["store_time"] or found == self._tag_hash(item)):
-            return True
+        if item["flags"] & SCHEDULE:
+            delay = found - int(item["store_time"])
+            if delay in OTHER_DELAYS or found == self._tag_hash(item):
+                return True
+            if 0 <= delay <= MOST_DELAY_MS and delay % DELAY_UNIT_MS == 0:
+                self._odd_delay(item, ref, key, delay)
+                return True
         if found > layout.EXT_ADDRESS_MAX or not self._ext_files.get(key):
             return False
         if ref not in self._ext:
@@ -371,13 +409,15 @@ class QueueProbe:
             ("base", "batch_base"),
             ("count", "batch_count"),
         )
+        wanted = {of_entry: items[of_item].astype(np.int64) for of_entry, of_item in fields}
+        wanted |= {of_entry: np.full(len(items), value) for of_entry, value in BATCH_CONSTANTS}
         equal = np.ones(len(items), bool)
-        for of_entry, of_item in fields:
-            equal &= entry[of_entry] == items[of_item]
+        for name, values in wanted.items():
+            equal &= entry[name] == values
         matches[here] = np.where(equal[here], MATCH_EQUAL, MATCH_DIFFERS)
         for i in np.flatnonzero(here & ~equal):
-            wrong = [pair for pair in fields if entry[i][pair[0]] != items[i][pair[1]]]
-            spans = [BATCH_DTYPE.fields[pair[0]] for pair in wrong]  # type: ignore[index]
+            wrong = [name for name, values in wanted.items() if entry[i][name] != values[i]]
+            spans = [BATCH_DTYPE.fields[name] for name in wrong]  # type: ignore[index]
             self._wrong(
                 items[i],
                 key,
@@ -385,8 +425,8 @@ class QueueProbe:
                 int(deltas[i]),
                 spans[0][1],
                 spans[-1][1] + spans[-1][0].itemsize,
-                [int(items[i][pair[1]]) for pair in wrong],
-                [int(entry[i][pair[0]]) for pair in wrong],
+                [int(wanted[name][i]) for name in wrong],
+                [int(entry[i][name]) for name in wrong],
             )
         return matches, deltas
 

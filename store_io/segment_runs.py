@@ -41,10 +41,12 @@ from store_io.queue_probe import (
     LOADED,
     MISSING_UNTIL,
     NOT_LOADED,
+    OTHER_DELAYS,
     SLOT,
     STATE_COLUMNS,
     QueueProbe,
 )
+from store_io.rules import releases
 from store_io.segment_items import FAR, KIND_BATCH, grown
 
 NO_NUMBERS = np.zeros(0, np.int64)
@@ -72,7 +74,7 @@ DONE, NO_RUN, NO_INDEX_RUN, LOAD, RESOLVE = range(5)
 ) = range(21)  # fmt: skip
 
 
-@kept(commitlog_layout, layout, rows_module, message_columns, native, item, queue_probe)
+@kept(commitlog_layout, layout, rows_module, message_columns, native, item, queue_probe, releases)
 def _fold(  # type: ignore[no-untyped-def]
     cursor, low, high, kinds, matches, deltas, cuts, index_cuts, numbers, before, open_runs, runs, index_runs, states, falls
 ):  # fmt: skip
@@ -133,7 +135,7 @@ def _fold(  # type: ignore[no-untyped-def]
                     prefetch(entry + 64)
                     if load_i64(entry) == phy:
                         found_size, found_tags = load_i32(entry + 8), load_i64(entry + 12)
-                        right = found_tags == tags_code or flags & SCHEDULE and found_tags >= store_time
+                        right = found_tags == tags_code or flags & SCHEDULE and found_tags - store_time in OTHER_DELAYS
                         if found_tags <= layout.EXT_ADDRESS_MAX and not right:
                             unit = (found_tags ^ layout.EXT_ADDRESS_BASE) - states[ref, EXT_FIRST]
                             if 0 <= unit and unit + layout.EXT_UNIT_HEADER_BYTES <= states[ref, EXT_LOADED]:

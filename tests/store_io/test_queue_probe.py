@@ -174,17 +174,42 @@ def test_small_slots_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         assert matched(scan(made)) == whole
 
 
-@pytest.mark.parametrize("code", ["hash", "another level", "before it was stored", "none"])
+def scheduled(root: Path) -> tuple[Store, Path]:
+    made = store(root, [Message(SCHEDULE_TOPIC, 2, tags="t", properties=(("DELAY", "3"),))] * 3)
+    return made, made.root / "consumequeue" / SCHEDULE_TOPIC / "2" / f"{0:020d}"
+
+
+@pytest.mark.parametrize(
+    "code", ["hash", "another level", "unknown level", "no whole second", "too far", "as stored", "before it was stored", "none"]
+)
 def test_delayed_messages_carry_a_time_or_under_some_releases_their_tags(tmp_path: Path, code: str) -> None:
-    made = store(tmp_path, [Message(SCHEDULE_TOPIC, 2, tags="t", properties=(("DELAY", "3"),))] * 3)
-    record = made.records[1]
-    value = {"hash": 116, "another level": record.store_time + 777, "before it was stored": record.store_time - 1, "none": 0}[
-        code
-    ]
-    path = made.root / "consumequeue" / SCHEDULE_TOPIC / "2" / f"{0:020d}"
+    made, path = scheduled(tmp_path)
+    stored = made.records[1].store_time
+    times = {"another level": 1_800_000, "unknown level": 1000, "no whole second": 777, "too far": 1 << 50, "as stored": 1}
+    value = stored + times[code] if code in times else {"hash": 116, "before it was stored": stored - 1000, "none": 0}[code]
     edit(path, lambda d: d.__setitem__(slice(32, 40), struct.pack(">q", value)))
-    allowed = code in ("hash", "another level")
-    assert counted(scan(made)) == Counter({MATCH_EQUAL: 3} if allowed else {MATCH_EQUAL: 2, MATCH_DIFFERS: 1})
+    allowed = code in ("hash", "another level", "unknown level")
+    summaries = scan(made)
+    assert counted(summaries) == Counter({MATCH_EQUAL: 3} if allowed else {MATCH_EQUAL: 2, MATCH_DIFFERS: 1})
+    found = [(f.code, f.start, f.end) for s in summaries for f in s.findings]
+    assert found == ([] if allowed else [("queue_entry_wrong", 32, 40)])
+
+
+@pytest.mark.parametrize("bit", range(64))
+def test_every_flipped_bit_of_a_deliver_time_is_told(tmp_path: Path, bit: int) -> None:
+    made, path = scheduled(tmp_path)
+    edit(path, lambda d: d.__setitem__(32 + bit // 8, d[32 + bit // 8] ^ 1 << bit % 8))
+    assert [(f.code, f.severity, f.start, f.end) for s in scan(made) for f in s.findings] == [("queue_entry_wrong", "", 32, 40)]
+
+
+def test_whole_seconds_that_no_level_has_are_one_note_per_queue(tmp_path: Path) -> None:
+    made, path = scheduled(tmp_path)
+    for number in (1, 2):  # messageDelayLevel had a third level of 7 s when these were written
+        value = struct.pack(">q", made.records[number].store_time + 7000)
+        edit(path, lambda d, n=number, v=value: d.__setitem__(slice(n * 20 + 12, n * 20 + 20), v))
+    summaries = scan(made)
+    assert counted(summaries) == Counter({MATCH_EQUAL: 3})
+    assert [(f.code, f.severity, f.start, f.end) for s in summaries for f in s.findings] == [("queue_entry_wrong", NOTE, 32, 40)]
 
 
 def test_ext_addresses_are_followed(tmp_path: Path) -> None:
@@ -212,6 +237,12 @@ def test_batch_queues_are_found_by_address(tmp_path: Path) -> None:
     summaries = scan(made)
     assert counted(summaries) == Counter({MATCH_EQUAL: 24, MATCH_DIFFERS: 1})
     assert [(f.code, f.start, f.end) for s in summaries for f in s.findings] == [("queue_entry_wrong", 46 * 3 + 36, 46 * 3 + 38)]
+    edit(path, lambda d: d.__setitem__(46 * 3 + 37, d[46 * 3 + 37] ^ 1))
+    for at, low, high in ((38, 38, 42), (41, 38, 42), (42, 42, 46), (45, 42, 46)):  # what every entry holds: -1 and 0
+        edit(path, lambda d, k=46 * 3 + at: d.__setitem__(k, d[k] ^ 1))
+        places = [(f.code, f.start, f.end) for s in scan(made) for f in s.findings]
+        assert places == [("queue_entry_wrong", 46 * 3 + low, 46 * 3 + high)]
+        edit(path, lambda d, k=46 * 3 + at: d.__setitem__(k, d[k] ^ 1))
     edit(path, lambda d: d.__setitem__(slice(46 * 3, 46 * 4), bytes(46)))
     assert counted(scan(made)) == Counter({MATCH_EQUAL: 24, MATCH_MISSING: 1})
 
