@@ -37,5 +37,5 @@ def test_the_message_is_named_and_no_larger_range(tmp_path: Path, needle: bytes 
     record, audited = damaged(tmp_path, needle)
     base = record.at - record.at % SIZES.segment
     low, high = record.at - base, record.at - base + record.size
-    met = [f for f in audited.above_note if f.file.endswith(f"commitlog/{base:020d}") and f.start is not None and f.end is not None]
-    assert [f for f in met if low <= f.start and f.end <= high], audited.above_note  # type: ignore[operator]
+    met = [(f.start, f.end) for f in audited.above_note if f.file == f"commitlog/{base:020d}"]
+    assert [1 for start, end in met if start is not None and end is not None and low <= start and end <= high], audited.above_note
