@@ -16,6 +16,7 @@ from store_io.store_dir import StoreListing
 
 # getMinTimestamp takes this much off, so a checkpoint that is ahead by no more makes no recovery begin too late.
 MARGIN_MS = 3000
+MASTER_AHEAD_BYTES = 1 << 44  # a slave's log may end so much before its master's
 _FIELDS_BYTES = struct.calcsize(layout.FIELDS_FORMAT)
 _TIMES = (
     ("physicMsgTimestamp", layout.PHYSIC_MSG_TIMESTAMP_POSITION),
@@ -94,6 +95,7 @@ def checkpoint_findings(
             found.append(_finding("checkpoint_damaged", at, "", f"{name} of at least -1", str(offset)))
         elif offset > log_end:
             found.append(_finding("checkpoint_offset_beyond_end", at, "", f"{name} of at most {log_end}", str(offset)))
+    found += _master_findings(values.master_flushed_offset, log_end)
     if checkpoint.behind_fields is not None:
         start, end = checkpoint.behind_fields
         message = "Bytes behind the fields that are known: of a newer release, or stray."
@@ -101,6 +103,17 @@ def checkpoint_findings(
             Finding("checkpoint_bytes_behind", layout.CHECKPOINT_FILE, start, end, NOTE, expected="zeros", message=message)
         )
     return found
+
+
+def _master_findings(offset: int, log_end: int) -> list[Finding]:
+    """The end of the master's log as a slave was told it last; 0 or -1 on a broker that never was one (5.0.0 and later)."""
+    name, at = "masterFlushedOffset", layout.MASTER_FLUSHED_OFFSET_POSITION
+    if offset < -1:
+        return [_finding("checkpoint_damaged", at, "", f"{name} of at least -1", str(offset))]
+    most = log_end + MASTER_AHEAD_BYTES
+    if offset > most:
+        return [_finding("checkpoint_offset_beyond_end", at, "", f"{name} of at most {most}", str(offset))]
+    return []
 
 
 def _finding(code: str, at: int | None, severity: str, expected: str, actual: str) -> Finding:

@@ -23,7 +23,7 @@ from store_io.java_compat import int32, string_hash
 from store_io.message_columns import HAS_TAGS, Columns, index_keys
 from store_io.native import kept
 from store_io.rules.message_verdict import VALID, Verdict
-from store_io.segment_findings import Findings
+from store_io.segment_findings import MOST_FINDINGS, Findings
 from store_io.segment_items import grown
 
 ENTRY_DTYPE = np.dtype([("hash", ">i4"), ("phy_offset", ">i8"), ("seconds", ">i4"), ("previous", ">i4")])
@@ -32,6 +32,7 @@ CHUNK_ENTRIES = 32_768
 BLOCK_ENTRIES = 64  # of the search for a segment's entries: a block's median is right though some of its entries are not
 ALIGN_EXPECTED, ALIGN_FOUND = 48, 96  # entries of either stream that an alignment looks at
 MOST_ODD = 65_536  # entries without a place that are judged one by one; more are counted
+LEAST_LATE = 3  # so many wrong time differences, if they are most of a file's, have their cause in its header
 NO_TIME = -(1 << 62)  # the time that an entry counts from is not known
 
 NEED_EXPECTED, NEED_FOUND, DISAGREE = 0, 1, 2
@@ -293,7 +294,9 @@ class IndexMerge:
             if time is not None and ref.entries and self._base <= phy < self._end
         ]
         self._broken = False
-        self._found = _Found(self._open, self._ranges())
+        ranges = self._ranges()
+        self._compared = {index: high - low for index, _, low, high in ranges}  # entries per file
+        self._found = _Found(self._open, ranges)
         self._low_phy = min(self._first_phy(f) for f in files)
         self._high_phy = max(f.end_phy_offset for f in files)
         self._phy = np.zeros(0, np.int64)
@@ -310,6 +313,8 @@ class IndexMerge:
         self._odd: list[tuple[int, int, int, int]] = []  # (file, number, phy_offset, hash) of entries without a place
         self._odd_dropped = 0
         self._late: tuple[int, int, int, int, int, int] | None = None  # the open finding of wrong time differences
+        self._lates: dict[int, list[Finding]] = {}  # per file, those that are closed
+        self._late_counts: dict[int, int] = {}  # per file, the entries concerned, also of those that were too many to keep
 
     def close(self) -> None:
         """Close the index files."""
@@ -572,20 +577,47 @@ class IndexMerge:
         if self._late:
             file, end, first, phy, expected, actual = self._late
             ref, one = self._refs[file], end - first == 1
+            self._late_counts[file] = self._late_counts.get(file, 0) + end - first
+            lates = self._lates.setdefault(file, [])
+            if len(lates) < MOST_FINDINGS:
+                lates.append(
+                    Finding(
+                        codes.INDEX_WRONG,
+                        ref.path,
+                        ref.position(first) + (SECONDS_POSITION if one else 0),
+                        ref.position(end) - (layout.ENTRY_BYTES - SECONDS_POSITION - 4 if one else 0),
+                        phy_offset=phy,
+                        expected=f"{expected} s",
+                        actual=f"{actual} s",
+                        message=codes.TIME_DIFFERENCE,
+                        count=end - first,
+                    )
+                )
+        self._late = None
+
+    def _judge_late(self) -> None:
+        """Where most of a file's time differences are wrong and nothing else of these entries, it is the time that they count
+        from: the header's begin time, whose own message need not be in the copy."""
+        for file, lates in self._lates.items():
+            count, ref = self._late_counts[file], self._refs[file]
+            if count < LEAST_LATE or 2 * count <= self._compared.get(file, 0):
+                for finding in lates:
+                    self._findings.add(finding)
+                rest = count - sum(finding.count for finding in lates)
+                if rest:
+                    self._findings.dropped[codes.INDEX_WRONG] = self._findings.dropped.get(codes.INDEX_WRONG, 0) + rest
+                continue
             self._findings.add(
                 Finding(
-                    codes.INDEX_WRONG,
+                    codes.INDEX_HEADER,
                     ref.path,
-                    ref.position(first) + (SECONDS_POSITION if one else 0),
-                    ref.position(end) - (layout.ENTRY_BYTES - SECONDS_POSITION - 4 if one else 0),
-                    phy_offset=phy,
-                    expected=f"{expected} s",
-                    actual=f"{actual} s",
-                    message="the time difference of index entries is not their messages'",
-                    count=end - first,
+                    layout.BEGIN_TIMESTAMP_POSITION,
+                    layout.BEGIN_TIMESTAMP_POSITION + 8,
+                    expected=f"a time that the entries count from, as {lates[0].expected} in place of {lates[0].actual}",
+                    actual=str(ref.begin_timestamp),
+                    message=f"entries do not count from the header's begin time: {count} time differences are off",
                 )
             )
-        self._late = None
 
     def _wrong_entry(self, j: int, low: int, high: int, i: int, expected: str, actual: str) -> None:
         self._flush_late()
@@ -623,6 +655,7 @@ class IndexMerge:
             self._broken = True
         self._flush_missing()
         self._flush_late()
+        self._judge_late()
         self._judge_odd(extents)
         if self._odd_dropped:
             dropped = self._findings.dropped

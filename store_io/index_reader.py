@@ -16,6 +16,7 @@ from numba import njit
 
 from schemas import index_layout as layout
 from schemas.rows import NOTE, Finding, IndexFileSummary
+from store_io import segment_findings as codes
 from store_io.byte_source import ByteFile, ByteSource, StoreLocation, open_source
 from store_io.errors import StoreChanged, StoreError
 from store_io.java_compat import divide
@@ -47,7 +48,10 @@ class Header:
 
 @dataclass(frozen=True)
 class IndexTask:
-    """One index file to scan. Picklable. newest: the last one by name.  unclean: the abort marker is there."""
+    """One index file to scan. Picklable. newest: the last one by name.  unclean: the abort marker is there.
+
+    previous_end: (end timestamp, end physical offset) in the header of the file before; None: there is none, or it is not known.
+    """
 
     store: int
     location: StoreLocation
@@ -57,6 +61,7 @@ class IndexTask:
     newest: bool = False
     unclean: bool = False
     digest: bool = True
+    previous_end: tuple[int, int] | None = None
 
 
 class IndexRef(Protocol):
@@ -182,6 +187,8 @@ class _Scan:
         used = self._replay(slots, count)
         if count:
             self._check_header(count, used)
+        elif not any(f.code == "index_header_wrong" for f in self.findings):
+            self._check_empty()
 
     # ---- how many entries -------------------------------------------------------------------------------------------
 
@@ -296,6 +303,20 @@ class _Scan:
                 torn = not self.one_moment or self.torn_count > 0 or slots == used - 1
                 self._disagree("index_header_wrong", at, at + 4, f"{used} slots in use", str(slots), torn=torn)
 
+    def _check_empty(self) -> None:
+        """A file without entries. A broker makes one just before it puts its first key: the first file of a store, with zeros,
+        or behind a full one, with that one's end as begin and end. Any other has lost its entries."""
+        h, before = self.header, self.task.previous_end
+        begin, end = (h.begin_timestamp, h.begin_phy_offset), (h.end_timestamp, h.end_phy_offset)
+        if not self.task.newest:
+            # A clock that was set back names a new file before the full one.
+            fresh = begin == end != (0, 0)
+        else:
+            fresh = begin == end and (before is None or begin[0] == before[0] or begin[1] == before[1])
+        if not (fresh and h.hash_slot_count == 0):
+            expected, actual = "entries, or a header as of a new file", "no entry"
+            self._disagree("index_header_wrong", 0, layout.HEADER_BYTES, expected, actual)
+
     def _check_times(self, count: int, last: np.ndarray) -> None:
         """The last entry's time difference is that of the header's times; a single entry's message has both."""
         h = self.header
@@ -366,16 +387,33 @@ def _entry_to_blame(header: int, entry: int, neighbours: np.ndarray, order: int)
     return beside == header or (entry - beside) * order > 0 or entry < 0
 
 
-def settled(findings: Sequence[Finding], summary: IndexFileSummary, slots: int) -> list[Finding]:
-    """A file's findings without those that blame the header for what is known to be an entry's fault.
+def _begin_time(finding: Finding) -> bool:
+    """Whether it blames the header's begin time alone, which messages have shown to be wrong."""
+    place = layout.BEGIN_TIMESTAMP_POSITION, layout.BEGIN_TIMESTAMP_POSITION + 8
+    return finding.code == codes.INDEX_HEADER and (finding.start, finding.end) == place
 
-    findings: all of one file, also those that came from comparing its entries with messages, which alone can tell.
+
+def _counts_from_begin(finding: Finding) -> bool:
+    """Whether it may be nothing but a consequence of a wrong begin time."""
+    both_times = finding.code == codes.INDEX_HEADER and (finding.start, finding.end) == (0, 16)
+    return both_times or finding.code == codes.INDEX_WRONG and finding.message == codes.TIME_DIFFERENCE
+
+
+def settled(findings: Sequence[Finding], summary: IndexFileSummary, slots: int) -> list[Finding]:
+    """A file's findings without those that blame the header for what is known to be an entry's fault, or the reverse.
+
+    findings: all of one file, also those that came from comparing its entries with messages, which alone can tell. Every
+    segment is compared by itself: where one shows that the header's begin time is wrong, what others say of it goes.
     """
+    begins = [f for f in findings if _begin_time(f)]
+    if begins:
+        begin = next((f for f in begins if f.phy_offset is not None), begins[0])
+        findings = [f for f in findings if f is begin or not (_begin_time(f) or _counts_from_begin(f))]
     table = entry_position(slots, 0)
     faulty = [(f.start, f.end) for f in findings if f.start is not None and f.end is not None and f.start >= table]
 
     def contradicted(finding: Finding) -> bool:
-        if finding.code != "index_header_wrong" or finding.start == layout.HASH_SLOT_COUNT_POSITION:
+        if finding.code != "index_header_wrong" or finding.start == layout.HASH_SLOT_COUNT_POSITION or _begin_time(finding):
             return False
         number = 1 if finding.start == layout.BEGIN_PHY_OFFSET_POSITION else summary.entries
         start = entry_position(slots, number)

@@ -346,7 +346,7 @@ class QueueProbe:
                 queue_offset=int(item["queue_offset"]),
                 expected=f"deliver time {int(item['tags_code'])}",
                 actual=f"deliver time {int(item['store_time']) + delay}",
-                message=f"the first entry of this queue with a delay of {delay} ms, which no level has: messageDelayLevel may have changed",
+                message=f"the first entry here with a delay of {delay} ms, which no level has: a changed messageDelayLevel?",
             )
         )
 

@@ -25,6 +25,8 @@ INDEX_WRONG = "index_entry_wrong"
 INDEX_HEADER = "index_header_wrong"
 INDEX_DUPLICATE = "index_entry_duplicate"
 
+TIME_DIFFERENCE = "the time difference of index entries is not their messages'"  # message of an INDEX_WRONG about this alone
+
 
 class Findings:
     """At most `MOST_FINDINGS` of a code, the first ones met."""

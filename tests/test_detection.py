@@ -364,6 +364,15 @@ def entry(name: str, delta: int) -> Cut:
     return lambda s: damage.cq_set(s, "Topic0", 0, middle_of_queue(s), name, lambda v: v + delta)
 
 
+def delayed_entry(store: Store, delta: int) -> Done:
+    return damage.cq_set(store, builders.SCHEDULE_TOPIC, 2, 1, "tags", lambda v: v + delta)
+
+
+def zero_index_file(store: Store) -> Done:
+    path = damage.index_files(store)[0]
+    return damage.overwrite(path, 0, bytes(path.stat().st_size), "zero_index_file")
+
+
 def keys(name: str, change: Callable[[int], int], number: int = 5) -> Cut:
     return lambda s: damage.index_entry(s, 0, number, name, change)
 
@@ -412,6 +421,7 @@ TABLE = (
     Row("entry's offset", entry("offset", 8), "queue_entry_unexpected queue_entry_missing queue_entry_wrong"),
     Row("entry's size", entry("size", 8), "queue_entry_wrong"),
     Row("entry's tags code", entry("tags", 1), "queue_entry_wrong"),
+    Row("deliver time of a delayed entry", lambda s: delayed_entry(s, 1), "queue_entry_wrong"),
     Row("entry behind the end", lambda s: damage.cq_append(s, "Topic0", 0, 10**6, 200), "queue_entry_beyond_end"),
     Row("entry twice", second_entry, "queue_entry_twice queue_entry_stale queue_entry_unexpected"),
     Row("tail of a queue zero", lambda s: damage.cq_zero_tail(s, "Topic0", 0, 3), "queue_entry_missing queue_zero_entry"),
@@ -433,6 +443,9 @@ TABLE = (
     Row("index slot count", header("slots", -3), "index_header_wrong"),
     Row("index file cut", lambda s: damage.cut_at(damage.index_files(s)[1], 300), "index_file_wrong_size", False),
     Row("checkpoint ahead", lambda s: damage.set_checkpoint(s, physic=2**50), "checkpoint_ahead"),
+    Row("index begin time far off", header("beginTime", 1 << 40), "index_header_wrong"),
+    Row("index file zero", lambda s: zero_index_file(s), "index_header_wrong"),
+    Row("checkpoint's master offset", lambda s: damage.set_checkpoint(s, masterFlushed=1 << 60), "checkpoint_offset_beyond_end"),
     Row("checkpoint zero after a clean stop", damage.zero_checkpoint, "checkpoint_zero"),
     Row("checkpoint gone", lambda s: damage.remove(s.root / "checkpoint"), "checkpoint_missing", False),
     Row("checkpoint cut", lambda s: damage.cut_at(s.root / "checkpoint", 20), "checkpoint_short", False),

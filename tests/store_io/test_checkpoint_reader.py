@@ -93,6 +93,15 @@ def test_other_disagreements_name_their_field() -> None:
     ]
 
 
+def test_the_masters_end_may_be_ahead_of_a_slave_that_lags_but_not_beyond_any_log() -> None:
+    for offset in (-1, 0, END, END * 1000, END + (1 << 44)):
+        assert findings(stored(LAST, LAST, 0, offset)) == []
+    for offset, code in ((END + (1 << 44) + 1, "checkpoint_offset_beyond_end"), (1 << 62, "checkpoint_offset_beyond_end")):
+        assert findings(stored(LAST, LAST, 0, offset)) == [(code, "", 24)]
+    for offset in (-2, -(1 << 63)):
+        assert findings(stored(LAST, LAST, 0, offset)) == [("checkpoint_damaged", "", 24)]
+
+
 def test_length_and_absence_are_of_the_whole_file() -> None:
     assert findings(StoredCheckpoint()) == [("checkpoint_missing", "", None)]
     assert findings(StoredCheckpoint(), last=0) == [("checkpoint_missing", NOTE, None)]

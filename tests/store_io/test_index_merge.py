@@ -179,6 +179,26 @@ def test_a_wrong_begin_time_is_one_finding(tmp_path: Path) -> None:
         assert ranges(scan(made, window_bytes=window)) == [("index_header_wrong", 0, 8, 1)]
 
 
+@pytest.mark.parametrize("lost", [False, True])
+def test_a_wrong_begin_time_is_the_headers_fault_in_every_segment(tmp_path: Path, lost: bool) -> None:
+    """Whether or not the message that it is the time of lies in the segment, or in the copy."""
+    made = store(tmp_path, THIRTY, Sizes(segment=1024, slots=SLOTS, index_max=1000))
+    edit(index_file(made), lambda d: d.__setitem__(2, d[2] ^ 1))
+    if lost:
+        edit(made.root / "commitlog" / f"{0:020d}", lambda d: d.__setitem__(4, d[4] ^ 1))
+    summaries = scan(made)
+    assert len(summaries) > 2
+    found = [r for s in summaries for r in ranges([s]) if r[0] != "index_entry_dangling"]
+    assert found == [("index_header_wrong", 0, 8, 1)] * len(summaries)
+
+
+def test_a_few_wrong_time_differences_are_their_entries_fault(tmp_path: Path) -> None:
+    made = store(tmp_path, THIRTY)
+    for number in range(5, 10):
+        edit(index_file(made), lambda d, n=number: d.__setitem__(place(n, 14), 9))
+    assert ranges(scan(made)) == [("index_entry_wrong", place(5), place(10), 5)]
+
+
 def test_what_no_file_covers_is_counted_only(tmp_path: Path) -> None:
     builder = StoreBuilder("5.3.3", ONE_FILE)
     for message in THIRTY:

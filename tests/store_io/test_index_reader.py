@@ -7,6 +7,7 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.rows import NOTE, Finding, IndexFileSummary
-from store_io import index_reader
+from store_io import index_reader, segment_findings
 from store_io.byte_source import StoreLocation, open_source
 from store_io.index_reader import IndexTask, entry_position, read_header, read_index_entries, scan_index_file, settled
 from store_io.rules.releases import Setting, broker_rules
@@ -70,7 +71,7 @@ Scan = Callable[..., IndexFileSummary]
 def scan(tmp_path: Path) -> Scan:
     (tmp_path / "index").mkdir()
 
-    def run(data: bytes, slots: int = SLOTS, most: int = MOST, **more: bool) -> IndexFileSummary:
+    def run(data: bytes, slots: int = SLOTS, most: int = MOST, **more: Any) -> IndexFileSummary:
         (tmp_path / NAME).write_bytes(data)
         numbers = {"maxHashSlotNum": slots, "maxIndexNum": most}
         rules = broker_rules("5.3.3", {key: Setting(value, "broker.conf") for key, value in numbers.items()})
@@ -86,7 +87,7 @@ def places(found: IndexFileSummary) -> list[tuple[str, int | None, int | None, i
 @pytest.mark.parametrize("keys", [0, 1, 2, 17, MOST - 1])
 def test_a_sound_file_gives_nothing(scan: Scan, keys: int) -> None:
     writer = Writer().fill(keys)
-    found = scan(bytes(writer.data))
+    found = scan(bytes(writer.data), newest=not keys)
     assert not found.findings and not found.problem and found.entries == keys
     assert found.index_count == (keys + 1 if keys else 0)
     assert found.bytes_read >= len(writer.data) and found.digest
@@ -97,6 +98,32 @@ def test_a_new_file_behind_a_full_one_holds_its_times_and_no_entry(scan: Scan) -
     struct.pack_into(">qqqqii", data, 0, 5, 5, 900, 900, 0, 0)
     found = scan(bytes(data), newest=True, unclean=True)
     assert not found.findings and (found.entries, found.end_phy_offset) == (0, 900)
+
+
+END_BEFORE = (1_795_209_662_000, 900)
+
+
+@pytest.mark.parametrize("count", [0, 1])
+@pytest.mark.parametrize(
+    ("times_and_offsets", "more", "told"),
+    [
+        ((0, 0, 0, 0), {"newest": True}, ""),  # the first file of a store, before the first key
+        ((0, 0, 0, 0), {}, "index_header_wrong"),
+        ((0, 0, 0, 0), {"newest": True, "previous_end": END_BEFORE}, "index_header_wrong"),
+        ((0, 0, 0, 0), {"newest": True, "unclean": True, "previous_end": END_BEFORE}, "index_part_flushed"),
+        ((END_BEFORE[0], END_BEFORE[0], 900, 900), {"newest": True, "previous_end": END_BEFORE}, ""),
+        ((END_BEFORE[0], END_BEFORE[0], 900, 900), {}, ""),  # named by a clock that was set back
+        ((5, 5, 7, 7), {"newest": True, "previous_end": END_BEFORE}, "index_header_wrong"),
+        ((5, 9, 7, 8), {"newest": True}, "index_header_wrong"),
+        ((5, 9, 7, 8), {}, "index_header_wrong"),
+    ],
+)
+def test_a_file_without_entries_is_a_new_one_or_has_lost_them(
+    scan: Scan, times_and_offsets: tuple[int, ...], more: dict[str, Any], told: str, count: int
+) -> None:
+    data = bytearray(Writer().data)
+    struct.pack_into(">qqqqii", data, 0, *times_and_offsets, 0, count)
+    assert places(scan(bytes(data), **more)) == ([(told, 0, 40, 1)] if told else [])
 
 
 def test_reads_header_and_entries(scan: Scan, tmp_path: Path) -> None:
@@ -155,6 +182,19 @@ def test_a_header_is_cleared_where_the_messages_show_that_the_entry_is_wrong(sca
     assert settled([*found.findings, witness], found, SLOTS) == [witness]
     elsewhere = Finding("index_entry_dangling", NAME, at + 24, at + 32)
     assert settled([*found.findings, elsewhere], found, SLOTS) == [*found.findings, elsewhere]
+
+
+def test_a_wrong_begin_time_is_told_once_whatever_each_segment_says_of_it(scan: Scan) -> None:
+    data = bytearray(Writer().fill(25, seed=3).data)
+    data[2] ^= 1
+    found = scan(bytes(data))
+    assert places(found) == [("index_header_wrong", 0, 16, 1)]
+    told, guessed = (Finding("index_header_wrong", NAME, 0, 8, phy_offset=phy) for phy in (395, None))
+    at = entry_position(SLOTS, 25)
+    late = Finding("index_entry_wrong", NAME, at + 12, at + 16, message=segment_findings.TIME_DIFFERENCE)
+    assert settled([*found.findings, guessed, late, told], found, SLOTS) == [told]
+    assert settled([*found.findings, late, guessed], found, SLOTS) == [guessed]
+    assert settled([late], found, SLOTS) == [late]
 
 
 def test_zeros_over_entries_fold_into_ranges(scan: Scan) -> None:
