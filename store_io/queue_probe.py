@@ -293,6 +293,10 @@ class QueueProbe:
         tags_wrong = not self._tags_allowed(item, ref, key, int(entry["tags_code"]))
         if not size_wrong and not tags_wrong:
             return (MATCH_SHIFTED if delta else MATCH_EQUAL), delta
+        if tags_wrong and not self._ext_told(item, ref, key, number, int(entry["tags_code"])):
+            if not size_wrong:
+                return MATCH_DIFFERS, delta
+            tags_wrong = False
         low = layout.ENTRY_SIZE_POSITION if size_wrong else layout.ENTRY_TAGS_CODE_POSITION
         high = layout.ENTRY_BYTES if tags_wrong else layout.ENTRY_TAGS_CODE_POSITION
         expected = [int(item["total_size"])] * size_wrong + [int(item["tags_code"])] * tags_wrong
@@ -327,6 +331,61 @@ class QueueProbe:
                 message=f"the entry for the message at physical offset {int(item['phy_offset'])} is not what the message says",
             )
         )
+
+    def _ext_told(self, item: np.void, ref: int, key: QueueKey, number: int, found: int) -> bool:
+        """Say what is wrong with the ext unit that an entry leads to; gives whether the entry, too, is to be told as wrong.
+
+        A unit that differs is told beside the entry, since its message may be the one that is wrong. An address is one if the
+        queue has ext files, or an entry beside this one holds an address as well: a tags code with a damaged byte looks alike.
+        """
+        if found > layout.EXT_ADDRESS_MAX:
+            return True
+        offset = found - layout.EXT_ADDRESS_BASE
+        files = self._ext_files.get(key)
+        unit = self._ext[ref].at(offset) if files else None
+        if files and unit is not None:
+            file = next(f for f in files if f.start <= offset < f.start + f.size)
+            at = offset - file.start
+            tags, time = unit
+            wanted = int(item["tags_code"]), int(item["store_time"])
+            if (tags == wanted[0]) != (time == wanted[1]):  # one of the two shows that it is this message's unit
+                self._findings.add(
+                    Finding(
+                        codes.EXT_DAMAGED,
+                        file.path,
+                        at,
+                        at + layout.EXT_UNIT_HEADER_BYTES,
+                        topic=key[0],
+                        queue_id=key[1],
+                        queue_offset=int(item["queue_offset"]),
+                        expected=f"tags code {wanted[0]}, store time {wanted[1]}",
+                        actual=f"tags code {tags}, store time {time}",
+                        message=f"the ext unit of the message at physical offset {int(item['phy_offset'])} is not what it says",
+                    )
+                )
+            return True
+        queue = self._queues[ref]
+        beside = np.concatenate([queue.read(n, 1).view(ENTRY_DTYPE) for n in (number - 1, number + 1) if 0 <= n < FAR])
+        if not (beside["tags_code"] <= layout.EXT_ADDRESS_MAX).any():
+            return True
+        path, position = queue.file_at(number)
+        self._findings.add_beside(
+            Finding(
+                codes.EXT_DANGLING,
+                path,
+                position + layout.ENTRY_TAGS_CODE_POSITION,
+                position + layout.ENTRY_BYTES,
+                phy_offset=int(item["phy_offset"]),
+                topic=key[0],
+                queue_id=key[1],
+                queue_offset=int(item["queue_offset"]),
+                expected=f"a unit at {offset} of the ext files",
+                actual="none",
+                message="entries that lead to no ext unit",
+            ),
+            layout.ENTRY_TAGS_CODE_POSITION,
+        )
+        return False
 
     def _odd_delay(self, item: np.void, ref: int, key: QueueKey, delay: int) -> None:
         """A note, once per queue: a level of a table that is not known had that delay, or the entry is damaged."""

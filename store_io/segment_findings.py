@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from schemas.rows import Finding
 
 MOST_FINDINGS = 1_000  # per code and segment; what is beyond is counted
@@ -17,6 +19,7 @@ FILLER_NOT_ZERO = "filler_not_zero"
 TIME_ODD = "store_time_odd"
 TIME_BACK = "store_time_back"
 ENTRY_WRONG = "queue_entry_wrong"
+EXT_DAMAGED = "queue_ext_damaged"
 EXT_DANGLING = "queue_ext_dangling"
 INDEX_MISSING = "index_entry_missing"
 INDEX_DANGLING = "index_entry_dangling"
@@ -34,6 +37,7 @@ class Findings:
     def __init__(self) -> None:
         self._kept: list[Finding] = []
         self._count: dict[str, int] = {}
+        self._last: dict[tuple[str, str], int] = {}  # (code, file) -> the finding that may still grow
         self.dropped: dict[str, int] = {}
 
     def add(self, finding: Finding) -> None:
@@ -44,6 +48,17 @@ class Findings:
             self._kept.append(finding)
         else:
             self.dropped[finding.code] = self.dropped.get(finding.code, 0) + finding.count
+
+    def add_beside(self, finding: Finding, gap: int) -> None:
+        """As `add`, but one that begins `gap` bytes behind the last one of its code and file is folded into that."""
+        last = self._last.get((finding.code, finding.file))
+        if last is not None and self._kept[last].end == (finding.start or 0) - gap:
+            kept = self._kept[last]
+            self._kept[last] = replace(kept, end=finding.end, count=kept.count + finding.count)
+            return
+        if self.room(finding.code):
+            self._last[finding.code, finding.file] = len(self._kept)
+        self.add(finding)
 
     def room(self, code: str) -> bool:
         """Whether another finding of this code would be kept."""

@@ -219,9 +219,22 @@ def test_ext_addresses_are_followed(tmp_path: Path) -> None:
     edit(ext, lambda d: d.__setitem__(28 * 2 + 9, d[28 * 2 + 9] ^ 1))  # the tags code of the third unit
     summaries = scan(made)
     assert counted(summaries) == Counter({MATCH_EQUAL: 39, MATCH_DIFFERS: 1})
-    assert [(f.start, f.end) for s in summaries for f in s.findings] == [(2 * 20 + 12, 3 * 20)]
+    assert [(f.code, f.start, f.end) for s in summaries for f in s.findings] == [
+        ("queue_entry_wrong", 2 * 20 + 12, 3 * 20),
+        ("queue_ext_damaged", 2 * 28, 2 * 28 + 20),
+    ]
     ext.unlink()
-    assert counted(scan(made))[MATCH_DIFFERS] > 1
+    summaries = scan(made)
+    assert counted(summaries)[MATCH_DIFFERS] > 1
+    found = [f for s in summaries for f in s.findings]
+    assert {f.code for f in found} == {"queue_ext_dangling"} and all(f.file.startswith("consumequeue/") for f in found)
+    assert sum(f.count for f in found) == counted(summaries)[MATCH_DIFFERS] > 4 * len(found)
+
+
+def test_a_wrong_tags_code_that_looks_like_an_address_is_the_entrys_fault(tmp_path: Path) -> None:
+    made = store(tmp_path, FORTY)
+    edit(queue_file(made), lambda d: d.__setitem__(5 * 20 + 12, 0x80))
+    assert [(f.code, f.start, f.end) for s in scan(made) for f in s.findings] == [("queue_entry_wrong", 112, 120)]
 
 
 def test_batch_queues_are_found_by_address(tmp_path: Path) -> None:
