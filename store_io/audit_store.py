@@ -486,11 +486,23 @@ class StoreAudit:
         return tasks
 
     def _index_tasks(self) -> list[Task]:
-        newest = self.index_files[-1].path if self.index_files else ""
-        return [
-            IndexTask(self.request.store, self.request.location, self.rules, f.path, f.size, f.path == newest, self.unclean)
-            for f in self.index_files
-        ]
+        tasks: list[Task] = []
+        before: IndexHeader | None = None
+        for file in self.index_files:
+            tasks.append(
+                IndexTask(
+                    self.request.store,
+                    self.request.location,
+                    self.rules,
+                    file.path,
+                    file.size,
+                    newest=file is self.index_files[-1],
+                    unclean=self.unclean,
+                    previous_end=(before.end_time, before.end_phy) if before is not None else None,
+                )
+            )
+            before = self.headers[file.path]
+        return tasks
 
     # ---- the diff --------------------------------------------------------------------------------------------------
 
