@@ -49,9 +49,9 @@ class OutputFolder:
         self._remove(RESULT)
         self._make_folder("")
         for store in stores:
+            self._make_folder(store)  # first: where it is a link, what it leads to is not ours
             for name in STORE_FILES:
                 self._remove(f"{store}/{name}")
-            self._make_folder(store)
 
     def write(self, name: str, chunks: str | Iterable[str]) -> None:
         """Write one file, in UTF-8, in place of an earlier one. Where it fails no part of the new one is left."""

@@ -85,13 +85,14 @@ def test_no_name_leaves_the_folder(tmp_path: Path, name: str) -> None:
 def test_a_link_in_the_place_of_a_store_is_refused(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "out").mkdir()
+    (tmp_path / "elsewhere/plan.json").write_text("mine")
     (tmp_path / "out/s").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(OutputFailed, match="a link or no folder"):
         OutputFolder(str(tmp_path / "out")).begin(["s"])
     (tmp_path / "out/f").write_text("a file")
     with pytest.raises(OutputFailed, match="a link or no folder"):
         OutputFolder(str(tmp_path / "out")).begin(["f"])
-    assert names(tmp_path / "elsewhere") == []
+    assert names(tmp_path / "elsewhere") == ["plan.json"]
 
 
 def test_a_link_in_the_place_of_a_result_is_replaced_and_not_followed(tmp_path: Path) -> None:
