@@ -240,7 +240,7 @@ _ROWS = (
     (
         "checkpoint_short",
         REBUILDABLE,
-        "A checkpoint file of another length than 4096 bytes.",
+        "A checkpoint file of less than 4096 bytes.",
         "Write a new one in a repaired copy.",
     ),
     (

@@ -70,10 +70,11 @@ def checkpoint_findings(
         severity = "" if last_store_time else NOTE
         return [_finding("checkpoint_missing", None, severity, f"a file of {layout.FILE_BYTES} bytes", "no file")]
     found = []
-    if checkpoint.size != layout.FILE_BYTES:
+    if checkpoint.size < layout.FILE_BYTES:
+        found.append(_finding("checkpoint_short", None, "", f"{layout.FILE_BYTES} bytes", f"{checkpoint.size} bytes"))
+    elif checkpoint.size > layout.FILE_BYTES:
         # What is longer is mapped in part and loses nothing.
-        severity = NOTE if checkpoint.size > layout.FILE_BYTES else ""
-        found.append(_finding("checkpoint_short", None, severity, f"{layout.FILE_BYTES} bytes", f"{checkpoint.size} bytes"))
+        found.append(_finding("checkpoint_bytes_behind", None, NOTE, f"{layout.FILE_BYTES} bytes", f"{checkpoint.size} bytes"))
     values = checkpoint.fields
     times = dict(zip(_TIMES, (values.physic_time, values.logics_time, values.index_time), strict=True))
     for (name, at), time in times.items():

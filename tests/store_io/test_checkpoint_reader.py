@@ -106,7 +106,7 @@ def test_length_and_absence_are_of_the_whole_file() -> None:
     assert findings(StoredCheckpoint()) == [("checkpoint_missing", "", None)]
     assert findings(StoredCheckpoint(), last=0) == [("checkpoint_missing", NOTE, None)]
     assert findings(stored(LAST, LAST, 0, size=100)) == [("checkpoint_short", "", None)]
-    assert findings(stored(LAST, LAST, 0, size=8192)) == [("checkpoint_short", NOTE, None)]
+    assert findings(stored(LAST, LAST, 0, size=8192)) == [("checkpoint_bytes_behind", NOTE, None)]
 
 
 @settings(deadline=None)
