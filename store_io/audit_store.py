@@ -50,7 +50,19 @@ from store_io.log_map import MESSAGE, LogMap, log_map
 from store_io.loss import Loss, compute_loss
 from store_io.planning import plan_steps, verdict_sentence
 from store_io.queue_leftovers import LeftoverResult, LeftoverTask, classify_leftovers
-from store_io.rules.loading import BATCH_QUEUES, EXT, INDEX, QUEUES, Tree, load_store, numbered_files, queue_folders, segments_of
+from store_io.rules.loading import (
+    BATCH_QUEUES,
+    COMMITLOG,
+    EXT,
+    INDEX,
+    QUEUES,
+    Tree,
+    load_store,
+    numbered_files,
+    queue_folder,
+    queue_folders,
+    segments_of,
+)
 from store_io.rules.queue_state import DiskEntries
 from store_io.rules.recovery import Fold, IndexHeader, Needs, Prediction, ScanId
 from store_io.rules.releases import BrokerRules, broker_rules
@@ -71,6 +83,8 @@ Rounds = Generator[list[Task], list[Any], None]
 MAX_ROUNDS = 40  # of a fold; each one cuts finer, so that only a fault of ours could need more
 MAX_FINDINGS = 100_000
 MAX_DISPUTED = 1000
+LOOK_FIRST = "Look at it, and remove it in a repaired copy, before a broker is started."
+MAX_PHY_OFFSET = (1 << 63) - 1
 QUEUE_GROUP_BYTES = 64 << 20
 QUEUE_GROUP_COUNT = 256
 _RANK = {NOTE: 0, REBUILDABLE: 10, LOSS: 20}
@@ -163,6 +177,10 @@ class StoreAudit:
             self.failed = True
             self.incomplete.append(str(error))
             return []
+        except Exception as fault:
+            self.failed = True
+            self._fault(fault)
+            return []
         self._rounds = self._run()
         return next(self._rounds, [])
 
@@ -180,11 +198,14 @@ class StoreAudit:
             self.incomplete.append(str(error))
             return []
         except Exception as fault:  # one store's must not end the others' audit
-            where = traceback.extract_tb(fault.__traceback__)[-1]
-            sentence = f"{type(fault).__name__}: {fault} ({where.name}, line {where.lineno})"
-            self._cannot_read(f"a fault of this program ended the audit: {sentence}")
-            self.prediction = None
+            self._fault(fault)
             return []
+
+    def _fault(self, fault: Exception) -> None:
+        where = traceback.extract_tb(fault.__traceback__)[-1]
+        sentence = f"{type(fault).__name__}: {fault} ({where.name}, line {where.lineno})"
+        self._cannot_read(f"a fault of this program ended the audit: {sentence}")
+        self.prediction = None
 
     def _prepare(self) -> None:
         request = self.request
@@ -203,6 +224,12 @@ class StoreAudit:
         if self.config.delay_refusal and not self.rules.at_least("5.0.0"):
             # The schedule service is part of load() up to 4.9.8; later it is the broker's.
             self.loaded.index_refusal = self.loaded.index_refusal or self.config.delay_refusal
+        self.unmodelled += [
+            f"{f.path}: a segment whose physical offsets would be beyond what 63 bits hold"
+            for f in self.loaded.segments
+            if f.start + f.size > MAX_PHY_OFFSET
+        ]
+        self.incomplete += [sentence for sentence in self.unmodelled if sentence not in self.incomplete]
         self.unclean = self.listing.unclean
         try:
             self.checkpoint_file = checkpoint_reader.read_checkpoint(self.source, self.listing)
@@ -252,9 +279,12 @@ class StoreAudit:
 
     def _all_segments(self) -> list[MappedFile]:
         """Segments of the listing, and what else the broker loads as such; by name."""
-        files = segments_of(self.tree)
+        files = [f for f in segments_of(self.tree) if f.start + f.size <= MAX_PHY_OFFSET]
         known = {f.path for f in files}
-        return sorted([*files, *(f for f in self.loaded.segments if f.path not in known)], key=lambda f: (f.start, f.path))
+        return sorted(
+            [*files, *(f for f in self.loaded.segments if f.path not in known and f.start + f.size <= MAX_PHY_OFFSET)],
+            key=lambda f: (f.start, f.path),
+        )
 
     def _run(self) -> Rounds:
         tasks: list[Task] = [*self._segment_tasks(), *self._queue_tasks(), *self._index_tasks()]
@@ -540,43 +570,67 @@ class StoreAudit:
             if view.leftover
         ]
 
+    def _whole(self, *parts: str) -> bool:
+        """Whether everything below these folders was read: only then does it mean something that a thing is not there."""
+        if self.broken or self.unmodelled:
+            return False
+        kinds = ("link_out", "unreadable", "special")
+        if any(e.kind in kinds and e.path.partition("/")[0] in parts for e in self.listing.files):
+            return False
+        return not (
+            COMMITLOG in parts
+            and any(s.problem for s in self.segments)
+            or QUEUES in parts
+            and (any(q.problem for q in self.queues.values()) or any(left.problem for left in self.leftovers.values()))
+            or INDEX in parts
+            and any(i.problem for i in self.index.values())
+        )
+
     def _diff(self) -> None:
         found = self.findings
         log = self._log_map()
-        named = store_diff.name_findings(self.tree, self.rules)
+        log_whole = self._whole(COMMITLOG)
+        queues_whole = self._whole(QUEUES, BATCH_QUEUES, EXT)
+        named = store_diff.name_findings(self.tree, self.rules) if not self.unmodelled else []
+        named = [f for f in named if log_whole or f.code != "segment_missing"]
         blamed = {f.file for f in named}
         found += named
         found += [f for f in store_dir.name_findings(self.listing) if f.file not in blamed]
-        found += store_diff.log_findings(self.segments)
         for segment in self.segments:
             found += segment.findings
         for queue in self.queues.values():
             found += queue.findings
         for index in self.index.values():
             found += index.findings
-        found += store_diff.sequence_findings(self.views, self.segments, log, self.rules)
-        for key, view in self.views.items():
+        if log_whole:
+            found += store_diff.log_findings(self.segments)
+            found += store_diff.sequence_findings(self.views, self.segments, log, self.rules)
+        for key, view in self.views.items() if queues_whole else ():
             leftover = self.leftovers.get(key)
             found += store_diff.missing_findings(view, self.segments, self.rules, leftover.wrong if leftover else [])
             found += store_diff.shifted_findings(view)
-            found += store_diff.hole_findings(view)
-            found += store_diff.spare_file_findings(view)
-            if leftover is not None:
+            if log_whole:
+                found += store_diff.hole_findings(view)
+                found += store_diff.spare_file_findings(view)
+            if leftover is not None and log_whole:
                 found += leftover.findings
-        found += store_diff.lost_findings(self.leftovers.values(), self.segments, log, self.unclean, self.rules)
-        ordered_index = [self.index[f.path] for f in self.index_files if f.path in self.index]
+        if log_whole and queues_whole:
+            found += store_diff.lost_findings(self.leftovers.values(), self.segments, log, self.unclean, self.rules)
         self._settle_index()
         found += self._disputed()
-        found += store_diff.unindexed_findings(self.segments, ordered_index, self.rules, self.unclean)
-        times = [(s.first_store_time, s.last_store_time) for s in self.segments if s.first_store_time or s.last_store_time]
-        first, last = (min(t[0] for t in times), max(t[1] for t in times)) if times else (0, 0)
-        found += checkpoint_reader.checkpoint_findings(
-            self.checkpoint_file, first_store_time=first, last_store_time=last, log_end=log.data_end, unclean=self.unclean
-        )
+        if log_whole and self._whole(INDEX):
+            ordered = [self.index[f.path] for f in self.index_files if f.path in self.index]
+            found += store_diff.unindexed_findings(self.segments, ordered, self.rules, self.unclean)
+        if log_whole:
+            times = [(s.first_store_time, s.last_store_time) for s in self.segments if s.first_store_time or s.last_store_time]
+            first, last = (min(t[0] for t in times), max(t[1] for t in times)) if times else (0, 0)
+            found += checkpoint_reader.checkpoint_findings(
+                self.checkpoint_file, first_store_time=first, last_store_time=last, log_end=log.data_end, unclean=self.unclean
+            )
         found += self.config.findings
-        found += self._broker_findings()
-        self.changes = store_dir.changes_since(self.listing)
-        self.incomplete += [c for c in self.changes if c not in self.incomplete]
+        self.incomplete += [c for c in store_dir.changes_since(self.listing) if c not in self.incomplete]
+        if not self.incomplete:
+            found += self._broker_findings()
 
     def _settle_index(self) -> None:
         """Where the comparison with messages blames an entry, the index file's header is not to blame for the same."""
@@ -600,8 +654,11 @@ class StoreAudit:
             if len(found) >= MAX_DISPUTED or log.kind_at(np.array([phy_offset]))[0] != MESSAGE or finding.count > 1:
                 continue
             path, position = log.segment_of(phy_offset)
-            with self.source.open(path) as file:
-                size = int.from_bytes(file.read(position, 4), "big", signed=True)
+            try:
+                with self.source.open(path) as file:
+                    size = int.from_bytes(file.read(position, 4), "big", signed=True)
+            except StoreError:  # it changed underneath, which is told elsewhere
+                continue
             if 0 < size <= log.range_end(phy_offset) - phy_offset:
                 found[phy_offset] = Finding(
                     "message_disputed", path, position, position + size, phy_offset=phy_offset, topic=finding.topic,
@@ -614,7 +671,7 @@ class StoreAudit:
         if p is None:
             return []
         if not p.starts:
-            return [Finding("broker_refuses", p.refusal.partition(":")[0], message=p.refusal)]
+            return [Finding("broker_refuses", self.tree.blamed(p.refusal), message=p.refusal)]
         found: list[Finding] = []
         assert p.after_dispatch is not None and self.loss is not None
         cut = sum(q.cut for q in self.loss.by_queue.values())
@@ -635,7 +692,7 @@ class StoreAudit:
             )
         for key, lost in sorted(self.loss.by_queue.items()):
             if lost.messages > lost.cut:
-                folder = self.views[key].folder if key in self.views else f"{QUEUES}/{key[0]}/{key[1]}"
+                folder = self.views[key].folder if key in self.views else queue_folder(False, key)
                 found.append(
                     Finding(
                         "broker_skips_messages",
@@ -658,6 +715,7 @@ class StoreAudit:
                 Finding(
                     "consumer_offset_beyond_end",
                     "config/consumerOffset.json",
+                    *self._whole_file("config/consumerOffset.json"),
                     severity=severity,
                     topic=row["topic"],
                     queue_id=row["queue_id"],
@@ -672,6 +730,7 @@ class StoreAudit:
                 Finding(
                     "delay_offset_beyond_end",
                     "config/delayOffset.json",
+                    *self._whole_file("config/delayOffset.json"),
                     severity=NOTE,
                     queue_offset=row["offset"],
                     expected=f"at most {row['new_max']}",
@@ -681,10 +740,23 @@ class StoreAudit:
             )
         return found
 
+    def _whole_file(self, path: str) -> tuple[int | None, int | None]:
+        """The range of a whole file, where no smaller one is known."""
+        entry = self.listing.get(path)
+        return (0, entry.size) if entry is not None else (None, None)
+
     # ---- outcome ---------------------------------------------------------------------------------------------------
 
     def outcome(self) -> AuditOutcome:
         """All results. Deterministic but for `seconds`."""
+        try:
+            return self._outcome()
+        except Exception as fault:  # one store's must not end the others' audit
+            self.failed = True
+            self._fault(fault)
+            return self._outcome()
+
+    def _outcome(self) -> AuditOutcome:
         request = self.request
         out = AuditOutcome(
             request.name,
@@ -744,18 +816,22 @@ class StoreAudit:
         final = []
         for finding in self.findings:
             entry = CATALOGUE[finding.code]
+            raised = finding.severity not in ("", NOTE) and entry.severity == NOTE
             final.append(
                 replace(
                     finding,
                     severity=finding.severity or entry.severity,
-                    next=finding.next or entry.next,
+                    next=finding.next or (LOOK_FIRST if raised else entry.next),
                     message=finding.message or entry.meaning,
                 )
             )
         final = sorted(set(final), key=_finding_order)
-        for finding in final[MAX_FINDINGS:]:
-            dropped[finding.code] += 1
-        return final[:MAX_FINDINGS], dict(sorted(dropped.items()))
+        if len(final) > MAX_FINDINGS:  # the gravest are told; the others are counted
+            ranked = sorted(final, key=lambda f: -_RANK[f.severity])
+            for finding in ranked[MAX_FINDINGS:]:
+                dropped[finding.code] += 1
+            final = sorted(ranked[:MAX_FINDINGS], key=_finding_order)
+        return final, dict(sorted(dropped.items()))
 
     def _plan(self, findings: Sequence[Finding]) -> Row:
         broker: Row | None = None
@@ -798,6 +874,9 @@ class StoreAudit:
             rows[index.path] = (index.size, index.digest)
         small = [checkpoint_layout.CHECKPOINT_FILE, checkpoint_layout.ABORT_FILE]
         small += [e.path for e in self.tree.children("config") if e.kind == "file"]
+        # Whatever load() looks at by its name alone: files that stop it, or that it skips.
+        looked_at = (COMMITLOG, QUEUES, BATCH_QUEUES, EXT, INDEX)
+        small += [e.path for e in self.listing.files if e.path not in rows and e.path.partition("/")[0] in looked_at]
         for path in small:
             if self.listing.is_file(path):
                 try:

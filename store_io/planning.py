@@ -74,7 +74,7 @@ def _log_steps(audit: StoreAudit, serious: Sequence[Finding]) -> list[PlanStep]:
 def _blocked_steps(audit: StoreAudit) -> list[PlanStep]:
     """Where the broker would not start, or nothing is known of what it would do: nothing that holds a message is given up."""
     refusal = audit.prediction.refusal if audit.prediction is not None else ""
-    blocking = refusal.partition(":")[0]
+    blocking = audit.tree.blamed(refusal)
     size = audit.rules.segment_bytes
     steps = []
     for segment in audit.segments:
@@ -178,6 +178,9 @@ def verdict_sentence(outcome: AuditOutcome, prediction: Prediction | None, loss:
     if not prediction.starts:
         return f"RocketMQ {release} would not start on this copy: {prediction.refusal}"
     lost = loss.messages if loss is not None else 0
+    cut = sum(queue.cut for queue in loss.by_queue.values()) if loss is not None else 0
+    if lost and not cut:
+        return f"RocketMQ {release} would start, and no entry would lead to {lost} messages that are valid in this copy"
     if lost:
         return (
             f"RocketMQ {release} would start, cut the CommitLog at {prediction.truncate_at} and lose {lost} messages"

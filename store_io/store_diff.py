@@ -38,7 +38,7 @@ from store_io import log_map as lm
 from store_io.java_compat import int64, parse_number
 from store_io.queue_leftovers import LeftoverResult
 from store_io.ranges import Ranges, subtract, union
-from store_io.rules.loading import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES, Tree, is_folder
+from store_io.rules.loading import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES, Tree, is_folder, queue_folder
 from store_io.rules.releases import BrokerRules
 
 MAX_MISSING_NAMES = 100
@@ -94,7 +94,7 @@ def queue_views(
         found = views.get(key)
         if found is None:
             batch = key[0] in batch_topics
-            folder = folders.get(key, f"{BATCH_QUEUES if batch else QUEUES}/{key[0]}/{key[1]}")
+            folder = folders.get(key, queue_folder(batch, key))
             of_other_kind = folder.startswith(BATCH_QUEUES + "/") != batch
             found = views[key] = QueueView(key, batch != of_other_kind, folder, files.get(key, ()), summaries.get(key))
             found.of_other_kind = of_other_kind

@@ -102,12 +102,14 @@ def unreadable_parts(listing: StoreListing) -> list[str]:
     found = []
     for entry in listing.files:
         top = entry.path.partition("/")[0]
-        if entry.kind not in ("link_out", "unreadable") or not (
+        if entry.kind not in ("link_out", "unreadable", "special") or not (
             _LISTED.fullmatch(top) or top == checkpoint_layout.CHECKPOINT_FILE
         ):
             continue
         if entry.kind == "unreadable":
             found.append(f"{entry.path}: cannot be read or listed")
+        elif entry.kind == "special":
+            found.append(f"{entry.path}: no file or directory, which is never opened")
         elif entry.path in PARTS:
             found.append(f"{entry.path}: a link that leads out of the store; name its place with --{entry.path}")
         else:

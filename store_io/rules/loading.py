@@ -43,6 +43,15 @@ class LoadedStore:
     index_refusal: str = ""
 
 
+def queue_folder(batch: bool, key: QueueKey) -> str:
+    """The folder below the store root that a queue has, or would have. A topic that is no name of a folder, such as "a/b" or
+    "..", is escaped: what a store calls a topic never leads elsewhere."""
+    topic = key[0]
+    if "/" in topic or "\0" in topic or topic in ("", ".", ".."):
+        topic = topic.replace("%", "%25").replace("/", "%2F").replace("\0", "%00").replace(".", "%2E")
+    return f"{BATCH_QUEUES if batch else QUEUES}/{topic}/{key[1]}"
+
+
 class Tree:
     """The copy's names by folder, in the order in which a broker sorts them."""
 
@@ -67,6 +76,15 @@ class Tree:
 
     def exists(self, path: str) -> bool:
         return path in self.by_path
+
+    def blamed(self, sentence: str) -> str:
+        """The path with which a sentence begins, up to its colon; names may hold colons themselves."""
+        at = sentence.find(":")
+        while at >= 0:
+            if self.exists(sentence[:at]):
+                return sentence[:at]
+            at = sentence.find(":", at + 1)
+        return sentence.partition(":")[0]
 
 
 def _name(entry: StoreFile) -> str:

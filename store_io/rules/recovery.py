@@ -18,7 +18,7 @@ import numpy as np
 from schemas import commitlog_layout
 from schemas.rows import RUN_LMQ, RUN_UNQUEUED, WALK_BROKER, Cuts, MappedFile, QueueKey, QueueSummary, Row, SegmentSummary
 from store_io.rules.index_state import IndexFileState, IndexState, NeedMarks
-from store_io.rules.loading import BATCH_QUEUES, QUEUES, LoadedStore
+from store_io.rules.loading import LoadedStore, queue_folder
 from store_io.rules.queue_state import DiskEntries, NeedCut, QueueRefusal, QueueState
 from store_io.rules.releases import BrokerRules
 
@@ -482,8 +482,7 @@ class Fold:
         queue = self.queues.get(key)
         if queue is None:
             batch = key[0] in self.batch_topics
-            folder = f"{BATCH_QUEUES if batch else QUEUES}/{key[0]}/{key[1]}"
-            queue = self.queues[key] = QueueState(key, batch, folder, self.rules, self.disk)
+            queue = self.queues[key] = QueueState(key, batch, queue_folder(batch, key), self.rules, self.disk)
             if batch:
                 queue.revise()
         return queue
