@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import reprlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -25,8 +26,9 @@ TOPICS, CONSUMER_OFFSETS, LMQ_OFFSETS, DELAY_OFFSETS = (
     "config/lmqConsumerOffset.json",
     "config/delayOffset.json",
 )
-# A text, or an integer where a key stands: fastjson writes integer keys without quotes.
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|([{,]\s*)(-?[0-9]+)(\s*:)', re.DOTALL)
+# A text, or an integer where a key stands: fastjson writes integer keys without quotes. A text that is not closed goes to the
+# end, and no part of one is given back: else each of its quotes would be a start to look from, in quadratic time.
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|([{,]\s*)(-?[0-9]+)(\s*:)', re.DOTALL)
 
 
 @dataclass
@@ -101,6 +103,10 @@ def _load(source: ByteSource, listing: StoreListing, config: StoreConfig, path: 
     faults: list[Finding] = []
     for name in (path, path + ".bak"):
         if not listing.is_file(name):
+            entry = listing.get(name)
+            if entry is not None and entry.kind in ("directory", "special"):  # other kinds: store_dir.unreadable_parts
+                kind = "a directory" if entry.kind == "directory" else "a FIFO, socket or device"
+                config.problems.append(f"{name}: {kind}, not a file, so what it should say is not known")
             continue
         try:
             data = source.read_small(name)
@@ -112,7 +118,7 @@ def _load(source: ByteSource, listing: StoreListing, config: StoreConfig, path: 
             continue
         try:
             content = shape(parse_fastjson(data))
-        except (ConfigFault, TypeError, AttributeError) as error:
+        except (ValueError, TypeError, AttributeError, RecursionError) as error:
             config.undecodable.append(name)
             faults.append(_fault(name, data, error))
             continue
@@ -135,12 +141,19 @@ def _fault(path: str, data: bytes, error: Exception) -> Finding:
 
 
 def _topics(content: Any) -> dict[str, Row]:
-    return {str(name): dict(topic.get("attributes") or {}) for name, topic in (content.get("topicConfigTable") or {}).items()}
+    topics = {}
+    for name, topic in (content.get("topicConfigTable") or {}).items():
+        attributes = topic.get("attributes") or {}
+        if not isinstance(attributes, Mapping):
+            raise ConfigFault("JSON of another shape")
+        topics[str(name)] = dict(attributes)
+    return topics
 
 
 def _offsets(content: Any) -> dict[tuple[str, str, int], int]:
     found = {}
-    for key, table in (content.get("offsetTable") or content.get("lmqOffsetTable") or {}).items():
+    tables = [content.get(name) or {} for name in ("offsetTable", "lmqOffsetTable")]
+    for key, table in (item for each in tables for item in each.items()):
         topic, _, group = str(key).partition("@")
         if isinstance(table, Mapping):
             for queue_id, offset in table.items():
@@ -155,9 +168,9 @@ def _delays(content: Any) -> dict[int, int]:
 
 
 def _integer(value: Any) -> int:
-    number = parse_number(str(value), 64)
-    if number is None or isinstance(value, bool):
-        raise ConfigFault(f"{value!r} is no integer")
+    number = parse_number(str(value), 64) if isinstance(value, int | str) and not isinstance(value, bool) else None
+    if number is None:
+        raise ConfigFault(f"{reprlib.repr(value)} is no integer")
     return number
 
 

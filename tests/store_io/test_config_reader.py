@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import os
+import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from schemas.rows import NOTE
@@ -134,3 +137,56 @@ def test_no_bytes_raise(tmp_path_factory: pytest.TempPathFactory, data: bytes) -
 def test_extreme_numbers_and_nesting_are_findings(tmp_path: Path, data: bytes) -> None:
     config = read(tmp_path, {"consumerOffset.json": data, "delayOffset.json": data})
     assert {f.code for f in config.findings} == {"config_damaged"}
+
+
+_SHAPES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.sampled_from(["", "abc", "1", "queue.type"]),
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(
+            st.sampled_from(["topicConfigTable", "attributes", "offsetTable", "lmqOffsetTable", "T", "T@G", "0"]),
+            inner,
+            max_size=3,
+        )
+    ),
+    max_leaves=6,
+)
+
+
+@settings(deadline=None)
+@given(_SHAPES)
+@example({"topicConfigTable": {"T": {"attributes": "abc"}}})
+@example({"topicConfigTable": {"T": {"attributes": [["queue.type", "BatchCQ"]]}}})
+def test_no_shape_raises(tmp_path_factory: pytest.TempPathFactory, content: object) -> None:
+    data = json.dumps(content).encode()
+    config = read(tmp_path_factory.mktemp("store"), {"topics.json": data, "consumerOffset.json": data, "delayOffset.json": data})
+    assert {f.code for f in config.findings} <= {"config_damaged"} and not config.problems
+
+
+def test_attributes_of_another_shape_are_a_finding(tmp_path: Path) -> None:
+    config = read(tmp_path, {"topics.json": b'{"topicConfigTable":{"T":{"attributes":"abc"}}}'})
+    assert [(f.code, f.actual) for f in config.findings] == [("config_damaged", "JSON of another shape")]
+    assert config.topics is None
+
+
+@pytest.mark.parametrize("data", [b'\\"' * 60_000, b'\\"' * 60_000 + b"\\", b'"' * 60_001, b"{0" * 60_000])
+def test_texts_that_do_not_end_take_no_quadratic_time(data: bytes) -> None:
+    begun = time.process_time()
+    with pytest.raises(ConfigFault):
+        parse_fastjson(data)
+    assert time.process_time() - begun < 2
+
+
+def test_one_file_may_hold_both_tables(tmp_path: Path) -> None:
+    data = b'{"offsetTable":{"orders@G":{0:7}},"lmqOffsetTable":{"%LMQ%a@G":5}}'
+    assert read(tmp_path, {"lmqConsumerOffset.json": data}).offsets == {("G", "orders", 0): 7, ("G", "%LMQ%a", 0): 5}
+
+
+def test_what_is_no_file_is_a_problem(tmp_path: Path) -> None:
+    (tmp_path / "config" / "topics.json").mkdir(parents=True)
+    os.mkfifo(tmp_path / "config" / "delayOffset.json")
+    problems = read(tmp_path, {"topics.json.bak": TOPICS}).problems
+    assert [problem.partition(", not a file")[0] for problem in problems] == [
+        "config/topics.json: a directory",
+        "config/delayOffset.json: a FIFO, socket or device",
+    ]
