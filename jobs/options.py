@@ -13,6 +13,7 @@ import difflib
 import json
 import os
 import re
+import stat
 import sys
 import tomllib
 import uuid
@@ -20,9 +21,11 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 from urllib.parse import unquote, urlsplit
 
+from schemas.tables import DATASETS as RECORD_TABLES
+from schemas.tables import TABLES
 from store_io.errors import UsageError
 from store_io.rules.releases import NEWEST_RELEASE, parse_release
 
@@ -308,11 +311,28 @@ def _release(text: str) -> str:
 
 def read_broker_conf(path: str) -> str:
     """The text of a properties file, one character per byte as Java reads it. Raises OSError; ValueError over 1 MiB."""
-    with open(path, "rb") as file:
+    with _open_regular(path) as file:
         content = file.read(_CONF_BYTES + 1)
     if len(content) > _CONF_BYTES:
         raise ValueError(f"more than {_CONF_BYTES} bytes is no broker.conf")
     return content.decode("latin-1")
+
+
+def _open_regular(path: str) -> BinaryIO:
+    """The file, or a pipe that the shell handed down (/dev/fd/N). Raises OSError; ValueError for a FIFO, device or directory,
+    which could keep a reader waiting for ever."""
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    try:
+        mode = os.fstat(handle).st_mode
+        if stat.S_ISFIFO(mode) and os.path.realpath(path).startswith("/proc/"):
+            os.set_blocking(handle, True)  # its writer may still be at work
+        elif not stat.S_ISREG(mode):
+            kind = "a directory" if stat.S_ISDIR(mode) else "a FIFO" if stat.S_ISFIFO(mode) else "a device"
+            raise ValueError(f"{kind}, not a file")
+        return os.fdopen(handle, "rb")
+    except BaseException:
+        os.close(handle)
+        raise
 
 
 def _part_paths(text: str, where: str, base: str) -> tuple[str, ...]:
@@ -338,9 +358,12 @@ def read_fleet(path: str, release: str) -> list[StoreArgument]:
     is wrong with one row becomes that store's `problem`.
     """
     try:
-        rows = tomllib.loads(Path(path).read_bytes().decode("utf-8")).get("store")
-    except OSError as problem:
+        with _open_regular(path) as file:
+            content = file.read()
+    except (OSError, ValueError) as problem:
         raise UsageError(f"--fleet {path!r}: {_reason(problem)}") from None
+    try:
+        rows = tomllib.loads(content.decode("utf-8")).get("store")
     except ValueError as problem:
         raise UsageError(f"--fleet {path!r}: no TOML: {problem}") from None
     if not isinstance(rows, list) or not rows:
@@ -441,6 +464,9 @@ def _refuse_output_inside(stores: Sequence[StoreArgument], out: str, tables: str
     if not is_uri(out) and os.path.exists(out) and not os.path.isdir(out):
         raise UsageError(f"--out {out!r}: there is a file of that name")
     written = [("--out", out), ("--out", _join(out, "tables"))] if tables is None else [("--out", out), ("--tables", tables)]
+    option, folder = written[-1]
+    for table in (*TABLES, *RECORD_TABLES):  # each may be a link of its own, and so may the folder of its log
+        written += [(option, _join(folder, table)), (option, _join(folder, f"{table}/_delta_log"))]
     written += [("--out", _join(out, name)) for name in ("result.json", *(store.name for store in stores))]
     roots: dict[str | tuple[int, int], str] = {}
     for store in stores:

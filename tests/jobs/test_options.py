@@ -103,6 +103,19 @@ def test_output_in_a_store_is_refused_however_it_is_said(store: Path, tmp_path: 
     assert audit("s3://bucket/a/store", "--out", "s3://bucket/a/store-out").out == "s3://bucket/a/store-out"
 
 
+@pytest.mark.parametrize("table", ["findings", "runs", "messages", "segments/_delta_log"])
+def test_a_table_that_is_a_link_into_a_store_is_refused(table: str, store: Path, tmp_path: Path) -> None:
+    link = tmp_path / "out" / "tables" / table
+    link.parent.mkdir(parents=True)
+    link.symlink_to(store / "commitlog")
+    for option, words in (
+        ("--out", ["--out", tmp_path / "out"]),
+        ("--tables", ["--out", "o", "--tables", tmp_path / "out/tables"]),
+    ):
+        with pytest.raises(UsageError, match=f"^{option}: .*{table}' lies inside the store"):
+            audit(store, *words)
+
+
 def test_out_must_not_be_a_file(store: Path, tmp_path: Path) -> None:
     (tmp_path / "out").write_text("mine")
     with pytest.raises(UsageError, match="a file of that name"):
@@ -153,6 +166,23 @@ def test_a_broker_conf_may_come_through_a_pipe(store: Path, tmp_path: Path) -> N
     os.close(writer)
     assert audit(store, "--out", tmp_path / "o", "--broker-conf", f"/dev/fd/{reader}").stores[0].broker_conf == "maxIndexNum=5\n"
     os.close(reader)
+
+
+@pytest.mark.parametrize("kind", ["a FIFO", "a directory", "a device"])
+def test_what_is_no_file_is_refused_at_once(kind: str, store: Path, tmp_path: Path) -> None:
+    place = Path("/dev/zero") if kind == "a device" else tmp_path / "place"
+    if kind == "a FIFO":
+        os.mkfifo(place)
+    elif kind == "a directory":
+        place.mkdir()
+    with pytest.raises(UsageError, match=f"^--broker-conf .*: {kind}, not a file$"):
+        audit(store, "--out", tmp_path / "o", "--broker-conf", place)
+    with pytest.raises(UsageError, match=f"^--fleet .*: {kind}, not a file$"):
+        audit("--fleet", place, "--out", tmp_path / "o")
+    fleet = tmp_path / "fleet.toml"
+    fleet.write_text(f'[[store]]\npath = "y"\nbroker_conf = "{place}"\n')
+    problem = audit("--fleet", fleet, "--out", tmp_path / "o").stores[0].problem
+    assert problem is not None and problem.endswith(f": {kind}, not a file")
 
 
 @pytest.mark.parametrize(
