@@ -39,7 +39,6 @@ BATCH_DTYPE = np.dtype(
     ]
 )
 _STORED, _BATCH_STORED = ENTRY_DTYPE.newbyteorder(">"), BATCH_DTYPE.newbyteorder(">")
-_ZEROS = np.zeros(WINDOW_BYTES, np.uint8)
 
 
 def unit_bytes(batch: bool) -> int:
@@ -238,7 +237,7 @@ def _scan_file(source: ByteSource, task: QueueTask, file: MappedFile, audit: _Au
                 # A hole: zeros, and with them the end of any prefix and of what leads.
                 skipped = file.size if data_at == file.size else data_at // unit * unit
                 if digest is not None:
-                    _feed_zeros(digest, skipped - at)
+                    digest.feed_zeros(skipped - at)
                 _end_prefix(facts, at)
                 if audit is not None:
                     audit.leading = False
@@ -258,12 +257,6 @@ def _scan_file(source: ByteSource, task: QueueTask, file: MappedFile, audit: _Au
     if digest is not None and audit is not None:
         audit.summary.digests[file.path] = digest.text()
     return facts
-
-
-def _feed_zeros(digest: PieceDigest, count: int) -> None:
-    while count > 0:
-        digest.feed(_ZEROS[: min(count, WINDOW_BYTES)])
-        count -= WINDOW_BYTES
 
 
 def _end_prefix(facts: _FileFacts, at: int) -> None:
@@ -476,7 +469,7 @@ def _digest(file: ByteFile) -> str:
     while at < file.size:
         data_at = min(file.next_data(at), file.size)
         if data_at > at:
-            _feed_zeros(digest, data_at - at)
+            digest.feed_zeros(data_at - at)
             at = data_at
             continue
         data = np.frombuffer(file.read(at, WINDOW_BYTES), np.uint8)

@@ -29,7 +29,6 @@ MAX_FINDINGS = 1000
 
 ENTRY_DTYPE = np.dtype([("key_hash", "i4"), ("phy_offset", "i8"), ("time_difference", "i4"), ("previous", "i4")])
 _STORED = ENTRY_DTYPE.newbyteorder(">")
-_ZEROS = np.zeros(WINDOW_BYTES, np.uint8)
 
 HASH, LINK, SLOT = 1, 2, 3  # what of a chain is wrong
 
@@ -158,8 +157,8 @@ class _Scan:
         while at < self.file.size:
             data_at = min(self.file.next_data(at), self.file.size)
             if data_at > at:
-                take = min(data_at - at, WINDOW_BYTES)
-                digest.feed(_ZEROS[:take])
+                take = data_at - at
+                digest.feed_zeros(take)
             else:
                 take = min(self.file.size - at, WINDOW_BYTES)
                 self.summary.bytes_read += self.file.read_into(at, buffer[:take])
@@ -344,7 +343,7 @@ class _Scan:
         at = start
         while at < end:
             at = max(at, self.file.next_data(at))
-            data = np.frombuffer(self.file.read(at, min(WINDOW_BYTES, end - at)), np.uint8) if at < end else _ZEROS[:0]
+            data = np.frombuffer(self.file.read(at, min(WINDOW_BYTES, end - at)), np.uint8) if at < end else np.zeros(0, np.uint8)
             if len(data) and data.max():
                 return at + int(np.argmax(data != 0))
             at += max(len(data), 1)

@@ -110,7 +110,7 @@ class Resync:
             view = window.buffer[: window.end - window.start]
             found = int(_next_magic(view, at - window.start, high - window.start, self._base + window.start))
             if found < 0:
-                at = high
+                at = window.skip_zeros(high, layout.FRAME_BYTES)  # a frame may begin with zeros: its size's
                 continue
             at = window.start + found
             if self.exact_filler(at):

@@ -13,9 +13,10 @@ from store_io.errors import StoreChanged
 DIGEST_PIECE_BYTES = 1 << 20
 STREAM_BYTES = 1 << 20
 LEAST_BYTES = 64  # a frame's header up to its own address always fits
+FOLDED_BYTES = 1 << 44  # 4 bytes of each MiB are hashed, so as many zeros take 0.1 s
 
-
-_ZERO_CRC = checksum.crc32(bytes(DIGEST_PIECE_BYTES))
+_ZEROS = np.zeros(DIGEST_PIECE_BYTES, np.uint8)
+_ZERO_CRCS = checksum.crc32(_ZEROS.data).to_bytes(4, "big") * (1 << 16)
 
 
 class PieceDigest:
@@ -38,15 +39,24 @@ class PieceDigest:
                 self._flush()
 
     def feed_zeros(self, count: int) -> None:
-        """The next `count` bytes, all zero, without having them."""
-        while count:
+        """The next `count` bytes, all zero, without having them; the same as `feed` of them up to `FOLDED_BYTES`.
+
+        Of a longer stretch, which no disk holds as data, what is above that is told by its length alone.
+        """
+        if self._filled:
             take = min(count, DIGEST_PIECE_BYTES - self._filled)
-            if take == DIGEST_PIECE_BYTES:
-                self._crc, self._filled = _ZERO_CRC, take
-                self._flush()
-            else:
-                self.feed(np.zeros(take, np.uint8))
+            self.feed(_ZEROS[:take])
             count -= take
+        pieces, rest = divmod(count, DIGEST_PIECE_BYTES)
+        folded = max(0, pieces - FOLDED_BYTES // DIGEST_PIECE_BYTES)
+        if folded:
+            self._hash.update(b"zeros" + folded.to_bytes(8, "big"))
+            pieces -= folded
+        while pieces:
+            take = min(pieces, len(_ZERO_CRCS) // 4)
+            self._hash.update(_ZERO_CRCS[: 4 * take])
+            pieces -= take
+        self.feed(_ZEROS[:rest])
 
     def _flush(self) -> None:
         self._hash.update(self._crc.to_bytes(4, "big"))
@@ -147,10 +157,33 @@ class SegmentWindow:
             self._digested = behind
         return behind
 
+    def skip_zeros(self, position: int, keep: int) -> int:
+        """Behind a hole that begins at `position`, but for its last `keep` bytes; `position` where none does."""
+        at = position
+        if self.start <= at < self.end:
+            if _first_nonzero(self.buffer[at - self.start : self.end - self.start]) >= 0:
+                return position
+            at = self.end
+        return max(position, self._skip_hole(at) - keep)
+
+    def _hole_start(self, start: int, end: int) -> int:
+        """A position p of [start, end] such that [p, end) is a hole; tried in growing steps back, so p may be late."""
+        step = STREAM_BYTES
+        while end > start:
+            low = max(start, end - step)
+            if self.file.next_data(low) < end:
+                break
+            end, step = low, 2 * step
+        return end
+
     def last_nonzero_end(self, start: int) -> int:
         """Position behind the last byte from `start` on that is not zero, or `start`."""
         end = self.size
         while end > start:
+            hole = self._hole_start(start, end)
+            if hole < end:
+                end = hole
+                continue
             low = max(start, end - STREAM_BYTES)
             data = np.frombuffer(self.read(low, end), np.uint8)
             kept = np.flatnonzero(data)

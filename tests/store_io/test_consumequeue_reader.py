@@ -131,6 +131,16 @@ def test_sparse_files_are_read_like_full_ones(tmp_path: Path) -> None:
     assert (one.wrote, one.last_prefix, one.max_phy_offset) == (two.wrote, two.last_prefix, two.max_phy_offset) == (40, 2, 106)
 
 
+def test_a_huge_hole_is_not_read(tmp_path: Path) -> None:
+    files = write_queue(tmp_path, entry(1))
+    size = (4 << 40) // 20 * 20
+    with open(tmp_path / files[0].path, "r+b") as file:
+        file.truncate(size)
+    summary = scan(tmp_path, (MappedFile(files[0].path, 0, size),))
+    assert summary.used == [(0, 1)]
+    assert summary.bytes_read < 1 << 24
+
+
 def test_a_changed_byte_changes_the_digest(tmp_path: Path) -> None:
     files = write_queue(tmp_path, entry(1))
     before = scan(tmp_path, files).digests

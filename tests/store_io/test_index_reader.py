@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -264,9 +263,17 @@ def test_a_file_of_another_length_is_not_looked_into(scan: Scan, tmp_path: Path)
     assert scan_index_file(IndexTask(0, StoreLocation(str(tmp_path)), rules, "index/none", 11)).problem
 
 
+def test_a_huge_hole_is_not_read(scan: Scan, tmp_path: Path) -> None:
+    scan(bytes(Writer().fill(9).data))
+    size = 4 << 40
+    with open(tmp_path / NAME, "r+b") as file:
+        file.truncate(size)
+    found = scan_index_file(IndexTask(0, StoreLocation(str(tmp_path)), broker_rules(), NAME, size))
+    assert found.digest and found.bytes_read < 1 << 24
+
+
 def test_chains_are_followed_across_windows(scan: Scan, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(index_reader, "WINDOW_BYTES", 90)
-    monkeypatch.setattr(index_reader, "_ZEROS", np.zeros(90, np.uint8))
     data = bytearray(Writer().fill(37).data)
     assert not scan(bytes(data)).findings
     at = entry_position(SLOTS, 30) + 19

@@ -32,6 +32,7 @@ from store_io.byte_source import StoreLocation
 from store_io.rules.message_verdict import END, HALF, VALID, BufferFrames, check_frame
 from store_io.rules.releases import BrokerRules, Setting, broker_rules
 from store_io.segment_scan import SegmentTask, scan_segment
+from store_io.segment_window import DIGEST_PIECE_BYTES, PieceDigest
 from tests import strategies
 from tests.builders import BLANK, PREPARED, ROLLBACK, Message, Record, Sizes, StoreBuilder, encode, field_position
 
@@ -620,3 +621,42 @@ def test_a_sparse_file_is_the_same_as_a_dense_one(tmp_path: Path) -> None:
     for window in (1 << 16, 1 << 22):
         sparse = scan_segment(replace(task, window_bytes=window))
         assert told(sparse) == told(scan(bytes(data), base=0))
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+def test_holes_of_a_huge_sparse_segment_are_not_read(tmp_path: Path, damaged: bool) -> None:
+    size, far = 4 << 40, (3 << 40) + 5
+    (tmp_path / "commitlog").mkdir()
+    with open(tmp_path / SEGMENT, "wb") as file:
+        data, records = segment(FIVE, base=0)
+        end = records[-1].at + records[-1].size
+        if damaged:
+            data[position(records[-1], base=0) + 88] ^= 1
+        file.write(data[:end] + struct.pack(">iI", 8, BLANK))
+        file.seek(far)
+        file.write(encode(replace(records[0], phy_offset=far)))
+        file.truncate(size)
+    task = SegmentTask(0, SEGMENT, 0, size, StoreLocation(str(tmp_path)), broker_rules(), log_end=size)
+    summary = scan_segment(task)
+    assert ("commitlog_damaged" if damaged else "filler_hides_messages") in {f.code for f in summary.findings}
+    assert (far, 1) in {(e.start, e.message_count) for e in summary.extents}
+    assert summary.extents[-1].end == size
+    assert summary.bytes_read < 1 << 27
+
+
+@pytest.mark.parametrize("lead", [0, 7, DIGEST_PIECE_BYTES])
+@pytest.mark.parametrize("count", [0, 3, DIGEST_PIECE_BYTES - 7, 3 * DIGEST_PIECE_BYTES + 1])
+def test_zeros_that_nobody_has_give_the_digest_of_zeros(lead: int, count: int) -> None:
+    one, two = PieceDigest(), PieceDigest()
+    for digest in (one, two):
+        digest.feed(np.ones(lead, np.uint8))
+    one.feed(np.zeros(count, np.uint8))
+    two.feed_zeros(count)
+    assert one.text() == two.text()
+
+
+def test_the_digest_of_any_number_of_zeros_is_told_at_once() -> None:
+    digests = [PieceDigest() for _ in range(3)]
+    for digest, count in zip(digests, (1 << 62, (1 << 62) + 1, (1 << 62) + DIGEST_PIECE_BYTES), strict=True):
+        digest.feed_zeros(count)
+    assert len({d.text() for d in digests}) == 3
