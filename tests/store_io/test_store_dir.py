@@ -114,7 +114,10 @@ def test_links_out_are_notes_and_make_the_audit_incomplete_where_a_broker_would_
     os.symlink(outside, tmp_path / "anything")
     os.mkfifo(tmp_path / "commitlog" / "fifo")
     listing = list_store(StoreLocation(str(tmp_path)))
-    assert unreadable_parts(listing) == ["consumequeue: a link that leads out of the store; name its place with --consumequeue"]
+    assert unreadable_parts(listing) == [
+        "commitlog/fifo: no file or directory, which is never opened",
+        "consumequeue: a link that leads out of the store; name its place with --consumequeue",
+    ]
     assert [(f.code, f.file) for f in name_findings(listing)] == [
         ("file_not_regular", "anything"),
         ("file_not_regular", "commitlog/fifo"),
