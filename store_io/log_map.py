@@ -13,6 +13,7 @@ import numpy as np
 
 from schemas.rows import EXTENT_DAMAGED, EXTENT_FILLER, EXTENT_MESSAGE, EXTENT_UNWRITTEN, SegmentSummary
 
+LARGEST_OFFSET = (1 << 63) - 1
 EXPIRED, MESSAGE, DAMAGED, UNWRITTEN, FILLER, MISSING, BEYOND = range(7)
 KIND_NAMES = ("expired", "message", "damaged", "unwritten", "filler", "missing", "beyond")
 _OF_EXTENT = {EXTENT_MESSAGE: MESSAGE, EXTENT_DAMAGED: DAMAGED, EXTENT_UNWRITTEN: UNWRITTEN, EXTENT_FILLER: FILLER}
@@ -55,7 +56,11 @@ class LogMap:
 
 
 def log_map(segments: Sequence[SegmentSummary], segment_bytes: int) -> LogMap:
-    """The map of these segments, in any order. Overlapping ones (a name twice) count once, the first listed."""
+    """The map of these segments, in any order. Overlapping ones (a name twice) count once, the first listed.
+
+    One that would reach beyond the largest physical offset is no part of the log.
+    """
+    segments = [s for s in segments if s.base_offset + s.size <= LARGEST_OFFSET]
     starts: list[int] = []
     kinds: list[int] = []
     position, data_end = None, 0
