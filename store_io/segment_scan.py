@@ -194,8 +194,14 @@ class _Scan:
         s = self.summary
         s.digest = self.window.digest()
         s.bytes_read = self.window.bytes_read
-        s.queues = list(self.topics.keys)
         s.runs, s.index_runs, s.index_marks = self.runs.runs, self.runs.index_runs, self.runs.answers
+        # Queues in the order in which runs name them: the decoder also met topics of frames that came to nothing.
+        met, first = np.unique(s.runs["queue"], return_index=True)
+        order = met[np.argsort(first)]
+        s.queues = [self.topics.keys[number] for number in order.tolist()]
+        places = np.zeros(len(self.topics.keys), np.int32)
+        places[order] = np.arange(len(order))
+        s.runs["queue"] = places[s.runs["queue"]]
         s.first_store_time, s.last_store_time = self.runs.store_times
         s.findings, s.findings_dropped = self.findings.ordered(), self.findings.dropped
         return s
