@@ -7,6 +7,7 @@ sound, a result.json that says so.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import logging
 import os
 import signal
@@ -17,6 +18,7 @@ from collections.abc import Callable, Sequence
 from types import FrameType
 
 from jobs import environment, options
+from jobs.command_table import COMMAND_TABLE
 from jobs.options import AuditOptions, Command
 from store_io.errors import StoreError, UsageError
 
@@ -37,7 +39,25 @@ def main(words: Sequence[str]) -> int:
     except UsageError as problem:
         _complain(problem)
         return problem.exit_code
-    return _COMMANDS[command.name](command)
+    return _COMMANDS.get(command.name, run_other)(command)
+
+
+def run_other(command: Command) -> int:
+    """A command of jobs/command_table.py: its module's own exit code, or that of what stopped it."""
+    spec = COMMAND_TABLE[command.name]
+    try:
+        if spec.group:
+            environment.ensure(spec.group)
+        code: int = importlib.import_module(spec.module).run(command)
+        return code
+    except StoreError as problem:
+        _complain(problem)
+        return problem.exit_code
+    except BrokenPipeError:  # whoever read the output has left
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return StoreError.exit_code
+    except KeyboardInterrupt:
+        return INTERRUPTED
 
 
 def run_audit(command: Command) -> int:
@@ -153,7 +173,7 @@ def run_pack(command: Command) -> int:
 def run_test(command: Command) -> int:
     """Lint, types and tests; with arguments only pytest, with these. All are run; the first failure's code counts."""
     try:
-        environment.ensure(tests=True)
+        environment.ensure("dev")
     except StoreError as problem:
         _complain(problem)
         return problem.exit_code
@@ -168,9 +188,9 @@ def run_test(command: Command) -> int:
     return next((code for code in codes if code), 0)
 
 
-def show_help(_: Command) -> int:
-    """Print the usage."""
-    print(options.USAGE, end="")
+def show_help(command: Command) -> int:
+    """Print the usage, of the whole or of one command."""
+    print(COMMAND_TABLE[command.arguments[0]].usage if command.arguments else options.usage(), end="")
     return 0
 
 

@@ -4,7 +4,7 @@ It lies in STORE_AUDIT_HOME (`.venv` beside spark-submit.sh unless set) and is a
 `store-audit/`:
 
     ready/            copies of pyproject.toml and constraints.txt: this environment was made from these, wholly
-    ready-tests/      the same for what only the tests need
+    ready-GROUP/      the same for a dependency group that some command needs besides (dev: the tests)
     in-progress       stands while it is being made; found at the start it means: interrupted, make it anew
     jars/             Delta's jars                 java/           bin/java for the wheel's runtime (see java_wrapper)
     java.json         what `java -version` said    classes-*.jsa   the JVM's class archive (see class_archive)
@@ -34,6 +34,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from jobs.command_table import COMMAND_TABLE
 from store_io.errors import StoreError, UsageError
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -69,9 +70,9 @@ def python() -> Path:
     return home() / "bin" / "python"
 
 
-def is_ready(tests: bool = False) -> bool:
-    """Whether the environment was made, wholly, from the pins as they are now."""
-    folders = ["ready", "ready-tests"] if tests else ["ready"]
+def is_ready(group: str = "") -> bool:
+    """Whether the environment was made, wholly, from the pins as they are now; with this dependency group's packages."""
+    folders = _stamps(group)
     try:
         return os.access(python(), os.X_OK) and all(
             filecmp.cmp(ROOT / name, state() / folder / name, shallow=False) for folder in folders for name in PINS
@@ -80,13 +81,20 @@ def is_ready(tests: bool = False) -> bool:
         return False
 
 
-def ensure(tests: bool = False) -> None:
-    """Make the environment where it is not ready. One process makes it, others wait. Raises SetupFailed."""
-    if is_ready(tests):
+def ensure(group: str = "") -> None:
+    """Make the environment, or add a group's packages, where they are not ready. One process makes it, others wait.
+
+    Raises SetupFailed.
+    """
+    if is_ready(group):
         return
     with _lock():
-        if not is_ready(tests):
-            _make(tests)
+        if not is_ready(group):
+            _make(group)
+
+
+def _stamps(group: str) -> list[str]:
+    return ["ready", f"ready-{group}"] if group else ["ready"]
 
 
 # ---- making it -----------------------------------------------------------------------------------------------------
@@ -112,13 +120,13 @@ def _lock() -> Iterator[None]:
         yield
 
 
-def _make(tests: bool) -> None:
+def _make(group: str) -> None:
     pins = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     tool = pins["tool"]["store-audit"]
     _clear_if_broken()
     state().mkdir(exist_ok=True)
     (state() / "in-progress").touch()
-    for folder in ("ready", "ready-tests"):
+    for folder in _stamps(group):
         shutil.rmtree(state() / folder, ignore_errors=True)
     with open(state() / "setup.log", "a", encoding="utf-8") as log:
         if not os.access(python(), os.X_OK):
@@ -128,10 +136,10 @@ def _make(tests: bool) -> None:
         # pyspark and crcmod are sources: built here with the pinned setuptools, instead of each in a folder of its own
         # with whatever setuptools is the newest that day.
         _pip(tool["build"], log)
-        _pip(pins["project"]["dependencies"] + (pins["dependency-groups"]["dev"] if tests else []), log)
+        _pip(pins["project"]["dependencies"] + (pins["dependency-groups"][group] if group else []), log)
         java = java_runtime(log)
         _fetch_jars(tool["jars"], java, log)
-    for folder in ["ready", "ready-tests"] if tests else ["ready"]:
+    for folder in _stamps(group):
         _stamp(state() / folder)
     (state() / "in-progress").unlink()
     class_archive(java)
@@ -442,7 +450,8 @@ def main(words: Sequence[str]) -> int:
     try:
         command = options.parse(words)
         if command.name != "help":
-            ensure(tests=command.name == "test")
+            spec = COMMAND_TABLE.get(command.name)
+            ensure("dev" if command.name == "test" else spec.group if spec is not None else "")
     except UsageError as problem:
         _say(str(problem))
         return problem.exit_code

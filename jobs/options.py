@@ -24,12 +24,13 @@ from pathlib import Path
 from typing import Any, BinaryIO
 from urllib.parse import unquote, urlsplit
 
+from jobs.command_table import COMMAND_TABLE
 from schemas.tables import DATASETS as RECORD_TABLES
 from schemas.tables import TABLES
 from store_io.errors import UsageError
 from store_io.rules.releases import NEWEST_RELEASE, parse_release
 
-COMMANDS = ("audit", "bench", "test", "pack")
+COMMANDS = ("audit", *COMMAND_TABLE, "bench", "test", "pack")
 DATASETS = ("messages", "consumequeue", "index")
 PARTS = ("commitlog", "consumequeue", "index")
 TAKEN_NAMES = ("tables", ".", "..", "result.json", "")  # what `--out` holds beside the stores' own folders
@@ -77,6 +78,12 @@ exit codes: 0 consistent, 2 usage, 3 not or not wholly audited, 10 derived data 
 """
 
 
+def usage() -> str:
+    """What --help prints: the audit's usage, and the first lines of every other command's."""
+    others = "".join(f"{spec.usage.splitlines()[0].removeprefix('usage: ')}\n" for spec in COMMAND_TABLE.values())
+    return USAGE + (f"\nmore commands (--help behind one tells its options):\n{others}" if others else "")
+
+
 @dataclass(frozen=True)
 class StoreArgument:
     """One store to audit.
@@ -110,13 +117,19 @@ class AuditOptions:
 
 @dataclass(frozen=True)
 class Command:
-    """A checked command line. spark: Spark's own options, in order. rest: what bench and test get. out: for pack."""
+    """A checked command line. spark: Spark's own options, in order. rest: what bench and test get. out: for pack.
+
+    arguments, options, flags: of the commands in jobs/command_table.py; for help, `arguments` names the one it is asked for.
+    """
 
     name: str
     spark: tuple[str, ...] = ()
     audit: AuditOptions | None = None
     rest: tuple[str, ...] = ()
     out: str | None = None
+    arguments: tuple[str, ...] = ()
+    options: Mapping[str, str] = field(default_factory=dict)
+    flags: frozenset[str] = frozenset()
 
 
 # ---- sorting the words ---------------------------------------------------------------------------------------------
@@ -131,7 +144,7 @@ def parse(words: Sequence[str]) -> Command:
             return Command("help")
         position = _take_spark(words, position, spark, SPARK_OPTIONS | SPARK_FLAGS)
     if position == len(words):
-        raise UsageError("no command: say audit, bench, test or pack (--help tells more)")
+        raise UsageError(f"no command: the commands are {', '.join(COMMANDS)} (--help tells more)")
     name, rest = words[position], words[position + 1 :]
     if name == "help":
         return Command("help")
@@ -144,6 +157,12 @@ def parse(words: Sequence[str]) -> Command:
         _split(rest, frozenset(), spark, positional=own, others_pass=True)
         return Command(name, tuple(spark), rest=tuple(own))
     positional: list[str] = []
+    if (spec := COMMAND_TABLE.get(name)) is not None:
+        flags: set[str] = set()
+        given = _split(rest, spec.options, spark, positional, flags=(spec.flags, flags))
+        if given is None:
+            return Command("help", arguments=(name,))
+        return Command(name, tuple(spark), arguments=tuple(positional), options=given, flags=frozenset(flags))
     known = AUDIT_OPTIONS if name == "audit" else PACK_OPTIONS
     options = _split(rest, known, spark, positional)
     if options is None:
@@ -156,9 +175,18 @@ def parse(words: Sequence[str]) -> Command:
 
 
 def _split(
-    words: Sequence[str], known: frozenset[str], spark: list[str], positional: list[str], others_pass: bool = False
+    words: Sequence[str],
+    known: frozenset[str],
+    spark: list[str],
+    positional: list[str],
+    others_pass: bool = False,
+    flags: tuple[frozenset[str], set[str]] = (frozenset(), set()),
 ) -> dict[str, str] | None:
-    """Our options' values; Spark's words go to `spark`, all others to `positional`. None: help is asked for."""
+    """Our options' values; Spark's words go to `spark`, all others to `positional`. None: help is asked for.
+
+    flags: (our options that take no value, where those that are given go).
+    """
+    known_flags, flags_given = flags
     options: dict[str, str] = {}
     position = 0
     while position < len(words):
@@ -169,7 +197,10 @@ def _split(
             break
         if word in ("-h", "--help") and not others_pass:
             return None
-        if option in known:
+        if word in known_flags:
+            flags_given.add(word)
+            position += 1
+        elif option in known:
             if option in options:
                 raise UsageError(f"{option} is given twice")
             if not equals:
@@ -178,7 +209,7 @@ def _split(
             options[option] = value
             position += 1
         elif option in SPARK_OPTIONS or word in SPARK_FLAGS or (word.startswith("-") and len(word) > 1 and not others_pass):
-            position = _take_spark(words, position, spark, known | SPARK_OPTIONS | SPARK_FLAGS)
+            position = _take_spark(words, position, spark, known | known_flags | SPARK_OPTIONS | SPARK_FLAGS)
         else:
             positional.append(word)
             position += 1

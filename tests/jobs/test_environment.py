@@ -128,7 +128,7 @@ def test_ready_means_made_from_these_very_pins(place: Path, monkeypatch: pytest.
     assert not environment.is_ready()
     make(place)
     assert environment.is_ready()
-    assert not environment.is_ready(tests=True)
+    assert not environment.is_ready("dev")
     (place / "store-audit" / "ready" / "constraints.txt").write_text("numpy==1\n")
     assert not environment.is_ready()
     environment._stamp(place / "store-audit" / "ready")
