@@ -710,12 +710,13 @@ class StoreAudit:
         self.groups = config_reader.groups_beyond(self.config, ends)
         self.delays = config_reader.delays_beyond(self.config, ends)
         for row in self.groups:
+            file = self.config.offset_files[row["group"], row["topic"], row["queue_id"]]
             severity = REBUILDABLE if (row["topic"], row["queue_id"]) in losing else NOTE
             found.append(
                 Finding(
                     "consumer_offset_beyond_end",
-                    "config/consumerOffset.json",
-                    *self._whole_file("config/consumerOffset.json"),
+                    file,
+                    *self._whole_file(file),
                     severity=severity,
                     topic=row["topic"],
                     queue_id=row["queue_id"],
@@ -725,12 +726,13 @@ class StoreAudit:
                     message=f"group {row['group']}",
                 )
             )
+        file = self.config.read_from.get(config_reader.DELAY_OFFSETS, config_reader.DELAY_OFFSETS)
         for row in self.delays:
             found.append(
                 Finding(
                     "delay_offset_beyond_end",
-                    "config/delayOffset.json",
-                    *self._whole_file("config/delayOffset.json"),
+                    file,
+                    *self._whole_file(file),
                     severity=NOTE,
                     queue_offset=row["offset"],
                     expected=f"at most {row['new_max']}",

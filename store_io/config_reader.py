@@ -35,13 +35,16 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|([{,]\s*)(-?[0-9]+)(\s*:)', r
 class StoreConfig:
     """What config/ says. topics: name -> attributes; None where there is no topics.json that can be read.
 
-    offsets: (group, topic, queue id) -> offset.  delay_offsets: level -> offset.  files: those that were read, with .bak where it
-    stood in; undecodable: those with a fault.  delay_refusal: the sentence with which delayOffset.json fails to load, else empty.
+    offsets: (group, topic, queue id) -> offset; offset_files: the same -> the file that says so.  delay_offsets: level -> offset.
+    read_from: file -> itself, or its .bak where that stood in.  files: all that were read; undecodable: those with a fault.
+    delay_refusal: the sentence with which delayOffset.json fails to load, else empty.
     """
 
     topics: dict[str, Row] | None = None
     offsets: dict[tuple[str, str, int], int] = field(default_factory=dict)
+    offset_files: dict[tuple[str, str, int], str] = field(default_factory=dict)
     delay_offsets: dict[int, int] = field(default_factory=dict)
+    read_from: dict[str, str] = field(default_factory=dict)
     files: list[str] = field(default_factory=list)
     delay_refusal: str = ""
     undecodable: list[str] = field(default_factory=list)
@@ -91,7 +94,9 @@ def read_config(source: ByteSource, listing: StoreListing) -> StoreConfig:
     config = StoreConfig()
     config.topics = _load(source, listing, config, TOPICS, _topics)
     for path in (CONSUMER_OFFSETS, LMQ_OFFSETS):
-        config.offsets.update(_load(source, listing, config, path, _offsets) or {})
+        found = _load(source, listing, config, path, _offsets) or {}
+        config.offsets.update(found)
+        config.offset_files.update(dict.fromkeys(found, config.read_from.get(path, path)))
     config.delay_offsets = _load(source, listing, config, DELAY_OFFSETS, _delays) or {}
     if DELAY_OFFSETS + ".bak" in config.undecodable:
         config.delay_refusal = f"{DELAY_OFFSETS}: neither it nor its .bak can be decoded, so the delay levels do not load"
@@ -125,6 +130,7 @@ def _load(source: ByteSource, listing: StoreListing, config: StoreConfig, path: 
         if name != path:  # which the broker then reads as well
             faults = [replace(fault, severity=NOTE) for fault in faults]
         config.findings += faults
+        config.read_from[path] = name
         return content
     config.findings += faults
     return None

@@ -42,6 +42,7 @@ from store_io.rules.loading import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES, 
 from store_io.rules.releases import BrokerRules
 
 MAX_MISSING_NAMES = 100
+MAX_LOST_SIDE_BY_SIDE = 20  # lost messages that are told one by one although their bytes touch
 # Entries beyond the log's end that cover less than this part of the bytes there are of different moments: a live copy.
 LIVE_COPY_COVERAGE = 0.8
 
@@ -506,6 +507,7 @@ def lost_findings(
     live = unclean and _is_live_copy(results, log)
     beyond: dict[str, int] = {}
     reported: set[int] = set()
+    lost: list[_LostMessage] = []
     for result in results:
         for number, phy, size, kind in result.lost:
             if kind == lm.MISSING:
@@ -522,21 +524,9 @@ def lost_findings(
             start = phy - segment.base_offset
             if any(e.kind == EXTENT_DAMAGED and (e.start, e.end) == (start, start + size) for e in segment.extents):
                 continue  # the scan has found this very message damaged
-            found.append(
-                Finding(
-                    "message_lost",
-                    segment.path,
-                    start,
-                    min(start + size, segment.size),
-                    REBUILDABLE if live and phy >= log.data_end else "",
-                    phy,
-                    result.key[0],
-                    result.key[1],
-                    number,
-                    f"a message of {size} bytes, which the ConsumeQueue knows",
-                    "zeros" if kind == lm.UNWRITTEN else "damaged bytes",
-                )
-            )
+            severity = REBUILDABLE if live and phy >= log.data_end else ""
+            lost.append(_LostMessage(segment, start, min(start + size, segment.size), severity, kind, result.key, number, size))
+    found += _folded_lost(lost)
     names = {s.path for s in segments}
     if live:
         found.append(Finding("live_copy", COMMITLOG, message="the ConsumeQueues lead beyond the log, but not without holes"))
@@ -556,6 +546,61 @@ def lost_findings(
                 count=count,
             )
         )
+    return found
+
+
+@dataclass(frozen=True)
+class _LostMessage:
+    """Bytes [start, end) of a segment where an entry of this queue says that a message lies."""
+
+    segment: SegmentSummary
+    start: int
+    end: int
+    severity: str
+    kind: int
+    key: QueueKey
+    number: int
+    size: int
+
+
+def _folded_lost(lost: list[_LostMessage]) -> list[Finding]:
+    """A finding per message; one for all where many lie side by side, as in a page or a disk's block of zeros."""
+    lost.sort(key=lambda m: (m.segment.base_offset, m.segment.path, m.start))
+    groups: list[list[_LostMessage]] = []
+    for message in lost:
+        last = groups[-1][-1] if groups else None
+        if (
+            last is not None
+            and (last.segment.path, last.severity, last.kind) == (message.segment.path, message.severity, message.kind)
+            and message.start <= last.end
+        ):
+            groups[-1].append(message)
+        else:
+            groups.append([message])
+    found = []
+    for group in groups:
+        for part in [group] if len(group) > MAX_LOST_SIDE_BY_SIDE else [[message] for message in group]:
+            first, keys = part[0], {message.key for message in part}
+            key = first.key if len(keys) == 1 else (None, None)
+            sizes = sum(message.size for message in part)
+            known = "a message" if len(part) == 1 else f"{len(part)} messages"
+            where = "the ConsumeQueue knows" if len(keys) == 1 else f"the ConsumeQueues of {len(keys)} queues know"
+            found.append(
+                Finding(
+                    "message_lost",
+                    first.segment.path,
+                    first.start,
+                    max(message.end for message in part),
+                    first.severity,
+                    first.segment.base_offset + first.start,
+                    key[0],
+                    key[1],
+                    first.number if len(part) == 1 else None,
+                    f"{known} of {sizes} bytes, which {where}",
+                    "zeros" if first.kind == lm.UNWRITTEN else "damaged bytes",
+                    count=len(part),
+                )
+            )
     return found
 
 
