@@ -38,24 +38,21 @@ from store_io.errors import StoreError
 from store_io.index_merge import IndexFileRef, IndexMerge
 from store_io.java_compat import decode_utf8, parse_number, split_dropping_tail
 from store_io.message_columns import (
-    DEFAULT_CAPACITY,
-    FULL,
     HAS_MULTI_DISPATCH,
     MALFORMED_PROPERTIES,
-    NEED_MORE,
     Columns,
     RecordCheck,
     TopicTable,
-    append_message,
 )
 from store_io.queue_probe import QueueProbe
 from store_io.resync import Resync
-from store_io.rules.message_verdict import AUDIT_RULES, BAD, END, HALF, VALID, Verdict, properties_fault
+from store_io.rules.message_verdict import BAD, END, HALF, VALID, Verdict, properties_fault
 from store_io.rules.releases import BrokerRules
 from store_io.segment_findings import Findings
 from store_io.segment_items import BATCH_ROWS, row_kinds
 from store_io.segment_runs import RunBuilder
 from store_io.segment_times import StoreTimes
+from store_io.segment_walk import capacity_for, stray_chain, walk_batches
 from store_io.segment_window import SegmentWindow
 
 WINDOW_BYTES = 4 << 20
@@ -135,7 +132,7 @@ class _Scan:
         self.times = StoreTimes(task.path, self.base, self.findings)
         self.summary = SegmentSummary(task.path, task.base_offset, task.size)
         self.batch_refs = np.zeros(0, bool)
-        self.kinds = np.zeros(_capacity(task.window_bytes), np.uint8)
+        self.kinds = np.zeros(capacity_for(task.window_bytes), np.uint8)
         self.faults: list[tuple[np.void, str]] = []  # of this batch: messages with an LMQ offset that is no number
         self.uneven: list[tuple[np.void, str]] = []  # of this batch: messages whose LMQ names and offsets differ in number
         self.met = 0  # all flags of this batch's messages, and BATCH_ROWS
@@ -167,7 +164,7 @@ class _Scan:
                 lambda position: self.audit.verdict(self.window, position, self.size),
             )
         want_keys = self.index is not None or sink is not None and sink.want_keys
-        self.columns = Columns(_capacity(task.window_bytes), want_keys)
+        self.columns = Columns(capacity_for(task.window_bytes), want_keys)
         # The broker's walk: "before" its first record, "together" with the audit's, "apart" from `broker_at` on, or "done".
         self.state = "before"
         self.broker_at = task.broker_from
@@ -209,37 +206,17 @@ class _Scan:
     # ---- walking -----------------------------------------------------------------------------------------------------
 
     def _walk(self, check: RecordCheck, start: int, limit: int, on_rows: _OnRows) -> tuple[int, Verdict | None]:
-        """Decode from `start` until a frame is refused: (its position, the verdict); None: `on_rows` stopped the walk there.
-
-        A frame larger than the window goes through the reference, which reads it in pieces, so the buffer never grows.
-        """
-        window, columns, at = self.window, self.columns, start
-        columns.clear()
-        if at > limit:
-            return at, check.verdict(window, at, limit)
+        """Decode from `start` until a frame is refused: (its position, the verdict); None: `on_rows` stopped the walk there."""
+        batches = walk_batches(self.decode, self.window, self.columns, self.topics, check, start, limit)
         while True:
-            if not window.start <= at <= window.end or (at == window.end and at < limit):
-                window.hold(at)
-            end = min(window.end, limit)
-            stop = self.decode(window.buffer, window.start, at, end, end == limit, check, columns, self.topics)
-            at = stop.position
-            refill = stop.kind == NEED_MORE and at > window.start and stop.need_bytes <= len(window.buffer)
-            verdict = None
-            if stop.kind != FULL and not refill:
-                verdict = check.verdict(window, at, limit)
-                if verdict.kind == VALID and verdict.message is not None and not columns.full:
-                    append_message(columns, self.topics, verdict.message, window, check)
-                    at += verdict.size
-                    continue
-            if columns.count:
-                stopped = on_rows(columns.count)
-                columns.clear()
-                if stopped is not None:
-                    return stopped, None
-            if verdict is not None and verdict.kind != VALID:
-                return at, verdict
-            if refill:
-                window.hold(at)
+            try:
+                count = next(batches)
+            except StopIteration as end:
+                position, verdict = end.value
+                return position, verdict
+            stopped = on_rows(count)
+            if stopped is not None:
+                return stopped, None
 
     def _items(self, count: int) -> tuple[np.ndarray, np.ndarray]:
         """(rows, kinds) of a batch, with a row more for each multi-dispatch queue that a message names, in dispatch order."""
@@ -444,17 +421,7 @@ class _Scan:
 
     def _stray_chain(self, start: int) -> tuple[int, int, bool]:
         """See `Resync.judge`."""
-        met = 0
-
-        def on_rows(count: int) -> int | None:
-            nonlocal met
-            rows = self.columns.rows[:count]
-            own = np.flatnonzero(rows["phy_offset"] == self.base + rows["position"])
-            met += int(own[0]) if len(own) else count
-            return int(rows["position"][own[0]]) if len(own) else None
-
-        end, verdict = self._walk(RecordCheck.broker(AUDIT_RULES, self.rules.delays), start, self.size, on_rows)
-        return end, met, verdict is None
+        return stray_chain(self.decode, self.window, self.columns, self.topics, self.base, self.rules.delays, start)
 
     # ---- the broker's walks --------------------------------------------------------------------------------------------
 
@@ -528,7 +495,3 @@ class _Scan:
 
 
 _STOP_KINDS = {END: "end", HALF: "half", BAD: "bad"}
-
-
-def _capacity(window_bytes: int) -> int:
-    return min(DEFAULT_CAPACITY, window_bytes // layout.MIN_SIZE_V1_BYTES + 2)

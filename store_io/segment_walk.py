@@ -1,0 +1,86 @@
+"""How a segment is walked: decoded batch by batch through a bounded window, up to the first frame that is refused.
+
+The audit and whoever reads messages for other purposes walk alike, so they find the same messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+
+import numpy as np
+
+from schemas import commitlog_layout as layout
+from store_io.message_columns import DEFAULT_CAPACITY, FULL, NEED_MORE, Columns, RecordCheck, Stop, TopicTable, append_message
+from store_io.rules.message_verdict import AUDIT_RULES, VALID, Verdict
+from store_io.segment_window import SegmentWindow
+
+Decoder = Callable[[np.ndarray, int, int, int, bool, RecordCheck, Columns, TopicTable], Stop]
+
+
+def capacity_for(window_bytes: int) -> int:
+    """How many rows a decoder needs room for, so that the window is what bounds a batch."""
+    return min(DEFAULT_CAPACITY, window_bytes // layout.MIN_SIZE_V1_BYTES + 2)
+
+
+def walk_batches(
+    decode: Decoder,
+    window: SegmentWindow,
+    columns: Columns,
+    topics: TopicTable,
+    check: RecordCheck,
+    start: int,
+    limit: int,
+) -> Generator[int, None, tuple[int, Verdict]]:
+    """Decode from `start` on; gives the number of rows in `columns`, again and again, until a frame is refused.
+
+    The generator's value is then (position of that frame, the verdict). The rows are good until it goes on.
+    A frame larger than the window goes through the reference, which reads it in pieces, so the buffer never grows.
+    """
+    at = start
+    columns.clear()
+    if at > limit:
+        return at, check.verdict(window, at, limit)
+    while True:
+        if not window.start <= at <= window.end or (at == window.end and at < limit):
+            window.hold(at)
+        end = min(window.end, limit)
+        stop = decode(window.buffer, window.start, at, end, end == limit, check, columns, topics)
+        at = stop.position
+        refill = stop.kind == NEED_MORE and at > window.start and stop.need_bytes <= len(window.buffer)
+        verdict = None
+        if stop.kind != FULL and not refill:
+            verdict = check.verdict(window, at, limit)
+            if verdict.kind == VALID and verdict.message is not None and not columns.full:
+                append_message(columns, topics, verdict.message, window, check)
+                at += verdict.size
+                continue
+        if columns.count:
+            yield columns.count
+            columns.clear()
+        if verdict is not None and verdict.kind != VALID:
+            return at, verdict
+        if refill:
+            window.hold(at)
+
+
+def stray_chain(
+    decode: Decoder,
+    window: SegmentWindow,
+    columns: Columns,
+    topics: TopicTable,
+    base_offset: int,
+    delays: Mapping[int, int],
+    start: int,
+) -> tuple[int, int, bool]:
+    """Messages from `start` on that are valid but for their stored physical offset: what `Resync.judge` asks for."""
+    met = 0
+    batches = walk_batches(decode, window, columns, topics, RecordCheck.broker(AUDIT_RULES, delays), start, window.size)
+    while True:
+        try:
+            rows = columns.rows[: next(batches)]
+        except StopIteration as end:
+            return end.value[0], met, False
+        own = np.flatnonzero(rows["phy_offset"] == base_offset + rows["position"])
+        if len(own):
+            return int(rows["position"][own[0]]), met + int(own[0]), True
+        met += len(rows)
