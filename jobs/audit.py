@@ -10,11 +10,12 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from jobs import VERSION
+from jobs import RULES_VERSION, VERSION
 from jobs.datasets import DatasetPlan, SegmentOutput, collect
 from jobs.delta_log import DataFile
 from jobs.listing import listing_problems
 from jobs.options import AuditOptions, StoreArgument
+from jobs.outcomes import not_audited
 from jobs.output import RESULT, OutputFolder
 from jobs.progress import Progress, SparkCounters
 from jobs.report.findings_jsonl import findings_jsonl
@@ -32,7 +33,6 @@ from store_io.segment_scan import SegmentTask
 if TYPE_CHECKING:
     from jobs.session import Session
 
-RULES_VERSION = "1"
 BATCH_STORES = 256  # audited together; bounds what the driver holds of a large fleet
 
 
@@ -140,7 +140,7 @@ def _sentence(fault: Any) -> str:
 def _prepare(number: int, store: StoreArgument) -> StoreAudit | AuditOutcome:
     """The store's audit with its first tasks; an outcome of code 3 where it cannot even begin."""
     if store.problem:
-        return _not_audited(store, store.problem)
+        return not_audited(store, store.problem)
     request = AuditRequest(
         store.name, StoreLocation(store.path, store.parts), store.release, store.broker_conf, store.replica_group or "", number
     )
@@ -148,24 +148,8 @@ def _prepare(number: int, store: StoreArgument) -> StoreAudit | AuditOutcome:
     try:
         audit.first = audit.first_tasks()
     except (StoreError, OSError) as problem:
-        return _not_audited(store, str(problem))
+        return not_audited(store, str(problem))
     return audit
-
-
-def _not_audited(store: StoreArgument, sentence: str) -> AuditOutcome:
-    outcome = AuditOutcome(store.name, store.path, store.release, 3, False, [sentence], f"Could not be audited: {sentence}")
-    outcome.plan = {
-        "schema_version": 1,
-        "store": store.name,
-        "release": store.release,
-        "complete": False,
-        "settings": {},
-        "inputs": [],
-        "broker": None,
-        "steps": [],
-    }
-    outcome.replica_group = store.replica_group or ""
-    return outcome
 
 
 def write_store(output: OutputFolder, outcome: AuditOutcome) -> list[str]:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from jobs import VERSION, environment
+from jobs import RULES_VERSION, VERSION, environment
 from jobs.bench_store import BenchFailed
 from jobs.options import DATASETS, AuditOptions, StoreArgument
 from jobs.runner import spare_the_collector
@@ -147,7 +147,7 @@ def _one_audit(started: Session, asked: AuditOptions) -> tuple[float, float]:
     from jobs.report.result_json import RunInfo, result_json
 
     began = time.perf_counter()
-    info = RunInfo(asked.run_id, VERSION, audit.RULES_VERSION, datetime.now(UTC), tables=f"{asked.out}/tables")
+    info = RunInfo(asked.run_id, VERSION, RULES_VERSION, datetime.now(UTC), tables=f"{asked.out}/tables")
     output = OutputFolder(asked.out)
     output.begin([store.name for store in asked.stores])
     counters = SparkCounters(started.spark.sparkContext)

@@ -15,11 +15,13 @@ import subprocess
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from types import FrameType
 
 from jobs import environment, options
 from jobs.command_table import COMMAND_TABLE
 from jobs.options import AuditOptions, Command
+from jobs.report.text import printable
 from store_io.errors import StoreError, UsageError
 
 INTERRUPTED = 130
@@ -61,17 +63,28 @@ def run_other(command: Command) -> int:
 
 
 def run_audit(command: Command) -> int:
-    """Audit on this machine or with the driver here, or submit it to a cluster."""
-    from jobs import cluster
+    """Audit on this machine or with the driver here, or submit it to a cluster. Metrics are written here in any case."""
+    from jobs import cluster, run_lock
 
-    assert command.audit is not None
-    if cluster.is_cluster_mode(command.spark):
-        return _guarded(command.audit, lambda asked: cluster.submit(asked, command.spark))
-    return _guarded(command.audit, lambda asked: _audit_with_quick_start(asked, command.spark))
+    asked = command.audit
+    assert asked is not None
+    work = cluster.submit if cluster.is_cluster_mode(command.spark) else _audit_with_quick_start
+    try:
+        with run_lock.hold(asked.out, asked.run_id, _complain):
+            code = _guarded(asked, lambda asked: work(asked, command.spark))
+            if asked.prometheus is not None and code != UsageError.exit_code:
+                _write_metrics(asked, asked.prometheus)
+            return code
+    except UsageError as problem:
+        _complain(problem)
+        return problem.exit_code
 
 
 def run_in_cluster(asked: AuditOptions) -> int:
-    """The driver's side of cluster deploy mode: 0 once result.json tells the rest, so that no scheduler tries again."""
+    """The driver's side of cluster deploy mode: 0 once result.json tells the rest, so that no scheduler tries again.
+
+    Whoever submitted it holds the lock on --out.
+    """
     _guarded(asked, lambda asked: _audit_here(asked, ()))
     return 0
 
@@ -87,11 +100,24 @@ def _audit_here(asked: AuditOptions, spark_words: Sequence[str]) -> int:
     return audit.run(asked, spark_words)
 
 
+def _write_metrics(asked: AuditOptions, path: str) -> None:
+    """What result.json says, for Prometheus. That it cannot be written does not change what was found: the old time in the
+    old file tells."""
+    from jobs import results
+
+    try:
+        if (result := results.read_result(asked.out, asked.run_id)) is not None:
+            results.write_metrics(path, result)
+    except StoreError as problem:
+        _complain(problem)
+
+
 def _guarded(asked: AuditOptions, work: Callable[[AuditOptions], int]) -> int:
     """The code that the work ends with, or that of what stopped it, with a result.json in any case."""
     from jobs import results
 
     interrupts: list[int] = []
+    started_at = datetime.now(UTC)
 
     def interrupt(number: int, _: FrameType | None) -> None:
         interrupts.append(128 + number)
@@ -123,21 +149,23 @@ def _guarded(asked: AuditOptions, work: Callable[[AuditOptions], int]) -> int:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-    return _stopped(asked, sentence, code)
+    return _stopped(asked, sentence, code, started_at)
 
 
-def _stopped(asked: AuditOptions, sentence: str, code: int) -> int:
-    """Say why, and leave a result.json that says so; one that was written whole before the stop stands, and its code."""
+def _stopped(asked: AuditOptions, sentence: str, code: int, started_at: datetime) -> int:
+    """Say why, and leave a result.json that says so; one that was written whole before the stop stands, and its code.
+
+    In result.json the code is 3, not or not wholly audited, also where the process ends as the shell expects of an interrupted
+    one (130, 143): whoever reads the file knows the contract's codes, and no others.
+    """
     from jobs import results
 
     with contextlib.suppress(StoreError):
         if (result := results.read_result(asked.out, asked.run_id)) is not None:
             return int(result["exit_code"])
     _complain(sentence)
-    judged = {"code": StoreError.exit_code, "complete": False, "verdict": sentence, "incomplete": [sentence], "counts": {}}
-    result = {"schema_version": 1, "exit_code": code, "complete": False, "run_id": asked.run_id, "problems": [sentence]}
     try:
-        results.write_result(asked.out, {**result, "stores": [{"name": store.name, **judged} for store in asked.stores]})
+        results.write_stopped(asked, sentence, started_at, (datetime.now(UTC) - started_at).total_seconds())
     except StoreError as problem:  # nowhere to say it but here
         _complain(problem)
     return code
@@ -195,7 +223,7 @@ def show_help(command: Command) -> int:
 
 
 def _complain(problem: object) -> None:
-    print(f"spark-submit.sh: {problem}", file=sys.stderr, flush=True)
+    print(f"spark-submit.sh: {printable(problem)}", file=sys.stderr, flush=True)
 
 
 _COMMANDS: dict[str, Callable[[Command], int]] = {

@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from jobs import environment, options, packaging, results
@@ -28,7 +29,7 @@ def is_cluster_mode(spark_words: Sequence[str]) -> bool:
 
 def submit(asked: AuditOptions, spark_words: Sequence[str]) -> int:
     """Submit the audit, wait for it, and return the code that its result.json holds. Raises StoreError without one."""
-    word = options.to_word(asked)
+    word = options.to_word(replace(asked, prometheus=None))  # that file is this machine's
     if len(word) > _WORD_BYTES:
         raise UsageError("this fleet is too large for one command line of cluster deploy mode; split it")
     os.environ["JAVA_HOME"] = environment.java_runtime().home

@@ -43,7 +43,7 @@ SPARK_OPTIONS = frozenset(
 )
 SPARK_FLAGS = frozenset({"--verbose", "--supervise"})
 AUDIT_OPTIONS = frozenset(
-    "--out --release --broker-conf --fleet --commitlog --consumequeue --index --tables --run-id --write".split()
+    "--out --release --broker-conf --fleet --commitlog --consumequeue --index --tables --run-id --write --prometheus".split()
 )
 PACK_OPTIONS = frozenset({"--out"})
 
@@ -67,6 +67,7 @@ audit: read copied RocketMQ stores, say where they are sound, and plan what woul
   --commitlog PATH[,PATH]  --consumequeue PATH  --index PATH    where a store keeps these parts elsewhere
   --tables URI          the Delta tables, when not under DIR/tables
   --run-id ID           repeat a run under its id: it replaces the earlier one
+  --prometheus FILE     also write the result for node_exporter's textfile collector
   --write LIST          also write datasets: {",".join(DATASETS)}
 bench: make a store of several GiB and measure.   test: lint, types and tests; with arguments, pytest with these.
 pack: write an archive of the Python environment for the executors of a cluster (--archives).
@@ -113,6 +114,7 @@ class AuditOptions:
     write: frozenset[str] = frozenset()
     progress: bool = False
     color: bool = False
+    prometheus: str | None = None  # a file of this machine
 
 
 @dataclass(frozen=True)
@@ -295,7 +297,8 @@ def _audit_options(paths: Sequence[str], options: Mapping[str, str], base: str) 
         stores = _command_line_stores(paths, options, release, base)
     stores = _with_unique_names(stores)
     tables = _absolute(options["--tables"], base) if "--tables" in options else None
-    _refuse_output_inside(stores, out, tables)
+    prometheus = _metrics_file(options["--prometheus"], base) if "--prometheus" in options else None
+    _refuse_output_inside(stores, out, tables, prometheus)
     return AuditOptions(
         stores=tuple(stores),
         out=out,
@@ -304,7 +307,19 @@ def _audit_options(paths: Sequence[str], options: Mapping[str, str], base: str) 
         write=_datasets(options.get("--write", "")),
         progress=sys.stderr.isatty(),
         color=sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb",
+        prometheus=prometheus,
     )
+
+
+def _metrics_file(text: str, base: str) -> str:
+    path = _absolute(text, base)
+    if is_uri(path):
+        raise UsageError(f"--prometheus {text!r}: a file of this machine, where its node_exporter looks")
+    if os.path.isdir(path):
+        raise UsageError(f"--prometheus {text!r}: a folder; name the file, store-audit.prom in it for instance")
+    if not os.path.isdir(os.path.dirname(path)):
+        raise UsageError(f"--prometheus {text!r}: there is no folder {os.path.dirname(path)!r}")
+    return path
 
 
 def _command_line_stores(paths: Sequence[str], options: Mapping[str, str], release: str, base: str) -> list[StoreArgument]:
@@ -490,7 +505,7 @@ def _with_unique_names(stores: Sequence[StoreArgument]) -> list[StoreArgument]:
     return named
 
 
-def _refuse_output_inside(stores: Sequence[StoreArgument], out: str, tables: str | None) -> None:
+def _refuse_output_inside(stores: Sequence[StoreArgument], out: str, tables: str | None, prometheus: str | None = None) -> None:
     """Raise UsageError where anything that is written would lie inside a store: links and mounts are followed."""
     if not is_uri(out) and os.path.exists(out) and not os.path.isdir(out):
         raise UsageError(f"--out {out!r}: there is a file of that name")
@@ -499,6 +514,8 @@ def _refuse_output_inside(stores: Sequence[StoreArgument], out: str, tables: str
     for table in (*TABLES, *RECORD_TABLES):  # each may be a link of its own, and so may the folder of its log
         written += [(option, _join(folder, table)), (option, _join(folder, f"{table}/_delta_log"))]
     written += [("--out", _join(out, name)) for name in ("result.json", *(store.name for store in stores))]
+    if prometheus is not None:  # written beside and renamed: a link of that name is replaced, not followed
+        written.append(("--prometheus", os.path.dirname(prometheus)))
     roots: dict[str | tuple[int, int], str] = {}
     for store in stores:
         for root in (store.path, *(path for _, paths in store.parts for path in paths)):

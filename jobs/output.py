@@ -61,7 +61,7 @@ class OutputFolder:
             if self._remote is not None:
                 self._write_remote(path, parts)
             else:
-                _write_local(path, parts)
+                write_local(path, parts)
         except OSError as problem:
             raise OutputFailed(f"{self.out}/{name}: cannot write: {problem.strerror or problem}") from None
 
@@ -127,8 +127,10 @@ class OutputFolder:
         return f"{self._root}/{name}"
 
 
-def _write_local(path: str, parts: Iterable[bytes]) -> None:
+def write_local(path: str, parts: Iterable[bytes]) -> None:
+    """Write a file of this machine, in place of an earlier one: whole or not at all. Raises OSError."""
     folder, _, last = path.rpartition("/")
+    folder = folder or "/"
     temporary = f"{folder}/.{last}.{secrets.token_hex(4)}{_TEMPORARY}"
     try:
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)

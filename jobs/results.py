@@ -1,16 +1,38 @@
-"""result.json: the one file that is there, whole, whenever a run has ended."""
+"""result.json, the one file that is there, whole, whenever a run has ended; and the metrics that are made of it."""
 
 from __future__ import annotations
 
 import json
+import time
+from datetime import datetime
 from typing import Any
 
-from jobs.output import RESULT, OutputFailed, OutputFolder
+from jobs import RULES_VERSION, VERSION
+from jobs.options import AuditOptions
+from jobs.outcomes import not_audited
+from jobs.output import RESULT, OutputFailed, OutputFolder, write_local
+from jobs.report.prometheus import prometheus_text
+from jobs.report.result_json import RunInfo, result_json
 
 
-def write_result(folder: str, result: dict[str, Any]) -> None:
-    """Write result.json. Raises OutputFailed."""
-    OutputFolder(folder).write(RESULT, json.dumps(result, indent=2, sort_keys=True) + "\n")
+def write_stopped(asked: AuditOptions, sentence: str, started_at: datetime, seconds: float) -> dict[str, Any]:
+    """Write, and return, the result of a run that was stopped: the keys of any other's, every store not audited.
+
+    Raises OutputFailed.
+    """
+    info = RunInfo(asked.run_id, VERSION, RULES_VERSION, started_at, seconds, problems=(sentence,))
+    verdict = f"Was not audited: {sentence}"
+    text = result_json(info, [not_audited(store, store.problem or sentence, verdict) for store in asked.stores])
+    OutputFolder(asked.out).write(RESULT, text)
+    return dict(json.loads(text))
+
+
+def write_metrics(path: str, result: dict[str, Any]) -> None:
+    """Write the result as Prometheus reads it from a file. Raises OutputFailed."""
+    try:
+        write_local(path, [prometheus_text(result, time.time()).encode("utf-8", "backslashreplace")])
+    except OSError as problem:
+        raise OutputFailed(f"--prometheus {path}: cannot write: {problem.strerror or problem}") from None
 
 
 def remove_result(folder: str) -> None:

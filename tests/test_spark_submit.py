@@ -181,4 +181,6 @@ def test_an_interrupted_audit_says_so(running: tuple[subprocess.Popen[str], Path
     assert process.returncode == code
     assert errors == "spark-submit.sh: interrupted before it was done\n"
     result = json.loads((out / "result.json").read_text())
-    assert (result["exit_code"], result["complete"]) == (code, False)
+    assert (result["exit_code"], result["complete"]) == (3, False)
+    assert [store["code"] for store in result["stores"]] == [3]
+    assert ".lock" not in os.listdir(out)

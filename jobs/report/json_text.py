@@ -13,7 +13,8 @@ _ORDER = (
     "refusal exit start_segment stop_reason min_phy_offset truncate_at lost messages bytes by_queue "
     "first_store_time last_store_time deleted_files after_load after_dispatch commitlog wrote queues min_offset "
     "max_offset max_phy_offset index begin_phy_offset end_phy_offset index_count steps counts loss rebuildable note "
-    "findings_dropped seconds bytes_read tables problems stores "
+    "findings_dropped seconds bytes_read segments commitlog_bytes damaged_extents damaged_bytes unverified_bytes "
+    "tables problems stores "
 ).split()
 _RANK = {key: rank for rank, key in enumerate(_ORDER)}
 

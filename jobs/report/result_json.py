@@ -68,6 +68,7 @@ def _store(outcome: AuditOutcome) -> Row:
         "release": outcome.release,
         "starts": broker.get("starts"),
         "truncate_at": broker.get("truncate_at"),
+        **_extent_of(outcome),
         "lost_messages": messages,
         "lost_bytes": size,
         "counts": {severity: outcome.counts.get(severity, 0) for severity in SEVERITIES},
@@ -75,3 +76,16 @@ def _store(outcome: AuditOutcome) -> Row:
         "seconds": round(outcome.seconds, 3),
         "bytes_read": outcome.bytes_read,
     }
+
+
+def _extent_of(outcome: AuditOutcome) -> Row:
+    """How much there is, and how much of it is sound; null where the store could not even be listed."""
+    keys = ("segments", "messages", "commitlog_bytes", "damaged_extents", "damaged_bytes", "unverified_bytes")
+    if not outcome.complete and not outcome.segments:
+        return dict.fromkeys(keys)
+    segments = outcome.segments
+    sizes = [int(s.get("size_bytes") or 0) for s in segments]
+    unread = [size for s, size in zip(segments, sizes, strict=True) if s.get("problem") or not s.get("digest")]
+    damaged = sum(int(s.get("damaged_bytes") or 0) for s in segments)
+    values = (outcome.segment_count, outcome.messages, sum(sizes), outcome.damaged_extents, damaged, sum(unread))
+    return dict(zip(keys, values, strict=True))

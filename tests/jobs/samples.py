@@ -139,6 +139,7 @@ def _segment(base: int, extents: list[tuple[str, int, int, int, bool, str]]) -> 
         "file": f"commitlog/{base:020}",
         "base_offset": base,
         "size_bytes": 1024,
+        "digest": "d",
         "messages": sum(e[3] for e in extents),
         "damaged_bytes": sum(e[2] - e[1] for e in extents if e[0] == "damaged"),
         "extents": [dict(zip(names, e, strict=True)) for e in extents],

@@ -1,0 +1,105 @@
+"""A run's result as Prometheus reads it from a text file (exposition format 0.0.4), made from result.json alone.
+
+Every sample carries the store's name, so that files of several runs can lie in one folder of node_exporter's textfile
+collector. No label holds a topic, a key or a sentence: their number has no bound, and a store's content is hostile. What is not
+known has no sample: a store that could not be audited has no `starts` and no `damaged_bytes`, not a 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+PREFIX = "rocketmq_store_audit_"
+Row = dict[str, Any]
+
+
+def _value(key: str) -> Callable[[Row], Any]:
+    return lambda store: store.get(key)
+
+
+def _if_it_starts(key: str) -> Callable[[Row], Any]:
+    return lambda store: store.get(key) if store.get("starts") else None
+
+
+# (name, meaning, value in a store's part of result.json), in the order in which they are written
+_GAUGES: tuple[tuple[str, str, Callable[[Row], Any]], ...] = (
+    (
+        "exit_code",
+        "0 consistent, 3 not or not wholly audited, 10 derived data differ, 20 CommitLog damaged or messages lost.",
+        _value("code"),
+    ),
+    ("complete", "1 if all of the store was read and is modelled, else 0.", _value("complete")),
+    (
+        "starts",
+        "1 if the release would start on this copy, 0 if it would refuse; absent where that is not known.",
+        _value("starts"),
+    ),
+    ("lost_messages", "Valid messages of the copy that a start would cut.", _if_it_starts("lost_messages")),
+    ("lost_bytes", "Bytes of the messages that a start would cut.", _if_it_starts("lost_bytes")),
+    ("truncate_at", "Physical offset, in bytes, at which the CommitLog would end after a start.", _value("truncate_at")),
+    ("messages", "Valid messages in the copy.", _value("messages")),
+    ("segments", "CommitLog segments.", _value("segments")),
+    ("commitlog_bytes", "Length of all CommitLog segments together.", _value("commitlog_bytes")),
+    ("damaged_extents", "Damaged byte ranges of the CommitLog.", _value("damaged_extents")),
+    ("damaged_bytes", "Damaged bytes of the CommitLog.", _value("damaged_bytes")),
+    ("unverified_bytes", "Length of the CommitLog segments that could not be read wholly.", _value("unverified_bytes")),
+    ("findings_dropped", "Disagreements beyond the bound on findings, counted only.", _value("findings_dropped")),
+    ("read_bytes", "Bytes read of the store.", _value("bytes_read")),
+    ("duration_seconds", "Duration of this store's audit.", _value("seconds")),
+)
+_SEVERITIES = ("loss", "rebuildable", "note")
+
+
+def prometheus_text(result: Row, ended_at: float) -> str:
+    """The whole file. result: as result.json holds it.  ended_at: seconds since 1970."""
+    return "".join(_lines(result, ended_at))
+
+
+def _lines(result: Row, ended_at: float) -> Iterator[str]:
+    stores = list(result["stores"])
+    versions = {key: result.get(key) for key in ("tool_version", "rules_version")}
+    yield from _family(
+        "info",
+        "Versions by which the store was audited; always 1.",
+        [({"store": s["name"], "release": s.get("release"), **versions}, 1) for s in stores],
+    )
+    yield from _family(
+        "last_run_timestamp_seconds",
+        "When the last audit ended, whatever it found, in seconds since 1970.",
+        [({"store": s["name"]}, round(ended_at, 3)) for s in stores],
+    )
+    yield from _family(
+        "output_problems",
+        "Results of the last run that could not be written.",
+        [({"store": s["name"]}, len(result.get("problems") or ())) for s in stores],
+    )
+    for name, meaning, value in _GAUGES:
+        known = [({"store": s["name"]}, value(s)) for s in stores]
+        yield from _family(name, meaning, [(labels, number) for labels, number in known if number is not None])
+    severities = [
+        ({"store": s["name"], "severity": severity}, (s.get("counts") or {}).get(severity, 0))
+        for s in stores
+        for severity in _SEVERITIES
+    ]
+    yield from _family("findings", "Findings by severity.", severities)
+
+
+def _family(name: str, meaning: str, samples: list[tuple[Row, float]]) -> Iterator[str]:
+    """One metric: no lines where it has no sample."""
+    if not samples:
+        return
+    yield f"# HELP {PREFIX}{name} {_escaped(meaning, quoted=False)}\n# TYPE {PREFIX}{name} gauge\n"
+    for labels, number in samples:
+        told = ",".join(f'{key}="{_escaped(value, quoted=True)}"' for key, value in labels.items() if value is not None)
+        yield f"{PREFIX}{name}{{{told}}} {_number(number)}\n"
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if isinstance(value, bool) else repr(value)
+
+
+def _escaped(text: object, quoted: bool) -> str:
+    """As the exposition format asks: backslash and line feed everywhere, the quote in label values."""
+    escaped = str(text).replace("\\", "\\\\").replace("\n", "\\n")
+    return escaped.replace('"', '\\"') if quoted else escaped

@@ -1,0 +1,198 @@
+"""plan.json, findings.jsonl and result.json as they are really written, held against schemas/json: every store of the corpus,
+and the runs that go wrong. A key that the schemas do not describe is a fault here, though not for those who use them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from jobs import cli, results
+from jobs.options import AuditOptions, StoreArgument
+from jobs.outcomes import not_audited
+from jobs.report.findings_jsonl import FIELDS, findings_jsonl
+from jobs.report.plan_json import plan_json
+from jobs.report.result_json import RunInfo, result_json
+from schemas.finding_codes import CATALOGUE, STOP_REASONS
+from schemas.rows import AuditOutcome
+from store_io.audit_store import AuditRequest, run_local
+from store_io.byte_source import StoreLocation
+from store_io.errors import StoreError
+from tests.corpus_tools import Case, cases
+from tests.jobs import samples
+
+SCHEMAS = Path(__file__).resolve().parents[2] / "schemas" / "json"
+RUN = RunInfo("run-1", "1.2.3", "7", datetime(2026, 11, 21, 8, 0, 5, tzinfo=UTC), 2.5, "/out/tables")
+
+
+def closed(schema: Any) -> Any:
+    """The schema with no room for keys that it does not name."""
+    if isinstance(schema, list):
+        return [closed(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    found = {key: closed(item) for key, item in schema.items()}
+    if "properties" in found and "required" in found:
+        found.setdefault("additionalProperties", False)
+    return found
+
+
+@cache
+def validator(name: str) -> Draft202012Validator:
+    schema = json.loads((SCHEMAS / f"{name}.schema.json").read_text())
+    Draft202012Validator.check_schema(schema)
+    return Draft202012Validator(closed(schema))
+
+
+def faults(name: str, text: str) -> list[str]:
+    return [f"{error.json_path}: {error.message}"[:300] for error in validator(name).iter_errors(json.loads(text))]
+
+
+def all_faults(outcome: AuditOutcome) -> list[str]:
+    found = faults("plan", plan_json(outcome)) + faults("result", result_json(RUN, [outcome]))
+    for line in findings_jsonl(outcome.findings):
+        found += faults("finding", line)
+    return found
+
+
+@pytest.mark.parametrize("case", cases(), ids=lambda case: case.name)
+def test_what_is_written_of_a_real_store(case: Case, tmp_path: Path) -> None:
+    root = case.unpack(tmp_path)
+    outcome = run_local(AuditRequest(case.name, StoreLocation(str(root)), case.release, case.broker_conf))
+    assert all_faults(outcome) == []
+    assert {f.code for f in outcome.findings} <= set(CATALOGUE)
+    assert (outcome.plan["broker"] or {}).get("stop_reason") in {None, *STOP_REASONS}
+
+
+def test_the_corpus_has_every_kind_of_outcome(tmp_path: Path) -> None:
+    """Else the test above would not try them: a store that is refused, and here one that cannot be read wholly."""
+    (refused,) = cases("g72-514")
+    root = refused.unpack(tmp_path)
+    outcome = run_local(AuditRequest("s", StoreLocation(str(root)), refused.release, refused.broker_conf))
+    assert outcome.plan["broker"]["starts"] is False
+    segment = next(p for p in sorted((root / "commitlog").iterdir()) if p.is_file())
+    target = root / "consumequeue" / "gone"
+    segment.rename(target)
+    os.mkfifo(segment)
+    outcome = run_local(AuditRequest("s", StoreLocation(str(root)), refused.release, refused.broker_conf))
+    assert not outcome.complete and outcome.plan["broker"] is None
+    assert all_faults(outcome) == []
+
+
+def test_a_store_that_could_not_be_audited(tmp_path: Path) -> None:
+    no_store = run_local(AuditRequest("s", StoreLocation(f"{tmp_path}/none"), "5.3.3"))
+    bad_row = not_audited(StoreArgument("s", "", "5.3.3"), "store 1 of the fleet file: path is missing")
+    for outcome in (no_store, bad_row):
+        assert all_faults(outcome) == []
+        (store,) = json.loads(result_json(RUN, [outcome]))["stores"]
+        assert (store["code"], store["starts"], store["unverified_bytes"], store["segments"]) == (3, None, None, None)
+
+
+def test_hostile_names() -> None:
+    for outcome in (samples.clean(), samples.damaged(), samples.not_audited()):
+        found = all_faults(outcome)
+        assert [fault for fault in found if not fault.startswith("$.stores[0].name: 'hurt-")] == []
+
+
+@pytest.fixture
+def asked(tmp_path: Path) -> AuditOptions:
+    return AuditOptions((StoreArgument("a", "/copies/a", "5.3.3"), StoreArgument("b", "/copies/b", "4.9.8")), f"{tmp_path}/out")
+
+
+def stopped(asked: AuditOptions, problem: BaseException | signal.Signals) -> tuple[int, dict[str, Any]]:
+    def work(_: AuditOptions) -> int:
+        if isinstance(problem, signal.Signals):
+            os.kill(os.getpid(), problem)
+            raise AssertionError("the signal did not interrupt")
+        raise problem
+
+    code = cli._guarded(asked, work)
+    return code, json.loads((Path(asked.out) / "result.json").read_text())
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupted_run(asked: AuditOptions, number: signal.Signals, code: int, capsys: pytest.CaptureFixture[str]) -> None:
+    ended, result = stopped(asked, number)
+    assert ended == code
+    assert (result["exit_code"], result["complete"], result["tables"]) == (3, False, None)
+    assert [(s["name"], s["code"], s["release"]) for s in result["stores"]] == [("a", 3, "5.3.3"), ("b", 3, "4.9.8")]
+    assert faults("result", json.dumps(result)) == []
+    whole = json.loads(result_json(RUN, [samples.clean()]))
+    assert result.keys() == whole.keys() and result["stores"][0].keys() == whole["stores"][0].keys()
+    assert capsys.readouterr().err == "spark-submit.sh: interrupted before it was done\n"
+
+
+def test_a_run_that_a_fault_stopped(asked: AuditOptions, capsys: pytest.CaptureFixture[str]) -> None:
+    for problem in (StoreError("Spark did not start: \x1b[31m\ud800"), ValueError("no")):
+        code, result = stopped(asked, problem)
+        assert (code, result["exit_code"]) == (3, 3)
+        assert faults("result", json.dumps(result)) == []
+    said = capsys.readouterr().err
+    assert "ValueError: no" in said and "\x1b" not in said
+
+
+def test_what_was_written_whole_before_the_interrupt_stands(asked: AuditOptions) -> None:
+    def work(_: AuditOptions) -> int:
+        text = result_json(RunInfo(asked.run_id, "1", "1", RUN.started_at), [samples.refused()])
+        results.OutputFolder(asked.out).write("result.json", text)
+        raise KeyboardInterrupt
+
+    def interrupted(_: AuditOptions) -> int:
+        try:
+            return work(asked)
+        finally:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    assert cli._guarded(asked, interrupted) == 10
+
+
+def described(schema: Any, path: str = "$") -> Iterator[str]:
+    """Paths of properties without a word on what they are."""
+    if isinstance(schema, list):
+        for item in schema:
+            yield from described(item, path)
+    elif isinstance(schema, dict):
+        for key, item in schema.get("properties", {}).items() if "required" in schema else ():
+            if "description" not in item:
+                yield f"{path}.{key}"
+        for key, item in schema.items():
+            if key not in ("if", "then", "else", "allOf"):
+                yield from described(item, f"{path}.{key}")
+
+
+@pytest.mark.parametrize("name", ["plan", "finding", "result"])
+def test_every_key_is_described(name: str) -> None:
+    assert list(described(json.loads((SCHEMAS / f"{name}.schema.json").read_text()))) == []
+
+
+def test_the_schemas_can_fail() -> None:
+    """Each of these is wrong by one thing."""
+    plan = json.loads(plan_json(samples.clean()))
+    finding = json.loads(next(iter(findings_jsonl(samples.damaged().findings))))
+    result = json.loads(result_json(RUN, [samples.clean()]))
+    assert list(finding) == FIELDS
+    wrong: list[tuple[str, dict[str, Any]]] = [
+        ("plan", {**plan, "schema_version": 2}),
+        ("plan", {**plan, "broker": {**plan["broker"], "starts": False}}),
+        ("plan", {**plan, "broker": {**plan["broker"], "truncate_at": None}}),
+        ("plan", {key: value for key, value in plan.items() if key != "inputs"}),
+        ("finding", {**finding, "severity": "error"}),
+        ("finding", {**finding, "start": -1}),
+        ("finding", {**finding, "more": 1}),
+        ("result", {**result, "exit_code": 130}),
+        ("result", {**result, "complete": False}),
+        ("result", {**result, "stores": []}),
+    ]
+    for name, value in wrong:
+        assert len(faults(name, json.dumps(value))) >= 1, value
+    assert (
+        faults("plan", json.dumps(plan)) == faults("finding", json.dumps(finding)) == faults("result", json.dumps(result)) == []
+    )
