@@ -46,7 +46,7 @@ def decode(
         raise ValueError("the buffer has to be one contiguous dimension of bytes")
     if not buffer_position <= start <= end <= buffer_position + len(buffer):
         raise ValueError(f"[{start}, {end}) is not in a buffer of {len(buffer)} bytes at {buffer_position}")
-    found = np.empty(_kernel.PROPERTY_SLOTS, np.int64)
+    layouts = np.zeros(_kernel.LAYOUT_WORDS, np.int64)
     delays = check.delay_table
     address = buffer.ctypes.data - int(buffer_position)
     at, end, final = int(start), int(end), bool(final)  # other types would have the code compiled once more
@@ -56,7 +56,7 @@ def decode(
             columns.rows.ctypes.data, columns.capacity, columns.count,
             columns.key_hash.ctypes.data, len(columns.key_hash), columns.key_hash_count,
             topics.entries.ctypes.data, len(topics.entries), topics.text.ctypes.data, len(topics.text),
-            topics.slots.ctypes.data, len(topics.slots), topics.count, topics.text_used, found.ctypes.data,
+            topics.slots.ctypes.data, len(topics.slots), topics.count, topics.text_used, layouts.ctypes.data,
         )  # fmt: skip
         if ended == _kernel.ENDED_NO_TOPIC_ROOM:
             topics.reserve(need)

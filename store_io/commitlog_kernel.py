@@ -6,7 +6,8 @@ reference refuses; what is rare (odd numbers, malformed UTF-8 in a key) it leave
 No byte is trusted, and compiled code has no bounds checks. Why it stays inside the window all the same: a frame is only
 looked into once its total size is known to lie within the window; its parts are then known to add up to that size; every
 loop below is bounded by the length of its part. Reads of more than that are of two kinds. Blocks of 64 bytes (`_block`,
-`_count_keys`) move back where they would pass the window's end, and a record is longer than a block. Text is hashed in steps
+`_count_keys`) move back where they would pass the window's end, and a record is longer than a block; layouts are only compared
+and kept where the window goes on far enough. Text is hashed in steps
 of 16 bytes that end where the text does, so what is read too much lies before it: in the record's 88 bytes of header, at the
 furthest. Lengths are int64 throughout, so no sum of them wraps.
 
@@ -39,12 +40,15 @@ from store_io.native import (
     load_word,
     lowest_bit,
     masked_crc32,
+    odd_mask,
     peek_i32,
     peek_i64,
+    peek_word,
     poke_i32,
     poke_i64,
     poke_u8,
     prefetch,
+    unequal_mask,
 )
 
 # What one call of the kernel ends with.
@@ -163,6 +167,62 @@ def _scan_properties(at: int, length: int, window_end: int, found: int) -> tuple
     if item < length:  # the last 0x02 may be absent
         present, fault = _take_part(at, item, split, length, found, present, fault)
     return present, fault != 0 or zeros != _ZERO, highs != _ZERO
+
+
+# A layout: what the last properties of one length had where. Most messages of a topic have the same names and values of the same
+# lengths, and then all that `_scan_properties` would find is known. Addresses in it of: the length (0: none), how often it may
+# still be missed before another takes its place, the properties present, per half of 64 bytes the places of names and
+# separators and the places of values, `found`, and the bytes themselves.
+_LAYOUT_ROOM = 128  # longer properties have none
+_MISSES, _PRESENT, _FIXED, _VALUES, _FOUND, _TEXT = 8, 16, 24, 40, 56, 56 + 8 * PROPERTY_SLOTS
+_LAYOUT_BYTES = -(-(_TEXT + _LAYOUT_ROOM) // 64) * 64
+_LAYOUTS = 16  # by the length's low bits
+LAYOUT_WORDS = _LAYOUTS * _LAYOUT_BYTES // 8 + PROPERTY_SLOTS  # and the `found` of those that have none
+_MOST_MISSES = 3
+
+
+@helper()
+def _is_layout(at: int, length: int, known: int) -> bool:
+    """Whether properties have the layout at `known`: the same names and separators, and nothing but plain text between them.
+    The 128 bytes at `at` are read."""
+    if peek_i64(known) != length:
+        return False
+    unlike = unequal_mask(at, known + _TEXT) & peek_word(known + _FIXED) | odd_mask(at) & peek_word(known + _VALUES)
+    if length > 64:
+        unlike |= unequal_mask(at + 64, known + _TEXT + 64) & peek_word(known + _FIXED + 8)
+        unlike |= odd_mask(at + 64) & peek_word(known + _VALUES + 8)
+    return unlike == _ZERO
+
+
+@helper(inline=False)
+def _remember_layout(at: int, length: int, present: int, known: int) -> None:
+    """Have the layout of these properties at `known`, where `found` is already. They are whole and ASCII; one value that holds
+    a separator makes the layout one that is never met again."""
+    naming = True
+    for half in range(2):
+        base = 64 * half
+        one, two, _, _ = block_masks(at + base)
+        keep = _ALL >> np.uint64(64 - min(64, length - base)) if length > base else _ZERO
+        fixed = _ZERO
+        place = 0
+        while place < 64:
+            bit = lowest_bit((one if naming else two) & keep & _ALL << np.uint64(place))
+            if naming:
+                fixed |= _ALL << np.uint64(place)
+                if bit < 63:
+                    fixed &= (_ONE << np.uint64(bit + 1)) - _ONE
+            elif bit < 64:
+                fixed |= _ONE << np.uint64(bit)
+            if bit < 64:
+                naming = not naming
+            place = bit + 1
+        poke_i64(known + _FIXED + 8 * half, np.int64(fixed & keep))
+        poke_i64(known + _VALUES + 8 * half, np.int64(~fixed & keep))
+        for i in range(base, base + 64, 8):
+            poke_i64(known + _TEXT + i, np.int64(peek_word(at + i)))
+    poke_i64(known + _MISSES, _MOST_MISSES)
+    poke_i64(known + _PRESENT, present)
+    poke_i64(known, length)
 
 
 @helper()
@@ -518,17 +578,18 @@ def decode_window(
     at: int, end: int, final: bool, position: int, base_offset: int, settings: int, delays: int, delay_count: int,
     rows: int, capacity: int, count: int, key_hash: int, key_capacity: int, key_count: int,
     entries: int, entry_capacity: int, text: int, text_capacity: int, slots: int, slot_count: int,
-    topic_count: int, text_used: int, found: int,
+    topic_count: int, text_used: int, layouts: int,
 ) -> tuple[int, int, int, int, int, int, int]:  # fmt: skip
     """Decode frames from address `at` on; the window ends at address `end` and is known to be readable up to there.
 
     position: of `at` in the segment.  settings: `RecordCheck.settings`.  All other names without a unit
     are addresses of arrays, each followed by how many elements it has room for, and how many are in use.  A room for no
-    key hashes means that none are wanted.  found: PROPERTY_SLOTS int64 to scribble on.
+    key hashes means that none are wanted.  layouts: LAYOUT_WORDS int64, zeros at first.
     Returns (ENDED_*, position, bytes needed there, count, key_count, topic_count, text_used).
     """
     want_keys = key_capacity > 0
     ended, need = ENDED_STOPPED, 0
+    found = layouts
     while True:
         if count >= capacity or (want_keys and key_count + shape.MAX_RECORD_KEYS > key_capacity):
             ended = ENDED_FULL
@@ -582,7 +643,25 @@ def decode_window(
         present, flags, ascii_only = 0, 0, True
         properties = at + properties_at
         if properties_length > 0:
-            present, fault, high = _scan_properties(properties, properties_length, end, found)
+            known = layouts + _LAYOUT_BYTES * (properties_length & (_LAYOUTS - 1))
+            found = known + _FOUND
+            short = properties_length <= _LAYOUT_ROOM and properties + _LAYOUT_ROOM <= end
+            fault = high = False
+            if short and _is_layout(properties, properties_length, known):
+                present = peek_i64(known + _PRESENT)
+            else:
+                fresh = False  # whether this one is to be remembered
+                if short:
+                    misses = peek_i64(known + _MISSES)
+                    fresh = misses <= 0
+                    poke_i64(known + _MISSES, misses - 1)
+                if fresh:
+                    poke_i64(known, 0)  # what it has as `found` is about to change
+                else:
+                    found = layouts + _LAYOUT_BYTES * _LAYOUTS
+                present, fault, high = _scan_properties(properties, properties_length, end, found)
+                if fresh and not fault and not high:
+                    _remember_layout(properties, properties_length, present, known)
             if high:
                 ascii_only = False
                 if not _is_utf8(properties, properties_length):

@@ -75,6 +75,7 @@ load_word = _integer_load(64, "little", signed=False)  # 8 bytes in the order of
 # costs more than the work on a message; an address costs nothing.
 peek_i32 = _integer_load(32, sys.byteorder)
 peek_i64 = _integer_load(64, sys.byteorder)
+peek_word = _integer_load(64, sys.byteorder, signed=False)  # -> uint64
 poke_u8 = _integer_store(8)
 poke_i32 = _integer_store(32)
 poke_i64 = _integer_store(64)
@@ -118,6 +119,30 @@ def block_masks(typing_context: Any, address: Any) -> Any:
 
     result: Any = types.UniTuple  # numba has not typed it
     return result(types.uint64, 4)(types.int64), code
+
+
+@_intrinsic
+def unequal_mask(typing_context: Any, left: Any, right: Any) -> Any:
+    """Of the 64 bytes at `left`, one bit each: those that differ from their counterpart at `right`."""
+    block = ir.VectorType(_INT8, 64)
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        one, other = (_load(builder, address, block) for address in arguments)
+        return builder.bitcast(builder.icmp_unsigned("!=", one, other), _INT64)
+
+    return types.uint64(types.int64, types.int64), code
+
+
+@_intrinsic
+def odd_mask(typing_context: Any, address: Any) -> Any:
+    """Of the 64 bytes at `address`, one bit each: those that are 0, 1, 2, or 128 and more."""
+    block = ir.VectorType(_INT8, 64)
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        odd = builder.icmp_signed("<", _load(builder, arguments[0], block), ir.Constant(block, [3] * 64))
+        return builder.bitcast(odd, _INT64)
+
+    return types.uint64(types.int64), code
 
 
 @_intrinsic

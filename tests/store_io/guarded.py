@@ -92,6 +92,7 @@ def run(rounds: int = 1500) -> None:
                 data[rng.randrange(len(data))] = rng.choice([0, 1, 2, 0x7F, 0x80, 0xFF, 0xE6])
         if rng.random() < 0.2:
             struct.pack_into(">h", data, len(data) - 2, rng.choice([-1, 32767, -32768]))
+        data *= rng.choice([1, 1, 3])  # of equal records, the later ones are decoded by what is remembered of the first
         cut = rng.choice([0, 0, 0, 1, 7, rng.randrange(len(data))])
         window = bytes(data[: len(data) - cut])
         for start in (len(memory) - len(window), 0):  # flush with the page behind, and with the page before

@@ -930,6 +930,64 @@ def test_the_fast_decoder_takes_whatever_producers_send(messages: list[builders.
     assert_same(walk(DECODERS["reference"], data, CHECKS["audit"], keys), walked)
 
 
+# ---- layouts of properties that are remembered ---------------------------------------------------------------------------
+
+
+def laid_out(length: int) -> bytes:
+    """Well-formed properties of that length, at least 60, with names of interest on both sides of the 64th byte."""
+    head = b"KEYS\x01order-1 order-2\x02UNIQ_KEY\x01"
+    tail = b"\x02TAGS\x01tag-a\x02"
+    return head + b"u" * (length - len(head) - len(tail)) + tail
+
+
+@pytest.mark.parametrize("length", [60, 63, 64, 65, 100, 127, 128, 129])
+def test_a_changed_byte_of_properties_of_one_layout_is_met(length: int) -> None:
+    """Each byte in turn becomes a separator, NUL, another letter, or no ASCII, between twins whose layout is remembered."""
+    good = laid_out(length)
+    blobs = [good] * 5
+    for at in range(length):
+        for byte in b"\x00\x01\x02\x03KT\x7f\x80\xff":
+            blobs += [good[:at] + bytes([byte]) + good[at + 1 :], good]
+    data = segment([Made(topic=b"T", body=b"b", props=blob) for blob in blobs]) + bytes(200)
+    walked = walk(DECODERS["fast"], data, CHECKS["audit"], capacity=1 << 14)
+    assert_same(walked, walk(DECODERS["reference"], data, CHECKS["audit"]))
+    assert len(walked.rows) == len(blobs)
+    twins = walked.rows[[i for i, blob in enumerate(blobs) if blob == good]]
+    assert set(twins["tags_code"].tolist()) == {java_hash("tag-a")} and set(twins["key_count"].tolist()) == {3}
+    malformed = [bool(flags & mc.MALFORMED_PROPERTIES) for flags in walked.column("flags")]
+    assert malformed == [properties_fault(blob) != "" for blob in blobs]
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        [b"TAGS\x01abcd\x02KEYS\x01k\x02", b"KEYS\x01abcd\x02TAGS\x01k\x02"],  # the same layout, other names
+        [b"TAGS\x01abcd\x02KEYS\x01k\x02", b"TAGS\x01abc\x02KEYS\x01kk\x02"],  # the same length, other places
+        [b"TAGS\x01abcd\x02KEYS\x01k\x02", b"TAGSabcd\x01\x02KEYS\x01k\x02"],
+        [b"TAGS\x01abcd\x02KEYS\x01k\x02", b"TAGS\x01ab\x01d\x02KEYS\x01k\x02"],  # a separator in a value
+        [b"TAGS\x01abcd\x02KEYS\x01k\x02", b"TAGS\x01abcd\x02KEYS\x01kx"],  # the last separator left out
+        [b"TAGS\x01abcd\x02KEYS\x01k\x02", b"TAGS\x01abcdxKEYS\x01k\x02"],
+        [b"TAGS\x01ab\x01d\x02KEYS\x01k\x02", b"TAGS\x01abcd\x02KEYS\x01k\x02"],
+        [b"\x01a\x01TAGS\x01b\x02", b"\x01a\x01TAGS\x01c\x02", b"aa\x01TAGS\x01b\x02"],
+        ["TAGS\x01标签\x02".encode(), b"TAGS\x01abcdef\x02", b"TAGS\x01\xe6\xa0cdef\x02"],
+    ],
+)
+def test_properties_of_equal_length_are_not_taken_for_each_other(others: list[bytes]) -> None:
+    blobs = [others[i % len(others)] for i in range(7)]
+    blobs += [blob for blob in others for _ in range(5)] * 2  # often enough for each to be the one that is remembered
+    data = segment([Made(topic=b"T", body=b"", props=blob) for blob in blobs]) + bytes(200)
+    for check in (CHECKS["audit"], CHECKS["4.8.0"], CHECKS["duplication"]):
+        assert_same(walk(DECODERS["fast"], data, check, capacity=100), walk(DECODERS["reference"], data, check))
+
+
+@pytest.mark.parametrize("length", [60, 100, 128])
+def test_layouts_near_the_windows_end(length: int) -> None:
+    data = segment([Made(topic=b"T", props=laid_out(length))] * 6)
+    for behind in range(0, 140, 3):
+        walked = walk(DECODERS["fast"], data + bytes(behind), CHECKS["audit"], capacity=100)
+        assert walked.column("tags_code") == [java_hash("tag-a")] * 6 and walked.end == len(data)
+
+
 # ---- compiled code in odd surroundings -------------------------------------------------------------------------------
 
 
