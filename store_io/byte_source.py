@@ -187,6 +187,7 @@ class _LocalFolder:
         self.root = os.path.abspath(root)
         self.real = os.path.realpath(self.root)
         self.allowed: tuple[str, ...] = (self.real,)  # real folders that links may lead to
+        self._real_folders = {"": self.real}  # of the folders of files opened so far: most files share theirs with others
 
     def has(self, relative: str) -> bool:
         return os.path.lexists(os.path.join(self.root, relative))
@@ -194,8 +195,16 @@ class _LocalFolder:
     def _inside(self, real: str) -> bool:
         return any(real == folder or real.startswith(folder.rstrip(os.sep) + os.sep) for folder in self.allowed)
 
+    def _real(self, relative: str) -> str:
+        """`os.path.realpath` below the root, but for asking about each folder on the way again and again."""
+        folder, _, name = relative.rpartition("/")
+        if folder not in self._real_folders:
+            self._real_folders[folder] = self._real(folder)
+        path = os.path.join(self._real_folders[folder], name)
+        return os.path.realpath(path) if os.path.islink(path) else path
+
     def open(self, relative: str, path: str) -> ByteFile:
-        real = os.path.realpath(os.path.join(self.root, relative))
+        real = self._real(relative)
         if not self._inside(real):
             raise Unreadable(f"{path}: a link that leads out of the store, which is never followed")
         try:

@@ -182,7 +182,7 @@ _MOST_MISSES = 3
 
 
 @helper()
-def _is_layout(at: int, length: int, known: int) -> bool:
+def _is_layout(at: int, length: int, known: int) -> Any:
     """Whether properties have the layout at `known`: the same names and separators, and nothing but plain text between them.
     The 128 bytes at `at` are read."""
     if peek_i64(known) != length:

@@ -47,8 +47,8 @@ BATCH_DTYPE = np.dtype(
 )
 BATCH_CONSTANTS = (("compacted", -1), ("reserved", 0))  # what every entry holds, whatever its message
 ARENA_ENTRIES = 3 << 20  # entries kept in memory, all queues together, unless there are very many queues
-MOST_ENTRIES, LEAST_ENTRIES = 4096, 64  # kept of one queue
-FIRST_ENTRIES = 256  # read of a queue at first; four times as many whenever the messages go on behind them
+MOST_ENTRIES, LEAST_ENTRIES = 8192, 64  # kept of one queue
+FIRST_ENTRIES = 64  # read of a queue at first; then as many as the rest of the segment takes, judged by these
 OPEN_FILES = 512
 SCAN_BYTES = 1 << 20
 EXT_BYTES = 1 << 16  # of a queue's ext file, kept in memory
@@ -174,6 +174,7 @@ class QueueProbe:
         self.arena_address = self._arena.ctypes.data
         self.batch_matches = np.zeros(0, np.uint8), np.zeros(0, np.int64)
         self._queues: dict[int, QueueFiles] = {}
+        self._loaded_at: dict[int, int] = {}  # physical offset of the message that a queue's entries were last loaded for
         self._sorted: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         self._batches: dict[int, tuple[int, int, np.ndarray, np.ndarray]] = {}
         self._ext: dict[int, ExtUnits] = {}
@@ -237,11 +238,12 @@ class QueueProbe:
                 queue = self._queue(ref, keys[ref])
                 state[SLOT] = self._slots
                 self._slots += 1
-                count = min(FIRST_ENTRIES, self.per_slot)
+                count = FIRST_ENTRIES
             else:
                 queue = self._queue(ref, keys[ref])
-                goes_on = first == state[FIRST] + state[LOADED]
-                count = min(4 * int(state[LOADED]), self.per_slot) if goes_on else min(FIRST_ENTRIES, self.per_slot)
+                count = self._wanted(item, ref) if first == state[FIRST] + state[LOADED] else FIRST_ENTRIES
+            count = min(count, self.per_slot)
+            self._loaded_at[ref] = int(item["phy_offset"])
             low = int(state[SLOT]) * self.per_slot * layout.ENTRY_BYTES
             slot = self._arena[low : low + count * layout.ENTRY_BYTES]
             slot[:] = 0
@@ -249,6 +251,12 @@ class QueueProbe:
             state[FIRST], state[LOADED] = first, count
         except StoreError:
             state[SLOT] = UNREADABLE
+
+    def _wanted(self, item: np.void, ref: int) -> int:
+        """How many entries the queue takes in the rest of the segment, if it goes on as since its last load, and some more."""
+        phy_offset, loaded = int(item["phy_offset"]), int(self._states[ref, LOADED])
+        since, left = phy_offset - self._loaded_at[ref], self._high - phy_offset
+        return loaded * left * 9 // (since * 8) + FIRST_ENTRIES if since > 0 and left > 0 else FIRST_ENTRIES
 
     def resolve(self, item: np.void, keys: Sequence[QueueKey]) -> tuple[int, int]:
         """(match, delta) of a message that has no equal entry at the expected place."""

@@ -124,6 +124,28 @@ def test_no_fifo_socket_or_outward_link_is_opened_or_followed(tmp_path: Path) ->
             source.open("commitlog/fifo")
 
 
+def test_every_file_of_a_folder_is_judged_by_itself(tmp_path: Path) -> None:
+    """What is remembered of a folder opens no link in it, and a folder that is a link opens nothing outside."""
+    root = tmp_path / "store"
+    queue = root / "consumequeue" / "T" / "0"
+    queue.mkdir(parents=True)
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "secret" / "file").write_bytes(b"s")
+    (queue / "file").write_bytes(b"q")
+    os.symlink(tmp_path / "secret" / "file", queue / "out")
+    os.symlink("file", queue / "in")
+    os.symlink(tmp_path / "secret", root / "consumequeue" / "T" / "1")
+    os.symlink("0", root / "consumequeue" / "T" / "2")
+    source = open_source(StoreLocation(str(root)))
+    for _ in range(2):
+        for path in ("0/file", "0/in", "2/file", "2/in"):
+            with source.open(f"consumequeue/T/{path}") as file:
+                assert file.read(0, 2) == b"q"
+        for path in ("0/out", "1/file", "2/out"):
+            with pytest.raises(Unreadable, match="a link that leads out of the store"):
+                source.open(f"consumequeue/T/{path}")
+
+
 def test_a_whole_part_that_links_out_is_not_listed(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "00000000000000000000").write_bytes(b"x")
