@@ -25,3 +25,21 @@ STORE_OPTIONS = frozenset("--release --broker-conf --commitlog --consumequeue --
 """What says how a single STORE is to be read, as for an audit."""
 
 COMMAND_TABLE: dict[str, CommandSpec] = {}
+
+# ---- explain -------------------------------------------------------------------------------------------------------
+
+COMMAND_TABLE["explain"] = CommandSpec(
+    module="jobs.explain",
+    options=STORE_OPTIONS | {"--phy-offset", "--format", "--redact"},
+    usage="""\
+usage: ./spark-submit.sh explain STORE --phy-offset N [options]
+
+Says what lies at a physical offset: the record's bytes field by field, which check fails on it and why, its neighbours, and
+which ConsumeQueue and index entries lead to it. Needs no Spark.
+  STORE                 a copied store folder (the one that holds commitlog/), a path or a URI
+  --phy-offset N        the physical offset; one inside a record, in damage, or outside of the log is explained too
+  --format text|json    for people (default), or one JSON object
+  --redact MODE         none (default); hide or hash: bodies, keys, tags and the like are not shown
+  --release X  --broker-conf FILE  --commitlog PATH[,PATH]  --consumequeue PATH  --index PATH    as for audit
+""",
+)

@@ -322,6 +322,18 @@ def _metrics_file(text: str, base: str) -> str:
     return path
 
 
+def single_store(command: Command) -> StoreArgument:
+    """The one STORE of a command in jobs/command_table.py that takes `STORE_OPTIONS`. Raises UsageError."""
+    if len(command.arguments) != 1:
+        given = f"{len(command.arguments)} were given" if command.arguments else "none was given"
+        raise UsageError(f"{command.name} takes one STORE, the folder that holds commitlog/; {given}")
+    for option, value in command.options.items():
+        if not value.strip():
+            raise UsageError(f"{option} needs a value")
+    release = _release(command.options.get("--release", NEWEST_RELEASE))
+    return _command_line_stores(command.arguments, command.options, release, os.getcwd())[0]
+
+
 def _command_line_stores(paths: Sequence[str], options: Mapping[str, str], release: str, base: str) -> list[StoreArgument]:
     elsewhere = [f"--{part}" for part in PARTS if f"--{part}" in options]
     if elsewhere and len(paths) > 1:

@@ -1,0 +1,58 @@
+"""explain STORE --phy-offset N: what lies at a physical offset, as annotated bytes. Needs no Spark, so it answers at once."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+
+from jobs.options import Command, single_store
+from jobs.report.explain_text import explain_json, explain_text
+from store_io import checksum
+from store_io.audit_store import AuditRequest
+from store_io.byte_source import StoreLocation
+from store_io.errors import UsageError
+from store_io.explain import explain
+from store_io.redaction import Redaction, read_redaction
+
+FORMATS = ("text", "json")
+PIPE_WIDTH = 130
+_NUMBER = re.compile(r"[0-9]{1,19}|[0-9]{1,3}(,[0-9]{3}){1,6}")
+
+
+def run(command: Command) -> int:
+    """Explain one physical offset on standard output; 0 whatever lies there."""
+    store = single_store(command)
+    options = command.options
+    if "--phy-offset" not in options:
+        raise UsageError("--phy-offset N is missing: which physical offset is to be explained?")
+    phy_offset = physical_offset(options["--phy-offset"])
+    form = options.get("--format", "text")
+    if form not in FORMATS:
+        raise UsageError(f"--format {form!r}: {' or '.join(FORMATS)}")
+    redaction = redaction_of(command)
+    checksum.trust()
+    request = AuditRequest(store.name, StoreLocation(store.path, store.parts), store.release, store.broker_conf)
+    said = explain(request, phy_offset, redaction)
+    if form == "json":
+        print(explain_json(said), end="")
+        return 0
+    terminal = sys.stdout.isatty()
+    width = shutil.get_terminal_size().columns if terminal else PIPE_WIDTH
+    colour = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    print(explain_text(said, width, colour), end="", flush=True)
+    return 0
+
+
+def physical_offset(text: str, option: str = "--phy-offset") -> int:
+    """A physical offset as people type it, or as results print it (530,831). Raises UsageError."""
+    if not _NUMBER.fullmatch(text) or int(text.replace(",", "")) >= 1 << 63:
+        raise UsageError(f"{option} {text!r}: not a number from 0 to {(1 << 63) - 1}")
+    return int(text.replace(",", ""))
+
+
+def redaction_of(command: Command) -> Redaction:
+    """What --redact asks for: none (the default), hide or hash. Raises UsageError."""
+    mode = command.options.get("--redact", "none")
+    return read_redaction(None if mode == "none" else mode)
