@@ -366,9 +366,8 @@ def test_real_stores_at_any_place(prefix: str, tmp_path: Path, capsys: pytest.Ca
         found = said(capsys, root, entry["p"], *options)
         if prefix == "g78" and found["kind"] == "record":  # its queues were not touched
             assert found["record_size"] == entry["s"]
-            assert any(p["values"].get("phy_offset") == entry["p"] for p in found["pointers"])
-            met += 1
-    assert met > 1 or prefix != "g78"
+            met += any(p["values"].get("phy_offset") == entry["p"] and p["state"] == "equal" for p in found["pointers"])
+    assert met >= 5 or prefix != "g78"  # but for the last ones, which a start had yet to dispatch
     for segment in sorted((root / "commitlog").iterdir())[:3]:
         if segment.is_file() and segment.name.isdigit() and segment.stat().st_size:
             for at in (0, 1, 7, segment.stat().st_size - 1):
