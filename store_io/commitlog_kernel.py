@@ -445,15 +445,28 @@ def _index_hash(value: int) -> int:
 
 
 @helper(inline=False)
-def _hash_keys(at: int, length: int, prefix: int, ascii_only: bool, key_hash: int, key_count: int) -> int:
+def _hash_keys(at: int, length: int, prefix: int, ascii_only: bool, window_end: int, key_hash: int, key_count: int) -> int:
     """Write the hash of each part of KEYS that is not empty; returns the new count of hashes."""
-    start = 0
-    for i in range(length + 1):
-        if i == length or load_u8(at + i) == 32:
-            if i > start:
-                poke_i32(key_hash + 4 * key_count, _index_hash(_hash_text(at + start, i - start, prefix, ascii_only)))
+    start: Any = np.int64(0)  # of the current part
+    base = 0
+    while base < length:
+        beyond = max(0, at + base + 64 - window_end)
+        spaces = equal_mask(at + base - beyond, 32) >> np.uint64(beyond)
+        if length - base < 64:
+            spaces |= _ALL << np.uint64(length - base)  # what is behind the text ends a part, too
+        while spaces != _ZERO:
+            end = base + lowest_bit(spaces)
+            if end > length:
+                break
+            if end > start:
+                poke_i32(key_hash + 4 * key_count, _index_hash(_hash_text(at + start, end - start, prefix, ascii_only)))
                 key_count += 1
-            start = i + 1
+            start = end + 1
+            spaces &= spaces - _ONE
+        base += 64
+    if start < length:  # the last part ends with a block
+        poke_i32(key_hash + 4 * key_count, _index_hash(_hash_text(at + start, length - start, prefix, ascii_only)))
+        key_count += 1
     return key_count
 
 
@@ -768,7 +781,7 @@ def decode_window(
                     poke_i32(key_hash + 4 * key_count, hashed)
                     key_count += 1
                 if keys_length > 0:
-                    key_count = _hash_keys(at + keys_at, keys_length, prefix, ascii_only, key_hash, key_count)
+                    key_count = _hash_keys(at + keys_at, keys_length, prefix, ascii_only, end, key_hash, key_count)
                 if tags_length > 0:
                     prefix = (prefix * 31 + 84) * 31 + 35  # "T#"
                     hashed = _index_hash(_hash_text(at + tags_at, tags_length, prefix, ascii_only))

@@ -334,6 +334,17 @@ def test_keys_are_split_on_single_spaces(decode: Decode, keys: str, count: int) 
         assert walked.keys == [[index_hash("TopicA#" + key) for key in keys.split(" ") if key]]
 
 
+@pytest.mark.parametrize("closing", [True, False])
+def test_long_keys_are_split_wherever_their_spaces_are(decode: Decode, closing: bool) -> None:
+    """Spaces on both sides of every 64th byte, at the beginning and the end; also where the window ends with the keys."""
+    for length in (1, 63, 64, 65, 127, 128, 129, 200):
+        for spaces in ([], [0], [length - 1], [62, 63], [63, 64, 65], [64], [10, 126, 127, 128], range(0, 200, 2), range(200)):
+            keys = "".join(" " if i in spaces else "abcdefghi"[i % 9] for i in range(length))
+            made = Made(topic=b"T", props=properties(("KEYS", keys), closing=closing))
+            walked = walk(decode, made.encode(0), CHECKS["audit"])
+            assert walked.keys == [[index_hash(f"T#{key}") for key in keys.split(" ") if key]], keys
+
+
 @pytest.mark.parametrize(("transaction", "expected"), [(0x0, 2), (0x4, 2), (0x8, 2), (0xC, 0)])
 def test_rollback_puts_no_keys(decode: Decode, transaction: int, expected: int) -> None:
     made = Made(sys_flag=transaction, props=properties(("UNIQ_KEY", "u"), ("KEYS", "k"), ("TAGS", "t")))
