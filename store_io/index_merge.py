@@ -15,13 +15,13 @@ import numpy as np
 from schemas import commitlog_layout
 from schemas import index_layout as layout
 from schemas.rows import EXTENT_MESSAGE, EXTENT_UNWRITTEN, NOTE, REBUILDABLE, Extent, Finding
-from store_io import message_columns
+from store_io import message_columns, native, segment_items
 from store_io import segment_findings as codes
 from store_io.byte_source import ByteFile, ByteSource
 from store_io.errors import StoreError
 from store_io.java_compat import int32, string_hash
 from store_io.message_columns import HAS_TAGS, Columns, index_keys
-from store_io.native import kept
+from store_io.native import kept, load_i32, load_i64, peek_i32, peek_i64
 from store_io.rules.message_verdict import VALID, Verdict
 from store_io.segment_findings import MOST_FINDINGS, Findings
 from store_io.segment_items import grown
@@ -68,13 +68,15 @@ class IndexFileRef:
 
 
 @kept(commitlog_layout, message_columns)
-def _expect(rows, count, key_hash, low_phy, high_phy, phy, hashes, times, optional, places, ends, used, outside):  # type: ignore[no-untyped-def]
-    """Append what the messages should have put to the expected stream; gives the entries in use.
+def _expect(  # type: ignore[no-untyped-def]
+    rows, first, first_key, count, key_hash, low_phy, high_phy, phy, hashes, times, optional, places, ends, used, outside
+):
+    """Append what messages [first, count) should have put to the expected stream; gives the entries in use.
 
-    optional: tag keys, which only 5.4.0 and later put.  outside: (first, last phy_offset, messages, keys) of those below
-    `low_phy` or above `high_phy`, which are only counted.
+    first_key: of the first message, the keys before this one are left out.  optional: tag keys, which only 5.4.0 and later put.
+    outside: (first, last phy_offset, messages, keys) of those below `low_phy` or above `high_phy`, which are only counted.
     """
-    for i in range(count):
+    for i in range(first, count):
         row = rows[i]
         keys = row.key_count
         tag = 0
@@ -91,7 +93,7 @@ def _expect(rows, count, key_hash, low_phy, high_phy, phy, hashes, times, option
                 outside[2] += 1
                 outside[3] += keys
             continue
-        for k in range(keys + tag):
+        for k in range(first_key if i == first else 0, keys + tag):
             phy[used] = row.phy_offset
             hashes[used] = key_hash[row.key_start + k]
             times[used] = row.store_time
@@ -133,6 +135,65 @@ def _advance(phy, hashes, times, optional, i, expected, found_phy, found_hash, f
         else:
             return i, j, wrongs, DISAGREE
     return i, j, wrongs, NEED_EXPECTED
+
+
+# What `_agree` is told and what it leaves behind, in one int64 array.
+_ROW, _KEY, _ENTRY, _ENTRIES, _BEGIN, _FIRST_BEGIN, _LOW_PHY, _HIGH_PHY, _AGREED = range(9)
+
+
+@kept(commitlog_layout, layout, message_columns, native, segment_items)
+def _agree(rows, count, key_hash, entries, state, outside):  # type: ignore[no-untyped-def]
+    """Step through messages and entries, both as they stand, as long as they agree in everything; gives why it stopped.
+
+    rows, key_hash, entries: addresses.  `state` tells the next message, its next key and the next entry; how many entries there
+    are, the time that they count from and the time that the first does.  Times that differ are a disagreement, too.
+    """
+    i, k, j, end, begin = state[_ROW], state[_KEY], state[_ENTRY], state[_ENTRIES], state[_BEGIN]
+    low_phy, high_phy = state[_LOW_PHY], state[_HIGH_PHY]
+    why = NEED_EXPECTED
+    while i < count:
+        row = rows + i * segment_items.ROW
+        phy = peek_i64(row + segment_items.PHY_OFFSET)
+        keys = peek_i32(row + segment_items.KEY_COUNT)
+        tag = np.int64(0)
+        if peek_i32(row + segment_items.FLAGS) & HAS_TAGS:
+            if peek_i32(row + segment_items.SYS_FLAG) & commitlog_layout.SYS_TRANSACTION_MASK != commitlog_layout.SYS_ROLLBACK:
+                tag = np.int64(1)
+        if phy < low_phy or phy > high_phy:
+            if keys:  # see `_expect`
+                if outside[2] == 0:
+                    outside[0] = phy
+                outside[1] = phy
+                outside[2] += 1
+                outside[3] += keys
+            i += 1
+            continue
+        if k < keys + tag:
+            store_time = peek_i64(row + segment_items.STORE_TIME)
+            seconds = _seconds(store_time, begin)
+            hashes = key_hash + 4 * peek_i32(row + segment_items.KEY_START)
+            while k < keys + tag:
+                if j == end:
+                    why = NEED_FOUND
+                    break
+                entry = entries + layout.ENTRY_BYTES * j
+                if load_i64(entry + PHY_OFFSET_POSITION) == phy and load_i32(entry) == peek_i32(hashes + 4 * k):
+                    first = j == 0 and state[_FIRST_BEGIN] != begin
+                    wanted = _seconds(store_time, state[_FIRST_BEGIN]) if first else seconds
+                    if load_i32(entry + SECONDS_POSITION) != wanted and not (first and state[_FIRST_BEGIN] == NO_TIME):
+                        why = DISAGREE
+                        break
+                    j += 1
+                elif k < keys:
+                    why = DISAGREE
+                    break
+                k += 1
+            if why != NEED_EXPECTED:
+                break
+        i += 1
+        k = np.int64(0)
+    state[_ROW], state[_KEY], state[_ENTRY] = i, k, j
+    return why
 
 
 @kept(commitlog_layout, message_columns)
@@ -186,6 +247,7 @@ class _Found:
 
     def __init__(self, opener: Callable[[str], ByteFile], ranges: list[tuple[int, IndexFileRef, int, int]]):
         self._open, self._ranges = opener, ranges
+        self._refs = {index: ref for index, ref, _, _ in ranges}
         self.phy = np.zeros(0, np.int64)
         self.hashes = np.zeros(0, np.int32)
         self.seconds = np.zeros(0, np.int32)
@@ -194,6 +256,9 @@ class _Found:
         self.files = np.zeros(0, np.int32)
         self.at = 0
         self.read = 0
+        self._ends = {index: high for index, _, _, high in ranges}
+        self.raw = np.zeros(CHUNK_ENTRIES * layout.ENTRY_BYTES, np.uint8)  # entries as they stand, outside of the arrays
+        self._raw: tuple[int, IndexFileRef, int, int] | None = None  # of them: the file, and their first and last number
         self._true_begins: dict[int, int] = {}  # of files whose header tells another begin than its message
 
     def set_begin(self, file: int, begin: int) -> None:
@@ -205,26 +270,75 @@ class _Found:
     def exhausted(self) -> bool:
         return not self._ranges
 
-    def refill(self) -> None:
-        """Drop what is behind `at` and add a chunk."""
-        kept = slice(self.at, None)
-        self.at = 0
+    def _take(self) -> tuple[int, IndexFileRef, int, int]:
+        """The next chunk: its file, and the numbers of its entries, half-open."""
         index, ref, low, high = self._ranges[0]
         end = min(high, low + CHUNK_ENTRIES)
         self._ranges[0] = index, ref, end, high
         if end == high:
             self._ranges.pop(0)
+        self.read += end - low
+        return index, ref, low, end
+
+    def _give_back(self, index: int, ref: IndexFileRef, number: int, end: int) -> None:
+        """Entries [number, end) of a file, which come right before those that are not read yet, are read once more."""
+        if self._ranges and self._ranges[0][0] == index:
+            self._ranges.pop(0)
+        if number < self._ends[index]:
+            self._ranges.insert(0, (index, ref, number, self._ends[index]))
+        self.read -= end - number
+
+    def _begin(self, index: int, ref: IndexFileRef) -> int:
+        return self._true_begins.get(index, ref.begin_timestamp)
+
+    def take_raw(self) -> int:
+        """Fill `raw` with a chunk; gives the number of its entries."""
+        _, ref, low, end = self._raw = self._take()
+        data = self.raw[: (end - low) * layout.ENTRY_BYTES]
+        data[self._open(ref.path).read_into(ref.position(low), data) :] = 0
+        return end - low
+
+    def raw_begins(self) -> tuple[int, int]:
+        """The time that the entries in `raw` count from, and the time that the first of them does."""
+        if self._raw is None:
+            return NO_TIME, NO_TIME
+        index, ref, low, _ = self._raw
+        begin = self._begin(index, ref)
+        return begin, _first_begin(ref) if low == 1 else begin
+
+    def leave_raw(self, used: int) -> None:
+        """Entries of `raw` from number `used` of it on are to come through `refill`."""
+        if self._raw is not None:
+            index, ref, low, end = self._raw
+            self._give_back(index, ref, low + used, end)
+        self._raw = None
+
+    def leave_arrays(self) -> None:
+        """What is left in the arrays is to come through `take_raw`."""
+        for index in np.unique(self.files[self.at :])[::-1].tolist():
+            numbers = self.numbers[self.at :][self.files[self.at :] == index]
+            self._give_back(index, self._refs[index], int(numbers[0]), int(numbers[-1]) + 1)
+        self.at = len(self.phy)
+
+    def refill(self) -> None:
+        """Drop what is behind `at` and add a chunk."""
+        kept = slice(self.at, None)
+        self.at = 0
+        index, ref, low, end = self._take()
         entries = read_entries(self._open(ref.path), ref, low, end)
-        self.read += len(entries)
-        begins = np.full(len(entries), self._true_begins.get(index, ref.begin_timestamp), np.int64)
+        begins = np.full(len(entries), self._begin(index, ref), np.int64)
         if low == 1 and len(entries):
-            begins[0] = ref.previous_end_timestamp if ref.previous_end_timestamp > 0 else NO_TIME
+            begins[0] = _first_begin(ref)
         self.phy = np.concatenate([self.phy[kept], entries["phy_offset"]])
         self.hashes = np.concatenate([self.hashes[kept], entries["hash"]])
         self.seconds = np.concatenate([self.seconds[kept], entries["seconds"]])
         self.begins = np.concatenate([self.begins[kept], begins])
         self.numbers = np.concatenate([self.numbers[kept], np.arange(low, low + len(entries))])
         self.files = np.concatenate([self.files[kept], np.full(len(entries), index, np.int32)])
+
+
+def _first_begin(ref: IndexFileRef) -> int:
+    return ref.previous_end_timestamp if ref.previous_end_timestamp > 0 else NO_TIME
 
 
 def read_entries(file: ByteFile, ref: IndexFileRef, low: int, high: int) -> np.ndarray:
@@ -308,6 +422,8 @@ class IndexMerge:
         self._at = self._used = 0
         self._dropped = 0  # expected entries that are no longer in the arrays
         self._outside = np.array([-1, -1, 0, 0], np.int64)
+        self._state = np.zeros(_AGREED, np.int64)
+        self._state[_LOW_PHY], self._state[_HIGH_PHY] = self._low_phy, self._high_phy
         self._wrong = np.zeros((2 * CHUNK_ENTRIES, 2), np.int64)
         self._missing: list[int] | None = None  # first and last expected, position, end, keys of the open finding
         self._odd: list[tuple[int, int, int, int]] = []  # (file, number, phy_offset, hash) of entries without a place
@@ -417,9 +533,14 @@ class IndexMerge:
             self._check_header_times(columns)
         if self._broken:
             return
+        row, key = self._step_through(columns) if self._at == self._used else (0, 0)
+        if self._broken or row == columns.count:
+            return
         self._make_room(columns.key_hash_count)
         self._used = _expect(
             columns.rows,
+            row,
+            key,
             columns.count,
             columns.key_hash,
             self._low_phy,
@@ -434,6 +555,29 @@ class IndexMerge:
             self._outside,
         )
         self._run(final=False)
+
+    def _step_through(self, columns: Columns) -> tuple[int, int]:
+        """As far as messages and entries agree, nothing is kept. Gives the first message that is left, and its first key."""
+        found, state = self._found, self._state
+        if found.at < len(found.phy):
+            found.leave_arrays()
+            state[_ENTRY] = state[_ENTRIES] = 0
+        state[_ROW] = state[_KEY] = 0
+        rows, key_hash, raw = columns.rows.ctypes.data, columns.key_hash.ctypes.data, found.raw.ctypes.data
+        try:
+            while True:
+                state[_BEGIN], state[_FIRST_BEGIN] = found.raw_begins()
+                why = _agree(rows, columns.count, key_hash, raw, state, self._outside)
+                if why == NEED_EXPECTED:
+                    break
+                if why == DISAGREE or found.exhausted:
+                    found.leave_raw(int(state[_ENTRY]))
+                    state[_ENTRY] = state[_ENTRIES] = 0
+                    break
+                state[_ENTRIES], state[_ENTRY] = found.take_raw(), 0
+        except StoreError:
+            self._broken = True
+        return int(state[_ROW]), int(state[_KEY])
 
     def _make_room(self, more: int) -> None:
         """Move what is still expected to the front, with room for `more`."""
@@ -642,8 +786,9 @@ class IndexMerge:
         """No message follows. extents: the segment's, all of them."""
         if self._broken:
             return
-        self._run(final=True)
         found = self._found
+        found.leave_raw(int(self._state[_ENTRY]))
+        self._run(final=True)
         try:
             while True:
                 self._too_many(found.at, len(found.phy))

@@ -14,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.rows import REBUILDABLE, Finding, SegmentSummary
+from store_io import index_merge
 from store_io.byte_source import StoreLocation, open_source
-from store_io.index_merge import first_entry_from
+from store_io.index_merge import IndexMerge, first_entry_from
 from tests import corpus_tools, strategies
 from tests.builders import ROLLBACK, Message, Sizes, Store, StoreBuilder
 from tests.segment_tasks import index_refs, rules_of, scan_store
@@ -246,6 +247,60 @@ def test_an_index_of_other_messages_is_given_up(tmp_path: Path, monkeypatch: pyt
     (summary,) = scan(made)
     assert sum(f.count for f in said([summary]) if f.code == "index_entry_missing") >= 230
     assert summary.findings_dropped["index_entry_dangling"] >= 100
+
+
+damages = st.lists(
+    st.tuples(
+        st.sampled_from(["bit", "drop", "twice", "zero", "begin", "seconds"]),
+        st.integers(1, 60),
+        st.integers(0, 159),
+        st.integers(1, 12),
+    ),
+    max_size=4,
+)
+
+
+@given(damages, st.sampled_from([100, 400, 3000]), st.sampled_from([7, 16, 32_768]), st.sampled_from([1000, 21]), st.booleans())
+@settings(max_examples=120, deadline=None)
+def test_stepping_through_entries_as_they_stand_finds_what_the_alignment_finds(
+    tmp_path_factory: pytest.TempPathFactory,
+    damage: list[tuple[str, int, int, int]],
+    window: int,
+    chunk: int,
+    index_max: int,
+    tag_keys: bool,
+) -> None:
+    """Two ways through the same streams: that of equal entries, and the one that all entries took without it."""
+    sizes = Sizes(segment=1 << 16, slots=SLOTS, index_max=index_max)
+    made = store(tmp_path_factory.mktemp("store"), THIRTY, sizes, "5.4.0" if tag_keys else "5.3.3")
+
+    def change(data: bytearray) -> None:
+        for what, number, bit, count in damage:
+            room = (len(data) - place(0)) // 20
+            low, high = place(min(number, room - 1)), place(min(number + count, room))
+            if what == "bit":
+                data[low + bit // 8] ^= 1 << bit % 8
+            elif what == "drop":
+                data[low:] = data[high:] + bytes(high - low)
+            elif what == "twice":
+                data[low:] = (data[low:high] + data[low:])[: len(data) - low]
+            elif what == "zero":
+                data[low:high] = bytes(high - low)
+            elif what == "begin":
+                struct.pack_into(">q", data, 0, struct.unpack_from(">q", data)[0] - 5000 * count)
+            else:
+                data[low + 15] ^= count
+
+    edit(index_file(made), change)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(index_merge, "CHUNK_ENTRIES", chunk)
+        one = scan(made, window_bytes=window)
+        patch.setattr(IndexMerge, "_step_through", lambda self, columns: (0, 0))
+        other = scan(made, window_bytes=window)
+    assert said(one) == said(other)
+    for left, right in zip(one, other, strict=True):
+        assert (left.index_entries_seen, left.index_unindexed) == (right.index_entries_seen, right.index_unindexed)
+        assert left.findings_dropped == right.findings_dropped
 
 
 @given(st.data())
