@@ -188,6 +188,21 @@ class SegmentSummary:
     problem: str = ""  # the file could not be read, or changed underneath: a sentence; everything else is then void
 
 
+class KeyTable:
+    """Lets summaries share the queues that they name: each has thousands, and mostly the same."""
+
+    def __init__(self) -> None:
+        self._keys: dict[QueueKey, QueueKey] = {}
+        self._last: list[QueueKey] = []
+
+    def share(self, summary: SegmentSummary) -> None:
+        """Replace the summary's queues by equal ones that are there already."""
+        if summary.queues == self._last:
+            summary.queues = self._last
+        else:
+            self._last = summary.queues = [self._keys.setdefault(key, key) for key in summary.queues]
+
+
 # ---- findings and plan ---------------------------------------------------------------------------------------------
 
 NOTE, REBUILDABLE, LOSS = "note", "rebuildable", "loss"
@@ -229,6 +244,23 @@ class PlanStep:
 # ---- derived data --------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
+class QueueEdges:
+    """What a fold asks of a ConsumeQueue's entries most often, so that it opens no file for it.
+
+    entries: (path, entry number in the file, phy_offset, size) of a few.
+    Of the first file as loaded: first_entries, from its first slot to the first invalid one; of these `below` leading ones
+    have a phy_offset below log_min; parted: all behind them have a greater one, but for the next one, which may equal it.
+    """
+
+    entries: tuple[tuple[str, int, int, int], ...] = ()
+    first_path: str = ""
+    first_entries: int = 0
+    log_min: int = -1
+    below: int = 0
+    parted: bool = False
+
+
 @dataclass
 class QueueSummary:
     """One ConsumeQueue's files: what the release's recover() makes of them, and what its entries are.
@@ -250,6 +282,7 @@ class QueueSummary:
     last_prefix: int = -1  # -1: not known (the fold then reads the file itself)
     last_prefix_phy: int = -1
     last_prefix_max_phy: int = -1
+    edges: QueueEdges | None = None  # None: not known (the fold then reads the files itself)
     # audit of all files:
     used: list[tuple[int, int]] = field(default_factory=list)  # ranges of entry numbers with a non-zero entry, ascending
     used_end: int = 0  # entry number behind the last non-zero entry

@@ -6,6 +6,8 @@ from collections import Counter
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from schemas.rows import (
     EXTENT_DAMAGED,
     EXTENT_FILLER,
@@ -18,6 +20,7 @@ from schemas.rows import (
     RUN_QUEUE,
     Row,
 )
+from store_io.queue_runs import FAR, NO_RUNS
 from store_io.ranges import total, union
 
 if TYPE_CHECKING:
@@ -78,10 +81,10 @@ def queue_rows(audit: StoreAudit) -> list[Row]:
     for key in sorted(audit.views.keys() | load.keys() | later.keys()):
         view = audit.views.get(key)
         summary = view.summary if view is not None else None
-        runs = [ref.row for ref in view.runs if ref.row["kind"] == RUN_QUEUE or view.lmq] if view is not None else []
-        counts: Counter[int] = Counter()
-        for run in runs:
-            counts[int(run["match"])] += int(run["messages"])
+        runs = view.runs.rows if view is not None else NO_RUNS
+        if view is not None and not view.lmq:
+            runs = runs[runs["kind"] == RUN_QUEUE]
+        counts = {match: int(runs["messages"][runs["match"] == match].sum()) for match in range(MATCH_MISSING + 1)}
         row: Row = {
             "topic": key[0],
             "queue_id": key[1],
@@ -100,11 +103,13 @@ def queue_rows(audit: StoreAudit) -> list[Row]:
             "unexpected": unexpected[key],
             "lost_messages": lost[key].messages if key in lost else 0,
         }
-        if runs:
-            row["log_first_offset"] = min(int(r["queue_offset"]) for r in runs)
-            row["log_end_offset"] = max(int(r["queue_offset"]) + int(r["messages"]) for r in runs)
-            row["first_store_time_ms"] = min(int(r["first_store_time"]) for r in runs)
-            row["last_store_time_ms"] = max(int(r["last_store_time"]) for r in runs)
+        if len(runs):
+            far = int(np.abs(runs["queue_offset"]).max()) > FAR
+            offsets = runs["queue_offset"].astype(object) if far else runs["queue_offset"]
+            row["log_first_offset"] = int(offsets.min())
+            row["log_end_offset"] = int((offsets + runs["messages"]).max())
+            row["first_store_time_ms"] = int(runs["first_store_time"].min())
+            row["last_store_time_ms"] = int(runs["last_store_time"].max())
         for name, states in (("load", load), ("dispatch", later)):
             state = states.get(key)
             if state is not None:

@@ -32,6 +32,7 @@ from schemas.rows import (
     AuditOutcome,
     Finding,
     IndexFileSummary,
+    KeyTable,
     MappedFile,
     QueueKey,
     QueueSummary,
@@ -63,7 +64,7 @@ from store_io.rules.loading import (
     queue_folders,
     segments_of,
 )
-from store_io.rules.queue_state import DiskEntries
+from store_io.rules.queue_state import CHUNK_ENTRIES, DiskEntries
 from store_io.rules.recovery import Fold, IndexHeader, Needs, Prediction, ScanId
 from store_io.rules.releases import BrokerRules, broker_rules
 from store_io.segment_scan import SegmentTask, scan_segment
@@ -82,6 +83,7 @@ Rounds = Generator[list[Task], list[Any], None]
 
 MAX_ROUNDS = 40  # of a fold; each one cuts finer, so that only a fault of ours could need more
 MAX_FINDINGS = 100_000
+MAX_REMEMBERED = 100_000  # reads of queue entries
 MAX_DISPUTED = 1000
 LOOK_FIRST = "Look at it, and remove it in a repaired copy, before a broker is started."
 MAX_PHY_OFFSET = (1 << 63) - 1
@@ -131,10 +133,16 @@ def run_audit(request: AuditRequest) -> StoreAudit:
 
 
 def queue_entries_on_disk(source: ByteSource) -> DiskEntries:
-    """What a fold reads of queue files, a few entries at a time."""
+    """What a fold reads of queue files, a few entries at a time; what it asks for again in a later round is remembered."""
+    seen: dict[tuple[str, int, int], np.ndarray] = {}
 
     def read(path: str, first: int, count: int) -> np.ndarray:
-        return read_file_entries(source, path, first, count, path.startswith(BATCH_QUEUES + "/"))
+        rows = seen.get((path, first, count))
+        if rows is None:
+            rows = read_file_entries(source, path, first, count, path.startswith(BATCH_QUEUES + "/"))
+            if len(seen) < MAX_REMEMBERED and count <= CHUNK_ENTRIES:
+                seen[path, first, count] = rows
+        return rows
 
     return read
 
@@ -156,6 +164,8 @@ class StoreAudit:
         self._began = time.monotonic()
         self._rounds: Rounds | None = None
         self.segments: list[SegmentSummary] = []
+        self._by_path: dict[str, SegmentSummary] = {}
+        self.keys = KeyTable()
         self.queues: dict[QueueKey, QueueSummary] = {}
         self.index: dict[str, IndexFileSummary] = {}
         self.scans: dict[ScanId, SegmentSummary] = {}
@@ -211,6 +221,7 @@ class StoreAudit:
         request = self.request
         self.listing = store_dir.list_store(request.location)
         self.source = open_source(request.location)
+        self.disk = queue_entries_on_disk(self.source)
         self.settings = read_settings(request.broker_conf, self.listing, self.source)
         self.rules: BrokerRules = broker_rules(request.release, self.settings)
         self.tree = Tree(self.listing.files)
@@ -329,7 +340,7 @@ class StoreAudit:
             self.scans,
             self.queues,
             self.headers,
-            queue_entries_on_disk(self.source),
+            self.disk,
         )
         self.prediction = fold.run()
         return fold.needs
@@ -388,18 +399,17 @@ class StoreAudit:
                 self.index[result.path] = result
             else:
                 self.leftovers[result.key] = result
+        if not self.segments:
+            self.segments = sorted(self._by_path.values(), key=lambda s: (s.base_offset, s.path))
 
     def _take_segment(self, task: SegmentTask, summary: SegmentSummary) -> None:
         scan = self._scan_of[id(task)]
+        self.keys.share(summary)
         if scan is not None:
             self.scans[scan] = summary
         if scan is None or scan.kind == "segment":
-            known = {s.path: i for i, s in enumerate(self.segments)}
-            if summary.path in known:
-                self.segments[known[summary.path]] = summary
-            else:
-                self.segments.append(summary)
-                self.segments.sort(key=lambda s: (s.base_offset, s.path))
+            self._by_path[summary.path] = summary
+            self.segments = []
             self.views = {}
 
     def segment_addresses(self) -> list[tuple[str, str, int]]:

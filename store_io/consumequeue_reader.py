@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from schemas import consumequeue_layout as layout
-from schemas.rows import Finding, MappedFile, QueueKey, QueueSummary
+from schemas.rows import Finding, MappedFile, QueueEdges, QueueKey, QueueSummary
 from store_io.byte_source import ByteFile, ByteSource, StoreLocation, open_source
 from store_io.errors import StoreChanged, StoreError
 from store_io.ranges import union
@@ -140,6 +140,9 @@ class _FileFacts:
     first_valid: bool = False
     ext_address: int = 1
     open_end: bool = True  # the prefix has not met an invalid entry yet
+    edges: tuple[tuple[int, int, int], ...] = ()  # (number, phy_offset, size) of the prefix's first and last entry
+    below: int = 0  # leading entries of the prefix below the CommitLog's minimum
+    parted: bool = True  # behind them all are above it, but for the first, which may be at it
 
 
 def scan_queue(task: QueueTask, source: ByteSource | None = None) -> QueueSummary:
@@ -238,7 +241,7 @@ def _scan_file(source: ByteSource, task: QueueTask, file: MappedFile, audit: _Au
                 skipped = file.size if data_at == file.size else data_at // unit * unit
                 if digest is not None:
                     digest.feed_zeros(skipped - at)
-                _end_prefix(facts, at)
+                _end_prefix(facts, at, task.log_min)
                 if audit is not None:
                     audit.leading = False
                 at, window = skipped, first_window
@@ -252,21 +255,22 @@ def _scan_file(source: ByteSource, task: QueueTask, file: MappedFile, audit: _Au
             if audit is not None:
                 audit.summary.bytes_read += len(data)
                 audit.window(file.start // unit + at // unit, data, rows)
-            _extend_prefix(facts, at, rows)
+            _extend_prefix(facts, at, rows, task.log_min)
             at += len(data)
     if digest is not None and audit is not None:
         audit.summary.digests[file.path] = digest.text()
     return facts
 
 
-def _end_prefix(facts: _FileFacts, at: int) -> None:
+def _end_prefix(facts: _FileFacts, at: int, log_min: int) -> None:
     """Zeros from position `at` on. As the file's first slot they are taken untested, with phy_offset and end 0."""
     if at == 0:
         facts.prefix, facts.prefix_phy, facts.prefix_end = 1, 0, 0
+        facts.edges, facts.below, facts.parted = ((0, 0, 0),), int(log_min > 0), False
     facts.open_end = False
 
 
-def _extend_prefix(facts: _FileFacts, at: int, rows: np.ndarray) -> None:
+def _extend_prefix(facts: _FileFacts, at: int, rows: np.ndarray, log_min: int) -> None:
     if not facts.open_end or not len(rows):
         return
     good = valid_entries(rows)
@@ -279,6 +283,15 @@ def _extend_prefix(facts: _FileFacts, at: int, rows: np.ndarray) -> None:
     if not count:
         return
     phy = rows["phy_offset"][:count]
+    whole_so_far = facts.below == facts.prefix
+    if whole_so_far:
+        above = phy >= log_min
+        facts.below += int(np.argmax(above)) if above.any() else count
+    behind = max(facts.below + 1 - facts.prefix, 0) if whole_so_far and facts.below < facts.prefix + count else 0
+    if facts.below < facts.prefix + count:
+        facts.parted &= bool((phy[behind:] > log_min).all())
+    ends = [(facts.prefix + i, int(phy[i]), int(rows["size"][i])) for i in (0, count - 1)]
+    facts.edges = (*(facts.edges[:1] or ends[:1]), ends[1])
     facts.prefix += count
     facts.prefix_phy = max(facts.prefix_phy, int(phy.max())) if at else int(phy.max())
     last = rows[count - 1]
@@ -315,6 +328,10 @@ def _recover(task: QueueTask, summary: QueueSummary, facts: dict[str, _FileFacts
     if kept:
         last = facts[kept[-1].path]
         summary.last_prefix, summary.last_prefix_phy, summary.last_prefix_max_phy = last.prefix, last.prefix_phy, last.prefix_end
+        if not task.batch:
+            first = facts[kept[0].path]
+            known = dict.fromkeys((f.path, *edge) for f in (kept[0], kept[-1]) for edge in facts[f.path].edges)
+            summary.edges = QueueEdges(tuple(known), kept[0].path, first.prefix, task.log_min, first.below, first.parted)
     return True
 
 

@@ -9,7 +9,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from schemas.rows import EXTENT_DAMAGED, EXTENT_MESSAGE, LOSS, NOTE, AuditOutcome, Finding, PlanStep, Row
+from schemas.rows import (
+    EXTENT_DAMAGED,
+    EXTENT_MESSAGE,
+    LOSS,
+    NOTE,
+    RUN_LMQ,
+    WALK_AUDIT,
+    AuditOutcome,
+    Finding,
+    PlanStep,
+    Row,
+)
 from store_io.rules.loading import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 
 if TYPE_CHECKING:
@@ -100,10 +111,11 @@ def _valid_from(audit: StoreAudit, start: int, end: int | None = None) -> tuple[
             continue
         if end is None and segment.base_offset != start:
             continue
-        for row in segment.runs:
-            if row["walk"] & 1 and row["kind"] != 1 and segment.base_offset + int(row["first_position"]) >= start:
-                messages += int(row["messages"])
-                size += int(row["bytes"])
+        rows = segment.runs
+        chosen = (rows["walk"] & WALK_AUDIT != 0) & (rows["kind"] != RUN_LMQ)
+        chosen &= rows["first_position"] >= start - segment.base_offset
+        messages += int(rows["messages"][chosen].sum())
+        size += int(rows["bytes"][chosen].sum())
     return messages, size
 
 

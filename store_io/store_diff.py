@@ -6,8 +6,11 @@ Source of the rules: pitfalls.md, audits A to D.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from itertools import accumulate
 
 import numpy as np
 
@@ -25,7 +28,6 @@ from schemas.rows import (
     REBUILDABLE,
     RUN_LMQ,
     RUN_QUEUE,
-    RUN_UNQUEUED,
     WALK_AUDIT,
     Finding,
     IndexFileSummary,
@@ -37,6 +39,7 @@ from schemas.rows import (
 from store_io import log_map as lm
 from store_io.java_compat import int64, parse_number
 from store_io.queue_leftovers import LeftoverResult
+from store_io.queue_runs import FAR, QueueRuns, StoreRuns, stretches
 from store_io.ranges import Ranges, subtract, union
 from store_io.rules.loading import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES, Tree, is_folder, queue_folder
 from store_io.rules.releases import BrokerRules
@@ -45,15 +48,6 @@ MAX_MISSING_NAMES = 100
 MAX_LOST_SIDE_BY_SIDE = 20  # lost messages that are told one by one although their bytes touch
 # Entries beyond the log's end that cover less than this part of the bytes there are of different moments: a live copy.
 LIVE_COPY_COVERAGE = 0.8
-
-
-@dataclass(frozen=True)
-class RunRef:
-    """One run of one segment."""
-
-    segment: int
-    number: int
-    row: np.void
 
 
 @dataclass
@@ -65,7 +59,7 @@ class QueueView:
     folder: str
     files: tuple[MappedFile, ...] = ()
     summary: QueueSummary | None = None
-    runs: list[RunRef] = field(default_factory=list)
+    runs: QueueRuns = field(default_factory=QueueRuns)
     covered: Ranges = field(default_factory=list)
     missing: Ranges = field(default_factory=list)
     leftover: Ranges = field(default_factory=list)
@@ -104,17 +98,12 @@ def queue_views(
 
     for key in folders:
         view(key)
-    for number, segment in enumerate(segments):
-        for i, row in enumerate(segment.runs):
-            if not row["walk"] & WALK_AUDIT or row["kind"] == RUN_UNQUEUED:
-                continue
-            key = segment.queues[int(row["queue"])]
-            if row["kind"] == RUN_LMQ and not lmq_expected and key not in folders:
-                continue
-            view(key).runs.append(RunRef(number, i, row))
+    runs = StoreRuns(segments).by_queue(segments, lmq_expected, folders)
+    for key in runs.parts:
+        view(key).runs = runs[key]
     for found in views.values():
         if found.of_other_kind:
-            found.runs.clear()
+            found.runs = QueueRuns()
         else:
             _match(found, lmq_expected)
     return views
@@ -123,19 +112,18 @@ def queue_views(
 def _match(view: QueueView, lmq_expected: bool) -> None:
     covered, missing = [], []
     awaited = 0
-    for ref in view.runs:
-        row = ref.row
-        records = int(row["records"])
-        if row["kind"] == RUN_LMQ:
-            view.lmq = True
-        if row["match"] in (MATCH_EQUAL, MATCH_SHIFTED, MATCH_DIFFERS):
-            first = int(row["delta"]) if view.batch else int64(int(row["queue_offset"]) + int(row["delta"]))
-            covered.append((first, first + records))
-        elif row["match"] == MATCH_MISSING and not (row["kind"] == RUN_LMQ and not lmq_expected):
-            if view.batch:
-                awaited += records
-            else:
-                missing.append((int(row["queue_offset"]), int(row["queue_offset"]) + records))
+    rows = view.runs.rows
+    if len(rows):
+        lmq, records = rows["kind"] == RUN_LMQ, rows["records"]
+        view.lmq = bool(lmq.any())
+        matched = np.isin(rows["match"], (MATCH_EQUAL, MATCH_SHIFTED, MATCH_DIFFERS))
+        absent = (rows["match"] == MATCH_MISSING) & ~(lmq & (not lmq_expected))
+        entry = rows["delta"] if view.batch else rows["queue_offset"] + rows["delta"]  # wraps, as in Java
+        covered = stretches(entry[matched], records[matched])
+        if view.batch:
+            awaited = int(records[absent].sum())
+        else:
+            missing = stretches(rows["queue_offset"][absent], records[absent])
     view.covered = union(covered)
     if awaited:
         end = view.covered[-1][1] if view.covered else 0
@@ -303,49 +291,72 @@ def sequence_findings(
     """Queue offsets that do not follow one another along the log (audit A; C13, P14)."""
     found: list[Finding] = []
     for view in views.values():
-        runs = [ref for ref in view.runs if ref.row["kind"] == RUN_QUEUE]
-        runs.sort(key=lambda ref: segments[ref.segment].base_offset + int(ref.row["first_position"]))
-        expected: int | None = None
-        before = -1
-        for i, ref in enumerate(runs):
-            row = ref.row
-            first, steps = int(row["queue_offset"]), int(row["messages"] if view.batch else row["records"])
-            position = segments[ref.segment].base_offset + int(row["first_position"])
-            if expected is None or first == expected:
-                expected, before = first + steps, _run_end(segments, ref)
-                continue
-            following = int(runs[i + 1].row["queue_offset"]) if i + 1 < len(runs) else None
-            single = int(row["records"]) == 1
-            if single and following is not None and following == expected + steps:
-                found.append(_sequence(view, segments, ref, "queue_offset_wrong", LOSS, expected, first))
-                expected, before = expected + steps, _run_end(segments, ref)
-                continue
-            if single and following is not None and following == expected and first < expected:
-                # A record out of line, behind which the sequence goes on as if it were not there.
-                found.append(_sequence(view, segments, ref, "queue_offset_wrong", LOSS, expected, first))
-                before = _run_end(segments, ref)
-                continue
-            if first > expected:
-                if not _broken_between(log, before, position):
-                    old = rules.at_least("5.0.0") and not rules.at_least("5.1.1")
-                    found.append(
-                        _sequence(view, segments, ref, "queue_offset_gap", NOTE if old else REBUILDABLE, expected, first)
-                    )
-            elif first == 0 and (not single or row["match"] == MATCH_EQUAL):
-                # The queue began anew: a topic deleted and made again, or a ConsumeQueue that was lost (P1).
-                found.append(_sequence(view, segments, ref, "queue_offset_back", NOTE, expected, first))
-            else:
-                found.append(
-                    _sequence(view, segments, ref, "queue_offset_back", LOSS if single else REBUILDABLE, expected, first)
-                )
-            expected, before = first + steps, _run_end(segments, ref)
+        if len(view.runs):
+            found += _sequence_findings(view, segments, log, rules)
     return found
 
 
-def _run_end(segments: Sequence[SegmentSummary], ref: RunRef) -> int:
-    if not ref.row["regular"]:
-        return segments[ref.segment].base_offset + int(ref.row["first_position"]) + int(ref.row["first_size"])
-    return int(ref.row["last_phy_offset"]) + int(ref.row["last_size"])
+@dataclass(frozen=True)
+class _Run:
+    """One run of a queue's own messages. position: its physical offset by its place; end: behind its last record."""
+
+    segment: int
+    position: int
+    start: int  # byte in the segment
+    size: int  # of the first record
+    end: int
+    first: int  # queue offset
+    steps: int
+    single: bool
+    match: int
+
+
+def _sequence_findings(view: QueueView, segments: Sequence[SegmentSummary], log: lm.LogMap, rules: BrokerRules) -> list[Finding]:
+    rows, positions, places = view.runs.rows, view.runs.positions, view.runs.segments
+    own = np.flatnonzero(rows["kind"] == RUN_QUEUE)
+    own = own[np.argsort(positions[own], kind="stable")]
+    rows = rows[own]
+    firsts, steps = rows["queue_offset"], rows["messages" if view.batch else "records"]
+    if not (np.abs(firsts) > FAR).any() and (firsts[1:] == firsts[:-1] + steps[:-1]).all():
+        return []
+    by_place = ~(rows["regular"] != 0)
+    ends = np.where(by_place, positions[own] + rows["first_size"], rows["last_phy_offset"] + rows["last_size"])
+    columns = (
+        places[own], positions[own], rows["first_position"], rows["first_size"], ends, firsts, steps, rows["records"] == 1,
+        rows["match"],
+    )  # fmt: skip
+    runs = [_Run(*values) for values in zip(*(column.tolist() for column in columns), strict=True)]
+    found: list[Finding] = []
+    expected: int | None = None
+    before = -1
+    for i, run in enumerate(runs):
+        first = run.first
+        if expected is None or first == expected:
+            expected, before = first + run.steps, run.end
+            continue
+        following = runs[i + 1].first if i + 1 < len(runs) else None
+        if run.single and following is not None and following == expected + run.steps:
+            found.append(_sequence(view, segments, run, "queue_offset_wrong", LOSS, expected, first))
+            expected, before = expected + run.steps, run.end
+            continue
+        if run.single and following is not None and following == expected and first < expected:
+            # A record out of line, behind which the sequence goes on as if it were not there.
+            found.append(_sequence(view, segments, run, "queue_offset_wrong", LOSS, expected, first))
+            before = run.end
+            continue
+        if first > expected:
+            if not _broken_between(log, before, run.position):
+                old = rules.at_least("5.0.0") and not rules.at_least("5.1.1")
+                found.append(_sequence(view, segments, run, "queue_offset_gap", NOTE if old else REBUILDABLE, expected, first))
+        elif first == 0 and (not run.single or run.match == MATCH_EQUAL):
+            # The queue began anew: a topic deleted and made again, or a ConsumeQueue that was lost (P1).
+            found.append(_sequence(view, segments, run, "queue_offset_back", NOTE, expected, first))
+        else:
+            found.append(
+                _sequence(view, segments, run, "queue_offset_back", LOSS if run.single else REBUILDABLE, expected, first)
+            )
+        expected, before = first + run.steps, run.end
+    return found
 
 
 def _broken_between(log: lm.LogMap, start: int, end: int) -> bool:
@@ -357,17 +368,16 @@ def _broken_between(log: lm.LogMap, start: int, end: int) -> bool:
 
 
 def _sequence(
-    view: QueueView, segments: Sequence[SegmentSummary], ref: RunRef, code: str, severity: str, expected: int, actual: int
+    view: QueueView, segments: Sequence[SegmentSummary], run: _Run, code: str, severity: str, expected: int, actual: int
 ) -> Finding:
-    position = int(ref.row["first_position"])
-    segment = segments[ref.segment]
+    segment = segments[run.segment]
     return Finding(
         code,
         segment.path,
-        position,
-        position + int(ref.row["first_size"]),
+        run.start,
+        run.start + run.size,
         severity,
-        segment.base_offset + position,
+        segment.base_offset + run.start,
         view.key[0],
         view.key[1],
         actual,
@@ -387,17 +397,20 @@ def missing_findings(view: QueueView, segments: Sequence[SegmentSummary], rules:
     by_start = {f.start: f for f in view.files}
     severity = NOTE if view.deleted_topic else ""
     code = "queue_topic_unknown" if view.deleted_topic else "queue_entry_missing"
-    for first, last in subtract(view.missing, union(wrong)):
+    ranges = subtract(view.missing, union(wrong))
+    run_at = _MissingRuns(view) if ranges else None
+    for first, last in ranges:
         at = first
         while at < last:
             start = at * view.unit // size * size
             end = min(last, (start + size) // view.unit)
             known = by_start.get(start)
-            ref = _run_at(view, at)
+            assert run_at is not None
+            run = run_at(at)
             phy, expected = None, None
-            if ref is not None and int(ref.row["queue_offset"]) == at or ref is not None and view.batch:
-                phy = int(ref.row["first_phy_offset"])
-                expected = f"phy_offset {phy}, size {int(ref.row['first_size'])}"
+            if run is not None and (run[0] == at or view.batch):
+                phy = run[2]
+                expected = f"phy_offset {phy}, size {run[3]}"
             found.append(
                 Finding(
                     code,
@@ -418,22 +431,41 @@ def missing_findings(view: QueueView, segments: Sequence[SegmentSummary], rules:
     return found
 
 
-def _run_at(view: QueueView, number: int) -> RunRef | None:
-    for ref in view.runs:
-        if ref.row["match"] == MATCH_MISSING:
-            first = int(ref.row["queue_offset"])
-            if view.batch or first <= number < first + int(ref.row["records"]):
-                return ref
-    return None
+class _MissingRuns:
+    """The runs whose entries are missing, to be asked for the first of them that holds a queue offset."""
+
+    def __init__(self, view: QueueView):
+        rows = view.runs.rows
+        rows = rows[rows["match"] == MATCH_MISSING]
+        names = ("queue_offset", "records", "first_phy_offset", "first_size")
+        runs = list(zip(*(rows[name].tolist() for name in names), strict=True))
+        self._batch, self._first = view.batch, runs[:1]
+        self._runs = sorted((run[0], run[0] + run[1], place, run) for place, run in enumerate(runs))
+        self._starts = [run[0] for run in self._runs]
+        self._reach = list(accumulate((run[1] for run in self._runs), max))
+
+    def __call__(self, number: int) -> tuple[int, int, int, int] | None:
+        """(queue offset, records, physical offset, size of the first record); of a BatchConsumeQueue its first run."""
+        if self._batch:
+            return self._first[0] if self._first else None
+        at, best = bisect_right(self._starts, number), None
+        while at and self._reach[at - 1] > number:
+            at -= 1
+            if self._runs[at][1] > number and (best is None or self._runs[at][2] < best[2]):
+                best = self._runs[at]
+        return best[3] if best is not None else None
 
 
 def shifted_findings(view: QueueView) -> list[Finding]:
     """Entries that lead to the right message from the wrong entry number (P4)."""
-    found = []
-    for ref in view.runs:
-        if ref.row["match"] != MATCH_SHIFTED or view.batch:
-            continue
-        first, n = int64(int(ref.row["queue_offset"]) + int(ref.row["delta"])), int(ref.row["records"])
+    found: list[Finding] = []
+    if view.batch or not len(view.runs):
+        return found
+    rows = view.runs.rows
+    rows = rows[rows["match"] == MATCH_SHIFTED]
+    for row in rows:
+        expected, n = int(row["queue_offset"]), int(row["records"])
+        first = int64(expected + int(row["delta"]))
         for file in view.files:
             low, high = max(first, file.start // view.unit), min(first + n, (file.start + file.size) // view.unit)
             if low < high:
@@ -444,11 +476,11 @@ def shifted_findings(view: QueueView) -> list[Finding]:
                         low * view.unit - file.start,
                         high * view.unit - file.start,
                         "",
-                        int(ref.row["first_phy_offset"]),
+                        int(row["first_phy_offset"]),
                         view.key[0],
                         view.key[1],
                         low,
-                        f"entry {int(ref.row['queue_offset'])}",
+                        f"entry {expected}",
                         f"entry {first}",
                         count=high - low,
                     )
@@ -503,11 +535,17 @@ def lost_findings(
     """Messages that an entry knows and the CommitLog lacks: in damaged bytes, in zeros, in missing or never copied segments."""
     found: list[Finding] = []
     by_name = {s.path.rpartition("/")[2]: s for s in segments}
+    damaged: dict[str, set[tuple[int, int]]] = {}  # of segments that were asked for
     results = list(results)
     live = unclean and _is_live_copy(results, log)
     beyond: dict[str, int] = {}
     reported: set[int] = set()
     lost: list[_LostMessage] = []
+
+    @cache
+    def holding(phy: int) -> SegmentSummary | None:
+        return next((s for s in segments if s.base_offset <= phy < s.base_offset + s.size), None)
+
     for result in results:
         for number, phy, size, kind in result.lost:
             if kind == lm.MISSING:
@@ -517,12 +555,14 @@ def lost_findings(
                 beyond[name] = beyond.get(name, 0) + 1
                 continue
             name = f"{phy - phy % rules.segment_bytes:020d}"
-            segment = by_name.get(name) or next((s for s in segments if s.base_offset <= phy < s.base_offset + s.size), None)
+            segment = by_name.get(name) or holding(phy)
             if segment is None or phy in reported:
                 continue
             reported.add(phy)
             start = phy - segment.base_offset
-            if any(e.kind == EXTENT_DAMAGED and (e.start, e.end) == (start, start + size) for e in segment.extents):
+            if segment.path not in damaged:
+                damaged[segment.path] = {(e.start, e.end) for e in segment.extents if e.kind == EXTENT_DAMAGED}
+            if (start, start + size) in damaged[segment.path]:
                 continue  # the scan has found this very message damaged
             severity = REBUILDABLE if live and phy >= log.data_end else ""
             lost.append(_LostMessage(segment, start, min(start + size, segment.size), severity, kind, result.key, number, size))

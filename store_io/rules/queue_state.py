@@ -14,7 +14,8 @@ from typing import Protocol
 import numpy as np
 
 from schemas import consumequeue_layout as layout
-from schemas.rows import MappedFile, QueueKey
+from schemas.rows import MappedFile, QueueEdges, QueueKey
+from store_io.rules.queue_pieces import FilePieces, Piece, Pieces
 from store_io.rules.releases import BrokerRules
 
 CHUNK_ENTRIES = 256
@@ -37,28 +38,6 @@ class NeedCut(Exception):
     def __init__(self, phy_offset: int):
         super().__init__(str(phy_offset))
         self.phy_offset = phy_offset
-
-
-@dataclass
-class Piece:
-    """Entries that dispatch appended, from byte `start` of the queue on: `count` entries of one run, or pre-blank (run None).
-
-    file_start: of the file that they lie in; a foreign name can make files overlap.  skipped: the run's records before the
-    first one appended.
-    """
-
-    file_start: int
-    start: int
-    count: int
-    first_phy: int
-    last_phy: int
-    last_size: int
-    scan: object = None
-    run: int = -1
-    skipped: int = 0
-    base: int = 0  # BatchConsumeQueue: message offset of the first
-    messages: int = 0
-    batch_end: int = 0  # message offset behind the last, where it is the run's last
 
 
 @dataclass
@@ -87,11 +66,12 @@ class QueueState:
     files: list[QueueFile] = field(default_factory=list)
     max_phy: int = -1
     min_logic: int = 0
-    pieces: list[Piece] = field(default_factory=list)
+    pieces: Pieces = field(default_factory=Pieces)
     deleted: list[str] = field(default_factory=list)
     batch_min: int = -1
     batch_max: int = 0
     prefix: tuple[str, int, int, int] | None = None  # (path, entries, largest phy_offset, max_phy) known of the last file
+    edges: QueueEdges | None = None  # entries that need not be read
 
     @property
     def unit(self) -> int:
@@ -125,7 +105,7 @@ class QueueState:
         self.files.remove(file)
         if file.path is not None:
             self.deleted.append(file.path)
-        self.pieces = [p for p in self.pieces if p.file_start != file.start]
+        self.pieces.drop_file(file.start)
 
     def destroy(self) -> None:
         """No CommitLog file: the queue's files go, the queue itself stays listed."""
@@ -141,18 +121,31 @@ class QueueState:
         Inside a piece only the first and the last entry are known; any other answers with values between those two.
         """
         start = file.start + at
-        for piece in reversed(self._pieces_of(file)):
-            index = (start - piece.start) // self.unit
-            if 0 <= index < piece.count and (start - piece.start) % self.unit == 0:
+        for piece in self._pieces_of(file).covering(at, self.unit):
+            index, rest = divmod(start - piece.start, self.unit)
+            if not rest:
                 last = index == piece.count - 1
                 phy = piece.last_phy if last else piece.first_phy if index == 0 else piece.first_phy + 1
                 return True, phy, phy if self.batch else phy + (piece.last_size if last else 1)
         if file.path is None:
             return False, 0, 0
+        known = self._known(file.path, at)
+        if known is not None:
+            return known
         rows = self.disk(file.path, at // self.unit, 1)
         if not len(rows):
             return False, 0, 0
         return self._read(rows[0])
+
+    def _known(self, path: str, at: int) -> tuple[bool, int, int] | None:
+        """What `entry` answers for the entries that the queue's scan has told of, where it has."""
+        edges = self.edges
+        if edges is None or self.batch or at % self.unit:
+            return None
+        for place, number, phy, size in edges.entries:
+            if place == path and number * self.unit == at:
+                return phy >= 0 and size > 0, phy, phy + size
+        return None
 
     def _read(self, row: np.void) -> tuple[bool, int, int]:
         phy, size = int(row["phy_offset"]), int(row["size"])
@@ -186,6 +179,11 @@ class QueueState:
             return self.prefix[1] * self.unit, self.prefix[3]
         at, phy_end = self.unit, first_end
         while at < file.size:
+            chain = self._pieces_of(file).chain(at, self.unit, end)
+            if chain is not None:
+                at, phy, size = chain
+                phy_end = phy if self.batch else phy + size
+                continue
             piece = self._piece_at(file, at)
             if piece is not None:
                 count = (piece.start + piece.count * self.unit - file.start - at) // self.unit
@@ -198,7 +196,7 @@ class QueueState:
                 continue
             if file.path is None:
                 return at, phy_end
-            stop = min([p.start - file.start for p in self._pieces_of(file) if p.start - file.start > at] + [file.size])
+            stop = self._pieces_of(file).next_start(at, file.size)
             kept, new_end = self._disk_kept(file, at, stop, end)
             if kept > at:
                 phy_end = new_end
@@ -228,14 +226,12 @@ class QueueState:
             chunk = min(chunk * 4, 1 << 17)
         return at, phy_end
 
-    def _pieces_of(self, file: QueueFile) -> list[Piece]:
-        return [p for p in self.pieces if p.file_start == file.start]
+    def _pieces_of(self, file: QueueFile) -> FilePieces:
+        return self.pieces.of_file(file.start)
 
     def _piece_at(self, file: QueueFile, at: int) -> Piece | None:
-        for piece in reversed(self._pieces_of(file)):  # what was written last stands there
-            if piece.start <= file.start + at < piece.start + piece.count * self.unit:
-                return piece
-        return None
+        """What was written last stands there."""
+        return next(self._pieces_of(file).covering(at, self.unit), None)
 
     # ---- dispatch --------------------------------------------------------------------------------------------------
 
@@ -338,7 +334,7 @@ class QueueState:
         self._append(records, piece)
         self.max_phy = last_phy
         self.batch_max = base + int(run["messages"])
-        if first_file_empty and (first_file is None or self.pieces[-1].file_start == first_file.start):
+        if first_file_empty and (first_file is None or self.pieces.newest.file_start == first_file.start):
             self._revise_min()
 
     # ---- minimum and maximum ---------------------------------------------------------------------------------------
@@ -385,6 +381,11 @@ class QueueState:
         if not self.files:
             return
         file, at = self.files[0], 0
+        below = self._leading_below(file, min_phy)
+        if below is not None:
+            if below < file.wrote:
+                self.min_logic = file.start + below
+            return
         while at < file.wrote:
             piece = self._piece_at(file, at)
             if piece is not None:
@@ -397,7 +398,7 @@ class QueueState:
                 continue
             if file.path is None:
                 return
-            stop = min([p.start - file.start for p in self._pieces_of(file) if p.start - file.start > at] + [file.wrote])
+            stop = self._pieces_of(file).next_start(at, file.wrote)
             rows = self.disk(file.path, at // self.unit, min(CHUNK_ENTRIES * 64, (stop - at) // self.unit))
             if not len(rows):
                 return
@@ -406,6 +407,13 @@ class QueueState:
                 self.min_logic = file.start + at + int(np.argmax(hit)) * self.unit
                 return
             at += len(rows) * self.unit
+
+    def _leading_below(self, file: QueueFile, min_phy: int) -> int | None:
+        """Bytes of the leading entries of the queue's first file below the CommitLog's minimum, where its scan has told."""
+        edges = self.edges
+        if edges is None or self.batch or file.path != edges.first_path or edges.log_min != min_phy or len(self._pieces_of(file)):
+            return None
+        return edges.below * self.unit if file.wrote <= edges.first_entries * self.unit else None
 
     def _correct_min_search(self, min_phy: int) -> None:
         """5.x: a binary search in the first file."""
@@ -425,6 +433,11 @@ class QueueState:
         if start >= first.wrote:
             return
         if intact and self.phy_at(first, start) >= min_phy:
+            return
+        below = self._leading_below(first, min_phy)
+        if below is not None and self.edges is not None and self.edges.parted and not start and not first.wrote % self.unit:
+            if below < first.wrote:  # what any search finds where all before lies below and all behind above
+                self.min_logic = first.start + below
             return
         low, high = 0, first.wrote - start - self.unit
         while high - low > self.unit:

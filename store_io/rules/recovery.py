@@ -16,9 +16,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from schemas import commitlog_layout
+from schemas import consumequeue_layout as layout
 from schemas.rows import RUN_LMQ, RUN_UNQUEUED, WALK_BROKER, Cuts, MappedFile, QueueKey, QueueSummary, Row, SegmentSummary
 from store_io.rules.index_state import IndexFileState, IndexState, NeedMarks
 from store_io.rules.loading import LoadedStore, queue_folder
+from store_io.rules.queue_pieces import PIECE_DTYPE, Pieces
 from store_io.rules.queue_state import DiskEntries, NeedCut, QueueRefusal, QueueState
 from store_io.rules.releases import BrokerRules
 
@@ -178,8 +180,10 @@ class Refused(Exception):
         self.phy_offset = phy_offset
 
 
-# (first and last phy_offset, first and last end) of a run -> True: dispatched, False: not, None: the decision falls inside.
-Filter = Callable[[int, int, int, int], bool | None]
+# (first and last phy_offset, first and last end) of runs -> (which are dispatched, for which the decision falls inside).
+Filter = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
+FAR = 1 << 56  # queue offsets and positions beyond come from damage: their runs are put one by one, in exact numbers
+FEW_ROWS = 8  # for which it does not pay to look at them together
 
 
 class Fold:
@@ -207,6 +211,10 @@ class Fold:
         self.index = IndexState(rules)
         self.deleted: list[str] = list(loaded.deleted)
         self.prediction = Prediction(True, unclean)
+        self.scan_ids: list[object] = []  # of the pieces' scan numbers
+        self._scan_numbers: dict[ScanId, int] = {}
+        self.puts = _Puts(self)
+        self._places = {f.path: i for i, f in enumerate(self.segments)}
 
     def run(self) -> Prediction:
         """Follow load() and start(). Damage never raises; `needs` tells whether the answer is final."""
@@ -239,7 +247,7 @@ class Fold:
         for key, queue in self.queues.items():
             kept = copy.copy(queue)
             kept.files = [copy.copy(f) for f in queue.files]
-            kept.pieces = list(queue.pieces)
+            kept.pieces = queue.pieces.copy()
             queues[key] = kept
         index = []
         for file in self.index.files:
@@ -255,7 +263,7 @@ class Fold:
         if loaded.refusal:
             raise Refused(loaded.refusal)
         for key, found in loaded.queues.items():
-            self.queues[key] = QueueState(key, found.batch, found.folder, rules, self.disk)
+            self.queues[key] = QueueState(key, found.batch, found.folder, rules, self.disk, pieces=Pieces(self.scan_ids))
         self._load_index()
         for key, queue in self.queues.items():
             summary = self.queue_summaries.get(key)
@@ -271,7 +279,7 @@ class Fold:
         if rules.at_least("4.9.2") and not rules.at_least("5.0.0"):
             # correctDelayOffset looks up the queue of every level, which creates the absent ones.
             for level in rules.delays:
-                self._find_queue((commitlog_layout.SCHEDULE_TOPIC, level - 1))
+                self.find_queue((commitlog_layout.SCHEDULE_TOPIC, level - 1))
         if loaded.index_refusal:
             raise Refused(loaded.index_refusal)
 
@@ -280,6 +288,7 @@ class Fold:
         last = queue.files[-1] if queue.files else None
         if last is not None and last.path is not None and summary.last_prefix > 0:
             queue.prefix = (last.path, summary.last_prefix, summary.last_prefix_phy, summary.last_prefix_max_phy)
+        queue.edges = summary.edges
 
     def _load_index(self) -> None:
         for entry in self.loaded.index:
@@ -350,6 +359,7 @@ class Fold:
             summary = self.scans.get(scan)
             if summary is None:
                 self.needs.scans.add(scan)
+                self.puts.settle()
                 return
             if dispatches is not None:
                 self._dispatch(scan, summary, *dispatches)
@@ -365,6 +375,7 @@ class Fold:
             p.stop_segment, p.stop_position = self.log[i].name, stop.position
             end = self.segments[i].start + stop.position
             break
+        self.puts.settle()
         if rules.at_least("5.4.0"):
             m = self._max_cq_phy()
         if m >= end:
@@ -388,25 +399,20 @@ class Fold:
             if not rules.at_least("5.3.2"):
                 return None
 
-            def beyond(first: int, last: int, first_end: int, last_end: int) -> bool | None:
-                if first > m:
-                    return True
-                return False if last <= m else None
-
-            return beyond, m
+            return lambda first, last, first_end, last_end: (first > m, (first <= m) & (last > m)), m
         controlled = bool(rules.value("enableControllerMode")) and rules.at_least("5.1.1")
         if not rules.value("duplicationEnable") and not controlled:
             return _everything, 0
         if not rules.at_least("5.1.1"):
             # confirmOffset is -1 in a process that has just started: below it lies only what stores a nonsensical offset.
-            return lambda first, last, first_end, last_end: first < -1, -1
+            return lambda first, last, first_end, last_end: (first < -1, np.zeros(len(first), bool)), -1
 
         confirmed = self.checkpoint.confirm_phy_offset
 
-        def below(first: int, last: int, first_end: int, last_end: int) -> bool | None:
-            if last_end <= confirmed:
-                return True
-            return False if first_end > confirmed else None
+        def below(
+            first: np.ndarray, last: np.ndarray, first_end: np.ndarray, last_end: np.ndarray
+        ) -> tuple[np.ndarray, np.ndarray]:
+            return last_end <= confirmed, (last_end > confirmed) & (first_end <= confirmed)
 
         return below, confirmed
 
@@ -478,11 +484,14 @@ class Fold:
 
     # ---- dispatch --------------------------------------------------------------------------------------------------
 
-    def _find_queue(self, key: QueueKey) -> QueueState:
+    def find_queue(self, key: QueueKey) -> QueueState:
+        """The queue, made if there is none."""
         queue = self.queues.get(key)
         if queue is None:
             batch = key[0] in self.batch_topics
-            queue = self.queues[key] = QueueState(key, batch, queue_folder(batch, key), self.rules, self.disk)
+            queue = self.queues[key] = QueueState(
+                key, batch, queue_folder(batch, key), self.rules, self.disk, pieces=Pieces(self.scan_ids)
+            )
             if batch:
                 queue.revise()
         return queue
@@ -491,47 +500,46 @@ class Fold:
         """Put a segment's runs into queues and index, in scan order. Raises Refused at a message whose LMQ offset is no number,
         when it is in its own queue and before it is indexed."""
         faults = summary.lmq_faults if self.rules.multi_dispatch else []
-        fault = next((f for f in faults if accepts(f[0], f[0], f[0] + 1, f[0] + 1)), None)
+        fault = next((f for f in faults if _accepts_at(accepts, f[0])), None)
         end = fault[0] if fault else 1 << 62  # what lies behind is not reached
-        for number, run in enumerate(summary.runs):
-            if not run["walk"] & WALK_BROKER or run["kind"] == RUN_UNQUEUED:
-                continue
-            if run["kind"] == RUN_LMQ and not self.rules.multi_dispatch or run["first_phy_offset"] > end:
-                continue
-            if run["last_phy_offset"] > end:
+        rows = summary.runs
+        if len(rows):
+            reached = (rows["walk"] & WALK_BROKER != 0) & (rows["kind"] != RUN_UNQUEUED) & (rows["first_phy_offset"] <= end)
+            if not self.rules.multi_dispatch:
+                reached &= rows["kind"] != RUN_LMQ
+            chosen = self._chosen(scan, rows, np.flatnonzero(reached & (rows["last_phy_offset"] <= end)), accepts, threshold)
+            if (reached & (rows["last_phy_offset"] > end)).any():
                 self.needs.phy_cuts[scan].add(end)
-                continue
-            verdict = _asked(accepts, run)
-            if verdict is None:
-                self.needs.phy_cuts[scan].add(threshold)
-                continue
-            if not verdict:
-                continue
-            key = summary.queues[int(run["queue"])]
-            queue = self._find_queue(key)
-            try:
-                queue.put_run(scan, number, run)
-            except NeedCut as cut:
-                self.needs.queue_cuts[scan][key].add(cut.phy_offset)
+            if len(chosen):
+                self.puts.put(scan, self._scan_number(scan), summary, chosen)
         if self.rules.builds_index:
             self._dispatch_index(scan, summary, accepts, threshold, end)
         if fault is not None:
+            self.puts.settle()
             sentence = f"the message at physical offset {fault[0]} names the LMQ offset {fault[1]!r}, which is no number"
             raise Refused(f"{summary.path}: {sentence}", fault[0])
 
+    def _chosen(self, scan: ScanId, rows: np.ndarray, numbers: np.ndarray, accepts: Filter, threshold: int) -> np.ndarray:
+        """Which of these runs (or index runs) are dispatched; a cut is asked for where the decision falls inside one."""
+        yes, inside = accepts(*_ends(rows[numbers]))
+        if inside.any():
+            self.needs.phy_cuts[scan].add(threshold)
+        return numbers[yes]
+
+    def _scan_number(self, scan: ScanId) -> int:
+        if scan not in self._scan_numbers:
+            self._scan_numbers[scan] = len(self.scan_ids)
+            self.scan_ids.append(scan)
+        return self._scan_numbers[scan]
+
     def _dispatch_index(self, scan: ScanId, summary: SegmentSummary, accepts: Filter, threshold: int, end: int) -> None:
-        for number, run in enumerate(summary.index_runs):
-            if not run["walk"] & WALK_BROKER or not run["records"] or run["first_phy_offset"] >= end:
-                continue
-            if run["last_phy_offset"] >= end:
-                self.needs.phy_cuts[scan].add(end)
-                continue
-            verdict = _asked(accepts, run)
-            if verdict is None:
-                self.needs.phy_cuts[scan].add(threshold)
-                continue
-            if not verdict:
-                continue
+        rows = summary.index_runs
+        reached = (rows["walk"] & WALK_BROKER != 0) & (rows["records"] != 0) & (rows["first_phy_offset"] < end)
+        if (reached & (rows["last_phy_offset"] >= end)).any():
+            self.needs.phy_cuts[scan].add(end)
+        whole = np.flatnonzero(reached & (rows["last_phy_offset"] < end))
+        for number in self._chosen(scan, rows, whole, accepts, threshold).tolist():
+            run = rows[number]
             least = self.index.threshold()
             if int(run["last_phy_offset"]) < least:
                 continue
@@ -545,7 +553,10 @@ class Fold:
                     self.needs.marks[scan].update((number, k) for k in needed.marks)
 
     def _cut_pieces(self, key: QueueKey, queue: QueueState, phy_offset: int) -> None:
-        for piece in queue.pieces:
+        for number in np.flatnonzero(
+            (queue.pieces.rows["first_phy"] <= phy_offset) & (phy_offset <= queue.pieces.rows["last_phy"])
+        ).tolist():
+            piece = queue.pieces.piece(number)
             if isinstance(piece.scan, ScanId) and piece.first_phy <= phy_offset <= piece.last_phy:
                 self.needs.queue_cuts[piece.scan][key].add(phy_offset)
 
@@ -570,40 +581,213 @@ class Fold:
             summary = self.scans.get(scan)
             if summary is None:
                 self._ask_reput(scan)
+                self.puts.settle()
                 return
             self._dispatch(scan, summary, _everything, 0)
             if summary.broker.position <= at:
                 self.prediction.hangs_at = at  # no master: the record is read again, for ever
                 break
             at = summary.broker.position
+        self.puts.settle()
         if not rules.at_least("5.0.0"):
             self._correct_minimums()
 
     def _find_segment(self, phy_offset: int) -> tuple[int, LogFile] | None:
         for file in self.log:
             if file.file.start <= phy_offset < file.file.start + file.file.size:
-                return self.segments.index(file.file), file
+                return self._places[file.file.path], file
         if self.log and phy_offset == 0:
-            return self.segments.index(self.log[0].file), self.log[0]
+            return self._places[self.log[0].file.path], self.log[0]
         return None
 
     def _ask_reput(self, scan: ScanId) -> None:
         """Ask for this walk, and for those of all later files from their beginning: that is how it goes on mostly."""
         self.needs.scans.add(scan)
         for file in self.log:
-            number = self.segments.index(file.file)
+            number = self._places[file.file.path]
             later = ScanId("reput", number, 0, file.wrote)
             if number > scan.segment and file.wrote and later not in self.scans:
                 self.needs.scans.add(later)
 
 
-def _everything(first: int, last: int, first_end: int, last_end: int) -> bool | None:
-    return True
+def _everything(
+    first: np.ndarray, last: np.ndarray, first_end: np.ndarray, last_end: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    return np.ones(len(first), bool), np.zeros(len(first), bool)
 
 
-def _asked(accepts: Filter, run: np.void) -> bool | None:
-    """The filter's answer for a run, or for an index run."""
-    first, last = int(run["first_phy_offset"]), int(run["last_phy_offset"])
-    if "last_end" in (run.dtype.names or ()):
-        return accepts(first, last, int(run["first_end"]), int(run["last_end"]))
-    return accepts(first, last, first + int(run["first_size"]), last + int(run["last_size"]))
+def _accepts_at(accepts: Filter, phy_offset: int) -> bool:
+    """Whether a message there is dispatched, as far as that is known."""
+    at = np.array([phy_offset], np.int64)
+    return bool(accepts(at, at, at + 1, at + 1)[0][0])
+
+
+def _ends(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """What a filter asks of runs, or of index runs."""
+    first, last = rows["first_phy_offset"], rows["last_phy_offset"]
+    if "last_end" in (rows.dtype.names or ()):
+        return first, last, rows["first_end"], rows["last_end"]
+    return first, last, _sum(first, rows["first_size"]), _sum(last, rows["last_size"])
+
+
+def _sum(phy_offset: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """phy_offset + size; the largest number where a damaged one leads beyond it."""
+    end = phy_offset + size
+    return np.where((end < phy_offset) & (size > 0), np.iinfo(np.int64).max, end)
+
+
+class _Puts:
+    """Dispatch into all queues at once, segment by segment.
+
+    Of each ordinary queue what a put asks is in arrays: while its runs follow one another they never touch its QueueState.
+    Whatever else happens (a file begins, numbers are out of line) goes through `QueueState.put_run`. `settle` brings all
+    QueueStates up to date; nothing else may look at them before.
+    """
+
+    def __init__(self, fold: Fold):
+        self.fold = fold
+        self.slots: dict[QueueKey, int] = {}
+        self.states: list[QueueState] = []
+        self.max_phy = np.zeros(0, np.int64)
+        self.cursor = np.zeros(0, np.int64)  # byte of the queue at which the next entry goes; -1: ask the QueueState
+        self.room = np.zeros(0, np.int64)  # entries
+        self.file = np.zeros(0, np.int32)
+        self.file_start = np.zeros(0, np.int64)
+        self.ahead = np.zeros(0, bool)  # of its QueueState
+        self._log: list[tuple[np.ndarray, np.ndarray]] = []  # (slots, rows of pieces)
+        self._slow: list[tuple[int, tuple[int, ...]]] = []  # the same one by one, behind the log's end
+        self._of_list: dict[int, tuple[object, np.ndarray]] = {}  # a segment's list of queues -> slots
+
+    def put(self, scan: ScanId, scan_number: int, summary: SegmentSummary, numbers: np.ndarray) -> None:
+        """Put these runs of a segment, in their order."""
+        rows = summary.runs[numbers]
+        slots = self._slots_of(summary, rows["queue"])
+        order = np.argsort(slots, kind="stable")
+        ordered = slots[order]
+        first = np.concatenate(([True], ordered[1:] != ordered[:-1]))
+        rank = np.arange(len(order)) - np.maximum.accumulate(np.where(first, np.arange(len(order)), 0))
+        by_rank = order[np.argsort(rank, kind="stable")]
+        at = 0
+        for size in np.bincount(rank).tolist():  # each queue's first run, then each one's second, ...
+            part = by_rank[at : at + size]
+            at += size
+            if size >= FEW_ROWS:
+                part = self._put_together(scan, scan_number, summary, numbers[part], rows[part], slots[part])
+            else:
+                part = np.stack([slots[part], numbers[part]], axis=1)
+            for slot, number in part.tolist():
+                self._put_one(scan, scan_number, summary, slot, number)
+
+    def _put_together(
+        self, scan: ScanId, scan_number: int, summary: SegmentSummary, numbers: np.ndarray, rows: np.ndarray, slots: np.ndarray
+    ) -> np.ndarray:
+        """Put what is in line of one run per queue; gives (slot, number) of the others."""
+        last_end = _sum(rows["last_phy_offset"], rows["last_size"])
+        wanted = last_end > self.max_phy[slots]
+        plain = (self.cursor[slots] >= 0) & (last_end < FAR)
+        inside = wanted & plain & (_sum(rows["first_phy_offset"], rows["first_size"]) <= self.max_phy[slots])
+        for i in np.flatnonzero(inside).tolist():
+            self.fold.needs.queue_cuts[scan][self.states[slots[i]].key].add(int(self.max_phy[slots[i]]))
+        offset = rows["queue_offset"]
+        in_line = wanted & plain & ~inside & (offset >= 0) & (offset < FAR) & (rows["records"] <= self.room[slots])
+        in_line &= offset * layout.ENTRY_BYTES == self.cursor[slots]
+        if in_line.any():
+            self._flush()
+            at, put = slots[in_line], rows[in_line]
+            pieces = np.zeros(len(at), PIECE_DTYPE)
+            pieces["file"], pieces["at"], pieces["count"] = self.file[at], self.cursor[at] - self.file_start[at], put["records"]
+            pieces["first_phy"], pieces["last_phy"] = put["first_phy_offset"], put["last_phy_offset"]
+            pieces["last_size"], pieces["scan"], pieces["run"], pieces["extra"] = (
+                put["last_size"],
+                scan_number,
+                numbers[in_line],
+                -1,
+            )
+            self._log.append((at.astype(np.int32), pieces))
+            self.cursor[at] += put["records"] * layout.ENTRY_BYTES
+            self.room[at] -= put["records"]
+            self.max_phy[at] = last_end[in_line]
+            self.ahead[at] = True
+        others = wanted & ~inside & ~in_line
+        return np.stack([slots[others], numbers[others]], axis=1)
+
+    def _put_one(self, scan: ScanId, scan_number: int, summary: SegmentSummary, slot: int, number: int) -> None:
+        state = self.states[slot]
+        self._update(slot)
+        try:
+            state.put_run(scan, number, summary.runs[number])
+        except NeedCut as cut:
+            self.fold.needs.queue_cuts[scan][state.key].add(cut.phy_offset)
+        if not state.batch:
+            self._slow += [(slot, row) for row in state.pieces.take_fresh()]
+            self._read(slot)
+
+    def _slots_of(self, summary: SegmentSummary, queues: np.ndarray) -> np.ndarray:
+        """The slot of each run's queue; queues come into being in the order of their first run."""
+        kept = self._of_list.get(id(summary.queues))
+        if kept is None:
+            kept = self._of_list[id(summary.queues)] = (summary.queues, np.full(len(summary.queues), -1, np.int64))
+        known = kept[1]
+        met, first = np.unique(queues, return_index=True)
+        for queue in met[np.argsort(first)].tolist():
+            if known[queue] < 0:
+                known[queue] = self._slot(summary.queues[queue])
+        slots: np.ndarray = known[queues]
+        return slots
+
+    def _slot(self, key: QueueKey) -> int:
+        slot = self.slots.get(key)
+        if slot is None:
+            slot = self.slots[key] = len(self.states)
+            self.states.append(self.fold.find_queue(key))
+            if slot == len(self.max_phy):
+                more = max(64, slot)
+                for name in ("max_phy", "cursor", "room", "file", "file_start", "ahead"):
+                    column = getattr(self, name)
+                    setattr(self, name, np.concatenate([column, np.zeros(more, column.dtype)]))
+            self._read(slot)
+        return slot
+
+    def _read(self, slot: int) -> None:
+        """Take over what the QueueState has."""
+        state = self.states[slot]
+        last = state.files[-1] if state.files else None
+        self.ahead[slot], self.cursor[slot], self.max_phy[slot] = False, -1, -FAR
+        if state.batch or abs(state.max_phy) >= FAR:
+            return
+        self.max_phy[slot] = state.max_phy
+        if last is None or last.full or last.start < 0 or last.start + last.wrote >= FAR:
+            return
+        self.cursor[slot] = last.start + last.wrote
+        self.room[slot] = (last.size - last.wrote) // layout.ENTRY_BYTES
+        self.file[slot], self.file_start[slot] = state.pieces.file_number(last.start), last.start
+
+    def _update(self, slot: int) -> None:
+        """Bring the QueueState up to date, all but its pieces."""
+        if self.ahead[slot]:
+            state = self.states[slot]
+            state.max_phy = int(self.max_phy[slot])
+            state.files[-1].wrote = int(self.cursor[slot]) - state.files[-1].start
+            self.ahead[slot] = False
+
+    def _flush(self) -> None:
+        if self._slow:
+            slots = np.array([slot for slot, _ in self._slow], np.int32)
+            self._log.append((slots, np.array([row for _, row in self._slow], PIECE_DTYPE)))
+            self._slow = []
+
+    def settle(self) -> None:
+        """Bring all QueueStates up to date, and forget them: others may change them now."""
+        self._flush()
+        for slot in np.flatnonzero(self.ahead[: len(self.states)]).tolist():
+            self._update(slot)
+        if self._log:
+            slots = np.concatenate([part for part, _ in self._log])
+            rows = np.concatenate([part for _, part in self._log])
+            self._log = []
+            order = np.argsort(slots, kind="stable")
+            rows = rows[order]
+            met, starts = np.unique(slots[order], return_index=True)
+            for slot, start, end in zip(met.tolist(), starts.tolist(), [*starts[1:].tolist(), len(rows)], strict=True):
+                self.states[slot].pieces.extend(rows[start:end])
+        self.slots, self.states, self._of_list = {}, [], {}
