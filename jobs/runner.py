@@ -19,9 +19,11 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from jobs.datasets import DatasetPlan, scan_and_write
+from schemas.rows import SegmentSummary
 from store_io import checksum
 from store_io.audit_store import Task, run_task, task_bytes
 from store_io.segment_scan import SegmentTask
+from store_io.summary_pickle import KeyTable
 
 PARTITION_BYTES = 512 << 20  # a partition costs Spark some 10 ms, which is what 100 MB take to audit
 PARTITIONS_PER_CORE = 3
@@ -64,8 +66,12 @@ class Runner:
             self.context.setJobDescription(None)  # type: ignore[arg-type]
             shared.unpersist()
         results: list[Any] = [Fault("a task gave no result")] * len(tasks)
+        keys = KeyTable()
         for row in rows:
-            results[row["task"]] = pickle.loads(row["result"])
+            result = results[row["task"]] = pickle.loads(row["result"])
+            summary = getattr(result, "summary", result)
+            if isinstance(summary, SegmentSummary):
+                keys.share(summary)
         return results
 
 

@@ -188,21 +188,6 @@ class SegmentSummary:
     problem: str = ""  # the file could not be read, or changed underneath: a sentence; everything else is then void
 
 
-class KeyTable:
-    """Lets summaries share the queues that they name: each has thousands, and mostly the same."""
-
-    def __init__(self) -> None:
-        self._keys: dict[QueueKey, QueueKey] = {}
-        self._last: list[QueueKey] = []
-
-    def share(self, summary: SegmentSummary) -> None:
-        """Replace the summary's queues by equal ones that are there already."""
-        if summary.queues == self._last:
-            summary.queues = self._last
-        else:
-            self._last = summary.queues = [self._keys.setdefault(key, key) for key in summary.queues]
-
-
 # ---- findings and plan ---------------------------------------------------------------------------------------------
 
 NOTE, REBUILDABLE, LOSS = "note", "rebuildable", "loss"

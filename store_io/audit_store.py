@@ -32,7 +32,6 @@ from schemas.rows import (
     AuditOutcome,
     Finding,
     IndexFileSummary,
-    KeyTable,
     MappedFile,
     QueueKey,
     QueueSummary,
@@ -69,6 +68,7 @@ from store_io.rules.recovery import Fold, IndexHeader, Needs, Prediction, ScanId
 from store_io.rules.releases import BrokerRules, broker_rules
 from store_io.segment_scan import SegmentTask, scan_segment
 from store_io.settings import read_settings
+from store_io.summary_pickle import KeyTable
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,14 @@ One table holds them; a segment's own `runs` become a part of it, a queue's are 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
 from schemas.rows import RUN_DTYPE, RUN_LMQ, RUN_UNQUEUED, WALK_AUDIT, QueueKey, SegmentSummary
 
 FAR = 1 << 61  # numbers of such size come from damage; sums of smaller ones fit into 64 bits
+BLOCK_QUEUES = 64
 NO_RUNS = np.zeros(0, RUN_DTYPE)
 
 
@@ -26,12 +27,14 @@ class StoreRuns:
             segment.runs = self.rows[start:end]
 
     def by_queue(self, segments: Sequence[SegmentSummary], lmq_expected: bool, known: Mapping[QueueKey, object]) -> _ByQueue:
-        """The audit's runs of each queue, in the order of segments and runs; queues in the order in which they are met.
+        """The audit's runs of each queue, in the order of segments and runs; queues by key.
 
         lmq_expected: whether runs of multi-dispatch queues count for queues other than the `known` ones too.
         """
         numbers: dict[QueueKey, int] = {}
         queue_of = np.full(len(self.rows), -1, np.int32)
+        named: Sequence[QueueKey] = ()
+        places = np.zeros(0, np.int32)
         rows = self.rows
         wanted = (rows["walk"] & WALK_AUDIT != 0) & (rows["kind"] != RUN_UNQUEUED)
         lmq = rows["kind"] == RUN_LMQ
@@ -41,57 +44,79 @@ class StoreRuns:
                 unknown = np.array([key not in known for key in segment.queues], bool)
                 chosen &= ~(lmq[start:end] & unknown[rows["queue"][start:end]])
             own = rows["queue"][start:end]
-            met, first = np.unique(own[chosen], return_index=True)
-            places = np.full(len(segment.queues), -1, np.int32)
-            for local in met[np.argsort(first)].tolist():
+            used = np.zeros(len(segment.queues), bool)
+            used[own[chosen]] = True
+            if segment.queues is not named:
+                named, places = segment.queues, np.full(len(segment.queues), -1, np.int32)
+            for local in np.flatnonzero(used & (places < 0)).tolist():
                 places[local] = numbers.setdefault(segment.queues[local], len(numbers))
             queue_of[start:end] = np.where(chosen, places[own], -1) if len(places) else -1
-        order = np.argsort(queue_of, kind="stable")[int((queue_of < 0).sum()) :].astype(np.int64)
-        bounds = np.searchsorted(queue_of[order], np.arange(len(numbers) + 1))
-        return _ByQueue(self, order, {key: (int(bounds[n]), int(bounds[n + 1])) for key, n in numbers.items()})
+        # Neighbours by key lie side by side: whoever goes through the queues in that order meets each block once.
+        ranks = np.full(len(numbers) + 1, -1, np.int32)
+        keys = sorted(numbers)
+        ranks[[numbers[key] for key in keys]] = np.arange(len(keys))
+        queue_of = ranks[queue_of]
+        order = np.argsort(queue_of, kind="stable")[int((queue_of < 0).sum()) :]
+        bounds = np.searchsorted(queue_of[order], np.arange(len(keys) + 1)).tolist()
+        return _ByQueue(self, order, keys, bounds)
 
 
 class _ByQueue:
     """Queue -> its runs, as places in the table."""
 
-    def __init__(self, table: StoreRuns, order: np.ndarray, parts: Mapping[QueueKey, tuple[int, int]]):
-        self.table, self.parts = table, parts
-        self._order = order
+    def __init__(self, table: StoreRuns, order: np.ndarray, keys: Sequence[QueueKey], bounds: Sequence[int]):
+        self.table, self._names = table, keys
+        self.places = order
+        self._bounds = bounds
+        self._block: tuple[int, int, np.ndarray] = (0, 0, NO_RUNS)  # (start, end, rows) of some neighbouring queues
 
-    def __getitem__(self, key: QueueKey) -> QueueRuns:
-        start, end = self.parts[key]
-        return QueueRuns(self.table, self._order[start:end])
+    def __iter__(self) -> Iterator[tuple[QueueKey, QueueRuns]]:
+        for number, key in enumerate(self._names):
+            yield key, QueueRuns(self, number, self._bounds[number], self._bounds[number + 1])
+
+    def rows(self, number: int, start: int, end: int) -> np.ndarray:
+        """The rows of one queue. Gathered with those of its neighbours, which lie beside them in each segment."""
+        low, high, block = self._block
+        if not low <= start <= end <= high:
+            first = number - number % BLOCK_QUEUES
+            low, high = self._bounds[first], self._bounds[min(first + BLOCK_QUEUES, len(self._names))]
+            places = self.places[low:high]
+            order = np.argsort(places)
+            block = np.empty(high - low, RUN_DTYPE)
+            block[order] = self.table.rows[places[order]]
+            self._block = low, high, block
+        return block[start - low : end - low]
 
 
 class QueueRuns:
-    """One queue's runs: `rows` gathers them anew each time, so that ten thousand queues do not hold all twice."""
+    """One queue's runs: `rows` gathers them when it is asked, so that ten thousand queues do not hold all twice."""
 
-    def __init__(self, table: StoreRuns | None = None, places: np.ndarray | None = None):
-        self._table = table
-        self._places = places if places is not None else np.zeros(0, np.int64)
+    def __init__(self, source: _ByQueue | None = None, number: int = 0, start: int = 0, end: int = 0):
+        self._source, self._number, self._start, self._end = source, number, start, end
 
     def __len__(self) -> int:
-        return len(self._places)
+        return self._end - self._start
 
     @property
     def rows(self) -> np.ndarray:
-        """The runs as RUN_DTYPE."""
-        return self._table.rows[self._places] if self._table is not None else NO_RUNS
+        """The runs as RUN_DTYPE. Not to be changed."""
+        return self._source.rows(self._number, self._start, self._end) if self._source is not None else NO_RUNS
 
     @property
     def segments(self) -> np.ndarray:
         """The number of the segment that each lies in."""
-        if self._table is None:
+        if self._source is None:
             return np.zeros(0, np.int64)
-        found: np.ndarray = np.searchsorted(self._table.edges, self._places, side="right") - 1
+        places = self._source.places[self._start : self._end]
+        found: np.ndarray = np.searchsorted(self._source.table.edges, places, side="right") - 1
         return found
 
     @property
     def positions(self) -> np.ndarray:
         """Where each begins in the CommitLog, by its segment's name: a physical offset."""
-        if self._table is None:
+        if self._source is None:
             return np.zeros(0, np.int64)
-        found: np.ndarray = self._table.bases[self.segments] + self._table.rows["first_position"][self._places]
+        found: np.ndarray = self._source.table.bases[self.segments] + self.rows["first_position"]
         return found
 
 

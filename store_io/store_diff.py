@@ -99,8 +99,9 @@ def queue_views(
     for key in folders:
         view(key)
     runs = StoreRuns(segments).by_queue(segments, lmq_expected, folders)
-    for key in runs.parts:
-        view(key).runs = runs[key]
+    for key, own in runs:
+        view(key).runs = own
+    views = dict(sorted(views.items()))
     for found in views.values():
         if found.of_other_kind:
             found.runs = QueueRuns()

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from schemas.rows import NOTE, REBUILDABLE
+from store_io.rules import recovery
 from tests import damage, differential, product, random_stores, strategies
 from tests.builders import Message, Sizes, StoreBuilder, version_of
 from tests.strategies import Mutation
@@ -91,6 +92,13 @@ def test_random_stores_agree_with_the_second_witness() -> None:
     figures = differential.run(150, seed=20, verbose=False)
     assert not figures.disagreements, f"{figures}\n" + "".join(figures.disagreements[:5])
     assert figures.cut > 20 and len(figures.releases) > 15, str(figures)
+
+
+def test_random_stores_agree_where_even_few_queues_are_dispatched_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small stores have few queues; what thousands go through must give the same."""
+    monkeypatch.setattr(recovery, "FEW_ROWS", 1)
+    figures = differential.run(50, seed=22, verbose=False)
+    assert not figures.disagreements, f"{figures}\n" + "".join(figures.disagreements[:5])
 
 
 @pytest.mark.parametrize("number", range(60))

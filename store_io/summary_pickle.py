@@ -1,0 +1,60 @@
+"""Segment summaries on their way from where they were made: small as pickles, and sharing what they have in common.
+
+A summary has a run per queue at least, of 113 bytes; ten million of them would exceed what Spark takes as a job's result.
+"""
+
+from __future__ import annotations
+
+import copyreg
+import zlib
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from schemas.rows import RUN_DTYPE, QueueKey, SegmentSummary
+
+PACKED_FROM = 64  # runs; fewer are sent as they are
+
+
+def _reduce(summary: SegmentSummary) -> tuple[Callable[..., SegmentSummary], tuple[Any, ...]]:
+    values = {f.name: getattr(summary, f.name) for f in fields(summary)}
+    if len(summary.runs) < PACKED_FROM:
+        return _rebuild, (values,)
+    runs = values.pop("runs")
+    # Byte by byte across all runs: neighbours' high bytes are equal.
+    planes = [
+        np.ascontiguousarray(runs[name]).view(np.uint8).reshape(len(runs), -1).T.tobytes() for name in RUN_DTYPE.names or ()
+    ]
+    return _rebuild, (values, len(runs), zlib.compress(b"".join(planes), 1))
+
+
+def _rebuild(values: dict[str, Any], count: int = 0, packed: bytes = b"") -> SegmentSummary:
+    if count:
+        runs, data, at = np.empty(count, RUN_DTYPE), np.frombuffer(zlib.decompress(packed), np.uint8), 0
+        for name in RUN_DTYPE.names or ():
+            size = RUN_DTYPE[name].itemsize * count
+            planes = data[at : at + size].reshape(-1, count)
+            runs[name] = np.ascontiguousarray(planes.T).view(RUN_DTYPE[name])[:, 0]
+            at += size
+        values["runs"] = runs
+    return SegmentSummary(**values)
+
+
+copyreg.pickle(SegmentSummary, _reduce)
+
+
+class KeyTable:
+    """Lets summaries share the queues that they name: each has thousands, and mostly the same."""
+
+    def __init__(self) -> None:
+        self._keys: dict[QueueKey, QueueKey] = {}
+        self._last: list[QueueKey] = []
+
+    def share(self, summary: SegmentSummary) -> None:
+        """Replace the summary's queues by equal ones that are there already."""
+        if summary.queues == self._last:
+            summary.queues = self._last
+        else:
+            self._last = summary.queues = [self._keys.setdefault(key, key) for key in summary.queues]
