@@ -9,6 +9,7 @@ It lies in STORE_AUDIT_HOME (`.venv` beside spark-submit.sh unless set) and is a
     jars/             Delta's jars                 java/           bin/java for the wheel's runtime (see java_wrapper)
     java.json         what `java -version` said    classes-*.jsa   the JVM's class archive (see class_archive)
     numba/            compiled decoders            setup.log       what pip, Ivy and Java said
+    brokers/RELEASE/  real brokers' jars, which only the tests under the mark `broker` bring here
 
 Standard library only: this module runs before there is anything else. spark-submit.sh compares `ready/` itself, so that a
 later run starts without it.
@@ -138,7 +139,7 @@ def _make(group: str) -> None:
         _pip(tool["build"], log)
         _pip(pins["project"]["dependencies"] + (pins["dependency-groups"][group] if group else []), log)
         java = java_runtime(log)
-        _fetch_jars(tool["jars"], java, log)
+        _fetch_jars(tool["jars"], state() / "jars", "Delta's jars", "pyproject.toml", java, log)
     for folder in _stamps(group):
         _stamp(state() / folder)
     (state() / "in-progress").unlink()
@@ -327,7 +328,7 @@ def _write_java_wrapper(path: Path, runtime: str) -> None:
     path.chmod(0o755)
 
 
-# ---- Delta's jars --------------------------------------------------------------------------------------------------
+# ---- jars ----------------------------------------------------------------------------------------------------------
 
 
 def jars() -> list[str]:
@@ -335,15 +336,32 @@ def jars() -> list[str]:
     return sorted(str(path) for path in (state() / "jars").glob("*.jar"))
 
 
-def _fetch_jars(wanted: Mapping[str, str], java: JavaRuntime, log: IO[str]) -> None:
-    """Bring these jars (coordinates -> SHA-256) into the environment with the Ivy that Spark ships. Raises SetupFailed.
+def fetch_jars(wanted: Mapping[str, str], folder: Path, what: str, pins: str) -> None:
+    """Bring these jars (coordinates -> SHA-256) into a folder of the environment, unless they lie there already.
 
-    Spark's own --packages would bring 33 jars, nearly all of which it has already, and look for them again at each start.
+    what, pins: what they are and the file that names them, for the sentences.  Raises SetupFailed.
     """
-    folder = state() / "jars"
-    if folder.is_dir() and sorted(_digests(folder)) == sorted(wanted.values()):
+    if _holds(folder, wanted):
         return
-    _say("fetching Delta's jars")
+    if not state().is_dir():
+        raise SetupFailed(f"{home()} is not the environment; STORE_AUDIT_HOME must be the one that this runs in")
+    with _lock(), open(state() / "setup.log", "a", encoding="utf-8") as log:
+        _fetch_jars(wanted, folder, what, pins, java_runtime(log), log)
+
+
+def _holds(folder: Path, wanted: Mapping[str, str]) -> bool:
+    return folder.is_dir() and sorted(_digests(folder)) == sorted(wanted.values())
+
+
+def _fetch_jars(wanted: Mapping[str, str], folder: Path, what: str, pins: str, java: JavaRuntime, log: IO[str]) -> None:
+    """`fetch_jars` by the holder of the lock, with the Ivy that Spark ships.
+
+    Spark's own --packages would bring 33 jars for Delta's four, nearly all of which it has already, and look for them again
+    at each start.
+    """
+    if _holds(folder, wanted):
+        return
+    _say(f"fetching {what}")
     work = state() / "ivy"
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir()
@@ -353,12 +371,13 @@ def _fetch_jars(wanted: Mapping[str, str], java: JavaRuntime, log: IO[str]) -> N
         rows.append(f'<dependency org="{group}" name="{name}" rev="{version}" conf="*->master" transitive="false"/>')
     (work / "ivy.xml").write_text("\n".join([*rows, "</dependencies></ivy-module>"]), "utf-8")
     ivy = next((home() / "lib").glob("python*/site-packages/pyspark/jars/ivy-*.jar"))
-    arguments = ["-ivy", str(work / "ivy.xml"), "-cache", str(work / "cache"), "-types", "jar"]
+    # bundle: a jar as well, as Guava's POM calls it
+    arguments = ["-ivy", str(work / "ivy.xml"), "-cache", str(work / "cache"), "-types", "jar", "bundle"]
     arguments += ["-retrieve", f"{work}/jars/[artifact]-[revision].[ext]"]
     if settings := os.environ.get("STORE_AUDIT_IVY_SETTINGS"):  # a company's own repository
         arguments += ["-settings", settings]
     command = [f"{java.home}/bin/java", *_proxy_options(), "-cp", str(ivy), "org.apache.ivy.Main", *arguments]
-    failed = "fetching Delta's jars failed; is there a network and a Maven repository (STORE_AUDIT_IVY_SETTINGS)?"
+    failed = f"fetching {what} failed; is there a network and a Maven repository (STORE_AUDIT_IVY_SETTINGS)?"
     try:
         _run(command, log, failed)
     except SetupFailed:  # Java has its own list of trusted authorities; once more with this machine's
@@ -366,9 +385,10 @@ def _fetch_jars(wanted: Mapping[str, str], java: JavaRuntime, log: IO[str]) -> N
         if store is None:
             raise
         _run([command[0], f"-Djavax.net.ssl.trustStore={store}", *command[1:]], log, failed)
-    if sorted(_digests(work / "jars")) != sorted(wanted.values()):
-        raise SetupFailed(f"Delta's jars are not the ones that pyproject.toml names by their SHA-256; see {work / 'jars'}")
+    if not _holds(work / "jars", wanted):
+        raise SetupFailed(f"{what} are not the ones that {pins} names by their SHA-256; see {work / 'jars'}")
     shutil.rmtree(folder, ignore_errors=True)
+    folder.parent.mkdir(parents=True, exist_ok=True)
     (work / "jars").rename(folder)
     shutil.rmtree(work)
 

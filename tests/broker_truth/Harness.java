@@ -1,0 +1,293 @@
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.DataInputStream;
+import java.io.DataOutputStream;
+import java.io.File;
+import java.io.PrintWriter;
+import java.io.StringReader;
+import java.io.StringWriter;
+import java.lang.reflect.Constructor;
+import java.lang.reflect.Field;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Properties;
+import java.util.TreeMap;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.apache.rocketmq.common.*;
+import org.apache.rocketmq.common.message.*;
+import org.apache.rocketmq.store.*;
+import org.apache.rocketmq.store.config.*;
+import org.apache.rocketmq.store.stats.*;
+
+/**
+ * One real message store, as real_broker.py drives it: all that needs a loop over messages, or that names differently from release to release.
+ * Compiled in the broker's JVM by Janino, which Spark ships: no lambdas, no diamonds, no enhanced switch.
+ */
+public class Harness {
+    public final DefaultMessageStore store;
+    private final boolean delaysByHook;
+    private volatile Throwable startFailure;
+    private volatile boolean started;
+
+    /** settings: lines key=value for MessageStoreConfig and BrokerConfig alike; each takes what it knows. */
+    public Harness(String root, String settings, String batchTopics) throws Exception {
+        Properties properties = new Properties();
+        properties.load(new StringReader(settings));
+        MessageStoreConfig config = new MessageStoreConfig();
+        BrokerConfig broker = new BrokerConfig();
+        MixAll.properties2Object(properties, config);
+        MixAll.properties2Object(properties, broker);
+        config.setStorePathRootDir(root);
+        config.setStorePathCommitLog(root + File.separator + "commitlog");
+        ConcurrentHashMap topics = new ConcurrentHashMap();
+        if (batchTopics.length() > 0) {
+            String[] names = batchTopics.split(",");
+            for (int i = 0; i < names.length; i++) {
+                TopicConfig topic = new TopicConfig(names[i]);
+                ((Map) TopicConfig.class.getMethod("getAttributes", new Class[0]).invoke(topic, new Object[0])).put("queue.type", "BatchCQ");
+                topics.put(names[i], topic);
+            }
+        }
+        Object[] arguments = new Object[] {config, statistics(), null, broker, topics};
+        Constructor constructor = DefaultMessageStore.class.getConstructors()[0];
+        Object[] taken = new Object[constructor.getParameterTypes().length];
+        System.arraycopy(arguments, 0, taken, 0, taken.length);
+        this.store = (DefaultMessageStore) constructor.newInstance(taken);
+        Object delays = null;
+        try {
+            delays = field(store, "scheduleMessageService");
+        } catch (NoSuchFieldException fromFiveOn) {
+            delays = null;
+        }
+        this.delaysByHook = delays == null;
+        if (delays != null) { // it thinks that it runs, and so never delivers
+            ((AtomicBoolean) field(delays, "started")).set(true);
+        }
+    }
+
+    private static BrokerStatsManager statistics() throws Exception {
+        try {
+            return (BrokerStatsManager) BrokerStatsManager.class.getConstructor(new Class[] {String.class, boolean.class})
+                .newInstance(new Object[] {"truth", Boolean.FALSE});
+        } catch (NoSuchMethodException old) {
+            return (BrokerStatsManager) BrokerStatsManager.class.getConstructor(new Class[] {String.class}).newInstance(new Object[] {"truth"});
+        }
+    }
+
+    /** The value of a field, whoever declares it and whatever its access. */
+    public static Object field(Object object, String name) throws Exception {
+        for (Class type = object.getClass(); type != null; type = type.getSuperclass()) {
+            try {
+                Field found = type.getDeclaredField(name);
+                found.setAccessible(true);
+                return found.get(object);
+            } catch (NoSuchFieldException above) {
+                continue;
+            }
+        }
+        throw new NoSuchFieldException(name);
+    }
+
+    /** start() in a thread of its own: a 4.x start may never return. */
+    public void start() {
+        Thread thread = new Thread(new Runnable() {
+            public void run() {
+                try {
+                    store.start();
+                    started = true;
+                } catch (Throwable failure) {
+                    startFailure = failure;
+                }
+            }
+        });
+        thread.setDaemon(true);
+        thread.start();
+    }
+
+    /** "starting", "started", or the stack trace of what start() threw. */
+    public String startState() {
+        if (startFailure == null) {
+            return started ? "started" : "starting";
+        }
+        StringWriter text = new StringWriter();
+        startFailure.printStackTrace(new PrintWriter(text));
+        return text.toString();
+    }
+
+    public void shutdown() {
+        store.shutdown();
+    }
+
+    /** shutdown() without waiting for it; for stores whose later bytes nobody looks at. */
+    public void abandon() {
+        Thread thread = new Thread(new Runnable() {
+            public void run() {
+                store.shutdown();
+            }
+        });
+        thread.setDaemon(true);
+        thread.start();
+    }
+
+    // ---- writing ---------------------------------------------------------------------------------------------------
+
+    /**
+     * Put messages as real_broker.py packs them (see _pack there). The answers: for each the status, and where it is not null the
+     * AppendMessageResult's physical offset, bytes, queue offset, store time and number of messages.
+     */
+    public byte[] put(byte[] packed) throws Exception {
+        DataInputStream in = new DataInputStream(new ByteArrayInputStream(packed));
+        ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+        DataOutputStream out = new DataOutputStream(bytes);
+        int count = in.readInt();
+        for (int i = 0; i < count; i++) {
+            PutMessageResult result = putOne(in);
+            AppendMessageResult appended = result.getAppendMessageResult();
+            out.writeUTF(String.valueOf(result.getPutMessageStatus()));
+            out.writeBoolean(appended != null);
+            if (appended != null) {
+                out.writeLong(appended.getWroteOffset());
+                out.writeInt(appended.getWroteBytes());
+                out.writeLong(appended.getLogicsOffset());
+                out.writeLong(appended.getStoreTimestamp());
+                out.writeInt(appended.getMsgNum());
+            }
+        }
+        out.flush();
+        return bytes.toByteArray();
+    }
+
+    private PutMessageResult putOne(DataInputStream in) throws Exception {
+        int kind = in.readByte();
+        String topic = in.readUTF();
+        int queueId = in.readInt();
+        int sysFlag = in.readInt();
+        int flag = in.readInt();
+        long prepared = in.readLong();
+        String host = in.readUTF();
+        Map properties = readProperties(in);
+        byte[] body = readBytes(in);
+        if (kind != 0) { // several messages in one: each its properties and its body
+            int messages = in.readInt();
+            ByteArrayOutputStream encoded = new ByteArrayOutputStream();
+            for (int i = 0; i < messages; i++) {
+                Message message = new Message(topic, new byte[0]);
+                MessageAccessor.setProperties(message, readProperties(in));
+                message.setBody(readBytes(in));
+                encoded.write(MessageDecoder.encodeMessage(message));
+            }
+            body = encoded.toByteArray();
+        }
+        MessageExt message = kind == 1 ? (MessageExt) new MessageExtBatch() : (MessageExt) new MessageExtBrokerInner();
+        if (message instanceof MessageExtBrokerInner) {
+            MessageExtBrokerInner inner = (MessageExtBrokerInner) message;
+            inner.setPropertiesString(MessageDecoder.messageProperties2String(properties));
+            inner.setTagsCode(MessageExtBrokerInner.tagsString2tagsCode(TopicFilterType.SINGLE_TAG, (String) properties.get("TAGS")));
+        }
+        message.setTopic(topic);
+        message.setQueueId(queueId);
+        message.setSysFlag(sysFlag);
+        message.setFlag(flag);
+        message.setBody(body);
+        MessageAccessor.setProperties(message, properties);
+        message.setPreparedTransactionOffset(prepared);
+        message.setBornTimestamp(System.currentTimeMillis());
+        InetSocketAddress address = new InetSocketAddress(InetAddress.getByName(host), 10911);
+        message.setBornHost(address);
+        message.setStoreHost(address);
+        if (host.indexOf(':') >= 0) {
+            message.setBornHostV6Flag();
+            message.setStoreHostAddressV6Flag();
+        }
+        if (kind == 1) {
+            return store.putMessages((MessageExtBatch) message);
+        }
+        return store.putMessage((MessageExtBrokerInner) message);
+    }
+
+    /** Whether this release's broker, not its store, rewrites delayed messages (from 5.0 on). */
+    public boolean delaysByHook() {
+        return delaysByHook;
+    }
+
+    private static Map readProperties(DataInputStream in) throws Exception {
+        Map properties = new TreeMap();
+        int count = in.readInt();
+        for (int i = 0; i < count; i++) {
+            String name = in.readUTF();
+            properties.put(name, in.readUTF());
+        }
+        return properties;
+    }
+
+    private static byte[] readBytes(DataInputStream in) throws Exception {
+        byte[] bytes = new byte[in.readInt()];
+        in.readFully(bytes);
+        return bytes;
+    }
+
+    // ---- reading ---------------------------------------------------------------------------------------------------
+
+    /**
+     * What getMessage serves of a queue from one offset up to another, one message at a time, so that the offset at which each is served
+     * is certain. For each answer: the offset asked for, the status, the offset to ask for next, and where it is a message its record.
+     */
+    public byte[] read(String topic, int queueId, long from, long until) throws Exception {
+        ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+        DataOutputStream out = new DataOutputStream(bytes);
+        long offset = from;
+        while (offset < until) {
+            GetMessageResult result = store.getMessage("truth", topic, queueId, offset, 1, null);
+            long next = Math.max(result.getNextBeginOffset(), offset + 1);
+            out.writeLong(offset);
+            out.writeUTF(String.valueOf(result.getStatus()));
+            out.writeLong(next);
+            List buffers = result.getMessageBufferList();
+            out.writeInt(buffers.size());
+            for (int i = 0; i < buffers.size(); i++) {
+                write(out, (ByteBuffer) buffers.get(i));
+            }
+            result.release();
+            offset = next;
+        }
+        out.flush();
+        return bytes.toByteArray();
+    }
+
+    private static void write(DataOutputStream out, ByteBuffer buffer) throws Exception {
+        byte[] copy = new byte[buffer.remaining()];
+        ((ByteBuffer) buffer.duplicate()).get(copy);
+        out.writeInt(copy.length);
+        out.write(copy);
+    }
+
+    /** queryMessage for each (topic, key): the physical offsets of the records that it answers with (-1: too short to be one); -1 of them where it answers null. */
+    public byte[] query(byte[] packed, int most) throws Exception {
+        DataInputStream in = new DataInputStream(new ByteArrayInputStream(packed));
+        ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+        DataOutputStream out = new DataOutputStream(bytes);
+        int count = in.readInt();
+        for (int i = 0; i < count; i++) {
+            String topic = in.readUTF();
+            QueryMessageResult result = store.queryMessage(topic, in.readUTF(), most, 0L, Long.MAX_VALUE);
+            if (result == null) {
+                out.writeInt(-1);
+                continue;
+            }
+            List buffers = result.getMessageBufferList();
+            out.writeInt(buffers.size());
+            for (int k = 0; k < buffers.size(); k++) {
+                ByteBuffer record = (ByteBuffer) buffers.get(k);
+                out.writeLong(record.remaining() < 36 ? -1 : record.getLong(record.position() + 28));
+            }
+            result.release();
+        }
+        out.flush();
+        return bytes.toByteArray();
+    }
+}
