@@ -14,6 +14,7 @@ _SIMPLE = {
     "integer": pa.int32(),
     "boolean": pa.bool_(),
     "double": pa.float64(),
+    "binary": pa.binary(),
     "timestamp": pa.timestamp("us", tz="UTC"),
 }
 
@@ -24,6 +25,8 @@ def arrow_type(of: ColumnType) -> pa.DataType:
         return _SIMPLE[of]
     if of["type"] == "array":
         return pa.list_(arrow_type(of["elementType"]))
+    if of["type"] == "map":
+        return pa.map_(arrow_type(of["keyType"]), arrow_type(of["valueType"]))
     return pa.struct([pa.field(field["name"], arrow_type(field["type"])) for field in of["fields"]])
 
 

@@ -16,8 +16,8 @@ from numba import njit
 from schemas import commitlog_layout as layout
 from schemas.arrow import DATASET_SCHEMAS
 from schemas.rows import RUN_LMQ, RUN_UNQUEUED, QueueKey
-from store_io.java_compat import decode_utf8
 from store_io.message_columns import HAS_KEYS, HAS_TAGS, HAS_UNIQ, Columns
+from store_io.row_texts import gather_texts, part_texts, properties_of, queue_ids, topic_texts
 from store_io.segment_items import KIND_BATCH
 from store_io.segment_window import SegmentWindow
 
@@ -51,13 +51,13 @@ def messages_batch(
     rows = columns.rows[: columns.count]
     values: dict[str, Any] = {
         "segment": pa.array(np.full(len(rows), base_offset, np.int64)),
-        "topic": _topics(rows["topic_ref"], keys),
-        "queue_id": _queue_ids(rows, keys),
+        "topic": topic_texts(rows["topic_ref"], keys),
+        "queue_id": queue_ids(rows, keys),
         "store_time_ms": _numbers(rows, "store_time"),
         "born_time_ms": _numbers(rows, "born_time"),
-        "tags": _texts(window, rows, "tags"),
-        "keys": _texts(window, rows, "keys"),
-        "unique_key": _texts(window, rows, "uniq"),
+        "tags": part_texts(window, rows, "tags"),
+        "keys": part_texts(window, rows, "keys"),
+        "unique_key": part_texts(window, rows, "uniq"),
         "body_size": _numbers(rows, "body_len"),
         "properties_size": _numbers(rows, "props_len"),
         "plausible": _flags(len(rows), plausible),
@@ -77,8 +77,8 @@ def consumequeue_batch(
     rows, kinds, batch = items[wanted], kinds[wanted], batch[wanted]
     kind = np.where(batch, 1, np.where(kinds == RUN_LMQ, 2, 0)).astype(np.int8)
     values: dict[str, Any] = {
-        "topic": _topics(rows["topic_ref"], keys),
-        "queue_id": _queue_ids(rows, keys),
+        "topic": topic_texts(rows["topic_ref"], keys),
+        "queue_id": queue_ids(rows, keys),
         "queue_offset": pa.array(np.where(batch, rows["batch_base"], rows["queue_offset"])),
         "size": _numbers(rows, "total_size"),
         "store_time_ms": _numbers(rows, "store_time"),
@@ -99,14 +99,14 @@ def index_batch(
     total = int(counts.sum())
     of, number, kind, key_hash = (np.empty(total, t) for t in (np.int64, np.int32, np.int8, np.int32))
     start, size = np.empty(total, np.int64), np.empty(total, np.int64)
-    buffer, origin = _properties(window, rows)
+    buffer, origin = properties_of(window, rows)
     _list_keys(rows, tagged & tag_index, buffer, origin, columns.key_hash, of, number, kind, key_hash, start, size)
     values: dict[str, Any] = {
         "phy_offset": pa.array(rows["phy_offset"][of]),
         "number": pa.array(number),
         "key_hash": pa.array(key_hash),
-        "topic": _topics(rows["topic_ref"][of], keys),
-        "key": _gather(buffer, start, size, np.ones(total, bool)),
+        "topic": topic_texts(rows["topic_ref"][of], keys),
+        "key": gather_texts(buffer, start, size, np.ones(total, bool)),
         "kind": pa.DictionaryArray.from_arrays(pa.array(kind), _INDEX_KINDS),
         "store_time_ms": pa.array(rows["store_time"][of]),
         "plausible": _flags(total, plausible),
@@ -128,64 +128,6 @@ def _numbers(rows: np.ndarray, name: str) -> pa.Array:
 
 def _flags(count: int, value: bool) -> pa.Array:
     return pa.array(np.full(count, value))
-
-
-def _topics(refs: np.ndarray, keys: Sequence[QueueKey]) -> pa.Array:
-    return pa.DictionaryArray.from_arrays(
-        pa.array(np.ascontiguousarray(refs)), pa.array([topic for topic, _ in keys], pa.string())
-    )
-
-
-def _queue_ids(rows: np.ndarray, keys: Sequence[QueueKey]) -> pa.Array:
-    return pa.array(np.array([queue_id for _, queue_id in keys], np.int32)[rows["topic_ref"]])
-
-
-# ---- texts ---------------------------------------------------------------------------------------------------------
-
-
-def _properties(window: SegmentWindow, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(bytes, per row what to take from a position in the segment to find it there): all rows' properties, at least."""
-    first, last = int(rows["position"][0]), int(rows["position"][-1]) + int(rows["total_size"][-1])
-    if window.start <= first and last <= window.end:
-        return window.buffer, np.full(len(rows), window.start, np.int64)
-    # A record larger than the window stands among them: read the properties alone, never a body.
-    starts = rows["position"] + rows["props_at"]
-    parts = [window.read(int(start), int(start) + int(size)) for start, size in zip(starts, rows["props_len"], strict=True)]
-    ends = np.cumsum([len(part) for part in parts])
-    return np.frombuffer(b"".join(parts), np.uint8), starts - (ends - rows["props_len"])
-
-
-def _texts(window: SegmentWindow, rows: np.ndarray, part: str) -> pa.Array:
-    """One property of each row; null where it is not there."""
-    size = rows[part + "_len"].astype(np.int64)
-    buffer, origin = _properties(window, rows)
-    return _gather(buffer, rows["position"] + rows[part + "_at"] - origin, size, size > 0)
-
-
-def _gather(buffer: np.ndarray, start: np.ndarray, size: np.ndarray, valid: np.ndarray) -> pa.Array:
-    """Pieces of a buffer as texts, decoded as Java would."""
-    ends = np.zeros(len(size) + 1, np.int32)
-    np.cumsum(size, out=ends[1:])
-    data = np.empty(int(ends[-1]), np.uint8)
-    _copy_pieces(buffer, start, ends, data)
-    nulls = None if valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little"))
-    parts = [nulls, pa.py_buffer(ends), pa.py_buffer(data)]
-    texts = pa.Array.from_buffers(pa.string(), len(size), parts)
-    try:
-        texts.validate(full=True)
-    except pa.ArrowInvalid:
-        raw = pa.Array.from_buffers(pa.binary(), len(size), parts)
-        texts = pa.array([None if piece is None else decode_utf8(piece) for piece in raw.to_pylist()], pa.string())
-    return texts
-
-
-@njit(cache=True, nogil=True)
-def _copy_pieces(buffer, start, ends, data):  # type: ignore[no-untyped-def]
-    for i in range(len(start)):
-        at = start[i]
-        for k in range(ends[i], ends[i + 1]):
-            data[k] = buffer[at]
-            at += 1
 
 
 @njit(cache=True, nogil=True)

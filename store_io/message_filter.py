@@ -39,6 +39,7 @@ class MessageFilter:
         )
 
 
+EVERY_MESSAGE = MessageFilter()
 _T = TypeVar("_T")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from collections.abc import Iterable
 
 Ranges = list[tuple[int, int]]
@@ -54,3 +56,14 @@ def intersect(ranges: Ranges, others: Ranges) -> Ranges:
 def total(ranges: Ranges) -> int:
     """How many integers they hold."""
     return sum(end - start for start, end in ranges)
+
+
+def inside(values: np.ndarray, bounds: tuple[int | None, int | None]) -> np.ndarray:
+    """Which values lie in the half-open range; None: no bound on that side."""
+    low, high = bounds
+    mask = np.ones(len(values), bool)
+    if low is not None:
+        mask &= values >= low
+    if high is not None:
+        mask &= values < high
+    return mask

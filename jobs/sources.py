@@ -1,0 +1,379 @@
+"""A copied store as Spark data sources, read where it lies: no audit, no tables.
+
+    from jobs.sources import register
+
+    register(spark)
+    spark.read.format("rocketmq.messages").load("copies/broker-a").where("topic = 'orders'")
+
+Sources: rocketmq.messages, rocketmq.consumequeue, rocketmq.index, rocketmq.extents; their columns are in schemas/sources.py. A task
+reads one segment, file or group of queues, the longest ones first. Conditions on topic, queue id, offsets and store time are pushed
+down: whole segments are skipped by the physical offsets in their names, single messages before they become rows. A segment is never
+skipped by store times unless `trust_clock` says so: a clock that was set back, or a damaged time, could hide messages.
+
+Options, for all: release, broker_conf (file), commitlog, consumequeue, index (where a store keeps these parts elsewhere), columns
+(names, separated by commas; Spark does not tell a source which ones a query needs), pushdown (false: for a session that has Spark's
+own spark.sql.python.filterPushdown.enabled off). For messages: body (none, raw, decoded), decompress (true is the same as body =
+decoded), unpack (true: the messages of inner batches instead of the batches), max_body_bytes, since and until (as in the command
+line), trust_clock (true: skip segments by their first messages' store times).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    EqualNullSafe,
+    EqualTo,
+    Filter,
+    GreaterThan,
+    GreaterThanOrEqual,
+    In,
+    InputPartition,
+    LessThan,
+    LessThanOrEqual,
+)
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from jobs import options as command_line
+from jobs.message_filters import read_time
+from schemas.rows import MappedFile
+from schemas.sources import BODY_COLUMNS, SOURCES
+from schemas.tables import field_json
+from store_io import checksum
+from store_io.byte_source import StoreLocation
+from store_io.entry_rows import EntryScan, scan_extents, scan_index_entries, scan_queue_entries
+from store_io.errors import UsageError
+from store_io.message_filter import EVERY_MESSAGE, MessageFilter, Range
+from store_io.message_rows import DEFAULT_COLUMNS, MAX_BODY_BYTES, MessageScan, scan_messages
+from store_io.open_store import OpenStore, QueueFiles, check_store, open_store, segments_at
+from store_io.rules.releases import NEWEST_RELEASE, parse_release
+
+PUSHDOWN_CONF = "spark.sql.python.filterPushdown.enabled"
+GROUP_BYTES = 64 << 20  # of ConsumeQueue files that one task reads
+GROUP_QUEUES = 256
+
+_COMMON_OPTIONS = frozenset("path release broker_conf commitlog consumequeue index columns pushdown".split())
+_MESSAGE_OPTIONS = frozenset("body decompress unpack max_body_bytes since until trust_clock".split())
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def register(spark: SparkSession) -> None:
+    """Make the sources known to this session, and have Spark hand conditions to them."""
+    spark.conf.set(PUSHDOWN_CONF, "true")  # off by default, and then Spark refuses a reader that could take conditions
+    for source in (MessagesSource, ConsumeQueueSource, IndexSource, ExtentsSource):
+        spark.dataSource.register(source)
+
+
+# ---- what all sources share ------------------------------------------------------------------------------------------
+
+
+class StoreSource(DataSource):
+    """One store, as one of the sources. Raises UsageError or another StoreError, in a sentence, for what cannot be read."""
+
+    source = ""
+    own_options: frozenset[str] = frozenset()
+
+    @classmethod
+    def name(cls) -> str:
+        return f"rocketmq.{cls.source}"
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        given = {name.lower(): value for name, value in options.items()}
+        unknown = sorted(given.keys() - _COMMON_OPTIONS - self.own_options)
+        if unknown:
+            known = ", ".join(sorted((_COMMON_OPTIONS | self.own_options) - {"path"}))
+            raise UsageError(f"option {unknown[0]!r}: {self.name()} knows {known}")
+        if not given.get("path"):
+            raise UsageError(f"{self.name()} wants a store: load(PATH)")
+        self.given = given
+        # Absolute at once: executors have working folders of their own.
+        store = command_line.single_store([given["path"]], {f"--{name.replace('_', '-')}": given[name] for name in
+            ("broker_conf", "commitlog", "consumequeue", "index") if name in given})  # fmt: skip
+        self.location = StoreLocation(store.path, store.parts)
+        self.broker_conf = store.broker_conf
+        self.release = given.get("release", NEWEST_RELEASE)
+        parse_release(self.release)
+
+    def columns(self) -> tuple[str, ...]:
+        """The chosen columns, in the order in which they were named."""
+        if "columns" not in self.given:
+            return self.default_columns()
+        names = tuple(name.strip() for name in self.given["columns"].split(","))
+        self.check_columns(names)
+        return names
+
+    def default_columns(self) -> tuple[str, ...]:
+        return tuple(column.name for column in SOURCES[self.source])
+
+    def check_columns(self, names: Sequence[str]) -> None:
+        known = [column.name for column in SOURCES[self.source]]
+        for name in names:
+            if name not in known:
+                raise UsageError(f"column {name!r}: the columns of {self.name()} are {', '.join(known)}")
+        if len(set(names)) != len(names):
+            raise UsageError(f"a column twice: {', '.join(names)}")
+
+    def schema(self) -> StructType:
+        names = self.columns()
+        check_store(self.location)
+        return self.types(names)
+
+    def types(self, names: Sequence[str]) -> StructType:
+        by_name = {column.name: column for column in SOURCES[self.source]}
+        return StructType.fromJson({"type": "struct", "fields": [field_json(by_name[name]) for name in names]})
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        names = schema.fieldNames()
+        self.check_columns(names)
+        if [f.dataType for f in schema] != [f.dataType for f in self.types(names)]:
+            raise UsageError(f"{self.name()}: a schema can choose columns, not change their types")
+        store = open_store(self.location, self.release, self.broker_conf)
+        reader = self.make_reader(store, tuple(names), to_arrow_schema(schema, timezone="UTC"))
+        return reader if self.flag("pushdown", True) else _Unpushed(reader)
+
+    def make_reader(self, store: OpenStore, names: tuple[str, ...], arrow: pa.Schema) -> StoreReader:
+        raise NotImplementedError
+
+    def flag(self, name: str, default: bool = False) -> bool:
+        """An option that is true or false."""
+        text = self.given.get(name, str(default)).strip().lower()
+        if text not in ("true", "false"):
+            raise UsageError(f"option {name}={self.given[name]!r}: true or false")
+        return text == "true"
+
+
+class StoreReader(DataSourceReader):
+    """Reads one source of one store; it is sent to every task, so files are named by the partitions alone."""
+
+    def __init__(self, arrow: pa.Schema) -> None:
+        self.arrow = arrow
+        self.wanted = EVERY_MESSAGE
+        self.listed: list[Any] = []
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "listed": []}
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
+        """Take over what can be said of messages exactly; the rest narrows what is read, and Spark looks again."""
+        left = []
+        for condition in filters:
+            narrower, exact = as_message_filter(condition)
+            self.wanted = self.wanted.narrowed(narrower)
+            if not exact:
+                left.append(condition)
+        return left
+
+    def partitions(self) -> list[InputPartition]:
+        raise NotImplementedError
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        if partition.value is None:  # Spark's own, where there are none
+            return
+        checksum.trust()
+        for batch in self.batches(partition.value):
+            columns = [batch.column(name).cast(field.type) for name, field in zip(self.arrow.names, self.arrow, strict=True)]
+            yield pa.RecordBatch.from_arrays(columns, schema=self.arrow)
+
+    def batches(self, part: Any) -> Iterator[pa.RecordBatch]:
+        raise NotImplementedError
+
+
+class _Unpushed(DataSourceReader):
+    """The same without conditions, which Spark accepts in a session that has their pushdown switched off."""
+
+    def __init__(self, reader: StoreReader) -> None:
+        self.reader = reader
+
+    def partitions(self) -> Sequence[InputPartition]:
+        return self.reader.partitions()
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        return self.reader.read(partition)
+
+
+# ---- conditions ------------------------------------------------------------------------------------------------------
+
+_NUMBERS = {"phy_offset": "phy_offsets", "queue_offset": "queue_offsets", "store_time_ms": "store_times"}
+
+
+def as_message_filter(condition: Filter) -> tuple[MessageFilter, bool]:
+    """(what the condition asks of messages at most, whether that is all it says)."""
+    path, value = getattr(condition, "attribute", ()), getattr(condition, "value", None)
+    if len(path) != 1 or value is None:
+        return EVERY_MESSAGE, False
+    name = path[0]
+    values = list(value) if isinstance(condition, In) else [value]
+    one_of = isinstance(condition, In | EqualTo | EqualNullSafe)
+    if name == "topic" and one_of and all(isinstance(v, str) for v in values):
+        return MessageFilter(topics=frozenset(values)), True
+    if name == "queue_id" and one_of and all(type(v) is int for v in values):
+        return MessageFilter(queue_ids=frozenset(values)), True
+    if name in _NUMBERS and all(type(v) is int for v in values) and values:
+        return MessageFilter(**{_NUMBERS[name]: _bounds(condition, values)}), not isinstance(condition, In) or len(values) == 1
+    if name == "store_time" and all(isinstance(v, datetime) and v.tzinfo is not None for v in values) and values:
+        low, high = _bounds(condition, [(v - _EPOCH) // timedelta(milliseconds=1) for v in values], coarse=True)
+        return MessageFilter(store_times=(low, high)), False
+    return EVERY_MESSAGE, False
+
+
+def _bounds(condition: Filter, values: Sequence[int], coarse: bool = False) -> Range:
+    """The half-open range that the condition leaves. coarse: values were rounded down."""
+    low, high = min(values), max(values)
+    if isinstance(condition, In | EqualTo | EqualNullSafe):
+        return low, high + 1
+    if isinstance(condition, GreaterThanOrEqual):
+        return low, None
+    if isinstance(condition, GreaterThan):
+        return (low if coarse else low + 1), None
+    if isinstance(condition, LessThanOrEqual):
+        return None, high + 1
+    if isinstance(condition, LessThan):
+        return None, (high + 1 if coarse else high)
+    return None, None
+
+
+def _longest_first(files: Iterable[MappedFile]) -> list[InputPartition]:
+    return [InputPartition(file) for file in sorted(files, key=lambda f: (-f.size, f.start, f.path))]
+
+
+# ---- messages --------------------------------------------------------------------------------------------------------
+
+
+class MessagesSource(StoreSource):
+    """The messages that the audit accepts."""
+
+    source = "messages"
+    own_options = _MESSAGE_OPTIONS
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        super().__init__(options)
+        self.body = self.given.get("body", "decoded" if self.flag("decompress") else "none").strip().lower()
+        if self.body not in ("none", "raw", "decoded"):
+            raise UsageError(f"option body={self.given['body']!r}: none, raw or decoded")
+        if self.flag("decompress") and self.body != "decoded":
+            raise UsageError(f"options decompress=true and body={self.body}: say one of them")
+        self.unpack, self.trust_clock = self.flag("unpack"), self.flag("trust_clock")
+        self.max_body = MAX_BODY_BYTES
+        if "max_body_bytes" in self.given:
+            text = self.given["max_body_bytes"].strip()
+            if not text.isdecimal() or not 0 < int(text) < 1 << 31:
+                raise UsageError(f"option max_body_bytes={text!r}: a number from 1 to {(1 << 31) - 1}")
+            self.max_body = int(text)
+        low, high = (read_time(self.given[name], name) if name in self.given else None for name in ("since", "until"))
+        self.times: Range = (low, high)
+
+    def default_columns(self) -> tuple[str, ...]:
+        return DEFAULT_COLUMNS if self.body == "none" else DEFAULT_COLUMNS + BODY_COLUMNS
+
+    def make_reader(self, store: OpenStore, names: tuple[str, ...], arrow: pa.Schema) -> StoreReader:
+        segments = segments_at(store, self.times) if self.trust_clock else store.segments()
+        scan = MessageScan(
+            self.location, "", 0, 0, names, MessageFilter(store_times=self.times), self.body == "decoded", self.unpack,
+            dict(store.rules.delays), self.max_body,
+        )  # fmt: skip
+        return MessagesReader(arrow, scan, segments)
+
+
+class MessagesReader(StoreReader):
+    def __init__(self, arrow: pa.Schema, scan: MessageScan, segments: list[MappedFile]) -> None:
+        super().__init__(arrow)
+        self.scan, self.listed = scan, segments
+
+    def partitions(self) -> list[InputPartition]:
+        wanted = self.wanted.narrowed(self.scan.wanted)
+        return _longest_first(f for f in self.listed if wanted.may_be_in(f.start, f.size))
+
+    def batches(self, part: MappedFile) -> Iterator[pa.RecordBatch]:
+        wanted = self.wanted.narrowed(self.scan.wanted)
+        yield from scan_messages(replace(self.scan, path=part.path, base_offset=part.start, size=part.size, wanted=wanted))
+
+
+# ---- the other sources -----------------------------------------------------------------------------------------------
+
+
+class ConsumeQueueSource(StoreSource):
+    """The entries that ConsumeQueues and BatchConsumeQueues hold on disk."""
+
+    source = "consumequeue"
+
+    def make_reader(self, store: OpenStore, names: tuple[str, ...], arrow: pa.Schema) -> StoreReader:
+        return QueuesReader(arrow, EntryScan(self.location, store.rules), store.queues())
+
+
+class QueuesReader(StoreReader):
+    def __init__(self, arrow: pa.Schema, scan: EntryScan, queues: list[QueueFiles]) -> None:
+        super().__init__(arrow)
+        self.scan, self.listed = scan, queues
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
+        left = list(super().pushFilters(filters))
+        # Of an entry's own numbers only where it leads is looked at before it becomes a row.
+        taken = ("topic", "queue_id", "phy_offset")
+        return [f for f in filters if f in left or getattr(f, "attribute", ()) not in [(name,) for name in taken]]
+
+    def partitions(self) -> list[InputPartition]:
+        topics, ids = self.wanted.topics, self.wanted.queue_ids
+        chosen = [q for q in self.listed if (topics is None or q.key[0] in topics) and (ids is None or q.key[1] in ids)]
+        chosen.sort(key=lambda q: (-sum(f.size for f in q.files), q.key, q.batch))
+        groups: list[tuple[QueueFiles, ...]] = []
+        group: list[QueueFiles] = []
+        size = 0
+        for queue in chosen:
+            group.append(queue)
+            size += sum(f.size for f in queue.files)
+            if size >= GROUP_BYTES or len(group) >= GROUP_QUEUES:
+                groups.append(tuple(group))
+                group, size = [], 0
+        return [InputPartition(g) for g in [*groups, tuple(group)] if g]
+
+    def batches(self, part: tuple[QueueFiles, ...]) -> Iterator[pa.RecordBatch]:
+        for queue in part:
+            yield from scan_queue_entries(replace(self.scan, phy_offsets=self.wanted.phy_offsets), queue)
+
+
+class IndexSource(StoreSource):
+    """The entries that index files hold on disk."""
+
+    source = "index"
+
+    def make_reader(self, store: OpenStore, names: tuple[str, ...], arrow: pa.Schema) -> StoreReader:
+        return FilesReader(arrow, EntryScan(self.location, store.rules), store.index_files(), index=True)
+
+
+class ExtentsSource(StoreSource):
+    """The byte ranges of segments by what they are."""
+
+    source = "extents"
+
+    def make_reader(self, store: OpenStore, names: tuple[str, ...], arrow: pa.Schema) -> StoreReader:
+        return FilesReader(arrow, EntryScan(self.location, store.rules), store.segments(), index=False)
+
+
+class FilesReader(StoreReader):
+    """Index files or segments, one a task."""
+
+    def __init__(self, arrow: pa.Schema, scan: EntryScan, files: list[MappedFile], index: bool) -> None:
+        super().__init__(arrow)
+        self.scan, self.listed, self.index = scan, files, index
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
+        super().pushFilters([f for f in filters if getattr(f, "attribute", ()) == ("phy_offset",)])
+        return filters
+
+    def partitions(self) -> list[InputPartition]:
+        return _longest_first(f for f in self.listed if self.index or self.wanted.may_be_in(f.start, f.size))
+
+    def batches(self, part: MappedFile) -> Iterator[pa.RecordBatch]:
+        if self.index:
+            return scan_index_entries(replace(self.scan, phy_offsets=self.wanted.phy_offsets), part)
+        return scan_extents(self.scan, part)

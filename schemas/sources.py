@@ -1,0 +1,116 @@
+"""What a store shows to whoever explores it: messages as clients know them, and the entries and byte ranges on disk.
+
+Columns of the Spark data sources rocketmq.messages, rocketmq.consumequeue, rocketmq.index and rocketmq.extents, of exports and
+of queries. Types as in `tables`. Times come twice: as timestamps for people, null where a damaged one lies outside of what a
+timestamp can hold, and in ms as stored.
+"""
+
+from __future__ import annotations
+
+from schemas.tables import Column, ColumnType
+
+_TEXT_MAP: ColumnType = {"type": "map", "keyType": "string", "valueType": "string", "valueContainsNull": True}
+_FILE = Column("file", "string", "Path of the file below the store.")
+_POSITION = Column("position", "long", "Where it begins, byte in the file.")
+
+MESSAGES = (
+    _FILE,
+    _POSITION,
+    Column("phy_offset", "long", "Key: physical offset of the message's first byte."),
+    Column("total_size", "integer", "Bytes of the whole message."),
+    Column("topic", "string", "Topic, as stored: a delayed or half message's is the broker's own, see real_topic."),
+    Column("queue_id", "integer", "Queue id, as stored."),
+    Column("queue_offset", "long", "Entry number in its ConsumeQueue; an unpacked message's is its own."),
+    Column("store_time", "timestamp", "When the broker stored it, UTC."),
+    Column("store_time_ms", "long", "The same, ms since 1970."),
+    Column("born_time", "timestamp", "When the producer made it, by the producer's clock, UTC."),
+    Column("born_time_ms", "long", "The same, ms since 1970."),
+    Column("msg_id", "string", "The id that clients show: the unique key, or else the offset_msg_id."),
+    Column("offset_msg_id", "string", "The broker's id: its address, port and the physical offset, in hexadecimal."),
+    Column("tags", "string", "Tags; null without."),
+    Column("keys", "string", "Keys as sent, separated by spaces; null without."),
+    Column("unique_key", "string", "The client's unique key; null without."),
+    Column("properties", _TEXT_MAP, "All properties by name; of equal names the last."),
+    Column("properties_size", "integer", "Bytes of the properties."),
+    Column(
+        "tags_code", "long", "What its ConsumeQueue entry holds: hash of the tags, or a delayed message's deliver time in ms."
+    ),
+    Column("sys_flag", "integer", "Flag bits, as stored; the next three are told by them."),
+    Column("transaction", "string", "none, prepared, commit or rollback."),
+    Column("compression", "string", "How the body is compressed: none, zlib, lz4, zstd or unknown."),
+    Column("inner_batch", "boolean", "Whether it is an inner batch: several messages in one body."),
+    Column("flag", "integer", "The producer's own flag."),
+    Column("born_host", "string", "The producer's address, ip:port; an IPv6 address stands in brackets."),
+    Column("store_host", "string", "The broker's address, ip:port."),
+    Column("reconsume_times", "integer", "How often it was consumed in vain."),
+    Column("prepared_offset", "long", "Transactions: physical offset of the prepared message."),
+    Column("delay_level", "integer", "Delay level that was asked for; null without."),
+    Column("real_topic", "string", "Topic for which a delayed or half message waits; null without."),
+    Column("real_queue_id", "integer", "Queue id for which it waits; null without."),
+    Column("batch_base", "long", "Queue offset of the first message in an inner batch; else the queue offset."),
+    Column("batch_count", "integer", "Messages in an inner batch; else 1."),
+    Column("inner_index", "integer", "Place in the inner batch from which it was unpacked, from 0; null: it was not."),
+    Column("status", "string", "valid; or plausible: found behind damage, no local check can prove where it begins."),
+    Column("body_size", "integer", "Bytes of the body as stored; of an unpacked message, its own."),
+    Column("body_crc", "integer", "CRC-32 of the stored body without its top bit, as stored; it fits."),
+    Column("body", "binary", "The body; see body_status."),
+    Column(
+        "body_status",
+        "string",
+        "stored (as it stands in the store), decoded (uncompressed), too_large (beyond the bound, body is null), damaged or "
+        "unknown (cannot be uncompressed, body is null).",
+    ),
+)
+
+BODY_COLUMNS = ("body", "body_status")
+"""Columns that are filled, and cost, only where bodies are asked for."""
+
+CONSUMEQUEUE = (
+    Column("topic", "string", "Key: topic, as the folder is called."),
+    Column("queue_id", "integer", "Key: queue id."),
+    Column("queue_offset", "long", "Entry number; in a BatchConsumeQueue the offset of the entry's first message."),
+    Column("phy_offset", "long", "Physical offset of the message to which it leads."),
+    Column("size", "integer", "Bytes of that message."),
+    Column("tags_code", "long", "As stored: hash of the tags, a deliver time in ms, or the address of an ext unit."),
+    Column("ext_tags_code", "long", "Tags code in the ext unit to which tags_code leads; null where there is none."),
+    Column("ext_store_time_ms", "long", "Store time in that ext unit, ms since 1970."),
+    Column("store_time_ms", "long", "BatchConsumeQueue: store time of the message, ms since 1970; else null."),
+    Column("message_count", "integer", "BatchConsumeQueue: messages behind the entry; else 1."),
+    Column("kind", "string", "queue, batch (a BatchConsumeQueue) or lmq (a queue whose name begins with %LMQ%)."),
+    Column("status", "string", "valid; pre_blank (before the queue's first entry); invalid (a broker would not take it)."),
+    _FILE,
+    _POSITION,
+)
+
+INDEX = (
+    _FILE,
+    Column("number", "integer", "Key, with the file: number of the entry, from 1."),
+    Column("key_hash", "integer", "Hash of topic#key."),
+    Column("phy_offset", "long", "Physical offset of the message to which it leads."),
+    Column("time_difference_s", "integer", "Seconds from the file's first message to this one's store time, as stored."),
+    Column("store_time_ms", "long", "What this makes, to the second: ms since 1970."),
+    Column("previous", "integer", "Number of the entry before it in its slot's chain; 0: none."),
+    Column("slot", "integer", "Its slot by the hash."),
+    Column("status", "string", "counted; or beyond_count: it stands behind what the header counts."),
+    _POSITION,
+)
+
+EXTENTS = (
+    _FILE,
+    Column("start", "long", "Key, with the file: first byte in the file."),
+    Column("end", "long", "Byte behind the last one."),
+    Column("phy_offset", "long", "Physical offset of the first byte."),
+    Column("size_bytes", "long", "Bytes in it."),
+    Column("kind", "string", "message, filler, unwritten or damaged."),
+    Column("message_count", "long", "Messages in it."),
+    Column("plausible", "boolean", "Found behind damage; no local check can prove its boundaries."),
+    Column("reason", "string", "Why a damaged one is damaged; values in schemas/finding_codes.py."),
+)
+
+SOURCES: dict[str, tuple[Column, ...]] = {
+    "messages": MESSAGES,
+    "consumequeue": CONSUMEQUEUE,
+    "index": INDEX,
+    "extents": EXTENTS,
+}
+"""Source -> its columns in their order."""
