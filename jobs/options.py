@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 from urllib.parse import unquote, urlsplit
 
-from jobs.command_table import COMMAND_TABLE
+from jobs.command_table import COMMAND_TABLE, STORE_OPTIONS
 from schemas.tables import DATASETS as RECORD_TABLES
 from schemas.tables import TABLES
 from store_io.errors import UsageError
@@ -172,7 +172,7 @@ def parse(words: Sequence[str]) -> Command:
     if name == "pack":
         if positional or "--out" not in options:
             raise UsageError("pack takes one option, --out FILE (a name that ends in .tar.gz)")
-        return Command(name, tuple(spark), out=_absolute(options["--out"]))
+        return Command(name, tuple(spark), out=absolute(options["--out"]))
     return Command(name, tuple(spark), _audit_options(positional, options, os.getcwd()))
 
 
@@ -290,13 +290,13 @@ def _audit_options(paths: Sequence[str], options: Mapping[str, str], base: str) 
     run_id = options.get("--run-id", uuid.uuid4().hex)
     if not _RUN_ID.fullmatch(run_id) or run_id in (".", ".."):
         raise UsageError(f"--run-id {run_id!r}: letters, digits, '.', '_' and '-', at most 100 of them")
-    out = _absolute(options["--out"], base)
+    out = absolute(options["--out"], base)
     if "--fleet" in options:
-        stores = read_fleet(_absolute(options["--fleet"], base), release)
+        stores = read_fleet(absolute(options["--fleet"], base), release)
     else:
         stores = _command_line_stores(paths, options, release, base)
     stores = _with_unique_names(stores)
-    tables = _absolute(options["--tables"], base) if "--tables" in options else None
+    tables = absolute(options["--tables"], base) if "--tables" in options else None
     prometheus = _metrics_file(options["--prometheus"], base) if "--prometheus" in options else None
     _refuse_output_inside(stores, out, tables, prometheus)
     return AuditOptions(
@@ -312,7 +312,7 @@ def _audit_options(paths: Sequence[str], options: Mapping[str, str], base: str) 
 
 
 def _metrics_file(text: str, base: str) -> str:
-    path = _absolute(text, base)
+    path = absolute(text, base)
     if is_uri(path):
         raise UsageError(f"--prometheus {text!r}: a file of this machine, where its node_exporter looks")
     if os.path.isdir(path):
@@ -341,7 +341,7 @@ def _command_line_stores(paths: Sequence[str], options: Mapping[str, str], relea
     conf = None
     if "--broker-conf" in options:
         try:
-            conf = read_broker_conf(_absolute(options["--broker-conf"], base))
+            conf = read_broker_conf(absolute(options["--broker-conf"], base))
         except (OSError, ValueError) as problem:
             raise UsageError(f"--broker-conf {options['--broker-conf']!r}: {_reason(problem)}") from None
     parts = tuple((part, _part_paths(options[f"--{part}"], f"--{part}", base)) for part in PARTS if f"--{part}" in options)
@@ -349,9 +349,20 @@ def _command_line_stores(paths: Sequence[str], options: Mapping[str, str], relea
     for text in paths:
         if not text:
             raise UsageError("an empty store path")
-        path = _absolute(text, base)
+        path = absolute(text, base)
         stores.append(StoreArgument(_last_part(path), path, release, conf, None, parts))
     return stores
+
+
+def single_store(paths: Sequence[str], options: Mapping[str, str]) -> StoreArgument:
+    """The one STORE that a command's words and its STORE_OPTIONS name; others are not looked at. Raises UsageError."""
+    if len(paths) != 1:
+        raise UsageError("no store: name a store folder" if not paths else f"one store at a time: {paths[1]!r} is one too many")
+    given = {option: value for option, value in options.items() if option in STORE_OPTIONS}
+    for option, value in given.items():
+        if not value.strip():
+            raise UsageError(f"{option} needs a value")
+    return _command_line_stores(paths, given, _release(given.get("--release", NEWEST_RELEASE)), os.getcwd())[0]
 
 
 def _datasets(text: str) -> frozenset[str]:
@@ -397,7 +408,7 @@ def _part_paths(text: str, where: str, base: str) -> tuple[str, ...]:
     paths = [path.strip() for path in text.split(",")]
     if not all(paths):
         raise UsageError(f"{where} {text!r}: an empty path in the list")
-    return tuple(_absolute(path, base) for path in paths)
+    return tuple(absolute(path, base) for path in paths)
 
 
 def _reason(problem: Exception) -> str:
@@ -443,7 +454,7 @@ def _fleet_row(row: Any, number: int, base: str, release: str) -> StoreArgument:
                 raise UsageError(f"{key} must be a text that is not empty")
         if path is None:
             raise UsageError("path is missing")
-        where = _absolute(path, base)
+        where = absolute(path, base)
         store = replace(store, name=name or _last_part(where), path=where, replica_group=row.get("replica_group"))
         if "release" in row:
             store = replace(store, release=_release(row["release"]))
@@ -455,7 +466,7 @@ def _fleet_row(row: Any, number: int, base: str, release: str) -> StoreArgument:
         store = replace(store, parts=tuple(parts))
         if "broker_conf" in row:
             try:
-                store = replace(store, broker_conf=read_broker_conf(_absolute(row["broker_conf"], base)))
+                store = replace(store, broker_conf=read_broker_conf(absolute(row["broker_conf"], base)))
             except (OSError, ValueError) as problem:
                 raise UsageError(f"broker_conf {row['broker_conf']!r}: {_reason(problem)}") from None
     except UsageError as problem:
@@ -472,7 +483,7 @@ def is_uri(path: str) -> bool:
     return bool(match) and match.end() > 2 and path[match.end() : match.end() + 1] == "/"  # type: ignore[union-attr]
 
 
-def _absolute(text: str, base: str | None = None) -> str:
+def absolute(text: str, base: str | None = None) -> str:
     """An absolute local path (also for file: URIs), or any other URI as it stands. Raises UsageError."""
     if "\0" in text:
         raise UsageError(f"path {text!r}: a zero byte")
@@ -528,6 +539,11 @@ def _refuse_output_inside(stores: Sequence[StoreArgument], out: str, tables: str
     written += [("--out", _join(out, name)) for name in ("result.json", *(store.name for store in stores))]
     if prometheus is not None:  # written beside and renamed: a link of that name is replaced, not followed
         written.append(("--prometheus", os.path.dirname(prometheus)))
+    refuse_inside(stores, written)
+
+
+def refuse_inside(stores: Sequence[StoreArgument], written: Sequence[tuple[str, str]]) -> None:
+    """Raise UsageError where one of these (option, absolute path or URI) lies inside a store: links and mounts are followed."""
     roots: dict[str | tuple[int, int], str] = {}
     for store in stores:
         for root in (store.path, *(path for _, paths in store.parts for path in paths)):

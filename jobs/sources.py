@@ -5,29 +5,28 @@
     register(spark)
     spark.read.format("rocketmq.messages").load("copies/broker-a").where("topic = 'orders'")
 
-Sources: rocketmq.messages, rocketmq.consumequeue, rocketmq.index, rocketmq.extents; their columns are in schemas/sources.py. A task
-reads one segment, file or group of queues, the longest ones first. Conditions on topic, queue id, offsets and store time are pushed
-down: whole segments are skipped by the physical offsets in their names, single messages before they become rows. A segment is never
-skipped by store times unless `trust_clock` says so: a clock that was set back, or a damaged time, could hide messages.
+Sources: rocketmq.messages, rocketmq.consumequeue, rocketmq.index, rocketmq.extents; their columns are in schemas/sources.py.
+A task reads one segment, one index file or a group of queues, the longest first. Conditions on topic, queue id, offsets and store
+time are pushed down: whole segments are skipped by the physical offsets in their names, messages before they become rows. No
+segment is skipped by store times unless `trust_clock` says so: a clock that was set back, or a damaged time, could hide messages.
 
-Options, for all: release, broker_conf (file), commitlog, consumequeue, index (where a store keeps these parts elsewhere), columns
-(names, separated by commas; Spark does not tell a source which ones a query needs), pushdown (false: for a session that has Spark's
-own spark.sql.python.filterPushdown.enabled off). For messages: body (none, raw, decoded), decompress (true is the same as body =
-decoded), unpack (true: the messages of inner batches instead of the batches), max_body_bytes, since and until (as in the command
-line), trust_clock (true: skip segments by their first messages' store times).
+Options of all: release, broker_conf (a file), commitlog, consumequeue, index (where a store keeps these parts elsewhere), columns
+(names, separated by commas; Spark does not tell a source which ones a query needs), pushdown (false: for a session in which
+Spark's own spark.sql.python.filterPushdown.enabled is off).
+Options of messages: body (none, raw, decoded), decompress (true: the same as body = decoded), unpack (true: the messages of inner
+batches instead of the batches), max_body_bytes, since and until (as on the command line), trust_clock (true: skip segments by
+their first messages' store times).
 """
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import (
     DataSource,
     DataSourceReader,
@@ -49,14 +48,12 @@ from jobs.message_filters import read_time
 from schemas.rows import MappedFile
 from schemas.sources import BODY_COLUMNS, SOURCES
 from schemas.tables import field_json
-from store_io import checksum
 from store_io.byte_source import StoreLocation
-from store_io.entry_rows import EntryScan, scan_extents, scan_index_entries, scan_queue_entries
 from store_io.errors import UsageError
 from store_io.message_filter import EVERY_MESSAGE, MessageFilter, Range
-from store_io.message_rows import DEFAULT_COLUMNS, MAX_BODY_BYTES, MessageScan, scan_messages
 from store_io.open_store import OpenStore, QueueFiles, check_store, open_store, segments_at
 from store_io.rules.releases import NEWEST_RELEASE, parse_release
+from store_io.scans import DEFAULT_COLUMNS, MAX_BODY_BYTES, EntryScan, MessageScan
 
 PUSHDOWN_CONF = "spark.sql.python.filterPushdown.enabled"
 GROUP_BYTES = 64 << 20  # of ConsumeQueue files that one task reads
@@ -70,8 +67,21 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def register(spark: SparkSession) -> None:
     """Make the sources known to this session, and have Spark hand conditions to them."""
     spark.conf.set(PUSHDOWN_CONF, "true")  # off by default, and then Spark refuses a reader that could take conditions
-    for source in (MessagesSource, ConsumeQueueSource, IndexSource, ExtentsSource):
+    for source in _BY_NAME.values():
         spark.dataSource.register(source)
+
+
+def read(spark: SparkSession, source: str, store: str, **options: object) -> DataFrame:
+    """One source of a store, registered if it was not; options as above, Python's True and False are understood.
+
+    Raises UsageError or another StoreError here, in one sentence, where `load` would show Spark's own error around it.
+    """
+    if source not in _BY_NAME:
+        raise UsageError(f"source {source!r}: {', '.join(_BY_NAME)}")
+    texts = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in options.items()}
+    _BY_NAME[source]({**texts, "path": store}).schema()
+    register(spark)
+    return spark.read.format(f"rocketmq.{source}").options(**texts).load(store)
 
 
 # ---- what all sources share ------------------------------------------------------------------------------------------
@@ -179,6 +189,8 @@ class StoreReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         if partition.value is None:  # Spark's own, where there are none
             return
+        from store_io import checksum  # only tasks need what reads bytes: planners start faster without it
+
         checksum.trust()
         for batch in self.batches(partition.value):
             columns = [batch.column(name).cast(field.type) for name, field in zip(self.arrow.names, self.arrow, strict=True)]
@@ -203,12 +215,11 @@ class _Unpushed(DataSourceReader):
 
 # ---- conditions ------------------------------------------------------------------------------------------------------
 
-_NUMBERS = {"phy_offset": "phy_offsets", "queue_offset": "queue_offsets", "store_time_ms": "store_times"}
-
 
 def as_message_filter(condition: Filter) -> tuple[MessageFilter, bool]:
     """(what the condition asks of messages at most, whether that is all it says)."""
-    path, value = getattr(condition, "attribute", ()), getattr(condition, "value", None)
+    path: tuple[str, ...] = getattr(condition, "attribute", ())
+    value = getattr(condition, "value", None)
     if len(path) != 1 or value is None:
         return EVERY_MESSAGE, False
     name = path[0]
@@ -218,8 +229,11 @@ def as_message_filter(condition: Filter) -> tuple[MessageFilter, bool]:
         return MessageFilter(topics=frozenset(values)), True
     if name == "queue_id" and one_of and all(type(v) is int for v in values):
         return MessageFilter(queue_ids=frozenset(values)), True
-    if name in _NUMBERS and all(type(v) is int for v in values) and values:
-        return MessageFilter(**{_NUMBERS[name]: _bounds(condition, values)}), not isinstance(condition, In) or len(values) == 1
+    if name in ("phy_offset", "queue_offset", "store_time_ms") and values and all(type(v) is int for v in values):
+        bounds, exact = _bounds(condition, values), len(values) == 1
+        if name == "phy_offset":
+            return MessageFilter(phy_offsets=bounds), exact
+        return (MessageFilter(queue_offsets=bounds) if name == "queue_offset" else MessageFilter(store_times=bounds)), exact
     if name == "store_time" and all(isinstance(v, datetime) and v.tzinfo is not None for v in values) and values:
         low, high = _bounds(condition, [(v - _EPOCH) // timedelta(milliseconds=1) for v in values], coarse=True)
         return MessageFilter(store_times=(low, high)), False
@@ -294,6 +308,8 @@ class MessagesReader(StoreReader):
         return _longest_first(f for f in self.listed if wanted.may_be_in(f.start, f.size))
 
     def batches(self, part: MappedFile) -> Iterator[pa.RecordBatch]:
+        from store_io.message_rows import scan_messages
+
         wanted = self.wanted.narrowed(self.scan.wanted)
         yield from scan_messages(replace(self.scan, path=part.path, base_offset=part.start, size=part.size, wanted=wanted))
 
@@ -337,6 +353,8 @@ class QueuesReader(StoreReader):
         return [InputPartition(g) for g in [*groups, tuple(group)] if g]
 
     def batches(self, part: tuple[QueueFiles, ...]) -> Iterator[pa.RecordBatch]:
+        from store_io.entry_rows import scan_queue_entries
+
         for queue in part:
             yield from scan_queue_entries(replace(self.scan, phy_offsets=self.wanted.phy_offsets), queue)
 
@@ -374,6 +392,13 @@ class FilesReader(StoreReader):
         return _longest_first(f for f in self.listed if self.index or self.wanted.may_be_in(f.start, f.size))
 
     def batches(self, part: MappedFile) -> Iterator[pa.RecordBatch]:
+        from store_io.entry_rows import scan_extents, scan_index_entries
+
         if self.index:
             return scan_index_entries(replace(self.scan, phy_offsets=self.wanted.phy_offsets), part)
         return scan_extents(self.scan, part)
+
+
+_BY_NAME: dict[str, type[StoreSource]] = {
+    source.source: source for source in (MessagesSource, ConsumeQueueSource, IndexSource, ExtentsSource)
+}

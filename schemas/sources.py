@@ -1,8 +1,8 @@
 """What a store shows to whoever explores it: messages as clients know them, and the entries and byte ranges on disk.
 
 Columns of the Spark data sources rocketmq.messages, rocketmq.consumequeue, rocketmq.index and rocketmq.extents, of exports and
-of queries. Types as in `tables`. Times come twice: as timestamps for people, null where a damaged one lies outside of what a
-timestamp can hold, and in ms as stored.
+of queries. Types as in `tables`. Times come twice: as timestamps for people, null where a damaged one lies outside of the years
+1970 to 2261, which is what all kinds of timestamps can hold, and in ms as stored.
 """
 
 from __future__ import annotations

@@ -6,7 +6,6 @@ Columns: `schemas.sources`. Unwritten entries, which are zeros, are left out. Me
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -16,29 +15,19 @@ from schemas import index_layout
 from schemas.arrow import arrow_schema
 from schemas.rows import MappedFile
 from schemas.sources import SOURCES
-from store_io.byte_source import ByteSource, StoreLocation, open_source
+from store_io.byte_source import ByteSource, open_source
 from store_io.consumequeue_reader import entries_of, unit_bytes, valid_entries
 from store_io.errors import StoreChanged, StoreError
 from store_io.index_reader import ENTRY_DTYPE as INDEX_DTYPE
 from store_io.index_reader import entry_position, read_header
-from store_io.message_filter import ALL, Range
 from store_io.open_store import QueueFiles
 from store_io.ranges import inside
-from store_io.rules.releases import BrokerRules
+from store_io.scans import EntryScan
 from store_io.segment_scan import SegmentTask, scan_segment
 
 WINDOW_BYTES = 1 << 20
 LMQ_PREFIX = "%LMQ%"
 SCHEMAS = {name: arrow_schema(columns) for name, columns in SOURCES.items() if name != "messages"}
-
-
-@dataclass(frozen=True)
-class EntryScan:
-    """What to read, and where. Picklable. phy_offsets: only entries that lead there."""
-
-    location: StoreLocation
-    rules: BrokerRules
-    phy_offsets: Range = ALL
 
 
 # ---- ConsumeQueues ---------------------------------------------------------------------------------------------------

@@ -9,8 +9,7 @@ Source of the ids: MessageDecoder.createMessageId and decode, MessageClientExt.g
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -20,59 +19,28 @@ from numba import njit
 
 from schemas import commitlog_layout as layout
 from schemas.arrow import arrow_schema
-from schemas.sources import BODY_COLUMNS, MESSAGES
+from schemas.sources import BODY_COLUMNS
 from store_io import commitlog_columns, commitlog_reader
-from store_io.byte_source import ByteFile, ByteSource, StoreLocation, open_source
+from store_io.byte_source import ByteFile, ByteSource, open_source
 from store_io.errors import StoreChanged, UsageError
 from store_io.java_compat import decode_utf8, parse_number
 from store_io.message_bodies import STATUS_NAMES, STORED, TOO_LARGE, decode_body, inner_messages
 from store_io.message_columns import Columns, RecordCheck, TopicTable
-from store_io.message_filter import EVERY_MESSAGE, MessageFilter
+from store_io.ranges import inside
 from store_io.resync import Resync
 from store_io.row_texts import gather_bytes, gather_texts, pieces_of, queue_ids, topic_texts
-from store_io.ranges import inside
 from store_io.rules.message_verdict import parse_properties
-from store_io.rules.releases import broker_rules
+from store_io.scans import COLUMNS, MessageScan
 from store_io.segment_walk import capacity_for, stray_chain, walk_batches
 from store_io.segment_window import SegmentWindow
 
-WINDOW_BYTES = 4 << 20
 BATCH_BYTES = 32 << 20  # of bodies in one batch, unless a single one is larger
-MAX_BODY_BYTES = 64 << 20  # a broker takes 4 MiB unless told otherwise
-
-COLUMNS = {column.name: column for column in MESSAGES}
-DEFAULT_COLUMNS = tuple(name for name in COLUMNS if name not in BODY_COLUMNS)
-"""Columns that are given where none are chosen: all but the bodies."""
-
 _INNER = layout.SYS_INNER_BATCH | layout.SYS_NEED_UNWRAP
 _HEX_DIGITS = np.frombuffer(b"0123456789ABCDEF", np.uint8)
 _HEAD_BYTES = layout.BODY_POSITION + 2 * layout.IPV6_EXTRA_BYTES
-_FIRST_TIME_MS, _LAST_TIME_MS = -62_135_596_800_000, 253_402_300_799_999  # years 1 to 9999
+_FIRST_TIME_MS, _LAST_TIME_MS = 0, 9_214_646_399_999  # years 1970 to 2261: what Python's and pandas' types hold as well
 _TRANSACTIONS = ("none", "prepared", "commit", "rollback")
 _COMPRESSIONS = ("none", "zlib", "lz4", "zstd", "zlib", "unknown", "unknown", "unknown", "unknown")  # 0, then type + 1
-
-
-@dataclass(frozen=True)
-class MessageScan:
-    """One segment to read. Picklable.
-
-    path, base_offset, size: as listed.  columns: names of `schemas.sources.MESSAGES`, in the order in which they are wanted.
-    decompress: bodies as producers sent them instead of as they are stored.  unpack: the messages of an inner batch instead of
-    the batch; one that cannot be unpacked stays as it is.  delays: the level table behind tags codes, ms by level.
-    """
-
-    location: StoreLocation
-    path: str
-    base_offset: int
-    size: int
-    columns: tuple[str, ...] = DEFAULT_COLUMNS
-    wanted: MessageFilter = EVERY_MESSAGE
-    decompress: bool = False
-    unpack: bool = False
-    delays: Mapping[int, int] = field(default_factory=lambda: broker_rules().delays)
-    max_body_bytes: int = MAX_BODY_BYTES
-    window_bytes: int = WINDOW_BYTES
-    decoder: str = "fast"  # or "reference"
 
 
 def message_schema(columns: Sequence[str]) -> pa.Schema:

@@ -21,7 +21,7 @@ from store_io.rules.loading import (
 )
 from store_io.rules.releases import NEWEST_RELEASE, BrokerRules, broker_rules
 from store_io.settings import read_settings
-from store_io.store_dir import StoreListing, list_store, unmodelled, unreadable_parts
+from store_io.store_dir import StoreListing, check_names, check_roots, list_store, unmodelled, unreadable_parts
 
 CLOCK_MARGIN_MS = 3_600_000
 _LARGEST_OFFSET = (1 << 63) - 1
@@ -89,6 +89,12 @@ class OpenStore:
         own = replace(self.listing, files=tuple(filter(concerned, self.listing.files)))
         for sentence in unreadable_parts(own):
             raise Unreadable(sentence)
+
+
+def check_store(location: StoreLocation) -> None:
+    """Raise what `open_store` would where there is no store, without listing what is in it."""
+    check_roots(location)
+    check_names(location, open_source(location).names())
 
 
 def open_store(location: StoreLocation, release: str = NEWEST_RELEASE, broker_conf: str | None = None) -> OpenStore:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from collections.abc import Iterable
+
+import numpy as np
 
 Ranges = list[tuple[int, int]]
 

@@ -64,6 +64,19 @@ class StoreListing:
 
 def list_store(location: StoreLocation) -> StoreListing:
     """All names of the store. Raises NotAStore, Unreadable or UsageError, each one sentence that names the place."""
+    check_roots(location)
+    source = open_source(location)
+    names = source.names()
+    files = list(names)
+    for entry in names:
+        if entry.kind == "directory" and _LISTED.fullmatch(entry.path):
+            files += source.list_tree(entry.path)
+    check_names(location, names)
+    return StoreListing(location, tuple(sorted(files, key=lambda entry: entry.path)))
+
+
+def check_roots(location: StoreLocation) -> None:
+    """Raise NotAStore or Unreadable where the store's folder, or one that holds a part of it, cannot be listed."""
     check_root(location.root)
     for name, folders in location.parts:
         for folder in folders:
@@ -73,17 +86,10 @@ def list_store(location: StoreLocation) -> StoreListing:
                 raise NotAStore(f"{name}: {error}") from error
             except Unreadable as error:
                 raise Unreadable(f"{name}: {error}") from error
-    source = open_source(location)
-    names = source.names()
-    files = list(names)
-    for entry in names:
-        if entry.kind == "directory" and _LISTED.fullmatch(entry.path):
-            files += source.list_tree(entry.path)
-    _check_store(location, names)
-    return StoreListing(location, tuple(sorted(files, key=lambda entry: entry.path)))
 
 
-def _check_store(location: StoreLocation, names: list[StoreFile]) -> None:
+def check_names(location: StoreLocation, names: list[StoreFile]) -> None:
+    """Raise NotAStore where none of these names, directly under the root, is one that a broker's store has."""
     root = shown(location.root)
     for entry in names:
         if entry.path in (COMMITLOG, QUEUES, BATCH_QUEUES, INDEX, checkpoint_layout.CHECKPOINT_FILE) or _DLEDGER.fullmatch(

@@ -1,0 +1,225 @@
+"""The store as Spark data sources: the same rows as without Spark, conditions pushed down and not, what is told of bad input."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.errors import AnalysisException
+from pyspark.sql import Row, SparkSession
+from pyspark.sql.datasource import (
+    EqualTo,
+    Filter,
+    GreaterThan,
+    GreaterThanOrEqual,
+    In,
+    IsNotNull,
+    LessThan,
+    LessThanOrEqual,
+    Not,
+    StringStartsWith,
+)
+
+from jobs import environment
+from jobs.sources import PUSHDOWN_CONF, MessagesSource, as_message_filter, read, register
+from schemas.sources import SOURCES
+from store_io.errors import NotAStore, UsageError
+from store_io.message_filter import EVERY_MESSAGE, MessageFilter
+from tests.corpus_tools import cases
+from tests.store_io.test_message_rows import odd_store, plain, rows_of
+
+spark_test = pytest.mark.spark
+
+
+@pytest.fixture(scope="module")
+def real(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """(store, broker.conf) of a real one with queues of every kind."""
+    (case,) = cases("g04-533-clean-all")
+    root = case.unpack(tmp_path_factory.mktemp("real"))
+    return root, root.parent / "broker.conf"
+
+
+def key(row: dict[str, Any]) -> int:
+    return int(row["phy_offset"])
+
+
+# ---- conditions ------------------------------------------------------------------------------------------------------
+
+NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
+NOON_MS = 1_795_176_000_000
+
+
+@pytest.mark.parametrize(
+    ("condition", "wanted", "exact"),
+    [
+        (EqualTo(("topic",), "a"), MessageFilter(topics=frozenset("a")), True),
+        (In(("topic",), ("a", "b")), MessageFilter(topics=frozenset("ab")), True),
+        (EqualTo(("queue_id",), 3), MessageFilter(queue_ids=frozenset({3})), True),
+        (EqualTo(("phy_offset",), 5), MessageFilter(phy_offsets=(5, 6)), True),
+        (GreaterThan(("phy_offset",), 5), MessageFilter(phy_offsets=(6, None)), True),
+        (LessThan(("queue_offset",), 5), MessageFilter(queue_offsets=(None, 5)), True),
+        (LessThanOrEqual(("store_time_ms",), 5), MessageFilter(store_times=(None, 6)), True),
+        (GreaterThanOrEqual(("store_time_ms",), 5), MessageFilter(store_times=(5, None)), True),
+        (In(("queue_offset",), (9, 2)), MessageFilter(queue_offsets=(2, 10)), False),
+        (GreaterThan(("store_time",), NOON), MessageFilter(store_times=(NOON_MS, None)), False),
+        (LessThan(("store_time",), NOON), MessageFilter(store_times=(None, NOON_MS + 1)), False),
+        (EqualTo(("store_time",), NOON), MessageFilter(store_times=(NOON_MS, NOON_MS + 1)), False),
+        (GreaterThan(("topic",), "a"), EVERY_MESSAGE, False),
+        (Not(EqualTo(("topic",), "a")), EVERY_MESSAGE, False),
+        (IsNotNull(("topic",)), EVERY_MESSAGE, False),
+        (StringStartsWith(("topic",), "a"), EVERY_MESSAGE, False),
+        (EqualTo(("properties", "key"), "a"), EVERY_MESSAGE, False),
+        (EqualTo(("tags",), "a"), EVERY_MESSAGE, False),
+    ],
+)
+def test_what_a_condition_asks_of_messages(condition: Filter, wanted: MessageFilter, exact: bool) -> None:
+    assert as_message_filter(condition) == (wanted, exact)
+
+
+def test_whole_segments_are_skipped_by_their_names(real: tuple[Path, Path]) -> None:
+    source = MessagesSource({"path": str(real[0])})
+    reader: Any = source.reader(source.schema())
+    assert [part.value.start for part in reader.partitions()] == [131072 * i for i in range(6)]
+    left = list(reader.pushFilters([GreaterThanOrEqual(("phy_offset",), 200_000), LessThan(("phy_offset",), 262_144)]))
+    assert left == [] and [part.value.start for part in reader.partitions()] == [131072]
+    assert len(pickle.dumps(reader)) < 10_000 and b"commitlog/0" not in pickle.dumps(reader)
+
+
+# ---- Spark -----------------------------------------------------------------------------------------------------------
+
+
+@spark_test
+def test_every_row_and_type(spark: SparkSession, tmp_path: Path) -> None:
+    store = odd_store(tmp_path / "store")
+    register(spark)
+    frame = spark.read.format("rocketmq.messages").option("body", "raw").load(str(store.root))
+    assert frame.columns == [column.name for column in SOURCES["messages"]]
+    assert frame.schema["phy_offset"].metadata["comment"].startswith("Key: physical offset")
+    found = sorted((row.asDict() for row in frame.collect()), key=key)
+    wanted = plain(rows_of(store.root, columns=tuple(frame.columns)))
+    local = datetime.now().astimezone().tzinfo  # collected timestamps are local and without a zone
+    for row in found:
+        for name in ("store_time", "born_time"):
+            row[name] = row[name] and row[name].replace(tzinfo=local).astimezone(UTC)
+    times = ("store_time", "born_time")
+    for mine, reference in zip(found, wanted, strict=True):
+        assert {k: v for k, v in mine.items() if k not in times} == {k: v for k, v in reference.items() if k not in times}
+        assert all((mine[k] is None) == (reference[k] is None) for k in times)
+    seconds = {row["phy_offset"]: row["s"] for row in frame.selectExpr("phy_offset", "unix_millis(store_time) s").collect()}
+    assert all(seconds[row["phy_offset"]] in (row["store_time_ms"], None) for row in wanted)
+
+
+CONDITIONS = (
+    "topic = 'Topic1' and queue_id in (0, 1) and queue_offset >= 5",
+    "phy_offset between 100000 and 300000 and topic like 'Topic%'",
+    "store_time >= timestamp'2026-11-20 21:19:47.3' and store_time < timestamp'2026-11-20 21:19:47.4'",
+    "store_time_ms > 1795209587300 and tags is not null",
+    "topic = 'none'",
+)
+
+
+@spark_test
+def test_pushed_or_not_conditions_give_the_same(spark: SparkSession, real: tuple[Path, Path]) -> None:
+    names = "phy_offset,topic,queue_id,queue_offset,store_time,store_time_ms,tags"
+    pushed = read(spark, "messages", str(real[0]), columns=names)
+    register(spark)
+    spark.conf.set(PUSHDOWN_CONF, "false")
+    try:
+        frame = spark.read.format("rocketmq.messages").options(columns=names, pushdown="false").load(str(real[0]))
+        without = [sorted(frame.where(condition).collect()) for condition in CONDITIONS]
+        assert frame.count() == 1702
+    finally:
+        spark.conf.set(PUSHDOWN_CONF, "true")
+    for condition, wanted in zip(CONDITIONS, without, strict=True):
+        assert sorted(pushed.where(condition).collect()) == wanted
+        assert (0 < len(wanted) < 1702) == (condition != "topic = 'none'")
+
+
+@spark_test
+def test_the_other_sources(spark: SparkSession, real: tuple[Path, Path]) -> None:
+    root, conf = str(real[0]), str(real[1])
+    queues = read(spark, "consumequeue", root, broker_conf=conf)
+    index = read(spark, "index", root, broker_conf=conf)
+    extents = read(spark, "extents", root, broker_conf=conf)
+    for frame, name in ((queues, "consumequeue"), (index, "index"), (extents, "extents")):
+        assert frame.columns == [column.name for column in SOURCES[name]]
+    (case,) = cases("g04-533-clean-all")
+    entries = case.entries() or []
+    # A broker that starts on this clean store keeps every entry.
+    assert queues.where("status = 'valid'").count() == sum("t" in entry for entry in entries)
+    assert index.where("status = 'counted'").count() == sum("x" in entry for entry in entries)
+    one = [e for e in entries if e.get("t") == "Topic1" and e["q"] == 0 and e["p"] < 200_000]
+    found = queues.where("topic = 'Topic1' and queue_id = 0 and phy_offset < 200000 and queue_offset >= 2")
+    assert sorted(row.phy_offset for row in found.collect()) == sorted(e["p"] for e in one)[2:] != []
+    assert extents.where("kind = 'message'").agg({"message_count": "sum"}).first() == Row(**{"sum(message_count)": 1702})
+    assert extents.where("phy_offset >= 600000").count() == 3
+
+
+@spark_test
+def test_a_schema_chooses_columns(spark: SparkSession, real: tuple[Path, Path]) -> None:
+    register(spark)
+    frame = spark.read.schema("queue_id int, topic string").format("rocketmq.messages").load(str(real[0]))
+    assert frame.columns == ["queue_id", "topic"] and frame.count() == 1702
+    with pytest.raises(AnalysisException, match="not change their types"):
+        spark.read.schema("queue_id string").format("rocketmq.messages").load(str(real[0])).count()
+
+
+@spark_test
+def test_bad_input_is_told_in_one_sentence(spark: SparkSession, real: tuple[Path, Path], tmp_path: Path) -> None:
+    with pytest.raises(NotAStore, match=r"^.*gone: there is nothing of this name$"):
+        read(spark, "messages", str(tmp_path / "gone"))
+    with pytest.raises(UsageError, match="option 'relase'"):
+        read(spark, "messages", str(real[0]), relase="5.3.3")
+    register(spark)
+    with pytest.raises(AnalysisException, match="there is nothing of this name"):
+        spark.read.format("rocketmq.messages").load(str(tmp_path / "gone"))
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"columns": "topic,nothing"}, "column 'nothing'"),
+        ({"columns": "topic,topic"}, "a column twice"),
+        ({"body": "cooked"}, "none, raw or decoded"),
+        ({"body": "raw", "decompress": "true"}, "say one of them"),
+        ({"release": "3.2.6"}, "only 4.8.0 to 5.5.0"),
+        ({"broker_conf": "no.conf"}, "No such file"),
+        ({"since": "yesterday"}, "neither a time"),
+        ({"unpack": "maybe"}, "true or false"),
+        ({"max_body_bytes": "0"}, "a number from 1"),
+        ({"path": ""}, "wants a store"),
+    ],
+)
+def test_options_that_make_no_sense(real: tuple[Path, Path], options: dict[str, str], sentence: str) -> None:
+    with pytest.raises(UsageError, match=sentence):
+        MessagesSource({"path": str(real[0]), **options}).schema()
+
+
+@spark_test
+@pytest.mark.skipif(not environment.is_ready(), reason="needs the environment that spark-submit.sh makes")
+def test_executors_elsewhere_read_the_same(real: tuple[Path, Path], tmp_path: Path) -> None:
+    """Entries and not messages: an executor elsewhere compiles the decoder anew, which takes most of a minute."""
+    script = f"""
+from jobs import session
+from jobs.sources import read
+with session.start(["--master", "local-cluster[1,1,1024]"]) as started:
+    frame = read(started.spark, "consumequeue", {str(real[0])!r}, broker_conf={str(real[1])!r})
+    print(frame.where("phy_offset >= 131072").selectExpr("count(*)", "sum(size)").first())
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(environment.ROOT), "STORE_AUDIT_HOME": str(environment.home())},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    (case,) = cases("g04-533-clean-all")
+    sizes = [entry["s"] for entry in case.entries() or [] if "t" in entry and entry["p"] >= 131072]
+    assert (done.stdout.strip(), done.returncode) == (f"Row(count(1)={len(sizes)}, sum(size)={sum(sizes)})", 0), done.stderr
