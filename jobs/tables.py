@@ -98,13 +98,20 @@ def run_rows(run: RunInfo, outcomes: Sequence[AuditOutcome]) -> dict[str, list[R
     rows: dict[str, list[Row]] = {name: [] for name in TABLES}
     for outcome in outcomes:
         store = {"store": outcome.name}
-        rows["segments"] += [{**store, **row} for row in outcome.segments]
+        rows["segments"] += [{**store, **row, **_verified(run, row)} for row in outcome.segments]
         rows["queues"] += [{**store, **row} for row in outcome.queues]
         rows["index_files"] += [{**store, **row} for row in outcome.index_files]
         rows["findings"] += [{**store, "number": i, **finding_row(f)} for i, f in enumerate(outcome.findings)]
         rows["plan_steps"] += [{**store, "number": i, **step} for i, step in enumerate(outcome.plan.get("steps", ()))]
         rows[RUNS].append(_run_row(run, outcome))
     return rows
+
+
+def _verified(run: RunInfo, segment: Row) -> Row:
+    """Which run has read all of a segment: this one, if none before is named."""
+    if segment.get("verified_run") or not segment.get("digest") or segment.get("problem"):
+        return {}
+    return {"verified_run": run.run_id, "verified_at": run.started_at}
 
 
 def _run_row(run: RunInfo, outcome: AuditOutcome) -> Row:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from schemas.finding_codes import CATALOGUE
 from schemas.rows import (
     EXTENT_DAMAGED,
     EXTENT_FILLER,
@@ -17,6 +18,7 @@ from schemas.rows import (
     MATCH_EQUAL,
     MATCH_MISSING,
     MATCH_SHIFTED,
+    NOTE,
     RUN_QUEUE,
     Row,
 )
@@ -33,6 +35,7 @@ def segment_rows(audit: StoreAudit) -> list[Row]:
     loaded = {f.path: i for i, f in enumerate(audit.loaded.segments)}
     wrote = {f.file.path: f.wrote for f in p.after_load.log} if p is not None and p.after_load is not None else {}
     scanned = set(p.scanned) if p is not None else set()
+    blamed = Counter(f.file for f in audit.findings if (f.severity or CATALOGUE[f.code].severity) != NOTE)
     rows = []
     for segment in audit.segments:
         entry = audit.listing.get(segment.path)
@@ -45,8 +48,10 @@ def segment_rows(audit: StoreAudit) -> list[Row]:
                 "base_offset": segment.base_offset,
                 "size_bytes": segment.size,
                 "modified_ns": entry.mtime_ns if entry else None,
-                "digest": segment.digest,
+                "digest": segment.digest or None,
+                "edge_digest": segment.edge_digest or None,
                 "bytes_read": segment.bytes_read,
+                "findings": blamed[segment.path],
                 "problem": segment.problem or None,
                 "broker_reads": loaded.get(segment.path) in scanned if p is not None else None,
                 "stop_kind": segment.broker.kind,

@@ -25,7 +25,6 @@ from schemas.rows import (
     Cuts,
     Extent,
     Finding,
-    FirstRecord,
     MappedFile,
     QueueKey,
     SegmentSummary,
@@ -48,6 +47,7 @@ from store_io.queue_probe import QueueProbe
 from store_io.resync import Resync
 from store_io.rules.message_verdict import BAD, END, HALF, VALID, Verdict, properties_fault
 from store_io.rules.releases import BrokerRules
+from store_io.segment_edges import edge_digest, first_record
 from store_io.segment_findings import Findings
 from store_io.segment_items import BATCH_ROWS, row_kinds
 from store_io.segment_runs import RunBuilder
@@ -173,7 +173,7 @@ class _Scan:
         if self.task.reput is not None:
             self._reput(*self.task.reput)
         else:
-            self.summary.first = self._first_record()
+            self.summary.first = first_record(self.window, self.broker)
             if self.task.walk_audit:
                 self._audit_walk()
             if self.state != "done":
@@ -190,6 +190,8 @@ class _Scan:
     def _finished(self) -> SegmentSummary:
         s = self.summary
         s.digest = self.window.digest()
+        if s.digest:
+            s.edge_digest = edge_digest(self.window.file)
         s.bytes_read = self.window.bytes_read
         s.runs, s.index_runs, s.index_marks = self.runs.runs, self.runs.index_runs, self.runs.answers
         # Queues in the order in which runs name them: the decoder also met topics of frames that came to nothing.
@@ -424,23 +426,6 @@ class _Scan:
         return stray_chain(self.decode, self.window, self.columns, self.topics, self.base, self.rules.delays, start)
 
     # ---- the broker's walks --------------------------------------------------------------------------------------------
-
-    def _first_record(self) -> FirstRecord:
-        data = self.window.read(0, layout.BODY_POSITION).ljust(layout.BODY_POSITION, b"\0")
-
-        def number(at: int, size: int) -> int:
-            return int.from_bytes(data[at : at + size], "big", signed=True)
-
-        v6 = number(layout.SYS_FLAG_POSITION, 4) & layout.SYS_BORN_HOST_V6
-        verdict = self.broker.verdict(self.window, 0, self.size)
-        return FirstRecord(
-            magic=number(layout.MAGIC_POSITION, 4),
-            store_time=number(layout.STORE_TIMESTAMP_POSITION + (layout.IPV6_EXTRA_BYTES if v6 else 0), 8),
-            phy_offset=number(layout.PHY_OFFSET_POSITION, 8),
-            check_ok=verdict.kind in (VALID, END),
-            blank=verdict.kind == END,
-            total_size=number(layout.TOTAL_SIZE_POSITION, 4),
-        )
 
     def _broker_stops(self, position: int, verdict: Verdict) -> None:
         self.state = "done"
