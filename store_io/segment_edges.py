@@ -37,7 +37,7 @@ class SegmentEdges:
     """What the ends of one segment say. findings: the audit's, where what the segment begins with is no message."""
 
     path: str
-    first: FirstRecord = FirstRecord()
+    first: FirstRecord = field(default_factory=FirstRecord)
     digest: str = ""  # of both edges and the length
     bytes_read: int = 0
     findings: list[Finding] = field(default_factory=list)

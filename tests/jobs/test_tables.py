@@ -66,8 +66,8 @@ def test_what_is_written_is_read_back(spark: SparkSession, tmp_path: Path) -> No
         frame = tables.read(name)
         found = [row.asDict(True) for row in frame.collect()]
         for row in [*wanted[name], *found]:
-            if row.get("started_at"):
-                row["started_at"] = row["started_at"].replace(tzinfo=None)
+            for column in {"started_at", "verified_at"} & {name for name, value in row.items() if value}:
+                row[column] = row[column].replace(tzinfo=None)
         assert sorted(found, key=str) == sorted(wanted[name], key=str), name
         assert {f.name: f.metadata["comment"] for f in frame.schema} == {c.name: c.comment for c in (*TABLES[name], RUN_ID)}
 
