@@ -16,11 +16,13 @@ from jobs.delta_log import DataFile
 from jobs.listing import listing_problems
 from jobs.options import AuditOptions, StoreArgument
 from jobs.outcomes import not_audited
-from jobs.output import RESULT, OutputFolder
+from jobs.output import INDEX, RESULT, OutputFolder
 from jobs.progress import Progress, SparkCounters
+from jobs.report.closer_look import store_words
 from jobs.report.findings_jsonl import findings_jsonl
+from jobs.report.index_html import index_html
 from jobs.report.plan_json import plan_json
-from jobs.report.report_html import report_html
+from jobs.report.report_html import PageContext, report_html
 from jobs.report.result_json import RunInfo, result_json, run_exit_code
 from jobs.report.summary_text import summary_text
 from schemas.rows import AuditOutcome
@@ -58,9 +60,11 @@ def run_with(started: Session, asked: AuditOptions) -> int:
         wanted = Wanted(DatasetPlan(info.tables, info.run_id, tuple(sorted(asked.write)))) if asked.write else None
         for outcome in audit_stores(started, asked.stores, progress, counters, wanted):
             outcomes.append(outcome)
-            problems += write_store(output, outcome)
+            context = PageContext(info, store_words(asked.stores[len(outcomes) - 1]), index=True)
+            problems += write_store(output, outcome, context)
         problems += write_tables(started, info, outcomes, wanted)
     info = replace(info, seconds=time.monotonic() - began, problems=tuple(problems))
+    info = replace(info, problems=(*problems, *write_index(output, info, outcomes)))
     output.write(RESULT, result_json(info, outcomes))
     print(summary_text(info, outcomes, asked.out, asked.color), end="", flush=True)
     return run_exit_code(info, outcomes)
@@ -152,12 +156,21 @@ def _prepare(number: int, store: StoreArgument) -> StoreAudit | AuditOutcome:
     return audit
 
 
-def write_store(output: OutputFolder, outcome: AuditOutcome) -> list[str]:
+def write_store(output: OutputFolder, outcome: AuditOutcome, context: PageContext | None = None) -> list[str]:
     """The store's own files; sentences about what could not be written."""
     try:
         output.write(f"{outcome.name}/plan.json", plan_json(outcome))
         output.write(f"{outcome.name}/findings.jsonl", findings_jsonl(outcome.findings))
-        output.write(f"{outcome.name}/report.html", report_html(outcome))
+        output.write(f"{outcome.name}/report.html", report_html(outcome, context))
+    except StoreError as problem:
+        return [str(problem)]
+    return []
+
+
+def write_index(output: OutputFolder, info: RunInfo, outcomes: Sequence[AuditOutcome]) -> list[str]:
+    """The page of the whole run; sentences about what could not be written."""
+    try:
+        output.write(INDEX, index_html(info, outcomes))
     except StoreError as problem:
         return [str(problem)]
     return []

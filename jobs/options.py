@@ -33,7 +33,7 @@ from store_io.rules.releases import NEWEST_RELEASE, parse_release
 COMMANDS = ("audit", *COMMAND_TABLE, "bench", "test", "pack")
 DATASETS = ("messages", "consumequeue", "index")
 PARTS = ("commitlog", "consumequeue", "index")
-TAKEN_NAMES = ("tables", ".", "..", "result.json", "")  # what `--out` holds beside the stores' own folders
+TAKEN_NAMES = ("tables", ".", "..", "result.json", "index.html", "")  # what `--out` holds beside the stores' own folders
 
 # Spark's options that reach spark-submit unchanged. Its others would change what is run, or are of no use here.
 SPARK_OPTIONS = frozenset(
@@ -90,8 +90,9 @@ class StoreArgument:
     """One store to audit.
 
     name: its folder under --out, unique in the run.  path: an absolute path, or a URI other than file:.
-    broker_conf: the properties file's text, None without one.  parts: ("commitlog", (path, ...)) and its like, where a part
-    lies elsewhere.  problem: why it cannot be audited at all (a bad row of a fleet file), one sentence; then it earns 3.
+    broker_conf: the properties file's text, None without one; broker_conf_file: where it was read.
+    parts: ("commitlog", (path, ...)) and its like, where a part lies elsewhere.  problem: why it cannot be audited at all (a bad
+    row of a fleet file), one sentence; then it earns 3.
     """
 
     name: str
@@ -101,6 +102,7 @@ class StoreArgument:
     replica_group: str | None = None
     parts: tuple[tuple[str, tuple[str, ...]], ...] = ()
     problem: str | None = None
+    broker_conf_file: str | None = None
 
 
 @dataclass(frozen=True)
@@ -338,10 +340,11 @@ def _command_line_stores(paths: Sequence[str], options: Mapping[str, str], relea
     elsewhere = [f"--{part}" for part in PARTS if f"--{part}" in options]
     if elsewhere and len(paths) > 1:
         raise UsageError(f"{elsewhere[0]} goes with one store; use --fleet for several")
-    conf = None
+    conf = conf_file = None
     if "--broker-conf" in options:
+        conf_file = absolute(options["--broker-conf"], base)
         try:
-            conf = read_broker_conf(absolute(options["--broker-conf"], base))
+            conf = read_broker_conf(conf_file)
         except (OSError, ValueError) as problem:
             raise UsageError(f"--broker-conf {options['--broker-conf']!r}: {_reason(problem)}") from None
     parts = tuple((part, _part_paths(options[f"--{part}"], f"--{part}", base)) for part in PARTS if f"--{part}" in options)
@@ -350,7 +353,7 @@ def _command_line_stores(paths: Sequence[str], options: Mapping[str, str], relea
         if not text:
             raise UsageError("an empty store path")
         path = absolute(text, base)
-        stores.append(StoreArgument(_last_part(path), path, release, conf, None, parts))
+        stores.append(StoreArgument(_last_part(path), path, release, conf, None, parts, broker_conf_file=conf_file))
     return stores
 
 
@@ -465,8 +468,9 @@ def _fleet_row(row: Any, number: int, base: str, release: str) -> StoreArgument:
                 parts.append((part, _part_paths(text, part, base)))
         store = replace(store, parts=tuple(parts))
         if "broker_conf" in row:
+            conf_file = absolute(row["broker_conf"], base)
             try:
-                store = replace(store, broker_conf=read_broker_conf(absolute(row["broker_conf"], base)))
+                store = replace(store, broker_conf=read_broker_conf(conf_file), broker_conf_file=conf_file)
             except (OSError, ValueError) as problem:
                 raise UsageError(f"broker_conf {row['broker_conf']!r}: {_reason(problem)}") from None
     except UsageError as problem:

@@ -17,6 +17,7 @@ from jobs.options import is_uri
 from store_io.errors import StoreError
 
 RESULT = "result.json"
+INDEX = "index.html"
 STORE_FILES = ("plan.json", "findings.jsonl", "report.html")
 _TEMPORARY = ".writing"
 
@@ -47,6 +48,7 @@ class OutputFolder:
     def begin(self, stores: Sequence[str]) -> None:
         """Make the folders, also the one of --out itself, and remove what an earlier run left there for these stores."""
         self._remove(RESULT)
+        self._remove(INDEX)
         self._make_folder("")
         for store in stores:
             self._make_folder(store)  # first: where it is a link, what it leads to is not ours

@@ -17,7 +17,7 @@ import time
 import traceback
 from collections import defaultdict
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -803,6 +803,8 @@ class StoreAudit:
         if times:
             out.first_store_time, out.last_store_time = min(t[0] for t in times), max(t[1] for t in times)
         out.segment_count = len(self.segments)
+        out.unclean = self.unclean
+        out.checkpoint = asdict(self.checkpoint) if self.checkpoint_file.present else {}
         out.verdict = verdict_sentence(out, self.prediction if out.complete else None, self.loss)
         return out
 

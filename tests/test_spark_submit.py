@@ -141,7 +141,7 @@ def test_an_audit_by_the_script(tmp_path: Path) -> None:
     assert "530831" in done.stdout and "\x1b" not in done.stdout
     result = json.loads((out / "result.json").read_text())
     assert (result["exit_code"], result["complete"]) == (20, True)
-    assert sorted(os.listdir(out)) == ["result.json", "store", "tables"]
+    assert sorted(os.listdir(out)) == ["index.html", "result.json", "store", "tables"]
 
 
 @pytest.fixture

@@ -1,252 +1,572 @@
-"""report.html of one store: one self-contained page. No script, no request to anywhere; a policy in the page forbids both.
+"""report.html of one store: one self-contained page for people. It opens with the answer: safe to start or not, and why.
 
-All that a store holds goes through `markup`, so that hostile names stay text.
+No script, no request to anywhere; a policy in the page forbids both. Its size is bounded: what is left out is counted, and where
+it is found is said.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
 
+from jobs.report.closer_look import closer_look, command_line
+from jobs.report.judgement import CARE, REBUILD, REFUSES, SAFE, STOP, UNKNOWN, Judgement, judge
+from jobs.report.page import code_of, command_of, fact, fold, hint, more, name_of, page, table
 from jobs.report.ranking import EXIT_WORDS, SEVERITIES, lost_of
-from jobs.report.report_style import STYLE
+from jobs.report.result_json import RunInfo
+from jobs.report.segment_map import log_map
 from jobs.report.text import bytes_text, count_text, markup, span_text
+from jobs.report.watermarks import watermarks
 from schemas.finding_codes import CATALOGUE, STOP_REASONS
-from schemas.rows import EXTENT_DAMAGED, EXTENT_FILLER, EXTENT_MESSAGE, EXTENT_UNWRITTEN, AuditOutcome, Finding, Row
+from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome, Finding, Row
 
-_CELLS = 240  # of a segment's bar: a cell shows the worst kind of bytes in it
-_BEYOND, _PLAUSIBLE = "beyond", "plausible"
-_WORST = (EXTENT_DAMAGED, _PLAUSIBLE, _BEYOND, EXTENT_MESSAGE, EXTENT_FILLER, EXTENT_UNWRITTEN)
-_KIND_WORDS = {
-    EXTENT_MESSAGE: "messages",
-    _BEYOND: "messages beyond the cut",
-    _PLAUSIBLE: "messages found behind damage",
-    EXTENT_DAMAGED: "damaged",
-    EXTENT_FILLER: "filler",
-    EXTENT_UNWRITTEN: "unwritten",
+MAX_EXAMPLES = 20  # findings shown of one code and severity
+FIRST_EXAMPLES = 5  # of these, the ones that are not folded
+MAX_ROWS = 300  # of any table
+MAX_COMMANDS = 5  # below a table
+MAX_STEPS = 500  # of the plan, without those that keep a file
+
+STYLE_OF = {STOP: "stop", UNKNOWN: "unknown", REFUSES: "care", CARE: "care", REBUILD: "care", SAFE: "safe"}
+SEVERITY_STYLE = {LOSS: "stop", REBUILDABLE: "care", NOTE: "unknown"}
+_SEVERITY_WORDS = {
+    LOSS: "bytes or messages that this copy lacks or would lose",
+    REBUILDABLE: "derived data that can be made from the CommitLog",
+    NOTE: "what a healthy broker leaves behind, or what changes nothing",
 }
-_EXAMPLES = 20  # findings shown of one code
-_ROWS = 500  # of any other table
 
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+# Shapes that tell the answer without colour: an octagon, a triangle, a ring with a question mark, a tick.
+ICONS = {
+    "stop": ("stop", '<path d="M7.5 1h9L23 7.5v9L16.5 23h-9L1 16.5v-9z"/><path class="i" d="M12 6v7M12 16v2"/>'),
+    "care": ("caution", '<path d="M12 2 23 22H1z"/><path class="i" d="M12 9v6M12 17v2"/>'),
+    "unknown": ("not known", '<circle cx="12" cy="12" r="11"/><path class="i" d="M8.5 9.5a3.5 3.5 0 1 1 3.5 4v1.5M12 17v2"/>'),
+    "safe": ("safe", '<circle cx="12" cy="12" r="11"/><path class="i" d="M6.5 12.5l4 4 7.5-8.5"/>'),
+}
+
+_WORDS = (
+    ("CommitLog", "The one log that holds every message of the broker, cut into segments of a fixed size. All else can be made "
+     "from it; what is lost here is lost."),
+    ("physical offset", "A byte's place in the whole CommitLog, counted from the first byte ever written."),
+    ("ConsumeQueue", "The list that leads from a topic's queue to its messages in the CommitLog: an entry for each message. "
+     "Consumers read through it."),
+    ("index file", "Leads from a message's key to its place in the CommitLog; used for look-ups by key."),
+    ("checkpoint", "A small file with the times up to which each part had reached the disk. After a crash, recovery begins "
+     "there."),
+    ("abort file", "Exists while a broker runs. One that is still there says that the broker did not stop in order."),
+    ("recovery, cut", "What a broker does when it starts: it reads the end of the CommitLog, stops at the first record that it "
+     "does not trust, and drops everything behind. The place where it stops is the cut."),
+    ("filler, unwritten", "A filler closes a full segment; behind the last message a segment is unwritten, all zero."),
+    ("finding", "One disagreement inside the copy, with file, byte range, what was expected and what is there."),
+)  # fmt: skip
 
 
-def report_html(outcome: AuditOutcome) -> str:
-    """The whole page."""
+@dataclass(frozen=True)
+class PageContext:
+    """What a page tells besides the store itself. run: None where the page belongs to no run.  store_words: the words with which
+    another command reads this store (`closer_look.store_words`).  index: whether ../index.html is there."""
+
+    run: RunInfo | None = None
+    store_words: tuple[str, ...] = ()
+    index: bool = False
+
+
+def report_html(outcome: AuditOutcome, context: PageContext | None = None) -> Iterator[str]:
+    """The whole page, in pieces."""
+    return page(f"{outcome.name}: RocketMQ store audit", _body(outcome, context or PageContext()))
+
+
+def _body(outcome: AuditOutcome, context: PageContext) -> Iterator[str]:
     broker = outcome.plan.get("broker")
-    parts = [
-        "<!doctype html>\n<html lang=en><head><meta charset=utf-8>",
-        f'<meta http-equiv=Content-Security-Policy content="{_POLICY}">',
-        "<meta name=viewport content='width=device-width,initial-scale=1'>",
-        f"<title>{markup(outcome.name)}: store audit</title><style>{STYLE}</style></head><body>\n",
-        *_head(outcome, broker),
-        *_loss(outcome),
-        *_segments(outcome, broker),
-        *_findings(outcome),
-        *_steps(outcome),
-        *_settings(outcome),
-        *_limits(outcome),
-        "</body></html>\n",
-    ]
-    return "".join(parts)
+    words = context.store_words or (outcome.location_text, "--release", outcome.release)
+    sections: list[tuple[str, str, Callable[[], Iterator[str]]]] = []
+    if outcome.loss.get("by_topic") or outcome.loss.get("groups") or outcome.loss.get("delay_levels"):
+        sections.append(("lost", "What would be lost", lambda: _loss(outcome, broker, words)))
+    if outcome.segment_count or outcome.queues:
+        sections.append(("map", "Map of the CommitLog", lambda: log_map(outcome, broker)))
+        sections.append(("marks", "How far each part has come", lambda: watermarks(outcome, broker)))
+        sections.append(("queues", "ConsumeQueues and index files", lambda: _derived(outcome, words)))
+        sections.append(("findings", "Findings", lambda: _findings(outcome, words)))
+    if outcome.plan.get("steps"):
+        sections.append(("plan", "Plan", lambda: _steps(outcome)))
+    if outcome.plan.get("settings"):
+        sections.append(("settings", "Settings", lambda: _settings(outcome)))
+    sections.append(("limits", "What was read, and what no check can see", lambda: _limits(outcome)))
+    yield from _head(outcome, context)
+    yield from _answer(outcome, judge(outcome), broker)
+    yield from _facts(outcome, broker)
+    yield '<nav aria-label="On this page"><ul>'
+    yield from (f'<li><a href="#{key}">{title}</a></li>' for key, title, _ in sections)
+    yield "</ul></nav>\n"
+    yield from fold("Words used on this page", _glossary(), style="words")
+    for key, title, content in sections:
+        yield f'<section id="{key}" aria-labelledby="{key}-h"><h2 id="{key}-h">{title}</h2>\n'
+        yield from content()
+        yield "</section>\n"
+    yield "</main>\n" + footer(context.run, outcome.release)
 
 
-def _head(outcome: AuditOutcome, broker: Row | None) -> Iterator[str]:
-    style = {0: "good", 10: "rebuildable", 3: "rebuildable", 20: "loss"}[outcome.exit_code]
-    where = f"<bdi>{markup(outcome.name)}</bdi>, <bdi>{markup(outcome.location_text)}</bdi>"
-    yield f"<p class=faint>Audit of {where}, rules of RocketMQ {markup(outcome.release)}</p>\n"
-    yield f"<h1 class={style}>{markup(outcome.verdict)}</h1>\n<div class=facts>"
-    yield _fact(f"{outcome.exit_code}", f"exit code: {EXIT_WORDS[outcome.exit_code]}", style)
+def _head(outcome: AuditOutcome, context: PageContext) -> Iterator[str]:
+    back = ' · <a href="../index.html">all stores of this run</a>' if context.index else ""
+    yield f'<header><p class="kicker">RocketMQ store audit{back}</p>\n<h1>{name_of(outcome.name)}</h1>\n'
+    group = f", replica group {name_of(outcome.replica_group)}" if outcome.replica_group else ""
+    rules = f"judged by the rules of RocketMQ {markup(outcome.release)}{group}"
+    yield f'<p class="where">{code_of(outcome.location_text)}, {rules}</p></header>\n<main>\n'
+
+
+def icon(style: str) -> str:
+    """The sign of an answer."""
+    words, shape = ICONS[style]
+    return f'<svg class="icon c-{style}" viewBox="0 0 24 24" role="img" aria-label="{words}"><title>{words}</title>{shape}</svg>'
+
+
+def _answer(outcome: AuditOutcome, judgement: Judgement, broker: Row | None) -> Iterator[str]:
+    style = STYLE_OF[judgement.kind]
+    yield f'<section class="answer a-{style}" aria-labelledby="answer">{icon(style)}<div>\n'
+    yield f'<h2 id="answer" class="c-{style}">{markup(judgement.headline)}</h2>\n'
+    yield f'<p class="verdict">{markup(outcome.verdict)}.</p>\n<ul>'
+    yield from (f"<li>{markup(sentence)}</li>" for sentence in judgement.why if sentence.rstrip(".") not in outcome.verdict)
+    if broker and broker.get("deleted_files"):
+        files = [str(name) for name in broker["deleted_files"]]
+        shown = ", ".join(code_of(name, 100) for name in files[:3]) + (f" and {len(files) - 3:,} more" if len(files) > 3 else "")
+        yield f"<li>Its start would delete {count_text(len(files), 'file')}: {shown}</li>"
+    yield "</ul>\n"
+    steps = [markup(step) for step in dict.fromkeys(f.next for f in outcome.findings if f.severity == LOSS and f.next)][:3]
+    acts = Counter(str(s["action"]) for s in outcome.plan.get("steps", ()) if s["action"] != "keep")
+    if acts:
+        told = ", ".join(f"{action} {count_text(acts[action], 'file or queue', 'files or queues')}" for action in sorted(acts))
+        steps.append(f'The <a href="#plan">plan</a> of what would make the copy consistent: {markup(told)}.')
+    if steps:
+        yield '<p><b>What to do next</b></p><ul class="plain">'
+        yield from (f"<li>{step}</li>" for step in steps)
+        yield "</ul>"
+    yield "</div></section>\n"
+
+
+def _facts(outcome: AuditOutcome, broker: Row | None) -> Iterator[str]:
+    yield '<dl class="facts">\n'
     if broker is None:
-        yield _fact("not known", "whether this release would start", "rebuildable")
+        yield fact("not known", "whether this release would start", "c-unknown")
     elif not broker.get("starts"):
-        yield _fact("does not start", markup(broker.get("refusal")), "loss")
+        yield fact("no", f"would RocketMQ {markup(outcome.release)} start?", "c-stop")
     else:
-        after = "after a clean stop" if broker.get("exit") == "clean" else "after a crash"
-        yield _fact("starts", f"as {after}; reads from segment {markup(broker.get('start_segment'))}", "good")
-        reason = markup(STOP_REASONS.get(str(broker.get("stop_reason")), broker.get("stop_reason")))
-        yield _fact(f"{int(broker.get('truncate_at') or 0):,}", f"physical offset at which the log would end. {reason}")
+        after = "after an orderly stop" if broker.get("exit") == "clean" else "after a crash: the abort file is there"
+        yield fact("yes", f"would RocketMQ {markup(outcome.release)} start? As {after}", "c-safe")
         messages, size = lost_of(outcome)
-        yield _fact(count_text(messages, "message"), f"would be lost, {bytes_text(size)}", "loss" if messages else "good")
-    told = ", ".join(f"<span class={s}>{outcome.counts.get(s, 0):,} {s}</span>" for s in SEVERITIES)
-    yield _fact(count_text(sum(outcome.counts.values()), "finding"), told)
-    held = f"in {count_text(outcome.segment_count, 'segment')}"
-    if outcome.messages:
-        held += f", {span_text(outcome.first_store_time, outcome.last_store_time)}"
-    yield _fact(count_text(outcome.messages, "message"), held)
-    yield f"</div>\n<p class=faint>{bytes_text(outcome.bytes_read)} read.</p>\n"
+        yield fact(count_text(messages, "message"), f"would be lost, {bytes_text(size)}", "c-stop" if messages else "c-safe")
+        reason = markup(STOP_REASONS.get(str(broker.get("stop_reason")), broker.get("stop_reason") or ""))
+        yield fact(f"{int(broker.get('truncate_at') or 0):,}", f"physical offset at which the CommitLog would end. {reason}")
+    if outcome.segment_count or outcome.findings:
+        told = ", ".join(_count_of(severity, outcome.counts.get(severity, 0)) for severity in SEVERITIES)
+        yield fact(count_text(sum(outcome.counts.values()), "finding"), told)
+        when = f", stored {span_text(outcome.first_store_time, outcome.last_store_time)}" if outcome.messages else ""
+        held = f"in {count_text(outcome.segment_count, 'segment')}{when}"
+        yield fact(count_text(outcome.messages, "message"), held)
+    style = {0: "c-safe", 20: "c-stop"}.get(outcome.exit_code, "c-care")
+    yield fact(str(outcome.exit_code), f"exit code: {EXIT_WORDS[outcome.exit_code]}", style)
+    yield "</dl>\n"
     if outcome.incomplete:
-        yield "<h2>What was not audited</h2><ul>"
-        yield from (f"<li>{markup(sentence)}</li>" for sentence in outcome.incomplete)
-        yield "</ul>\n"
+        yield '<section aria-labelledby="unread"><h2 id="unread">What could not be audited</h2><ul class="plain">'
+        yield from (f"<li>{markup(sentence, 500)}</li>" for sentence in outcome.incomplete[:MAX_ROWS])
+        yield "</ul>"
+        if len(outcome.incomplete) > MAX_ROWS:
+            yield more(len(outcome.incomplete) - MAX_ROWS, "sentence", "they are in result.json")
+        yield "</section>\n"
 
 
-def _fact(value: str, words: str, style: str = "") -> str:
-    """A value (ours) with words (already markup)."""
-    return f"<div><b{f' class={style}' if style else ''}>{value}</b>{words}</div>"
+def _count_of(severity: str, number: int) -> str:
+    plural = severity if severity == REBUILDABLE else {LOSS: "losses", NOTE: "notes"}[severity]
+    words = count_text(number, severity, plural)
+    return f'<span class="c-{SEVERITY_STYLE[severity]}">{words}</span>' if number else words
 
 
-def _table(heads: Sequence[str], rows: Iterable[Sequence[str]], total: int, limit: int = _ROWS) -> Iterator[str]:
-    """heads: a leading "#" marks a column of numbers. Cells are markup already."""
-    numbers = [head.startswith("#") for head in heads]
-    mark = [" class=n" if number else "" for number in numbers]
-    yield "<div class=wide><table><thead><tr>"
-    yield "".join(f"<th{m}>{head.lstrip('#')}</th>" for head, m in zip(heads, mark, strict=True))
-    yield "</tr></thead><tbody>\n"
-    for place, row in enumerate(rows):
-        if place == limit:
-            break
-        yield "<tr>" + "".join(f"<td{m}>{cell}</td>" for cell, m in zip(row, mark, strict=True)) + "</tr>\n"
-    yield "</tbody></table></div>\n"
-    if total > limit:
-        yield f"<p class=faint>{total - limit:,} more rows are in the files beside this page.</p>\n"
+def _glossary() -> Iterator[str]:
+    yield "<dl>"
+    yield from (f"<dt>{word}</dt><dd>{meaning}</dd>" for word, meaning in _WORDS)
+    yield "</dl>"
 
 
-def _loss(outcome: AuditOutcome) -> Iterator[str]:
-    topics = outcome.loss.get("by_topic", ())
-    groups, levels = outcome.loss.get("groups", ()), outcome.loss.get("delay_levels", ())
-    if not topics and not groups and not levels:
-        return
-    yield "<h2>What would be lost</h2>\n"
+# ---- what would be lost --------------------------------------------------------------------------------------------
+
+
+def _loss(outcome: AuditOutcome, broker: Row | None, words: Sequence[str]) -> Iterator[str]:
+    topics = sorted(outcome.loss.get("by_topic", ()), key=lambda t: (-t["messages"], t["topic"]))
     if topics:
-        ranked = sorted(topics, key=lambda t: (-t["messages"], t["topic"]))
+        yield hint(
+            "Messages whose every check passes in this copy, and that consumers would not get after a start of this release: cut"
+            " off with the end of the CommitLog, or left in it without an entry in their queue."
+        )
         rows = (
-            (f"<bdi>{markup(t['topic'])}</bdi>", f"{t['messages']:,}", span_text(t["first_store_time"], t["last_store_time"]))
-            for t in ranked
+            (name_of(t["topic"]), f"{t['messages']:,}", span_text(t["first_store_time"], t["last_store_time"])) for t in topics
         )
-        yield from _table(("topic", "#messages", "stored"), rows, len(ranked))
+        yield from table(
+            "Lost messages by topic",
+            ("topic", "#messages", "~stored"),
+            rows,
+            len(topics),
+            MAX_ROWS,
+            "plan.json has all",
+            stack=True,
+        )
+        yield from _lost_queues(outcome, broker, words)
+    groups = sorted(outcome.loss.get("groups", ()), key=lambda g: (-(g["offset"] - g["new_max"]), g["group"], g["topic"]))
     if groups:
-        yield "<p>Consumer groups that stand beyond a queue's new end:</p>"
-        group_rows = (
-            (
-                f"<bdi>{markup(g['group'])}</bdi>",
-                f"<bdi>{markup(g['topic'])}</bdi>/{g['queue_id']}",
-                f"{g['offset']:,}",
-                f"{g['new_max']:,}",
-            )
+        yield "<h3>Consumer groups beyond a queue's new end</h3>\n"
+        yield hint(
+            "These groups have consumed further than their queue would reach. New messages would take offsets that the group"
+            " counts as consumed already: it would skip them, or start over, as its settings say. Reset its offset after the"
+            " start."
+        )
+        rows3 = (
+            (name_of(g["group"]), f"{name_of(g['topic'])} / {g['queue_id']}", f"{g['offset']:,}", f"{g['new_max']:,}",
+             f"{g['offset'] - g['new_max']:,}")
             for g in groups
+        )  # fmt: skip
+        heads = ("group", "topic / queue", "#stands at", "#new end", "#beyond by")
+        yield from table(
+            "Consumer groups beyond a queue's new end", heads, rows3, len(groups), MAX_ROWS, "findings.jsonl has all", stack=True
         )
-        yield from _table(("group", "queue", "#stands at", "#new end"), group_rows, len(groups))
+    levels: Sequence[Row] = outcome.loss.get("delay_levels", ())
     if levels:
-        yield "<p>Delay levels that stand beyond their queue's new end:</p>"
-        level_rows = ((f"{v['level']}", f"{v['offset']:,}", f"{v['new_max']:,}") for v in levels)
-        yield from _table(("level", "#stands at", "#new end"), level_rows, len(levels))
+        yield "<h3>Delay levels beyond their queue's new end</h3>\n"
+        rows4 = ((f"level {v['level']}", f"{v['offset']:,}", f"{v['new_max']:,}") for v in levels)
+        names = ("delay level", "#stands at", "#new end")
+        yield from table("Delay levels beyond their queue's new end", names, rows4, len(levels), MAX_ROWS)
 
 
-def _segments(outcome: AuditOutcome, broker: Row | None) -> Iterator[str]:
-    yield "<h2>Segments</h2>\n"
-    if not outcome.segments:
-        yield "<p>There is no CommitLog file.</p>\n"
+def _lost_queues(outcome: AuditOutcome, broker: Row | None, words: Sequence[str]) -> Iterator[str]:
+    lost = (broker or {}).get("lost") or {}
+    queues = sorted(lost.get("by_queue", ()), key=lambda q: (-q["messages"], q["topic"], q["queue_id"]))
+    if not queues:
         return
-    cut = int(broker["truncate_at"]) if broker and broker.get("starts") else None
-    words = "".join(f"<i class=k-{kind}></i>{word}" for kind, word in _KIND_WORDS.items())
-    yield f"<p class='key faint'>{words}</p>\n"
     rows = (
-        (
-            f"<code>{markup(str(s['file']).rpartition('/')[2])}</code>",
-            f"{s['size_bytes']:,}",
-            f"{s.get('messages') or 0:,}",
-            f"{s.get('damaged_bytes') or 0:,}",
-            markup(s["problem"]) if s.get("problem") else _bar(s, cut),
-        )
-        for s in outcome.segments
+        (f"{name_of(q['topic'])} / {q['queue_id']}", f"{q['messages']:,}", markup(q.get("first_store_time") or ""),
+         markup(q.get("last_store_time") or ""))
+        for q in queues
+    )  # fmt: skip
+    heads = ("topic / queue", "#messages", "~first stored", "~last stored")
+    inner = list(table("Lost messages by queue", heads, rows, len(queues), MAX_ROWS, "plan.json has all", stack=True))
+    yield from fold(f"By queue: {count_text(len(queues), 'queue')}", inner, opened=len(queues) <= 12)
+    known = {(q["topic"], q["queue_id"]): q for q in outcome.queues}
+    commands = []
+    for queue in queues[:MAX_COMMANDS]:
+        row = known.get((queue["topic"], queue["queue_id"]), {})
+        end, first = row.get("log_end_offset"), row.get("dispatch_max_offset")
+        if end is not None and first is not None and first < end:
+            options = [("--topic", queue["topic"]), ("--queue", queue["queue_id"])]
+            options += [("--from-queue-offset", first), ("--to-queue-offset", end)]
+            commands.append(command_line("query", words, options))
+    yield from _commands("List the messages behind the new end of a queue:", commands)
+
+
+def _commands(words: str, commands: Sequence[str]) -> Iterator[str]:
+    commands = [command for command in commands if command]
+    if commands:
+        yield f'<p class="hint">{words}</p>\n'
+        yield from map(command_of, commands)
+
+
+# ---- queues and index files ----------------------------------------------------------------------------------------
+
+
+def _derived(outcome: AuditOutcome, words: Sequence[str]) -> Iterator[str]:
+    yield hint(
+        "A <b>ConsumeQueue</b> leads from a queue of a topic to its messages, an <b>index file</b> from a key to its message."
+        " Both are made from the CommitLog; where they differ from it, they are rebuilt."
     )
-    yield from _table(("segment", "#bytes", "#messages", "#damaged", "bytes by kind"), rows, len(outcome.segments))
+    blamed: Counter[tuple[str, int]] = Counter()
+    for finding in outcome.findings:
+        if finding.topic is not None and finding.severity != NOTE and finding.code.startswith(("queue_", "broker_skips")):
+            blamed[finding.topic, finding.queue_id or 0] += finding.count
+
+    def weight(queue: Row) -> int:
+        return sum(int(queue.get(name) or 0) for name in _COUNTS) + blamed[queue["topic"], queue["queue_id"]]
+
+    differing = [q for q in outcome.queues if weight(q) or q.get("lost_messages") or q.get("problem")]
+    differing.sort(key=lambda q: (-int(q.get("lost_messages") or 0), -weight(q), q["topic"], q["queue_id"]))
+    agree = len(outcome.queues) - len(differing)
+    yield "<h3>ConsumeQueues</h3>\n"
+    if not outcome.queues:
+        yield "<p>There is none.</p>\n"
+    elif not differing:
+        yield f"<p>All {len(outcome.queues):,} agree with the CommitLog, and none would lose a message.</p>\n"
+    else:
+        verb = "differs or would lose messages" if len(differing) == 1 else "differ or would lose messages"
+        yield f"<p>{len(differing):,} of {len(outcome.queues):,} {verb}; {agree:,} agree.</p>\n"
+        yield from _differing(differing)
+    files = [f for f in outcome.index_files if f.get("findings") or f.get("problem") or f.get("kept") is False]
+    yield "<h3>Index files</h3>\n"
+    if not outcome.index_files:
+        yield "<p>There is none.</p>\n"
+    elif not files:
+        yield f"<p>All {len(outcome.index_files):,} agree with the CommitLog.</p>\n"
+    else:
+        of = f"{len(files):,} of {len(outcome.index_files):,}"
+        yield f"<p>{of} {'has' if len(files) == 1 else 'have'} findings or would not stay.</p>\n"
+        rows2 = (
+            (code_of(f["file"]), _number(f.get("entries")), _number(f.get("findings")),
+             f"{int(f.get('begin_phy_offset') or 0):,} to {int(f.get('end_phy_offset') or 0):,}",
+             span_text(int(f.get("begin_time_ms") or 0), int(f.get("end_time_ms") or 0)),
+             markup(f["problem"], 200) if f.get("problem") else _STAYS[f.get("kept")])
+            for f in files
+        )  # fmt: skip
+        heads = ("index file", "#entries", "#findings", "#physical offsets", "~stored", "stays at a start")
+        yield from table("Index files that differ", heads, rows2, len(files), MAX_ROWS, "the table index_files has all")
 
 
-def _bar(segment: Row, cut: int | None) -> str:
-    """The segment's bytes from left to right, as at most _CELLS cells; neighbouring equal ones are one element."""
-    size = int(segment["size_bytes"])
-    if size <= 0:
-        return ""
-    cells = [len(_WORST) - 1] * _CELLS
-    edge = size if cut is None else min(size, max(0, cut - int(segment.get("base_offset") or 0)))
-    for extent in segment.get("extents") or ():
-        start, end, kind = int(extent["start"]), int(extent["end"]), str(extent["kind"])
-        pieces = [(start, end, _PLAUSIBLE if kind == EXTENT_MESSAGE and extent.get("plausible") else kind)]
-        if kind == EXTENT_MESSAGE and end > edge and not extent.get("plausible"):
-            pieces = [(start, max(start, edge), kind), (max(start, edge), end, _BEYOND)]
-        for first, last, shown in pieces:
-            if first < last:
-                rank = _WORST.index(shown)
-                for cell in range(first * _CELLS // size, (last * _CELLS - 1) // size + 1):
-                    cells[cell] = min(cells[cell], rank)
-    counts = Counter(cells)
-    told = ", ".join(_KIND_WORDS[_WORST[rank]] for rank in sorted(counts))
-    parts, begin = [], 0
-    for place in range(1, _CELLS + 1):
-        if place == _CELLS or cells[place] != cells[begin]:
-            parts.append(f"<i class=k-{_WORST[cells[begin]]} style=flex:{place - begin}></i>")
-            begin = place
-    return f"<div class=bar role=img title='{told}' aria-label='{told}'>{''.join(parts)}</div>"
+_STAYS = {True: "yes", False: "no, deleted", None: "not known"}
+_COUNTS = {"missing": "entry missing", "wrong": "entry wrong", "shifted": "entry shifted", "unexpected": "entry unexpected"}
 
 
-def _findings(outcome: AuditOutcome) -> Iterator[str]:
-    yield "<h2>Findings</h2>\n"
+def _differing(queues: Sequence[Row]) -> Iterator[str]:
+    """The table, without columns in which nothing stands."""
+    shown = {**_COUNTS, "lost_messages": "would be lost"}
+    shown = {name: words for name, words in shown.items() if any(q.get(name) for q in queues)}
+    unread = any(q.get("problem") for q in queues)
+    rows = (
+        (f"{name_of(q['topic'])} / {q['queue_id']}{' (batch)' if q.get('batch') else ''}", _number(q.get("log_messages")),
+         *(_number(q.get(name)) for name in shown), _span_of(q), *([markup(q.get("problem") or "", 200)] if unread else []))
+        for q in queues
+    )  # fmt: skip
+    heads = ["topic / queue", "#messages in the log", *(f"#{words}" for words in shown.values()), "#offsets after a start"]
+    heads += ["not read"] if unread else []
+    yield from table("ConsumeQueues that differ", heads, rows, len(queues), MAX_ROWS, "the table queues has all")
+
+
+def _number(value: object) -> str:
+    return f"{int(value):,}" if value else "0"  # type: ignore[call-overload]
+
+
+def _span_of(queue: Row) -> str:
+    low, high = queue.get("dispatch_min_offset"), queue.get("dispatch_max_offset")
+    return "none" if low is None or high is None else f"{low:,} to {high:,}"
+
+
+# ---- findings ------------------------------------------------------------------------------------------------------
+
+
+def _findings(outcome: AuditOutcome, words: Sequence[str]) -> Iterator[str]:
     if not outcome.findings:
-        yield "<p>None.</p>\n"
+        yield "<p>None: nothing in this copy disagrees with anything else in it.</p>\n"
+        return
+    yield hint("By severity: " + "; ".join(f"<b>{s}</b>, {_SEVERITY_WORDS[s]}" for s in SEVERITIES) + ".")
     groups: dict[tuple[int, str], list[Finding]] = {}
     for finding in outcome.findings:
         groups.setdefault((SEVERITIES.index(finding.severity), finding.code), []).append(finding)
+    counted: set[str] = set()
     for (rank, code), found in sorted(groups.items(), key=lambda item: item[0]):
-        severity = SEVERITIES[rank]
-        total = sum(f.count for f in found) + outcome.findings_dropped.get(code, 0)
-        entry = CATALOGUE.get(code)
-        meaning = markup(entry.meaning) if entry else ""
-        opened = "" if severity == "note" else " open"
-        head = f"<b class={severity}>{severity}</b> <code>{markup(code)}</code> {total:,}: {meaning}"
-        yield f"<details{opened}><summary>{head}</summary>\n"
-        for step in dict.fromkeys(f.next for f in found):
-            yield f"<p>{markup(step)}</p>\n"
-        rows = (
-            (
-                f"<code>{markup(f.file)}</code>",
-                "" if f.start is None else f"{f.start:,}",
-                "" if f.end is None else f"{f.end:,}",
-                markup(f.message, 300),
-                markup("" if f.expected is None else f.expected, 120),
-                markup("" if f.actual is None else f.actual, 120),
-            )
-            for f in found
-        )
-        yield from _table(("file", "#from", "#to", "what", "expected", "actual"), rows, len(found), _EXAMPLES)
-        yield "</details>\n"
+        # What was dropped has no severity of its own left: it is told once, where the gravest of the code are.
+        dropped = 0 if code in counted else outcome.findings_dropped.get(code, 0)
+        counted.add(code)
+        yield from _group(SEVERITIES[rank], code, found, dropped, words)
+
+
+def _group(severity: str, code: str, found: Sequence[Finding], dropped: int, words: Sequence[str]) -> Iterator[str]:
+    total = sum(f.count for f in found) + dropped
+    entry = CATALOGUE.get(code)
+    meaning = entry.meaning if entry else ""
+    badge = f'<span class="badge c-{SEVERITY_STYLE[severity]}">{severity}</span>'
+    head = f"{badge} <b>{total:,}</b> {code_of(code)} {markup(meaning)}"
+    yield f"<details{'' if severity == NOTE else ' open'}><summary>{head}</summary>\n"
+    files = dict.fromkeys(f.file for f in found)
+    if len(files) > 1:
+        yield f'<p class="where">In {len(files):,} files.</p>\n'
+    yield from (f'<p class="next">{markup(step)}</p>\n' for step in list(dict.fromkeys(f.next for f in found if f.next))[:3])
+    yield '<ul class="findings">\n'
+    yield from (_finding(finding, meaning, words) for finding in found[:FIRST_EXAMPLES])
+    yield "</ul>\n"
+    others = found[FIRST_EXAMPLES:MAX_EXAMPLES]
+    if others:
+        inner = ['<ul class="findings">\n', *(_finding(finding, meaning, words) for finding in others), "</ul>\n"]
+        yield from fold(f"{len(others):,} more of these", inner)
+    left = len(found) - min(len(found), MAX_EXAMPLES)
+    if left:
+        yield more(left, "finding", f"{code_of('findings.jsonl')} beside this page has each of them")
+    if dropped:
+        yield f'<p class="more">{dropped:,} further ones were counted and are listed nowhere.</p>\n'
+    yield "</details>\n"
+
+
+def _finding(finding: Finding, meaning: str, words: Sequence[str]) -> str:
+    where = code_of(finding.file, 600)
+    if finding.start is not None and finding.end is not None:
+        where += f" bytes {finding.start:,} to {finding.end:,}"
+    if finding.phy_offset is not None:
+        where += f", physical offset {finding.phy_offset:,}"
+    if finding.topic is not None:
+        where += f", topic {name_of(finding.topic)}"
+        where += f" queue {finding.queue_id}" if finding.queue_id is not None else ""
+        where += f" offset {finding.queue_offset:,}" if finding.queue_offset is not None else ""
+    parts = [f'<li><span class="at">{where}</span>']
+    if finding.message and finding.message != meaning:
+        parts.append(markup(finding.message, 600))
+    if finding.count > 1 and not finding.code.startswith("broker_"):  # those say their number themselves
+        parts.append(f" ({finding.count:,} in a row, told as one)")
+    if finding.expected is not None or finding.actual is not None:
+        expected = f"expected {code_of(finding.expected, 300)}" if finding.expected is not None else ""
+        actual = f"found {code_of(finding.actual, 300)}" if finding.actual is not None else ""
+        parts.append(f'<span class="values">{", ".join(part for part in (expected, actual) if part)}</span>')
+    parts.append(command_of(closer_look(finding, words)) + "</li>\n")
+    return "".join(parts)
+
+
+# ---- plan, settings, limits ----------------------------------------------------------------------------------------
 
 
 def _steps(outcome: AuditOutcome) -> Iterator[str]:
-    steps = outcome.plan.get("steps", ())
-    if not steps:
+    steps = list(enumerate(outcome.plan.get("steps", ()), 1))
+    yield hint(
+        "What would make the copy consistent, in the order in which to do it: the CommitLog first, then what is made from it."
+        " Nothing of it was carried out; the copy was only read. <b>Lost messages</b> are those that a step gives up."
+    )
+    runs = [
+        (action, reason, list(of)) for (action, reason), of in groupby(steps, lambda pair: (pair[1]["action"], pair[1]["reason"]))
+    ]
+    if all(action == "keep" for action, _, _ in runs):
+        yield "<p>Nothing is to be done.</p>\n"
+    yield '<ol class="steps">\n'
+    for action, reason, of in runs[:MAX_STEPS]:
+        yield from _run_of_steps(str(action), str(reason), of)
+    yield "</ol>\n"
+    if len(runs) > MAX_STEPS:
+        yield more(sum(len(of) for _, _, of in runs[MAX_STEPS:]), "step", "plan.json has all")
+
+
+def _run_of_steps(action: str, reason: str, steps: Sequence[tuple[int, Row]]) -> Iterator[str]:
+    """Neighbouring steps that do the same for the same reason."""
+    messages = sum(int(s.get("lost_messages") or 0) for _, s in steps)
+    size = sum(int(s.get("lost_bytes") or 0) for _, s in steps)
+    lost = f', <span class="c-stop">gives up {count_text(messages, "message")}, {bytes_text(size)}</span>' if messages else ""
+    first, last = steps[0][0], steps[-1][0]
+    why = f'<span class="why">{markup(reason, 600)}</span>'
+    if len(steps) == 1:
+        step = steps[0][1]
+        yield f"<li>{first}. <b>{markup(action)}</b> {code_of(step['file'], 600)}{_range_of(step)}{lost}{why}</li>\n"
         return
-    yield "<h2>Plan</h2>\n<p>What would make the copy consistent. Nothing of it was carried out.</p>\n"
+    head = f"{first} to {last}. <b>{markup(action)}</b> {count_text(len(steps), *_things(steps))}{lost}{why}"
     rows = (
         (
-            markup(s["action"]),
-            f"<code>{markup(s['file'])}</code>",
-            "" if s.get("start") is None else f"{s['start']:,}",
-            "" if s.get("end") is None else f"{s['end']:,}",
-            markup(s["reason"], 300),
-            f"{s.get('lost_messages') or 0:,}",
+            code_of(s["file"], 600),
+            _range_of(s).removeprefix(", bytes "),
+            _number(s.get("lost_messages")),
+            _number(s.get("lost_bytes")),
         )
-        for s in steps
+        for _, s in steps
     )
-    yield from _table(("step", "file", "#from", "#to", "why", "#lost messages"), rows, len(steps))
+    inner = table(
+        f"Steps {first} to {last}",
+        ("file", "bytes", "#lost messages", "#lost bytes"),
+        rows,
+        len(steps),
+        MAX_ROWS,
+        "plan.json has all",
+    )
+    yield "<li>"
+    yield from fold(head, inner)
+    yield "</li>\n"
+
+
+def _things(steps: Sequence[tuple[int, Row]]) -> tuple[str, str]:
+    """What the steps act on, one and many."""
+    tops = {str(step["file"]).partition("/")[0] for _, step in steps}
+    if tops == {"commitlog"}:
+        return "segment", "segments"
+    if tops <= {"consumequeue", "batchconsumequeue"}:
+        return ("queue", "queues") if steps[0][1]["action"] == "rebuild" else ("queue file", "queue files")
+    return ("index file", "index files") if tops == {"index"} else ("file or queue", "files or queues")
+
+
+def _range_of(step: Row) -> str:
+    return "" if step.get("start") is None or step.get("end") is None else f", bytes {step['start']:,} to {step['end']:,}"
 
 
 def _settings(outcome: AuditOutcome) -> Iterator[str]:
-    settings = outcome.plan.get("settings", {})
-    if not settings:
-        return
-    yield "<h2>Settings</h2>\n"
-    rows = ((f"<code>{markup(k)}</code>", markup(s["value"]), markup(s["from"])) for k, s in sorted(settings.items()))
-    yield from _table(("setting", "value", "from"), rows, len(settings))
+    settings = sorted(outcome.plan["settings"].items())
+    yield hint(
+        "What decides how the broker reads this store. <b>broker.conf</b>: from the file that was passed; <b>inferred</b>: from"
+        " the sizes of the files themselves; <b>default</b>: the release's own."
+    )
+    own = [(k, s) for k, s in settings if s["from"] != "default"]
+    rest = [(k, s) for k, s in settings if s["from"] == "default"]
+    heads = ("setting", "value", "from")
+    if own:
+        yield from table("Settings that are not the release's own", heads, map(_setting, own), len(own), MAX_ROWS)
+    else:
+        yield "<p>All are the release's defaults: no broker.conf was passed, or it names none that matters here.</p>\n"
+    if rest:
+        inner = list(table("Default settings", heads, map(_setting, rest), len(rest), MAX_ROWS))
+        yield from fold(f"{count_text(len(rest), 'default')}", inner)
+
+
+def _setting(row: tuple[str, Row]) -> tuple[str, ...]:
+    key, setting = row
+    return code_of(key), markup(_plain(setting["value"]), 300), markup(setting["from"])
+
+
+def _plain(value: object) -> object:
+    return {True: "true", False: "false"}[value] if isinstance(value, bool) else value
 
 
 def _limits(outcome: AuditOutcome) -> Iterator[str]:
-    yield (
-        "<h2>What this check cannot know</h2>\n<p>Bodies are covered by a checksum, headers and properties are not, unless the "
-        "broker was told to append one. What the copy does not hold, it cannot show: a missing last segment looks like the end "
-        "of the log.</p>\n"
-    )
+    segments = outcome.segments
+    queue_files = sum(int(q.get("file_count") or 0) for q in outcome.queues)
+    rows = [
+        ("CommitLog", segments, count_text(outcome.segment_count, "segment"), _bytes_of(segments)),
+        ("ConsumeQueues", outcome.queues, f"{count_text(len(outcome.queues), 'queue')}, {count_text(queue_files, 'file')}", None),
+        ("index", outcome.index_files, count_text(len(outcome.index_files), "file"),
+         _bytes_of(outcome.index_files)),
+    ]  # fmt: skip
+    cells = (
+        (part, what, bytes_text(sum(int(r.get("bytes_read") or 0) for r in of)), "" if size is None else bytes_text(size),
+         f"{sum(1 for r in of if r.get('problem')):,}")
+        for part, of, what, size in rows
+    )  # fmt: skip
+    if outcome.segment_count or outcome.queues:
+        heads = ("part", "what was found", "#read", "#size", "#not read wholly")
+        yield from table("What was read", heads, cells, len(rows), len(rows))
+        inputs = outcome.plan.get("inputs", ())
+        if inputs:
+            yield f"<p>plan.json names {count_text(len(inputs), 'file')} with a digest each: a changed byte is noticed.</p>\n"
     dropped = sum(outcome.findings_dropped.values())
     if dropped:
-        yield f"<p>{dropped:,} further disagreements were counted and are not listed.</p>\n"
+        yield f"<p>{dropped:,} further disagreements were counted and are not listed: the number of findings is bounded.</p>\n"
+    if outcome.incomplete:
+        yield f"<p>The audit is <b>not complete</b>: {count_text(len(outcome.incomplete), 'reason')}, told at the top.</p>\n"
+    yield '<h3>What no check of a copy can see</h3>\n<ul class="plain">'
+    yield from (f"<li>{words}</li>" for words in _BLIND)
+    yield "</ul>\n<h3>What is not modelled</h3>\n"
+    yield (
+        "<p>ConsumeQueues in RocksDB, a DLedger CommitLog, controller mode, tiered storage and compacted topics are recognised,"
+        " and not judged: such a store is called not known, never damaged. What depends on the machine, its heap, disk or"
+        " network, is not part of this audit.</p>\n"
+    )
+
+
+def _bytes_of(rows: Sequence[Row]) -> int:
+    return sum(int(row.get("size_bytes") or 0) for row in rows)
+
+
+_BLIND = (
+    "A message's <b>header and properties have no checksum</b>, unless the broker was told to append one. A changed topic,"
+    " queue, tag or key shows only where a ConsumeQueue or index entry says otherwise. The body's checksum finds accidents,"
+    " not intent.",
+    "<b>What the copy does not hold leaves no trace</b>: where the newest segments are missing, the log looks as if it ended"
+    " there. Messages that retention deleted cannot be checked.",
+    "A copy <b>taken from a running broker</b> has parts of different moments; what differs for that reason alone is not damage.",
+    "Whether producers and consumers <b>elsewhere</b> agree with this store: offsets of groups are held against the queues' ends,"
+    " and no more of config/ is judged.",
+)
+
+
+def footer(run: RunInfo | None, release: str = "") -> str:
+    """What the page comes from; markup."""
+    parts = ["Made from the files alone: nothing was started, and the copy was only read."]
+    if run is not None:
+        when = run.started_at.strftime("%Y-%m-%d %H:%M:%S")
+        parts.append(
+            f"Run {code_of(run.run_id)}, begun {when} UTC, version {markup(run.tool_version)}, rules {markup(run.rules_version)}."
+        )
+    parts.append(
+        "Topics and file names are shown as stored, with what cannot be seen as escapes; message keys and bodies are not shown."
+    )
+    return f"<footer><p>{' '.join(parts)}</p></footer>\n"

@@ -156,7 +156,8 @@ def test_all_options_of_one_store(store: Path, tmp_path: Path) -> None:
         *("--write", "index,messages"),
     )
     parts = (("commitlog", (f"{tmp_path}/a", f"{tmp_path}/b")), ("index", (f"{tmp_path}/i",)))
-    assert asked.stores == (StoreArgument("store", str(store), "5.3.3", "brokerName=\xe4\nmaxIndexNum=5\n", None, parts),)
+    text = "brokerName=\xe4\nmaxIndexNum=5\n"
+    assert asked.stores == (StoreArgument("store", str(store), "5.3.3", text, None, parts, broker_conf_file=str(conf)),)
     assert (asked.run_id, asked.tables, asked.write) == ("r.1-2_3", "s3://b/t", {"index", "messages"})
 
 
@@ -196,6 +197,7 @@ def test_what_is_no_file_is_refused_at_once(kind: str, store: Path, tmp_path: Pa
         (".", ".-2"),
         ("..", "..-2"),
         ("result.json", "result.json-2"),
+        ("index.html", "index.html-2"),
         ("ü" * 200, "%C3%BC" * 33),
     ],
 )
@@ -245,7 +247,10 @@ def test_a_bad_row_of_a_fleet_is_that_stores_problem(tmp_path: Path) -> None:
     stores = audit("--fleet", fleet, "--out", tmp_path / "o", "--release", "4.9.8").stores
     base = str(fleet.parent)
     parts = (("commitlog", (f"{base}/c", f"{base}/d")),)
-    assert stores[0] == StoreArgument("good", f"{tmp_path}/x", "5.3.3", "a=b\n", "g", parts)
+    assert stores[0] == StoreArgument(
+        "good", f"{tmp_path}/x", "5.3.3", "a=b\n", "g", parts, broker_conf_file=stores[0].broker_conf_file
+    )
+    assert Path(str(stores[0].broker_conf_file)).read_text() == "a=b\n"
     assert stores[1] == StoreArgument("y", f"{base}/y", "4.9.8", parts=(("index", (f"{base}/i",)),))
     for number, (store, problem) in enumerate(zip(stores, rows.values(), strict=True), 1):
         if problem is None:
@@ -273,7 +278,7 @@ def test_a_row_that_is_no_table(tmp_path: Path) -> None:
 
 def test_options_travel_as_one_word(tmp_path: Path) -> None:
     parts = (("commitlog", ("/a", "/b")),)
-    store = StoreArgument("n", "/p\udcff", "5.3.3", "a=b\n\xe4", "g", parts, "why")
+    store = StoreArgument("n", "/p\udcff", "5.3.3", "a=b\n\xe4", "g", parts, "why", "/c")
     asked = AuditOptions((store,), "/o", "s3://t", "id", frozenset({"index"}), True, True)
     word = options.to_word(asked)
     assert word.isascii() and not set(word) & set(" '\"$`\\")

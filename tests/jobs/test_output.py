@@ -21,7 +21,7 @@ def names(folder: Path) -> list[str]:
 def test_a_run_takes_the_place_of_an_earlier_one(tmp_path: Path) -> None:
     out = OutputFolder(str(tmp_path / "a" / "b"))
     out.begin(["s", "t"])
-    for name in ("s/plan.json", "s/findings.jsonl", "s/report.html", "result.json", "t/plan.json"):
+    for name in ("s/plan.json", "s/findings.jsonl", "s/report.html", "result.json", "index.html", "t/plan.json"):
         out.write(name, name)
     (tmp_path / "a/b/s/.plan.json.1234abcd.writing").write_text("left by a run that was killed")
     out.begin(["s"])

@@ -8,7 +8,6 @@ import os
 import random
 import unicodedata
 from dataclasses import replace
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,6 @@ from jobs.report.findings_jsonl import FIELDS, findings_jsonl
 from jobs.report.json_text import document, line
 from jobs.report.plan_json import plan_json
 from jobs.report.ranking import worst_exit_code, worst_first
-from jobs.report.report_html import report_html
 from jobs.report.result_json import result_json, run_exit_code
 from jobs.report.summary_text import summary_text
 from jobs.report.text import bytes_text, count_text, markup, printable, seconds_text, span_text, time_text
@@ -49,11 +47,6 @@ def test_summary_of_one_store(make: Any, colour: bool) -> None:
 def test_summary_of_a_fleet() -> None:
     fleet = [samples.clean(), samples.damaged(), samples.not_audited(), samples.refused()]
     check("summary-fleet.txt", summary_text(replace(samples.RUN, problems=("tables: no space left",)), fleet, "/out"))
-
-
-@pytest.mark.parametrize("make", [samples.clean, samples.damaged, samples.not_audited, samples.refused], ids=lambda m: m.__name__)
-def test_report_html(make: Any) -> None:
-    check(f"report-{make.__name__}.html", report_html(make()))
 
 
 def test_plan_findings_and_result() -> None:
@@ -123,79 +116,6 @@ def test_printable_keeps_what_people_write() -> None:
     assert printable("Grüße, 消息, 🚀, a b") == "Grüße, 消息, 🚀, a b"
     assert printable("a\x1b[2J\u202eb\nc\u2028\ud800") == "a\\x1b[2J\\u202eb\\x0ac\\u2028\\ud800"
     assert printable("x" * 10, 5) == "xxxx…"
-
-
-class Page(HTMLParser):
-    """The tags and the text of a page."""
-
-    def __init__(self, text: str):
-        super().__init__()
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.words: list[str] = []
-        self.open: list[str] = []
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, dict(attrs)))
-        if tag not in ("meta", "link", "br", "img"):
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        if self.open[-1:] != ["style"]:
-            self.words.append(data)
-
-
-@pytest.mark.parametrize("make", [samples.clean, samples.damaged, samples.not_audited, samples.refused], ids=lambda m: m.__name__)
-def test_a_page_loads_nothing_and_runs_nothing(make: Any) -> None:
-    page = Page(report_html(make()))
-    assert page.open == []
-    names = {tag for tag, _ in page.tags}
-    assert not names & {"script", "link", "img", "iframe", "object", "embed", "form", "base", "a"}
-    for tag, attributes in page.tags:
-        assert not [name for name in attributes if name.startswith("on") or name in ("src", "href")], tag
-    policies = [a["content"] for tag, a in page.tags if a.get("http-equiv") == "Content-Security-Policy"]
-    assert policies and str(policies[0]).startswith("default-src 'none'")
-    style = report_html(make()).partition("<style>")[2].partition("</style>")[0]
-    assert "url(" not in style and "@import" not in style
-
-
-def test_a_page_shows_hostile_names_as_text() -> None:
-    page = Page(report_html(samples.damaged()))
-    text = "".join(page.words)
-    assert printable(samples.HOSTILE) in text
-    assert not set(text) & set("\x1b\u202e")
-
-
-def test_a_page_of_a_large_store_stays_small_and_quick() -> None:
-    outcome = samples.damaged()
-    outcome.findings = outcome.findings[:2] * 50_000
-    many = [{"kind": kind, "start": at, "end": at + 5} for at in range(0, 1_000_000, 10) for kind in ("message", "damaged")]
-    outcome.segments = [{**outcome.segments[1], "size_bytes": 1_000_000, "extents": many}, *outcome.segments * 2_000]
-    page = report_html(outcome)
-    assert len(page) < 1_500_000
-    assert "more rows are in the files beside this page" in page
-
-
-def bar_of(segment: dict[str, Any], cut: int | None = None) -> list[str]:
-    outcome = samples.clean()
-    outcome.segments = [segment]
-    outcome.plan["broker"] = None if cut is None else {"starts": True, "truncate_at": cut}
-    cells = [a for tag, a in Page(report_html(outcome)).tags if tag == "i" and "style" in a]
-    return [f"{a['class']}*{str(a['style']).removeprefix('flex:')}" for a in cells]
-
-
-def test_a_bar_tells_each_kind_in_place_and_never_hides_damage() -> None:
-    segment: dict[str, Any] = samples.damaged().segments[1]
-    assert bar_of(segment) == ["k-message*23", "k-damaged*48", "k-plausible*94", "k-message*46", "k-unwritten*29"]
-    assert bar_of(segment, 1024 + 800)[3:] == ["k-message*22", "k-beyond*24", "k-unwritten*29"]
-    tiny = {"kind": "damaged", "start": 500_000, "end": 500_001}
-    rest = [{"kind": "message", "start": 0, "end": 500_000}, {"kind": "message", "start": 500_001, "end": 1_000_000}]
-    big = {"file": "commitlog/0", "base_offset": 0, "size_bytes": 1_000_000, "extents": [rest[0], tiny, rest[1]]}
-    assert bar_of(big) == ["k-message*120", "k-damaged*1", "k-message*119"]
 
 
 # ---- ranking -------------------------------------------------------------------------------------------------------

@@ -1,0 +1,78 @@
+"""The command that looks closer at a finding, ready for a shell: quoted, and with nothing in it that steers a terminal."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from jobs.report.text import printable
+from schemas.rows import Finding
+
+if TYPE_CHECKING:
+    from jobs.options import StoreArgument
+
+_COMMAND = "./spark-submit.sh"
+_RANGE = 100  # queue offsets that a query begins with
+
+
+def shell_word(text: str) -> str:
+    """One word of a POSIX shell's command line; a text that holds what cannot be seen becomes bash's $'...' with escapes.
+
+    "" where no word can hold it (a zero byte).
+    """
+    if "\0" in text:
+        return ""
+    if printable(text) == text:
+        return shlex.quote(text)
+    parts = []
+    for character in text:
+        if character in "\\'":
+            parts.append("\\" + character)
+        elif printable(character) == character:
+            parts.append(character)
+        else:
+            code = ord(character)
+            raw = bytes([code - 0xDC00]) if 0xDC80 <= code <= 0xDCFF else character.encode("utf-8", "surrogatepass")
+            parts.append("".join(f"\\x{byte:02x}" for byte in raw))
+    return "$'" + "".join(parts) + "'"
+
+
+def store_words(store: StoreArgument) -> tuple[str, ...]:
+    """The words with which another command reads the same store in the same way."""
+    words = [store.path, "--release", store.release]
+    if store.broker_conf is not None:
+        file = store.broker_conf_file or ""
+        lasting = file and not file.startswith(("/dev/", "/proc/"))  # a pipe of the shell's is gone by now
+        words += ["--broker-conf", file if lasting else "broker.conf"]
+    for part, paths in store.parts:
+        words += [f"--{part}", ",".join(paths)]
+    return tuple(words)
+
+
+def command_line(command: str, words: Sequence[str], options: Sequence[tuple[str, object]]) -> str:
+    """`./spark-submit.sh COMMAND STORE ... --option value`; "" where a word cannot be written."""
+    shown = [_COMMAND, command]
+    for word in words:
+        shown.append(shell_word(word))
+    for option, value in options:
+        text = shell_word(str(value))
+        # A value that begins with a dash would be taken for an option of its own.
+        shown += [f"{option}={text}"] if str(value).startswith("-") else [option, text]
+    return "" if "" in shown else " ".join(shown)
+
+
+def closer_look(finding: Finding, words: Sequence[str]) -> str:
+    """The command for one finding; "" where none would tell more. words: as `store_words` gives them."""
+    if finding.topic is not None and finding.queue_id is not None and finding.queue_offset is not None and _about_queue(finding):
+        first = max(0, finding.queue_offset)
+        options = [("--topic", finding.topic), ("--queue", finding.queue_id)]
+        options += [("--from-queue-offset", first), ("--to-queue-offset", first + max(1, min(finding.count, _RANGE)))]
+        return command_line("query", words, options)
+    if finding.phy_offset is not None and finding.phy_offset >= 0:
+        return command_line("explain", words, [("--phy-offset", finding.phy_offset)])
+    return ""
+
+
+def _about_queue(finding: Finding) -> bool:
+    return finding.code.startswith("queue_") or finding.phy_offset is None

@@ -1,0 +1,144 @@
+"""index.html of a run: all its stores, those first that are the most dangerous to start, each with a link to its own page."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from urllib.parse import quote
+
+from jobs.report.judgement import CARE, REBUILD, REFUSES, SAFE, SHORT, STOP, UNKNOWN, Judgement, most_dangerous_first
+from jobs.report.page import code_of, fact, hint, name_of, page, table
+from jobs.report.ranking import EXIT_WORDS, lost_of
+from jobs.report.report_html import STYLE_OF, footer, icon
+from jobs.report.result_json import RunInfo, run_exit_code
+from jobs.report.text import bytes_text, count_text, markup, seconds_text, span_text
+from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome
+
+MAX_STORES = 5000  # with a row
+_ORDER = (STOP, UNKNOWN, REFUSES, CARE, REBUILD, SAFE)
+
+
+def index_html(run: RunInfo, outcomes: Sequence[AuditOutcome]) -> Iterator[str]:
+    """The whole page, in pieces."""
+    return page("RocketMQ store audit", _body(run, most_dangerous_first(outcomes), run_exit_code(run, outcomes)))
+
+
+def _body(run: RunInfo, judged: Sequence[tuple[AuditOutcome, Judgement]], code: int) -> Iterator[str]:
+    yield '<header><p class="kicker">RocketMQ store audit</p>\n'
+    yield f"<h1>{count_text(len(judged), 'store')}, those first that are most dangerous to start</h1></header>\n<main>\n"
+    kinds = Counter(judgement.kind for _, judgement in judged)
+    worst = next((kind for kind in _ORDER if kinds[kind]), SAFE)
+    yield f'<section class="answer a-{STYLE_OF[worst]}" aria-labelledby="answer">{icon(STYLE_OF[worst])}<div>\n'
+    yield f'<h2 id="answer" class="c-{STYLE_OF[worst]}">{_sentence(kinds, len(judged))}</h2>\n<ul>'
+    yield from (f"<li>{words}</li>" for words in _counts(kinds))
+    yield from (f"<li>{markup(problem)}</li>" for problem in run.problems)
+    yield "</ul></div></section>\n"
+    lost = [lost_of(outcome) for outcome, _ in judged]
+    yield '<dl class="facts">\n'
+    messages = sum(m for m, _ in lost)
+    affected = sum(1 for m, _ in lost if m)
+    words = f"would be lost, {bytes_text(sum(b for _, b in lost))} in {count_text(affected, 'store')}"
+    yield fact(count_text(messages, "message"), words, "c-stop" if messages else "c-safe")
+    counts: Counter[str] = Counter()
+    for outcome, _ in judged:
+        counts.update(outcome.counts)
+    told = f"{counts[LOSS]:,} loss, {counts[REBUILDABLE]:,} rebuildable, {counts[NOTE]:,} notes"
+    yield fact(count_text(sum(counts.values()), "finding"), told)
+    yield fact(bytes_text(sum(o.bytes_read for o, _ in judged)), f"read in {seconds_text(run.seconds)}")
+    yield fact(str(code), f"exit code of the run: {EXIT_WORDS[code]}")
+    yield "</dl>\n"
+    yield '<section aria-labelledby="stores"><h2 id="stores">Stores</h2>\n'
+    yield hint(
+        "A start of a broker changes its store for good: it cuts the log at the first record that it does not trust. Start none"
+        " of the upper ones before you have read its page. <b>Lost</b>: valid messages that consumers would not get after a"
+        " start. <b>Findings</b>: loss / rebuildable / notes."
+    )
+    rows = (_row(outcome, judgement) for outcome, judgement in judged)
+    heads = (
+        "store",
+        "safe to start?",
+        "+verdict",
+        "#lost",
+        "#findings",
+        "messages stored",
+        "release",
+        "#exit code",
+    )
+    yield from table("Stores", heads, rows, len(judged), MAX_STORES, "result.json has all", stack=True)
+    yield "</section>\n"
+    yield from _groups(judged)
+    yield "</main>\n" + footer(run)
+
+
+def _sentence(kinds: Counter[str], stores: int) -> str:
+    if kinds[STOP]:
+        one = kinds[STOP] == 1
+        return f"{kinds[STOP]:,} of {count_text(stores, 'store')} {'is' if one else 'are'} not safe to start"
+    if kinds[UNKNOWN]:
+        return f"Of {kinds[UNKNOWN]:,} of {count_text(stores, 'store')} it is not known whether a start is safe"
+    if stores and kinds[SAFE] == stores:
+        return "All stores are safe to start" if stores > 1 else "The store is safe to start"
+    return "No start would lose a message; some stores need care" if stores > 1 else "A start would lose no message"
+
+
+def _counts(kinds: Counter[str]) -> Iterator[str]:
+    words = {
+        STOP: "would lose messages, or are damaged and not wholly audited: do not start them yet",
+        UNKNOWN: "could not be audited, or not wholly",
+        REFUSES: "the release does not start on them as they are",
+        CARE: "are damaged already; a start loses nothing more",
+        REBUILD: "have ConsumeQueues, index files or a checkpoint that need a rebuild",
+        SAFE: "are consistent",
+    }
+    yield from (f"{kinds[kind]:,}: {words[kind]}" for kind in _ORDER if kinds[kind])
+
+
+def _row(outcome: AuditOutcome, judgement: Judgement) -> tuple[str, ...]:
+    messages, size = lost_of(outcome)
+    known = bool((outcome.plan.get("broker") or {}).get("starts"))
+    lost = f"{messages:,}" + (f"<br>{bytes_text(size)}" if messages else "") if known else "not known"
+    counts = " / ".join(f"{outcome.counts.get(severity, 0):,}" for severity in (LOSS, REBUILDABLE, NOTE))
+    link = f'<a href="{quote(outcome.name, safe="", errors="surrogatepass")}/report.html">{name_of(outcome.name)}</a>'
+    group = f"<br>group {name_of(outcome.replica_group, 80)}" if outcome.replica_group else ""
+    when = span_text(outcome.first_store_time, outcome.last_store_time) if outcome.messages else ""
+    return (
+        link + group,
+        f'<span class="badge c-{STYLE_OF[judgement.kind]}">{SHORT[judgement.kind]}</span>',
+        markup(outcome.verdict, 400),
+        lost,
+        counts,
+        when,
+        markup(outcome.release),
+        str(outcome.exit_code),
+    )
+
+
+def _groups(judged: Sequence[tuple[AuditOutcome, Judgement]]) -> Iterator[str]:
+    """Copies of one broker side by side, the one that a start harms least first."""
+    groups: dict[str, list[tuple[AuditOutcome, Judgement]]] = defaultdict(list)
+    for pair in judged:
+        if pair[0].replica_group:
+            groups[pair[0].replica_group].append(pair)
+    several = {name: pairs for name, pairs in sorted(groups.items()) if len(pairs) > 1}
+    if not several:
+        return
+    yield '<section aria-labelledby="groups"><h2 id="groups">Copies of one broker</h2>\n'
+    yield hint(
+        "Stores with the same replica group, the one that a start harms least first. Before one is chosen, compare how far each"
+        " reaches: the soundest copy need not hold the newest messages."
+    )
+    rows = [
+        (
+            name_of(name, 80),
+            name_of(outcome.name),
+            SHORT[judgement.kind],
+            f"{lost_of(outcome)[0]:,}",
+            span_text(outcome.first_store_time, outcome.last_store_time) if outcome.messages else "no message",
+            code_of(outcome.release),
+        )
+        for name, pairs in several.items()
+        for outcome, judgement in reversed(pairs)
+    ]
+    heads = ("replica group", "store", "safe to start?", "#lost", "messages stored", "release")
+    yield from table("Copies of one broker", heads, rows, len(rows), MAX_STORES, "result.json has all", stack=True)
+    yield "</section>\n"

@@ -1,0 +1,123 @@
+"""Whether a copy is safe to start, in words: what the audit says, put as the answer to the question that people come with.
+
+The words add nothing to what an outcome holds: they follow from its broker section, its loss and its findings' severities.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from jobs.report.ranking import lost_of
+from jobs.report.text import bytes_text, count_text, printable, span_text
+from schemas.finding_codes import STOP_REASONS
+from schemas.rows import LOSS, REBUILDABLE, AuditOutcome
+
+STOP, UNKNOWN, REFUSES, CARE, REBUILD, SAFE = "stop", "unknown", "refuses", "care", "rebuild", "safe"
+DANGER = {STOP: 5, UNKNOWN: 4, REFUSES: 3, CARE: 2, REBUILD: 1, SAFE: 0}
+SHORT = {
+    STOP: "do not start",
+    UNKNOWN: "not known",
+    REFUSES: "does not start",
+    CARE: "damaged",
+    REBUILD: "rebuild",
+    SAFE: "safe to start",
+}
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """kind: one of the above.  headline: the answer.  why: sentences, plain text that may hold a store's names."""
+
+    kind: str
+    headline: str
+    why: tuple[str, ...] = ()
+
+
+def judge(outcome: AuditOutcome) -> Judgement:
+    """The answer for one store."""
+    broker = outcome.plan.get("broker")
+    damaged = bool(outcome.counts.get(LOSS))
+    if broker is None:
+        why = tuple(outcome.incomplete[:5]) or ("What this release would do here is not modelled.",)
+        if damaged:
+            return Judgement(STOP, "Do not start this copy: it is damaged, and not all of it could be audited", why)
+        return Judgement(UNKNOWN, "Not known whether this copy is safe to start", why)
+    if not broker.get("starts"):
+        why = (f"It refuses: {broker.get('refusal')}.", "Nothing is dropped by that; the cause must be removed first.")
+        if damaged:
+            why += ("Bytes of the CommitLog are damaged or missing as well.",)
+        return Judgement(REFUSES, f"RocketMQ {outcome.release} does not start on this copy", why)
+    reasons = []
+    cut, skipped = counted(outcome, "broker_drops_messages"), counted(outcome, "broker_skips_messages")
+    hangs = counted(outcome, "broker_hangs")
+    if hangs:
+        reasons.append("Its start would wait for ever at a gap in the CommitLog.")
+    if cut:
+        stop = STOP_REASONS.get(str(broker.get("stop_reason")), "").rstrip(".")
+        reasons.append(
+            f"Recovery reads the CommitLog up to physical offset {int(broker.get('truncate_at') or 0):,}"
+            f"{f' and stops there: {lower(stop)}' if stop else ''}. It drops everything behind,"
+            f" {count_text(cut, 'message')} that {'is' if cut == 1 else 'are'} valid."
+        )
+    if skipped:
+        word = "message stays" if skipped == 1 else "messages stay"
+        reasons.append(f"{skipped:,} {word} in the CommitLog without an entry in a queue: no consumer would get there.")
+    messages, size = lost_of(outcome)
+    if messages:
+        topics = outcome.loss.get("by_topic", ())
+        times = [(t["first_store_time"], t["last_store_time"]) for t in topics]
+        when = f", stored {span_text(min(t[0] for t in times), max(t[1] for t in times))}" if times else ""
+        reasons.append(
+            f"In all {count_text(messages, 'message')} ({bytes_text(size)}) of {count_text(len(topics), 'topic')} would be gone"
+            f" for consumers{when}."
+        )
+    if reasons:
+        head = "Do not start this copy yet" if hangs or cut else "Do not start this copy before its queues are rebuilt"
+        return Judgement(STOP, head, tuple(reasons))
+    if damaged:
+        return Judgement(
+            CARE,
+            "A start loses nothing more, but this copy is damaged",
+            ("Bytes of the CommitLog are damaged or missing already. Compare with another copy before this one serves.",),
+        )
+    if outcome.incomplete:
+        return Judgement(UNKNOWN, "Not known whether this copy is safe to start", tuple(outcome.incomplete[:5]))
+    if outcome.counts.get(REBUILDABLE):
+        after = "after a crash, some of which a start makes good by itself" if broker.get("exit") == "unclean" else ""
+        return Judgement(
+            REBUILD,
+            "A start loses no message; what is derived from the CommitLog needs a rebuild",
+            (
+                "ConsumeQueues, index files, the checkpoint or config/ do not agree with the CommitLog"
+                f"{f' ({after})' if after else ''}. The CommitLog itself is whole, and all of them can be made from it.",
+            ),
+        )
+    return Judgement(SAFE, "Safe to start", ("Every byte was accounted for, and all parts agree with one another.",))
+
+
+def most_dangerous_first(outcomes: Iterable[AuditOutcome]) -> list[tuple[AuditOutcome, Judgement]]:
+    """Which copies are unsafe to start, first; then by what would be lost, by findings, by name."""
+    judged = [(outcome, judge(outcome)) for outcome in outcomes]
+    return sorted(
+        judged,
+        key=lambda pair: (
+            -DANGER[pair[1].kind],
+            -lost_of(pair[0])[0],
+            -pair[0].counts.get(LOSS, 0),
+            -pair[0].counts.get(REBUILDABLE, 0),
+            pair[0].name,
+        ),
+    )
+
+
+def counted(outcome: AuditOutcome, code: str) -> int:
+    """How many there are of a code, the folded ones too."""
+    return sum(f.count for f in outcome.findings if f.code == code) + outcome.findings_dropped.get(code, 0)
+
+
+def lower(sentence: str) -> str:
+    """A catalogue sentence as a part of a longer one: no capital, no full stop."""
+    text = printable(sentence.rstrip("."))
+    kept = text[:2].isupper() or text.startswith(("ConsumeQueue", "CommitLog", "Ext ", "INNER"))
+    return text if kept else text[:1].lower() + text[1:]

@@ -1,0 +1,84 @@
+"""What tests ask of a page: its tags, its text, and that it loads and runs nothing. For tests with a browser and without."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from html.parser import HTMLParser
+
+VOID = {"meta", "br"}
+INERT = {
+    "html", "head", "meta", "title", "style", "body", "header", "main", "section", "nav", "footer", "div", "span", "p", "h1",
+    "h2", "h3", "b", "code", "bdi", "br", "ul", "ol", "li", "dl", "dt", "dd", "details", "summary", "figure", "figcaption", "a",
+    "table", "caption", "thead", "tbody", "tr", "th", "td", "svg", "defs", "pattern", "rect", "path", "circle", "line",
+}  # fmt: skip
+
+
+class Page(HTMLParser):
+    """tags: with their attributes, in order.  text: all that is read, without the style sheet."""
+
+    def __init__(self, source: str):
+        super().__init__()
+        self.source = source
+        self.tags: list[tuple[str, dict[str, str]]] = []
+        self.words: list[str] = []
+        self.open: list[str] = []
+        self.feed(source)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, {name: value or "" for name, value in attrs}))
+        if tag not in VOID and not self.get_starttag_text().endswith("/>"):  # type: ignore[union-attr]
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open[-1:] != ["style"]:
+            self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return "".join(self.words)
+
+    def all(self, tag: str) -> list[dict[str, str]]:
+        """The attributes of every such tag."""
+        return [attributes for name, attributes in self.tags if name == tag]
+
+    def problems(self) -> list[str]:
+        """What a page that is inert and can be heard must not have."""
+        found = [f"<{tag}> is not closed" for tag in self.open]
+        found += [f"<{tag}>" for tag, _ in self.tags if tag not in INERT]
+        ids = [attributes["id"] for _, attributes in self.tags if "id" in attributes]
+        found += [f"id {name} twice" for name in set(ids) if ids.count(name) > 1]
+        for tag, attributes in self.tags:
+            found += [f"{name} of <{tag}>" for name in attributes if name.startswith("on") or name in ("src", "style", "srcdoc")]
+            link = attributes.get("href", "")
+            if link and not (link.startswith("#") and link[1:] in ids or link == "../index.html" or is_store_link(link)):
+                found.append(f"a link to {link}")
+            found += [
+                f"{attributes[n]} is not there" for n in ("aria-labelledby",) if n in attributes and attributes[n] not in ids
+            ]
+            if tag == "svg" and not (attributes.get("aria-hidden") or attributes.get("aria-label")):
+                found.append("a drawing without words")
+            if tag == "th" and attributes.get("scope") not in ("col", "row"):
+                found.append("a table's head without a scope")
+        if self.all("html") != [{"lang": "en"}] or len(self.all("h1")) != 1 or len(self.all("main")) != 1:
+            found.append("no language, or not one heading and one main part")
+        style = self.source.partition("<style>")[2].partition("</style>")[0]
+        digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+        policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+        if [m.get("content") for m in self.all("meta") if m.get("http-equiv") == "Content-Security-Policy"] != [policy]:
+            found.append("another policy")
+        if "@import" in style or style.count("url(") != style.count("url(#"):
+            found.append("the style sheet loads something")
+        return found
+
+
+def is_store_link(link: str) -> bool:
+    name, _, rest = link.partition("/")
+    return rest == "report.html" and name not in ("", ".", "..") and ":" not in name
