@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 from urllib.parse import unquote, urlsplit
 
-from jobs.command_table import COMMAND_TABLE, STORE_OPTIONS
+from jobs.command_table import COMMAND_TABLE
 from schemas.tables import DATASETS as RECORD_TABLES
 from schemas.tables import TABLES
 from store_io.errors import UsageError
@@ -355,17 +355,6 @@ def _command_line_stores(paths: Sequence[str], options: Mapping[str, str], relea
         path = absolute(text, base)
         stores.append(StoreArgument(_last_part(path), path, release, conf, None, parts, broker_conf_file=conf_file))
     return stores
-
-
-def single_store(paths: Sequence[str], options: Mapping[str, str]) -> StoreArgument:
-    """The one STORE that a command's words and its STORE_OPTIONS name; others are not looked at. Raises UsageError."""
-    if len(paths) != 1:
-        raise UsageError("no store: name a store folder" if not paths else f"one store at a time: {paths[1]!r} is one too many")
-    given = {option: value for option, value in options.items() if option in STORE_OPTIONS}
-    for option, value in given.items():
-        if not value.strip():
-            raise UsageError(f"{option} needs a value")
-    return _command_line_stores(paths, given, _release(given.get("--release", NEWEST_RELEASE)), os.getcwd())[0]
 
 
 def _datasets(text: str) -> frozenset[str]:

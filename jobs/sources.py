@@ -52,14 +52,14 @@ from store_io.byte_source import StoreLocation
 from store_io.errors import UsageError
 from store_io.message_filter import EVERY_MESSAGE, MessageFilter, Range
 from store_io.open_store import OpenStore, QueueFiles, check_store, open_store, segments_at
-from store_io.rules.releases import NEWEST_RELEASE, parse_release
 from store_io.scans import DEFAULT_COLUMNS, MAX_BODY_BYTES, EntryScan, MessageScan
 
 PUSHDOWN_CONF = "spark.sql.python.filterPushdown.enabled"
 GROUP_BYTES = 64 << 20  # of ConsumeQueue files that one task reads
 GROUP_QUEUES = 256
 
-_COMMON_OPTIONS = frozenset("path release broker_conf commitlog consumequeue index columns pushdown".split())
+_STORE_OPTIONS = frozenset("release broker_conf commitlog consumequeue index".split())
+_COMMON_OPTIONS = _STORE_OPTIONS | {"path", "columns", "pushdown"}
 _MESSAGE_OPTIONS = frozenset("body decompress unpack max_body_bytes since until trust_clock".split())
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -107,12 +107,11 @@ class StoreSource(DataSource):
             raise UsageError(f"{self.name()} wants a store: load(PATH)")
         self.given = given
         # Absolute at once: executors have working folders of their own.
-        store = command_line.single_store([given["path"]], {f"--{name.replace('_', '-')}": given[name] for name in
-            ("broker_conf", "commitlog", "consumequeue", "index") if name in given})  # fmt: skip
+        words = {f"--{name.replace('_', '-')}": given[name] for name in _STORE_OPTIONS if name in given}
+        store = command_line.single_store(command_line.Command(self.name(), arguments=(given["path"],), options=words))
         self.location = StoreLocation(store.path, store.parts)
         self.broker_conf = store.broker_conf
-        self.release = given.get("release", NEWEST_RELEASE)
-        parse_release(self.release)
+        self.release = store.release
 
     def columns(self) -> tuple[str, ...]:
         """The chosen columns, in the order in which they were named."""
