@@ -23,10 +23,11 @@ from store_io.errors import StoreError
 from store_io.explain_record import Field, Part, annotate, boundaries_hold, derived
 from store_io.index_reader import ENTRY_DTYPE as INDEX_DTYPE
 from store_io.index_reader import entry_position, read_index_entries
-from store_io.java_compat import int32, parse_number, split_dropping_tail, string_hash
-from store_io.message_columns import Columns, RecordCheck, index_keys
+from store_io.java_compat import int32, string_hash
+from store_io.message_columns import Columns, RecordCheck, index_keys, is_blank
 from store_io.redaction import NONE, Redaction
 from store_io.rules.message_verdict import END, VALID, Message, Verdict, tags_code_of
+from store_io.rules.multi_dispatch import multi_dispatch
 from store_io.rules.releases import BrokerRules
 from store_io.segment_scan import SegmentTask, scan_segment
 from store_io.segment_window import SegmentWindow
@@ -374,19 +375,15 @@ def _check(who: str, verdict: Verdict) -> Check:
 
 def queues_of(message: Message, rules: BrokerRules) -> list[tuple[str, QueueKey, int]]:
     """(kind, queue, queue offset) of every ordinary entry that dispatch gives the message: its own queue's, then multi-dispatch
-    ones. Source: CommitLogDispatcherBuildConsumeQueue, multiDispatchLmqQueue."""
+    ones. Source: CommitLogDispatcherBuildConsumeQueue."""
     if not message.in_queue:
         return []
-    found = [("queue", (message.topic, message.queue_id), message.queue_offset)]
-    names = split_dropping_tail(message.properties.get("INNER_MULTI_DISPATCH", ""), ",")
-    offsets = split_dropping_tail(message.properties.get("INNER_MULTI_QUEUE_OFFSET", ""), ",")
-    light = bool(rules.value("enableLmq")) or not rules.multi_dispatch
-    if names != [""] and len(names) == len(offsets):
-        for name, text in zip(names, offsets, strict=True):
-            offset = parse_number(text, 64)
-            if offset is not None:
-                queue_id = 0 if light and name.startswith("%LMQ%") else message.queue_id
-                found.append(("lmq", (name, queue_id), offset))
+    key = message.topic, message.queue_id
+    found = [("queue", key, message.queue_offset)]
+    if not is_blank(message.properties.get("INNER_MULTI_DISPATCH")):
+        pairs = (f"{name}\x01{value}\x02" for name, value in message.properties.items())
+        properties = "".join(pairs).encode("utf-8", "surrogatepass")
+        found += [("lmq", name, offset) for name, offset in multi_dispatch(rules, key, properties).entries]
     return found
 
 

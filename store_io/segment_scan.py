@@ -7,13 +7,11 @@ recoverAbnormally (which records, where it stops), DefaultMessageStore.ReputMess
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from schemas import commitlog_layout as layout
 from schemas.rows import (
     EXTENT_MESSAGE,
     RUN_LMQ,
@@ -35,7 +33,6 @@ from store_io.byte_source import ByteFile, ByteSource, StoreLocation, open_sourc
 from store_io.dataset_rows import DatasetSink
 from store_io.errors import StoreError
 from store_io.index_merge import IndexFileRef, IndexMerge
-from store_io.java_compat import decode_utf8, parse_number, split_dropping_tail
 from store_io.message_columns import (
     HAS_MULTI_DISPATCH,
     MALFORMED_PROPERTIES,
@@ -46,6 +43,7 @@ from store_io.message_columns import (
 from store_io.queue_probe import QueueProbe
 from store_io.resync import Resync
 from store_io.rules.message_verdict import BAD, END, HALF, VALID, Verdict, properties_fault
+from store_io.rules.multi_dispatch import multi_dispatch
 from store_io.rules.releases import BrokerRules
 from store_io.segment_edges import edge_digest, first_record
 from store_io.segment_findings import Findings
@@ -88,8 +86,6 @@ class SegmentTask:
     window_bytes: int = WINDOW_BYTES
     decoder: str = "fast"  # or "reference"
 
-
-_LMQ_PROPERTIES = re.compile(rb"(?<![^\x02])(INNER_MULTI_DISPATCH|INNER_MULTI_QUEUE_OFFSET)\x01([^\x02]+)")
 
 _OnRows = Callable[[int], int | None]  # given how many rows are in the columns; a position: the walk stops there
 
@@ -252,31 +248,14 @@ class _Scan:
             self.batch_refs = np.array([topic in self.task.batch_topics for topic, _ in keys], bool)
 
     def _lmq_entries(self, row: np.void) -> list[tuple[QueueKey, int]]:
-        """The multi-dispatch queues that a message enters, with its offsets there. Source: multiDispatchLmqQueue."""
-        rules = self.rules
-        topic, queue_id = self.topics.keys[row["topic_ref"]]
-        later = rules.at_least("5.1.2")
-        system = topic.startswith("rmq_sys_") if rules.at_least("5.2.0") else topic == "rmq_sys_wheel_timer"
-        if later and (system or topic.startswith("%RETRY%") or topic == layout.SCHEDULE_TOPIC):
-            return []
-        properties = dict(_LMQ_PROPERTIES.findall(self._part(row, "props")))  # the last of equal names wins
-        names = split_dropping_tail(decode_utf8(properties.get(b"INNER_MULTI_DISPATCH", b"")), ",")
-        offsets = split_dropping_tail(decode_utf8(properties.get(b"INNER_MULTI_QUEUE_OFFSET", b"")), ",")
-        if len(names) != len(offsets):
-            self.uneven.append((row, f"{len(names)} multi-dispatch queues and {len(offsets)} offsets: a broker skips them"))
-            return []
-        # Without enableMultiDispatch the settings say nothing of how the store was written; then the usual form is taken.
-        light = bool(rules.value("enableLmq")) or not rules.multi_dispatch
-        found = []
-        for name, text in zip(names, offsets, strict=True):
-            if "/" in name and later:
-                continue
-            queue_offset = parse_number(text, 64)
-            if queue_offset is None:
-                self.faults.append((row, text))
-                break
-            found.append(((name, 0 if light and name.startswith("%LMQ%") else queue_id), queue_offset))
-        return found
+        """The multi-dispatch queues that a message enters, with its offsets there."""
+        found = multi_dispatch(self.rules, self.topics.keys[row["topic_ref"]], self._part(row, "props"))
+        if found.uneven is not None:
+            names, offsets = found.uneven
+            self.uneven.append((row, f"{names} multi-dispatch queues and {offsets} offsets: a broker skips them"))
+        if found.fault is not None:
+            self.faults.append((row, found.fault))
+        return found.entries
 
     def _part(self, row: np.void, name: str) -> bytes:
         """The bytes of one part of a message, as the columns locate it."""

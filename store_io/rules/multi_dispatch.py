@@ -1,0 +1,53 @@
+"""Which further queues a message enters by multi-dispatch (LMQ), and at which offsets (recovery.md 7.3).
+
+Source: MultiDispatch and ConsumeQueue.multiDispatchLmqQueue, read at 4.9.3, 4.9.8, 5.1.2, 5.1.4, 5.2.0, 5.3.3.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from schemas import commitlog_layout as layout
+from schemas.rows import QueueKey
+from store_io.java_compat import decode_utf8, parse_number, split_dropping_tail
+from store_io.rules.releases import BrokerRules
+
+_PROPERTIES = re.compile(rb"(?<![^\x02])(INNER_MULTI_DISPATCH|INNER_MULTI_QUEUE_OFFSET)\x01([^\x02]+)")
+
+
+@dataclass
+class MultiDispatch:
+    """entries: (queue, queue offset) in order.  fault: the text that should be an offset and is no number, where a release
+    with multi-dispatch throws behind these entries; None: there is none.  uneven: (names, offsets) where they differ in number,
+    so that a broker skips them all."""
+
+    entries: list[tuple[QueueKey, int]] = field(default_factory=list)
+    fault: str | None = None
+    uneven: tuple[int, int] | None = None
+
+
+def multi_dispatch(rules: BrokerRules, key: QueueKey, properties: bytes) -> MultiDispatch:
+    """What a message in queue `key` with these properties enters besides. Without enableMultiDispatch: what it would."""
+    topic, queue_id = key
+    later = rules.at_least("5.1.2")
+    system = topic.startswith("rmq_sys_") if rules.at_least("5.2.0") else topic == "rmq_sys_wheel_timer"
+    if later and (system or topic.startswith("%RETRY%") or topic == layout.SCHEDULE_TOPIC):
+        return MultiDispatch()
+    found = dict(_PROPERTIES.findall(properties))  # the last of equal names wins
+    names = split_dropping_tail(decode_utf8(found.get(b"INNER_MULTI_DISPATCH", b"")), ",")
+    offsets = split_dropping_tail(decode_utf8(found.get(b"INNER_MULTI_QUEUE_OFFSET", b"")), ",")
+    if len(names) != len(offsets):
+        return MultiDispatch(uneven=(len(names), len(offsets)))
+    # Without enableMultiDispatch the settings say nothing of how the store was written; then the usual form is taken.
+    light = bool(rules.value("enableLmq")) or not rules.multi_dispatch
+    result = MultiDispatch()
+    for name, text in zip(names, offsets, strict=True):
+        if "/" in name and later:
+            continue
+        queue_offset = parse_number(text, 64)
+        if queue_offset is None:
+            result.fault = text
+            break
+        result.entries.append(((name, 0 if light and name.startswith("%LMQ%") else queue_id), queue_offset))
+    return result
