@@ -134,6 +134,27 @@ _ROWS = (
         "A message's store time lies far outside of its neighbours'.",
         "Know that a recovery by time may begin at the wrong segment.",
     ),
+    # ---- other copies of the same log: one code each for damage, doubt and a log that went on twice ---------------------
+    (
+        "replica_holds",
+        NOTE,
+        "Another copy of the group holds valid messages where this one has damage, zeros, or no file. What is wrong here is told"
+        " by findings of its own.",
+        "Take these bytes from the other copy; replicas.json has the ranges.",
+    ),
+    (
+        "replica_disputes",
+        NOTE,
+        "A message that another copy holds with other bytes, both valid by every check. loss: where the form of its properties,"
+        " or most copies, say that this one is wrong; else nothing tells which one is.",
+        "Compare both copies' message before either is started as master.",
+    ),
+    (
+        "replica_diverged",
+        NOTE,
+        "Messages in whose place another copy holds others, all valid: one copy was written to after it had been cut off.",
+        "Choose a master with replicas.json, and send the other copy's messages again.",
+    ),
     # ---- what a broker would do -------------------------------------------------------------------------------------
     (
         "broker_refuses",

@@ -50,6 +50,7 @@ from store_io.log_map import MESSAGE, LogMap, log_map
 from store_io.loss import Loss, compute_loss
 from store_io.planning import plan_steps, verdict_sentence
 from store_io.queue_leftovers import LeftoverResult, LeftoverTask, classify_leftovers
+from store_io.replica_compare import ReplicaTask, compare_segment
 from store_io.rules.loading import (
     BATCH_QUEUES,
     COMMITLOG,
@@ -78,7 +79,7 @@ class QueueGroup:
     tasks: tuple[QueueTask, ...]
 
 
-Task = SegmentTask | QueueGroup | IndexTask | LeftoverTask
+Task = SegmentTask | QueueGroup | IndexTask | LeftoverTask | ReplicaTask
 Rounds = Generator[list[Task], list[Any], None]
 
 MAX_ROUNDS = 40  # of a fold; each one cuts finer, so that only a fault of ours could need more
@@ -115,6 +116,8 @@ def run_task(task: Task) -> Any:
         return [scan_queue(one, source) for one in task.tasks]
     if isinstance(task, IndexTask):
         return scan_index_file(task)
+    if isinstance(task, ReplicaTask):
+        return compare_segment(task)
     return classify_leftovers(task)
 
 
@@ -938,6 +941,8 @@ def task_bytes(task: Task) -> int:
         return sum(f.size for one in task.tasks for f in one.audit_files)
     if isinstance(task, LeftoverTask):
         return sum(b - a for a, b in task.leftover) * 20
+    if isinstance(task, ReplicaTask):
+        return task.size * (1 + sum(not other.equal for other in task.others))
     return task.size
 
 
