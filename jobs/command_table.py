@@ -43,3 +43,56 @@ which ConsumeQueue and index entries lead to it. Needs no Spark.
   --release X  --broker-conf FILE  --commitlog PATH[,PATH]  --consumequeue PATH  --index PATH    as for audit
 """,
 )
+
+# ---- report, diff, coverage: what the tables of many runs say ---------------------------------------------------------
+
+COMMAND_TABLE["report"] = CommandSpec(
+    "jobs.history.fleet",
+    options=frozenset("--tables --since --store --format --out".split()),
+    usage="""\
+usage: ./spark-submit.sh report --tables URI [--since WHEN] [--store NAME] [--format text|json|html] [--out FILE]
+
+The latest run of each store, the copies that are unsafe to start first, and each store's trend over its runs.
+  --tables URI          the tables that audits wrote: DIR/tables of their --out DIR, or what their --tables named
+  --since WHEN          only runs since then: a span back from now (90m, 12h, 7d, 4w) or a date (2026-11-01), UTC
+  --store NAME          this store alone
+  --format F            text, json or html (one self-contained page); without it what the name of FILE ends with, else text
+  --out FILE            write there instead of standard output
+
+exit codes: 0 the report is written, 2 usage, 3 no tables, or no such run or store in them
+""",
+)
+
+COMMAND_TABLE["diff"] = CommandSpec(
+    "jobs.history.difference",
+    options=frozenset("--tables --store --format --out".split()),
+    usage="""\
+usage: ./spark-submit.sh diff RUN_A RUN_B --tables URI [--store NAME] [--format text|json] [--out FILE]
+
+What is different in run B: new, grown and fixed findings, and bytes that changed where a broker no longer writes (bit rot), apart
+from what is new at the log's end and what retention took from its front.
+  --tables URI          the tables that both runs wrote
+  --store NAME          this store alone
+  --format F            text or json; without it what the name of FILE ends with, else text
+  --out FILE            write there instead of standard output
+
+exit codes: 0 nothing new, 2 usage, 3 a run is missing or incomplete, 10 new: derived data differ, 20 new: loss, or changed bytes
+""",
+)
+
+COMMAND_TABLE["coverage"] = CommandSpec(
+    "jobs.history.coverage",
+    options=frozenset("--tables --within --store --format --out".split()),
+    usage="""\
+usage: ./spark-submit.sh coverage --tables URI --within WHEN [--store NAME] [--format text|json] [--out FILE]
+
+How much of each store's CommitLog was read wholly within that time, over all its runs, and which segments waited longest.
+  --tables URI          the tables that audits wrote
+  --within WHEN         a span back from now (12h, 7d, 4w) or a date (2026-11-01), UTC
+  --store NAME          this store alone
+  --format F            text or json; without it what the name of FILE ends with, else text
+  --out FILE            write there instead of standard output
+
+exit codes: 0 it is written, 2 usage, 3 no tables, or no such store in them
+""",
+)

@@ -12,8 +12,9 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import lit
 
-from jobs.delta_log import DataFile, DeltaLog
+from jobs.delta_log import DataFile, DeltaLog, TablesFailed, reason
 from jobs.report.findings_jsonl import finding_row
 from jobs.report.ranking import lost_of
 from jobs.report.result_json import RunInfo
@@ -57,6 +58,27 @@ class Tables:
             log.replace_run(run_id, datasets.get(name, ()))
         else:
             log.replace_run(run_id, [log.write_file(run_id, arrow_table(rows[name], TABLES[name]))] if rows[name] else [])
+
+    def has_runs(self) -> bool:
+        """Whether any run was ever written here. Raises TablesFailed."""
+        return self._logs[RUNS].exists()
+
+    def rows_of(self, name: str, run_ids: Sequence[str] | None = None) -> DataFrame:
+        """A table's rows with the columns of today, of these runs alone where any are named; a column that is younger than the
+        table is null. Which runs are whole only `runs` tells. Raises TablesFailed.
+        """
+        if not self._logs[name].exists():
+            return self._spark.createDataFrame([], _schema(TABLES[name]))
+        try:
+            frame = self._spark.read.format("delta").load(self._logs[name].uri)
+        except Exception as problem:
+            raise TablesFailed(f"table {self._logs[name].uri}: {reason(problem)}") from None
+        if run_ids is not None:
+            frame = frame.filter(frame[RUN_ID.name].isin(list(run_ids)))
+        for field in _schema(TABLES[name]):
+            if field.name not in frame.columns:
+                frame = frame.withColumn(field.name, lit(None).cast(field.dataType))
+        return frame
 
     def read(self, name: str) -> DataFrame:
         """A table's or dataset's rows of all whole runs; no rows where nothing was written yet. Raises TablesFailed."""

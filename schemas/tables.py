@@ -47,6 +47,11 @@ _EXTENT = struct_of(
     Column("plausible", "boolean", "Found behind damage; no local check can prove its boundaries."),
     Column("reason", "string", "Why a damaged one is damaged."),
 )
+_QUEUE_FILE = struct_of(
+    Column("file", "string", "Path below the store."),
+    Column("size_bytes", "long", "Length of the file."),
+    Column("digest", "string", "Digest over all bytes."),
+)
 _SETTING = struct_of(
     Column("key", "string", "Name, as in broker.conf."),
     Column("value", "string", "Value in force."),
@@ -151,6 +156,7 @@ QUEUES = (
     Column("dispatch_max_offset", "long", "Maximum offset after start() has caught up."),
     Column("dispatch_max_phy_offset", "long", "Physical offset that the queue reaches then."),
     Column("lost_messages", "long", "Messages of this queue that a start would cut."),
+    Column("files", array_of(_QUEUE_FILE), "Its files on disk that were read wholly, ext files too, by name."),
 )
 
 INDEX_FILES = (

@@ -107,6 +107,13 @@ def queue_rows(audit: StoreAudit) -> list[Row]:
             "missing": counts[MATCH_MISSING],
             "unexpected": unexpected[key],
             "lost_messages": lost[key].messages if key in lost else 0,
+            "files": [
+                {"file": path, "size_bytes": entry.size, "digest": digest}
+                for path, digest in sorted(summary.digests.items())
+                if (entry := audit.listing.get(path)) is not None and digest
+            ]
+            if summary is not None and not summary.problem
+            else [],
         }
         if len(runs):
             far = int(np.abs(runs["queue_offset"]).max()) > FAR

@@ -1,0 +1,156 @@
+"""coverage: how much of each store's CommitLog was read wholly within a time, and which segments waited longest.
+
+A run may leave bytes unread: an unreadable file, an interrupted disk, an audit that takes unchanged segments as they were. What
+counts is the union over runs: a segment is verified where some run of that time read all bytes of a file of this name, this size
+and this modification time. A copy made anew without its times (cp without -p) therefore begins again at nothing.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from jobs.history import reading
+from jobs.history.reading import History, Row, collect, micros_of, time_of
+from jobs.options import Command
+from store_io.errors import StoreError, UsageError
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+LOOK_BACK = 100  # runs before the time asked for in which a segment's last reading is looked for
+LISTED = 100  # segments of a store that waited longest
+_FILE = ["store", "file", "size_bytes", "modified_ns"]
+
+
+def run(command: Command) -> int:
+    """The command; 0 once it is written."""
+    from jobs import session
+
+    reading.no_arguments(command)
+    uri, kind = reading.tables_of(command), reading.format_of(command, ("text", "json"))
+    if "--within" not in command.options:
+        raise UsageError("coverage needs --within: a span back from now (12h, 7d, 4w) or a date (2026-11-01)")
+    now = datetime.now(UTC)
+    since = reading.moment("--within", command.options["--within"], now)
+    with session.start(command.spark) as started:
+        view = read_coverage(History(started.spark, uri), now, since, command.options.get("--store"))
+    if kind == "json":
+        text = reading.json_text(view)
+    else:
+        from jobs.report.history_text import coverage_text
+
+        text = coverage_text(view, reading.is_terminal(command))
+    reading.put(command, text, sorted({store["location"] or "" for store in view["stores"]}))
+    return 0
+
+
+def read_coverage(history: History, now: datetime, since: datetime, store: str | None = None) -> Row:
+    """What `coverage_view` makes of the tables. Raises StoreError where there is no run of any store."""
+    from pyspark.sql import functions as F
+
+    runs = history.runs(["location", "segment_count", "exit_code"], store=store)
+    reading.chosen_store({row["store"]: row for row in runs}, store, history.uri)
+    if not runs:
+        raise StoreError(f"no run in {history.uri}")
+    latest: dict[str, Row] = {}
+    for row in runs:  # by time: a newest run that could not even list the store tells nothing of its segments
+        if row["segment_count"] or row["store"] not in latest:
+            latest[row["store"]] = row
+    chosen = [(row["store"], row["run_id"]) for row in latest.values()]
+    frame = history.frame("segments", sorted({run_id for _, run_id in chosen}), store).select("run_id", *_FILE)
+    wanted = {(name, run_id) for name, run_id in chosen}
+    current = [row for row in collect(frame) if (row["store"], row["run_id"]) in wanted]
+
+    after = micros_of(since)
+    within = sorted({row["run_id"] for row in runs if row["started_at"] >= after})
+    before = sorted({(row["started_at"], row["run_id"]) for row in runs if row["started_at"] < after}, reverse=True)
+    times = {row["run_id"]: row["started_at"] for row in runs}
+    found = _verified(history, within, times, store)
+    missing = [key for row in current if found.get(key := _key(row), 0) < after]
+    if missing:
+        earlier = list(dict.fromkeys(run_id for _, run_id in before))[:LOOK_BACK]
+        files = sorted({str(key[1]) for key in missing})
+        few = F.col("file").isin(files) if len(files) <= 1000 else None
+        for key, when in _verified(history, earlier, times, store, few).items():
+            found[key] = max(when, found.get(key, 0))
+    return coverage_view(current, found, latest, runs, history.uri, now, since)
+
+
+def _key(row: Row) -> tuple[object, ...]:
+    return tuple(row[name] for name in _FILE)
+
+
+def _verified(
+    history: History, run_ids: Sequence[str], times: dict[str, int], store: str | None, only: Column | None = None
+) -> dict[tuple[object, ...], int]:
+    """File as it was then -> when these runs last read all its bytes, µs since 1970."""
+    from pyspark.sql import functions as F
+
+    if not run_ids:
+        return {}
+    frame = history.frame("segments", run_ids, store).filter(F.col("problem").isNull() & (F.col("digest") != ""))
+    if only is not None:
+        frame = frame.filter(only)
+    began = F.create_map(*(F.lit(item) for run_id in run_ids for item in (run_id, times[run_id])))
+    rows = collect(frame.groupBy(*_FILE).agg(F.max(began[F.col("run_id")]).alias("verified")))
+    return {_key(row): row["verified"] for row in rows}
+
+
+def coverage_view(
+    current: Sequence[Row],
+    verified: dict[tuple[object, ...], int],
+    latest: dict[str, Row],
+    runs: Sequence[Row],
+    uri: str,
+    now: datetime,
+    since: datetime,
+) -> Row:
+    """The coverage as the JSON holds it. current: segments of each store's latest listing.  verified: file as it is -> when it
+    was last wholly read, µs since 1970.  latest, runs: rows of `runs`."""
+    after = micros_of(since)
+    segments: defaultdict[str, list[Row]] = defaultdict(list)
+    for row in current:
+        segments[row["store"]].append(row)
+    counted: defaultdict[str, int] = defaultdict(int)
+    for row in runs:
+        counted[row["store"]] += row["started_at"] >= after
+    stores = []
+    for name, row in latest.items():
+        known = [(verified.get(_key(s), 0), s) for s in segments[name]]
+        done = [s for when, s in known if when >= after]
+        waiting = sorted(((when, s) for when, s in known if when < after), key=lambda pair: (pair[0], pair[1]["file"]))
+        size, read = sum(s["size_bytes"] for _, s in known), sum(s["size_bytes"] for s in done)
+        stores.append(
+            {
+                "store": name,
+                "location": row["location"],
+                "listed": {"run_id": row["run_id"], "started_at": time_of(row["started_at"])},
+                "runs_within": counted[name],
+                "segments": len(known),
+                "segments_verified": len(done),
+                "bytes": size,
+                "bytes_verified": read,
+                "fraction": read / size if size else None,
+                "least_recently": [
+                    {"file": s["file"], "size_bytes": s["size_bytes"], "verified": time_of(when) if when else None}
+                    for when, s in waiting[:LISTED]
+                ],
+                "unlisted": max(0, len(waiting) - LISTED),
+            }
+        )
+    stores.sort(key=lambda store: (1.0 if store["fraction"] is None else store["fraction"], store["store"]))
+    total, read = sum(s["bytes"] for s in stores), sum(s["bytes_verified"] for s in stores)
+    return {
+        "schema_version": reading.SCHEMA_VERSION,
+        "tables": uri,
+        "made_at": time_of(micros_of(now)),
+        "since": time_of(after),
+        "looked_back": f"{LOOK_BACK} runs before that",
+        "bytes": total,
+        "bytes_verified": read,
+        "fraction": read / total if total else None,
+        "stores": stores,
+    }

@@ -1,0 +1,392 @@
+"""diff: what two runs say of the same stores. New, fixed and persisting findings; and bytes that changed where a broker no longer
+writes: bit rot, or a hand.
+
+A finding persists where the later run has one of the same code in the same place. Places move, because neighbouring findings fold
+into one range that grows: ranges that overlap are one finding, and what it gained is told.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from jobs.history import reading
+from jobs.history.reading import History, Row, collect, time_of
+from jobs.options import Command
+from jobs.report.ranking import SEVERITIES, worst_exit_code
+from store_io.errors import StoreError, UsageError
+
+CODE_OF = {"loss": 20, "rebuildable": 10, "note": 0}
+_RUN_COLUMNS = (
+    "exit_code complete verdict location release settings tool_version rules_version min_phy_offset truncate_at".split()
+)
+_PLACE = "store code file start end phy_offset topic queue_id queue_offset".split()
+_WORDS = "severity message expected actual next".split()
+
+
+def run(command: Command) -> int:
+    """The command: 0 nothing new, 10 or 20 as the gravest that is new, 3 where a run is missing or incomplete."""
+    from jobs import session
+
+    uri, kind = reading.tables_of(command), reading.format_of(command, ("text", "json"))
+    if len(command.arguments) != 2:
+        raise UsageError(f"diff takes two runs, RUN_A RUN_B, not {len(command.arguments)}")
+    with session.start(command.spark) as started:
+        view = read_difference(History(started.spark, uri), *command.arguments, command.options.get("--store"))
+    if kind == "json":
+        text = reading.json_text(view)
+    else:
+        from jobs.report.history_text import difference_text
+
+        text = difference_text(view, reading.is_terminal(command))
+    reading.put(command, text, sorted({place for store in view["stores"] for place in store["locations"]}))
+    return int(view["exit_code"])
+
+
+# ---- out of the tables ---------------------------------------------------------------------------------------------
+
+
+def read_difference(history: History, run_a: str, run_b: str, store: str | None = None) -> Row:
+    """What `difference_view` makes of the tables. Raises StoreError where a run or the store is not there."""
+    found = history.runs(_RUN_COLUMNS, [run_a, run_b])
+    of_a, of_b = ({row["store"]: row for row in found if row["run_id"] == run_id} for run_id in (run_a, run_b))
+    for run_id, stores in ((run_a, of_a), (run_b, of_b)):
+        if not stores:
+            known = [row["run_id"] for row in collect(history.frame("runs").select("run_id").distinct())]
+            close = difflib.get_close_matches(run_id, known, 1)
+            near = f"; did you mean {close[0]}?" if close else ""
+            raise StoreError(f"run {run_id!r}: no such run in {history.uri}, or it was stopped before it was whole{near}")
+    reading.chosen_store({**of_a, **of_b}, store, f"run {run_a} or {run_b}")
+    if store is not None:
+        of_a, of_b = ({name: row for name, row in found.items() if name == store} for found in (of_a, of_b))
+    moved, persisting = _findings(history, run_a, run_b, store)
+    files = _files(history, [run_a, run_b], store)
+    before, after = (
+        {kind: [r for r in rows if r["run_id"] == run_id] for kind, rows in files.items()} for run_id in (run_a, run_b)
+    )
+    return difference_view(of_a, of_b, moved, persisting, before, after)
+
+
+def _findings(history: History, run_a: str, run_b: str, store: str | None) -> tuple[list[Row], list[Row]]:
+    """(places that are not the same in both runs, with `count_a` and `count_b`; those that are, summed up by code)."""
+    from pyspark.sql import functions as F
+
+    ranks = {severity: rank for rank, severity in enumerate(reversed(SEVERITIES))}
+    rank = F.coalesce(*(F.when(F.col("severity") == severity, F.lit(number)) for severity, number in ranks.items()))
+    frame = history.frame("findings", [run_a, run_b], store).withColumn("rank", rank)
+    sides = []
+    for side, run_id in (("a", run_a), ("b", run_b)):
+        own = F.col("run_id") == run_id
+        sides += [
+            F.sum(F.when(own, F.col("count"))).alias(f"count_{side}"),
+            F.max(F.when(own, F.col("rank"))).alias(f"rank_{side}"),
+            F.max(F.when(own, F.struct("rank", *_WORDS))).alias(f"words_{side}"),
+        ]
+    grouped = frame.groupBy(*_PLACE).agg(*sides)
+    same = F.coalesce((F.col("count_b") <= F.col("count_a")) & (F.col("rank_b") <= F.col("rank_a")), F.lit(False))
+    moved = collect(grouped.filter(~same).drop("rank_a", "rank_b"))
+    summed = grouped.filter(same).groupBy("store", F.col("words_b.severity").alias("severity"), "code")
+    persisting = collect(summed.agg(F.count("*").alias("findings"), F.sum("count_b").alias("count")))
+    return moved, persisting
+
+
+def _files(history: History, run_ids: Sequence[str], store: str | None) -> dict[str, list[Row]]:
+    """ "segments", "index" and "queues" -> a row per file: run_id, store, file, size_bytes, digest (null: not wholly read)."""
+    from pyspark.sql import functions as F
+
+    whole = F.when(F.col("problem").isNull() & (F.col("digest") != ""), F.col("digest")).alias("digest")
+    wrote = F.expr("array_max(transform(filter(extents, e -> e.kind != 'unwritten'), e -> e.`end`))").alias("wrote")
+    segments, index, queues = (history.frame(name, run_ids, store) for name in ("segments", "index_files", "queues"))
+    queue_files = queues.select("run_id", "store", F.explode("files").alias("f")).select("run_id", "store", "f.*")
+    return {
+        "segments": collect(segments.select("run_id", "store", "file", "base_offset", "size_bytes", "modified_ns", whole, wrote)),
+        "index": collect(index.select("run_id", "store", "file", "size_bytes", whole)),
+        "queues": collect(queue_files),
+    }
+
+
+# ---- the comparison ------------------------------------------------------------------------------------------------
+
+
+def difference_view(
+    of_a: dict[str, Row],
+    of_b: dict[str, Row],
+    moved: Sequence[Row],
+    persisting: Sequence[Row],
+    files_a: dict[str, list[Row]],
+    files_b: dict[str, list[Row]],
+) -> Row:
+    """The difference as the JSON holds it. of_a, of_b: rows of `runs` by store; the rest as `_findings` and `_files` give it."""
+    stores = []
+    for name in sorted(of_a.keys() | of_b.keys()):
+        before, after = ({kind: _of(rows, name) for kind, rows in files.items()} for files in (files_a, files_b))
+        stores.append(_store(name, of_a.get(name), of_b.get(name), _of(moved, name), _of(persisting, name), before, after))
+    one_a, one_b = (next(iter(found.values()), {}) for found in (of_a, of_b))
+    return {
+        "schema_version": reading.SCHEMA_VERSION,
+        "run_a": _run(one_a),
+        "run_b": _run(one_b),
+        "exit_code": worst_exit_code(store["code"] for store in stores),
+        "other_rules": [
+            f"{words} {one_a.get(key)} -> {one_b.get(key)}"
+            for key, words in (("tool_version", "tool"), ("rules_version", "rules"))
+            if one_a and one_b and one_a.get(key) != one_b.get(key)
+        ],
+        "stores": stores,
+    }
+
+
+def _of(rows: Iterable[Row], store: str) -> list[Row]:
+    return [row for row in rows if row["store"] == store]
+
+
+def _run(row: Row) -> Row:
+    known = {key: row.get(key) for key in ("run_id", "tool_version", "rules_version")}
+    return {**known, "started_at": time_of(row.get("started_at"))}
+
+
+def _store(
+    name: str,
+    a: Row | None,
+    b: Row | None,
+    moved: Sequence[Row],
+    persisting: Sequence[Row],
+    before: dict[str, list[Row]],
+    after: dict[str, list[Row]],
+) -> Row:
+    new, grown, fixed, still = match_findings(moved)
+    log = compare_log(before["segments"], after["segments"]) if a and b else {}
+    derived = (
+        {kind: compare_derived(before[kind], after[kind], kind == "index") for kind in ("index", "queues")} if a and b else {}
+    )
+    known = {**_digests(before), **{f"{path} ": digest for path, digest in _digests(after).items()}}
+    for finding in (*new, *grown):
+        finding["bytes_changed"] = _changed(known, finding["file"])
+    codes = [CODE_OF[f["severity"]] for f in (*new, *grown)]
+    codes += [20] * bool(log and (log["changed"] or log["missing"] or log["shrank"]))
+    codes += [10] * any(one["changed"] for one in derived.values())
+    codes += [3] * (a is None or b is None or not (a["complete"] and b["complete"]))
+    if a is None:  # a store without a baseline: that it is new is no fault, and all its findings are
+        codes = [code for code in codes if code != 3] + [3] * (b is not None and not b["complete"])
+    total: Counter[tuple[str, str]] = Counter()
+    places: Counter[tuple[str, str]] = Counter()
+    for row in persisting:
+        total[row["severity"], row["code"]] += row["count"]
+        places[row["severity"], row["code"]] += row["findings"]
+    for row in still:
+        total[row["severity"], row["code"]] += row["count"]
+        places[row["severity"], row["code"]] += 1
+    return {
+        "store": name,
+        "code": worst_exit_code(codes),
+        "exit_codes": [row and row["exit_code"] for row in (a, b)],
+        "complete": [row and row["complete"] for row in (a, b)],
+        "verdicts": [row and row["verdict"] for row in (a, b)],
+        "locations": [row["location"] or "" for row in (a, b) if row],
+        "other_settings": _other_settings(a, b) if a and b else [],
+        "new": new,
+        "grown": grown,
+        "fixed": fixed,
+        "persisting": [
+            {"severity": key[0], "code": key[1], "findings": places[key], "count": total[key]}
+            for key in sorted(total, key=lambda key: (SEVERITIES.index(key[0]), key[1]))
+        ],
+        "commitlog": log or None,
+        "index": derived.get("index"),
+        "queues": derived.get("queues"),
+    }
+
+
+def _digests(files: dict[str, list[Row]]) -> dict[str, str]:
+    return {row["file"]: row["digest"] for rows in files.values() for row in rows if row["digest"]}
+
+
+def _changed(known: dict[str, str], file: str) -> bool | None:
+    """Whether the file's bytes differ between the runs; None where one of them has not read it wholly."""
+    before, after = known.get(file), known.get(f"{file} ")
+    return None if before is None or after is None else before != after
+
+
+def _other_settings(a: Row, b: Row) -> list[str]:
+    found = [f"release {a['release']} -> {b['release']}"] if a["release"] != b["release"] else []
+    of_a, of_b = ({s["key"]: s["value"] for s in row["settings"] or ()} for row in (a, b))
+    keys = sorted(key for key in of_a.keys() | of_b.keys() if of_a.get(key) != of_b.get(key))
+    return found + [f"{key} {of_a.get(key, 'unset')} -> {of_b.get(key, 'unset')}" for key in keys]
+
+
+# ---- findings ------------------------------------------------------------------------------------------------------
+
+
+def match_findings(moved: Iterable[Row]) -> tuple[list[Row], list[Row], list[Row], list[Row]]:
+    """(new, grown, fixed, still there though elsewhere) of the places that two runs do not have alike.
+
+    Each row has the place, `count_a` and `count_b` (null: not in that run), `words_a` and `words_b`. Rows of one code, file and
+    queue whose ranges overlap, in either run, are one finding: it has grown where the later run counts more, covers bytes that
+    the earlier one did not, or judges it graver. What is left is matched by its physical offset, wherever it stands now.
+    """
+    groups: defaultdict[tuple[Any, ...], list[Row]] = defaultdict(list)
+    for row in moved:
+        groups[row["code"], row["file"], row["topic"], row["queue_id"]].append(row)
+    new: list[Row] = []
+    grown: list[Row] = []
+    fixed: list[Row] = []
+    still: list[Row] = []
+    for _, rows in sorted(groups.items(), key=lambda item: tuple(map(str, item[0]))):
+        for cluster in _clusters(rows):
+            a, b = ([row for row in cluster if row[f"count_{side}"] is not None] for side in "ab")
+            if not a or not b:
+                new += [_finding(row, "b") for row in b]
+                fixed += [_finding(row, "a") for row in a]
+                continue
+            was = {
+                "start": min((r["start"] for r in a if r["start"] is not None), default=None),
+                "end": max((r["end"] for r in a if r["end"] is not None), default=None),
+                "count": sum(r["count_a"] for r in a),
+                "severity": max((r["words_a"]["severity"] for r in a), key=_gravity),
+            }
+            more = sum(r["count_b"] for r in b) > was["count"] or any(
+                _gravity(r["words_b"]["severity"]) > _gravity(was["severity"]) for r in b
+            )
+            wider = was["start"] is not None and any(r["start"] < was["start"] or r["end"] > was["end"] for r in b)
+            for row in b:
+                (grown if more or wider else still).append({**_finding(row, "b"), "was": was})
+    by_message = {_message(row): row for row in fixed if row["phy_offset"] is not None}
+    for row in list(new):
+        old = by_message.pop(_message(row), None) if row["phy_offset"] is not None else None
+        if old is not None:
+            new.remove(row)
+            fixed.remove(old)
+            graver = row["count"] > old["count"] or _gravity(row["severity"]) > _gravity(old["severity"])
+            was = {key: old[key] for key in ("file", "start", "end", "count", "severity")}
+            (grown if graver else still).append({**row, "was": was})
+    return new, grown, fixed, still
+
+
+def _message(row: Row) -> tuple[Any, ...]:
+    return row["code"], row["phy_offset"], row["topic"], row["queue_id"]
+
+
+def _clusters(rows: Sequence[Row]) -> Iterator[list[Row]]:
+    """Rows of one code, file and queue in groups of overlapping ranges; those of whole files are one group."""
+    whole = [row for row in rows if row["start"] is None]
+    if whole:
+        yield whole
+    cluster: list[Row] = []
+    reach = 0
+    for row in sorted((row for row in rows if row["start"] is not None), key=lambda row: (row["start"], row["end"])):
+        if cluster and row["start"] >= reach and row["start"] != cluster[-1]["start"]:
+            yield cluster
+            cluster = []
+        reach = max(reach, row["end"]) if cluster else row["end"]
+        cluster.append(row)
+    if cluster:
+        yield cluster
+
+
+def _gravity(severity: str) -> int:
+    return CODE_OF[severity]
+
+
+def _finding(row: Row, side: str) -> Row:
+    place = {key: row[key] for key in _PLACE if key != "store"}
+    words = {key: row[f"words_{side}"][key] for key in _WORDS}
+    return {**place, **words, "count": row[f"count_{side}"]}
+
+
+# ---- files ---------------------------------------------------------------------------------------------------------
+
+
+def compare_log(before: Sequence[Row], after: Sequence[Row]) -> Row:
+    """What became of the CommitLog's segments. Each row: file, base_offset, size_bytes, modified_ns, digest (null: not wholly
+    read) and wrote, the byte behind the last written one (null: none is).
+
+    changed: segments older than the last written one of the earlier run, which no broker writes to any more, with other bytes or
+    another size.  missing: gone, though older ones are still there.  retired: gone from the front, as retention does it.
+    added: behind the earlier run's last one.  appeared: new between others.  shrank: the log's end has moved back.
+    not_compared: older segments of which one run has not read all bytes.
+    """
+    old, new = ({row["file"]: row for row in rows} for rows in (before, after))
+    last = max((row["base_offset"] for row in before if row["wrote"] is not None), default=-1)
+    least = min((row["base_offset"] for row in after), default=None)
+    changed: list[Row] = []
+    missing: list[Row] = []
+    retired: list[Row] = []
+    same: list[Row] = []
+    not_compared: list[Row] = []
+    for row in sorted(before, key=lambda row: (row["base_offset"], row["file"])):
+        now = new.get(row["file"])
+        if now is None:
+            (retired if least is not None and row["base_offset"] < least else missing).append(row)
+        elif row["base_offset"] < last:
+            if row["size_bytes"] == now["size_bytes"] and (row["digest"] is None or now["digest"] is None):
+                not_compared.append(row)
+            elif row["digest"] != now["digest"] or row["size_bytes"] != now["size_bytes"]:
+                changed.append(_changed_file(row, now))
+            else:
+                same.append(row)
+    added = [row for row in after if row["file"] not in old and row["base_offset"] > last]
+    ends = [
+        max((row["base_offset"] + row["wrote"] for row in rows if row["wrote"] is not None), default=0)
+        for rows in (before, after)
+    ]
+    tail = next((row for row in before if row["base_offset"] == last), None)
+    tail_now = new.get(tail["file"]) if tail else None
+    return {
+        "changed": changed,
+        "missing": [row["file"] for row in missing if row["base_offset"] <= last],
+        "retired": _amount(retired),
+        "same": _amount(same),
+        "not_compared": _amount(not_compared),
+        "added": _amount(added),
+        "appeared": [row["file"] for row in after if row["file"] not in old and row["base_offset"] <= last],
+        "end": ends,
+        "shrank": ends[1] < ends[0],
+        "last": tail and tail_now and {"file": tail["file"], "wrote": [tail["wrote"], tail_now["wrote"]]},
+    }
+
+
+def compare_derived(before: Sequence[Row], after: Sequence[Row], one_series: bool) -> Row:
+    """The same for index files (one_series) or queue files (one series per folder): all but the newest of each series in the
+    earlier run are full, and no broker writes to them any more."""
+    new = {row["file"]: row for row in after}
+    newest: dict[str, str] = {}
+    for row in before:
+        series = "" if one_series else row["file"].rpartition("/")[0]
+        newest[series] = max(newest.get(series, ""), row["file"])
+    changed, same, not_compared, gone = [], [], [], []
+    for row in sorted(before, key=lambda row: str(row["file"])):
+        now = new.get(row["file"])
+        if now is None:
+            gone.append(row)
+        elif row["file"] not in newest.values():
+            if row["size_bytes"] == now["size_bytes"] and (row["digest"] is None or now["digest"] is None):
+                not_compared.append(row)
+            elif row["digest"] != now["digest"] or row["size_bytes"] != now["size_bytes"]:
+                changed.append(_changed_file(row, now))
+            else:
+                same.append(row)
+    known = {row["file"] for row in before}
+    return {
+        "changed": changed,
+        "same": _amount(same),
+        "not_compared": _amount(not_compared),
+        "gone": _amount(gone),
+        "added": _amount([row for row in after if row["file"] not in known]),
+    }
+
+
+def _changed_file(before: Row, after: Row) -> Row:
+    """modified: false where the modification time is the same too, null where it is not known."""
+    times = before.get("modified_ns"), after.get("modified_ns")
+    return {
+        "file": before["file"],
+        "size_bytes": [before["size_bytes"], after["size_bytes"]],
+        "digest": [before["digest"], after["digest"]],
+        "modified": None if None in times else times[0] != times[1],
+    }
+
+
+def _amount(rows: Sequence[Row]) -> Row:
+    return {"files": len(rows), "bytes": sum(row["size_bytes"] or 0 for row in rows)}

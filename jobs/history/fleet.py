@@ -1,0 +1,174 @@
+"""report: the latest run of each store, the copies that are unsafe to start first, and how each store came to be so.
+
+Of the findings only the latest runs' are looked at, summed up by code; a trend is made of rows of `runs` alone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from jobs.history import reading
+from jobs.history.reading import History, Row, collect, micros_of, one_per_run, time_of
+from jobs.options import Command
+from jobs.report.ranking import EXIT_RANK, SEVERITIES
+from store_io.errors import StoreError
+
+TREND_RUNS = 1000  # of one store, the newest: bounds what a long history takes
+COLUMNS = (
+    "location replica_group release exit_code complete verdict starts refusal exit_kind stop_reason min_phy_offset truncate_at "
+    "lost_messages lost_bytes messages segment_count damaged_extents notes rebuildable losses findings_dropped bytes_read "
+    "seconds tool_version rules_version"
+).split()
+_TREND_COLUMNS = (
+    "run_id started_at exit_code complete verdict starts lost_messages lost_bytes losses rebuildable notes messages "
+    "segment_count damaged_extents bytes_read seconds truncate_at location release tool_version rules_version"
+).split()
+
+UNSAFE, UNKNOWN, REFUSES, REBUILD, SAFE = "unsafe", "unknown", "refuses", "rebuild", "safe"
+SAFETY_WORDS = {
+    UNSAFE: "a start would lose messages, or the CommitLog is damaged",
+    UNKNOWN: "not or not wholly audited",
+    REFUSES: "the release would not start",
+    REBUILD: "starts, but derived data differ",
+    SAFE: "starts and loses nothing",
+}
+
+
+def run(command: Command) -> int:
+    """The command; 0 once the report is written."""
+    from jobs import session
+
+    reading.no_arguments(command)
+    uri, kind = reading.tables_of(command), reading.format_of(command, ("text", "json", "html"))
+    now = datetime.now(UTC)
+    since = reading.moment("--since", command.options["--since"], now) if "--since" in command.options else None
+    with session.start(command.spark) as started:
+        view = read_fleet(History(started.spark, uri), now, since, command.options.get("--store"))
+    if kind == "json":
+        text = reading.json_text(view)
+    elif kind == "html":
+        from jobs.report.fleet_html import fleet_html
+
+        text = fleet_html(view)
+    else:
+        from jobs.report.history_text import fleet_text
+
+        text = fleet_text(view, reading.is_terminal(command))
+    reading.put(command, text, sorted({store["latest"]["location"] or "" for store in view["stores"]}))
+    return 0
+
+
+def read_fleet(history: History, now: datetime, since: datetime | None = None, store: str | None = None) -> Row:
+    """What `fleet_view` makes of the tables. Raises StoreError where no run falls into that time."""
+    from pyspark.sql import Window
+    from pyspark.sql import functions as F
+
+    frame = history.frame("runs", store=store)
+    ended = frame.groupBy("store").agg(
+        F.unix_micros(F.max("started_at")).alias("started_at"), F.countDistinct("run_id").alias("runs")
+    )
+    all_stores = {row["store"]: row for row in collect(ended)}
+    reading.chosen_store(all_stores, store, history.uri)
+    if since is not None:
+        frame = frame.filter(F.col("started_at") >= F.timestamp_micros(F.lit(micros_of(since))))
+    newest = Window.partitionBy("store").orderBy(F.col("started_at").desc(), F.col("run_id").desc())
+    chosen = frame.withColumn("place", F.row_number().over(newest)).filter(F.col("place") <= TREND_RUNS)
+    rows = one_per_run(collect(chosen.select("run_id", "store", F.unix_micros("started_at").alias("started_at"), *COLUMNS)))
+    if not rows:
+        when = f" since {time_of(micros_of(since))}" if since is not None else ""
+        raise StoreError(f"no run{when} in {history.uri}")
+    latest = {row["store"]: row["run_id"] for row in rows}
+    found = history.frame("findings", sorted(set(latest.values())), store)
+    codes = collect(
+        found.groupBy("run_id", "store", "severity", "code").agg(
+            F.sum("count").alias("count"), F.count("*").alias("findings"), F.min("file").alias("file")
+        )
+    )
+    codes = [row for row in codes if latest.get(row["store"]) == row["run_id"]]
+    return fleet_view(rows, codes, all_stores, history.uri, now, since)
+
+
+def fleet_view(
+    rows: Sequence[Row], codes: Sequence[Row], all_stores: dict[str, Row], uri: str, now: datetime, since: datetime | None
+) -> Row:
+    """The report as the JSON holds it. rows: of `runs`, by store and time.  codes: of the latest runs' findings.
+    all_stores: store -> when it was last audited, also before `since`."""
+    trends: defaultdict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        trends[row["store"]].append(row)
+    by_store: defaultdict[str, list[Row]] = defaultdict(list)
+    for row in codes:
+        by_store[row["store"]].append({key: row[key] for key in ("severity", "code", "count", "findings", "file")})
+    stores = [_store_view(name, trend, by_store[name], all_stores[name]["runs"], now) for name, trend in trends.items()]
+    stores.sort(key=_rank)
+    safety = Counter(store["safety"] for store in stores)
+    return {
+        "schema_version": reading.SCHEMA_VERSION,
+        "tables": uri,
+        "made_at": time_of(micros_of(now)),
+        "since": None if since is None else time_of(micros_of(since)),
+        "runs": len({row["run_id"] for row in rows}),
+        "totals": {
+            "stores": len(stores),
+            **{kind: safety[kind] for kind in SAFETY_WORDS},
+            "lost_messages": sum(store["latest"]["lost_messages"] or 0 for store in stores),
+            "lost_bytes": sum(store["latest"]["lost_bytes"] or 0 for store in stores),
+        },
+        "stores": stores,
+        "not_audited_since": [
+            {"store": name, "last": time_of(row["started_at"])} for name, row in sorted(all_stores.items()) if name not in trends
+        ],
+    }
+
+
+def safety_of(row: Row) -> str:
+    """What a start of this copy would mean, by its row of `runs`."""
+    if row["exit_code"] == 20:
+        return UNSAFE
+    if row["exit_code"] == 3 or row["starts"] is None:
+        return UNKNOWN
+    if not row["starts"]:
+        return REFUSES
+    return REBUILD if row["exit_code"] == 10 else SAFE
+
+
+def _store_view(name: str, trend: Sequence[Row], codes: Sequence[Row], runs: int, now: datetime) -> Row:
+    latest = {key: value for key, value in trend[-1].items() if key != "store"}
+    ranked = sorted(codes, key=lambda row: (SEVERITIES.index(row["severity"]), -row["count"], row["code"]))
+    latest["codes"] = ranked
+    latest["started_at"] = time_of(trend[-1]["started_at"])
+    return {
+        "store": name,
+        "safety": safety_of(trend[-1]),
+        "why": _why(trend[-1], ranked),
+        "age_seconds": max(0, (micros_of(now) - (trend[-1]["started_at"] or 0)) // 1_000_000),
+        "latest": latest,
+        "runs": runs,
+        "trend": [{key: time_of(row[key]) if key == "started_at" else row[key] for key in _TREND_COLUMNS} for row in trend],
+    }
+
+
+def _why(row: Row, codes: Sequence[Row]) -> str:
+    """What makes the store what it is, in one line: the refusal, the codes of the gravest findings, or the verdict."""
+    if row["refusal"]:
+        return str(row["refusal"])
+    grave = [f"{code['code']} {code['count']:,}" for code in codes if code["severity"] != "note"]
+    if not grave or row["exit_code"] == 3:
+        return str(row["verdict"])
+    return ", ".join(grave[:3]) + (f" and {len(grave) - 3} more" if len(grave) > 3 else "")
+
+
+def _rank(store: Row) -> tuple[Any, ...]:
+    """The worst first: by exit code as everywhere, then what a start would lose, then what it would refuse."""
+    latest = store["latest"]
+    return (
+        -EXIT_RANK.get(latest["exit_code"], len(EXIT_RANK)),
+        -(latest["lost_messages"] or 0),
+        latest["starts"] is not False,
+        -(latest["losses"] or 0),
+        -(latest["rebuildable"] or 0),
+        store["store"],
+    )

@@ -1,0 +1,172 @@
+"""What report, diff and coverage share: their options, and rows of the Delta tables.
+
+A run counts once its rows are in `runs`; the readers take run ids from there and ask the other tables, which are partitioned by
+run_id, for these alone. Only the few columns that are asked for are read, and large tables are summed up where they lie.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from jobs.options import Command, absolute, is_uri
+from store_io.errors import StoreError, UsageError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+SCHEMA_VERSION = 1
+_SPAN = re.compile(r"([0-9]{1,6})([mhdw])")
+_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+Row = dict[str, Any]
+
+
+# ---- options -------------------------------------------------------------------------------------------------------
+
+
+def tables_of(command: Command) -> str:
+    """The value of --tables, absolute. Raises UsageError."""
+    if not command.options.get("--tables", "").strip():
+        raise UsageError(f"{command.name} needs --tables URI: the tables that audits wrote (DIR/tables of their --out DIR)")
+    return absolute(command.options["--tables"])
+
+
+def format_of(command: Command, known: Sequence[str]) -> str:
+    """The value of --format; without it what the name of --out ends with, else text. Raises UsageError."""
+    end = command.options.get("--out", "").rpartition(".")[2]
+    chosen = command.options.get("--format", end if end in known else "text")
+    if chosen not in known:
+        raise UsageError(f"--format {chosen!r}: the formats are {', '.join(known)}")
+    return chosen
+
+
+def no_arguments(command: Command) -> None:
+    """Raise UsageError where there are any."""
+    if command.arguments:
+        raise UsageError(f"{command.name} takes no argument {command.arguments[0]!r}")
+
+
+def moment(option: str, text: str, now: datetime) -> datetime:
+    """A point in time: a span back from now (90m, 12h, 7d, 4w), or an ISO date or time, in UTC unless it says otherwise.
+
+    Raises UsageError.
+    """
+    try:
+        if match := _SPAN.fullmatch(text.strip()):
+            return now - timedelta(**{_UNITS[match[2]]: int(match[1])})
+        found = datetime.fromisoformat(text.strip())
+        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise UsageError(f"{option} {text!r}: a span (12h, 7d, 4w) or a date (2026-11-01)") from None
+
+
+def time_of(micros: int | None) -> str | None:
+    """A time of the tables as JSON has it: ISO 8601 in UTC, to the second."""
+    if micros is None:
+        return None
+    return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def micros_of(when: datetime) -> int:
+    return (when - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+
+
+def put(command: Command, text: str, stores: Sequence[str]) -> None:
+    """Write the text to --out, whole or not at all, or to standard output.
+
+    stores: where the copies lie that the text speaks of: nothing is written into one (UsageError). Raises OutputFailed.
+    """
+    from jobs.options import StoreArgument, refuse_inside
+    from jobs.output import OutputFailed, OutputFolder, write_local
+
+    if "--out" not in command.options:
+        print(text, end="", flush=True)
+        return
+    path = absolute(command.options["--out"])
+    refuse_inside([StoreArgument("", store) for store in stores if store.startswith("/") or is_uri(store)], [("--out", path)])
+    try:
+        if is_uri(path):
+            folder, _, name = path.rpartition("/")
+            OutputFolder(folder).write(name, text)
+        else:
+            write_local(path, [text.encode("utf-8", "backslashreplace")])
+    except (OSError, ValueError) as problem:
+        raise OutputFailed(f"--out {path}: cannot write: {getattr(problem, 'strerror', None) or problem}") from None
+
+
+def json_text(value: Row) -> str:
+    """As the commands write it: indented, ASCII."""
+    return json.dumps(value, indent=1, ensure_ascii=True, allow_nan=False) + "\n"
+
+
+# ---- tables --------------------------------------------------------------------------------------------------------
+
+
+class History:
+    """The tables under one address. Raises StoreError where there are none."""
+
+    def __init__(self, spark: SparkSession, uri: str):
+        from jobs.tables import Tables
+
+        self._tables = Tables(spark, uri)
+        self.uri = self._tables.uri
+        if not self._tables.has_runs():
+            raise StoreError(f"--tables {self.uri!r}: no audit's tables are there (there is no Delta table {self.uri}/runs)")
+
+    def frame(self, name: str, run_ids: Sequence[str] | None = None, store: str | None = None) -> DataFrame:
+        """A table's rows with all columns of today; a column that is younger than the table is null.
+
+        run_ids: only these runs', whose ids were taken from `runs`; None is for the table `runs` itself.
+        """
+        from pyspark.sql import functions as F
+
+        frame = self._tables.rows_of(name, run_ids)
+        return frame if store is None else frame.filter(F.col("store") == store)
+
+    def runs(self, columns: Sequence[str], run_ids: Sequence[str] | None = None, store: str | None = None) -> list[Row]:
+        """Rows of `runs` with started_at as µs since 1970, by store and time; each store of a run once."""
+        from pyspark.sql import functions as F
+
+        frame = self.frame("runs", run_ids, store)
+        return one_per_run(collect(frame.select("run_id", "store", F.unix_micros("started_at").alias("started_at"), *columns)))
+
+
+def one_per_run(rows: Sequence[Row]) -> list[Row]:
+    """The same with each store of a run once, the newest where writers met, by store and time."""
+    kept: dict[tuple[str, str], Row] = {}
+    for row in sorted(rows, key=lambda row: row["started_at"] or 0):
+        kept[row["run_id"], row["store"]] = row
+    return sorted(kept.values(), key=lambda row: (row["store"], row["started_at"] or 0, row["run_id"]))
+
+
+def collect(frame: DataFrame) -> list[Row]:
+    """The rows. Raises StoreError where the table cannot be read."""
+    from jobs.delta_log import TablesFailed, reason
+
+    try:
+        rows: list[Row] = frame.toArrow().to_pylist()
+        return rows
+    except Exception as problem:  # Spark's own kinds of errors have no common one
+        raise TablesFailed(f"the tables cannot be read: {reason(problem)}") from None
+
+
+def chosen_store(names: Mapping[str, Any], store: str | None, where: str) -> None:
+    """Raise StoreError where the store of --store is not among those that are there."""
+    import difflib
+
+    if store is not None and store not in names:
+        close = difflib.get_close_matches(store, list(names), 1)
+        raise StoreError(f"--store {store!r}: not in {where}" + (f" (did you mean {close[0]}?)" if close else ""))
+
+
+def is_terminal(command: Command) -> bool:
+    """Whether the text goes to a terminal that wants colours."""
+    if "--out" in command.options or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return False
+    return sys.stdout.isatty()
