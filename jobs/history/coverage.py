@@ -94,8 +94,10 @@ def _verified(
     frame = history.frame("segments", run_ids, store).filter(F.col("problem").isNull() & (F.col("digest") != ""))
     if only is not None:
         frame = frame.filter(only)
+    # A run may have taken a segment as an earlier one verified it; a version without verified_at read every byte itself.
     began = F.create_map(*(F.lit(item) for run_id in run_ids for item in (run_id, times[run_id])))
-    rows = collect(frame.groupBy(*_FILE).agg(F.max(began[F.col("run_id")]).alias("verified")))
+    when = F.coalesce(F.unix_micros("verified_at"), began[F.col("run_id")])
+    rows = collect(frame.groupBy(*_FILE).agg(F.max(when).alias("verified")))
     return {_key(row): row["verified"] for row in rows}
 
 

@@ -66,6 +66,9 @@ def read_difference(history: History, run_a: str, run_b: str, store: str | None 
     before, after = (
         {kind: [r for r in rows if r["run_id"] == run_id] for kind, rows in files.items()} for run_id in (run_a, run_b)
     )
+    for row in after["segments"]:  # taken as an earlier run had verified it: what its bytes are now, run B does not know
+        if row["verified_run"] not in (None, run_b):
+            row["digest"] = None
     return difference_view(of_a, of_b, moved, persisting, before, after)
 
 
@@ -100,8 +103,9 @@ def _files(history: History, run_ids: Sequence[str], store: str | None) -> dict[
     wrote = F.expr("array_max(transform(filter(extents, e -> e.kind != 'unwritten'), e -> e.`end`))").alias("wrote")
     segments, index, queues = (history.frame(name, run_ids, store) for name in ("segments", "index_files", "queues"))
     queue_files = queues.select("run_id", "store", F.explode("files").alias("f")).select("run_id", "store", "f.*")
+    facts = "run_id store file base_offset size_bytes modified_ns verified_run".split()
     return {
-        "segments": collect(segments.select("run_id", "store", "file", "base_offset", "size_bytes", "modified_ns", whole, wrote)),
+        "segments": collect(segments.select(*facts, whole, wrote)),
         "index": collect(index.select("run_id", "store", "file", "size_bytes", whole)),
         "queues": collect(queue_files),
     }
