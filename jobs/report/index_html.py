@@ -83,7 +83,7 @@ def _sentence(kinds: Counter[str], stores: int) -> str:
 
 def _counts(kinds: Counter[str]) -> Iterator[str]:
     words = {
-        STOP: "would lose messages, or are damaged and not wholly audited: do not start them yet",
+        STOP: "do not start them yet: messages would be lost, or too much is damaged or could not be read",
         UNKNOWN: "could not be audited, or not wholly",
         REFUSES: "the release does not start on them as they are",
         CARE: "are damaged already; a start loses nothing more",

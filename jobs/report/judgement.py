@@ -75,6 +75,12 @@ def judge(outcome: AuditOutcome) -> Judgement:
     if reasons:
         head = "Do not start this copy yet" if hangs or cut else "Do not start this copy before its queues are rebuilt"
         return Judgement(STOP, head, tuple(reasons))
+    if damaged and not outcome.messages:
+        return Judgement(
+            STOP,
+            "Do not start this copy: its CommitLog holds no message",
+            ("Other parts know of messages that the CommitLog does not hold. A start would delete what tells of them.",),
+        )
     if damaged:
         return Judgement(
             CARE,

@@ -7,7 +7,7 @@ it is found is said.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -95,9 +95,10 @@ def _body(outcome: AuditOutcome, context: PageContext) -> Iterator[str]:
     yield from _head(outcome, context)
     yield from _answer(outcome, judge(outcome), broker)
     yield from _facts(outcome, broker)
-    yield '<nav aria-label="On this page"><ul>'
-    yield from (f'<li><a href="#{key}">{title}</a></li>' for key, title, _ in sections)
-    yield "</ul></nav>\n"
+    if len(sections) > 2:
+        yield '<nav aria-label="On this page"><ul>'
+        yield from (f'<li><a href="#{key}">{title}</a></li>' for key, title, _ in sections)
+        yield "</ul></nav>\n"
     yield from fold("Words used on this page", _glossary(), style="words")
     for key, title, content in sections:
         yield f'<section id="{key}" aria-labelledby="{key}-h"><h2 id="{key}-h">{title}</h2>\n'
@@ -151,9 +152,10 @@ def _facts(outcome: AuditOutcome, broker: Row | None) -> Iterator[str]:
         yield fact("no", f"would RocketMQ {markup(outcome.release)} start?", "c-stop")
     else:
         after = "after an orderly stop" if broker.get("exit") == "clean" else "after a crash: the abort file is there"
-        yield fact("yes", f"would RocketMQ {markup(outcome.release)} start? As {after}", "c-safe")
         messages, size = lost_of(outcome)
-        yield fact(count_text(messages, "message"), f"would be lost, {bytes_text(size)}", "c-stop" if messages else "c-safe")
+        yield fact("yes", f"would RocketMQ {markup(outcome.release)} start? As {after}", "" if messages else "c-safe")
+        lost = f"would be lost, {bytes_text(size)}" if messages else "would be lost"
+        yield fact(count_text(messages, "message"), lost, "c-stop" if messages else "c-safe")
         reason = markup(STOP_REASONS.get(str(broker.get("stop_reason")), broker.get("stop_reason") or ""))
         yield fact(f"{int(broker.get('truncate_at') or 0):,}", f"physical offset at which the CommitLog would end. {reason}")
     if outcome.segment_count or outcome.findings:
@@ -293,7 +295,7 @@ def _derived(outcome: AuditOutcome, words: Sequence[str]) -> Iterator[str]:
     else:
         verb = "differs or would lose messages" if len(differing) == 1 else "differ or would lose messages"
         yield f"<p>{len(differing):,} of {len(outcome.queues):,} {verb}; {agree:,} agree.</p>\n"
-        yield from _differing(differing)
+        yield from _differing(differing, blamed)
     files = [f for f in outcome.index_files if f.get("findings") or f.get("problem") or f.get("kept") is False]
     yield "<h3>Index files</h3>\n"
     if not outcome.index_files:
@@ -311,26 +313,35 @@ def _derived(outcome: AuditOutcome, words: Sequence[str]) -> Iterator[str]:
             for f in files
         )  # fmt: skip
         heads = ("index file", "#entries", "#findings", "#physical offsets", "~stored", "stays at a start")
-        yield from table("Index files that differ", heads, rows2, len(files), MAX_ROWS, "the table index_files has all")
+        yield from table(
+            "Index files that differ", heads, rows2, len(files), MAX_ROWS, "the table index_files has all", stack=True
+        )
 
 
 _STAYS = {True: "yes", False: "no, deleted", None: "not known"}
 _COUNTS = {"missing": "entry missing", "wrong": "entry wrong", "shifted": "entry shifted", "unexpected": "entry unexpected"}
 
 
-def _differing(queues: Sequence[Row]) -> Iterator[str]:
+def _differing(queues: Sequence[Row], blamed: Mapping[tuple[str, int], int]) -> Iterator[str]:
     """The table, without columns in which nothing stands."""
     shown = {**_COUNTS, "lost_messages": "would be lost"}
     shown = {name: words for name, words in shown.items() if any(q.get(name) for q in queues)}
     unread = any(q.get("problem") for q in queues)
     rows = (
         (f"{name_of(q['topic'])} / {q['queue_id']}{' (batch)' if q.get('batch') else ''}", _number(q.get("log_messages")),
-         *(_number(q.get(name)) for name in shown), _span_of(q), *([markup(q.get("problem") or "", 200)] if unread else []))
+         *(_number(q.get(name)) for name in shown), _number(blamed.get((q["topic"], q["queue_id"]))), _span_of(q),
+         *([markup(q.get("problem") or "", 200)] if unread else []))
         for q in queues
     )  # fmt: skip
-    heads = ["topic / queue", "#messages in the log", *(f"#{words}" for words in shown.values()), "#offsets after a start"]
+    heads = [
+        "topic / queue",
+        "#messages in the log",
+        *(f"#{words}" for words in shown.values()),
+        "#findings",
+        "#offsets after a start",
+    ]
     heads += ["not read"] if unread else []
-    yield from table("ConsumeQueues that differ", heads, rows, len(queues), MAX_ROWS, "the table queues has all")
+    yield from table("ConsumeQueues that differ", heads, rows, len(queues), MAX_ROWS, "the table queues has all", stack=True)
 
 
 def _number(value: object) -> str:

@@ -113,7 +113,7 @@ details.words { background: var(--card); border: 1px solid var(--line); border-r
 .next { background: var(--sunk); border-radius: .3rem; padding: .4rem .7rem; }
 .plain { padding-left: 1.2rem; margin: .4rem 0; } .plain li { margin: .25rem 0; }
 footer { color: var(--soft); font-size: .85rem; margin-top: 1.5rem; }
-@media (max-width: 50rem) {
+@media screen and (max-width: 50rem) {
   body { padding: 1rem .7rem 3rem; } section { padding: 1rem .9rem; } h1 { font-size: 1.35rem; }
   .answer { grid-template-columns: 1fr; } .answer .icon { width: 2rem; height: 2rem; } .answer h2 { font-size: 1.2rem; }
   dl.facts { grid-template-columns: 1fr 1fr; } .facts dd { font-size: 1.05rem; }
@@ -136,13 +136,15 @@ footer { color: var(--soft); font-size: .85rem; margin-top: 1.5rem; }
     --plausible: #a88bcf; --unread: #8b95a3; --missing: #fff; --mark: #fff; --dark-mark: #5b3d00;
   }
   * { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
-  body { max-width: none; padding: 0; font-size: 10pt; }
+  @page { margin: 14mm; }
+  html { font-size: 11px; } body { max-width: none; padding: 0; font-size: 1rem; }
+  .marks li { grid-template-columns: 15rem 1fr 16rem; } .segments li { grid-template-columns: 12rem 1fr; }
   nav { display: none; }
   section { border-width: 1px 0 0; border-radius: 0; padding: .6rem 0; }
   .answer { border: 2px solid var(--line); padding: .6rem; }
   h2, h3, summary { break-after: avoid; } tr, .segments li, .marks li, .findings li, .facts div { break-inside: avoid; }
-  .wide { overflow: visible; } table { font-size: 8pt; } th, td { padding-right: .5rem; }
-  td, tbody th, td.r { min-width: 0; } td.n, td.t { white-space: normal; } details { break-inside: auto; }
+  .wide { overflow: visible; } th, td { padding-right: .5rem; }
+  td, tbody th, td.r { min-width: 0; } td.n { white-space: normal; } details { break-inside: auto; }
   details::details-content { content-visibility: visible; display: block; height: auto; }
 }
 """

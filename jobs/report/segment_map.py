@@ -71,6 +71,7 @@ class _Part:
     gaps: int = 0
     notes: list[str] = field(default_factory=list)  # markup
     cut: int | None = None  # where in the bar
+    marked: bool = False
     weight: int = 0  # of those with more, fewer are folded
 
 
@@ -151,18 +152,31 @@ def _parts(outcome: AuditOutcome, cut: int | None, start_segment: str) -> list[_
         if start_segment and str(row["file"]).rpartition("/")[2] == start_segment:
             part.notes.append("recovery begins here")
             part.weight = 2
-        if cut is not None and base <= cut < base + size and _written_behind(part.pieces, cut - base):
-            part.cut = cut - base
-            part.notes.append(f"<b>cut</b> at byte {cut - base:,}, physical offset {cut:,}")
-            part.weight = 5
         part.weight = max(part.weight, 4 if kinds & {EXTENT_DAMAGED, UNREAD, PLAUSIBLE} else 0)
         parts.append(part)
+    _mark_ends(parts, cut)
     parts[0].weight, parts[-1].weight = max(parts[0].weight, 2), max(parts[-1].weight, 2)
     return parts
 
 
-def _written_behind(pieces: Sequence[Piece], place: int) -> bool:
-    return any(end > place and kind not in (EXTENT_UNWRITTEN, EXTENT_FILLER) for _, end, kind in pieces)
+def _mark_ends(parts: Sequence[_Part], cut: int | None) -> None:
+    """The cut, where something stands behind it; and zeros, where they are not the log's end."""
+    ends = [
+        part.start + end
+        for part in parts
+        for _, end, kind in part.pieces
+        if kind not in (EXTENT_UNWRITTEN, EXTENT_FILLER, MISSING)
+    ]
+    last = max(ends, default=0)
+    for part in parts:
+        if cut is not None and part.rows and part.start <= cut < part.end and cut < last:
+            part.cut = cut - part.start
+            part.notes.append(f"<b>cut</b> at byte {part.cut:,}, physical offset {cut:,}")
+            part.weight = 5
+        if part.end < last and part.pieces and part.pieces[-1][2] == EXTENT_UNWRITTEN:
+            part.notes.append("<b>zeros</b>, although later segments hold messages")
+            part.weight = max(part.weight, 4)
+            part.marked = True
 
 
 def _folded(parts: list[_Part]) -> list[_Part]:
@@ -247,7 +261,7 @@ def _told(pieces: Sequence[Piece]) -> str:
 
 def _item(part: _Part, outcome: AuditOutcome) -> str:
     told = _told(part.pieces)
-    marked = bool({kind for _, _, kind in part.pieces} & _MARKED)
+    marked = part.marked or bool({kind for _, _, kind in part.pieces} & _MARKED)
     if not part.rows:
         name = f"no file for {part.end - part.start:,} bytes"
         words = [f"physical offsets {part.start:,} to {part.end:,}"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 import subprocess
 import time
@@ -13,13 +14,17 @@ import pytest
 
 from jobs.options import StoreArgument
 from jobs.report.closer_look import closer_look, command_line, shell_word, store_words
+from jobs.report.findings_jsonl import findings_jsonl
 from jobs.report.index_html import index_html
 from jobs.report.judgement import judge, most_dangerous_first
+from jobs.report.plan_json import plan_json
 from jobs.report.report_html import PageContext, report_html
 from jobs.report.segment_map import CELLS, MAX_SHOWN
+from jobs.report.summary_text import summary_text
 from jobs.report.text import printable
 from jobs.report.watermarks import offset_marks
 from schemas.rows import AuditOutcome, Finding
+from tests import builders, damage
 from tests.jobs import samples
 from tests.jobs.pages import Page
 from tests.jobs.test_report import check
@@ -327,3 +332,30 @@ def test_copies_of_one_broker_stand_side_by_side() -> None:
     text = index_of(fleet).text
     assert "Copies of one broker" in text
     assert "Copies of one broker" not in index_of(fleet[:1]).text
+
+
+# ---- what producers wrote ------------------------------------------------------------------------------------------
+
+
+def test_no_key_tag_property_or_body_reaches_a_result_whatever_is_damaged(tmp_path: Path) -> None:
+    builder = builders.StoreBuilder("5.3.3", builders.Sizes(segment=1 << 14))
+    own = {"keys": "SECRETkey SECRETother", "tags": "SECRETtag", "uniq": "SECRETuniq", "properties": (("color", "SECRETvalue"),)}
+    for number in range(200):
+        builder.put(builders.Message(f"t{number % 3}", body=b"SECRETbody" * 9, **own))  # type: ignore[arg-type]
+    rng, codes = random.Random(7), set()
+    for number in range(12):
+        root = tmp_path / str(number)
+        store = builder.write(root)
+        for _ in range(6):
+            record = rng.choice(store.records)
+            damage.invert_byte(store.segment_of(record), store.position_of(record) + rng.randrange(record.size))
+        outcome = audit(root, "5.3.3", store.broker_conf).outcome
+        codes |= {finding.code for finding in outcome.findings}
+        written = [
+            *report_html(outcome),
+            *index_html(samples.RUN, [outcome]),
+            plan_json(outcome),
+            *findings_jsonl(outcome.findings),
+        ]
+        assert "SECRET" not in "".join(written) + summary_text(samples.RUN, [outcome], "/out")
+    assert {"commitlog_damaged", "message_disputed", "index_entry_wrong", "properties_malformed"} <= codes
