@@ -89,6 +89,16 @@ class ByteFile(Protocol):
     def next_data(self, position: int) -> int:
         """A position p >= `position` such that all bytes between are zero: where a sparse file's next data begins, or its end."""
 
+    def next_hole(self, position: int) -> int:
+        """A position behind `position` up to which there is data; the file's end where its holes cannot be told."""
+
+    def descriptor(self) -> int | None:
+        """The open file's descriptor, to read only, for copies that the system itself makes; None where it has none."""
+
+    @property
+    def allocated(self) -> int:
+        """Bytes of the medium that the file takes: less than `size` where it has holes, if the file system tells."""
+
     def close(self) -> None: ...
 
     def __enter__(self) -> ByteFile: ...
@@ -130,6 +140,16 @@ class _Reading:
     def next_data(self, position: int) -> int:
         return min(position, self.size)
 
+    def next_hole(self, position: int) -> int:
+        return self.size
+
+    def descriptor(self) -> int | None:
+        return None
+
+    @property
+    def allocated(self) -> int:
+        return self.size
+
     def __enter__(self) -> Any:
         return self
 
@@ -152,6 +172,19 @@ class _LocalFile(_Reading):
         except OSError as error:
             # ENXIO: nothing but a hole follows. Anything else: this file system cannot tell.
             return self.size if error.errno == errno.ENXIO else position
+
+    def next_hole(self, position: int) -> int:
+        try:
+            return min(self.size, os.lseek(self._descriptor, position, os.SEEK_HOLE))
+        except OSError:
+            return self.size
+
+    def descriptor(self) -> int | None:
+        return self._descriptor
+
+    @property
+    def allocated(self) -> int:
+        return os.fstat(self._descriptor).st_blocks * 512
 
     def close(self) -> None:
         if self._descriptor >= 0:

@@ -1,0 +1,515 @@
+"""The repair of one store: copy, audit the copy, edit its log, rebuild what is derived, audit again, put into place.
+
+    outcome = repair(request, run_tasks)
+
+All work is done on a copy beside the target; tasks (of the audits, and `rebuild`'s) are independent of one another and run
+wherever `run_tasks` runs them. Only a copy whose own audit finds nothing above a note, but for what the report names, is renamed
+into place. What the broker's own recovery gets wrong, and what is done about it: pitfalls.md, A to D.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from schemas import checkpoint_layout, consumequeue_layout
+from schemas.rows import EXTENT_MESSAGE, NOTE, WALK_AUDIT, AuditOutcome, Finding, QueueKey, Row, StoreFile
+from store_io import repair_log, repair_plan, repair_queues
+from store_io.audit_store import AuditRequest, StoreAudit
+from store_io.byte_source import StoreLocation, open_source
+from store_io.errors import StoreError
+from store_io.rebuild import BuildTask, LinkTask, QueueBuild, fill_entries, last_store_time
+from store_io.repair_plan import RepairPlan
+from store_io.repair_queues import Damage, QueuePlan
+from store_io.rules.loading import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES, Tree, is_folder
+from store_io.rules.releases import BrokerRules
+from store_io.store_dir import list_store
+from store_io.store_writer import StoreWriter, WriteFailed
+
+BROKER, SALVAGE = "broker", "salvage"
+COPY_THREADS = 4
+SPARE_BYTES = 64 << 20  # beyond what is known to be needed
+MAX_UNBLOCKED = 50
+# What an audit says of a message itself, or of what is no longer there: no rebuilding changes it, and nothing is served wrongly.
+KEPT_CODES = frozenset(
+    "properties_malformed queue_offset_wrong queue_offset_back queue_offset_gap message_disputed store_time_back store_time_odd"
+    " config_damaged consumer_offset_beyond_end delay_offset_beyond_end message_lost segment_missing".split()
+)
+
+RunTasks = Callable[[Sequence[Any], str], list[Any]]
+
+
+@dataclass(frozen=True)
+class RepairRequest:
+    """What to do. broker_conf: the properties file's text if one was given; it must say what the plan says."""
+
+    name: str
+    location: StoreLocation
+    target: str
+    plan: RepairPlan
+    policy: str = BROKER
+    donor: StoreLocation | None = None
+    fix_offsets: bool = False
+    window_bytes: int = 4 << 20
+
+
+@dataclass
+class RepairOutcome:
+    """What was done. exit_code: 0 done and consistent; 10 or 20: the result was not consistent, and nothing was put in place.
+
+    report: repair.json, plain data.  final: the audit of the new store.
+    """
+
+    exit_code: int
+    report: Row = field(default_factory=dict)
+    final: AuditOutcome | None = None
+
+
+def repair(request: RepairRequest, run_tasks: RunTasks, progress: Callable[[str], None] = lambda _: None) -> RepairOutcome:
+    """Repair into `request.target`. Raises StoreError where nothing could be done; then nothing is left."""
+    with StoreWriter.beside(request.target) as writer:
+        run = _Repair(request, writer, run_tasks, progress)
+        outcome = run.run()
+        if outcome.exit_code == 0:
+            progress("writing it to the disk")
+            writer.publish()
+        return outcome
+
+
+class _Repair:
+    def __init__(
+        self, request: RepairRequest, writer: StoreWriter, run_tasks: RunTasks, progress: Callable[[str], None]
+    ):
+        self.request, self.writer, self.run_tasks, self.progress = request, writer, run_tasks, progress
+        self.location = StoreLocation(writer.root)
+        self.report: Row = {"schema_version": 1, "policy": request.policy, "release": request.plan.release}
+        self.unblocked: list[str] = []
+        self.touched = False
+
+    def run(self) -> RepairOutcome:
+        request = self.request
+        self.progress("copying")
+        self._copy()
+        self.progress("auditing the copy")
+        first = self._audit(request.plan.broker_conf, self.location)
+        self._check(first)
+        self.rules: BrokerRules = first.rules
+        self.conf = repair_plan.properties_text({k: s.value for k, s in first.rules.settings.items()})
+        first = self._unblock(first)
+        self.log = self._plan_log(first)
+        self.before = first
+        repair_log.apply_edits(self.writer, self.log.edits, self.rules)
+        self._declare_clean(first)
+        self.progress("auditing the repaired log")
+        second = self._audit(self.conf, self.location) if self.touched or self.log.edits else first
+        self._rebuild(second)
+        self._write_checkpoint(second)
+        if self.request.fix_offsets:
+            self._fix_offsets(second)
+        self.progress("auditing the new store")
+        final = self._audit(self.conf, self.location) if self.touched or self.log.edits else first
+        return self._judge(first, final)
+
+    # ---- copy ------------------------------------------------------------------------------------------------------
+
+    def _copy(self) -> None:
+        request = self.request
+        source = open_source(request.location)
+        listing = list_store(request.location)
+        files: dict[str, StoreFile] = {e.path: e for e in listing.files}
+        for entry in list(files.values()):
+            if entry.kind == "directory" and "/" not in entry.path:  # folders that the audit knows by name alone
+                files.update((e.path, e) for e in source.list_tree(entry.path))
+        regular = [e for e in files.values() if e.kind == "file"]
+        self.not_copied = sorted(e.path for e in files.values() if e.kind not in ("file", "directory"))
+        needed = 0
+        for entry in regular:
+            with source.open(entry.path) as file:
+                needed += file.allocated
+        free = self.writer.free_bytes()
+        if needed + SPARE_BYTES > free:
+            raise WriteFailed(f"{request.target}: needs {needed + SPARE_BYTES} bytes, {free} are free there")
+        twins = sorted({e.path.partition("/")[0] for e in regular if e.path.startswith(f"{COMMITLOG}[")})
+        if twins:
+            raise StoreError(
+                f"{twins[0]}: the same segment name in two CommitLog folders; name with --commitlog the one whose is right"
+            )
+        for entry in files.values():
+            if entry.kind == "directory":
+                self.writer.make_folder(entry.path)
+        with ThreadPoolExecutor(COPY_THREADS) as threads:
+            list(threads.map(lambda e: self.writer.copy(source, e.path, e.path, e.mtime_ns), regular))
+
+    # ---- audits ----------------------------------------------------------------------------------------------------
+
+    def _audit(self, conf: str | None, location: StoreLocation) -> StoreAudit:
+        request = self.request
+        asked = AuditRequest(request.name, location, request.plan.release, conf, window_bytes=request.window_bytes)
+        audit = StoreAudit(asked)
+        tasks = audit.first_tasks()
+        while tasks:
+            tasks = audit.next_tasks(self.run_tasks(tasks, "audit"))
+        self.outcome = audit.outcome()
+        return audit
+
+    def _check(self, audit: StoreAudit) -> None:
+        """The audit of the copy must find what the plan promises."""
+        wrong = repair_plan.differences(self.request.plan, self.outcome.plan)
+        if wrong:
+            more = f" (and {len(wrong) - 1} more differences)" if len(wrong) > 1 else ""
+            raise StoreError(f"the store is not the one that the plan was made from: {wrong[0]}{more}")
+        if not self.outcome.complete or audit.failed:
+            raise StoreError(f"the copy could not be audited: {self.outcome.incomplete[0]}")
+
+    def _unblock(self, audit: StoreAudit) -> StoreAudit:
+        """Take away what keeps the release from starting, until it would start: nothing that holds a message."""
+        for _ in range(MAX_UNBLOCKED):
+            prediction = audit.prediction
+            if prediction is None or prediction.starts or self.request.policy == SALVAGE:
+                break
+            path = audit.tree.blamed(prediction.refusal)
+            self._unblock_one(audit, path, prediction.refusal)
+            self.unblocked.append(prediction.refusal)
+            self.touched = True
+            audit = self._audit(self.conf, self.location)
+            if not self.outcome.complete:
+                raise StoreError(f"the copy could not be audited: {self.outcome.incomplete[0]}")
+        if self.request.policy == BROKER and (audit.prediction is None or not audit.prediction.starts):
+            why = audit.prediction.refusal if audit.prediction is not None else "nothing is predicted"
+            raise StoreError(f"under policy broker nothing can be done, as the release would not start: {why}")
+        return audit
+
+    def _unblock_one(self, audit: StoreAudit, path: str, refusal: str) -> None:
+        top = path.partition("/")[0]
+        segment = next((s for s in audit.segments if s.path == path), None)
+        if top == COMMITLOG and segment is not None and any(e.kind == EXTENT_MESSAGE for e in segment.extents):
+            if segment.size == self.rules.segment_bytes:
+                raise StoreError(f"under policy broker nothing can be done, as the release would not start: {refusal}")
+            self.writer.resize(path, self.rules.segment_bytes)
+        elif path == checkpoint_layout.CHECKPOINT_FILE:
+            self._put_checkpoint(0, 0, 0, 0)
+        elif path == "config/delayOffset.json":
+            for name in (path, path + ".bak"):
+                self.writer.remove(name)
+        elif top in (COMMITLOG, INDEX, QUEUES, BATCH_QUEUES, EXT) and "/" in path:
+            if top in (QUEUES, BATCH_QUEUES) and is_folder(audit.tree.by_path[path]) and path.count("/") == 2:
+                self._remove_empty_last(audit, path)
+            else:
+                self.writer.remove("/".join(path.split("/")[:3]) if top == EXT else path)
+        else:
+            raise StoreError(f"under policy broker nothing can be done, as the release would not start: {refusal}")
+
+    def _remove_empty_last(self, audit: StoreAudit, folder: str) -> None:
+        files = audit.tree.children(folder)
+        self.writer.remove(files[-1].path if files else folder)
+
+    # ---- the log ---------------------------------------------------------------------------------------------------
+
+    def _plan_log(self, audit: StoreAudit) -> repair_log.LogPlan:
+        limit = None
+        if self.request.policy == BROKER:
+            assert audit.prediction is not None
+            limit = audit.prediction.truncate_at
+        planner = repair_log.LogRepair(
+            audit.segments, self.rules, open_source(self.location), audit.tree, limit, self._open_donor()
+        )
+        return planner.run()
+
+    def _open_donor(self) -> repair_log.Donor | None:
+        return None
+
+    def _declare_clean(self, audit: StoreAudit) -> None:
+        if audit.unclean:
+            self.writer.remove(checkpoint_layout.ABORT_FILE)
+            self.touched = True
+
+    # ---- queues and index ------------------------------------------------------------------------------------------
+
+    def _rebuild(self, audit: StoreAudit) -> None:
+        findings = audit.outcome().findings
+        serious = [f for f in findings if f.severity != NOTE]
+        audit._view_queues()
+        queues = self._plan_queues(audit, serious)
+        index = self._plan_index(audit, serious)
+        self._remove_strays(audit)
+        self.queue_plans = queues
+        for plan in queues:
+            self._prepare_queue(plan)
+        builds: dict[QueueKey, QueuePlan] = {p.key: p for p in queues if p.end > p.first}
+        tasks: list[Any] = []
+        first_key = 1
+        for segment in audit.segments:
+            keys = self._keys_of(segment)
+            wanted = {key: self._build(plan, segment.path) for key, plan in builds.items() if key in set(segment.queues)}
+            if wanted or index and keys:
+                tasks.append(
+                    BuildTask(
+                        replace(
+                            audit._base_task,
+                            path=segment.path,
+                            base_offset=segment.base_offset,
+                            size=segment.size,
+                            queue_files={},
+                            batch_queue_files={},
+                            ext_files={},
+                            index_files=(),
+                            expect_queues=False,
+                            probe=False,
+                            digest=False,
+                        ),
+                        self.writer,
+                        wanted,
+                        tuple(index),
+                        first_key,
+                    )
+                )
+            first_key += keys
+        if tasks or queues:
+            self.touched = True
+        if tasks:
+            self.progress("rebuilding queues and index")
+            results = self.run_tasks(tasks, "rebuild")
+            _raise_faults(results)
+            if index and sum(r.keys for r in results) != first_key - 1:
+                raise StoreError("the index entries written are not those that the audit counted: a fault of this program")
+        for plan in queues:
+            size = self._file_bytes(plan)
+            for low, high, entry in plan.fills:
+                fill_entries(self.writer, plan.folder, size, low, high, entry)
+        if index:
+            self._link(index, first_key - 1)
+
+    def _plan_queues(self, audit: StoreAudit, serious: Sequence[Finding]) -> list[QueuePlan]:
+        folders = {folder: key for key, folder in audit.queue_folders.items()}
+        blamed = repair_queues.serious_by_folder(serious, folders)
+        damage = Damage(sorted((b["phy_offset"], b["phy_offset"] + b["end"] - b["start"]) for b in self.log.bridges))
+        served = self._served()
+        plans = []
+        for key, view in sorted(audit.views.items()):
+            if view.deleted_topic and self.request.policy == BROKER and key not in served:
+                continue
+            if view.of_other_kind:
+                continue
+            plan = repair_queues.plan_queue(
+                view, audit.segments, blamed.get(key, []), audit.tree, self.rules, self.log.start, damage,
+                self.request.policy == SALVAGE,
+            )  # fmt: skip
+            if plan is not None:
+                plans.append(plan)
+        return plans
+
+    def _served(self) -> frozenset[QueueKey]:
+        """Queues that the release itself would have in memory."""
+        prediction = self.before.prediction
+        if prediction is None or prediction.after_dispatch is None:
+            return frozenset()
+        return frozenset(prediction.after_dispatch.queues)
+
+    def _file_bytes(self, plan: QueuePlan) -> int:
+        return self.rules.batch_file_bytes if plan.batch else self.rules.queue_file_bytes
+
+    def _build(self, plan: QueuePlan, segment: str) -> QueueBuild:
+        start = plan.batch_starts.get(segment, 0) if plan.batch else -1
+        return QueueBuild(plan.folder, self._file_bytes(plan), tuple(plan.shifts), start)
+
+    def _prepare_queue(self, plan: QueuePlan) -> None:
+        """Leave of the queue's folder what stays, and make the files that are needed."""
+        size, unit = self._file_bytes(plan), consumequeue_layout.BATCH_ENTRY_BYTES if plan.batch else consumequeue_layout.ENTRY_BYTES
+        kept = {f.path for f in plan.keep_files}
+        tree = Tree(list_store(self.location).files) if plan.folder else None
+        assert tree is not None
+        for entry in tree.children(plan.folder):
+            if entry.path not in kept:
+                self.writer.remove(entry.path)
+        for file in plan.keep_files:
+            if plan.keep * unit < file.start + file.size:
+                self.writer.zero(file.path, plan.keep * unit - file.start, file.size)
+        self.writer.remove(f"{EXT}/{plan.folder.partition('/')[2]}") if not plan.keep_files else None
+        if plan.end == plan.first and not plan.keep_files:
+            self.writer.remove(plan.folder)
+            return
+        names = {f.start for f in plan.keep_files}
+        if plan.end > plan.first:
+            for start in range(plan.first * unit // size * size, plan.end * unit, size):
+                if start not in names:
+                    self.writer.create(f"{plan.folder}/{start:020d}", size)
+
+    def _remove_strays(self, audit: StoreAudit) -> None:
+        """What a broker lists as a queue, or stumbles over, and is none."""
+        tree = audit.tree
+        for kind in (QUEUES, BATCH_QUEUES, EXT):
+            for topic in tree.children(kind):
+                if not is_folder(topic):
+                    self.writer.remove(topic.path)
+                    self.touched = True
+                    continue
+                for child in tree.children(topic.path):
+                    key = audit.queue_folders
+                    if not is_folder(child) or kind != EXT and child.path not in key.values():
+                        self.writer.remove(child.path)
+                        self.touched = True
+
+    # ---- index -----------------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def _keys_of(segment: Any) -> int:
+        runs = segment.index_runs[segment.index_runs["walk"] & WALK_AUDIT != 0]
+        return int(runs["keys"].sum()) if len(runs) else 0
+
+    def _plan_index(self, audit: StoreAudit, serious: Sequence[Finding]) -> list[str]:
+        """Paths of the new index files, in order; the old ones are removed. Empty: they stay as they are."""
+        blamed = [f for f in serious if f.file.partition("/")[0] == INDEX]
+        names = [e for e in audit.tree.children(INDEX)]
+        if not blamed:
+            return []
+        self.touched = True
+        self.index_reasons = sorted({f.code for f in blamed})
+        if not self.rules.builds_index:
+            for path in sorted({f.file for f in blamed}):
+                self.writer.remove(path)
+            return []
+        total = sum(self._keys_of(s) for s in audit.segments)
+        count = -(-total // (self.rules.index_max - 1))
+        paths = index_names([e.path for e in names if e.kind == "file"], count, self._last_time(audit))
+        for entry in names:
+            self.writer.remove(entry.path)
+        for path in paths:
+            self.writer.create(path, self.rules.index_file_bytes)
+        return paths
+
+    def _link(self, paths: Sequence[str], total: int) -> None:
+        capacity = self.rules.index_max - 1
+        tasks = []
+        before = 0
+        for number, path in enumerate(paths):
+            count = min(capacity, total - number * capacity)
+            tasks.append(LinkTask(self.writer, self.rules, path, count, before))
+            before = last_store_time(self.writer.root, self.rules, path, count)
+        _raise_faults(self.run_tasks(tasks, "index"))
+
+    # ---- checkpoint ------------------------------------------------------------------------------------------------
+
+    def _last_time(self, audit: StoreAudit) -> int:
+        return max((s.last_store_time for s in audit.segments), default=0)
+
+    def _write_checkpoint(self, audit: StoreAudit) -> None:
+        """A checkpoint as a clean stop leaves it, where there is a reason to write one."""
+        blamed = any(f.file == checkpoint_layout.CHECKPOINT_FILE and f.severity != NOTE for f in audit.outcome().findings)
+        if not (self.touched or self.log.edits or blamed):
+            return
+        self.touched = True
+        last = self._last_time(audit)
+        stored = self.before.checkpoint
+        master = stored.master_flushed_offset if -1 <= stored.master_flushed_offset <= self.log.end else 0
+        start = self._last_message(audit)
+        self._put_checkpoint(
+            last, self._index_time(audit), master, start if self.rules.at_least("5.1.1") else 0,
+            start if self.rules.at_least("5.5.0") else 0,
+        )  # fmt: skip
+
+    def _put_checkpoint(self, time: int, index: int, master: int, confirmed: int, logics: int = 0) -> None:
+        fields = struct.pack(checkpoint_layout.FIELDS_FORMAT, time, time, index, master, confirmed, logics)
+        self.writer.put(checkpoint_layout.CHECKPOINT_FILE, fields.ljust(checkpoint_layout.FILE_BYTES, b"\0"))
+
+    def _index_time(self, audit: StoreAudit) -> int:
+        """The newest index file's last time: all of it is on the disk, so a crash later need not delete it."""
+        source = open_source(self.location)
+        newest = [e.path for e in Tree(list_store(self.location).files).children(INDEX) if e.kind == "file"]
+        if not newest:
+            return 0
+        with source.open(newest[-1]) as file:
+            return max(0, min(int.from_bytes(file.read(8, 8), "big", signed=True), self._last_time(audit)))
+
+    def _last_message(self, audit: StoreAudit) -> int:
+        """Physical offset of the last message, a bridge or not; 0 without one."""
+        return max((int(s.index_runs["last_phy_offset"].max()) for s in audit.segments if len(s.index_runs)), default=0)
+
+    # ---- offsets ---------------------------------------------------------------------------------------------------
+
+    def _fix_offsets(self, audit: StoreAudit) -> None:
+        pass
+
+    # ---- judging ---------------------------------------------------------------------------------------------------
+
+    def _judge(self, first: StoreAudit, final: StoreAudit) -> RepairOutcome:
+        outcome = final.outcome()
+        known = {(f.code, f.phy_offset) for f in first.outcome().findings}
+        left = [
+            f
+            for f in outcome.findings
+            if f.severity != NOTE and not (f.code in KEPT_CODES and (f.code, f.phy_offset) in known)
+        ]
+        problems = [f"{f.code}: {f.file} {f.start}: {f.message} {f.expected} {f.actual}" for f in left]
+        p = final.prediction
+        if not outcome.complete:
+            problems += outcome.incomplete
+        if p is None or not p.starts:
+            problems.append("the release would not start: " + (p.refusal if p else "nothing is predicted"))
+        elif p.truncate_at != self.log.end and self.log.edits:
+            problems.append(f"the release would end the log at {p.truncate_at}, not at {self.log.end}")
+        elif final.loss is not None and final.loss.messages:
+            problems.append(f"the release would lose {final.loss.messages} messages")
+        code = 0 if not problems else 20 if any(f.severity == "loss" for f in left) else 10
+        self.report |= {
+            "consistent": not problems,
+            "problems": problems,
+            "log_end": self.log.end,
+            "bridges": self.log.bridges,
+            "dropped": self.log.dropped,
+            "removed": self.log.removed,
+            "unblocked": self.unblocked,
+            "not_copied": self.not_copied,
+            "queues": [
+                {"topic": q.key[0], "queue_id": q.key[1], "folder": q.folder, "reasons": q.reasons, "entries": q.end - q.first}
+                for q in self.queue_plans
+            ],
+            "answered": [row for q in self.queue_plans for row in q.answered],
+            "moved": [row for q in self.queue_plans for row in q.moved],
+            "unserved": [row for q in self.queue_plans for row in q.unserved],
+        }
+        return RepairOutcome(code, self.report, outcome)
+
+
+def _raise_faults(results: Sequence[Any]) -> None:
+    for result in results:
+        sentence = getattr(result, "sentence", None)
+        if sentence is not None:
+            raise StoreError(f"a task of the repair failed: {sentence}")
+
+
+def index_names(existing: Sequence[str], count: int, last_time: int) -> list[str]:
+    """Names for that many index files: ascending, below every name that a broker makes from now on in any time zone.
+
+    Those that are there are used again; without any they are 14 hours before the last message's time.
+    """
+    known = sorted(n for n in (p.rpartition("/")[2] for p in existing) if len(n) == 17 and n.isdigit() and n < "3")
+    names = known[:count]
+    while len(names) < count:
+        if names:
+            moment = _milliseconds(names[-1]) + 1
+        else:
+            moment = max(0, last_time - 14 * 3_600_000)
+        names.append(_stamp(moment))
+    return [f"{INDEX}/{name}" for name in names]
+
+
+def _stamp(milliseconds: int) -> str:
+    text = str(np.datetime64(milliseconds, "ms"))
+    return "".join(c for c in text if c.isdigit())[:17]
+
+
+def _milliseconds(name: str) -> int:
+    text = f"{name[:4]}-{name[4:6]}-{name[6:8]}T{name[8:10]}:{name[10:12]}:{name[12:14]}.{name[14:]}"
+    try:
+        return int(np.datetime64(text, "ms").astype(np.int64))
+    except ValueError:
+        return 0
+
+
+_ = json
