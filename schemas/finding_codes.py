@@ -44,6 +44,12 @@ _ROWS = (
         " name, or stale bytes.",
         "Find out where this file comes from; a broker would take these messages at the offsets that they store.",
     ),
+    (
+        "commitlog_bridged",
+        NOTE,
+        "A record that a repair put in the place of damaged bytes, so that a broker's scan walks over them; nothing serves it.",
+        _NOTHING,
+    ),
     ("filler_wrong_size", LOSS, "An end-of-segment filler whose size is not what is left of the segment.", _READ_PLAN),
     (
         "filler_hides_messages",
@@ -183,6 +189,12 @@ _ROWS = (
         "Rebuild this queue after the CommitLog is cut where the plan says.",
     ),
     ("queue_entry_below_minimum", NOTE, "Entries of messages that retention has deleted from the CommitLog.", _NOTHING),
+    (
+        "queue_position_answered",
+        NOTE,
+        "Positions that no message holds any more, whose entries lead to the queue's next message, as a repair leaves them.",
+        _NOTHING,
+    ),
     ("queue_pre_blank", NOTE, "Slots before the first message of a queue that does not begin at 0.", _NOTHING),
     ("queue_zero_entry", REBUILDABLE, "Zeros between entries of a queue.", _REBUILD_QUEUE),
     (

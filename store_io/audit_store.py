@@ -617,7 +617,8 @@ class StoreAudit:
             found += index.findings
         if log_whole:
             found += store_diff.log_findings(self.segments)
-            found += store_diff.sequence_findings(self.views, self.segments, log, self.rules)
+            answered = {key: left.answered for key, left in self.leftovers.items()}
+            found += store_diff.sequence_findings(self.views, self.segments, log, self.rules, answered)
         for key, view in self.views.items() if queues_whole else ():
             leftover = self.leftovers.get(key)
             found += store_diff.missing_findings(view, self.segments, self.rules, leftover.wrong if leftover else [])

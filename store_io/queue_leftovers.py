@@ -54,6 +54,7 @@ class LeftoverResult:
     beyond_end: int = 0
     disputed: int = 0
     wrong: list[tuple[int, int]] = field(default_factory=list)  # entry numbers reported as wrong, of those missing
+    answered: list[tuple[int, int]] = field(default_factory=list)  # entry numbers without a message that lead to the next one
     problem: str = ""
 
 
@@ -109,7 +110,10 @@ def _classify(
     code[~awaited & valid & ~blank & (where == lm.EXPIRED)] = 4
     inside = ~awaited & valid & ~blank & np.isin(where, (lm.MESSAGE, lm.FILLER))
     code[inside] = 5
-    for i in np.nonzero(inside)[0][:MAX_FINDINGS]:
+    answered = inside & _answers(task, source, numbers, phy)
+    code[answered] = 8
+    result.answered = union([*result.answered, *((int(n), int(n) + 1) for n in numbers[answered])])
+    for i in np.nonzero(inside & ~answered)[0][:MAX_FINDINGS]:
         if _known_elsewhere(task, source, int(phy[i]), int(numbers[i])):
             code[i] = 6
     for i in np.nonzero(code == 5)[0]:
@@ -125,6 +129,7 @@ def _classify(
         "queue_entry_unexpected",
         "queue_entry_twice",
         "queue_entry_beyond_end",
+        "queue_position_answered",
     )
     edges = np.nonzero(np.diff(code))[0] + 1
     for start, end in zip([0, *edges.tolist()], [*edges.tolist(), len(rows)], strict=True):
@@ -134,6 +139,19 @@ def _classify(
         if code[start] == 1:
             result.wrong.append((int(numbers[start]), int(numbers[end - 1]) + 1))
         _report(task, result, name, rows, int(numbers[0]), start, end)
+
+
+def _answers(task: LeftoverTask, source: ByteSource, numbers: np.ndarray, phy: np.ndarray) -> np.ndarray:
+    """Which entries stand where no message does and lead to the queue's next one, as a repair answers lost positions."""
+    starts = np.array(sorted(first for first, _ in task.covered), np.int64)
+    found = np.zeros(len(numbers), bool)
+    if task.batch or not len(starts):
+        return found
+    place = np.searchsorted(starts, numbers, side="right")
+    for number in np.unique(place[place < len(starts)]):
+        rows = read_entries(source, task.files, int(starts[number]), int(starts[number]) + 1, False)
+        found |= (place == number) & (phy == int(rows["phy_offset"][0])) & (int(rows["size"][0]) > 0)
+    return found
 
 
 def _report(task: LeftoverTask, result: LeftoverResult, code: str, rows: np.ndarray, base: int, start: int, end: int) -> None:

@@ -83,19 +83,20 @@ class _Run:
 def runs_of(view: QueueView, segments: Sequence[SegmentSummary]) -> list[_Run]:
     """The queue's runs along the log."""
     found = []
-    for ref in view.runs:
-        row, segment = ref.row, segments[ref.segment]
+    rows = view.runs.rows
+    for row, position, number in zip(rows, view.runs.positions.tolist(), view.runs.segments.tolist(), strict=True):
+        last = int(row["last_phy_offset"])
         found.append(
             _Run(
                 int(row["queue_offset"]),
                 int(row["records"]),
-                segment.base_offset + int(row["first_position"]),
-                int(row["last_phy_offset"]),
-                int(row["last_phy_offset"]) + int(row["last_size"]),
+                position,
+                last,
+                last + int(row["last_size"]),
                 int(row["first_size"]),
                 int(row["tags_code"]),
-                row["match"] == MATCH_EQUAL and int(row["delta"]) == 0,
-                segment.path,
+                row["match"] == MATCH_EQUAL and (view.batch or int(row["delta"]) == 0),
+                segments[number].path,
                 row["match"] != MATCH_MISSING,
             )
         )

@@ -440,11 +440,10 @@ class _Repair:
     def _judge(self, first: StoreAudit, final: StoreAudit) -> RepairOutcome:
         outcome = final.outcome()
         known = {(f.code, f.phy_offset) for f in first.outcome().findings}
-        left = [
-            f
-            for f in outcome.findings
-            if f.severity != NOTE and not (f.code in KEPT_CODES and (f.code, f.phy_offset) in known)
-        ]
+        moved = {(q.key, row["phy_offset"]) for q in self.queue_plans for row in q.moved}
+        kept = [f for f in outcome.findings if f.severity != NOTE and f.code in KEPT_CODES and (f.code, f.phy_offset) in known]
+        kept += [f for f in outcome.findings if f.code == "queue_entry_shifted" and ((f.topic, f.queue_id), f.phy_offset) in moved]
+        left = [f for f in outcome.findings if f.severity != NOTE and f not in kept]
         problems = [f"{f.code}: {f.file} {f.start}: {f.message} {f.expected} {f.actual}" for f in left]
         p = final.prediction
         if not outcome.complete:

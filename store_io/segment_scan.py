@@ -27,7 +27,7 @@ from schemas.rows import (
     QueueKey,
     SegmentSummary,
 )
-from store_io import commitlog_columns, commitlog_reader
+from store_io import bridges, commitlog_columns, commitlog_reader
 from store_io import segment_findings as codes
 from store_io.byte_source import ByteFile, ByteSource, StoreLocation, open_source
 from store_io.dataset_rows import DatasetSink
@@ -314,6 +314,8 @@ class _Scan:
             self.index.add(self.columns)
         if self.sink:
             self.sink.add(self.columns, items, kinds, self.topics.keys, self.window, self.plausible)
+        for i in np.flatnonzero(rows["flag"] == bridges.FLAG):
+            self._bridge(rows[i])
         for i in np.flatnonzero(rows["flags"] & MALFORMED_PROPERTIES) if self.met & MALFORMED_PROPERTIES else ():
             known = self.findings.room(codes.PROPERTIES)
             self._malformed(rows[i], properties_fault(self._part(rows[i], "props")) if known else "")
@@ -321,6 +323,14 @@ class _Scan:
             self._malformed(row, f"an offset {text!r} in INNER_MULTI_QUEUE_OFFSET: a broker with multi-dispatch fails on it")
         for row, text in self.uneven:  # a broker writes one offset for each queue, so these properties are damaged (P19)
             self._malformed(row, text)
+
+    def _bridge(self, row: np.void) -> None:
+        """A record that a repair put there, where it is one."""
+        topic, _ = self.topics.keys[row["topic_ref"]]
+        if bridges.is_bridge(topic, int(row["flag"]), int(row["sys_flag"])):
+            start = int(row["position"])
+            end = start + int(row["total_size"])
+            self.findings.add_beside(Finding(codes.BRIDGED, self.task.path, start, end, phy_offset=self.base + start), 0)
 
     def _malformed(self, row: np.void, text: str) -> None:
         topic, queue_id = self.topics.keys[row["topic_ref"]]

@@ -287,13 +287,20 @@ def log_findings(segments: Sequence[SegmentSummary]) -> list[Finding]:
 
 
 def sequence_findings(
-    views: Mapping[QueueKey, QueueView], segments: Sequence[SegmentSummary], log: lm.LogMap, rules: BrokerRules
+    views: Mapping[QueueKey, QueueView],
+    segments: Sequence[SegmentSummary],
+    log: lm.LogMap,
+    rules: BrokerRules,
+    answered: Mapping[QueueKey, Ranges],
 ) -> list[Finding]:
-    """Queue offsets that do not follow one another along the log (audit A; C13, P14)."""
+    """Queue offsets that do not follow one another along the log (audit A; C13, P14).
+
+    answered: positions without a message whose entries lead to the queue's next one, as a repair leaves them.
+    """
     found: list[Finding] = []
-    for view in views.values():
+    for key, view in views.items():
         if len(view.runs):
-            found += _sequence_findings(view, segments, log, rules)
+            found += _sequence_findings(view, segments, log, rules, answered.get(key, []))
     return found
 
 
@@ -312,7 +319,9 @@ class _Run:
     match: int
 
 
-def _sequence_findings(view: QueueView, segments: Sequence[SegmentSummary], log: lm.LogMap, rules: BrokerRules) -> list[Finding]:
+def _sequence_findings(
+    view: QueueView, segments: Sequence[SegmentSummary], log: lm.LogMap, rules: BrokerRules, answered: Ranges
+) -> list[Finding]:
     rows, positions, places = view.runs.rows, view.runs.positions, view.runs.segments
     own = np.flatnonzero(rows["kind"] == RUN_QUEUE)
     own = own[np.argsort(positions[own], kind="stable")]
@@ -348,6 +357,7 @@ def _sequence_findings(view: QueueView, segments: Sequence[SegmentSummary], log:
         if first > expected:
             if not _broken_between(log, before, run.position):
                 old = rules.at_least("5.0.0") and not rules.at_least("5.1.1")
+                old = old or not subtract([(expected, first)], answered)
                 found.append(_sequence(view, segments, run, "queue_offset_gap", NOTE if old else REBUILDABLE, expected, first))
         elif first == 0 and (not run.single or run.match == MATCH_EQUAL):
             # The queue began anew: a topic deleted and made again, or a ConsumeQueue that was lost (P1).
