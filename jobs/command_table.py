@@ -96,3 +96,43 @@ How much of each store's CommitLog was read wholly within that time, over all it
 exit codes: 0 it is written, 2 usage, 3 no tables, or no such store in them
 """,
 )
+
+# ---- repair --------------------------------------------------------------------------------------------------------
+
+COMMAND_TABLE["repair"] = CommandSpec(
+    module="jobs.repair",
+    options=STORE_OPTIONS | {"--plan", "--to", "--policy", "--donor"},
+    flags=frozenset({"--fix-offsets", "--dry-run"}),
+    usage="""\
+usage: ./spark-submit.sh repair STORE --plan PLAN --to NEWSTORE [options]
+
+Writes a new store from a copy and its plan.json, on which a broker of the plan's release starts as after a clean stop and serves
+every message that it should. The copy is not touched. What was done is told in NEWSTORE.repair.json beside it.
+  STORE                 the copied store folder that the plan was made from
+  --plan PLAN           its plan.json, as an audit wrote it
+  --to NEWSTORE         the folder to make; it must not exist
+  --policy broker       what the release itself would keep (default), with what it gets wrong about it made right
+  --policy salvage      every valid message of the copy, also those behind damage; damaged ranges are bridged
+  --donor STORE2        a second copy of the same replica group: damaged ranges are taken from it where its bytes are valid
+  --fix-offsets         also correct consumer and delay offsets that lie beyond the new ends
+  --dry-run             only say what would be done, and what would be lost
+  --commitlog PATH[,PATH]  --consumequeue PATH  --index PATH    where the copy keeps these parts elsewhere
+
+exit codes: 0 done and consistent; 2 usage; 3 could not; 10, 20 the result was not consistent, so nothing was put in place
+""",
+)
+
+# ---- manifest ------------------------------------------------------------------------------------------------------
+
+COMMAND_TABLE["manifest"] = CommandSpec(
+    module="jobs.manifest",
+    options=STORE_OPTIONS | {"--write", "--verify"},
+    usage="""\
+usage: ./spark-submit.sh manifest STORE [--write FILE | --verify FILE]
+
+Names, sizes and SHA-256 digests of all files of a copied store: printed, written to FILE, or compared with those in FILE.
+  STORE                 a copied store folder, a path or a URI
+
+exit codes: 0 written, or the same; 2 usage; 3 not the same, or not readable
+""",
+)

@@ -476,6 +476,24 @@ def is_uri(path: str) -> bool:
     return bool(match) and match.end() > 2 and path[match.end() : match.end() + 1] == "/"  # type: ignore[union-attr]
 
 
+def read_regular(path: str, limit: int) -> bytes:
+    """A file's bytes. Raises OSError; ValueError for what is no file, or has more bytes."""
+    with _open_regular(path) as file:
+        content = file.read(limit + 1)
+    if len(content) > limit:
+        raise ValueError(f"more than {limit} bytes")
+    return content
+
+
+def refuse_inside(target: str, option: str, roots: Sequence[str]) -> None:
+    """Raise UsageError where the target lies inside one of these folders: links and mounts are followed."""
+    known = {identity: root for root in roots for identity in _identities(root)}
+    for folder in _folders_above(target):
+        for identity in _identities(folder):
+            if identity in known:
+                raise UsageError(f"{option}: {target!r} lies inside the store {known[identity]!r}; a store is never written to")
+
+
 def absolute(text: str, base: str | None = None) -> str:
     """An absolute local path (also for file: URIs), or any other URI as it stands. Raises UsageError."""
     if "\0" in text:

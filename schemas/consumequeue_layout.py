@@ -11,6 +11,8 @@ ENTRY_SIZE_POSITION = 8
 ENTRY_TAGS_CODE_POSITION = 12
 PRE_BLANK_SIZE = 0x7FFFFFFF  # (0, this, 0): the slots before the first entry of a queue that does not begin at 0
 
+ANSWER_SIZE = 91  # of a repair's entry for a position without a message: (last byte of an earlier segment, this, 0)
+
 BATCH_ENTRY_BYTES = 46
 BATCH_ENTRY_FORMAT = ">qiqqqhii"  # phy_offset, size, tags code, store time, base offset, count, compacted (-1), reserved
 BATCH_ENTRY_BASE_POSITION = 28

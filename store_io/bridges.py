@@ -16,10 +16,10 @@ from schemas import commitlog_layout as layout
 from store_io import checksum
 from store_io.rules.releases import BrokerRules
 
-TOPIC = "rmq_sys_repaired"  # the prefix keeps clients of 5.x from using it; no release creates it
+TOPIC = "STORE_AUDIT_BRIDGE"
 FLAG = 0x52475031  # the producer's own field: tells the shortest bridges, which have no room for the topic
 MAX_BYTES = 1 << 20  # of one bridge: far below what any release takes for a message
-_HOST = bytes([127, 0, 0, 1]) + bytes(4)
+_HOST = bytes(8)  # 0.0.0.0, port 0
 _FIXED = layout.MIN_SIZE_V1_BYTES
 _DUP_INFO = b"DUP_INFO\x01repaired_0\x02"
 
@@ -66,9 +66,7 @@ def record(phy_offset: int, size: int, store_time: int, rules: BrokerRules) -> b
     topic = TOPIC.encode()[: max(0, room)]
     body = bytes(room - len(topic))
     crc = checksum.crc32(body) & 0x7FFFFFFF if body else 0
-    head = struct.pack(
-        ">iiiiiqqiq", size, layout.MAGIC_V1, crc, 0, FLAG, 0, phy_offset, layout.SYS_ROLLBACK, store_time
-    )
+    head = struct.pack(">iiiiiqqiq", size, layout.MAGIC_V1, crc, 0, FLAG, 0, phy_offset, layout.SYS_ROLLBACK, store_time)
     tail = _HOST + struct.pack(">q", store_time) + _HOST + struct.pack(">iqi", 0, 0, len(body)) + body
     tail += struct.pack(">b", len(topic)) + topic + struct.pack(">h", len(properties)) + properties
     whole = head + tail

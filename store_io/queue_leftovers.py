@@ -90,7 +90,8 @@ def _classify(
     place = np.searchsorted(starts, numbers, side="right") - 1
     awaited = (place >= 0) & (numbers < ends[np.maximum(place, 0)]) if len(starts) else np.zeros(len(rows), bool)
     where = task.log.kind_at(phy)
-    lost = valid & ~blank & np.isin(where, (lm.DAMAGED, lm.UNWRITTEN, lm.MISSING, lm.BEYOND)) & ~awaited
+    answered = valid & ~blank & ~awaited & _answers(task, source, numbers, rows)
+    lost = valid & ~blank & ~answered & np.isin(where, (lm.DAMAGED, lm.UNWRITTEN, lm.MISSING, lm.BEYOND)) & ~awaited
     for kind in (lm.DAMAGED, lm.UNWRITTEN, lm.MISSING, lm.BEYOND):
         chosen = lost & (where == kind)
         count = int(chosen.sum())
@@ -108,18 +109,17 @@ def _classify(
     code[~awaited & ~valid] = 2
     code[~awaited & blank] = 3
     code[~awaited & valid & ~blank & (where == lm.EXPIRED)] = 4
-    inside = ~awaited & valid & ~blank & np.isin(where, (lm.MESSAGE, lm.FILLER))
+    inside = ~awaited & valid & ~blank & ~answered & np.isin(where, (lm.MESSAGE, lm.FILLER))
     code[inside] = 5
-    answered = inside & _answers(task, source, numbers, phy)
-    code[answered] = 8
     result.answered = union([*result.answered, *((int(n), int(n) + 1) for n in numbers[answered])])
-    for i in np.nonzero(inside & ~answered)[0][:MAX_FINDINGS]:
+    for i in np.nonzero(inside)[0][:MAX_FINDINGS]:
         if _known_elsewhere(task, source, int(phy[i]), int(numbers[i])):
             code[i] = 6
     for i in np.nonzero(code == 5)[0]:
         _dispute(task, result, int(numbers[i]), int(phy[i]), int(size[i]))
     behind_data = (where == lm.UNWRITTEN) & (phy >= task.log.data_end)
     code[~awaited & valid & ~blank & (behind_data | (where == lm.BEYOND))] = 7
+    code[answered] = 8
     names = (
         "",
         "queue_entry_wrong",
@@ -141,16 +141,21 @@ def _classify(
         _report(task, result, name, rows, int(numbers[0]), start, end)
 
 
-def _answers(task: LeftoverTask, source: ByteSource, numbers: np.ndarray, phy: np.ndarray) -> np.ndarray:
-    """Which entries stand where no message does and lead to the queue's next one, as a repair answers lost positions."""
+def _answers(task: LeftoverTask, source: ByteSource, numbers: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Which entries stand where no message does and are what a repair writes there: they lead to the queue's next message, or to
+    the last byte of the segment before that one's."""
     starts = np.array(sorted(first for first, _ in task.covered), np.int64)
     found = np.zeros(len(numbers), bool)
     if task.batch or not len(starts):
         return found
     place = np.searchsorted(starts, numbers, side="right")
+    nowhere = (rows["size"] == layout.ANSWER_SIZE) & (rows["tags_code"] == 0)
     for number in np.unique(place[place < len(starts)]):
-        rows = read_entries(source, task.files, int(starts[number]), int(starts[number]) + 1, False)
-        found |= (place == number) & (phy == int(rows["phy_offset"][0])) & (int(rows["size"][0]) > 0)
+        following = read_entries(source, task.files, int(starts[number]), int(starts[number]) + 1, False)[0]
+        phy = int(following["phy_offset"])
+        same = (rows["phy_offset"] == phy) & (rows["size"] == following["size"])
+        before = nowhere & (rows["phy_offset"] == phy - phy % task.log.segment_bytes - 1)
+        found |= (place == number) & (same | before)
     return found
 
 

@@ -11,13 +11,13 @@ from __future__ import annotations
 import struct
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numba import njit
 
 from schemas import commitlog_layout, consumequeue_layout, index_layout
-from schemas.rows import RUN_LMQ, RUN_UNQUEUED, QueueKey
+from schemas.rows import RUN_UNQUEUED, QueueKey
 from store_io.byte_source import StoreLocation, open_source
 from store_io.errors import StoreError
 from store_io.message_columns import HAS_TAGS, Columns
@@ -204,7 +204,9 @@ class _Sink:
 
 @dataclass(frozen=True)
 class LinkTask:
-    """One new index file whose entries stand in it raw. count: how many; previous_end_time: of the file before, 0 for the first."""
+    """One new index file whose entries stand in it raw.
+
+    count: how many.  previous_end_time: of the file before, 0 for the first."""
 
     writer: StoreWriter
     rules: BrokerRules
@@ -288,7 +290,3 @@ def fill_entries(writer: StoreWriter, folder: str, file_bytes: int, first: int, 
         count = min(end - at, per_file - place, 1 << 16)
         writer.write(f"{folder}/{number * file_bytes:020d}", place * unit, entry * count)
         at += count
-
-
-__all__ = ["BuildResult", "BuildTask", "LinkTask", "QueueBuild", "field", "fill_entries", "last_store_time", "replace"]
-_ = RUN_LMQ

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from schemas import commitlog_layout as layout
-from schemas.rows import EXTENT_FILLER, EXTENT_MESSAGE, Row, SegmentSummary
+from schemas.rows import EXTENT_FILLER, EXTENT_MESSAGE, WALK_AUDIT, Row, SegmentSummary
 from store_io import bridges
 from store_io.byte_source import ByteSource
 from store_io.errors import StoreError
@@ -49,7 +49,6 @@ class LogPlan:
     start: int = 0
     end: int = 0
     bridges: list[Row] = field(default_factory=list)
-    from_donor: list[Row] = field(default_factory=list)
     dropped: list[Row] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
     zeroed_bytes: int = 0
@@ -84,7 +83,7 @@ def apply_edits(writer: StoreWriter, edits: Sequence[Edit], rules: BrokerRules) 
         elif edit.action == "remove":
             writer.remove(edit.path)
         elif edit.action == "rename":
-            writer.rename(edit.path, edit.to)
+            writer.move(edit.path, edit.to)
         else:
             writer.zero(edit.path, edit.start, edit.end)
             for bridge in bridges.bridges(edit.base, edit.start, edit.end, edit.store_time, rules):
@@ -102,9 +101,8 @@ class LogRepair:
         source: ByteSource,
         tree: Tree,
         limit: int | None,
-        donor: Donor | None = None,
     ):
-        self.rules, self.source, self.tree, self.limit, self.donor = rules, source, tree, limit, donor
+        self.rules, self.source, self.tree, self.limit = rules, source, tree, limit
         self.size = rules.segment_bytes
         self.plan = LogPlan()
         self.summaries = segments
@@ -119,8 +117,10 @@ class LogRepair:
         bases = {s.base for s in kept}
         for entry in self.tree.all:
             top = entry.path.partition("/")[0].partition("[")[0]
-            if top == COMMITLOG and entry.path != COMMITLOG and not any(
-                s.summary is not None and s.summary.path == entry.path for s in kept
+            if (
+                top == COMMITLOG
+                and entry.path != COMMITLOG
+                and not any(s.summary is not None and s.summary.path == entry.path for s in kept)
             ):
                 self._remove(entry.path)
         if not kept:
@@ -216,25 +216,26 @@ class LogRepair:
     def _fill(self, segment: _Segment, whole: list[_Segment], number: int) -> None:
         """Bridge the gaps between the segment's messages, and end it."""
         path, last = segment_path(segment.base), number == len(whole) - 1
-        if self.donor is not None:
-            self._take_from_donor(segment, path, last)
         at = 0
         kept: list[tuple[int, int]] = []
         for start, end in segment.valid:
-            start = self._bridged(segment, path, at, start, end)
+            start = self._bridged(segment, path, at, start, end, whole, number)
             if start < end:
                 kept.append((start, end))
                 at = end
         segment.valid = kept
         if not kept and not last:
             least = bridges.least_bytes(self.rules)
-            time = self._time_after(whole, number)
+            time = self._time_near(whole, number, 0)
             self._bridge(segment, path, 0, max(least, least + len(bridges.TOPIC)), time)
             at = max(least, least + len(bridges.TOPIC))
         if segment.filler == at and at:
             return
         if at < self.size:
             self._zero(segment, path, at)
+        if not last and at < self.size:
+            row = {"file": path, "start": at, "end": self.size, "phy_offset": segment.base + at, "kind": "filler"}
+            self.plan.bridges.append(row)
         if not last:
             if self.size - at < layout.FRAME_BYTES:
                 if at < self.size:
@@ -255,7 +256,9 @@ class LogRepair:
                 self.plan.edits.append(Edit("zero", path, at, size))
                 self.plan.zeroed_bytes += min(used, size) - at
 
-    def _bridged(self, segment: _Segment, path: str, at: int, start: int, end: int) -> int:
+    def _bridged(
+        self, segment: _Segment, path: str, at: int, start: int, end: int, whole: Sequence[_Segment], number: int
+    ) -> int:
         """Bridge [at, start); where that is too short for a record, the messages behind it go until it is not. The new start."""
         least = bridges.least_bytes(self.rules)
         if at == start:
@@ -272,20 +275,31 @@ class LogRepair:
             start += message.total_size
         if start >= end:
             return end
-        time = self._message(segment, start).store_time
-        self._bridge(segment, path, at, start, time)
+        self._bridge(segment, path, at, start, self._time_near(whole, number, at))
         return start
 
     def _bridge(self, segment: _Segment, path: str, start: int, end: int, time: int) -> None:
         self.plan.edits.append(Edit("bridge", path, start, end, base=segment.base, store_time=time))
         self.plan.bridges.append(
-            {"file": path, "start": start, "end": end, "phy_offset": segment.base + start, "store_time": time}
+            {"file": path, "start": start, "end": end, "phy_offset": segment.base + start, "kind": "record", "store_time": time}
         )
 
-    def _time_after(self, whole: Sequence[_Segment], number: int) -> int:
-        """Store time of the first message behind this segment."""
-        later = next(s for s in whole[number + 1 :] if s.valid)
-        return self._message(later, later.valid[0][0]).store_time
+    def _time_near(self, whole: Sequence[_Segment], number: int, position: int) -> int:
+        """Store time of the last message before that position, else of the first one behind it."""
+        for segment in reversed(whole[: number + 1]):
+            before = [r for r in segment.valid if segment is not whole[number] or r[1] <= position]
+            if before and segment.summary is not None:
+                return self._last_time(segment, before[-1])
+        later = next((s, r) for s in whole[number:] for r in s.valid if s is not whole[number] or r[0] >= position)
+        return self._message(later[0], later[1][0]).store_time
+
+    def _last_time(self, segment: _Segment, valid: tuple[int, int]) -> int:
+        """Store time of the last message that a scan's run ends with in this range."""
+        assert segment.summary is not None
+        runs = segment.summary.runs
+        inside = (runs["walk"] & WALK_AUDIT != 0) & (runs["first_position"] >= valid[0]) & (runs["first_position"] < valid[1])
+        times = runs["last_store_time"][inside]
+        return int(times.max()) if len(times) else self._message(segment, valid[0]).store_time
 
     def _message(self, segment: _Segment, position: int) -> Message:
         assert segment.summary is not None
@@ -295,38 +309,6 @@ class LogRepair:
         if verdict.kind != VALID or verdict.message is None:
             raise StoreError(f"{segment.summary.path}: changed while it was repaired")
         return verdict.message
-
-    # ---- donor -----------------------------------------------------------------------------------------------------
-
-    def _take_from_donor(self, segment: _Segment, path: str, last: bool) -> None:
-        """Fill gaps with the donor's messages, where they are valid at their very places."""
-        assert self.donor is not None
-        limit = self.size if self.limit is None else max(0, min(self.size, self.limit - segment.base))
-        gaps, at = [], 0
-        for start, end in [*segment.valid, (limit, limit)]:
-            if at < start and not (start == limit and (segment.filler == at or last and self.limit is not None)):
-                gaps.append((at, start))
-            at = end
-        for start, end in gaps:
-            for low, high, data in self.donor.messages(segment.base, start, end):
-                self.plan.edits.append(Edit("write", path, low, high, data))
-                segment.valid.append((low, high))
-                self.plan.from_donor.append({"file": path, "start": low, "end": high, "phy_offset": segment.base + low})
-        segment.valid = _joined(segment.valid)
-
-
-def _joined(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    joined: list[tuple[int, int]] = []
-    for start, end in sorted(ranges):
-        if joined and joined[-1][1] == start:
-            joined[-1] = (joined[-1][0], end)
-        else:
-            joined.append((start, end))
-    return joined
-
-
-class Donor:
-    """A second copy of the same replica group, of which only valid messages at the very same offsets are taken."""
 
 
 def _weight(segment: _Segment) -> int:

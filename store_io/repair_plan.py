@@ -70,7 +70,9 @@ def read_plan(data: bytes) -> RepairPlan:
     if broker is not None and not isinstance(broker, dict):
         raise UsageError("the plan's broker is no object")
     if not plan["complete"]:
-        raise StoreError("the plan is incomplete: its audit could not read or understand everything, so nothing is repaired by it")
+        raise StoreError(
+            "the plan is incomplete: its audit could not read or understand everything, so nothing is repaired by it"
+        )
     if broker is None:
         raise StoreError("the plan does not say what a broker would do, so nothing is repaired by it")
     _broker(broker)

@@ -1,9 +1,9 @@
 """What each ConsumeQueue of a repaired store holds: every message of the log at its own queue offset, and nothing else.
 
 A view of the queue (`store_diff.queue_views`) tells which entries stand right already. What does not is made anew from the
-log; positions that no message holds any more lead to the next message of the queue, so that a consumer that stands there goes
-on with it instead of skipping what lies behind (DefaultMessageStore.getMessage skips the rest of a segment behind an entry
-that leads nowhere). Source: ConsumeQueue.putMessagePositionInfo and fillPreBlank, BatchConsumeQueue.
+log; positions that no message holds any more get an entry with which a consumer that stands there goes on with the queue's next
+message (`_answer`).
+Source: ConsumeQueue.putMessagePositionInfo and fillPreBlank, BatchConsumeQueue, DefaultMessageStore.getMessage.
 """
 
 from __future__ import annotations
@@ -14,15 +14,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from schemas import consumequeue_layout as layout
+from schemas.commitlog_layout import MIN_SIZE_V1_BYTES
 from schemas.rows import MATCH_EQUAL, MATCH_MISSING, NOTE, Finding, MappedFile, QueueKey, Row, SegmentSummary
 from store_io.java_compat import parse_number
 from store_io.rules.loading import EXT, Tree, is_folder
 from store_io.rules.releases import BrokerRules
 from store_io.store_diff import QueueView
 
+FEW_POSITIONS = 32  # a pull's usual batch
 MAX_GAP = 1 << 20  # positions that may lie between neighbours of a queue without any damage between them
 GAP_RECORDS = 16  # so many messages in a row prove a jump of their queue offsets
-LEAST_MESSAGE = 91
 _PRE_BLANK = struct.pack(layout.ENTRY_FORMAT, 0, layout.PRE_BLANK_SIZE, 0)
 _ENTRY, _BATCH = layout.ENTRY_BYTES, layout.BATCH_ENTRY_BYTES
 
@@ -138,7 +139,7 @@ def plan_queue(
         return None
     if not plan.reasons:
         plan.reasons = ["queue_entry_missing" if not own else "queue_entry_unexpected"]
-    plan.keep = max(first_file, min(expired, placed[0].place if placed else expired))  # type: ignore[type-var]
+    plan.keep = max(first_file, min(expired, placed[0].place or 0) if placed else expired)
     if not _ends_expired(view) and not placed:
         plan.keep = first_file
     if plan.keep > first_file:
@@ -155,7 +156,7 @@ def plan_queue(
         place = run.place or 0
         if at < place:
             blank = number == 0 and log_start > 0
-            entry = _PRE_BLANK if blank else struct.pack(layout.ENTRY_FORMAT, run.position, run.size, run.tags_code)
+            entry = _PRE_BLANK if blank else _answer(run, place - at, rules.segment_bytes, log_start, serve_all)
             plan.fills.append((at, place, entry))
             if not blank:
                 plan.answered.append(_row(view.key, at, place, run.position))
@@ -168,6 +169,20 @@ def plan_queue(
             plan.shifts.append(Shift(run.position, run.last_position, run.place - run.offset))
             plan.moved.append({**_row(view.key, run.place, run.place + run.records, run.position), "stored": run.offset})
     return plan
+
+
+def _answer(run: _Run, count: int, segment_bytes: int, log_start: int, salvage: bool) -> bytes:
+    """The entry for each of `count` lost positions before this run.
+
+    It leads to the last byte of the segment before, with more bytes than are left there: getMessage finds nothing, skips what
+    lies in that segment, and goes on with the run. In the log's first segment there is no such place (and a 5.x broker's search
+    for its minimum needs ascending offsets there): then it leads to the run's first message itself, which comes twice. So it
+    does under policy broker for a few positions, which that broker would have answered with a message, if a damaged one.
+    """
+    base = run.position - run.position % segment_bytes
+    if base <= log_start or not salvage and count <= FEW_POSITIONS:
+        return struct.pack(layout.ENTRY_FORMAT, run.position, run.size, run.tags_code)
+    return struct.pack(layout.ENTRY_FORMAT, base - 1, layout.ANSWER_SIZE, 0)
 
 
 def _row(key: QueueKey, first: int, end: int, phy_offset: int) -> Row:
@@ -231,7 +246,7 @@ class Damage:
             if low >= end:
                 break
             lost += max(0, min(high, end) - max(low, start))
-        return lost // LEAST_MESSAGE + (1 if lost else 0)
+        return lost // MIN_SIZE_V1_BYTES + (1 if lost else 0)
 
 
 def _place(runs: list[_Run], damage: Damage, serve_all: bool) -> None:

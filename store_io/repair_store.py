@@ -9,7 +9,6 @@ into place. What the broker's own recovery gets wrong, and what is done about it
 
 from __future__ import annotations
 
-import json
 import struct
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,10 +18,11 @@ from typing import Any
 import numpy as np
 
 from schemas import checkpoint_layout, consumequeue_layout
-from schemas.rows import EXTENT_MESSAGE, NOTE, WALK_AUDIT, AuditOutcome, Finding, QueueKey, Row, StoreFile
+from schemas.rows import EXTENT_MESSAGE, NOTE, RUN_LMQ, WALK_AUDIT, AuditOutcome, Finding, QueueKey, Row, StoreFile
 from store_io import repair_log, repair_plan, repair_queues
 from store_io.audit_store import AuditRequest, StoreAudit
 from store_io.byte_source import StoreLocation, open_source
+from store_io.donor import Donor
 from store_io.errors import StoreError
 from store_io.rebuild import BuildTask, LinkTask, QueueBuild, fill_entries, last_store_time
 from store_io.repair_plan import RepairPlan
@@ -71,26 +71,43 @@ class RepairOutcome:
     final: AuditOutcome | None = None
 
 
-def repair(request: RepairRequest, run_tasks: RunTasks, progress: Callable[[str], None] = lambda _: None) -> RepairOutcome:
-    """Repair into `request.target`. Raises StoreError where nothing could be done; then nothing is left."""
+def repair(
+    request: RepairRequest,
+    run_tasks: RunTasks,
+    keep: Callable[[Row], None] = lambda report: None,
+    progress: Callable[[str], None] = lambda sentence: None,
+) -> RepairOutcome:
+    """Repair into `request.target`. Raises StoreError where nothing could be done; then nothing is left.
+
+    keep: given the report of a repair that succeeded, just before the new store is put into place.  progress: told what is
+    done next.
+    """
     with StoreWriter.beside(request.target) as writer:
-        run = _Repair(request, writer, run_tasks, progress)
-        outcome = run.run()
+        outcome = _Repair(request, writer, run_tasks, progress).run()
         if outcome.exit_code == 0:
             progress("writing it to the disk")
+            keep(outcome.report)
             writer.publish()
         return outcome
 
 
+def preview(request: RepairRequest, run_tasks: RunTasks) -> Row:
+    """What a repair would do, without writing anything: the report as far as it is known before."""
+    run = _Repair(request, None, run_tasks, lambda sentence: None)
+    return run.preview()
+
+
 class _Repair:
-    def __init__(
-        self, request: RepairRequest, writer: StoreWriter, run_tasks: RunTasks, progress: Callable[[str], None]
-    ):
-        self.request, self.writer, self.run_tasks, self.progress = request, writer, run_tasks, progress
-        self.location = StoreLocation(writer.root)
+    def __init__(self, request: RepairRequest, writer: StoreWriter | None, run_tasks: RunTasks, progress: Callable[[str], None]):
+        self.request, self.run_tasks, self.progress = request, run_tasks, progress
+        if writer is not None:
+            self.writer = writer
+        self.location = StoreLocation(writer.root) if writer is not None else request.location
         self.report: Row = {"schema_version": 1, "policy": request.policy, "release": request.plan.release}
         self.unblocked: list[str] = []
         self.touched = False
+        self.queue_plans: list[QueuePlan] = []
+        self.from_donor: list[Row] = []
 
     def run(self) -> RepairOutcome:
         request = self.request
@@ -102,6 +119,7 @@ class _Repair:
         self.rules: BrokerRules = first.rules
         self.conf = repair_plan.properties_text({k: s.value for k, s in first.rules.settings.items()})
         first = self._unblock(first)
+        first = self._heal(first)
         self.log = self._plan_log(first)
         self.before = first
         repair_log.apply_edits(self.writer, self.log.edits, self.rules)
@@ -115,6 +133,27 @@ class _Repair:
         self.progress("auditing the new store")
         final = self._audit(self.conf, self.location) if self.touched or self.log.edits else first
         return self._judge(first, final)
+
+    def preview(self) -> Row:
+        """What `run` would do, seen from the source."""
+        request = self.request
+        first = self._audit(request.plan.broker_conf, self.location)
+        self._check(first)
+        self.rules = first.rules
+        prediction = first.prediction
+        if request.policy == BROKER and (prediction is None or not prediction.starts):
+            why = prediction.refusal if prediction is not None else "nothing is predicted"
+            self.report |= {"would_unblock": why, "steps": self.outcome.plan["steps"]}
+            return self.report
+        self.log = self._plan_log(first)
+        self.before, self.queue_plans = first, []
+        findings = [f for f in first.outcome().findings if f.severity != NOTE]
+        self.queue_plans = self._plan_queues(first, findings)
+        self.not_copied: list[str] = []
+        self.report |= self._told(first)
+        self.report["index_rebuilt"] = any(f.file.partition("/")[0] == INDEX for f in findings)
+        self.report["bytes"] = sum(row["size"] for row in self.outcome.plan["inputs"])
+        return self.report
 
     # ---- copy ------------------------------------------------------------------------------------------------------
 
@@ -216,13 +255,22 @@ class _Repair:
         if self.request.policy == BROKER:
             assert audit.prediction is not None
             limit = audit.prediction.truncate_at
-        planner = repair_log.LogRepair(
-            audit.segments, self.rules, open_source(self.location), audit.tree, limit, self._open_donor()
-        )
-        return planner.run()
+        return repair_log.LogRepair(audit.segments, self.rules, open_source(self.location), audit.tree, limit).run()
 
-    def _open_donor(self) -> repair_log.Donor | None:
-        return None
+    def _heal(self, audit: StoreAudit) -> StoreAudit:
+        """Take damaged ranges from the donor, so that from here on they are no longer there."""
+        if self.request.donor is None:
+            return audit
+        self.progress("taking damaged ranges from the donor")
+        donor = Donor(self.request.donor, self.rules)
+        self.from_donor = donor.heal(self.writer, audit.segments, open_source(self.location), audit.tree)
+        if not self.from_donor:
+            return audit
+        self.touched = True
+        healed = self._audit(self.conf, self.location)
+        if not self.outcome.complete:
+            raise StoreError(f"the copy with the donor's messages could not be audited: {self.outcome.incomplete[0]}")
+        return self._unblock(healed)
 
     def _declare_clean(self, audit: StoreAudit) -> None:
         if audit.unclean:
@@ -320,7 +368,10 @@ class _Repair:
 
     def _prepare_queue(self, plan: QueuePlan) -> None:
         """Leave of the queue's folder what stays, and make the files that are needed."""
-        size, unit = self._file_bytes(plan), consumequeue_layout.BATCH_ENTRY_BYTES if plan.batch else consumequeue_layout.ENTRY_BYTES
+        size, unit = (
+            self._file_bytes(plan),
+            consumequeue_layout.BATCH_ENTRY_BYTES if plan.batch else consumequeue_layout.ENTRY_BYTES,
+        )
         kept = {f.path for f in plan.keep_files}
         tree = Tree(list_store(self.location).files) if plan.folder else None
         assert tree is not None
@@ -365,7 +416,7 @@ class _Repair:
     def _plan_index(self, audit: StoreAudit, serious: Sequence[Finding]) -> list[str]:
         """Paths of the new index files, in order; the old ones are removed. Empty: they stay as they are."""
         blamed = [f for f in serious if f.file.partition("/")[0] == INDEX]
-        names = [e for e in audit.tree.children(INDEX)]
+        names = audit.tree.children(INDEX)
         if not blamed:
             return []
         self.touched = True
@@ -442,7 +493,9 @@ class _Repair:
         known = {(f.code, f.phy_offset) for f in first.outcome().findings}
         moved = {(q.key, row["phy_offset"]) for q in self.queue_plans for row in q.moved}
         kept = [f for f in outcome.findings if f.severity != NOTE and f.code in KEPT_CODES and (f.code, f.phy_offset) in known]
-        kept += [f for f in outcome.findings if f.code == "queue_entry_shifted" and ((f.topic, f.queue_id), f.phy_offset) in moved]
+        kept += [
+            f for f in outcome.findings if f.code == "queue_entry_shifted" and ((f.topic, f.queue_id), f.phy_offset) in moved
+        ]
         left = [f for f in outcome.findings if f.severity != NOTE and f not in kept]
         problems = [f"{f.code}: {f.file} {f.start}: {f.message} {f.expected} {f.actual}" for f in left]
         p = final.prediction
@@ -455,9 +508,19 @@ class _Repair:
         elif final.loss is not None and final.loss.messages:
             problems.append(f"the release would lose {final.loss.messages} messages")
         code = 0 if not problems else 20 if any(f.severity == "loss" for f in left) else 10
-        self.report |= {
-            "consistent": not problems,
-            "problems": problems,
+        self.report |= {"consistent": not problems, "problems": problems, "kept": [_finding_row(f) for f in kept]}
+        self.report |= self._told(first)
+        self.report["messages_after"] = outcome.messages - sum(f.count for f in outcome.findings if f.code == "commitlog_bridged")
+        return RepairOutcome(code, self.report, outcome)
+
+    def _told(self, first: StoreAudit) -> Row:
+        """What was decided, for the report."""
+        messages, size = self._lost(first)
+        return {
+            "messages_before": sum(e.message_count for s in first.segments for e in s.extents),
+            "lost": {"messages": messages, "bytes": size},
+            "from_donor": self.from_donor,
+            "zeroed_bytes": self.log.zeroed_bytes,
             "log_end": self.log.end,
             "bridges": self.log.bridges,
             "dropped": self.log.dropped,
@@ -472,7 +535,25 @@ class _Repair:
             "moved": [row for q in self.queue_plans for row in q.moved],
             "unserved": [row for q in self.queue_plans for row in q.unserved],
         }
-        return RepairOutcome(code, self.report, outcome)
+
+    def _lost(self, audit: StoreAudit) -> tuple[int, int]:
+        """(messages, bytes) of valid messages of the copy that lie behind the new end of the log."""
+        messages = size = 0
+        for segment in audit.segments:
+            for row in segment.runs:
+                if row["walk"] & WALK_AUDIT and row["kind"] != RUN_LMQ:
+                    if segment.base_offset + int(row["first_position"]) >= self.log.end:
+                        messages += int(row["messages"])
+                        size += int(row["bytes"])
+        return messages, size
+
+
+def _finding_row(finding: Finding) -> Row:
+    return {
+        "code": finding.code, "file": finding.file, "start": finding.start, "end": finding.end,
+        "phy_offset": finding.phy_offset, "topic": finding.topic, "queue_id": finding.queue_id,
+        "queue_offset": finding.queue_offset, "message": finding.message,
+    }  # fmt: skip
 
 
 def _raise_faults(results: Sequence[Any]) -> None:
@@ -509,6 +590,3 @@ def _milliseconds(name: str) -> int:
         return int(np.datetime64(text, "ms").astype(np.int64))
     except ValueError:
         return 0
-
-
-_ = json

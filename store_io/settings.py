@@ -49,6 +49,12 @@ def read_settings(broker_conf: str | None, listing: StoreListing, source: ByteSo
     return settings
 
 
+def read_given(broker_conf: str) -> dict[str, Any]:
+    """The modelled keys that a broker.conf names, as `read_settings` understands them. Raises UsageError."""
+    given = parse_properties(broker_conf)
+    return {key: _value(key, given[key]) for key in sorted(default_settings().keys() & given.keys())}
+
+
 # ---- the properties file -------------------------------------------------------------------------------------------
 
 

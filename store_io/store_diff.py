@@ -6,7 +6,7 @@ Source of the rules: pitfalls.md, audits A to D.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -295,12 +295,14 @@ def sequence_findings(
 ) -> list[Finding]:
     """Queue offsets that do not follow one another along the log (audit A; C13, P14).
 
-    answered: positions without a message whose entries lead to the queue's next one, as a repair leaves them.
+    What a repair has bridged counts as damaged.  answered: positions without a message whose entries lead to the queue's next
+    one, as a repair leaves them.
     """
     found: list[Finding] = []
+    bridged = sorted(f.phy_offset or 0 for s in segments for f in s.findings if f.code == "commitlog_bridged")
     for key, view in views.items():
         if len(view.runs):
-            found += _sequence_findings(view, segments, log, rules, answered.get(key, []))
+            found += _sequence_findings(view, segments, log, rules, answered.get(key, []), bridged)
     return found
 
 
@@ -320,7 +322,12 @@ class _Run:
 
 
 def _sequence_findings(
-    view: QueueView, segments: Sequence[SegmentSummary], log: lm.LogMap, rules: BrokerRules, answered: Ranges
+    view: QueueView,
+    segments: Sequence[SegmentSummary],
+    log: lm.LogMap,
+    rules: BrokerRules,
+    answered: Ranges,
+    bridged: Sequence[int],
 ) -> list[Finding]:
     rows, positions, places = view.runs.rows, view.runs.positions, view.runs.segments
     own = np.flatnonzero(rows["kind"] == RUN_QUEUE)
@@ -355,7 +362,9 @@ def _sequence_findings(
             before = run.end
             continue
         if first > expected:
-            if not _broken_between(log, before, run.position):
+            if not _broken_between(log, before, run.position) and bisect_left(bridged, before) == bisect_left(
+                bridged, run.position
+            ):
                 old = rules.at_least("5.0.0") and not rules.at_least("5.1.1")
                 old = old or not subtract([(expected, first)], answered)
                 found.append(_sequence(view, segments, run, "queue_offset_gap", NOTE if old else REBUILDABLE, expected, first))

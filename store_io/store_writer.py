@@ -196,7 +196,7 @@ class StoreWriter:
         with self.open(path) as file:
             file.set_time(mtime_ns)
 
-    def rename(self, path: str, to: str) -> None:
+    def move(self, path: str, to: str) -> None:
         """Another name for a file of the new store."""
         self.folder_of(to)
         with _told(to):
@@ -254,7 +254,7 @@ class StoreFileWriter:
 
     def write(self, position: int, data: bytes | memoryview | np.ndarray) -> None:
         """All of the bytes, from that position on."""
-        view = memoryview(data).cast("B")
+        view = (data if isinstance(data, memoryview) else memoryview(data)).cast("B")  # type: ignore[arg-type]
         with _told(self.path):
             while len(view):
                 count = os.pwrite(self._descriptor, view, position)

@@ -1,0 +1,187 @@
+"""repair STORE --plan PLAN --to NEWSTORE: a new directory that a broker of the plan's release opens and serves."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from types import FrameType
+from typing import Any
+
+from jobs import options
+from jobs.options import Command, StoreArgument
+from jobs.output import OutputFolder
+from jobs.report.json_text import document
+from jobs.report.repair_text import repair_text
+from store_io import checksum
+from store_io.audit_store import run_task, task_bytes
+from store_io.byte_source import StoreLocation, open_source
+from store_io.errors import StoreError, UsageError
+from store_io.repair_plan import PLAN_BYTES, RepairPlan, read_plan
+from store_io.repair_store import BROKER, SALVAGE, RepairRequest, RunTasks, preview, repair
+from store_io.settings import read_given
+from store_io.store_dir import list_store
+
+REPORT_SUFFIX = ".repair.json"
+SPARK_BYTES = 8 << 30  # of a store from which on a Spark session is worth its start on one machine
+INTERRUPTED = 130
+
+
+def run(command: Command) -> int:
+    """Repair one store; the exit code: 0 done, 10 or 20 where the result was not consistent and so was not put in place."""
+    store, request = _request(command)
+    checksum.trust()
+    dry = "--dry-run" in command.flags
+    with _interruptible(), _runner(command.spark, request.location) as run_tasks:
+        if dry:
+            print(repair_text(preview(request, run_tasks), store.path, request.target, dry=True), end="", flush=True)
+            return 0
+        report = OutputFolder(os.path.dirname(request.target))
+        name = os.path.basename(request.target) + REPORT_SUFFIX
+
+        def keep(content: Any) -> None:
+            report.write(name, document(content) + "\n")
+
+        outcome = repair(request, run_tasks, keep, _progress)
+        print(repair_text(outcome.report, store.path, request.target), end="", flush=True)
+        return outcome.exit_code
+
+
+def _progress(sentence: str) -> None:
+    if sys.stderr.isatty():
+        print(f"  {sentence} ...", file=sys.stderr, flush=True)
+
+
+# ---- the command line ------------------------------------------------------------------------------------------------
+
+
+def _request(command: Command) -> tuple[StoreArgument, RepairRequest]:
+    given = command.options
+    store = options.single_store(command)
+    for option in ("--plan", "--to"):
+        if option not in given:
+            raise UsageError(f"{option} is missing: repair STORE --plan PLAN --to NEWSTORE")
+    policy = given.get("--policy", BROKER)
+    if policy not in (BROKER, SALVAGE):
+        raise UsageError(f"--policy {policy!r}: {BROKER} or {SALVAGE}")
+    target = _target(given["--to"], store)
+    plan = _plan(given["--plan"])
+    if "--release" in given and given["--release"].strip() != plan.release:
+        raise UsageError(f"--release {given['--release']}: the plan was made for {plan.release}")
+    if store.broker_conf is not None:
+        _compare_settings(store.broker_conf, plan)
+    donor = None
+    if "--donor" in given:
+        donor = StoreLocation(options.absolute(given["--donor"]))
+        options.refuse_inside(target, "--to", [donor.root])
+        list_store(donor)  # it must be a store at least
+    location = StoreLocation(store.path, store.parts)
+    fix = "--fix-offsets" in command.flags
+    return store, RepairRequest(plan.store, location, target, plan, policy, donor, fix)
+
+
+def _target(text: str, store: StoreArgument) -> str:
+    target = options.absolute(text)
+    if options.is_uri(target):
+        raise UsageError(f"--to {text!r}: a folder of this machine, or one that is mounted here")
+    if os.path.lexists(target):
+        raise UsageError(f"--to {text!r}: exists; a repair makes a new folder and replaces nothing")
+    if not os.path.isdir(os.path.dirname(target)):
+        raise UsageError(f"--to {text!r}: there is no folder {os.path.dirname(target)!r}")
+    options.refuse_inside(target, "--to", [store.path, *(path for _, paths in store.parts for path in paths)])
+    return target
+
+
+def _plan(path: str) -> RepairPlan:
+    try:
+        data = options.read_regular(options.absolute(path), PLAN_BYTES)
+    except (OSError, ValueError) as problem:
+        raise UsageError(f"--plan {path!r}: {getattr(problem, 'strerror', None) or problem}") from None
+    try:
+        return read_plan(data)
+    except StoreError as problem:
+        raise type(problem)(f"--plan {path}: {problem}") from None
+
+
+def _compare_settings(text: str, plan: RepairPlan) -> None:
+    for key, value in read_given(text).items():
+        then = plan.settings.get(key)
+        if then is None or then != value:
+            raise UsageError(
+                f"--broker-conf: {key}={value}, and the plan was made with {then if then is not None else 'its default'}"
+            )
+
+
+# ---- where tasks run -------------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def _runner(spark_words: Sequence[str], location: StoreLocation) -> Iterator[RunTasks]:
+    """Processes of this machine for a store of usual size, Spark where it was asked for or there is much to read."""
+    if spark_words or _bytes(location) >= SPARK_BYTES:
+        with _on_spark(spark_words) as run_tasks:
+            yield run_tasks
+        return
+    pool: list[ProcessPoolExecutor] = []
+
+    def local(tasks: Sequence[Any], _: str) -> list[Any]:
+        if len(tasks) < 2 or sum(map(task_bytes, tasks)) < 64 << 20:
+            return [do_task(task) for task in tasks]
+        if not pool:
+            pool.append(ProcessPoolExecutor(os.cpu_count() or 1, get_context("fork")))
+        order = sorted(range(len(tasks)), key=lambda i: -task_bytes(tasks[i]))
+        waiting = {i: pool[0].submit(do_task, tasks[i]) for i in order}
+        return [waiting[i].result() for i in range(len(tasks))]
+
+    try:
+        yield local
+    finally:
+        for executor in pool:
+            executor.shutdown(cancel_futures=True)
+
+
+@contextlib.contextmanager
+def _on_spark(spark_words: Sequence[str]) -> Iterator[RunTasks]:
+    from jobs import session
+    from jobs.runner import Fault, Runner
+
+    with session.start(spark_words) as started:
+        runner = Runner(started.spark, lambda size, segments: None)
+
+        def submitted(tasks: Sequence[Any], describe: str) -> list[Any]:
+            answers = runner.run(tasks, describe)
+            faults = [answer.sentence for answer in answers if isinstance(answer, Fault)]
+            if faults:
+                raise StoreError(f"a task failed: {faults[0]}")
+            return answers
+
+        yield submitted
+
+
+def do_task(task: Any) -> Any:
+    """A task of an audit, or one of a repair, which runs itself."""
+    run_itself: Callable[[], Any] | None = getattr(task, "run", None)
+    return run_itself() if run_itself is not None else run_task(task)
+
+
+def _bytes(location: StoreLocation) -> int:
+    source = open_source(location)
+    return sum(e.size for e in list_store(location).files if e.path.startswith("commitlog")) if source else 0
+
+
+@contextlib.contextmanager
+def _interruptible() -> Iterator[None]:
+    """A scheduler's SIGTERM ends a repair as ctrl-C does: nothing stays behind."""
+
+    def interrupt(number: int, _: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

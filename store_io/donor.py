@@ -1,0 +1,126 @@
+"""Messages of a second copy of the same replica group, put where the first one is damaged.
+
+Only what passes every check at the very same physical offset is taken, and only beside a message that both copies hold with
+equal bytes: copies of different groups share offsets but no messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from schemas.rows import EXTENT_MESSAGE, Extent, Row, SegmentSummary
+from store_io.byte_source import ByteFile, ByteSource, StoreLocation, open_source
+from store_io.message_columns import RecordCheck
+from store_io.repair_log import WINDOW_BYTES, segment_path
+from store_io.rules.loading import Tree, segments_of
+from store_io.rules.message_verdict import VALID
+from store_io.rules.releases import BrokerRules
+from store_io.segment_scan import SegmentTask, scan_segment
+from store_io.segment_window import SegmentWindow
+from store_io.store_dir import list_store
+from store_io.store_writer import StoreWriter
+
+COPY_BYTES = 4 << 20
+
+
+class Donor:
+    """The second copy. Raises StoreError where it is no store."""
+
+    def __init__(self, location: StoreLocation, rules: BrokerRules):
+        self.location, self.rules = location, rules
+        self.source = open_source(location)
+        size = rules.segment_bytes
+        files = segments_of(Tree(list_store(location).files))
+        self.files = {f.start: f for f in files if f.start % size == 0 and f.size <= size}
+
+    def heal(self, writer: StoreWriter, segments: Sequence[SegmentSummary], source: ByteSource, tree: Tree) -> list[Row]:
+        """Write the donor's messages into the copy's damaged ranges; a row for each range taken."""
+        size = self.rules.segment_bytes
+        own = {s.base_offset: s for s in segments if s.base_offset % size == 0}
+        held = [base for base, s in own.items() if any(e.kind == EXTENT_MESSAGE for e in s.extents)]
+        if not held:
+            return []
+        taken: list[Row] = []
+        base, healed_end = min(held), False
+        while base <= max(held) or healed_end:
+            summary = own.get(base)
+            gaps = _gaps(summary.extents if summary else [], size)
+            rows = list(self._fill(writer, base, gaps, summary, source, tree)) if gaps and base in self.files else []
+            taken += rows
+            healed_end = bool(rows) and base >= max(held)
+            base += size
+        return taken
+
+    def _fill(
+        self,
+        writer: StoreWriter,
+        base: int,
+        gaps: list[tuple[int, int]],
+        summary: SegmentSummary | None,
+        source: ByteSource,
+        tree: Tree,
+    ) -> Iterator[Row]:
+        file = self.files[base]
+        task = SegmentTask(0, file.path, base, file.size, self.location, self.rules, probe=False, digest=False)
+        scanned = scan_segment(task, self.source)
+        extents = [e for e in scanned.extents if e.kind == EXTENT_MESSAGE and not e.plausible]
+        path = segment_path(base)
+        size = self.rules.segment_bytes
+        with self.source.open(file.path) as donor:
+            for start, end in gaps:
+                if not self._same_beside(donor, base, start, end, summary, source):
+                    continue
+                for low, high in self._whole_messages(donor, base, extents, start, end):
+                    if path not in tree.by_path and summary is None:
+                        writer.create(path, size)
+                        summary = SegmentSummary(path, base, size)
+                    elif summary is not None and summary.size < size:
+                        writer.resize(summary.path, size)
+                    target = summary.path if summary is not None else path
+                    for at in range(low, high, COPY_BYTES):
+                        writer.write(target, at, donor.read(at, min(COPY_BYTES, high - at)))
+                    yield {"file": path, "start": low, "end": high, "phy_offset": base + low}
+
+    def _whole_messages(
+        self, donor: ByteFile, base: int, extents: Sequence[Extent], start: int, end: int
+    ) -> Iterator[tuple[int, int]]:
+        """Ranges of whole messages of the donor inside the gap."""
+        check = RecordCheck.audit(base, self.rules.delays)
+        window = SegmentWindow(donor, donor.size, WINDOW_BYTES)
+        for extent in extents:
+            low, high = max(start, extent.start), min(end, extent.end)
+            at = low
+            while at < high:
+                verdict = check.verdict(window, at, donor.size)
+                if verdict.kind != VALID or at + verdict.size > high:
+                    break
+                at += verdict.size
+            if at > low:
+                yield low, at
+
+    def _same_beside(
+        self, donor: ByteFile, base: int, start: int, end: int, summary: SegmentSummary | None, source: ByteSource
+    ) -> bool:
+        """Whether the message before or behind the gap is the same in both copies; a whole segment has none beside it."""
+        if summary is None:
+            return True
+        known = [e for e in summary.extents if e.kind == EXTENT_MESSAGE]
+        beside = [(max(e.start, e.end - 4096), e.end) for e in known if e.end == start]
+        beside += [(e.start, min(e.end, e.start + 4096)) for e in known if e.start == end]
+        if not known:
+            return True
+        with source.open(summary.path) as own:
+            return any(own.read(a, b - a) == donor.read(a, b - a) for a, b in beside)
+
+
+def _gaps(extents: Sequence[Extent], size: int) -> list[tuple[int, int]]:
+    """What of a segment holds no message."""
+    gaps, at = [], 0
+    for extent in extents:
+        if extent.kind == EXTENT_MESSAGE:
+            if at < extent.start:
+                gaps.append((at, extent.start))
+            at = extent.end
+    if at < size:
+        gaps.append((at, size))
+    return gaps
