@@ -12,6 +12,8 @@ from schemas.rows import QueueKey
 from store_io.java_compat import decode_utf8
 from store_io.segment_window import SegmentWindow
 
+LONG_BYTES = 256  # from here on a slice is copied faster than byte by byte
+
 Pieces = tuple[np.ndarray, np.ndarray]  # (bytes, where each row's piece begins in them)
 
 
@@ -81,7 +83,9 @@ def gather_bytes(buffer: np.ndarray, start: np.ndarray, size: np.ndarray, valid:
 def copy_pieces(buffer, start, ends, data):  # type: ignore[no-untyped-def]
     """Copy to data[ends[i]:ends[i + 1]] what begins at start[i] in the buffer."""
     for i in range(len(start)):
-        at = start[i]
-        for k in range(ends[i], ends[i + 1]):
-            data[k] = buffer[at]
-            at += 1
+        at, low, size = start[i], np.int64(ends[i]), np.int64(ends[i + 1] - ends[i])
+        if size > LONG_BYTES:
+            data[low : low + size] = buffer[at : at + size]
+        else:
+            for k in range(size):
+                data[low + k] = buffer[at + k]
