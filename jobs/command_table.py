@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from jobs.message_filters import FILTER_OPTIONS, FILTER_USAGE
+
 
 @dataclass(frozen=True)
 class CommandSpec:
@@ -134,5 +136,28 @@ Names, sizes and SHA-256 digests of all files of a copied store: printed, writte
   STORE                 a copied store folder, a path or a URI
 
 exit codes: 0 written, or the same; 2 usage; 3 not the same, or not readable
+""",
+)
+
+# ---- export --------------------------------------------------------------------------------------------------------
+
+COMMAND_TABLE["export"] = CommandSpec(
+    module="jobs.export",
+    options=STORE_OPTIONS | FILTER_OPTIONS | {"--to", "--format", "--columns", "--body", "--redact", "--redact-salt-file"},
+    flags=frozenset({"--unpack", "--trust-clock"}),
+    usage=f"""\
+usage: ./spark-submit.sh export STORE --to DIR --format parquet|delta|jsonl [options]
+
+Writes the messages of a store as files for other tools: one per segment in DIR/messages, and DIR/manifest.json once all is there.
+Stopped, it goes on when the same command is given again; until it is whole all lies in DIR/unfinished.
+  --columns LIST             names of columns, separated by commas (all without bodies, unless told; see schemas/sources.py)
+{FILTER_USAGE}\
+  --body none|raw|decoded    the bodies: left out (default), as they are stored, or uncompressed
+  --unpack                   the messages of inner batches instead of the batches
+  --redact hide|hash         keys, tags, ids, addresses, property values and bodies: hidden, or as tokens that equal values share
+  --redact-salt-file FILE    tokens as in other exports with this salt; else a new salt, which nobody gets to know
+  --trust-clock              do not read segments whose first messages' store times lie more than an hour outside of the range
+  --release X  --broker-conf FILE  --commitlog PATH[,PATH]  --consumequeue PATH  --index PATH    as for audit
+Spark's own options are handed on.
 """,
 )

@@ -114,9 +114,9 @@ def _short(data: bytes) -> str:
     return f"[{socket.inet_ntop(socket.AF_INET6, data[:16])}]:{struct.unpack('>i', data[-4:])[0]}"
 
 
-def odd_store(root: Path) -> builders.Store:
+def odd_store(root: Path, segment: int = 1 << 16) -> builders.Store:
     """Texts of every kind, hosts of both kinds, transactions, delays, properties in every order, a record beyond the window."""
-    b = StoreBuilder("5.4.0", builders.Sizes(segment=1 << 16), lmq=True)
+    b = StoreBuilder("5.4.0", builders.Sizes(segment=segment), lmq=True)
     for i in range(30):
         host = {
             "born_host": V6 if i % 2 else b"\x0a\x00\x00\x07\x00\x00\x00\x50",
