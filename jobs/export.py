@@ -150,7 +150,9 @@ def _salt(path: str) -> str:
 def check_target(asked: Asked) -> None:
     """Raise UsageError where the folder cannot be this export's: inside the store, a file, somebody else's."""
     folders = [asked.to, *(f"{asked.to}/{name}" for name in (MESSAGES, UNFINISHED, f"{UNFINISHED}/{MESSAGES}"))]
-    refuse_inside([asked.store], [("--to", folder) for folder in folders])
+    roots = [asked.store.path, *(folder for _, paths in asked.store.parts for folder in paths)]
+    for folder in folders:
+        refuse_inside(folder, "--to", roots)
     if not os.path.lexists(asked.to):
         return
     if not os.path.isdir(asked.to):

@@ -550,11 +550,6 @@ def _refuse_output_inside(stores: Sequence[StoreArgument], out: str, tables: str
     written += [("--out", _join(out, name)) for name in ("result.json", *(store.name for store in stores))]
     if prometheus is not None:  # written beside and renamed: a link of that name is replaced, not followed
         written.append(("--prometheus", os.path.dirname(prometheus)))
-    refuse_inside(stores, written)
-
-
-def refuse_inside(stores: Sequence[StoreArgument], written: Sequence[tuple[str, str]]) -> None:
-    """Raise UsageError where one of these (option, absolute path or URI) lies inside a store: links and mounts are followed."""
     roots: dict[str | tuple[int, int], str] = {}
     for store in stores:
         for root in (store.path, *(path for _, paths in store.parts for path in paths)):

@@ -82,14 +82,14 @@ def put(command: Command, text: str, stores: Sequence[str]) -> None:
 
     stores: where the copies lie that the text speaks of: nothing is written into one (UsageError). Raises OutputFailed.
     """
-    from jobs.options import StoreArgument, refuse_inside
+    from jobs.options import refuse_inside
     from jobs.output import OutputFailed, OutputFolder, write_local
 
     if "--out" not in command.options:
         print(text, end="", flush=True)
         return
     path = absolute(command.options["--out"])
-    refuse_inside([StoreArgument("", store) for store in stores if store.startswith("/") or is_uri(store)], [("--out", path)])
+    refuse_inside(path, "--out", [store for store in stores if store.startswith("/") or is_uri(store)])
     try:
         if is_uri(path):
             folder, _, name = path.rpartition("/")
