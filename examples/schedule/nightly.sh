@@ -1,0 +1,44 @@
+#!/bin/sh
+# One night: audit the copies, keep the history, compare with the night before. What cron, systemd and Kubernetes call here.
+#
+#   FLEET    the fleet file (README.md, What comes out)
+#   OUT      where results go: latest/ (this night's), tables/ (every night's), fleet.html, diff.txt, audit.log
+#   METRICS  a file in the folder that node_exporter's textfile collector reads; left out: none is written
+#
+# Ends with the audit's code. Prints nothing on a quiet night, so that cron mails only what somebody should read.
+set -u
+here=$(cd "$(dirname "$0")/../.." && pwd) || exit 3
+: "${STORE_AUDIT:=$here/spark-submit.sh}"
+if [ -z "${FLEET:-}" ] || [ -z "${OUT:-}" ]; then
+  echo "nightly.sh: set FLEET and OUT" >&2
+  exit 2
+fi
+mkdir -p "$OUT" || exit 3
+run=$(date -u +%Y-%m-%d) # a second run of one day takes the place of the first
+
+"$STORE_AUDIT" audit --fleet "$FLEET" --out "$OUT/latest" --tables "$OUT/tables" --run-id "$run" \
+  ${METRICS:+--prometheus "$METRICS"} >"$OUT/audit.log" 2>&1
+code=$?
+case $code in
+  0) ;;
+  3 | 10 | 20) cat "$OUT/audit.log" ;;
+  *) # wrong options, another run at work, interrupted: the history stays as it is
+    cat "$OUT/audit.log" >&2
+    exit "$code"
+    ;;
+esac
+if grep -q '^ *"tables": null' "$OUT/latest/result.json"; then # stopped before its tables were written: no night to compare
+  exit "$code"
+fi
+
+"$STORE_AUDIT" report --tables "$OUT/tables" --since 30d --out "$OUT/fleet.html"
+last=$(cat "$OUT/last-run" 2>/dev/null) || last=
+if [ "$last" != "$run" ]; then
+  [ -z "$last" ] || echo "$last" >"$OUT/previous-run"
+  echo "$run" >"$OUT/last-run"
+fi
+if [ -s "$OUT/previous-run" ]; then
+  rm -f "$OUT/diff.txt"
+  "$STORE_AUDIT" diff "$(cat "$OUT/previous-run")" "$run" --tables "$OUT/tables" --out "$OUT/diff.txt" || cat "$OUT/diff.txt"
+fi
+exit "$code"
