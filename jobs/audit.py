@@ -16,23 +16,26 @@ from jobs.delta_log import DataFile
 from jobs.listing import listing_problems
 from jobs.options import AuditOptions, StoreArgument
 from jobs.outcomes import not_audited
-from jobs.output import INDEX, RESULT, OutputFolder
+from jobs.output import INDEX, REPLICAS, RESULT, OutputFolder
 from jobs.progress import Progress, SparkCounters
 from jobs.report.closer_look import store_words
 from jobs.report.findings_jsonl import findings_jsonl
 from jobs.report.index_html import index_html
 from jobs.report.plan_json import plan_json
+from jobs.report.replicas_json import replicas_json
 from jobs.report.report_html import PageContext, report_html
 from jobs.report.result_json import RunInfo, result_json, run_exit_code
 from jobs.report.summary_text import summary_text
-from schemas.rows import AuditOutcome
+from schemas.rows import AuditOutcome, Row
 from store_io import checksum
 from store_io.audit_store import AuditRequest, StoreAudit, Task, task_bytes
 from store_io.byte_source import StoreLocation
 from store_io.errors import StoreError
+from store_io.replicas import replica_groups
 from store_io.segment_scan import SegmentTask
 
 if TYPE_CHECKING:
+    from jobs.runner import Runner
     from jobs.session import Session
 
 BATCH_STORES = 256  # audited together; bounds what the driver holds of a large fleet
@@ -64,7 +67,7 @@ def run_with(started: Session, asked: AuditOptions) -> int:
             problems += write_store(output, outcome, context)
         problems += write_tables(started, info, outcomes, wanted)
     info = replace(info, seconds=time.monotonic() - began, problems=tuple(problems))
-    info = replace(info, problems=(*problems, *write_index(output, info, outcomes)))
+    info = replace(info, problems=(*problems, *write_run_files(output, info, outcomes)))
     output.write(RESULT, result_json(info, outcomes))
     print(summary_text(info, outcomes, asked.out, asked.color), end="", flush=True)
     return run_exit_code(info, outcomes)
@@ -95,7 +98,7 @@ def audit_stores(
     counters: SparkCounters,
     wanted: Wanted | None = None,
 ) -> Iterator[AuditOutcome]:
-    """The outcome of each store, in their order; BATCH_STORES of them share each Spark job.
+    """The outcome of each store, in their order; BATCH_STORES of them share each Spark job, and all copies of a group do.
 
     wanted: datasets that the first round, which reads each segment whole, writes on the way.
     """
@@ -103,8 +106,9 @@ def audit_stores(
 
     runner = Runner(started.spark, counters.report)
     expected_bytes = expected_segments = 0
-    for first in range(0, len(stores), BATCH_STORES):
-        batch = list(enumerate(stores[first : first + BATCH_STORES], first))
+    done: dict[int, AuditOutcome] = {}  # those whose turn has not come
+    turn = 0
+    for batch in batches(stores):
         with ThreadPoolExecutor(8) as threads:
             prepared = list(threads.map(lambda numbered: _prepare(*numbered), batch))
         audits = [a for a in prepared if isinstance(a, StoreAudit)]
@@ -133,8 +137,62 @@ def audit_stores(
             waiting = going_on
         for audit, sentences in zip(audits, listed.result(), strict=True):
             audit.incomplete += sentences
-        for answer in prepared:
-            yield answer.outcome() if isinstance(answer, StoreAudit) else answer
+        compared, expected_bytes = compare_replicas(runner, audits, progress, expected_bytes, expected_segments)
+        for (number, _), answer in zip(batch, prepared, strict=True):
+            done[number] = answer.outcome() if isinstance(answer, StoreAudit) else answer
+            done[number].replicas = compared.get(number, {})
+        while turn in done:
+            yield done.pop(turn)
+            turn += 1
+
+
+def batches(stores: Sequence[StoreArgument], most: int = BATCH_STORES) -> Iterator[list[tuple[int, StoreArgument]]]:
+    """The stores with their numbers, `most` together, and more only where a group's copies would be parted."""
+    groups: dict[str, list[int]] = {}
+    for number, store in enumerate(stores):
+        if store.replica_group:
+            groups.setdefault(store.replica_group, []).append(number)
+    batch: list[int] = []
+    taken: set[int] = set()
+    for number, store in enumerate(stores):
+        if number in taken:
+            continue
+        together = groups[store.replica_group] if store.replica_group else [number]
+        taken.update(together)
+        batch += together
+        if len(batch) >= most:
+            yield [(n, stores[n]) for n in sorted(batch)]
+            batch = []
+    if batch:
+        yield [(n, stores[n]) for n in sorted(batch)]
+
+
+def compare_replicas(
+    runner: Runner, audits: Sequence[StoreAudit], progress: Progress, expected_bytes: int, expected_segments: int
+) -> tuple[dict[int, Row], int]:
+    """Compare the copies of each group, in one Spark job: (a group's row of replicas.json by the number of each of its stores,
+    the bytes that are expected with those read here).
+
+    Adds to the audits' findings, and makes those incomplete whose files could not be compared.
+    """
+    from jobs.runner import Fault
+
+    groups = replica_groups(audits)
+    rows: dict[int, Row] = {}
+    try:
+        tasks = [group.tasks() for group in groups]
+        expected_bytes += sum(task_bytes(task) for own in tasks for task in own)
+        if groups:
+            progress.expect("comparing copies", expected_bytes, expected_segments)
+        answers = iter(runner.run([task for own in tasks for task in own], "copies of one log"))
+        for group, own in zip(groups, tasks, strict=True):
+            group.finish([_sentence(r) if isinstance(r, Fault) else r for r in (next(answers) for _ in own)])
+            rows.update((copy.audit.request.store, group.result) for copy in group.copies)
+    except Exception as fault:  # of ours: the audits stand, but say that something is missing
+        for audit in audits:
+            if audit.request.replica_group and audit.request.store not in rows:
+                audit.incomplete.append(f"the copies of this log could not be compared: {type(fault).__name__}: {fault}")
+    return rows, expected_bytes
 
 
 def _sentence(fault: Any) -> str:
@@ -167,10 +225,12 @@ def write_store(output: OutputFolder, outcome: AuditOutcome, context: PageContex
     return []
 
 
-def write_index(output: OutputFolder, info: RunInfo, outcomes: Sequence[AuditOutcome]) -> list[str]:
-    """The page of the whole run; sentences about what could not be written."""
+def write_run_files(output: OutputFolder, info: RunInfo, outcomes: Sequence[AuditOutcome]) -> list[str]:
+    """The page of the whole run, and what groups of copies have come to; sentences about what could not be written."""
     try:
         output.write(INDEX, index_html(info, outcomes))
+        if any(outcome.replicas for outcome in outcomes):
+            output.write(REPLICAS, replicas_json(outcomes))
     except StoreError as problem:
         return [str(problem)]
     return []

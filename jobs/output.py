@@ -18,6 +18,7 @@ from store_io.errors import StoreError
 
 RESULT = "result.json"
 INDEX = "index.html"
+REPLICAS = "replicas.json"
 STORE_FILES = ("plan.json", "findings.jsonl", "report.html")
 _TEMPORARY = ".writing"
 
@@ -49,6 +50,7 @@ class OutputFolder:
         """Make the folders, also the one of --out itself, and remove what an earlier run left there for these stores."""
         self._remove(RESULT)
         self._remove(INDEX)
+        self._remove(REPLICAS)
         self._make_folder("")
         for store in stores:
             self._make_folder(store)  # first: where it is a link, what it leads to is not ours

@@ -23,6 +23,7 @@ from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome, Row
 from schemas.tables import DATASETS, RUN_ID, STORE, TABLES, Column, field_json
 
 RUNS = "runs"
+SELDOM = ("replica_parts",)  # not made before there is a row for it
 
 
 class Tables:
@@ -45,7 +46,9 @@ class Tables:
         datasets = datasets or {}
         self._logs[RUNS].replace_run(run.run_id, [])
         rows = run_rows(run, outcomes)
-        work = [name for name in TABLES if name != RUNS]
+        work = [
+            name for name in TABLES if name != RUNS and (rows[name] or name not in SELDOM or self._logs[name].has_run(run.run_id))
+        ]
         work += [name for name in DATASETS if datasets.get(name) or self._logs[name].has_run(run.run_id)]
         with ThreadPoolExecutor(len(work)) as threads:
             for done in [threads.submit(self._replace, name, run.run_id, rows, datasets) for name in work]:
@@ -125,6 +128,7 @@ def run_rows(run: RunInfo, outcomes: Sequence[AuditOutcome]) -> dict[str, list[R
         rows["index_files"] += [{**store, **row} for row in outcome.index_files]
         rows["findings"] += [{**store, "number": i, **finding_row(f)} for i, f in enumerate(outcome.findings)]
         rows["plan_steps"] += [{**store, "number": i, **step} for i, step in enumerate(outcome.plan.get("steps", ()))]
+        rows["replica_parts"] += _replica_rows(outcome)
         rows[RUNS].append(_run_row(run, outcome))
     return rows
 
@@ -134,6 +138,27 @@ def _verified(run: RunInfo, segment: Row) -> Row:
     if segment.get("verified_run") or not segment.get("digest") or segment.get("problem"):
         return {}
     return {"verified_run": run.run_id, "verified_at": run.started_at}
+
+
+def _replica_rows(outcome: AuditOutcome) -> list[Row]:
+    """What other copies hold and this one lacks, range by range."""
+    return [
+        {
+            "store": outcome.name,
+            "holder": lack["holder"],
+            "replica_group": outcome.replica_group,
+            "start": part["start"],
+            "end": part["end"],
+            "other_has": part["other_has"],
+            "messages": part["messages"],
+            "bytes": part["bytes"],
+            "first_store_time_ms": part["first_store_time"],
+            "last_store_time_ms": part["last_store_time"],
+        }
+        for lack in outcome.replicas.get("lacks", ())
+        if lack["store"] == outcome.name
+        for part in lack["ranges"]
+    ]
 
 
 def _run_row(run: RunInfo, outcome: AuditOutcome) -> Row:

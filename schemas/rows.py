@@ -341,5 +341,6 @@ class AuditOutcome:
     segment_count: int = 0
     damaged_extents: int = 0
     replica_group: str = ""
+    replicas: Row = field(default_factory=dict)  # its group as replicas.json has it; empty where it was compared with no copy
     unclean: bool = False  # the abort marker is there
     checkpoint: Row = field(default_factory=dict)  # its fields as stored, times in ms; empty where there is none or it is unread

@@ -208,12 +208,31 @@ PLAN_STEPS = (
     Column("lost_bytes", "long", "Their bytes."),
 )
 
+REPLICA_PARTS = (
+    Column("store", "string", "Key: the copy that lacks messages, by its folder under --out."),
+    Column("holder", "string", "Key: the copy of the same group that has them."),
+    Column("start", "long", "Key: physical offset of the first of them."),
+    Column("end", "long", "Physical offset behind the last of them."),
+    Column("replica_group", "string", "The group."),
+    Column(
+        "other_has",
+        "string",
+        "What the store has in their place: beyond (its log ends before), missing (no file), unwritten, damaged, filler,"
+        " disputed (the same message with other bytes) or other (other messages).",
+    ),
+    Column("messages", "long", "How many they are."),
+    Column("bytes", "long", "Their bytes."),
+    Column("first_store_time_ms", "long", "Earliest store time among them, ms since 1970."),
+    Column("last_store_time_ms", "long", "Latest store time among them, ms since 1970."),
+)
+
 TABLES: dict[str, tuple[Column, ...]] = {
     "segments": SEGMENTS,
     "queues": QUEUES,
     "index_files": INDEX_FILES,
     "findings": FINDINGS,
     "plan_steps": PLAN_STEPS,
+    "replica_parts": REPLICA_PARTS,
     "runs": RUNS,
 }
 """Table -> its columns without run_id, in the order in which they are written."""

@@ -47,7 +47,6 @@ SAME, BEHIND, HOLED, IN_DISPUTE, PARTED, APART, NOT_KNOWN = (
 )  # fmt: skip
 MOST_RANGES = 1000  # told of what one copy has and another lacks
 MOST_FINDINGS = 1000  # of one copy
-SCHEMA_VERSION = 1
 
 _Key = tuple[tuple[int, ...], QueueKey]
 
@@ -78,10 +77,13 @@ class _Copy:
 
 
 def replica_groups(audits: Sequence[StoreAudit]) -> list[ReplicaGroup]:
-    """The groups of two and more of these audits, each of which has ended; in the order of their first copies."""
+    """The groups of two and more of these audits, each of which has ended; in the order of their first copies.
+
+    A store that could not be opened at all is no copy to compare.
+    """
     members: dict[str, list[StoreAudit]] = defaultdict(list)
     for audit in audits:
-        if audit.request.replica_group:
+        if audit.request.replica_group and not audit.failed:
             members[audit.request.replica_group].append(audit)
     return [ReplicaGroup(name, own) for name, own in members.items() if len(own) > 1]
 
@@ -180,8 +182,7 @@ class ReplicaGroup:
             copy.audit.bytes_read += sum(p.bytes_read for p in self.parts if self.copies[p.copy] is copy)
         self._pieces = [self._merged(number) for number in range(len(self.copies))]
         for number, copy in enumerate(self.copies):
-            if not copy.audit.failed:
-                copy.audit.findings += self._findings(number)
+            copy.audit.findings += self._findings(number)
         self.result = self._row()
 
     def _failed(self, part: ReplicaPart) -> None:
@@ -339,7 +340,6 @@ class ReplicaGroup:
     def _copy_row(self, number: int) -> Row:
         copy = self.copies[number]
         lacks = self.lacks(number)
-        read = not copy.audit.failed
         return {
             "store": copy.name,
             "complete": not copy.audit.incomplete,
@@ -347,9 +347,9 @@ class ReplicaGroup:
             "start": copy.log.start if copy.segments else None,
             "end": copy.log.data_end if copy.segments else None,
             "messages": sum(e.message_count for s in copy.segments for e in s.extents),
-            "lacks": lacks if read else None,
+            "lacks": lacks,
             "cut": copy.cut if copy.starts_as_it_is else None,
-            "loses": lacks + copy.cut if read and copy.starts_as_it_is else None,
+            "loses": lacks + copy.cut if copy.starts_as_it_is else None,
             "before_its_start": self._count(number, (EXPIRED,)),
             "disputed": self._count(number, (DISPUTED,)),
             "not_compared": self._count(number, (UNKNOWN,)),
@@ -363,13 +363,11 @@ class ReplicaGroup:
         damage = {c.name: sum(f.severity == LOSS for f in c.audit.findings) for c in self.copies}
         ranked = sorted(able, key=lambda row: (row["loses"], damage[row["store"]], -row["end"] if row["end"] else 0))
         best = ranked[0]
-        told = [f"{row['store']} loses {row['loses']:,} messages" for row in ranked]
-        unable = [row["store"] for row in copies if row["loses"] is None]
-        if unable:
-            told.append(f"{', '.join(unable)} does not start or is not known to")
+        told = [f"{row['store']} would lose {row['loses']:,} messages" for row in ranked]
+        told += [f"{row['store']} is not known to start" for row in copies if row["loses"] is None]
         if len(ranked) > 1 and ranked[1]["loses"] == best["loses"]:
-            told.append("where that is equal the one with less damage, and then with the longer log, comes first")
-        return best["store"], "If started as master: " + "; ".join(told) + "."
+            told.append("among equals the one with less damage, then the one with the longer log, comes first")
+        return best["store"], "; ".join(told) + "."
 
     def _pair(self, left: int, right: int) -> Row:
         one, other = self.copies[left], self.copies[right]
@@ -386,7 +384,7 @@ class ReplicaGroup:
                 at = difference.start if difference is not None else piece.start
                 if first is None or at < first[0]:
                     first = at, holder, piece
-        if UNKNOWN in seen or one.unreadable or other.unreadable or one.audit.failed or other.audit.failed:
+        if UNKNOWN in seen or one.unreadable or other.unreadable or not one.segments or not other.segments:
             relation = NOT_KNOWN
         elif OTHER in seen:
             relation = PARTED
@@ -484,8 +482,7 @@ def _copy_of(audit: StoreAudit) -> _Copy:
             unreadable.append((segment.base_offset, segment.base_offset + segment.size))
         elif segment.size and (not readable or readable[-1].base_offset + readable[-1].size <= segment.base_offset):
             readable.append(segment)
-    size = audit.rules.segment_bytes if not audit.failed else 1
-    return _Copy(audit, readable, tuple(unreadable), log_map.log_map(readable, size))
+    return _Copy(audit, readable, tuple(unreadable), log_map.log_map(readable, audit.rules.segment_bytes))
 
 
 def _whole_part(copy: int, segment: SegmentSummary, states: tuple[int, ...]) -> ReplicaPart:

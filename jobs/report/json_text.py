@@ -14,7 +14,8 @@ _ORDER = (
     "first_store_time last_store_time deleted_files after_load after_dispatch commitlog wrote queues min_offset "
     "max_offset max_phy_offset index begin_phy_offset end_phy_offset index_count steps counts loss rebuildable note "
     "findings_dropped seconds bytes_read segments commitlog_bytes damaged_extents damaged_bytes unverified_bytes "
-    "tables problems stores "
+    "tables problems stores group best why copies pairs lacks holder left right relation common_start common_end same_until "
+    "first_difference "
 ).split()
 _RANK = {key: rank for rank, key in enumerate(_ORDER)}
 

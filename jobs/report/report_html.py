@@ -15,6 +15,7 @@ from jobs.report.closer_look import closer_look, command_line
 from jobs.report.judgement import CARE, REBUILD, REFUSES, SAFE, STOP, UNKNOWN, Judgement, judge
 from jobs.report.page import code_of, command_of, fact, fold, hint, more, name_of, page, table
 from jobs.report.ranking import EXIT_WORDS, SEVERITIES, lost_of
+from jobs.report.replicas_html import replicas_section
 from jobs.report.result_json import RunInfo
 from jobs.report.segment_map import log_map
 from jobs.report.text import bytes_text, count_text, markup, span_text
@@ -87,6 +88,8 @@ def _body(outcome: AuditOutcome, context: PageContext) -> Iterator[str]:
         sections.append(("marks", "How far each part has come", lambda: watermarks(outcome, broker)))
         sections.append(("queues", "ConsumeQueues and index files", lambda: _derived(outcome, words)))
         sections.append(("findings", "Findings", lambda: _findings(outcome, words)))
+    if outcome.replicas:
+        sections.append(("replicas", "Other copies of this log", lambda: replicas_section(outcome)))
     if outcome.plan.get("steps"):
         sections.append(("plan", "Plan", lambda: _steps(outcome)))
     if outcome.plan.get("settings"):

@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from jobs.report.ranking import EXIT_WORDS, SEVERITIES, lost_of, worst_first
+from jobs.report.replicas_json import groups_of
+from jobs.report.replicas_words import choice_words, pair_words
 from jobs.report.result_json import RunInfo, run_exit_code
 from jobs.report.text import bytes_text, count_text, printable, seconds_text, span_text
 from schemas.finding_codes import CATALOGUE, STOP_REASONS
@@ -42,6 +44,7 @@ def summary_text(run: RunInfo, outcomes: Sequence[AuditOutcome], out: str, colou
         lines += _store(outcomes[0], paint)
     else:
         lines += _fleet(outcomes, paint)
+        lines += _replicas(outcomes)
     for problem in run.problems:
         lines.append(_row("Problem", paint(_YELLOW, printable(problem))))
     code = run_exit_code(run, outcomes)
@@ -192,6 +195,16 @@ def _fleet(outcomes: Sequence[AuditOutcome], paint: _Paint) -> Iterator[str]:
     yield paint(
         _BOLD, f"{count_text(len(outcomes), 'store')}: {told or 'none'}; {count_text(lost_total, 'message')} would be lost"
     )
+
+
+def _replicas(outcomes: Sequence[AuditOutcome]) -> Iterator[str]:
+    groups = groups_of(outcomes)
+    for group in groups[:_LINES]:
+        yield _row("Replicas", printable(f"{group['group']}: {choice_words(group)}"))
+        different = [pair for pair in group["pairs"] if pair["relation"] != "equal"]
+        yield from (_row("", printable(pair_words(pair))) for pair in different[:_LINES])
+        yield from _more(len(different) - _LINES, "pair of copies")
+    yield from _more(len(groups) - _LINES, "group")
 
 
 def _what(outcome: AuditOutcome, broker: Row) -> str:

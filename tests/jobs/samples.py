@@ -97,6 +97,21 @@ def damaged() -> AuditOutcome:
     )
 
 
+def lacking(outcome: AuditOutcome) -> AuditOutcome:
+    """The store as the one of two copies that lacks messages."""
+    part = {"messages": 3, "bytes": 900, "first_store_time": START_MS, "last_store_time": START_MS + 7}
+    ranges = [{"start": 100 * i, "end": 100 * i + 50, "other_has": has, **part} for i, has in enumerate(("damaged", "beyond"))]
+    outcome.replica_group = "g"
+    outcome.replicas = {
+        "group": "g",
+        "lacks": [
+            {"store": outcome.name, "holder": HOSTILE, "ranges": ranges},
+            {"store": HOSTILE, "holder": outcome.name, "ranges": ranges},
+        ],
+    }
+    return outcome
+
+
 def not_audited() -> AuditOutcome:
     """A store that could not be opened."""
     sentence = f"/copies/{HOSTILE}: no commitlog folder"

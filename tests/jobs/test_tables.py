@@ -30,7 +30,7 @@ pytestmark = pytest.mark.spark
 
 
 def outcomes() -> list[AuditOutcome]:
-    return [samples.damaged(), samples.clean(), samples.not_audited()]
+    return [samples.lacking(samples.damaged()), samples.clean(), samples.not_audited()]
 
 
 def run(run_id: str) -> Any:
@@ -70,6 +70,17 @@ def test_what_is_written_is_read_back(spark: SparkSession, tmp_path: Path) -> No
                 row[column] = row[column].replace(tzinfo=None)
         assert sorted(found, key=str) == sorted(wanted[name], key=str), name
         assert {f.name: f.metadata["comment"] for f in frame.schema} == {c.name: c.comment for c in (*TABLES[name], RUN_ID)}
+
+
+def test_without_copies_to_compare_their_table_is_not_made(spark: SparkSession, tmp_path: Path) -> None:
+    tables = Tables(spark, str(tmp_path))
+    tables.write_run(run("a"), [samples.clean()])
+    assert set(log_content(tmp_path)) == set(TABLES) - {"replica_parts"}
+    assert tables.read("replica_parts").isEmpty()
+    tables.write_run(run("a"), outcomes())
+    assert len(log_content(tmp_path)["replica_parts"]) == 2
+    tables.write_run(run("a"), [samples.clean()])
+    assert log_content(tmp_path)["replica_parts"] == []
 
 
 def test_nothing_is_there_before_the_first_run(spark: SparkSession, tmp_path: Path) -> None:

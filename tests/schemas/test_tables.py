@@ -31,10 +31,10 @@ def test_runs_come_last() -> None:
 
 
 def test_rows_of_a_run_fit_their_tables() -> None:
-    outcomes = [samples.damaged(), samples.clean(), samples.not_audited(), samples.refused()]
+    outcomes = [samples.lacking(samples.damaged()), samples.clean(), samples.not_audited(), samples.refused()]
     tables = {name: arrow_table(rows, TABLES[name]) for name, rows in run_rows(samples.RUN, outcomes).items()}
     assert {name: t.num_rows for name, t in tables.items()} == {
-        "segments": 4, "queues": 1, "index_files": 1, "findings": 28, "plan_steps": 3, "runs": 4,
+        "segments": 4, "queues": 1, "index_files": 1, "findings": 28, "plan_steps": 3, "replica_parts": 2, "runs": 4,
     }  # fmt: skip
     runs = {row["store"]: row for row in tables["runs"].to_pylist()}
     assert runs["hurt-\u202e"]["truncate_at"] == 1124 and runs["hurt-\u202e"]["findings_dropped"] == 5
