@@ -161,3 +161,35 @@ Stopped, it goes on when the same command is given again; until it is whole all 
 Spark's own options are handed on.
 """,
 )
+
+# ---- query ---------------------------------------------------------------------------------------------------------
+
+COMMAND_TABLE["query"] = CommandSpec(
+    module="jobs.query",
+    options=STORE_OPTIONS
+    | FILTER_OPTIONS
+    | set("--phy-offset --key --unique-key --offset-msg-id --body-contains".split())
+    | set("--limit --columns --format --body --redact --view".split()),
+    flags=frozenset({"--trust-clock"}),
+    usage=f"""\
+usage: ./spark-submit.sh query STORE [conditions] [options]
+
+Finds messages: as the copy holds them, also behind damage (then their status is "plausible"), by physical offset; or as a
+broker would serve them after its start. All conditions must hold.
+  STORE                      a copied store folder (the one that holds commitlog/), a path or a URI
+{FILTER_USAGE}\
+  --phy-offset N             the message at this physical offset
+  --offset-msg-id ID         the message that this id names (32 or 56 hexadecimal digits)
+  --key K                    messages with this key or unique key
+  --unique-key K             messages with this unique key, all duplicates
+  --body-contains TEXT       messages in whose body this stands, uncompressed or as stored; bytes: hex:0AFF
+  --view copy|broker         the copy as it is (default), or what the release would serve: by queue what consumers get, by
+                             key what a lookup through the index gives (with --topic)
+  --limit N                  at most so many (default: 100 in a table, all as JSON lines)
+  --columns A,B              which columns, in this order      --body none|text|base64   bodies, uncompressed (default none)
+  --format table|jsonl       for people (default), or one JSON object a line
+  --trust-clock              skip segments that by their first messages' times hold nothing of --since and --until
+  --redact MODE              none (default); hide or hash: bodies, keys, tags and the like are not shown
+  --release X  --broker-conf FILE  --commitlog PATH[,PATH]  --consumequeue PATH  --index PATH    as for audit
+""",
+)

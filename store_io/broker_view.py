@@ -307,6 +307,10 @@ class BrokerView:
                 break
         return found
 
+    def at(self, phy_offset: int) -> Served | None:
+        """What a lookup by an offset message id gives: the record at that physical offset; None: the log holds none there."""
+        return self._whole(phy_offset)
+
     def _look(self, phy_offset: int) -> Message | None:
         """lookMessageByOffset: the size is read first, then so many bytes."""
         served = self._whole(phy_offset)
