@@ -34,7 +34,7 @@ pytestmark = pytest.mark.browser
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 ARGUMENTS = (
     "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update "
-    "--disable-sync"
+    "--disable-sync --disable-dev-shm-usage"
 ).split()
 WIDTHS = (390, 1280)
 HOSTILE_TOPICS = (
