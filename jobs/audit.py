@@ -69,7 +69,8 @@ def run_with(started: Session, asked: AuditOptions) -> int:
     info = replace(info, seconds=time.monotonic() - began, problems=tuple(problems))
     info = replace(info, problems=(*problems, *write_run_files(output, info, outcomes)))
     output.write(RESULT, result_json(info, outcomes))
-    print(summary_text(info, outcomes, asked.out, asked.color), end="", flush=True)
+    words = store_words(asked.stores[0]) if len(asked.stores) == 1 else ()
+    print(summary_text(info, outcomes, asked.out, asked.color, words), end="", flush=True)
     return run_exit_code(info, outcomes)
 
 

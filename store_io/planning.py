@@ -192,11 +192,11 @@ def verdict_sentence(outcome: AuditOutcome, prediction: Prediction | None, loss:
     lost = loss.messages if loss is not None else 0
     cut = sum(queue.cut for queue in loss.by_queue.values()) if loss is not None else 0
     if lost and not cut:
-        return f"RocketMQ {release} would start, and no entry would lead to {lost} messages that are valid in this copy"
+        return f"RocketMQ {release} would start, and no entry would lead to {_messages(lost)} valid in this copy"
     if lost:
         return (
-            f"RocketMQ {release} would start, cut the CommitLog at {prediction.truncate_at} and lose {lost} messages"
-            " that are valid in this copy"
+            f"RocketMQ {release} would start, cut the CommitLog at {prediction.truncate_at} and lose {_messages(lost)}"
+            " valid in this copy"
         )
     if outcome.counts.get(LOSS):
         return (
@@ -209,3 +209,7 @@ def verdict_sentence(outcome: AuditOutcome, prediction: Prediction | None, loss:
             " rebuild them"
         )
     return f"RocketMQ {release} would start on this copy and lose nothing; everything is consistent"
+
+
+def _messages(number: int) -> str:
+    return f"{number} message{'' if number == 1 else 's'} that {'is' if number == 1 else 'are'}"

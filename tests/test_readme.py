@@ -18,6 +18,7 @@ CHANGING = (
     (re.compile(r"( in )[\d.]+ (s|min).*"), r"\1TIME"),
     (re.compile(r"run [0-9a-f]{32}"), "run ID"),
     (re.compile(r"/\S*?/out\b"), "OUT"),
+    (re.compile(r"/\S*?/examples/damaged-store/"), "EXAMPLE/"),
 )
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from jobs.report.ranking import lost_of
 from jobs.report.text import bytes_text, count_text, printable, span_text
 from schemas.finding_codes import STOP_REASONS
-from schemas.rows import LOSS, REBUILDABLE, AuditOutcome
+from schemas.rows import LOSS, REBUILDABLE, AuditOutcome, Row
 
 STOP, UNKNOWN, REFUSES, CARE, REBUILD, SAFE = "stop", "unknown", "refuses", "care", "rebuild", "safe"
 DANGER = {STOP: 5, UNKNOWN: 4, REFUSES: 3, CARE: 2, REBUILD: 1, SAFE: 0}
@@ -102,6 +102,14 @@ def judge(outcome: AuditOutcome) -> Judgement:
     return Judgement(SAFE, "Safe to start", ("Every byte was accounted for, and all parts agree with one another.",))
 
 
+def why_it_ends(outcome: AuditOutcome, broker: Row) -> str:
+    """Why recovery ends where it does, a catalogue sentence; of a log that simply ends there, just that."""
+    reason = str(broker.get("stop_reason"))
+    if reason == "unwritten" and not counted(outcome, "broker_drops_messages"):
+        return "Nothing is written behind it."
+    return STOP_REASONS.get(reason, reason)
+
+
 def most_dangerous_first(outcomes: Iterable[AuditOutcome]) -> list[tuple[AuditOutcome, Judgement]]:
     """Which copies are unsafe to start, first; then by what would be lost, by findings, by name."""
     judged = [(outcome, judge(outcome)) for outcome in outcomes]
@@ -125,5 +133,5 @@ def counted(outcome: AuditOutcome, code: str) -> int:
 def lower(sentence: str) -> str:
     """A catalogue sentence as a part of a longer one: no capital, no full stop."""
     text = printable(sentence.rstrip("."))
-    kept = text[:2].isupper() or text.startswith(("ConsumeQueue", "CommitLog", "Ext ", "INNER"))
+    kept = text[:2].isupper() and text[:2].isalpha() or text.startswith(("ConsumeQueue", "CommitLog", "Ext ", "INNER"))
     return text if kept else text[:1].lower() + text[1:]

@@ -19,16 +19,3 @@ def worst_exit_code(codes: Iterable[int]) -> int:
 def lost_of(outcome: AuditOutcome) -> tuple[int, int]:
     """(messages, bytes) that a start would cut."""
     return int(outcome.loss.get("messages", 0)), int(outcome.loss.get("bytes", 0))
-
-
-def worst_first(outcomes: Iterable[AuditOutcome]) -> list[AuditOutcome]:
-    """By exit code, then by what would be lost, then by the number of findings, then by name."""
-    return sorted(
-        outcomes,
-        key=lambda o: (
-            -EXIT_RANK[o.exit_code],
-            -lost_of(o)[0],
-            *(-o.counts.get(severity, 0) for severity in SEVERITIES),
-            o.name,
-        ),
-    )

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from jobs.report.closer_look import closer_look, command_line
-from jobs.report.judgement import CARE, REBUILD, REFUSES, SAFE, STOP, UNKNOWN, Judgement, judge
+from jobs.report.judgement import CARE, REBUILD, REFUSES, SAFE, STOP, UNKNOWN, Judgement, judge, why_it_ends
 from jobs.report.page import code_of, command_of, fact, fold, hint, more, name_of, page, table
 from jobs.report.ranking import EXIT_WORDS, SEVERITIES, lost_of
 from jobs.report.replicas_html import replicas_section
@@ -20,7 +20,7 @@ from jobs.report.result_json import RunInfo
 from jobs.report.segment_map import log_map
 from jobs.report.text import bytes_text, count_text, markup, span_text
 from jobs.report.watermarks import watermarks
-from schemas.finding_codes import CATALOGUE, STOP_REASONS
+from schemas.finding_codes import CATALOGUE
 from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome, Finding, Row
 
 MAX_EXAMPLES = 20  # findings shown of one code and severity
@@ -159,8 +159,8 @@ def _facts(outcome: AuditOutcome, broker: Row | None) -> Iterator[str]:
         yield fact("yes", f"would RocketMQ {markup(outcome.release)} start? As {after}", "" if messages else "c-safe")
         lost = f"would be lost, {bytes_text(size)}" if messages else "would be lost"
         yield fact(count_text(messages, "message"), lost, "c-stop" if messages else "c-safe")
-        reason = markup(STOP_REASONS.get(str(broker.get("stop_reason")), broker.get("stop_reason") or ""))
-        yield fact(f"{int(broker.get('truncate_at') or 0):,}", f"physical offset at which the CommitLog would end. {reason}")
+        ends = f"physical offset at which the CommitLog would end. {markup(why_it_ends(outcome, broker))}"
+        yield fact(f"{int(broker.get('truncate_at') or 0):,}", ends)
     if outcome.segment_count or outcome.findings:
         told = ", ".join(_count_of(severity, outcome.counts.get(severity, 0)) for severity in SEVERITIES)
         yield fact(count_text(sum(outcome.counts.values()), "finding"), told)

@@ -1,17 +1,21 @@
-"""The short text at the end of a run: would the release start here, where would it cut, what would be lost, what differs,
-what to do next. For a fleet: one line per store, the worst first, and a total."""
+"""The short text at the end of a run: is this copy safe to start, where would the broker cut, what would be lost, what differs,
+what to do next. For a fleet: one line per store, the most dangerous first, and a total."""
 
 from __future__ import annotations
 
+import re
+import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from jobs.report.ranking import EXIT_WORDS, SEVERITIES, lost_of, worst_first
+from jobs.report.closer_look import closer_look
+from jobs.report.judgement import SAFE, SHORT, Judgement, judge, lower, most_dangerous_first, why_it_ends
+from jobs.report.ranking import EXIT_WORDS, SEVERITIES, lost_of
 from jobs.report.replicas_json import groups_of
 from jobs.report.replicas_words import choice_words, pair_words
 from jobs.report.result_json import RunInfo, run_exit_code
 from jobs.report.text import bytes_text, count_text, printable, seconds_text, span_text
-from schemas.finding_codes import CATALOGUE, STOP_REASONS
+from schemas.finding_codes import CATALOGUE
 from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome, Finding, Row
 
 _RED, _YELLOW, _GREEN, _BOLD, _FAINT, _PLAIN = "\x1b[31m", "\x1b[33m", "\x1b[32m", "\x1b[1m", "\x1b[2m", "\x1b[0m"
@@ -21,6 +25,12 @@ _SEVERITY_WORDS = {LOSS: ("loss", "losses"), REBUILDABLE: ("rebuildable", "rebui
 _LINES = 5  # of a list: topics, groups, codes, next steps
 _CODES = 3  # named in a fleet's line
 _NAME = 40  # characters of a name
+_WIDTH = 120  # characters of a line of ours; paths and commands are never broken
+_STORES = 50  # of a fleet with a line each; of those that are safe to start, fewer
+_SAFE_STORES = 10
+_INDENT = 13  # where a row's text begins
+_SOME_FILE = re.compile(r"\bthis (queue|index file|message|range|group|file)\b")  # a step that has to say which
+_NUMBER = 11  # a count at the start of a line, with the gap behind it
 
 
 class _Paint:
@@ -33,25 +43,33 @@ class _Paint:
         return f"{code}{text}{_PLAIN}" if self._colour and text else text
 
 
-def summary_text(run: RunInfo, outcomes: Sequence[AuditOutcome], out: str, colour: bool = False) -> str:
+def summary_text(
+    run: RunInfo, outcomes: Sequence[AuditOutcome], out: str, colour: bool = False, words: Sequence[str] = ()
+) -> str:
     """The whole text, with its last line end.
 
     out: the folder of the results, as the user named it.  colour: only where a terminal reads it and NO_COLOR is not set.
+    words: those with which another command reads the one store (`closer_look.store_words`).
     """
     paint = _Paint(colour)
     lines: list[str] = []
     if len(outcomes) == 1:
-        lines += _store(outcomes[0], paint)
+        lines += _store(outcomes[0], paint, words)
     else:
         lines += _fleet(outcomes, paint)
         lines += _replicas(outcomes)
     for problem in run.problems:
         lines.append(_row("Problem", paint(_YELLOW, printable(problem))))
     code = run_exit_code(run, outcomes)
-    name = printable(outcomes[0].name) if len(outcomes) == 1 else "STORE"
-    lines.append(
-        _row("Results", f"{printable(out)}/result.json; plan.json, findings.jsonl and report.html in {printable(out)}/{name}")
-    )
+    folder = printable(out)
+    if len(outcomes) == 1:
+        name = printable(outcomes[0].name)
+        lines.append(_row("Results", f"{folder}/{name}/report.html to read; plan.json and findings.jsonl beside it"))
+    else:
+        lines.append(
+            _row("Results", f"{folder}/index.html to read; plan.json, findings.jsonl and report.html of each store below it")
+        )
+    lines.append(_row("", f"{folder}/result.json"))
     if run.tables and not run.problems:
         lines.append(_row("", f"tables in {printable(run.tables)}, run {printable(run.run_id)}"))
     lines.append(_row("Exit code", paint(_EXIT_COLOUR[code], f"{code} ({EXIT_WORDS[code]})")))
@@ -62,10 +80,21 @@ def _row(label: str, text: str) -> str:
     return f"  {label:<10} {text}".rstrip()
 
 
-def _store(outcome: AuditOutcome, paint: _Paint) -> list[str]:
-    head = f"{printable(outcome.name, _NAME)}: {printable(outcome.verdict)}"
-    lines = [paint(_BOLD + _EXIT_COLOUR[outcome.exit_code], head)]
-    lines += [_row("Incomplete" if not i else "", printable(sentence)) for i, sentence in enumerate(outcome.incomplete)]
+def _rows(label: str, text: str, indent: int = 0) -> list[str]:
+    """A row whose text may go on in further lines, further in by `indent`."""
+    wrapped = textwrap.wrap(
+        text, _WIDTH - _INDENT, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False
+    )
+    return [_row(label if not i else "", line) for i, line in enumerate(wrapped or [""])]
+
+
+def _store(outcome: AuditOutcome, paint: _Paint, words: Sequence[str]) -> list[str]:
+    judgement = judge(outcome)
+    head = f"{printable(outcome.name, _NAME)}: {printable(judgement.headline)}"
+    lines = [paint(_BOLD + _EXIT_COLOUR[outcome.exit_code], head), *_rows("Verdict", printable(outcome.verdict))]
+    untold = [sentence for sentence in outcome.incomplete if sentence not in outcome.verdict]
+    lines += [_row("Incomplete" if not i else "", printable(sentence)) for i, sentence in enumerate(untold[:_LINES])]
+    lines += _more(len(untold) - _LINES, "reason")
     broker = outcome.plan.get("broker")
     if not outcome.complete and not outcome.segment_count:
         return lines
@@ -74,7 +103,7 @@ def _store(outcome: AuditOutcome, paint: _Paint) -> list[str]:
     if broker and broker.get("starts"):
         lines += _loss(outcome, paint)
     lines += _differences(outcome, paint)
-    lines += _next(outcome.findings)
+    lines += _next(outcome, words)
     size = f"{count_text(outcome.segment_count, 'segment')}, {count_text(outcome.messages, 'message')}"
     if outcome.messages:
         size += f" of {span_text(outcome.first_store_time, outcome.last_store_time)}"
@@ -89,17 +118,20 @@ def _broker(outcome: AuditOutcome, broker: Row, paint: _Paint) -> list[str]:
     release = f"RocketMQ {outcome.release}"
     after = "a clean stop" if broker.get("exit") == "clean" else "a crash (the abort marker is there)"
     if not broker.get("starts"):
-        return [_row("Starts", paint(_RED, "no") + f", {release} refuses: {printable(broker.get('refusal'))}")]
+        refusal = str(broker.get("refusal"))
+        why = "" if refusal in outcome.verdict else f": {printable(refusal)}"
+        return [_row("Starts", paint(_RED, "no") + f", {release} refuses{why}")]
     lines = [_row("Starts", paint(_GREEN, "yes") + f", {release}, as after {after}")]
     segment = broker.get("start_segment")
     if segment is not None:
         lines.append(_row("Reads", f"from segment {printable(segment)}"))
-    reason = STOP_REASONS.get(str(broker.get("stop_reason")), "")
     cut = f"at physical offset {count_text(int(broker.get('truncate_at') or 0))}"
-    lines.append(_row("Ends", f"{cut}: {_lower(reason)}" if reason else cut))
+    lines.append(_row("Ends", f"{cut}: {lower(why_it_ends(outcome, broker))}"))
     deleted = [name for name in broker.get("deleted_files", ()) if str(name).startswith("commitlog/")]
     if deleted:
-        lines.append(_row("Deletes", paint(_RED, count_text(len(deleted), "CommitLog file")) + f": {_listed(deleted)}"))
+        held = {str(s["file"]) for s in outcome.segments if s.get("messages")}
+        colour = _RED if held & set(map(str, deleted)) else _PLAIN
+        lines.append(_row("Deletes", paint(colour, count_text(len(deleted), "CommitLog file")) + f": {_listed(deleted)}"))
     return lines
 
 
@@ -140,34 +172,35 @@ def _differences(outcome: AuditOutcome, paint: _Paint) -> list[str]:
     for (_, code), found in sorted(groups.items(), key=lambda item: item[0])[:_LINES]:
         total = sum(f.count for f in found) + outcome.findings_dropped.get(code, 0)
         files = sorted({f.file for f in found})
-        lines.append(_row("", f"{total:>9,}  {code}: {_lower(_meaning(code))} ({_listed(files)})"))
+        lines += _rows("", f"{total:>{_NUMBER - 2},}  {code}: {lower(_meaning(code))} ({_listed(files)})", _NUMBER)
     lines += _more(len(groups) - _LINES, "kind")
     return lines
 
 
-def _next(findings: Sequence[Finding]) -> list[str]:
-    steps: dict[str, None] = {}
+def _next(outcome: AuditOutcome, words: Sequence[str]) -> list[str]:
+    """What to do, the gravest first, with the files that each step is about; and the command that looks closer."""
+    steps: dict[str, dict[str, None]] = {}
     for severity in (LOSS, REBUILDABLE):
-        for finding in findings:
+        for finding in outcome.findings:
             if finding.severity == severity and finding.next:
-                steps.setdefault(finding.next)
-    shown = list(steps)[:_LINES]
-    return [_row("Next" if not i else "", printable(step)) for i, step in enumerate(shown)] + _more(len(steps) - _LINES, "step")
+                steps.setdefault(finding.next, {}).setdefault(finding.file)
+    lines: list[str] = []
+    for step, files in list(steps.items())[:_LINES]:
+        told = printable(step)
+        if _SOME_FILE.search(step):
+            where = printable(next(iter(files)), 80) if len(files) == 1 else count_text(len(files), "file")
+            told = f"{told.rstrip('.')} ({where})."
+        lines += _rows("" if lines else "Next", told, 2)
+    lines += _more(len(steps) - _LINES, "step")
+    reads = words or (outcome.location_text, "--release", outcome.release)
+    serious = (f for severity in (LOSS, REBUILDABLE) for f in outcome.findings if f.severity == severity)
+    command = next((line for line in (closer_look(finding, reads) for finding in serious) if line), "")
+    return [*lines, _row("Closer", command)] if command else lines
 
 
 def _meaning(code: str) -> str:
     known = CATALOGUE.get(code)
     return known.meaning if known else code
-
-
-def _lower(sentence: str) -> str:
-    """A catalogue sentence as a part of a line: no capital, no full stop."""
-    text = sentence.rstrip(".")
-    return (
-        text
-        if text[:2].isupper() or text.startswith(("ConsumeQueue", "CommitLog", "Ext ", "INNER"))
-        else text[:1].lower() + text[1:]
-    )
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -180,15 +213,19 @@ def _more(rest: int, noun: str) -> list[str]:
 
 
 def _fleet(outcomes: Sequence[AuditOutcome], paint: _Paint) -> Iterator[str]:
-    width = min(_NAME, max((len(printable(o.name, _NAME)) for o in outcomes), default=4))
-    yield paint(_BOLD, f"{'code':>4}  {'store':<{width}}  {'release':<7}  {'starts':<6}  {'lost messages':>13}  what")
-    for outcome in worst_first(outcomes):
+    judged = most_dangerous_first(outcomes)
+    shown, folded = _shown(judged)
+    width = min(_NAME, max((len(printable(o.name, _NAME)) for o, _ in shown), default=4))
+    yield paint(_BOLD, f"{'code':>4}  {'store':<{width}}  {'release':<7}  {'answer':<14}  {'lost messages':>13}  what")
+    for outcome, judgement in shown:
         broker = outcome.plan.get("broker") or {}
-        starts = {True: "yes", False: "no"}.get(broker.get("starts"), "?")  # type: ignore[arg-type]
         lost = count_text(lost_of(outcome)[0]) if broker.get("starts") else "?"
         code = paint(_EXIT_COLOUR[outcome.exit_code], f"{outcome.exit_code:>4}")
         name = f"{printable(outcome.name, _NAME):<{width}}"
-        yield f"{code}  {name}  {printable(outcome.release):<7}  {starts:<6}  {lost:>13}  {_what(outcome, broker)}".rstrip()
+        start = f"{code}  {name}  {printable(outcome.release):<7}  {SHORT[judgement.kind]:<14}  {lost:>13}"
+        yield f"{start}  {_what(outcome, broker)}".rstrip()
+    for kind, number in folded.items():
+        yield f"      and {count_text(number, 'more store')}: {SHORT[kind]}"
     codes = Counter(o.exit_code for o in outcomes)
     told = ", ".join(f"{codes[code]:,} {EXIT_WORDS[code]}" for code in (20, 3, 10, 0) if codes[code])
     lost_total = sum(lost_of(o)[0] for o in outcomes)
@@ -205,6 +242,22 @@ def _replicas(outcomes: Sequence[AuditOutcome]) -> Iterator[str]:
         yield from (_row("", printable(pair_words(pair))) for pair in different[:_LINES])
         yield from _more(len(different) - _LINES, "pair of copies")
     yield from _more(len(groups) - _LINES, "group")
+
+
+def _shown(
+    judged: Sequence[tuple[AuditOutcome, Judgement]],
+) -> tuple[list[tuple[AuditOutcome, Judgement]], Counter[str]]:
+    """The stores with a line of their own, and of the others how many there are of each kind."""
+    shown: list[tuple[AuditOutcome, Judgement]] = []
+    folded: Counter[str] = Counter()
+    safe = 0
+    for pair in judged:
+        safe += pair[1].kind == SAFE
+        if len(shown) < _STORES and safe <= _SAFE_STORES:
+            shown.append(pair)
+        else:
+            folded[pair[1].kind] += 1
+    return shown, folded
 
 
 def _what(outcome: AuditOutcome, broker: Row) -> str:

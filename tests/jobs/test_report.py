@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from jobs.report.findings_jsonl import FIELDS, findings_jsonl
 from jobs.report.json_text import document, line
 from jobs.report.plan_json import plan_json
-from jobs.report.ranking import worst_exit_code, worst_first
+from jobs.report.ranking import worst_exit_code
 from jobs.report.result_json import result_json, run_exit_code
 from jobs.report.summary_text import summary_text
 from jobs.report.text import bytes_text, count_text, markup, printable, seconds_text, span_text, time_text
@@ -47,6 +47,24 @@ def test_summary_of_one_store(make: Any, colour: bool) -> None:
 def test_summary_of_a_fleet() -> None:
     fleet = [samples.clean(), samples.damaged(), samples.not_audited(), samples.refused()]
     check("summary-fleet.txt", summary_text(replace(samples.RUN, problems=("tables: no space left",)), fleet, "/out"))
+
+
+def test_a_large_fleet_is_told_in_few_lines_the_dangerous_ones_first() -> None:
+    fleet = [replace(samples.clean(), name=f"calm-{i}") for i in range(200)]
+    fleet += [replace(samples.refused(), name=f"stuck-{i}") for i in range(30)]
+    lines = summary_text(samples.RUN, fleet, "/out").splitlines()
+    assert [line.split()[1] for line in lines[1:3]] == ["stuck-0", "stuck-1"]
+    assert "      and 190 more stores: safe to start" in lines
+    assert len(lines) < 60
+    lines = summary_text(samples.RUN, fleet * 2, "/out").splitlines()
+    assert lines[51:53] == ["      and 10 more stores: does not start", "      and 400 more stores: safe to start"]
+
+
+def test_a_summary_names_the_command_that_looks_closer_and_breaks_only_its_own_lines() -> None:
+    words = ("/copies/" + "x" * 150, "--release", "4.9.8", "--broker-conf", "/c d")
+    text = summary_text(samples.RUN, [samples.damaged()], "/out", words=words)
+    assert f"  Closer     ./spark-submit.sh explain {words[0]} --release 4.9.8 --broker-conf '/c d' --phy-offset 1124\n" in text
+    assert all(len(line) <= 120 for line in text.splitlines() if "Closer" not in line)
 
 
 def test_plan_findings_and_result() -> None:
@@ -131,13 +149,6 @@ def test_worst_exit_code(codes: list[int], worst: int) -> None:
 def test_what_could_not_be_written_makes_the_run_incomplete() -> None:
     assert run_exit_code(replace(samples.RUN, problems=("disk full",)), [samples.clean()]) == 3
     assert run_exit_code(replace(samples.RUN, problems=("disk full",)), [samples.damaged()]) == 20
-
-
-def test_worst_stores_come_first() -> None:
-    mild = samples.damaged()
-    mild.name, mild.loss = "mild", {"messages": 1, "bytes": 1}
-    fleet = [samples.clean(), samples.refused(), mild, samples.not_audited(), samples.damaged()]
-    assert [o.name for o in worst_first(fleet)] == ["hurt-\u202e", "mild", "gone", "stuck", "calm"]
 
 
 # ---- values --------------------------------------------------------------------------------------------------------
