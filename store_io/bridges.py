@@ -59,14 +59,20 @@ def bridges(base_offset: int, start: int, end: int, store_time: int, rules: Brok
         at += size
 
 
-def record(phy_offset: int, size: int, store_time: int, rules: BrokerRules) -> bytes:
+def pad(phy_offset: int, store_time: int, rules: BrokerRules, queued: bool) -> bytes:
+    """A record with which a segment begins that recovery can begin at. queued: with an entry in a ConsumeQueue of its own."""
+    size = least_bytes(rules) + len(TOPIC)
+    return record(phy_offset, size, store_time, rules, 0 if queued else layout.SYS_ROLLBACK)
+
+
+def record(phy_offset: int, size: int, store_time: int, rules: BrokerRules, sys_flag: int = layout.SYS_ROLLBACK) -> bytes:
     """One bridge of exactly that many bytes."""
     properties = _properties(rules)
     room = size - _FIXED - len(properties)
     topic = TOPIC.encode()[: max(0, room)]
     body = bytes(room - len(topic))
     crc = checksum.crc32(body) & 0x7FFFFFFF if body else 0
-    head = struct.pack(">iiiiiqqiq", size, layout.MAGIC_V1, crc, 0, FLAG, 0, phy_offset, layout.SYS_ROLLBACK, store_time)
+    head = struct.pack(">iiiiiqqiq", size, layout.MAGIC_V1, crc, 0, FLAG, 0, phy_offset, sys_flag, store_time)
     tail = _HOST + struct.pack(">q", store_time) + _HOST + struct.pack(">iqi", 0, 0, len(body)) + body
     tail += struct.pack(">b", len(topic)) + topic + struct.pack(">h", len(properties)) + properties
     whole = head + tail
@@ -81,7 +87,7 @@ def record(phy_offset: int, size: int, store_time: int, rules: BrokerRules) -> b
 def is_bridge(topic: str, flag: int, sys_flag: int) -> bool:
     """Whether a valid message is a bridge."""
     rollback = sys_flag & layout.SYS_TRANSACTION_MASK == layout.SYS_ROLLBACK
-    return flag == FLAG and rollback and TOPIC.startswith(topic)
+    return flag == FLAG and (topic == TOPIC or rollback and TOPIC.startswith(topic))
 
 
 def _has_crc(rules: BrokerRules) -> bool:

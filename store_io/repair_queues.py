@@ -22,6 +22,7 @@ from store_io.rules.releases import BrokerRules
 from store_io.store_diff import QueueView
 
 FEW_POSITIONS = 32  # a pull's usual batch
+LAST_JUMP = 16  # that a queue's last messages may make without damage before them and messages behind
 MAX_GAP = 1 << 20  # positions that may lie between neighbours of a queue without any damage between them
 GAP_RECORDS = 16  # so many messages in a row prove a jump of their queue offsets
 _PRE_BLANK = struct.pack(layout.ENTRY_FORMAT, 0, layout.PRE_BLANK_SIZE, 0)
@@ -314,7 +315,7 @@ def _plausible(runs: list[_Run], damage: Damage) -> list[_Run]:
             room = damage.messages(before.end, run.position)
             jump = run.offset - before.behind
             following = runs[number + 1] if number + 1 < len(runs) else None
-            goes_on = following is not None and following.offset == run.behind
+            goes_on = following.offset >= run.behind if following is not None else jump <= LAST_JUMP
             if jump > room and not (goes_on and jump <= MAX_GAP) and not run.equal:
                 continue
         elif not found and run.records == 1 and len(runs) > 1 and runs[1].offset != run.behind and not run.equal:

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from schemas import checkpoint_layout, consumequeue_layout
+from schemas import checkpoint_layout, commitlog_layout, consumequeue_layout
 from schemas.rows import EXTENT_MESSAGE, NOTE, RUN_LMQ, WALK_AUDIT, AuditOutcome, Finding, QueueKey, Row, StoreFile
-from store_io import repair_log, repair_plan, repair_queues
+from store_io import bridges, repair_log, repair_plan, repair_queues
 from store_io.audit_store import AuditRequest, StoreAudit
 from store_io.byte_source import StoreLocation, open_source
 from store_io.donor import Donor
@@ -27,7 +27,7 @@ from store_io.errors import StoreError
 from store_io.rebuild import BuildTask, LinkTask, QueueBuild, fill_entries, last_store_time
 from store_io.repair_plan import RepairPlan
 from store_io.repair_queues import Damage, QueuePlan
-from store_io.rules.loading import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES, Tree, is_folder
+from store_io.rules.loading import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES, Tree, is_folder, queue_folder
 from store_io.rules.releases import BrokerRules
 from store_io.store_dir import list_store
 from store_io.store_writer import StoreWriter, WriteFailed
@@ -36,6 +36,7 @@ BROKER, SALVAGE = "broker", "salvage"
 COPY_THREADS = 4
 SPARE_BYTES = 64 << 20  # beyond what is known to be needed
 MAX_UNBLOCKED = 50
+PAD_BEFORE_MS = 3001  # a crash recovery begins at a segment whose first message is that much older than the checkpoint
 # What an audit says of a message itself, or of what is no longer there: no rebuilding changes it, and nothing is served wrongly.
 KEPT_CODES = frozenset(
     "properties_malformed queue_offset_wrong queue_offset_back queue_offset_gap message_disputed store_time_back store_time_odd"
@@ -132,6 +133,10 @@ class _Repair:
             self._fix_offsets(second)
         self.progress("auditing the new store")
         final = self._audit(self.conf, self.location) if self.touched or self.log.edits else first
+        if self._cut_again(final):
+            self._pad(final)
+            self.progress("auditing the new store")
+            final = self._audit(self.conf, self.location)
         return self._judge(first, final)
 
     def preview(self) -> Row:
@@ -277,6 +282,50 @@ class _Repair:
             self.writer.remove(checkpoint_layout.ABORT_FILE)
             self.touched = True
 
+    def _cut_again(self, audit: StoreAudit) -> bool:
+        """Whether the release would not take messages that pass every check: its settings, or its age, refuse them."""
+        p = audit.prediction
+        if p is None or not p.starts or not self.log.end or not self.outcome.complete:
+            return False
+        return p.truncate_at < self.log.end and p.stop_reason in ("dup_info", "property_crc_missing", "property_crc", "magic")
+
+    def _pad(self, audit: StoreAudit) -> None:
+        """Put segments behind the log, each with one record that the release takes: its recovery then reads nothing else.
+
+        A clean start reads the last three segments up to 5.3.1; later the newest one that a ConsumeQueue entry leads into.
+        """
+        size, queued = self.rules.segment_bytes, self.rules.at_least("5.3.2")
+        last = self.log.end - self.log.end % size
+        path, at = repair_log.segment_path(last), self.log.end - last
+        left = size - at
+        if left < commitlog_layout.FRAME_BYTES:
+            return
+        self.writer.write(path, at, left.to_bytes(4, "big") + commitlog_layout.MAGIC_BLANK_BYTES)
+        time = max(1, self._last_time(audit) - PAD_BEFORE_MS)
+        entry = next((e for e in audit.tree.all if e.path == path), None)
+        base = last
+        for number in range(1 if queued else 3):
+            base += size
+            record = bridges.pad(base, time, self.rules, queued)
+            if number:
+                filler = (size - len(record)).to_bytes(4, "big") + commitlog_layout.MAGIC_BLANK_BYTES
+                self.writer.write(repair_log.segment_path(base - size), len(record), filler)
+            self.writer.create(repair_log.segment_path(base), size)
+            self.writer.write(repair_log.segment_path(base), 0, record)
+            self.writer.set_time(repair_log.segment_path(base), entry.mtime_ns if entry is not None else 1)
+            row = {"file": repair_log.segment_path(base), "start": 0, "end": len(record), "phy_offset": base}
+            self.log.bridges.append({**row, "kind": "segment", "store_time": time})
+        if queued:
+            name = f"{QUEUES}/{bridges.TOPIC}/0/{0:020d}"
+            self.writer.remove(f"{QUEUES}/{bridges.TOPIC}")
+            self.writer.create(name, self.rules.queue_file_bytes)
+            self.writer.write(name, 0, struct.pack(consumequeue_layout.ENTRY_FORMAT, base, len(record), 0))
+        self.log.end = base + len(record)
+        self._put_checkpoint(
+            self._last_time(audit), self._index_time(audit), 0, base if self.rules.at_least("5.1.1") else 0,
+            base if self.rules.at_least("5.5.0") else 0,
+        )  # fmt: skip
+
     # ---- queues and index ------------------------------------------------------------------------------------------
 
     def _rebuild(self, audit: StoreAudit) -> None:
@@ -342,7 +391,7 @@ class _Repair:
         for key, view in sorted(audit.views.items()):
             if view.deleted_topic and self.request.policy == BROKER and key not in served:
                 continue
-            if view.of_other_kind:
+            if view.of_other_kind or not _findable(key[0]):
                 continue
             plan = repair_queues.plan_queue(
                 view, audit.segments, blamed.get(key, []), audit.tree, self.rules, self.log.start, damage,
@@ -415,15 +464,15 @@ class _Repair:
 
     def _plan_index(self, audit: StoreAudit, serious: Sequence[Finding]) -> list[str]:
         """Paths of the new index files, in order; the old ones are removed. Empty: they stay as they are."""
-        blamed = [f for f in serious if f.file.partition("/")[0] == INDEX]
+        blamed = [f for f in serious if f.code.startswith("index_") or f.file.partition("/")[0] == INDEX]
         names = audit.tree.children(INDEX)
         if not blamed:
             return []
         self.touched = True
         self.index_reasons = sorted({f.code for f in blamed})
         if not self.rules.builds_index:
-            for path in sorted({f.file for f in blamed}):
-                self.writer.remove(path)
+            for entry in names:
+                self.writer.remove(entry.path)
             return []
         total = sum(self._keys_of(s) for s in audit.segments)
         count = -(-total // (self.rules.index_max - 1))
@@ -496,6 +545,7 @@ class _Repair:
         kept += [
             f for f in outcome.findings if f.code == "queue_entry_shifted" and ((f.topic, f.queue_id), f.phy_offset) in moved
         ]
+        kept += [f for f in outcome.findings if f.code == "queue_entry_missing" and f.topic and not _findable(f.topic)]
         left = [f for f in outcome.findings if f.severity != NOTE and f not in kept]
         problems = [f"{f.code}: {f.file} {f.start}: {f.message} {f.expected} {f.actual}" for f in left]
         p = final.prediction
@@ -546,6 +596,11 @@ class _Repair:
                         messages += int(row["messages"])
                         size += int(row["bytes"])
         return messages, size
+
+
+def _findable(topic: str) -> bool:
+    """Whether a broker finds the queues of that topic again when it starts: not where its name is no name of a folder."""
+    return queue_folder(False, (topic, 0)).split("/")[1] == topic
 
 
 def _finding_row(finding: Finding) -> Row:
