@@ -37,10 +37,13 @@ COPY_THREADS = 4
 SPARE_BYTES = 64 << 20  # beyond what is known to be needed
 MAX_UNBLOCKED = 50
 PAD_BEFORE_MS = 3001  # a crash recovery begins at a segment whose first message is that much older than the checkpoint
-# What an audit says of a message itself, or of what is no longer there: no rebuilding changes it, and nothing is served wrongly.
-KEPT_CODES = frozenset(
-    "properties_malformed queue_offset_wrong queue_offset_back queue_offset_gap message_disputed store_time_back store_time_odd"
-    " config_damaged consumer_offset_beyond_end delay_offset_beyond_end message_lost segment_missing".split()
+# What an audit says of a message itself: no rebuilding changes it, and nothing is served wrongly. The second kind only where the
+# source's audit has said the same.
+MESSAGE_CODES = frozenset(
+    "properties_malformed queue_offset_wrong queue_offset_back store_time_back store_time_odd config_damaged".split()
+)
+KNOWN_CODES = frozenset(
+    "queue_offset_gap message_disputed consumer_offset_beyond_end delay_offset_beyond_end message_lost segment_missing".split()
 )
 
 RunTasks = Callable[[Sequence[Any], str], list[Any]]
@@ -541,11 +544,20 @@ class _Repair:
         outcome = final.outcome()
         known = {(f.code, f.phy_offset) for f in first.outcome().findings}
         moved = {(q.key, row["phy_offset"]) for q in self.queue_plans for row in q.moved}
-        kept = [f for f in outcome.findings if f.severity != NOTE and f.code in KEPT_CODES and (f.code, f.phy_offset) in known]
-        kept += [
-            f for f in outcome.findings if f.code == "queue_entry_shifted" and ((f.topic, f.queue_id), f.phy_offset) in moved
+        kept = [
+            f
+            for f in outcome.findings
+            if f.severity != NOTE
+            and (
+                f.code in MESSAGE_CODES
+                or f.code in KNOWN_CODES
+                and (f.code, f.phy_offset) in known
+                or f.code == "queue_entry_shifted"
+                and ((f.topic, f.queue_id), f.phy_offset) in moved
+                or f.code in ("queue_entry_missing", "broker_skips_messages")
+                and not _findable(f.topic or "x")
+            )
         ]
-        kept += [f for f in outcome.findings if f.code == "queue_entry_missing" and f.topic and not _findable(f.topic)]
         left = [f for f in outcome.findings if f.severity != NOTE and f not in kept]
         problems = [f"{f.code}: {f.file} {f.start}: {f.message} {f.expected} {f.actual}" for f in left]
         p = final.prediction
@@ -555,8 +567,8 @@ class _Repair:
             problems.append("the release would not start: " + (p.refusal if p else "nothing is predicted"))
         elif p.truncate_at != self.log.end and self.log.edits:
             problems.append(f"the release would end the log at {p.truncate_at}, not at {self.log.end}")
-        elif final.loss is not None and final.loss.messages:
-            problems.append(f"the release would lose {final.loss.messages} messages")
+        elif final.loss is not None and (lost := sum(q.messages for k, q in final.loss.by_queue.items() if _findable(k[0]))):
+            problems.append(f"the release would lose {lost} messages")
         code = 0 if not problems else 20 if any(f.severity == "loss" for f in left) else 10
         self.report |= {"consistent": not problems, "problems": problems, "kept": [_finding_row(f) for f in kept]}
         self.report |= self._told(first)
