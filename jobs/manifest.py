@@ -45,7 +45,7 @@ def run(command: Command) -> int:
         target = options.absolute(given["--write"])
         if options.is_uri(target):
             raise UsageError(f"--write {given['--write']!r}: a file of this machine")
-        options.refuse_folder_inside(target, "--write", [store.path, *(path for _, folders in store.parts for path in folders)])
+        options.refuse_inside(target, "--write", [store.path, *(path for _, folders in store.parts for path in folders)])
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         lines = [row.line() + "\n" for row in threads.map(lambda path: manifest_row(source, path), paths)]
     if "--write" in given:

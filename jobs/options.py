@@ -485,7 +485,7 @@ def read_regular(path: str, limit: int) -> bytes:
     return content
 
 
-def refuse_folder_inside(target: str, option: str, roots: Sequence[str]) -> None:
+def refuse_inside(target: str, option: str, roots: Sequence[str]) -> None:
     """Raise UsageError where the target lies inside one of these folders: links and mounts are followed."""
     known = {identity: root for root in roots for identity in _identities(root)}
     for folder in _folders_above(target):

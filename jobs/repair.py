@@ -77,7 +77,7 @@ def _request(command: Command) -> tuple[StoreArgument, RepairRequest]:
     donor = None
     if "--donor" in given:
         donor = StoreLocation(options.absolute(given["--donor"]))
-        options.refuse_folder_inside(target, "--to", [donor.root])
+        options.refuse_inside(target, "--to", [donor.root])
         list_store(donor)  # it must be a store at least
     location = StoreLocation(store.path, store.parts)
     fix = "--fix-offsets" in command.flags
@@ -92,7 +92,7 @@ def _target(text: str, store: StoreArgument) -> str:
         raise UsageError(f"--to {text!r}: exists; a repair makes a new folder and replaces nothing")
     if not os.path.isdir(os.path.dirname(target)):
         raise UsageError(f"--to {text!r}: there is no folder {os.path.dirname(target)!r}")
-    options.refuse_folder_inside(target, "--to", [store.path, *(path for _, paths in store.parts for path in paths)])
+    options.refuse_inside(target, "--to", [store.path, *(path for _, paths in store.parts for path in paths)])
     return target
 
 
