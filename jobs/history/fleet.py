@@ -11,12 +11,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from jobs.history import reading
-from jobs.history.reading import History, Row, collect, micros_of, one_per_run, time_of
+from jobs.history.reading import History, Row, collect, micros_of, time_of
 from jobs.options import Command
 from jobs.report.ranking import EXIT_RANK, SEVERITIES
 from store_io.errors import StoreError
 
 TREND_RUNS = 1000  # of one store, the newest: bounds what a long history takes
+_SHOWN_RUNS = {"text": 20, "html": 100, "json": TREND_RUNS}
 COLUMNS = (
     "location replica_group release exit_code complete verdict starts refusal exit_kind stop_reason min_phy_offset truncate_at "
     "lost_messages lost_bytes messages segment_count damaged_extents notes rebuildable losses findings_dropped bytes_read "
@@ -46,7 +47,7 @@ def run(command: Command) -> int:
     now = datetime.now(UTC)
     since = reading.moment("--since", command.options["--since"], now) if "--since" in command.options else None
     with session.start(command.spark) as started:
-        view = read_fleet(History(started.spark, uri), now, since, command.options.get("--store"))
+        view = read_fleet(History(started.spark, uri), now, since, command.options.get("--store"), _SHOWN_RUNS[kind])
     if kind == "json":
         text = reading.json_text(view)
     elif kind == "html":
@@ -61,25 +62,27 @@ def run(command: Command) -> int:
     return 0
 
 
-def read_fleet(history: History, now: datetime, since: datetime | None = None, store: str | None = None) -> Row:
-    """What `fleet_view` makes of the tables. Raises StoreError where no run falls into that time."""
-    from pyspark.sql import Window
+def read_fleet(
+    history: History, now: datetime, since: datetime | None = None, store: str | None = None, trend_runs: int = TREND_RUNS
+) -> Row:
+    """What `fleet_view` makes of the tables, with at most `trend_runs` of each store. Raises StoreError where no run falls into
+    that time."""
     from pyspark.sql import functions as F
 
-    frame = history.frame("runs", store=store)
-    ended = frame.groupBy("store").agg(
-        F.unix_micros(F.max("started_at")).alias("started_at"), F.countDistinct("run_id").alias("runs")
-    )
-    all_stores = {row["store"]: row for row in collect(ended)}
-    reading.chosen_store(all_stores, store, history.uri)
-    if since is not None:
-        frame = frame.filter(F.col("started_at") >= F.timestamp_micros(F.lit(micros_of(since))))
-    newest = Window.partitionBy("store").orderBy(F.col("started_at").desc(), F.col("run_id").desc())
-    chosen = frame.withColumn("place", F.row_number().over(newest)).filter(F.col("place") <= TREND_RUNS)
-    rows = one_per_run(collect(chosen.select("run_id", "store", F.unix_micros("started_at").alias("started_at"), *COLUMNS)))
-    if not rows:
-        when = f" since {time_of(micros_of(since))}" if since is not None else ""
+    # All runs by their names and times alone; what is said of them is read of those that are shown: one partition is one run.
+    known = history.runs([], store=store)
+    reading.chosen_store({row["store"]: row for row in known}, store, history.uri)
+    after = micros_of(since) if since is not None else None
+    within = [row for row in known if after is None or row["started_at"] >= after]
+    if not within:
+        when = f" since {time_of(after)}" if after is not None else ""
         raise StoreError(f"no run{when} in {history.uri}")
+    by_store: defaultdict[str, list[Row]] = defaultdict(list)
+    for row in within:
+        by_store[row["store"]].append(row)
+    shown = {(row["run_id"], row["store"]) for trend in by_store.values() for row in trend[-trend_runs:]}
+    rows = history.runs(COLUMNS, sorted({run_id for run_id, _ in shown}), store)
+    rows = [row for row in rows if (row["run_id"], row["store"]) in shown]
     latest = {row["store"]: row["run_id"] for row in rows}
     found = history.frame("findings", sorted(set(latest.values())), store)
     codes = collect(
@@ -88,21 +91,24 @@ def read_fleet(history: History, now: datetime, since: datetime | None = None, s
         )
     )
     codes = [row for row in codes if latest.get(row["store"]) == row["run_id"]]
-    return fleet_view(rows, codes, all_stores, history.uri, now, since)
+    return fleet_view(rows, codes, known, history.uri, now, since)
 
 
 def fleet_view(
-    rows: Sequence[Row], codes: Sequence[Row], all_stores: dict[str, Row], uri: str, now: datetime, since: datetime | None
+    rows: Sequence[Row], codes: Sequence[Row], known: Sequence[Row], uri: str, now: datetime, since: datetime | None
 ) -> Row:
     """The report as the JSON holds it. rows: of `runs`, by store and time.  codes: of the latest runs' findings.
-    all_stores: store -> when it was last audited, also before `since`."""
+    known: run_id, store and started_at of all runs, also those before `since` and those that no trend shows."""
     trends: defaultdict[str, list[Row]] = defaultdict(list)
     for row in rows:
         trends[row["store"]].append(row)
     by_store: defaultdict[str, list[Row]] = defaultdict(list)
     for row in codes:
         by_store[row["store"]].append({key: row[key] for key in ("severity", "code", "count", "findings", "file")})
-    stores = [_store_view(name, trend, by_store[name], all_stores[name]["runs"], now) for name, trend in trends.items()]
+    within = [row for row in known if since is None or row["started_at"] >= micros_of(since)]
+    runs = Counter(row["store"] for row in within)
+    last = {row["store"]: row["started_at"] for row in known}  # by time: the latest stays
+    stores = [_store_view(name, trend, by_store[name], runs[name], now) for name, trend in trends.items()]
     stores.sort(key=_rank)
     safety = Counter(store["safety"] for store in stores)
     return {
@@ -110,7 +116,7 @@ def fleet_view(
         "tables": uri,
         "made_at": time_of(micros_of(now)),
         "since": None if since is None else time_of(micros_of(since)),
-        "runs": len({row["run_id"] for row in rows}),
+        "runs": len({row["run_id"] for row in within}),
         "totals": {
             "stores": len(stores),
             **{kind: safety[kind] for kind in SAFETY_WORDS},
@@ -119,7 +125,7 @@ def fleet_view(
         },
         "stores": stores,
         "not_audited_since": [
-            {"store": name, "last": time_of(row["started_at"])} for name, row in sorted(all_stores.items()) if name not in trends
+            {"store": name, "last": time_of(when)} for name, when in sorted(last.items()) if name not in trends
         ],
     }
 

@@ -124,7 +124,7 @@ def _store(place: int, store: Row) -> Iterator[str]:
             for row in latest["codes"]
         )
         yield from _table(("severity", "code", "#findings", "first file"), rows)
-    yield f"<details><summary>{count_text(len(trend), 'run')}</summary>\n"
+    yield f"<details><summary>{count_text(store['runs'], 'run')}</summary>\n"
     run_rows = (
         (
             markup(_when(run["started_at"])),
@@ -141,8 +141,8 @@ def _store(place: int, store: Row) -> Iterator[str]:
     )
     heads = ("started, UTC", "#code", "#lost", "#losses", "#rebuildable", "#notes", "#segments", "#messages", "#damaged ranges")
     yield from _table((*heads, "#read", "#rules", "run"), run_rows)
-    if len(trend) > _RUNS:
-        yield f"<p class=faint>{len(trend) - _RUNS:,} earlier runs are in the tables.</p>\n"
+    if store["runs"] > min(len(trend), _RUNS):
+        yield f"<p class=faint>{store['runs'] - min(len(trend), _RUNS):,} earlier runs are in the tables.</p>\n"
     yield "</details>\n"
 
 

@@ -113,8 +113,8 @@ def _trend(store: Row, paint: _Paint) -> Iterator[str]:
         rows.append((_when(run["started_at"]), str(run["exit_code"]), *numbers, *tail))
         paints.append(_CODE_COLOUR.get(run["exit_code"], ""))
     yield from ("  " + line for line in _columns(rows, range(1, 11), paints, paint))
-    if len(runs) > _RUNS:
-        yield f"  and {count_text(len(runs) - _RUNS, 'earlier run')} (--format json has all)"
+    if store["runs"] > min(len(runs), _RUNS):
+        yield f"  and {count_text(store['runs'] - min(len(runs), _RUNS), 'earlier run')} (--format json has more)"
     places = Counter(run["location"] for run in runs)
     if len(places) > 1:
         yield f"  under this name, copies in {count_text(len(places), 'place')}; the latest in {printable(runs[-1]['location'])}"

@@ -107,6 +107,8 @@ def test_the_latest_run_of_each_store_counts(history: History) -> None:
     ]
     assert [store["latest"]["codes"] for store in view["stores"]] == [[], [], []]
     assert view["stores"][0]["age_seconds"] == 86_400 and view["runs"] == 4
+    view = read_fleet(history, NOW, store="a", trend_runs=2)
+    assert [(s["runs"], [run["run_id"] for run in s["trend"]]) for s in view["stores"]] == [(4, ["r3", "r4"])]
     view = read_fleet(history, NOW, NOW - timedelta(days=7))
     assert [s["store"] for s in view["stores"]] == ["a", "b"]
     assert view["not_audited_since"] == [{"store": "old", "last": "2026-10-22T08:00:00Z"}]

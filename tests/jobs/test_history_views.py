@@ -133,9 +133,9 @@ def run_row(store: str, run: int, code: int = 0, **more: Any) -> Row:
 
 
 def view_of(rows: list[Row], codes: list[Row] | None = None, ended: dict[str, int] | None = None, since: Any = None) -> Row:
-    all_stores = {row["store"]: {"started_at": row["started_at"], "runs": 1} for row in rows}
-    all_stores |= {name: {"started_at": at, "runs": 1} for name, at in (ended or {}).items()}
-    return fleet.fleet_view(reading.one_per_run(rows), codes or [], all_stores, "/t", NOW, since)
+    gone = [{"store": name, "started_at": at, "run_id": "r0"} for name, at in (ended or {}).items()]
+    known = reading.one_per_run([*rows, *gone])
+    return fleet.fleet_view(reading.one_per_run(rows), codes or [], known, "/t", NOW, since)
 
 
 def test_the_unsafe_copies_come_first() -> None:
@@ -158,7 +158,7 @@ def test_the_unsafe_copies_come_first() -> None:
             ("loss", "d", 2),
         ]
     ]
-    view = view_of(rows, codes, {"old": T0 - DAY}, datetime(2026, 11, 1, tzinfo=UTC))
+    view = view_of(rows, codes, {"old": T0 - DAY}, datetime(2026, 11, 18, tzinfo=UTC))
     assert [(s["store"], s["safety"]) for s in view["stores"]] == [
         ("lost-300", "unsafe"), ("lost-12", "unsafe"), ("unread", "unknown"), ("stuck", "refuses"),
         ("behind", "rebuild"), ("calm", "safe"),
@@ -183,7 +183,7 @@ def test_a_few_stores_are_told_run_by_run() -> None:
     lines = fleet_text(view_of(rows)).splitlines()
     assert lines[1].split()[6:] == ["0"] * 8 + ["verdict", "0"]  # audited is two words
     assert sum(line.endswith(tuple(f"  r{n}" for n in range(25))) for line in lines) == 20
-    assert "  and 5 earlier runs (--format json has all)" in lines
+    assert "  and 5 earlier runs (--format json has more)" in lines
     assert "  under this name, copies in 25 places; the latest in /copies/24" in lines
     assert "  other rules from 2026-11-21 11:06:40 on: rules 1 -> 2" in lines
 
