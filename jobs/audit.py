@@ -18,7 +18,7 @@ from jobs.options import AuditOptions, StoreArgument
 from jobs.outcomes import not_audited
 from jobs.output import INDEX, REPLICAS, RESULT, OutputFolder
 from jobs.progress import Progress, SparkCounters
-from jobs.report.closer_look import store_words
+from jobs.report.commands import store_words
 from jobs.report.findings_jsonl import findings_jsonl
 from jobs.report.index_html import index_html
 from jobs.report.plan_json import plan_json
@@ -63,7 +63,8 @@ def run_with(started: Session, asked: AuditOptions) -> int:
         wanted = Wanted(DatasetPlan(info.tables, info.run_id, tuple(sorted(asked.write)))) if asked.write else None
         for outcome in audit_stores(started, asked.stores, progress, counters, wanted):
             outcomes.append(outcome)
-            context = PageContext(info, store_words(asked.stores[len(outcomes) - 1]), index=True)
+            plan = f"{asked.out}/{outcome.name}/plan.json"
+            context = PageContext(info, store_words(asked.stores[len(outcomes) - 1]), plan, index=True)
             problems += write_store(output, outcome, context)
         problems += write_tables(started, info, outcomes, wanted)
     info = replace(info, seconds=time.monotonic() - began, problems=tuple(problems))

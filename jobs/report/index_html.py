@@ -7,14 +7,17 @@ from collections.abc import Iterator, Sequence
 from urllib.parse import quote
 
 from jobs.report.judgement import CARE, REBUILD, REFUSES, SAFE, SHORT, STOP, UNKNOWN, Judgement, most_dangerous_first
-from jobs.report.page import code_of, fact, hint, name_of, page, table
+from jobs.report.page import code_of, fact, hint, more, name_of, page, table
 from jobs.report.ranking import EXIT_WORDS, lost_of
+from jobs.report.replicas_json import groups_of
+from jobs.report.replicas_words import choice_words
 from jobs.report.report_html import STYLE_OF, footer, icon
 from jobs.report.result_json import RunInfo, run_exit_code
 from jobs.report.text import bytes_text, count_text, markup, seconds_text, span_text
 from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome
 
 MAX_STORES = 5000  # with a row
+MAX_GROUPS = 500  # with a sentence
 _ORDER = (STOP, UNKNOWN, REFUSES, CARE, REBUILD, SAFE)
 
 
@@ -114,7 +117,7 @@ def _row(outcome: AuditOutcome, judgement: Judgement) -> tuple[str, ...]:
 
 
 def _groups(judged: Sequence[tuple[AuditOutcome, Judgement]]) -> Iterator[str]:
-    """Copies of one broker side by side, the one that a start harms least first."""
+    """Copies of one broker side by side, the one that a start harms least first, and what their comparison says."""
     groups: dict[str, list[tuple[AuditOutcome, Judgement]]] = defaultdict(list)
     for pair in judged:
         if pair[0].replica_group:
@@ -124,9 +127,15 @@ def _groups(judged: Sequence[tuple[AuditOutcome, Judgement]]) -> Iterator[str]:
         return
     yield '<section aria-labelledby="groups"><h2 id="groups">Copies of one broker</h2>\n'
     yield hint(
-        "Stores with the same replica group, the one that a start harms least first. Before one is chosen, compare how far each"
-        " reaches: the soundest copy need not hold the newest messages."
+        "Stores with the same replica group, the one that a start harms least first. The soundest copy need not hold the newest"
+        " messages: compare how far each reaches before one is chosen."
     )
+    chosen = {str(group["group"]): choice_words(group) for group in groups_of([outcome for outcome, _ in judged])}
+    told = [f"<li><b>{name_of(name, 80)}</b>: {markup(chosen[name], 600)}</li>" for name in several if name in chosen]
+    if told:
+        yield f'<ul class="plain">{"".join(told[:MAX_GROUPS])}</ul>\n'
+    if len(told) > MAX_GROUPS:
+        yield more(len(told) - MAX_GROUPS, "group", "replicas.json has all")
     rows = [
         (
             name_of(name, 80),

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from jobs.report.closer_look import closer_look, command_line
+from jobs.report.commands import closer_look, command_line, repair_commands
 from jobs.report.judgement import CARE, REBUILD, REFUSES, SAFE, STOP, UNKNOWN, Judgement, judge, why_it_ends
 from jobs.report.page import code_of, command_of, fact, fold, hint, more, name_of, page, table
 from jobs.report.ranking import EXIT_WORDS, SEVERITIES, lost_of
@@ -65,10 +65,12 @@ _WORDS = (
 @dataclass(frozen=True)
 class PageContext:
     """What a page tells besides the store itself. run: None where the page belongs to no run.  store_words: the words with which
-    another command reads this store (`closer_look.store_words`).  index: whether ../index.html is there."""
+    another command reads this store (`commands.store_words`).  plan: the path of its plan.json.  index: whether ../index.html is
+    there."""
 
     run: RunInfo | None = None
     store_words: tuple[str, ...] = ()
+    plan: str = ""
     index: bool = False
 
 
@@ -91,7 +93,7 @@ def _body(outcome: AuditOutcome, context: PageContext) -> Iterator[str]:
     if outcome.replicas:
         sections.append(("replicas", "Other copies of this log", lambda: replicas_section(outcome)))
     if outcome.plan.get("steps"):
-        sections.append(("plan", "Plan", lambda: _steps(outcome)))
+        sections.append(("plan", "Plan", lambda: _steps(outcome, repair_commands(outcome, words, context.plan))))
     if outcome.plan.get("settings"):
         sections.append(("settings", "Settings", lambda: _settings(outcome)))
     sections.append(("limits", "What was read, and what no check can see", lambda: _limits(outcome)))
@@ -427,7 +429,7 @@ def _finding(finding: Finding, meaning: str, words: Sequence[str]) -> str:
 # ---- plan, settings, limits ----------------------------------------------------------------------------------------
 
 
-def _steps(outcome: AuditOutcome) -> Iterator[str]:
+def _steps(outcome: AuditOutcome, repairs: Sequence[tuple[str, str]]) -> Iterator[str]:
     steps = list(enumerate(outcome.plan.get("steps", ()), 1))
     yield hint(
         "What would make the copy consistent, in the order in which to do it: the CommitLog first, then what is made from it."
@@ -444,6 +446,10 @@ def _steps(outcome: AuditOutcome) -> Iterator[str]:
     yield "</ol>\n"
     if len(runs) > MAX_STEPS:
         yield more(sum(len(of) for _, _, of in runs[MAX_STEPS:]), "step", "plan.json has all")
+    if repairs:
+        yield hint("A repair writes a new store, on which the release starts as after a clean stop; the copy stays as it is.")
+    for what, command in repairs:
+        yield f"<p>{what}:</p>\n{command_of(command)}"
 
 
 def _run_of_steps(action: str, reason: str, steps: Sequence[tuple[int, Row]]) -> Iterator[str]:

@@ -8,7 +8,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from jobs.report.closer_look import closer_look
+from jobs.report.commands import closer_look, repair_commands
 from jobs.report.judgement import SAFE, SHORT, Judgement, judge, lower, most_dangerous_first, why_it_ends
 from jobs.report.ranking import EXIT_WORDS, SEVERITIES, lost_of
 from jobs.report.replicas_json import groups_of
@@ -49,12 +49,12 @@ def summary_text(
     """The whole text, with its last line end.
 
     out: the folder of the results, as the user named it.  colour: only where a terminal reads it and NO_COLOR is not set.
-    words: those with which another command reads the one store (`closer_look.store_words`).
+    words: those with which another command reads the one store (`commands.store_words`).
     """
     paint = _Paint(colour)
     lines: list[str] = []
     if len(outcomes) == 1:
-        lines += _store(outcomes[0], paint, words)
+        lines += _store(outcomes[0], paint, words, f"{out}/{outcomes[0].name}/plan.json")
     else:
         lines += _fleet(outcomes, paint)
         lines += _replicas(outcomes)
@@ -88,7 +88,7 @@ def _rows(label: str, text: str, indent: int = 0) -> list[str]:
     return [_row(label if not i else "", line) for i, line in enumerate(wrapped or [""])]
 
 
-def _store(outcome: AuditOutcome, paint: _Paint, words: Sequence[str]) -> list[str]:
+def _store(outcome: AuditOutcome, paint: _Paint, words: Sequence[str], plan: str) -> list[str]:
     judgement = judge(outcome)
     head = f"{printable(outcome.name, _NAME)}: {printable(judgement.headline)}"
     lines = [paint(_BOLD + _EXIT_COLOUR[outcome.exit_code], head), *_rows("Verdict", printable(outcome.verdict))]
@@ -103,7 +103,7 @@ def _store(outcome: AuditOutcome, paint: _Paint, words: Sequence[str]) -> list[s
     if broker and broker.get("starts"):
         lines += _loss(outcome, paint)
     lines += _differences(outcome, paint)
-    lines += _next(outcome, words)
+    lines += _next(outcome, words or (outcome.location_text, "--release", outcome.release), plan)
     size = f"{count_text(outcome.segment_count, 'segment')}, {count_text(outcome.messages, 'message')}"
     if outcome.messages:
         size += f" of {span_text(outcome.first_store_time, outcome.last_store_time)}"
@@ -177,8 +177,8 @@ def _differences(outcome: AuditOutcome, paint: _Paint) -> list[str]:
     return lines
 
 
-def _next(outcome: AuditOutcome, words: Sequence[str]) -> list[str]:
-    """What to do, the gravest first, with the files that each step is about; and the command that looks closer."""
+def _next(outcome: AuditOutcome, words: Sequence[str], plan: str) -> list[str]:
+    """What to do, the gravest first, with the files that each step is about; the commands that look closer and that repair."""
     steps: dict[str, dict[str, None]] = {}
     for severity in (LOSS, REBUILDABLE):
         for finding in outcome.findings:
@@ -192,10 +192,10 @@ def _next(outcome: AuditOutcome, words: Sequence[str]) -> list[str]:
             told = f"{told.rstrip('.')} ({where})."
         lines += _rows("" if lines else "Next", told, 2)
     lines += _more(len(steps) - _LINES, "step")
-    reads = words or (outcome.location_text, "--release", outcome.release)
     serious = (f for severity in (LOSS, REBUILDABLE) for f in outcome.findings if f.severity == severity)
-    command = next((line for line in (closer_look(finding, reads) for finding in serious) if line), "")
-    return [*lines, _row("Closer", command)] if command else lines
+    command = next((line for line in (closer_look(finding, words) for finding in serious) if line), "")
+    lines += [_row("Closer", command)] if command else []
+    return lines + [_row("Repair", command) for _, command in repair_commands(outcome, words, plan)[:1]]
 
 
 def _meaning(code: str) -> str:

@@ -95,7 +95,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = OutputFolder(str(folder / "out"))
     out.begin([outcome.name for outcome in outcomes])
     for outcome in outcomes:
-        context = PageContext(samples.RUN, (outcome.location_text, "--release", outcome.release), index=True)
+        context = PageContext(samples.RUN, (outcome.location_text, "--release", outcome.release), "/out/plan.json", index=True)
         assert write_store(out, outcome, context) == []
     assert write_index(out, samples.RUN, outcomes) == []
     return folder / "out"

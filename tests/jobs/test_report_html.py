@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
+from jobs import options
 from jobs.options import StoreArgument
-from jobs.report.closer_look import closer_look, command_line, shell_word, store_words
+from jobs.report.commands import closer_look, command_line, repair_commands, shell_word, store_words
 from jobs.report.findings_jsonl import findings_jsonl
 from jobs.report.index_html import index_html
 from jobs.report.judgement import judge, most_dangerous_first
@@ -33,7 +34,7 @@ from tests.product import audit
 CORPUS = Path(__file__).parent.parent / "corpus"
 MAKERS = [samples.clean, samples.damaged, samples.not_audited, samples.refused]
 WORDS = ("/copies/a b", "--release", "4.9.8", "--broker-conf", "/conf/b'c.conf")
-CONTEXT = PageContext(samples.RUN, WORDS, index=True)
+CONTEXT = PageContext(samples.RUN, WORDS, "/out/a/plan.json", index=True)
 
 
 def page_of(outcome: AuditOutcome, context: PageContext | None = CONTEXT) -> Page:
@@ -111,7 +112,7 @@ def hostile_outcome(name: str) -> AuditOutcome:
 @pytest.mark.parametrize("name", HOSTILE, ids=lambda name: ascii(name)[:20])
 def test_hostile_text_stays_text(name: str) -> None:
     plain = [tag for tag, _ in page_of(hostile_outcome("plain")).tags]
-    page = page_of(hostile_outcome(name), replace(CONTEXT, store_words=(name, "--release", name)))
+    page = page_of(hostile_outcome(name), replace(CONTEXT, store_words=("/" + name, "--release", name)))
     assert page.problems() == []
     # The same page, tag for tag, but for the commands, which are left out where no shell can hold a word, and break at options.
     leave = ("code", "span", "p")
@@ -162,6 +163,37 @@ def test_the_words_of_a_store_read_it_in_the_same_way() -> None:
     given = replace(plain, broker_conf="a=b", broker_conf_file="/c", parts=parts)
     assert store_words(replace(plain, broker_conf="a=b", broker_conf_file="/dev/fd/63"))[3:] == ("--broker-conf", "broker.conf")
     assert store_words(given)[3:] == ("--broker-conf", "/c", "--commitlog", "/d1,/d2", "--index", "/i")
+
+
+def test_every_command_is_one_that_the_product_takes(tmp_path: Path) -> None:
+    outcome = samples.damaged()
+    outcome.plan["steps"].append({"action": "delete", "file": "x", "reason": "r"})
+    conf = tmp_path / "b'c.conf"
+    conf.write_text("maxIndexNum=5")
+    words = (str(tmp_path / "a b"), "--release", "4.9.8", "--broker-conf", str(conf), "--commitlog", "/d 1,/d2")
+    finding = Finding("queue_entry_missing", "consumequeue/t/3/0", 5, 9, topic="-t", queue_id=3, queue_offset=70, count=9)
+    commands = [closer_look(finding, words), closer_look(replace(finding, code="message_lost", phy_offset=5), words)]
+    commands += [command for _, command in repair_commands(outcome, words, "/out/$x/plan.json")]
+    parsed = []
+    for command in commands:
+        told = subprocess.run(["bash", "-c", f"printf '%s\\0' {command}"], capture_output=True, check=True, text=True).stdout
+        parsed.append(options.parse(told.split("\0")[1:-1]))
+        store = options.single_store(parsed[-1])
+        assert (store.path, store.release, store.broker_conf) == (words[0], "4.9.8", "maxIndexNum=5")
+        assert store.parts == (("commitlog", ("/d 1", "/d2")),)
+    assert [command.name for command in parsed] == ["query", "explain", "repair", "repair"]
+    assert (parsed[0].options["--topic"], parsed[0].options["--to-queue-offset"]) == ("-t", "79")
+    assert (parsed[2].options["--policy"], parsed[2].options["--plan"]) == ("salvage", "/out/$x/plan.json")
+    assert parsed[3].options["--to"] == words[0] + "-repaired" and "--policy" not in parsed[3].options
+
+
+def test_a_repair_is_offered_where_there_is_something_to_do() -> None:
+    assert repair_commands(samples.clean(), WORDS, "/p") == []
+    assert repair_commands(samples.not_audited(), WORDS, "/p") == []
+    outcome = samples.refused()
+    outcome.plan["steps"] = [{"action": "delete", "file": "x"}]
+    assert [what[:12] for what, _ in repair_commands(outcome, WORDS, "/p")] == ["What the rel"]
+    assert repair_commands(outcome, ("s3://b/s", "--release", "5.3.3"), "/p") == []
 
 
 # ---- bounds --------------------------------------------------------------------------------------------------------

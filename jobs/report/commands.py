@@ -1,4 +1,5 @@
-"""The command that looks closer at a finding, ready for a shell: quoted, and with nothing in it that steers a terminal."""
+"""The commands that look closer at a finding, or repair a store, ready for a shell: quoted, and with nothing in them that steers
+a terminal."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from jobs.report.text import printable
-from schemas.rows import Finding
+from schemas.rows import AuditOutcome, Finding
 
 if TYPE_CHECKING:
     from jobs.options import StoreArgument
@@ -76,3 +77,22 @@ def closer_look(finding: Finding, words: Sequence[str]) -> str:
 
 def _about_queue(finding: Finding) -> bool:
     return finding.code.startswith("queue_") or finding.phy_offset is None
+
+
+def repair_commands(outcome: AuditOutcome, words: Sequence[str], plan: str) -> list[tuple[str, str]]:
+    """(what it does, the command) for each way to repair this store; none where nothing is to be done or it cannot be.
+
+    words: as `store_words` gives them; a store that no path of a machine names is not repaired.  plan: where plan.json is.
+    """
+    broker = outcome.plan.get("broker")
+    acts = any(step["action"] != "keep" for step in outcome.plan.get("steps", ()))
+    if broker is None or not acts or not plan or not words[0].startswith("/"):
+        return []
+    target = words[0].rstrip("/") + "-repaired"
+    options: list[tuple[str, object]] = [("--plan", plan), ("--to", target)]
+    ways = [("What the release itself would keep, and what it gets wrong about it made right", options)]
+    if outcome.loss.get("messages") or outcome.damaged_extents:
+        salvage = [*options, ("--policy", "salvage")]
+        ways.insert(0, ("Every valid message of this copy, also those behind damage", salvage))
+    found = [(what, command_line("repair", words, given)) for what, given in ways]
+    return [(what, command) for what, command in found if command]
