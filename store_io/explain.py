@@ -240,10 +240,10 @@ class _Explainer:
         end = last.start + last.size
         if n < first.start:
             said.kind = BELOW
-            said.sentence = f"below the CommitLog's minimum, {first.start}: retention has deleted it, or it was not copied"
+            said.sentence = f"below the CommitLog's minimum, {first.start:,}: retention has deleted it, or it was not copied"
         elif n >= end:
             said.kind = BEYOND
-            said.sentence = f"beyond the copy's last segment, which ends at {end}"
+            said.sentence = f"beyond the copy's last segment, which ends at {end:,}"
         else:
             said.kind = MISSING
             size = self.rules.segment_bytes
@@ -289,7 +289,7 @@ class _Explainer:
                 self._in_refused(file, window, extent)
             else:
                 said.kind = UNWRITTEN
-                said.sentence = f"unwritten: zeros from {base + extent.start} to the segment's end at {base + extent.end}"
+                said.sentence = f"unwritten: zeros from {base + extent.start:,} to the segment's end at {base + extent.end:,}"
             if said.record_start != n:
                 said.around_start = n
                 said.around = window.read(position, min(position + AROUND_BYTES, file.size))
@@ -306,7 +306,7 @@ class _Explainer:
             said.kind = INSIDE
             what = next((f.name for f in said.fields if f.at <= n - holder.phy_offset < f.at + f.size), "")
             said.sentence = (
-                f"{n - holder.phy_offset} bytes inside the valid message at {holder.phy_offset}"
+                f"{n - holder.phy_offset} bytes inside the valid message at {holder.phy_offset:,}"
                 f"{', in ' + what if what else ''}{plausible}; no record begins here"
             )
 
@@ -322,14 +322,14 @@ class _Explainer:
         why = STOP_REASONS.get(reason, reason).rstrip(".")
         if extent.kind == EXTENT_FILLER:
             said.kind = FILLER
-            where = "" if position == extent.start else f", which begins at {base + extent.start}"
+            where = "" if position == extent.start else f", which begins at {base + extent.start:,}"
             said.sentence = f"the segment's filler{where}: {extent.end - extent.start} bytes that hold no message"
             return
         said.kind = DAMAGE
         where = "" if position == start else f", {position - start} bytes behind its start"
         passes = all(c.passes for c in said.checks)
         said.sentence = (
-            f"damage from {base + extent.start} to {base + extent.end}{where}"
+            f"damage from {base + extent.start:,} to {base + extent.end:,}{where}"
             + (": " + why[:1].lower() + why[1:] if why else "")
             + (", although a frame that passes every check stands here" if passes else "")
         )

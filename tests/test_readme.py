@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs import environment
+from jobs import cli, environment
 
 README = environment.ROOT / "README.md"
 BLOCK = re.compile(r"^```console\n\$ (.+)\n((?:.*\n)*?)```$", re.MULTILINE)
@@ -39,6 +39,19 @@ def test_the_first_command_shows_its_real_output(tmp_path: Path) -> None:
     assert done.returncode == 20, done.stderr
     assert steady(done.stdout) == steady(shown)
     assert json.loads((out / "result.json").read_text())["complete"] is True
+
+
+def test_commands_about_single_messages_show_their_real_output(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(environment.ROOT)
+    section = README.read_text("utf-8").partition("## Single messages")[2].partition("\n## ")[0]
+    shown = re.findall(r"^\$ \./spark-submit\.sh (.+)\n((?:(?!\$ |```).*\n)+)", section, re.MULTILINE)
+    assert len(shown) == 3
+    for command, lines in shown:
+        command, _, head = command.partition(" | head -")
+        assert cli.main(shlex.split(command)) == 0
+        assert "".join(capsys.readouterr().out.splitlines(keepends=True)[: int(head or 1000)]) == lines
 
 
 def test_the_second_command_is_what_ci_runs() -> None:

@@ -257,7 +257,7 @@ def test_places_where_no_record_begins(tmp_path: Path, capsys: pytest.CaptureFix
     unwritten = said(capsys, store, last + records[-1].size)
     assert unwritten["kind"] == "unwritten" and unwritten["before"]["phy_offset"] == last
     below = said(capsys, store, 100)
-    assert below["kind"] == "below the minimum" and "2048" in below["sentence"] and below["after"]["phy_offset"] == 2048
+    assert below["kind"] == "below the minimum" and "2,048" in below["sentence"] and below["after"]["phy_offset"] == 2048
     beyond = said(capsys, store, 1 << 62)
     assert beyond["kind"] == "beyond the end" and beyond["before"]["phy_offset"] == last
     assert said(capsys, store, 3072)["before"]["phy_offset"] == first_of[2048][-1].at
