@@ -462,7 +462,7 @@ class _Expansion:
         room = EXPANDED_ENTRIES
         wanted: list[tuple[QueueState, int]] = []
         for queue in queues:
-            for number, row in enumerate(queue.pieces.rows):
+            for number, row in enumerate(queue.pieces.rows if room > 0 else ()):
                 if row["count"] <= room and queue.pieces.piece(number).run >= 0:
                     wanted.append((queue, number))
                     room -= int(row["count"])
