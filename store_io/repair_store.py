@@ -19,7 +19,7 @@ import numpy as np
 
 from schemas import checkpoint_layout, commitlog_layout, consumequeue_layout
 from schemas.rows import EXTENT_MESSAGE, NOTE, RUN_LMQ, WALK_AUDIT, AuditOutcome, Finding, QueueKey, Row, StoreFile
-from store_io import bridges, repair_log, repair_plan, repair_queues
+from store_io import bridges, config_reader, repair_log, repair_offsets, repair_plan, repair_queues
 from store_io.audit_store import AuditRequest, StoreAudit
 from store_io.byte_source import StoreLocation, open_source
 from store_io.donor import Donor
@@ -132,15 +132,16 @@ class _Repair:
         second = self._audit(self.conf, self.location) if self.touched or self.log.edits else first
         self._rebuild(second)
         self._write_checkpoint(second)
-        if self.request.fix_offsets:
-            self._fix_offsets(second)
         self.progress("auditing the new store")
         final = self._audit(self.conf, self.location) if self.touched or self.log.edits else first
         if self._cut_again(final):
             self._pad(final)
             self.progress("auditing the new store")
             final = self._audit(self.conf, self.location)
-        return self._judge(first, final)
+        outcome = self._judge(first, final)
+        if outcome.exit_code == 0:
+            self._offsets(final)
+        return outcome
 
     def preview(self) -> Row:
         """What `run` would do, seen from the source."""
@@ -535,8 +536,23 @@ class _Repair:
 
     # ---- offsets ---------------------------------------------------------------------------------------------------
 
-    def _fix_offsets(self, audit: StoreAudit) -> None:
-        pass
+    def _offsets(self, final: StoreAudit) -> None:
+        """Tell which positions lie beyond the new ends, and set them back where that is asked for."""
+        p = final.prediction
+        if p is None or p.after_dispatch is None:
+            return
+        ends = {key: queue.max_offset for key, queue in p.after_dispatch.queues.items()}
+        listing, source = list_store(self.location), open_source(self.location)
+        groups, delays = config_reader.groups_beyond(final.config, ends), config_reader.delays_beyond(final.config, ends)
+        rows = repair_offsets.beyond(groups, delays, source, listing, ends, self.log.end)
+        self.report["offsets"] = rows
+        self.report["offsets_set_back"] = (
+            repair_offsets.set_back(self.writer, source, listing, rows) if self.request.fix_offsets and rows else []
+        )
+        known = final.config.topics
+        self.report["topics_unknown"] = (
+            sorted({topic for topic, _ in ends} - set(known) - {bridges.TOPIC}) if known is not None else []
+        )
 
     # ---- judging ---------------------------------------------------------------------------------------------------
 

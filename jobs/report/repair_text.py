@@ -62,6 +62,11 @@ def repair_text(report: dict[str, Any], store: str, target: str, dry: bool = Fal
     for note in report.get("offsets", [])[:MOST]:
         row("Offset", printable(note["sentence"], 300))
     _more(lines, report.get("offsets", []))
+    for path in report.get("offsets_set_back", []):
+        row("Set back", printable(path))
+    if report.get("topics_unknown"):
+        names = ", ".join(report["topics_unknown"][:MOST])
+        row("Topics", f"not in config/topics.json, so clients do not find them: {printable(names, 300)}")
     for finding in report.get("kept", [])[:MOST]:
         row("Kept", printable(f"{finding['file']} {finding['start']}: {finding['message']}", 300))
     if dry:
