@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from jobs import RULES_VERSION, VERSION
 from jobs.datasets import DatasetPlan, SegmentOutput, collect
 from jobs.delta_log import DataFile
+from jobs.earlier_runs import Reading, earlier_runs
 from jobs.listing import listing_problems
 from jobs.options import AuditOptions, StoreArgument
 from jobs.outcomes import not_audited
@@ -59,9 +60,11 @@ def run_with(started: Session, asked: AuditOptions) -> int:
     problems: list[str] = []
     outcomes: list[AuditOutcome] = []
     counters = SparkCounters(started.spark.sparkContext)
-    with Progress(sys.stderr if asked.progress else None, counters) as progress:
+    shown = sys.stderr if asked.progress or asked.progress_json else None
+    with Progress(shown, counters, asked.progress_json) as progress:
+        reading = _reading(started, asked, info)
         wanted = Wanted(DatasetPlan(info.tables, info.run_id, tuple(sorted(asked.write)))) if asked.write else None
-        for outcome in audit_stores(started, asked.stores, progress, counters, wanted):
+        for outcome in audit_stores(started, asked.stores, progress, counters, wanted, reading):
             outcomes.append(outcome)
             plan = f"{asked.out}/{outcome.name}/plan.json"
             context = PageContext(info, store_words(asked.stores[len(outcomes) - 1]), plan, index=True)
@@ -99,10 +102,12 @@ def audit_stores(
     progress: Progress,
     counters: SparkCounters,
     wanted: Wanted | None = None,
+    reading: Reading | None = None,
 ) -> Iterator[AuditOutcome]:
     """The outcome of each store, in their order; BATCH_STORES of them share each Spark job, and all copies of a group do.
 
-    wanted: datasets that the first round, which reads each segment whole, writes on the way.
+    wanted: datasets that the first round, which reads each segment whole, writes on the way.  reading: how much is read;
+    None: every byte.
     """
     from jobs.runner import Fault, Runner
 
@@ -112,7 +117,7 @@ def audit_stores(
     turn = 0
     for batch in batches(stores):
         with ThreadPoolExecutor(8) as threads:
-            prepared = list(threads.map(lambda numbered: _prepare(*numbered), batch))
+            prepared = list(threads.map(lambda one: _prepare(one[0], one[1], reading or Reading()), batch))
         audits = [a for a in prepared if isinstance(a, StoreAudit)]
         waiting: list[tuple[StoreAudit, list[Task]]] = [(a, a.first) for a in audits if a.first]
         witness = ThreadPoolExecutor(1)  # Spark's listing runs beside the first round: neither waits for the other
@@ -201,13 +206,25 @@ def _sentence(fault: Any) -> str:
     return f"a fault of this program stopped a scan: {fault.sentence}"
 
 
-def _prepare(number: int, store: StoreArgument) -> StoreAudit | AuditOutcome:
+def _reading(started: Session, asked: AuditOptions, info: RunInfo) -> Reading:
+    """How much is to be read. The time that was granted counts from here, where Spark is there."""
+    not_after = time.time() + asked.max_seconds if asked.max_seconds is not None else 0
+    if asked.since_run is None and asked.max_seconds is None:
+        return Reading(asked.level)
+    from jobs.tables import Tables
+
+    before = earlier_runs(Tables(started.spark, info.tables), asked.stores, asked.since_run, info.run_id, info.rules_version)
+    return Reading(asked.level, not_after, before, asked.since_run is not None)
+
+
+def _prepare(number: int, store: StoreArgument, reading: Reading) -> StoreAudit | AuditOutcome:
     """The store's audit with its first tasks; an outcome of code 3 where it cannot even begin."""
     if store.problem:
         return not_audited(store, store.problem)
     request = AuditRequest(
-        store.name, StoreLocation(store.path, store.parts), store.release, store.broker_conf, store.replica_group or "", number
-    )
+        store.name, StoreLocation(store.path, store.parts), store.release, store.broker_conf, store.replica_group or "", number,
+        level=reading.level, not_after=reading.not_after, earlier=reading.earlier.get(store.name), reuse=reading.reuse,
+    )  # fmt: skip
     audit = StoreAudit(request)
     try:
         audit.first = audit.first_tasks()

@@ -32,6 +32,10 @@ from store_io.rules.releases import NEWEST_RELEASE, parse_release
 
 COMMANDS = ("audit", *COMMAND_TABLE, "bench", "test", "pack")
 DATASETS = ("messages", "consumequeue", "index")
+LEVELS = ("full", "quick")
+PARTIAL_OPTIONS = ("--level", "--max-duration", "--since-run")
+PROGRESS = ("line", "json", "none")
+LAST_RUN = "last"
 PARTS = ("commitlog", "consumequeue", "index")
 TAKEN_NAMES = ("tables", ".", "..", "result.json", "index.html", "")  # what `--out` holds beside the stores' own folders
 
@@ -43,7 +47,8 @@ SPARK_OPTIONS = frozenset(
 )
 SPARK_FLAGS = frozenset({"--verbose", "--supervise"})
 AUDIT_OPTIONS = frozenset(
-    "--out --release --broker-conf --fleet --commitlog --consumequeue --index --tables --run-id --write --prometheus".split()
+    "--out --release --broker-conf --fleet --commitlog --consumequeue --index --tables --run-id --write --prometheus "
+    "--level --max-duration --since-run --progress".split()
 )
 PACK_OPTIONS = frozenset({"--out"})
 
@@ -51,6 +56,7 @@ _NAME_KEPT = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012
 _NAME_BYTES = 200  # a folder's name may have 255; "-2" and a file's suffix must fit too
 _CONF_BYTES = 1 << 20
 _RUN_ID = re.compile(r"[A-Za-z0-9._-]{1,100}")
+_DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)([smh])")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 USAGE = f"""\
@@ -67,6 +73,10 @@ audit: read copied RocketMQ stores, say where they are sound, and plan what woul
   --commitlog PATH[,PATH]  --consumequeue PATH  --index PATH    where a store keeps these parts elsewhere
   --tables URI          the Delta tables, when not under DIR/tables
   --run-id ID           repeat a run under its id: it replaces the earlier one
+  --level quick         read only what the release itself would read when it starts (default full: every byte)
+  --max-duration TIME   begin no further segment when 90s, 30m or 2h are spent; results are written all the same
+  --since-run ID        leave out segments that this run, or "last", has verified and that are unchanged
+  --progress HOW        line (default on a terminal), json (one object per second on standard error) or none
   --prometheus FILE     also write the result for node_exporter's textfile collector
   --write LIST          also write datasets: {",".join(DATASETS)}
 bench: make a store of several GiB and measure.   test: lint, types and tests; with arguments, pytest with these.
@@ -117,6 +127,10 @@ class AuditOptions:
     progress: bool = False
     color: bool = False
     prometheus: str | None = None  # a file of this machine
+    level: str = "full"  # or "quick"
+    max_seconds: float | None = None  # after which no further segment is begun
+    since_run: str | None = None  # an earlier run's id, or LAST_RUN
+    progress_json: bool = False
 
 
 @dataclass(frozen=True)
@@ -299,6 +313,17 @@ def _audit_options(paths: Sequence[str], options: Mapping[str, str], base: str) 
         stores = _command_line_stores(paths, options, release, base)
     stores = _with_unique_names(stores)
     tables = absolute(options["--tables"], base) if "--tables" in options else None
+    partial = [option for option in PARTIAL_OPTIONS if option in options and options[option] != "full"]
+    if partial and "--write" in options:
+        raise UsageError(f"--write needs every segment to be read; it does not go with {partial[0]}")
+    if "--level" in options and options["--level"] == "quick" and "--since-run" in options:
+        raise UsageError("--since-run does not go with --level quick, which reads no more than it must")
+    progress = options.get("--progress", "line" if sys.stderr.isatty() else "none")
+    if progress not in PROGRESS:
+        raise UsageError(f"--progress {progress!r}: {', '.join(PROGRESS)}")
+    since_run = options.get("--since-run")
+    if since_run is not None and (not _RUN_ID.fullmatch(since_run) or since_run == run_id):
+        raise UsageError(f"--since-run {since_run!r}: the id of an earlier run, or {LAST_RUN}")
     prometheus = _metrics_file(options["--prometheus"], base) if "--prometheus" in options else None
     _refuse_output_inside(stores, out, tables, prometheus)
     return AuditOptions(
@@ -307,10 +332,28 @@ def _audit_options(paths: Sequence[str], options: Mapping[str, str], base: str) 
         tables=tables,
         run_id=run_id,
         write=_datasets(options.get("--write", "")),
-        progress=sys.stderr.isatty(),
+        progress=progress == "line",
+        progress_json=progress == "json",
+        level=_level(options.get("--level", "full")),
+        max_seconds=_duration(options["--max-duration"]) if "--max-duration" in options else None,
+        since_run=since_run,
         color=sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb",
         prometheus=prometheus,
     )
+
+
+def _level(text: str) -> str:
+    if text not in LEVELS:
+        raise UsageError(f"--level {text!r}: {' or '.join(LEVELS)}")
+    return text
+
+
+def _duration(text: str) -> float:
+    """Seconds of "90s", "30m", "2h"."""
+    match = _DURATION.fullmatch(text.strip())
+    if match is None:
+        raise UsageError(f"--max-duration {text!r}: a number and s, m or h, such as 90s, 30m or 2h")
+    return float(match[1]) * {"s": 1, "m": 60, "h": 3600}[match[2]]
 
 
 def _metrics_file(text: str, base: str) -> str:

@@ -6,6 +6,7 @@ two numbers, five times a second, in a thread of its own. Without Spark `add` do
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Callable
@@ -15,18 +16,21 @@ from typing import Any, TextIO
 from jobs.report.text import bytes_text, count_text, seconds_text
 
 _INTERVAL_SECONDS = 0.2
+_JSON_SECONDS = 1.0
 _CLEAR = "\r\x1b[2K"
 
 
 class Progress:
     """How far a run is. Use it as a context manager around the work: the line is gone when it ends, however it ends.
 
-    stream: where to draw; None draws nothing.  counters: (bytes done, segments done), read at each drawing; made from
+    stream: where to draw; None draws nothing.  as_json: a JSON object per line and second, and one at the end, for other
+    programs, instead of the line that redraws itself.  counters: (bytes done, segments done), read at each drawing; made from
     accumulators by `for_spark`.
     """
 
-    def __init__(self, stream: TextIO | None, counters: Callable[[], tuple[int, int]] | None = None):
+    def __init__(self, stream: TextIO | None, counters: Callable[[], tuple[int, int]] | None = None, as_json: bool = False):
         self._stream = stream
+        self._json = as_json
         self._counters = counters
         self._added = [0, 0]
         self._total = (0, 0)
@@ -62,16 +66,39 @@ class Progress:
         self._stop.set()
         if self._thread is not None:
             self._thread.join()
-            self._write(_CLEAR)
+            self._write(self._json_line("stopped" if kind else "done") if self._json else _CLEAR)
 
     def _draw(self) -> None:
-        while not self._stop.wait(_INTERVAL_SECONDS):
+        if self._json:
+            self._write(self._json_line())
+        while not self._stop.wait(_JSON_SECONDS if self._json else _INTERVAL_SECONDS):
+            if self._json:
+                self._write(self._json_line())
+                continue
             size, segments = self.done()
             now = time.monotonic()
             if self._first is None and size:
                 self._first = (self._began, 0)
             rate = size / (now - self._began) if size else 0.0
             self._write(_CLEAR + progress_line(self._what, size, self._total[0], segments, self._total[1], rate))
+
+    def _json_line(self, phase: str = "") -> str:
+        size, segments = self.done()
+        total, total_segments = self._total
+        seconds = time.monotonic() - self._began
+        rate = size / seconds if seconds > 0 else 0.0
+        left = None if phase or not rate else round(max(total - size, 0) / rate, 1)
+        row = {
+            "phase": phase or self._what,
+            "seconds": round(seconds, 1),
+            "segments": segments,
+            "segments_expected": total_segments,
+            "bytes": size,
+            "bytes_expected": total,
+            "bytes_per_second": round(rate),
+            "seconds_left": 0.0 if phase == "done" else left,
+        }
+        return json.dumps(row) + "\n"
 
     def _write(self, text: str) -> None:
         assert self._stream is not None

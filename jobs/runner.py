@@ -11,6 +11,7 @@ import heapq
 import io
 import pickle
 import traceback
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +22,7 @@ from pyspark.sql import SparkSession
 from jobs.datasets import DatasetPlan, scan_and_write
 from schemas.rows import SegmentSummary
 from store_io import checksum
-from store_io.audit_store import Task, run_task, task_bytes
+from store_io.audit_store import NotRead, QueueGroup, Task, run_task, task_bytes, too_late
 from store_io.segment_scan import SegmentTask
 from store_io.summary_pickle import KeyTable
 
@@ -54,6 +55,10 @@ class Runner:
 
         plan: with it segments give a SegmentOutput, their datasets written on the way.  stores: names by `task.store`.
         """
+        late = [too_late(task) for task in tasks]
+        if any(late):  # not worth a job
+            others = iter(self.run([task for task, now in zip(tasks, late, strict=True) if not now], describe, plan, stores))
+            return [NotRead() if now else next(others) for now in late]
         if not tasks:
             return []
         bins = partition(tasks, self.context.defaultParallelism)
@@ -76,8 +81,10 @@ class Runner:
 
 
 def partition(tasks: Sequence[Task], cores: int) -> list[list[int]]:
-    """Task numbers by partition: longest first, each to the partition with the least so far."""
+    """Task numbers by partition: longest first, each to the partition with the least so far; in their order where time counts."""
     weights = [task_bytes(task) for task in tasks]
+    if any(getattr(task, "not_after", 0) for task in tasks):
+        return _in_order(tasks, weights, cores)
     wanted = max(cores * PARTITIONS_PER_CORE, sum(weights) // PARTITION_BYTES)
     count = max(1, min(len(tasks), wanted))
     bins: list[list[int]] = [[] for _ in range(count)]
@@ -90,6 +97,23 @@ def partition(tasks: Sequence[Task], cores: int) -> list[list[int]]:
         loads[b] = load + weights[i] + (1 << 16)  # a task costs something however little it reads
         heapq.heappush(heap, (loads[b], b))
     return [b for b in bins if b]
+
+
+def _in_order(tasks: Sequence[Task], weights: Sequence[int], cores: int) -> list[list[int]]:
+    """A partition per core, so that all begin at once, each with the next task in order: every store's first one, then every
+    store's second one, ..."""
+    nth: Counter[int] = Counter()
+    places = []
+    for i, task in enumerate(tasks):
+        store = task.tasks[0].store if isinstance(task, QueueGroup) else task.store
+        places.append((nth[store], store, i))
+        nth[store] += 1
+    heap: list[tuple[int, int, list[int]]] = [(0, number, []) for number in range(cores)]
+    for _, _, i in sorted(places):
+        load, number, own = heapq.heappop(heap)
+        own.append(i)
+        heapq.heappush(heap, (load + weights[i] + (1 << 16), number, own))
+    return [own for _, _, own in sorted(heap, key=lambda bin_: bin_[1]) if own]
 
 
 # What the tasks of one store have in common: pickled once a round, not once a partition.

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -300,6 +301,32 @@ class IndexFileSummary:
     problem: str = ""
 
 
+@dataclass(frozen=True)
+class EarlierSegment:
+    """What an earlier run says of a segment: damaged where it found anything above a note in it, or could not read it.
+
+    row: its row of the table `segments`, of which the next run's is made where the segment is not read again.
+    """
+
+    size: int
+    modified_ns: int
+    edge_digest: str
+    damaged: bool
+    verified_run: str = ""  # the run that read all of it; empty: none
+    verified_at: datetime | None = None
+    row: Row = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class EarlierRun:
+    """An earlier audit of the same store. settings: as texts, by key.  segments: by path."""
+
+    run_id: str
+    release: str
+    settings: Row
+    segments: dict[str, EarlierSegment]
+
+
 # ---- the audit of one store ----------------------------------------------------------------------------------------
 
 
@@ -315,6 +342,10 @@ class AuditOutcome:
            "by_topic": [{"topic", "messages", "first_store_time", "last_store_time"}],       times in ms
            "groups": [{"group", "topic", "queue_id", "offset", "new_max"}],                 consumer offsets beyond the new end
            "delay_levels": [{"level", "offset", "new_max"}]}                                delay offsets beyond the new end
+    not_read: {} where everything was read; else
+              {"segments": n, "segment_bytes": n, "queue_files": n, "queue_bytes": n, "index_files": n, "index_bytes": n,
+               "reused_segments": n, "reused_bytes": n,  not read again: unchanged since a run before verified them
+               "since": run id, None without one}
     A store that could not be audited at all has exit_code 3, complete False, the sentence in `incomplete`, plan["broker"] None.
     """
 
@@ -340,6 +371,8 @@ class AuditOutcome:
     last_store_time: int = 0  # ms
     segment_count: int = 0
     damaged_extents: int = 0
+    level: str = "full"  # or "quick"
+    not_read: Row = field(default_factory=dict)
     replica_group: str = ""
     replicas: Row = field(default_factory=dict)  # its group as replicas.json has it; empty where it was compared with no copy
     unclean: bool = False  # the abort marker is there

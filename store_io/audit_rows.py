@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from schemas.rows import (
     MATCH_SHIFTED,
     NOTE,
     RUN_QUEUE,
+    MappedFile,
     Row,
 )
 from store_io.queue_runs import FAR, NO_RUNS
@@ -67,9 +69,42 @@ def segment_rows(audit: StoreAudit) -> list[Row]:
                 "unwritten_bytes": by_kind[EXTENT_UNWRITTEN],
                 "damaged_bytes": by_kind[EXTENT_DAMAGED],
                 "extents": [asdict(extent) for extent in segment.extents],
+                "verified_run": None,  # this run, which whoever writes the row can name
+                "verified_at": None,
             }
         )
-    return rows
+    rows += [_unread_row(audit, file, wrote, blamed) for file in audit.unread]
+    return sorted(rows, key=lambda row: (row["base_offset"], row["file"]))
+
+
+_OF_THE_FILE = tuple(
+    "digest stop_kind stop_position stop_reason messages plausible_messages first_store_time_ms last_store_time_ms "
+    "message_bytes filler_bytes unwritten_bytes damaged_bytes extents findings".split()
+)
+
+
+def _unread_row(audit: StoreAudit, file: MappedFile, wrote: Mapping[str, int], blamed: Mapping[str, int]) -> Row:
+    """A segment of which this run has read the edges alone: what an earlier run has verified still stands if it is unchanged."""
+    entry, edges, known = audit.listing.get(file.path), audit.edges.get(file.path), audit.unchanged(file.path)
+    row: Row = {
+        "file": file.path,
+        "base_offset": file.start,
+        "size_bytes": file.size,
+        "modified_ns": entry.mtime_ns if entry else None,
+        "digest": None,
+        "edge_digest": (edges.digest if edges else "") or None,
+        "bytes_read": edges.bytes_read if edges else 0,
+        "problem": (edges.problem if edges else "") or None,
+        "broker_reads": False if audit.prediction is not None else None,
+        "wrote_after_load": wrote.get(file.path),
+        "findings": blamed.get(file.path, 0),
+        "verified_run": None,
+        "verified_at": None,
+    }
+    if known is not None and known.verified_run:
+        row |= {name: known.row.get(name) for name in _OF_THE_FILE}
+        row |= {"verified_run": known.verified_run, "verified_at": known.verified_at}
+    return row
 
 
 def queue_rows(audit: StoreAudit) -> list[Row]:

@@ -8,6 +8,10 @@
 
 Round one reads every byte once: a task per segment, per group of queues, per index file. Later rounds are small: a segment
 again where the broker's decision falls inside a run, start()'s own walk, the queue entries that matched nothing.
+
+An audit that may leave segments out (`quick`, a time limit, those that an earlier run has verified) looks at all edges and the
+queues first and then asks for what it reads: at the quick level for nothing but what recovery itself would read, and what lies
+behind its cut.
 """
 
 from __future__ import annotations
@@ -18,6 +22,7 @@ import traceback
 from collections import defaultdict
 from collections.abc import Generator, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,10 +31,13 @@ from schemas import checkpoint_layout
 from schemas.finding_codes import CATALOGUE
 from schemas.rows import (
     EXTENT_DAMAGED,
+    EXTENT_MESSAGE,
     LOSS,
     NOTE,
     REBUILDABLE,
     AuditOutcome,
+    EarlierRun,
+    EarlierSegment,
     Finding,
     IndexFileSummary,
     MappedFile,
@@ -50,6 +58,7 @@ from store_io.log_map import MESSAGE, LogMap, log_map
 from store_io.loss import Loss, compute_loss
 from store_io.planning import plan_steps, verdict_sentence
 from store_io.queue_leftovers import LeftoverResult, LeftoverTask, classify_leftovers
+from store_io.ranges import intersect, total
 from store_io.replica_compare import ReplicaTask, compare_segment
 from store_io.rules.loading import (
     BATCH_QUEUES,
@@ -67,6 +76,7 @@ from store_io.rules.loading import (
 from store_io.rules.queue_state import CHUNK_ENTRIES, DiskEntries
 from store_io.rules.recovery import Fold, IndexHeader, Needs, Prediction, ScanId
 from store_io.rules.releases import BrokerRules, broker_rules
+from store_io.segment_edges import EdgeTask, SegmentEdges, edge_tasks, scan_edges
 from store_io.segment_scan import SegmentTask, scan_segment
 from store_io.settings import read_settings
 from store_io.summary_pickle import KeyTable
@@ -77,19 +87,31 @@ class QueueGroup:
     """Queues that are read in one task: thousands of small ones do not become thousands of tasks."""
 
     tasks: tuple[QueueTask, ...]
+    not_after: float = 0
 
 
-Task = SegmentTask | QueueGroup | IndexTask | LeftoverTask | ReplicaTask
+Task = SegmentTask | QueueGroup | IndexTask | LeftoverTask | EdgeTask | ReplicaTask
+
+
+@dataclass(frozen=True)
+class NotRead:
+    """In the place of a result: the time was spent before the task began."""
+
+
 Rounds = Generator[list[Task], list[Any], None]
 
 MAX_ROUNDS = 40  # of a fold; each one cuts finer, so that only a fault of ours could need more
 MAX_FINDINGS = 100_000
 MAX_REMEMBERED = 100_000  # reads of queue entries
 MAX_DISPUTED = 1000
+LEFTOVERS_LATE = "the time is spent: what the ConsumeQueue entries are that lead to no message was not looked into"
 LOOK_FIRST = "Look at it, and remove it in a repaired copy, before a broker is started."
 MAX_PHY_OFFSET = (1 << 63) - 1
 QUEUE_GROUP_BYTES = 64 << 20
 QUEUE_GROUP_COUNT = 256
+EDGES_TOGETHER = 128  # segments
+RECOVERED_SEGMENTS = 3  # at the log's end, where recovery after a clean stop begins
+UNSETTLED_SEGMENTS = 2  # the newest, whose first record may be torn
 _RANK = {NOTE: 0, REBUILDABLE: 10, LOSS: 20}
 
 
@@ -105,12 +127,30 @@ class AuditRequest:
     store: int = 0
     window_bytes: int = 4 << 20
     decoder: str = "fast"
+    level: str = "full"  # or "quick": only what the broker would read
+    not_after: float = 0  # seconds since 1970 at which no further segment is begun; 0: never
+    earlier: EarlierRun | None = None
+    reuse: bool = False  # what the earlier run, or one before it, has verified is not read again
+
+    @property
+    def whole(self) -> bool:
+        """Whether everything is to be read, whatever it takes."""
+        return self.level == "full" and not self.not_after and self.earlier is None
+
+
+def too_late(task: Task) -> bool:
+    """Whether the time is spent in which this task may begin."""
+    return 0 < getattr(task, "not_after", 0) <= time.time()
 
 
 def run_task(task: Task) -> Any:
     """Do one task; what it returns is small. Reading problems come back in the result's `problem`, never as an exception."""
+    if too_late(task):
+        return NotRead()
     if isinstance(task, SegmentTask):
         return scan_segment(task)
+    if isinstance(task, EdgeTask):
+        return scan_edges(task)
     if isinstance(task, QueueGroup):
         source = open_source(task.tasks[0].location)
         return [scan_queue(one, source) for one in task.tasks]
@@ -176,6 +216,9 @@ class StoreAudit:
         self.leftovers: dict[QueueKey, LeftoverResult] = {}
         self.needs = Needs()
         self.bytes_read = 0
+        self.edges: dict[str, SegmentEdges] = {}
+        self.late: set[str] = set()  # files that the time did not suffice for
+        self.incomplete_on_purpose: list[str] = []
         self.broken = False  # a task gave no result: nothing is predicted
 
     # ---- rounds ----------------------------------------------------------------------------------------------------
@@ -301,20 +344,35 @@ class StoreAudit:
         )
 
     def _run(self) -> Rounds:
-        tasks: list[Task] = [*self._segment_tasks(), *self._queue_tasks(), *self._index_tasks()]
-        self._take(tasks, (yield tasks) if tasks else [])
+        self._prepare_tasks()
+        tasks: list[Task] = [*self._queue_tasks(), *self._index_tasks()]
+        if self.request.whole:
+            tasks = [*self._segment_tasks(self.segment_files), *tasks]
+            self._take(tasks, (yield tasks) if tasks else [])
+        else:
+            tasks = [*self._edge_tasks(), *tasks]
+            self._take(tasks, (yield tasks) if tasks else [])
+            chosen: list[Task] = [*self._segment_tasks(self._chosen())]
+            if chosen:
+                self._take(chosen, (yield chosen))
         place = {f.path: i for i, f in enumerate(self.loaded.segments)}
         for _ in range(MAX_ROUNDS):
             needs = self._predict()
+            again: list[Task] = []
             if not needs and self.prediction is not None and self.prediction.starts:
-                needs = self._measure_loss(place)
-            if not needs:
+                again = [*self._segment_tasks(self._unread_behind(self.prediction.truncate_at))]
+                needs = needs if again else self._measure_loss(place)
+            if not needs and not again:
                 break
             self._merge(needs)
-            again: list[Task] = self._rescans(needs)
+            again += self._rescans(needs)
             if not again:
                 break
-            self._take(again, (yield again))
+            results = yield again
+            self._take(again, results)
+            if all(isinstance(result, NotRead) for result in results):
+                self.prediction = self.loss = None
+                break
         else:
             self.incomplete.append("the broker's decision could not be narrowed down to single messages")
             self.prediction = None
@@ -330,6 +388,7 @@ class StoreAudit:
         if (
             self.broken
             or self.unmodelled
+            or any(file.path in self.late for queue in self.loaded.queues.values() for file in queue.files)
             or any(s.problem for s in self.segments)
             or any(q.problem for q in self.queues.values())
         ):
@@ -344,6 +403,7 @@ class StoreAudit:
             self.queues,
             self.headers,
             self.disk,
+            {i: self.edges[f.path].first for i, f in enumerate(self.loaded.segments) if f.path in self.edges},
         )
         self.prediction = fold.run()
         return fold.needs
@@ -386,6 +446,11 @@ class StoreAudit:
                 self.incomplete.append(result)
                 self.prediction, self.broken = None, True
                 continue
+            if isinstance(result, NotRead):
+                self.late.update(_files_of(task))
+                if isinstance(task, LeftoverTask) and LEFTOVERS_LATE not in self.incomplete_on_purpose:
+                    self.incomplete_on_purpose.append(LEFTOVERS_LATE)
+                continue
             self.bytes_read += getattr(result, "bytes_read", 0)
             problem = getattr(result, "problem", "")
             if problem and problem not in self.incomplete:
@@ -398,6 +463,12 @@ class StoreAudit:
                     self.bytes_read += summary.bytes_read
                     if summary.problem and summary.problem not in self.incomplete:
                         self.incomplete.append(summary.problem)
+            elif isinstance(task, EdgeTask):
+                for edges in result:
+                    self.edges[edges.path] = edges
+                    self.bytes_read += edges.bytes_read
+                    if edges.problem:
+                        self._cannot_read(edges.problem)
             elif isinstance(task, IndexTask):
                 self.index[result.path] = result
             else:
@@ -412,6 +483,7 @@ class StoreAudit:
             self.scans[scan] = summary
         if scan is None or scan.kind == "segment":
             self._by_path[summary.path] = summary
+            self.late.discard(summary.path)
             self.segments = []
             self.views = {}
 
@@ -423,16 +495,17 @@ class StoreAudit:
 
     # ---- tasks -----------------------------------------------------------------------------------------------------
 
-    def _segment_tasks(self) -> list[Task]:
+    def _prepare_tasks(self) -> None:
         self._scan_of: dict[int, ScanId | None] = {}
         self._kept_tasks: list[Task] = []
-        loaded = {f.path: i for i, f in enumerate(self.loaded.segments)}
+        self._loaded_place = {f.path: i for i, f in enumerate(self.loaded.segments)}
         end = max((f.start + f.size for f in self.segment_files), default=0)
         ext = {
             key: tuple(numbered_files(self.tree, f"{EXT}/{folder.partition('/')[2]}"))
             for key, folder in self.queue_folders.items()
         }
-        refs = tuple(self._index_ref(i) for i in range(len(self.index_files)))
+        quick = self.request.level == "quick"
+        refs = () if quick else tuple(self._index_ref(i) for i in range(len(self.index_files)))
         plain = {k: v for k, v in self.queue_files.items() if v and self.queue_folders[k].startswith(QUEUES + "/")}
         batch = {k: v for k, v in self.queue_files.items() if v and self.queue_folders[k].startswith(BATCH_QUEUES + "/")}
         self._base_task = SegmentTask(
@@ -454,10 +527,69 @@ class StoreAudit:
             window_bytes=self.request.window_bytes,
             decoder=self.request.decoder,
         )
+
+    def _edge_tasks(self) -> list[EdgeTask]:
+        request = self.request
+        return edge_tasks(request.store, request.location, self.rules, self.segment_files, EDGES_TOGETHER)
+
+    def _chosen(self) -> list[MappedFile]:
+        """The segments to read, the most needed first: damaged ones, those at which recovery will begin, those that no run has
+        verified, and then the one that was verified longest ago. At the quick level only what the fold asks for later."""
+        if self.request.level == "quick":
+            return []
+        newest = {f.path for f in self.loaded.segments[-RECOVERED_SEGMENTS:]}
+
+        def rank(file: MappedFile) -> tuple[int, float, int, str]:
+            known = self.unchanged(file.path)
+            verified = known is not None and known.verified_run and known.verified_at
+            since = known.verified_at.timestamp() if verified and known is not None and known.verified_at else 0.0
+            order = 0 if self._was_damaged(file.path) else 1 if file.path in newest else 3 if verified else 2
+            return order, since, file.start, file.path
+
+        return sorted((f for f in self.segment_files if not self.reused(f.path)), key=rank)
+
+    def unchanged(self, path: str) -> EarlierSegment | None:
+        """What the run before says of a segment whose length, time and edges are still the same."""
+        known, entry, edges = self._known(path), self.listing.get(path), self.edges.get(path)
+        if known is None or entry is None or edges is None or not known.edge_digest or not self._same_rules:
+            return None
+        same = (known.size, known.modified_ns, known.edge_digest) == (entry.size, entry.mtime_ns, edges.digest)
+        return known if same else None
+
+    def reused(self, path: str) -> bool:
+        """Whether a segment need not be read because an earlier run has verified it."""
+        known = self.unchanged(path) if self.request.reuse else None
+        return known is not None and not known.damaged and bool(known.verified_run)
+
+    def _known(self, path: str) -> EarlierSegment | None:
+        return self.request.earlier.segments.get(path) if self.request.earlier is not None else None
+
+    @cached_property
+    def _same_rules(self) -> bool:
+        """Whether the earlier run judged by the same rules. One by others may have taken for sound what is not."""
+        before = self.request.earlier
+        now = {key: str(setting.value) for key, setting in self.rules.settings.items()}
+        return before is not None and (before.release, before.settings) == (self.request.release, now)
+
+    def _was_damaged(self, path: str) -> bool:
+        known = self._known(path)
+        return known is not None and known.damaged
+
+    @property
+    def unread(self) -> list[MappedFile]:
+        """The segments of which nothing was read in this run but their edges."""
+        return [f for f in self.segment_files if f.path not in self._by_path]
+
+    def _unread_behind(self, phy_offset: int) -> list[MappedFile]:
+        """Segments that were not read and reach beyond the cut: their messages are lost."""
+        return [f for f in self.segment_files if f.path not in self._by_path and f.start + f.size > phy_offset]
+
+    def _segment_tasks(self, files: Sequence[MappedFile]) -> list[Task]:
         tasks: list[Task] = []
-        for file in self.segment_files:
-            number = loaded.get(file.path)
-            task = replace(self._base_task, path=file.path, base_offset=file.start, size=file.size)
+        for file in files:
+            number = self._loaded_place.get(file.path)
+            not_after = 0.0 if self._was_damaged(file.path) else self.request.not_after
+            task = replace(self._base_task, path=file.path, base_offset=file.start, size=file.size, not_after=not_after)
             self._scan_of[id(task)] = ScanId("segment", number) if number is not None else None
             self._kept_tasks.append(task)
             tasks.append(task)
@@ -491,6 +623,8 @@ class StoreAudit:
             size=file.size,
             cuts=cuts,
             index_marks=tuple(sorted(self.needs.marks.get(scan, ()))),
+            # Of what was read already a second look is a little more, and decides the plan.
+            not_after=0.0 if file.path in self._by_path else self.request.not_after,
         )
         if scan.kind == "from":
             task = replace(task, broker_from=scan.start, walk_audit=False)
@@ -518,18 +652,21 @@ class StoreAudit:
                 folder.startswith(BATCH_QUEUES + "/"),
                 bool(self.rules.value("enableConsumeQueueExt")),
                 log_min,
+                last_only=self.request.level == "quick",
             )
             group.append(task)
             size += sum(f.size for f in task.audit_files)
             if size >= QUEUE_GROUP_BYTES or len(group) >= QUEUE_GROUP_COUNT:
-                tasks.append(QueueGroup(tuple(group)))
+                tasks.append(QueueGroup(tuple(group), self.request.not_after))
                 group, size = [], 0
         if group:
-            tasks.append(QueueGroup(tuple(group)))
+            tasks.append(QueueGroup(tuple(group), self.request.not_after))
         return tasks
 
     def _index_tasks(self) -> list[Task]:
         tasks: list[Task] = []
+        if self.request.level == "quick":  # a broker reads nothing of an index file but its header
+            return tasks
         before: IndexHeader | None = None
         for file in self.index_files:
             tasks.append(
@@ -542,6 +679,7 @@ class StoreAudit:
                     newest=file is self.index_files[-1],
                     unclean=self.unclean,
                     previous_end=(before.end_time, before.end_phy) if before is not None else None,
+                    not_after=self.request.not_after,
                 )
             )
             before = self.headers[file.path]
@@ -561,9 +699,18 @@ class StoreAudit:
             None if self.config.topics is None else frozenset(self.config.topics),
             self.rules.multi_dispatch,
         )
+        if self.unread:
+            for view in self.views.values():
+                # Entries before those of the first message that was read lead to what was not.
+                known = [*view.covered[:1], *view.missing[:1]]
+                if view.batch and not view.covered and view.missing and view.summary is not None:
+                    # Nothing says where in a BatchConsumeQueue its messages belong but those before them.
+                    count, end = total(view.missing), view.summary.used_end
+                    view.missing, known = [(end, end + count)], []
+                view.leftover = intersect(view.leftover, [(min(known)[0], 1 << 62)]) if known else []
 
     def _log_map(self) -> LogMap:
-        return log_map(self.segments, self.rules.segment_bytes)
+        return log_map(self.segments, self.rules.segment_bytes, self.unread)
 
     def _leftover_tasks(self) -> list[Task]:
         log = self._log_map()
@@ -578,6 +725,7 @@ class StoreAudit:
                 tuple(view.missing),
                 tuple(view.covered),
                 log,
+                self.request.not_after,
             )
             for key, view in sorted(self.views.items())
             if view.leftover
@@ -603,6 +751,10 @@ class StoreAudit:
         found = self.findings
         log = self._log_map()
         log_whole = self._whole(COMMITLOG)
+        whole = not self.unread and self.request.level == "full"
+        read_last = self._read_last()
+        for file in self.unread[: -UNSETTLED_SEGMENTS or None] if read_last else []:
+            found += self.edges[file.path].findings if file.path in self.edges else []
         queues_whole = self._whole(QUEUES, BATCH_QUEUES, EXT)
         named = store_diff.name_findings(self.tree, self.rules) if not self.unmodelled else []
         named = [f for f in named if log_whole or f.code != "segment_missing"]
@@ -623,7 +775,7 @@ class StoreAudit:
             leftover = self.leftovers.get(key)
             found += store_diff.missing_findings(view, self.segments, self.rules, leftover.wrong if leftover else [])
             found += store_diff.shifted_findings(view)
-            if log_whole:
+            if log_whole and whole:
                 found += store_diff.hole_findings(view)
                 found += store_diff.spare_file_findings(view)
             if leftover is not None and log_whole:
@@ -632,11 +784,13 @@ class StoreAudit:
             found += store_diff.lost_findings(self.leftovers.values(), self.segments, log, self.unclean, self.rules)
         self._settle_index()
         found += self._disputed()
-        if log_whole and self._whole(INDEX):
+        index_late = any(f.path in self.late for f in self.index_files)
+        if log_whole and self._whole(INDEX) and self.request.level == "full" and not index_late:
             ordered = [self.index[f.path] for f in self.index_files if f.path in self.index]
             found += store_diff.unindexed_findings(self.segments, ordered, self.rules, self.unclean)
-        if log_whole:
+        if log_whole and read_last:
             times = [(s.first_store_time, s.last_store_time) for s in self.segments if s.first_store_time or s.last_store_time]
+            times += [self._time_of_head(file) for file in self.unread]
             first, last = (min(t[0] for t in times), max(t[1] for t in times)) if times else (0, 0)
             found += checkpoint_reader.checkpoint_findings(
                 self.checkpoint_file, first_store_time=first, last_store_time=last, log_end=log.data_end, unclean=self.unclean
@@ -645,6 +799,19 @@ class StoreAudit:
         self.incomplete += [c for c in store_dir.changes_since(self.listing) if c not in self.incomplete]
         if not self.incomplete:
             found += self._broker_findings()
+
+    def _read_last(self) -> bool:
+        """Whether the newest message of the log was read: only then is anything known to be behind it."""
+        data = [s.base_offset for s in self.segments if any(e.kind == EXTENT_MESSAGE for e in s.extents)]
+        return not self.unread or bool(data) and max(data) > max(f.start for f in self.unread)
+
+    def _time_of_head(self, file: MappedFile) -> tuple[int, int]:
+        """Earliest and latest store time, as far as an unread segment's first record tells; zeros where it does not."""
+        known = self.unchanged(file.path)
+        if known is not None and known.verified_run and known.row.get("messages"):
+            return known.row["first_store_time_ms"], known.row["last_store_time_ms"]
+        first = self.edges[file.path].first if file.path in self.edges else None
+        return (first.store_time, first.store_time) if first is not None and first.check_ok and not first.blank else (0, 0)
 
     def _settle_index(self) -> None:
         """Where the comparison with messages blames an entry, the index file's header is not to blame for the same."""
@@ -788,6 +955,8 @@ class StoreAudit:
             out.plan = self._empty_plan()
             out.verdict = f"Could not be audited: {out.incomplete[0]}"
             return out
+        out.level, out.not_read = request.level, self._not_read()
+        out.incomplete += self._not_read_sentences(out.not_read)
         out.complete = not out.incomplete
         out.findings, out.findings_dropped = self._final_findings()
         for finding in out.findings:
@@ -804,12 +973,17 @@ class StoreAudit:
             out.messages += sum(e.message_count for e in segment.extents)
             out.damaged_extents += sum(e.kind == EXTENT_DAMAGED for e in segment.extents)
         times = [(s.first_store_time, s.last_store_time) for s in self.segments if s.last_store_time]
+        for file in self.unread:
+            known = self.unchanged(file.path) if self.reused(file.path) else None
+            if known is not None and known.row.get("messages"):
+                out.messages += known.row["messages"]
+                times.append((known.row["first_store_time_ms"], known.row["last_store_time_ms"]))
         if times:
             out.first_store_time, out.last_store_time = min(t[0] for t in times), max(t[1] for t in times)
-        out.segment_count = len(self.segments)
+        out.segment_count = len(self.segment_files)
         out.unclean = self.unclean
         out.checkpoint = asdict(self.checkpoint) if self.checkpoint_file.present else {}
-        out.verdict = verdict_sentence(out, self.prediction if out.complete else None, self.loss)
+        out.verdict = verdict_sentence(out, self.prediction if not self.incomplete else None, self.loss)
         return out
 
     def _empty_plan(self) -> Row:
@@ -870,11 +1044,13 @@ class StoreAudit:
                         for key, q in sorted(self.loss.by_queue.items())
                     ],
                 }
+        not_read = self._not_read()
         return {
             "schema_version": 1,
             "store": self.request.name,
             "release": self.request.release,
-            "complete": not self.incomplete,
+            "complete": not self.incomplete and not self._not_read_sentences(not_read),
+            **({"not_read": not_read} if not_read else {}),
             "settings": {k: {"value": s.value, "from": s.origin} for k, s in sorted(self.rules.settings.items())},
             "inputs": self._inputs(),
             "broker": broker,
@@ -884,6 +1060,9 @@ class StoreAudit:
     def _inputs(self) -> list[Row]:
         """Every file that the plan depends on, with a digest that notices a changed byte."""
         rows = {s.path: (s.size, s.digest) for s in self.segments}
+        for file in [*self.unread, *(f for files in self.queue_files.values() for f in files), *self.index_files]:
+            known = self.unchanged(file.path) if self.reused(file.path) else None
+            rows.setdefault(file.path, (file.size, known.row.get("digest") or "" if known is not None else ""))
         for queue in self.queues.values():
             for path, digest in queue.digests.items():
                 entry = self.listing.get(path)
@@ -904,6 +1083,49 @@ class StoreAudit:
                 rows[path] = (len(data), digest_of(data))
         return [{"file": path, "size": size, "digest": digest} for path, (size, digest) in sorted(rows.items())]
 
+    def _not_read(self) -> Row:
+        """How much was not read in this run; see AuditOutcome."""
+        reused = {f.path for f in self.unread if self.reused(f.path)}
+        segments = [f for f in self.unread if f.path not in reused]
+        kept = [f for f in self.unread if f.path in reused]
+        read = {path for queue in self.queues.values() for path in queue.digests}
+        queues = [f for files in self.queue_files.values() for f in files if f.path not in read]
+        index = [f for f in self.index_files if f.path not in self.index]
+        if self.request.whole or not (segments or kept or queues or index):
+            return {}
+        return {
+            "segments": len(segments),
+            "segment_bytes": sum(f.size for f in segments),
+            "queue_files": len(queues),
+            "queue_bytes": sum(f.size for f in queues),
+            "index_files": len(index),
+            "index_bytes": sum(f.size for f in index),
+            "reused_segments": len(kept),
+            "reused_bytes": sum(f.size for f in kept),
+            "since": self.request.earlier.run_id if kept and self.request.earlier is not None else None,
+        }
+
+    def _not_read_sentences(self, not_read: Row) -> list[str]:
+        """What makes the audit incomplete although nothing went wrong."""
+        parts = []
+        for count, size, noun in (
+            ("segments", "segment_bytes", "CommitLog segment"),
+            ("queue_files", "queue_bytes", "ConsumeQueue file"),
+            ("index_files", "index_bytes", "index file"),
+        ):
+            number = not_read.get(count, 0)
+            if number:
+                all_files = {"segments": self.segment_files, "index_files": self.index_files}.get(count)
+                total = len(all_files) if all_files is not None else sum(map(len, self.queue_files.values()))
+                parts.append(f"{number} of {total} {noun}{'s' if total != 1 else ''} ({not_read[size]} bytes)")
+        why = "level quick, which reads what a starting broker reads" if self.request.level == "quick" else "the time is spent"
+        sentences = list(self.incomplete_on_purpose)
+        if parts:
+            sentences.insert(0, f"not read ({why}): {', '.join(parts)}")
+        elif self.request.level == "quick":
+            sentences.insert(0, f"not everything was compared: {why}")
+        return sentences
+
     def _loss_rows(self) -> Row:
         topics: dict[str, Row] = {}
         if self.loss is not None:
@@ -923,6 +1145,12 @@ class StoreAudit:
         }
 
 
+def _files_of(task: Task) -> list[str]:
+    if isinstance(task, QueueGroup):
+        return [f.path for one in task.tasks for f in (*one.files, *one.audit_files)]
+    return [task.path] if isinstance(task, SegmentTask | IndexTask) else []
+
+
 def digest_of(data: bytes) -> str:
     """The digest of a small file in plan.json."""
     return "blake2b-128:" + hashlib.blake2b(data, digest_size=16).hexdigest()
@@ -940,6 +1168,8 @@ def task_bytes(task: Task) -> int:
     """How much a task may read: the longest ones begin first."""
     if isinstance(task, QueueGroup):
         return sum(f.size for one in task.tasks for f in one.audit_files)
+    if isinstance(task, EdgeTask):
+        return len(task.files) << 14
     if isinstance(task, LeftoverTask):
         return sum(b - a for a, b in task.leftover) * 20
     if isinstance(task, ReplicaTask):

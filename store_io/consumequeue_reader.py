@@ -24,6 +24,7 @@ FIRST_WINDOW_BYTES = 1 << 14
 MAX_RANGES = 1000
 MAX_FINDINGS = 1000
 MAX_UNIT_BYTES = 1 << 15
+RECOVERED_FILES = 3  # that recover() looks at, from the end
 
 ENTRY_DTYPE = np.dtype([("phy_offset", "i8"), ("size", "i4"), ("tags_code", "i8")])
 BATCH_DTYPE = np.dtype(
@@ -110,7 +111,7 @@ class QueueTask:
 
     files: as load() maps them, in its order (none where it refuses them).  audit_files: all files of the queue that can be
     read, in order of their names; empty: the same.  ext_files: as load() maps them where enableConsumeQueueExt is on.
-    log_min: first physical offset of the CommitLog, -1 without one.
+    log_min: first physical offset of the CommitLog, -1 without one.  last_only: only what recover() reads, the last three files.
     """
 
     store: int
@@ -123,6 +124,8 @@ class QueueTask:
     ext_enabled: bool = False
     log_min: int = -1
     digest: bool = True
+    last_only: bool = False
+    not_after: float = 0
 
 
 @dataclass
@@ -156,9 +159,10 @@ def scan_queue(task: QueueTask, source: ByteSource | None = None) -> QueueSummar
         own = source or open_source(task.location)
         facts = {}
         audit = _Audit(task, summary)
-        for file in _distinct(task.audit_files or task.files):
+        loaded = task.files[-RECOVERED_FILES:] if task.last_only else task.files
+        for file in _distinct(loaded if task.last_only else task.audit_files or task.files):
             facts[file.path] = _scan_file(own, task, file, audit)
-        for file in task.files:
+        for file in loaded:
             if file.path not in facts:
                 facts[file.path] = _scan_file(own, task, file, None)
         audit.finish()
@@ -310,7 +314,7 @@ def _recover(task: QueueTask, summary: QueueSummary, facts: dict[str, _FileFacts
     if not files:
         return False
     unit = unit_bytes(task.batch)
-    i = max(0, len(files) - 3)
+    i = max(0, len(files) - RECOVERED_FILES)
     while True:
         file, fact = files[i], facts[files[i].path]
         entries = fact.prefix if fact.first_valid else 0
@@ -329,9 +333,12 @@ def _recover(task: QueueTask, summary: QueueSummary, facts: dict[str, _FileFacts
         last = facts[kept[-1].path]
         summary.last_prefix, summary.last_prefix_phy, summary.last_prefix_max_phy = last.prefix, last.prefix_phy, last.prefix_end
         if not task.batch:
-            first = facts[kept[0].path]
-            known = dict.fromkeys((f.path, *edge) for f in (kept[0], kept[-1]) for edge in facts[f.path].edges)
-            summary.edges = QueueEdges(tuple(known), kept[0].path, first.prefix, task.log_min, first.below, first.parted)
+            seen = [f.path for f in (kept[0], kept[-1]) if f.path in facts]
+            known = tuple(dict.fromkeys((path, *edge) for path in seen for edge in facts[path].edges))
+            first = facts.get(kept[0].path)
+            summary.edges = QueueEdges(known)
+            if first is not None:
+                summary.edges = QueueEdges(known, kept[0].path, first.prefix, task.log_min, first.below, first.parted)
     return True
 
 

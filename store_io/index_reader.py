@@ -61,6 +61,7 @@ class IndexTask:
     unclean: bool = False
     digest: bool = True
     previous_end: tuple[int, int] | None = None
+    not_after: float = 0
 
 
 class IndexRef(Protocol):

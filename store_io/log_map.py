@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from schemas.rows import EXTENT_DAMAGED, EXTENT_FILLER, EXTENT_MESSAGE, EXTENT_UNWRITTEN, SegmentSummary
+from schemas.rows import EXTENT_DAMAGED, EXTENT_FILLER, EXTENT_MESSAGE, EXTENT_UNWRITTEN, MappedFile, SegmentSummary
 
 LARGEST_OFFSET = (1 << 63) - 1
-EXPIRED, MESSAGE, DAMAGED, UNWRITTEN, FILLER, MISSING, BEYOND = range(7)
-KIND_NAMES = ("expired", "message", "damaged", "unwritten", "filler", "missing", "beyond")
+EXPIRED, MESSAGE, DAMAGED, UNWRITTEN, FILLER, MISSING, BEYOND, UNREAD = range(8)
+KIND_NAMES = ("expired", "message", "damaged", "unwritten", "filler", "missing", "beyond", "unread")
 _OF_EXTENT = {EXTENT_MESSAGE: MESSAGE, EXTENT_DAMAGED: DAMAGED, EXTENT_UNWRITTEN: UNWRITTEN, EXTENT_FILLER: FILLER}
 
 
@@ -55,11 +55,13 @@ class LogMap:
         return f"commitlog/{phy_offset - phy_offset % self.segment_bytes:020d}"
 
 
-def log_map(segments: Sequence[SegmentSummary], segment_bytes: int) -> LogMap:
+def log_map(segments: Sequence[SegmentSummary], segment_bytes: int, unread: Sequence[MappedFile] = ()) -> LogMap:
     """The map of these segments, in any order. Overlapping ones (a name twice) count once, the first listed.
 
-    One that would reach beyond the largest physical offset is no part of the log.
+    One that would reach beyond the largest physical offset is no part of the log.  unread: segments of which nothing is known.
     """
+    unknown = {file.path for file in unread}
+    segments = [*segments, *(SegmentSummary(file.path, file.start, file.size) for file in unread)]
     segments = [s for s in segments if s.base_offset + s.size <= LARGEST_OFFSET]
     starts: list[int] = []
     kinds: list[int] = []
@@ -83,7 +85,7 @@ def log_map(segments: Sequence[SegmentSummary], segment_bytes: int) -> LogMap:
         position = segment.base_offset + segment.size
         if not segment.extents:
             starts.append(segment.base_offset)
-            kinds.append(UNWRITTEN)
+            kinds.append(UNREAD if segment.path in unknown else UNWRITTEN)
     end = position if position is not None else 0
     starts.append(end)
     kinds.append(BEYOND)

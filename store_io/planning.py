@@ -71,8 +71,12 @@ def _log_steps(audit: StoreAudit, serious: Sequence[Finding]) -> list[PlanStep]:
                 damaged = sum(1 for e in segment.extents if e.kind == EXTENT_DAMAGED)
                 reason = f"{damaged} damaged ranges that recovery does not read" if damaged else "sound"
                 steps.append(PlanStep("keep", segment.path, 0, kept, reason))
+    for file in audit.unread:
+        if file.path not in deleted:
+            steps.append(PlanStep("keep", file.path, 0, wrote.get(file.path, file.size), "not read by this audit"))
+    steps.sort(key=lambda step: step.file)
     blamed = {f.file for f in serious}
-    known = {s.path for s in audit.segments}
+    known = {s.path for s in audit.segments} | {f.path for f in audit.unread}
     for path in sorted(deleted):
         if path not in known and path.startswith(COMMITLOG + "/"):
             steps.append(PlanStep("delete", path, None, None, "an empty file, which load() deletes"))
@@ -183,6 +187,11 @@ def _other_steps(serious: Sequence[Finding]) -> list[PlanStep]:
 
 def verdict_sentence(outcome: AuditOutcome, prediction: Prediction | None, loss: Loss | None) -> str:
     """What matters most, in one sentence."""
+    sentence = _verdict(outcome, prediction, loss)
+    return sentence + ("; not all of this copy was read" if outcome.incomplete and prediction is not None else "")
+
+
+def _verdict(outcome: AuditOutcome, prediction: Prediction | None, loss: Loss | None) -> str:
     release = outcome.release
     if prediction is None:
         why = outcome.incomplete[0] if outcome.incomplete else "the store is not understood"
@@ -208,7 +217,8 @@ def verdict_sentence(outcome: AuditOutcome, prediction: Prediction | None, loss:
             f"RocketMQ {release} would start and lose nothing; derived data differ from the CommitLog, which suffices to"
             " rebuild them"
         )
-    return f"RocketMQ {release} would start on this copy and lose nothing; everything is consistent"
+    told = "everything is consistent" if outcome.complete else "what was read of it is consistent"
+    return f"RocketMQ {release} would start on this copy and lose nothing; {told}"
 
 
 def _messages(number: int) -> str:

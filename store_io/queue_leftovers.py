@@ -34,6 +34,7 @@ class LeftoverTask:
     missing: tuple[tuple[int, int], ...]
     covered: tuple[tuple[int, int], ...]
     log: lm.LogMap
+    not_after: float = 0
 
 
 @dataclass
@@ -105,7 +106,7 @@ def _classify(
             for i in np.nonzero(chosen)[0][: max(room, 0)]:
                 result.lost.append((int(numbers[i]), int(phy[i]), int(size[i]), kind))
     code = np.full(len(rows), 0, np.int8)  # 0: no finding of its own
-    code[awaited & ~blank] = 1
+    code[awaited & ~blank & (where != lm.UNREAD)] = 1  # one that leads to what was not read may be right
     code[~awaited & ~valid] = 2
     code[~awaited & blank] = 3
     code[~awaited & valid & ~blank & (where == lm.EXPIRED)] = 4

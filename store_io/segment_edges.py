@@ -23,13 +23,13 @@ WINDOW_BYTES = 64 << 10  # a larger first record is read in pieces
 
 @dataclass(frozen=True)
 class EdgeTask:
-    """Segments to look at. Picklable. not_after: seconds since 1970 at which it is too late to begin; 0: never."""
+    """Segments to look at. Picklable."""
 
     store: int
     location: StoreLocation
     rules: BrokerRules
     files: tuple[MappedFile, ...]
-    not_after: float = 0
+    not_after: float = 0  # always in time: it costs next to nothing
 
 
 @dataclass
@@ -101,6 +101,10 @@ def _head_findings(task: EdgeTask, file: MappedFile, window: SegmentWindow) -> l
     if verdict.kind in (VALID, END) or not any(window.read(0, layout.MIN_SIZE_V1_BYTES)):
         return []
     claimed = int.from_bytes(head[:4], "big", signed=True)
+    if verdict.reason == "phy_offset":
+        at = layout.PHY_OFFSET_POSITION
+        stored = str(int.from_bytes(window.read(at, at + 8), "big", signed=True))
+        return [Finding(codes.FOREIGN, file.path, at, at + 8, phy_offset=file.start, expected=str(file.start), actual=stored)]
     end = claimed if layout.MIN_SIZE_V1_BYTES <= claimed <= file.size else min(layout.FRAME_BYTES, file.size)
     return [
         Finding(
@@ -111,8 +115,8 @@ def _head_findings(task: EdgeTask, file: MappedFile, window: SegmentWindow) -> l
 
 
 def edge_tasks(
-    store: int, location: StoreLocation, rules: BrokerRules, files: Sequence[MappedFile], count: int, not_after: float
+    store: int, location: StoreLocation, rules: BrokerRules, files: Sequence[MappedFile], count: int
 ) -> list[EdgeTask]:
     """Tasks of `count` segments each."""
     parts = [tuple(files[at : at + count]) for at in range(0, len(files), count)]
-    return [EdgeTask(store, location, rules, part, not_after) for part in parts]
+    return [EdgeTask(store, location, rules, part) for part in parts]

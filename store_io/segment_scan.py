@@ -85,6 +85,7 @@ class SegmentTask:
     unclean: bool = False  # the abort file is present
     window_bytes: int = WINDOW_BYTES
     decoder: str = "fast"  # or "reference"
+    not_after: float = 0  # seconds since 1970 at which it is too late to begin; 0: never
 
 
 _OnRows = Callable[[int], int | None]  # given how many rows are in the columns; a position: the walk stops there

@@ -384,7 +384,7 @@ def _broken_between(log: lm.LogMap, start: int, end: int) -> bool:
     low = int(np.searchsorted(log.starts, start, side="right")) - 1
     high = int(np.searchsorted(log.starts, end, side="left"))
     kinds = log.kinds[max(low, 0) : high]
-    return bool(np.isin(kinds, (lm.DAMAGED, lm.MISSING, lm.UNWRITTEN)).any())
+    return bool(np.isin(kinds, (lm.DAMAGED, lm.MISSING, lm.UNWRITTEN, lm.UNREAD)).any())
 
 
 def _sequence(

@@ -87,6 +87,10 @@ def judge(outcome: AuditOutcome) -> Judgement:
             "A start loses nothing more, but this copy is damaged",
             ("Bytes of the CommitLog are damaged or missing already. Compare with another copy before this one serves.",),
         )
+    if outcome.incomplete and outcome.not_read:
+        return Judgement(
+            UNKNOWN, "A start loses nothing that was read, and not all of this copy was read", tuple(outcome.incomplete[:5])
+        )
     if outcome.incomplete:
         return Judgement(UNKNOWN, "Not known whether this copy is safe to start", tuple(outcome.incomplete[:5]))
     if outcome.counts.get(REBUILDABLE):

@@ -18,7 +18,7 @@ from jobs.report.ranking import EXIT_WORDS, SEVERITIES, lost_of
 from jobs.report.replicas_html import replicas_section
 from jobs.report.result_json import RunInfo
 from jobs.report.segment_map import log_map
-from jobs.report.text import bytes_text, count_text, markup, span_text
+from jobs.report.text import bytes_text, count_text, markup, not_read_texts, span_text
 from jobs.report.watermarks import watermarks
 from schemas.finding_codes import CATALOGUE
 from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome, Finding, Row
@@ -550,6 +550,10 @@ def _limits(outcome: AuditOutcome) -> Iterator[str]:
     dropped = sum(outcome.findings_dropped.values())
     if dropped:
         yield f"<p>{dropped:,} further disagreements were counted and are not listed: the number of findings is bounded.</p>\n"
+    if outcome.not_read:
+        yield "<p>Left out on purpose:</p>\n<ul>"
+        yield from (f"<li>{markup(told)}</li>" for told in not_read_texts(outcome))
+        yield "</ul>\n"
     if outcome.incomplete:
         yield f"<p>The audit is <b>not complete</b>: {count_text(len(outcome.incomplete), 'reason')}, told at the top.</p>\n"
     yield '<h3>What no check of a copy can see</h3>\n<ul class="plain">'

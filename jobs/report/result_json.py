@@ -68,6 +68,8 @@ def _store(outcome: AuditOutcome) -> Row:
         "release": outcome.release,
         "starts": broker.get("starts"),
         "truncate_at": broker.get("truncate_at"),
+        "level": outcome.level,
+        "not_read": outcome.not_read or None,
         **_extent_of(outcome),
         "lost_messages": messages,
         "lost_bytes": size,

@@ -14,7 +14,7 @@ from jobs.report.ranking import EXIT_WORDS, SEVERITIES, lost_of
 from jobs.report.replicas_json import groups_of
 from jobs.report.replicas_words import choice_words, pair_words
 from jobs.report.result_json import RunInfo, run_exit_code
-from jobs.report.text import bytes_text, count_text, printable, seconds_text, span_text
+from jobs.report.text import bytes_text, count_text, not_read_texts, printable, seconds_text, span_text
 from schemas.finding_codes import CATALOGUE
 from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome, Finding, Row
 
@@ -107,9 +107,12 @@ def _store(outcome: AuditOutcome, paint: _Paint, words: Sequence[str], plan: str
     size = f"{count_text(outcome.segment_count, 'segment')}, {count_text(outcome.messages, 'message')}"
     if outcome.messages:
         size += f" of {span_text(outcome.first_store_time, outcome.last_store_time)}"
+    if outcome.not_read.get("segments"):
+        size += " in what was read"
     if outcome.damaged_extents:
         size += f", {count_text(outcome.damaged_extents, 'damaged range')}"
     lines.append(_row("Copy", size))
+    lines += [_row("Not read" if not i else "", told) for i, told in enumerate(not_read_texts(outcome))]
     lines.append(_row("Read", f"{bytes_text(outcome.bytes_read)} in {seconds_text(outcome.seconds)}"))
     return lines
 

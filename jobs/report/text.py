@@ -6,6 +6,8 @@ import html
 import unicodedata
 from datetime import UTC, datetime, timedelta
 
+from schemas.rows import AuditOutcome
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST_MS = 253_402_300_799_999  # the end of the year 9999
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
@@ -82,3 +84,21 @@ def span_text(first_ms: int, last_ms: int) -> str:
     if first[:11] == last[:11] and unit:
         last = last[11:]
     return f"{first} to {last}{unit}"
+
+
+def not_read_texts(outcome: AuditOutcome) -> list[str]:
+    """What an audit left out on purpose, a line per part; [] where it read everything."""
+    row = outcome.not_read
+    parts = (
+        ("segments", "segment_bytes", "segment"),
+        ("queue_files", "queue_bytes", "ConsumeQueue file"),
+        ("index_files", "index_bytes", "index file"),
+    )
+    told = [f"{count_text(row[count], noun)}, {bytes_text(row[size])}" for count, size, noun in parts if row.get(count)]
+    if row.get("reused_segments"):
+        kept = f"{count_text(row['reused_segments'], 'segment')}, {bytes_text(row['reused_bytes'])}"
+        since = printable(row["since"])
+        told.append(
+            f"{kept}: unchanged since they were verified, as run {since} says; nor were their queue entries compared again"
+        )
+    return told

@@ -17,7 +17,18 @@ import numpy as np
 
 from schemas import commitlog_layout
 from schemas import consumequeue_layout as layout
-from schemas.rows import RUN_LMQ, RUN_UNQUEUED, WALK_BROKER, Cuts, MappedFile, QueueKey, QueueSummary, Row, SegmentSummary
+from schemas.rows import (
+    RUN_LMQ,
+    RUN_UNQUEUED,
+    WALK_BROKER,
+    Cuts,
+    FirstRecord,
+    MappedFile,
+    QueueKey,
+    QueueSummary,
+    Row,
+    SegmentSummary,
+)
 from store_io.rules.index_state import IndexFileState, IndexState, NeedMarks
 from store_io.rules.loading import LoadedStore, queue_folder
 from store_io.rules.queue_pieces import PIECE_DTYPE, Pieces
@@ -200,10 +211,13 @@ class Fold:
         queue_summaries: Mapping[QueueKey, QueueSummary],
         index_headers: Mapping[str, IndexHeader],
         disk: DiskEntries,
+        firsts: Mapping[int, FirstRecord] | None = None,
     ):
+        """firsts: first records of segments, by place in the list, that were not scanned."""
         self.rules, self.loaded, self.batch_topics = rules, loaded, batch_topics
         self.checkpoint, self.unclean = checkpoint, unclean
         self.scans, self.queue_summaries, self.index_headers, self.disk = scans, queue_summaries, index_headers, disk
+        self.firsts = firsts or {}
         self.needs = Needs()
         self.segments = loaded.segments
         self.log = [LogFile(f, f.size) for f in self.segments]
@@ -358,7 +372,9 @@ class Fold:
             p.scanned.append(i)
             summary = self.scans.get(scan)
             if summary is None:
-                self.needs.scans.add(scan)
+                # All behind it is asked for as well: recovery goes on there, or cuts it, and then its messages are counted.
+                later = (ScanId("segment", k) for k in range(i + 1, len(self.log)))
+                self.needs.scans.update(s for s in (scan, *later) if s not in self.scans)
                 self.puts.settle()
                 return
             if dispatches is not None:
@@ -432,18 +448,19 @@ class Fold:
                 return i
         return 0
 
-    def _first(self, i: int) -> SegmentSummary | None:
+    def _first(self, i: int) -> FirstRecord | None:
         summary = self.scans.get(ScanId("segment", i))
-        if summary is None:
+        if summary is not None:
+            return summary.first
+        if i not in self.firsts:
             self.needs.scans.add(ScanId("segment", i))
-        return summary
+        return self.firsts.get(i)
 
     def _matched_by_time(self, i: int) -> bool:
         """isMappedFileMatchedRecover up to 5.3.3: magic and store time of the first record."""
-        summary = self._first(i)
-        if summary is None:
+        first = self._first(i)
+        if first is None:
             return False
-        first = summary.first
         if first.magic != commitlog_layout.MAGIC_V1 and not (first.magic == commitlog_layout.MAGIC_V2 and self.rules.knows_v2):
             return False
         limit = self.checkpoint.min_time
@@ -462,10 +479,9 @@ class Fold:
         return 0
 
     def _matched_by_record(self, i: int, m: int) -> bool:
-        summary = self._first(i)
-        if summary is None:
+        first, rules = self._first(i), self.rules
+        if first is None:
             return False
-        first, rules = summary.first, self.rules
         if first.blank or not first.check_ok or first.store_time == 0:
             return False
         if (

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
 
 from jobs import options
-from jobs.options import AuditOptions, StoreArgument, parse
+from jobs.options import AuditOptions, StoreArgument, from_word, parse, to_word
 from store_io.errors import UsageError
 from store_io.rules.releases import NEWEST_RELEASE
 
@@ -283,3 +284,48 @@ def test_options_travel_as_one_word(tmp_path: Path) -> None:
     word = options.to_word(asked)
     assert word.isascii() and not set(word) & set(" '\"$`\\")
     assert options.from_word(word) == asked
+
+
+@pytest.mark.parametrize(
+    ("words", "level", "seconds", "since"),
+    [
+        ([], "full", None, None),
+        (["--level", "quick"], "quick", None, None),
+        (["--max-duration", "90s"], "full", 90, None),
+        (["--max-duration=1.5h", "--level", "quick"], "quick", 5400, None),
+        (["--max-duration", "30m", "--since-run", "last"], "full", 1800, "last"),
+        (["--since-run", "night-7"], "full", None, "night-7"),
+    ],
+)
+def test_how_much_is_read(
+    words: list[str], level: str, seconds: float | None, since: str | None, store: Path, tmp_path: Path
+) -> None:
+    asked = audit(str(store), "--out", str(tmp_path / "out"), *words)
+    assert (asked.level, asked.max_seconds, asked.since_run) == (level, seconds, since)
+    assert from_word(to_word(asked)) == asked
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--level", "deep"], "--level 'deep': full or quick"),
+        (["--max-duration", "30"], "--max-duration '30': a number and s, m or h"),
+        (["--max-duration", "-5m"], "--max-duration '-5m': a number and s, m or h"),
+        (["--max-duration", "1e3s"], "--max-duration '1e3s': a number and s, m or h"),
+        (["--since-run", "../x"], "--since-run '../x': the id of an earlier run, or last"),
+        (["--since-run", "a", "--run-id", "a"], "--since-run 'a': the id of an earlier run, or last"),
+        (["--since-run", "last", "--level", "quick"], "--since-run does not go with --level quick"),
+        (["--write", "messages", "--level", "quick"], "--write needs every segment to be read"),
+        (["--write", "index", "--max-duration", "2h"], "it does not go with --max-duration"),
+        (["--progress", "loud"], "--progress 'loud': line, json, none"),
+    ],
+)
+def test_what_does_not_go_together(words: list[str], sentence: str, store: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=re.escape(sentence)):
+        parse(["audit", str(store), "--out", str(tmp_path / "out"), *words])
+
+
+@pytest.mark.parametrize(("how", "line", "objects"), [("line", True, False), ("json", False, True), ("none", False, False)])
+def test_how_progress_is_told(how: str, line: bool, objects: bool, store: Path, tmp_path: Path) -> None:
+    asked = audit(str(store), "--out", str(tmp_path / "out"), "--progress", how)
+    assert (asked.progress, asked.progress_json) == (line, objects)

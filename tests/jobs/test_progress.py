@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import time
 
 import pytest
@@ -54,3 +55,22 @@ def test_a_terminal_that_went_away_stops_nothing(monkeypatch: pytest.MonkeyPatch
     with Progress(stream):
         stream.close()
         time.sleep(0.05)
+
+
+def test_objects_for_other_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jobs.progress._JSON_SECONDS", 0.01)
+    stream = io.StringIO()
+    with Progress(stream, lambda: (10, 1), as_json=True) as progress:
+        progress.expect("reading", 100, 4)
+        progress.add(20, 1)
+        deadline = time.monotonic() + 10
+        while '"bytes": 30' not in stream.getvalue() and time.monotonic() < deadline:
+            time.sleep(0.01)
+    rows = [json.loads(line) for line in stream.getvalue().splitlines()]
+    keys = "phase seconds segments segments_expected bytes bytes_expected bytes_per_second seconds_left".split()
+    assert [*rows[0]] == keys and rows[-1]["phase"] == "done" and rows[-1]["seconds_left"] == 0
+    assert {row["phase"] for row in rows[1:-1]} == {"reading"}
+    assert (rows[-1]["segments"], rows[-1]["segments_expected"], rows[-1]["bytes"], rows[-1]["bytes_expected"]) == (2, 4, 30, 100)
+    with pytest.raises(KeyboardInterrupt), Progress(stream := io.StringIO(), as_json=True):
+        raise KeyboardInterrupt
+    assert json.loads(stream.getvalue().splitlines()[-1])["phase"] == "stopped"
