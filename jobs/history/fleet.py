@@ -13,7 +13,8 @@ from typing import Any
 from jobs.history import reading
 from jobs.history.reading import History, Row, collect, micros_of, time_of
 from jobs.options import Command
-from jobs.report.ranking import EXIT_RANK, SEVERITIES
+from jobs.report.judgement import CARE, DANGER, REBUILD, REFUSES, SAFE, STOP, UNKNOWN
+from jobs.report.ranking import SEVERITIES
 from store_io.errors import StoreError
 
 TREND_RUNS = 1000  # of one store, the newest: bounds what a long history takes
@@ -28,14 +29,8 @@ _TREND_COLUMNS = (
     "segment_count damaged_extents bytes_read seconds truncate_at location release tool_version rules_version"
 ).split()
 
-UNSAFE, UNKNOWN, REFUSES, REBUILD, SAFE = "unsafe", "unknown", "refuses", "rebuild", "safe"
-SAFETY_WORDS = {
-    UNSAFE: "a start would lose messages, or the CommitLog is damaged",
-    UNKNOWN: "not or not wholly audited",
-    REFUSES: "the release would not start",
-    REBUILD: "starts, but derived data differ",
-    SAFE: "starts and loses nothing",
-}
+KINDS = tuple(sorted(DANGER, key=lambda kind: -DANGER[kind]))
+_START_LOSES = {"broker_drops_messages", "broker_skips_messages", "broker_hangs"}
 
 
 def run(command: Command) -> int:
@@ -53,7 +48,7 @@ def run(command: Command) -> int:
     elif kind == "html":
         from jobs.report.fleet_html import fleet_html
 
-        text = fleet_html(view)
+        text = "".join(fleet_html(view))
     else:
         from jobs.report.history_text import fleet_text
 
@@ -119,7 +114,7 @@ def fleet_view(
         "runs": len({row["run_id"] for row in within}),
         "totals": {
             "stores": len(stores),
-            **{kind: safety[kind] for kind in SAFETY_WORDS},
+            **{kind: safety[kind] for kind in KINDS},
             "lost_messages": sum(store["latest"]["lost_messages"] or 0 for store in stores),
             "lost_bytes": sum(store["latest"]["lost_bytes"] or 0 for store in stores),
         },
@@ -130,15 +125,21 @@ def fleet_view(
     }
 
 
-def safety_of(row: Row) -> str:
-    """What a start of this copy would mean, by its row of `runs`."""
-    if row["exit_code"] == 20:
-        return UNSAFE
-    if row["exit_code"] == 3 or row["starts"] is None:
-        return UNKNOWN
+def safety_of(row: Row, codes: Sequence[Row]) -> str:
+    """What a start of this copy would mean, as `jobs.report.judgement.judge` says it of an outcome: by its row of `runs` and the
+    codes of its findings."""
+    damaged = bool(row["losses"])
+    if row["starts"] is None:
+        return STOP if damaged else UNKNOWN
     if not row["starts"]:
         return REFUSES
-    return REBUILD if row["exit_code"] == 10 else SAFE
+    if row["lost_messages"] or _START_LOSES & {code["code"] for code in codes}:
+        return STOP
+    if damaged:
+        return CARE if row["messages"] else STOP
+    if not row["complete"]:
+        return UNKNOWN
+    return REBUILD if row["rebuildable"] else SAFE
 
 
 def _store_view(name: str, trend: Sequence[Row], codes: Sequence[Row], runs: int, now: datetime) -> Row:
@@ -148,7 +149,7 @@ def _store_view(name: str, trend: Sequence[Row], codes: Sequence[Row], runs: int
     latest["started_at"] = time_of(trend[-1]["started_at"])
     return {
         "store": name,
-        "safety": safety_of(trend[-1]),
+        "safety": safety_of(trend[-1], ranked),
         "why": _why(trend[-1], ranked),
         "age_seconds": max(0, (micros_of(now) - (trend[-1]["started_at"] or 0)) // 1_000_000),
         "latest": latest,
@@ -168,13 +169,7 @@ def _why(row: Row, codes: Sequence[Row]) -> str:
 
 
 def _rank(store: Row) -> tuple[Any, ...]:
-    """The worst first: by exit code as everywhere, then what a start would lose, then what it would refuse."""
+    """The most dangerous to start first, as everywhere."""
     latest = store["latest"]
-    return (
-        -EXIT_RANK.get(latest["exit_code"], len(EXIT_RANK)),
-        -(latest["lost_messages"] or 0),
-        latest["starts"] is not False,
-        -(latest["losses"] or 0),
-        -(latest["rebuildable"] or 0),
-        store["store"],
-    )
+    losses, rebuildable = latest["losses"] or 0, latest["rebuildable"] or 0
+    return -DANGER[store["safety"]], -(latest["lost_messages"] or 0), -losses, -rebuildable, store["store"]

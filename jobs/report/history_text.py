@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
+from jobs.report.judgement import SHORT
 from jobs.report.ranking import SEVERITIES
 from jobs.report.text import bytes_text, count_text, printable, seconds_text
 
 Row = dict[str, Any]
 _RED, _YELLOW, _GREEN, _BOLD, _PLAIN = "\x1b[31m", "\x1b[33m", "\x1b[32m", "\x1b[1m", "\x1b[0m"
 _CODE_COLOUR = {0: _GREEN, 3: _YELLOW, 10: _YELLOW, 20: _RED}
-_SAFETY_WORDS = {"unsafe": "unsafe", "unknown": "unknown", "refuses": "refuses", "rebuild": "rebuild", "safe": "safe"}
 _NAME = 40
 _TREND = 8  # codes of a store's line
 _DETAILED = 3  # stores at most whose runs are listed one by one
@@ -60,7 +60,7 @@ def fleet_text(view: Row, colour: bool = False) -> str:
 
 def _fleet(view: Row, paint: _Paint) -> Iterator[str]:
     stores = view["stores"]
-    head = ("code", "store", "start?", "lost messages", "audited", "runs", "why")
+    head = ("code", "store", "safe to start?", "lost messages", "audited", "runs", "why")
     rows: list[Sequence[str]] = [head]
     paints = [_BOLD]
     for store in stores:
@@ -68,11 +68,11 @@ def _fleet(view: Row, paint: _Paint) -> Iterator[str]:
         lost = "?" if latest["lost_messages"] is None or not latest["starts"] else count_text(latest["lost_messages"])
         codes = " ".join(str(run["exit_code"]) for run in store["trend"][-_TREND:])
         name, why = printable(store["store"], _NAME), printable(store["why"], 120)
-        rows.append((str(latest["exit_code"]), name, store["safety"], lost, _when(latest["started_at"]), codes, why))
+        rows.append((str(latest["exit_code"]), name, SHORT[store["safety"]], lost, _when(latest["started_at"]), codes, why))
         paints.append(_CODE_COLOUR.get(latest["exit_code"], ""))
     yield from _columns(rows, (0, 3), paints, paint)
     totals = view["totals"]
-    told = ", ".join(f"{totals[kind]:,} {word}" for kind, word in _SAFETY_WORDS.items() if totals[kind])
+    told = ", ".join(f"{totals[kind]:,} {word}" for kind, word in SHORT.items() if totals[kind])
     lost_text = f"{count_text(totals['lost_messages'], 'message')} ({bytes_text(totals['lost_bytes'])})"
     yield paint(_BOLD, f"{count_text(totals['stores'], 'store')}: {told}; {lost_text} would be lost")
     window = f" since {_when(view['since'])} UTC" if view["since"] else ""
