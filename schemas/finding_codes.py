@@ -152,7 +152,7 @@ _ROWS = (
         "replica_disputes",
         NOTE,
         "A message that another copy holds with other bytes, both valid by every check. loss: where the form of its properties,"
-        " or most copies, say that this one is wrong; else nothing tells which one is.",
+        " its own queue or index entries, or most copies say that this one is wrong; else nothing tells which one is.",
         "Compare both copies' message before either is started as master.",
     ),
     (

@@ -21,6 +21,7 @@ from store_io.segment_walk import capacity_for, walk_batches
 from store_io.segment_window import SegmentWindow
 
 WINDOW_BYTES = 4 << 20
+MOST_COPIES = 16  # of one group
 MOST_PIECES = 1000  # told of one segment; what is behind them is counted only
 
 # What another copy has in a message's place.
@@ -326,23 +327,26 @@ class _Comparison:
         told = np.flatnonzero((states != EQUAL).any(1))
         if not len(told):
             return
-        keyed = np.column_stack([rows["topic_ref"][told].astype(np.int64), states[told]])
-        groups, number = np.unique(keyed, axis=0, return_inverse=True)
-        order = np.argsort(number.reshape(-1), kind="stable")
-        bounds = np.searchsorted(number.reshape(-1)[order], np.arange(len(groups) + 1))
-        for i, group in enumerate(groups.tolist()):
-            mine = rows[told[order[bounds[i] : bounds[i + 1]]]]
-            key = tuple(group[1:]), self.topics.keys[group[0]]
-            self.part.totals.setdefault(key, QueueTotal()).add(
-                QueueTotal(
-                    len(mine),
-                    int(mine["total_size"].sum(dtype=np.int64)),
-                    int(mine["queue_offset"].min()),
-                    int(mine["queue_offset"].max()),
-                    int(mine["store_time"].min()),
-                    int(mine["store_time"].max()),
-                )
-            )
+        # One number per message for what it is counted under: `MOST_COPIES` states of four bits each, then the queue.
+        codes = (states[told].astype(np.uint64) << (4 * np.arange(self.copies, dtype=np.uint64))).sum(1, dtype=np.uint64)
+        _, first_of_kind, kind = np.unique(codes, return_index=True, return_inverse=True)
+        mine = rows[told]
+        groups, group = np.unique(kind.reshape(-1) * len(self.topics) + mine["topic_ref"], return_inverse=True)
+        order = np.argsort(group.reshape(-1), kind="stable")
+        bounds = np.searchsorted(group.reshape(-1)[order], np.arange(len(groups)))
+        sizes, offsets, times = (mine[name].astype(np.int64)[order] for name in ("total_size", "queue_offset", "store_time"))
+        columns = [
+            np.diff([*bounds.tolist(), len(told)]),
+            np.add.reduceat(sizes, bounds),
+            np.minimum.reduceat(offsets, bounds),
+            np.maximum.reduceat(offsets, bounds),
+            np.minimum.reduceat(times, bounds),
+            np.maximum.reduceat(times, bounds),
+        ]
+        texts = [tuple(states[told[i]].tolist()) for i in first_of_kind.tolist()]
+        for number, values in zip(groups.tolist(), zip(*(column.tolist() for column in columns), strict=True), strict=True):
+            which, ref = divmod(number, len(self.topics))
+            self.part.totals.setdefault((texts[which], self.topics.keys[ref]), QueueTotal()).add(QueueTotal(*values))
 
     def _piece(
         self,
@@ -405,11 +409,13 @@ class _Comparison:
 
 def _take_heads(heads: np.ndarray, hit: np.ndarray, starts: np.ndarray, at: int, data: np.ndarray) -> None:
     """Copy what `data`, which begins at physical offset `at`, holds of the first bytes of these messages."""
-    for row in hit.tolist():
-        low = max(int(starts[row]), at)
-        high = min(int(starts[row]) + _HEADER, at + len(data))
-        if low < high:
-            heads[row, low - int(starts[row]) : high - int(starts[row])] = data[low - at : high - at]
+    low = starts[hit] - at
+    whole = (low >= 0) & (low + _HEADER <= len(data))
+    heads[hit[whole]] = data[low[whole][:, None] + np.arange(_HEADER)]
+    for row, start in zip(hit[~whole].tolist(), low[~whole].tolist(), strict=True):
+        first, last = max(start, 0), min(start + _HEADER, len(data))
+        if first < last:
+            heads[row, first - start : last - start] = data[first:last]
 
 
 def _same_message(rows: np.ndarray, heads: np.ndarray) -> np.ndarray:

@@ -11,6 +11,7 @@ not read again; neither are those that another copy has nothing of.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ from store_io.replica_compare import (
     GAPS,
     LACKING,
     MISSING,
+    MOST_COPIES,
     OTHER,
     STATE_NAMES,
     UNKNOWN,
@@ -46,7 +48,6 @@ SAME, BEHIND, HOLED, IN_DISPUTE, PARTED, APART, NOT_KNOWN = (
     "equal", "behind", "damaged", "disputed", "diverged", "apart", "unknown",
 )  # fmt: skip
 MOST_RANGES = 1000  # told of what one copy has and another lacks
-MOST_FINDINGS = 1000  # of one copy
 
 _Key = tuple[tuple[int, ...], QueueKey]
 
@@ -93,9 +94,11 @@ class ReplicaGroup:
 
     def __init__(self, name: str, audits: Sequence[StoreAudit]):
         self.name = name
-        self.copies = [_copy_of(audit) for audit in audits]
+        self.copies = [_copy_of(audit) for audit in audits[:MOST_COPIES]]
         self.parts: list[ReplicaPart] = []
-        self.problems: list[str] = []
+        self.problems = [
+            f"{audit.request.name}: not compared, the group has {len(audits)} copies" for audit in audits[MOST_COPIES:]
+        ]
         self.result: Row = {}
 
     # ---- what has to be read -----------------------------------------------------------------------------------------
@@ -181,6 +184,7 @@ class ReplicaGroup:
         for copy in self.copies:
             copy.audit.bytes_read += sum(p.bytes_read for p in self.parts if self.copies[p.copy] is copy)
         self._pieces = [self._merged(number) for number in range(len(self.copies))]
+        self._contradicted = [{f.phy_offset for f in copy.audit.findings if f.code == "message_disputed"} for copy in self.copies]
         for number, copy in enumerate(self.copies):
             copy.audit.findings += self._findings(number)
         self.result = self._row()
@@ -249,7 +253,7 @@ class ReplicaGroup:
                 found += self._disputed(number, piece)
             if OTHER in piece.states:
                 found += self._diverged(number, piece)
-        return found[:MOST_FINDINGS]
+        return found
 
     def _places(self, number: int, start: int, end: int) -> Iterator[tuple[str, int, int]]:
         """(file, start, end) of a physical range in a copy, file by file, those that it would have among them."""
@@ -282,17 +286,18 @@ class ReplicaGroup:
                 )  # fmt: skip
 
     def _disputed(self, number: int, piece: Piece) -> Iterator[Finding]:
-        """A message in two forms: the copy with malformed properties is wrong, or the one that most others contradict."""
+        """A message in two forms: the damaged one is that of which something else is wrong, too; else what fewer copies have."""
         against = [other for other, state in enumerate(piece.states) if state == DISPUTED]
         theirs = {other: self._piece_at(other, piece.start) for other in against}
+        others_doubtful = [self._doubtful(other, piece.start, found) for other, found in theirs.items()]
         mine = piece.states.count(EQUAL)
-        most = max((p.states.count(EQUAL) for p in theirs.values() if p is not None), default=0)
-        sound = any(p is not None and not p.malformed for p in theirs.values())
+        most = max((found.states.count(EQUAL) for found in theirs.values() if found is not None), default=0)
+        doubtful = self._doubtful(number, piece.start, piece)
         why = ""
-        if piece.malformed and sound:
-            why = "whose properties have the right form"
-        elif not piece.malformed and any(p is not None and p.malformed for p in theirs.values()) and mine >= most:
-            return  # the others are the wrong ones, and are told so
+        if doubtful and not all(others_doubtful):
+            why = doubtful
+        elif all(others_doubtful) and not doubtful or mine > most and not doubtful:
+            return  # the others are the damaged ones, and are told so
         elif most > mine:
             why = "as most copies have it"
         difference = piece.differences.get(against[0])
@@ -309,8 +314,18 @@ class ReplicaGroup:
             next="Take this message's bytes from the other copy; replicas.json says which." if why else "",
         )  # fmt: skip
 
+    def _doubtful(self, number: int, start: int, piece: Piece | None) -> str:
+        """What else is wrong with a message that a copy holds: words, or nothing."""
+        if piece is not None and piece.malformed:
+            return "and here the properties do not have the form that brokers write"
+        if start in self._contradicted[number]:
+            return "and here its own queue or index entries contradict it"
+        return ""
+
     def _piece_at(self, number: int, start: int) -> Piece | None:
-        return next((p for p in self._pieces[number] if p.start <= start < p.end), None)
+        pieces = self._pieces[number]
+        place = bisect_right(pieces, start, key=lambda piece: piece.start) - 1
+        return pieces[place] if place >= 0 and start < pieces[place].end else None
 
     def _diverged(self, number: int, piece: Piece) -> Iterator[Finding]:
         names = ", ".join(self.copies[other].name for other, state in enumerate(piece.states) if state == OTHER)

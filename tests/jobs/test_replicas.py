@@ -11,6 +11,7 @@ import pytest
 
 from jobs import audit, options
 from jobs.options import StoreArgument
+from jobs.report.index_html import index_html
 from jobs.report.replicas_html import replicas_section
 from jobs.report.replicas_words import pair_words
 from jobs.report.summary_text import summary_text
@@ -114,10 +115,13 @@ def test_hostile_names_stay_text() -> None:
     one, other = samples.clean(), samples.clean()
     other = replace(other, name="b")
     for outcome in (one, other):
-        outcome.replica_group, outcome.replicas = "g", hostile_group(one.name)
+        outcome.replicas = hostile_group(one.name)
+        outcome.replica_group = str(outcome.replicas["group"])
     page = "".join(replicas_section(one))
     assert "<script>" not in page and "\x1b" not in page and "&lt;script&gt;" in page
     assert page.count("<tr>") < 110  # bounded
+    index = "".join(index_html(samples.RUN, [one, other]))
+    assert "<script>" not in index and "\x1b" not in index and "is not known to start." in index
     text = summary_text(samples.RUN, [one, other], "out")
     assert "\x1b" not in text and "Replicas" in text
 

@@ -191,9 +191,22 @@ def test_what_no_checksum_covers_is_disputed_by_two_copies_and_settled_by_three(
 
     group, audits = compared([first, second, third])
     severities = [[(f.code, f.severity) for f in told(audit)] for audit in audits]
-    assert severities[1] == [("replica_disputes", LOSS)] and audits[1].outcome().exit_code == 20
+    assert severities == [[], [("replica_disputes", LOSS)], []] and audits[1].outcome().exit_code == 20
     assert [a.outcome().exit_code for a in (audits[0], audits[2])] == [0, 0]
     assert [pair["relation"] for pair in group.result["pairs"]] == ["disputed", "equal", "disputed"]
+
+
+def test_a_message_that_its_own_entries_contradict_is_the_damaged_one(pair: tuple[StoreBuilder, Store, Store]) -> None:
+    builder, first, second = pair
+    record = builder.records[50]
+    path, at = second.segment_of(record), second.position_of(record)
+    tags = path.read_bytes().index(b"TAGS\x01", at) + 5
+    damage.invert_byte(path, tags, 0x01)
+    group, (sound, damaged) = compared([first, second])
+    assert told(sound) == [] and sound.outcome().exit_code == 0
+    (finding,) = told(damaged)
+    assert (finding.severity, finding.phy_offset, finding.start, finding.end) == (LOSS, record.at, tags, tags + 1)
+    assert group.result["pairs"][0]["first_difference"]["field"] == "PROPERTIES"
 
 
 def test_a_message_torn_in_its_properties_is_blamed_by_its_form(tmp_path: Path) -> None:
@@ -332,6 +345,18 @@ def test_a_message_in_two_of_three_copies_is_lost_once(tmp_path: Path) -> None:
     group, _ = compared(stores)
     assert [copy["lacks"] for copy in group.result["copies"]] == [0, 0, 30]
     assert [pair["relation"] for pair in group.result["pairs"]] == ["equal", "behind", "behind"]
+
+
+def test_a_group_of_very_many_copies_is_bounded(tmp_path: Path) -> None:
+    stores = [builder_of(5 + number % 3).write(tmp_path / str(number)) for number in range(18)]
+    audits = [
+        run_audit(AuditRequest(f"s{i}", StoreLocation(str(s.root)), s.release, s.broker_conf, "g", i))
+        for i, s in enumerate(stores)
+    ]
+    (group,) = replica_groups(audits)
+    group.finish([run_task(task) for task in group.tasks()])
+    assert [copy["lacks"] for copy in group.result["copies"]] == [2 - number % 3 for number in range(16)]
+    assert len(group.result["problems"]) == 2
 
 
 def test_what_a_start_cuts_counts_against_a_copy(pair: tuple[StoreBuilder, Store, Store]) -> None:
