@@ -274,11 +274,11 @@ def _item(part: _Part, outcome: AuditOutcome) -> str:
             words.insert(1, span_text(int(first), int(last)))
     else:
         first, last = (str(part.rows[i]["file"]).rpartition("/")[2] for i in (0, -1))
-        name = f"{count_text(len(part.rows), 'segment')}, {code_of(first)} to {code_of(last)}"
+        name = f"{count_text(len(part.rows), 'segment')}, {code_of(first)}" + (f" to {code_of(last)}" if first != last else "")
         messages = sum(int(row.get("messages") or 0) for row in part.rows)
         words = [count_text(messages, "message"), told]
         if part.gaps:
-            words.append(f"{count_text(part.gaps, 'gap')} between them")
+            words.append(f"{count_text(part.gaps, 'gap')} among them")
     words += part.notes
     bar = _bar(part.pieces, part.size, told, part.cut)
     style = ' class="marked"' if marked else ""

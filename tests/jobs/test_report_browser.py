@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from jobs.audit import write_index, write_store
+from jobs.audit import write_run_files, write_store
 from jobs.output import OutputFolder
 from jobs.report.report_html import PageContext
 from jobs.report.text import printable
@@ -97,7 +97,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for outcome in outcomes:
         context = PageContext(samples.RUN, (outcome.location_text, "--release", outcome.release), "/out/plan.json", index=True)
         assert write_store(out, outcome, context) == []
-    assert write_index(out, samples.RUN, outcomes) == []
+    assert write_run_files(out, samples.RUN, outcomes) == []
     return folder / "out"
 
 
