@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -115,7 +115,7 @@ def start(spark_words: Sequence[str] = (), java_options: Sequence[str] = ()) -> 
     java_options: more of the JVM's own, for this driver.  Raises SparkFailed; SetupFailed where there is no Java.
     """
     _prepare_process()
-    from pyspark import SparkContext
+    from pyspark import SparkContext, java_gateway
     from pyspark.java_gateway import launch_gateway
     from pyspark.sql import SparkSession
 
@@ -129,7 +129,8 @@ def start(spark_words: Sequence[str] = (), java_options: Sequence[str] = ()) -> 
         log = None if verbose else tempfile.TemporaryFile(prefix="store-audit-jvm-")
         try:
             output = {} if verbose else {"stdout": log, "stderr": log}
-            gateway = launch_gateway(popen_kwargs=output)  # type: ignore[no-untyped-call]
+            with _ended_unless_it_starts(java_gateway):
+                gateway = launch_gateway(popen_kwargs=output)  # type: ignore[no-untyped-call]
         except Exception as problem:
             raise SparkFailed(f"Spark's JVM did not start: {_reason(problem, log)}") from None
         jvm = gateway.proc
@@ -152,6 +153,28 @@ def start(spark_words: Sequence[str] = (), java_options: Sequence[str] = ()) -> 
             SparkContext._gateway = SparkContext._jvm = None
         raise SparkFailed(sentence) from None
     return Session(spark, jvm, log, _send_packages(spark))
+
+
+@contextlib.contextmanager
+def _ended_unless_it_starts(launcher: Any) -> Iterator[None]:
+    """End the JVM where its start is interrupted. PySpark waits for it to say its port and, when that wait is broken off, leaves
+    a JVM behind that could not say it, and that listens for ever."""
+    started: list[subprocess.Popen[bytes]] = []
+    popen = launcher.Popen
+
+    def remembered(*words: Any, **settings: Any) -> subprocess.Popen[bytes]:
+        started.append(popen(*words, **settings))
+        return started[-1]
+
+    launcher.Popen = remembered
+    try:
+        yield
+    except BaseException:
+        for process in started:
+            process.kill()
+        raise
+    finally:
+        launcher.Popen = popen
 
 
 def _prepare_process() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -184,3 +185,18 @@ def test_an_interrupted_audit_says_so(running: tuple[subprocess.Popen[str], Path
     assert (result["exit_code"], result["complete"]) == (3, False)
     assert [store["code"] for store in result["stores"]] == [3]
     assert ".lock" not in os.listdir(out)
+    end = time.monotonic() + 20
+    while (left := in_session(process.pid)) and time.monotonic() < end:
+        time.sleep(0.1)
+    assert not left, "a JVM was left behind"
+
+
+def in_session(leader: int) -> list[str]:
+    """Names of the processes that belong to this session: those that the command has started, and what they did."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            name, _, rest = (folder / "stat").read_text().rpartition(")")
+            if int(rest.split()[3]) == leader:
+                found.append(name)
+    return found

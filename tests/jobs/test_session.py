@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tarfile
@@ -127,3 +128,19 @@ def test_the_packed_environment_works_wherever_it_is_unpacked(tmp_path: Path) ->
         f"{tmp_path}/some where/site-packages/pyarrow/__init__.py",
         f"{environment.ROOT}/store_io/audit_store.py",
     ], done.stderr
+
+
+def test_a_jvm_whose_start_is_interrupted_ends_as_well() -> None:
+    class Launcher:
+        Popen = subprocess.Popen
+
+    launcher = Launcher()
+    with pytest.raises(KeyboardInterrupt), session._ended_unless_it_starts(launcher):
+        process = launcher.Popen(["sleep", "60"])
+        raise KeyboardInterrupt
+    assert process.wait(10) == -signal.SIGKILL
+    with session._ended_unless_it_starts(launcher):
+        going_on = launcher.Popen(["sleep", "60"])
+    assert going_on.poll() is None and launcher.Popen is subprocess.Popen
+    going_on.kill()
+    going_on.wait()
