@@ -234,15 +234,20 @@ class LogRepair:
         if at < self.size:
             self._zero(segment, path, at)
         if not last and at < self.size:
-            row = {"file": path, "start": at, "end": self.size, "phy_offset": segment.base + at, "kind": "filler"}
-            self.plan.bridges.append(row)
-        if not last:
-            if self.size - at < layout.FRAME_BYTES:
-                if at < self.size:
-                    raise StoreError(f"{path}: {self.size - at} bytes are left behind its last message, too few for a filler")
-                return
-            filler = (self.size - at).to_bytes(4, "big") + layout.MAGIC_BLANK_BYTES
-            self.plan.edits.append(Edit("write", path, at, at + len(filler), filler))
+            self._end_segment(segment, path, at, whole, number)
+
+    def _end_segment(self, segment: _Segment, path: str, at: int, whole: Sequence[_Segment], number: int) -> None:
+        """A bridge, which tells what is missing here, and a filler; where there is no room for the first, the second alone."""
+        least = bridges.least_bytes(self.rules) + len(bridges.TOPIC)
+        if self.size - at >= least + layout.FRAME_BYTES and segment.valid:
+            self._bridge(segment, path, at, at + least, self._time_near(whole, number, at))
+            at += least
+        if self.size - at < layout.FRAME_BYTES:
+            raise StoreError(f"{path}: {self.size - at} bytes are left behind its last message, too few for a filler")
+        filler = (self.size - at).to_bytes(4, "big") + layout.MAGIC_BLANK_BYTES
+        self.plan.edits.append(Edit("write", path, at, at + len(filler), filler))
+        row = {"file": path, "start": at, "end": self.size, "phy_offset": segment.base + at, "kind": "filler"}
+        self.plan.bridges.append(row)
 
     def _zero(self, segment: _Segment, path: str, at: int) -> None:
         if segment.summary is None:

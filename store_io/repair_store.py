@@ -22,6 +22,7 @@ from schemas.rows import EXTENT_MESSAGE, NOTE, RUN_LMQ, WALK_AUDIT, AuditOutcome
 from store_io import bridges, config_reader, repair_log, repair_offsets, repair_plan, repair_queues
 from store_io.audit_store import AuditRequest, StoreAudit
 from store_io.byte_source import StoreLocation, open_source
+from store_io.consumequeue_reader import read_file_entries
 from store_io.donor import Donor
 from store_io.errors import StoreError
 from store_io.rebuild import BuildTask, LinkTask, QueueBuild, fill_entries, last_store_time
@@ -43,7 +44,7 @@ MESSAGE_CODES = frozenset(
     "properties_malformed queue_offset_wrong queue_offset_back store_time_back store_time_odd config_damaged".split()
 )
 KNOWN_CODES = frozenset(
-    "queue_offset_gap message_disputed consumer_offset_beyond_end delay_offset_beyond_end message_lost segment_missing".split()
+    "message_disputed consumer_offset_beyond_end delay_offset_beyond_end message_lost segment_missing".split()
 )
 
 RunTasks = Callable[[Sequence[Any], str], list[Any]]
@@ -340,7 +341,10 @@ class _Repair:
         index = self._plan_index(audit, serious)
         self._remove_strays(audit)
         self.queue_plans = queues
+        self._expire(audit, {plan.key for plan in queues if not plan.keep_files})
+        gone = {f.path for plan in queues for f in plan.keep_files} - {e.path for e in list_store(self.location).files}
         for plan in queues:
+            plan.keep_files = [f for f in plan.keep_files if f.path not in gone]
             self._prepare_queue(plan)
         builds: dict[QueueKey, QueuePlan] = {p.key: p for p in queues if p.end > p.first}
         tasks: list[Any] = []
@@ -404,6 +408,33 @@ class _Repair:
             if plan is not None:
                 plans.append(plan)
         return plans
+
+    def _expire(self, audit: StoreAudit, made_anew: set[QueueKey]) -> None:
+        """What retention would do with entries of messages below the log's start.
+
+        Whole files of them go, but the last, where the log begins later than the copy's: up to 4.9.8 only a queue's first file
+        is looked at for its minimum. And the entry of the message at physical offset 0 must not stay: getMessage takes the
+        first segment there is for one that begins at 0 (MappedFileQueue.findMappedFileByOffset).
+        """
+        later = self.before.prediction is None or self.log.start > max(0, self.before.prediction.min_phy_offset)
+        source = open_source(self.location)
+        for key, view in audit.views.items():
+            summary = view.summary
+            if summary is None or not summary.expired_end or self.log.start <= 0 or key in made_anew or not view.files:
+                continue
+            files = list(view.files)
+            while later and len(files) > 1 and files[0].start + files[0].size <= summary.expired_end * view.unit:
+                self.writer.remove(files.pop(0).path)
+                self.touched = True
+            if view.batch:
+                continue
+            count = min(files[0].size, summary.expired_end * view.unit - files[0].start) // view.unit
+            rows = read_file_entries(source, files[0].path, 0, max(0, count))
+            found = np.flatnonzero((rows["phy_offset"] == 0) & (rows["size"] != consumequeue_layout.PRE_BLANK_SIZE))
+            for number in found.tolist():
+                entry = struct.pack(consumequeue_layout.ENTRY_FORMAT, self.log.start - 1, consumequeue_layout.ANSWER_SIZE, 0)
+                self.writer.write(files[0].path, number * view.unit, entry)
+                self.touched = True
 
     def _served(self) -> frozenset[QueueKey]:
         """Queues that the release itself would have in memory."""
