@@ -144,7 +144,7 @@ def audit_stores(
             waiting = going_on
         for audit, sentences in zip(audits, listed.result(), strict=True):
             audit.incomplete += sentences
-        compared, expected_bytes = compare_replicas(runner, audits, progress, expected_bytes, expected_segments)
+        compared, expected_bytes = compare_replicas(runner, prepared, progress, expected_bytes, expected_segments)
         for (number, _), answer in zip(batch, prepared, strict=True):
             done[number] = answer.outcome() if isinstance(answer, StoreAudit) else answer
             done[number].replicas = compared.get(number, {})
@@ -175,7 +175,11 @@ def batches(stores: Sequence[StoreArgument], most: int = BATCH_STORES) -> Iterat
 
 
 def compare_replicas(
-    runner: Runner, audits: Sequence[StoreAudit], progress: Progress, expected_bytes: int, expected_segments: int
+    runner: Runner,
+    prepared: Sequence[StoreAudit | AuditOutcome],
+    progress: Progress,
+    expected_bytes: int,
+    expected_segments: int,
 ) -> tuple[dict[int, Row], int]:
     """Compare the copies of each group, in one Spark job: (a group's row of replicas.json by the number of each of its stores,
     the bytes that are expected with those read here).
@@ -184,7 +188,9 @@ def compare_replicas(
     """
     from jobs.runner import Fault
 
-    groups = replica_groups(audits)
+    audits = [audit for audit in prepared if isinstance(audit, StoreAudit)]
+    absent = [(store.replica_group, store.name) for store in prepared if isinstance(store, AuditOutcome) and store.replica_group]
+    groups = replica_groups(audits, absent)
     rows: dict[int, Row] = {}
     try:
         tasks = [group.tasks() for group in groups]

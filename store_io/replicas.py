@@ -77,16 +77,24 @@ class _Copy:
         return loss.messages if loss is not None and self.starts_as_it_is else 0
 
 
-def replica_groups(audits: Sequence[StoreAudit]) -> list[ReplicaGroup]:
+def replica_groups(audits: Sequence[StoreAudit], absent: Sequence[tuple[str, str]] = ()) -> list[ReplicaGroup]:
     """The groups of two and more of these audits, each of which has ended; in the order of their first copies.
 
-    A store that could not be opened at all is no copy to compare.
+    absent: (group, name) of stores of which there is no audit. Like audits that failed at once they are told, not compared.
     """
     members: dict[str, list[StoreAudit]] = defaultdict(list)
+    missing: dict[str, list[str]] = defaultdict(list)
+    for name, store in absent:
+        missing[name].append(store)
     for audit in audits:
-        if audit.request.replica_group and not audit.failed:
+        if audit.failed:
+            missing[audit.request.replica_group].append(audit.request.name)
+        elif audit.request.replica_group:
             members[audit.request.replica_group].append(audit)
-    return [ReplicaGroup(name, own) for name, own in members.items() if len(own) > 1]
+    groups = [ReplicaGroup(name, own) for name, own in members.items() if len(own) > 1]
+    for group in groups:
+        group.problems += [f"{name}: not compared, it could not be audited" for name in sorted(missing[group.name])]
+    return groups
 
 
 class ReplicaGroup:

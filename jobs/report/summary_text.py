@@ -244,6 +244,7 @@ def _replicas(outcomes: Sequence[AuditOutcome]) -> Iterator[str]:
         different = [pair for pair in group["pairs"] if pair["relation"] != "equal"]
         yield from (_row("", printable(pair_words(pair))) for pair in different[:_LINES])
         yield from _more(len(different) - _LINES, "pair of copies")
+        yield from (_row("", printable(problem)) for problem in group["problems"][:_LINES])
     yield from _more(len(groups) - _LINES, "group")
 
 

@@ -59,6 +59,7 @@ def test_a_run_compares_the_copies_of_a_group(spark_session: Session, tmp_path: 
     said = capsys.readouterr().out
     assert "Replicas   g: start m as master: m would lose 0 messages" in said
     assert "m and s are equal up to physical offset" in said and "in BODY of the message of T/0" in said
+    assert group["problems"] == ["x: not compared, it could not be audited"] and group["problems"][0] in said
     page = (out / "s" / "report.html").read_text()
     assert "Other copies of this log" in page and "m holds 21 messages of 2 queues that s lacks" in page
     assert "Other copies of this log" not in (out / "alone" / "report.html").read_text()
