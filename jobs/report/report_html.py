@@ -435,55 +435,54 @@ def _steps(outcome: AuditOutcome, repairs: Sequence[tuple[str, str]]) -> Iterato
         "What would make the copy consistent, in the order in which to do it: the CommitLog first, then what is made from it."
         " Nothing of it was carried out; the copy was only read. <b>Lost messages</b> are those that a step gives up."
     )
-    runs = [
-        (action, reason, list(of)) for (action, reason), of in groupby(steps, lambda pair: (pair[1]["action"], pair[1]["reason"]))
-    ]
-    if all(action == "keep" for action, _, _ in runs):
+    runs = [list(run) for _, run in groupby(steps, lambda pair: _kind_of(pair[1]))]
+    if all(step["action"] == "keep" for _, step in steps):
         yield "<p>Nothing is to be done.</p>\n"
     yield '<ol class="steps">\n'
-    for action, reason, of in runs[:MAX_STEPS]:
-        yield from _run_of_steps(str(action), str(reason), of)
+    for run in runs[:MAX_STEPS]:
+        yield from _run_of_steps(run)
     yield "</ol>\n"
     if len(runs) > MAX_STEPS:
-        yield more(sum(len(of) for _, _, of in runs[MAX_STEPS:]), "step", "plan.json has all")
+        yield more(sum(map(len, runs[MAX_STEPS:])), "step", "plan.json has all")
     if repairs:
         yield hint("A repair writes a new store, on which the release starts as after a clean stop; the copy stays as it is.")
     for what, command in repairs:
         yield f"<p>{what}:</p>\n{command_of(command)}"
 
 
-def _run_of_steps(action: str, reason: str, steps: Sequence[tuple[int, Row]]) -> Iterator[str]:
-    """Neighbouring steps that do the same for the same reason."""
+def _kind_of(step: Row) -> tuple[str, str, str]:
+    """Neighbouring steps of one kind are told as one: of segments those that do the same, of queue files all that a cut takes."""
+    top = str(step["file"]).partition("/")[0]
+    return top, str(step["reason"]), "" if top in _QUEUE_FOLDERS and step["action"] != "rebuild" else str(step["action"])
+
+
+def _run_of_steps(steps: Sequence[tuple[int, Row]]) -> Iterator[str]:
+    """Neighbouring steps of one kind."""
     messages = sum(int(s.get("lost_messages") or 0) for _, s in steps)
     size = sum(int(s.get("lost_bytes") or 0) for _, s in steps)
     lost = f', <span class="c-stop">gives up {count_text(messages, "message")}, {bytes_text(size)}</span>' if messages else ""
-    first, last = steps[0][0], steps[-1][0]
-    why = f'<span class="why">{markup(reason, 600)}</span>'
+    (first, step), (last, _) = steps[0], steps[-1]
+    why = f'<span class="why">{markup(step["reason"], 600)}</span>'
     if len(steps) == 1:
-        step = steps[0][1]
-        yield f"<li>{first}. <b>{markup(action)}</b> {code_of(step['file'], 600)}{_range_of(step)}{lost}{why}</li>\n"
+        yield f"<li>{first}. <b>{markup(step['action'])}</b> {code_of(step['file'], 600)}{_range_of(step)}{lost}{why}</li>\n"
         return
-    head = f"{first} to {last}. <b>{markup(action)}</b> {count_text(len(steps), *_things(steps))}{lost}{why}"
+    actions = Counter(str(s["action"]) for _, s in steps)
+    what = ", ".join(
+        f"<b>{markup(action)}</b> {count_text(number, *_things(steps))}" for action, number in sorted(actions.items())
+    )
+    heads = ("file", "step", "bytes", "#lost messages", "#lost bytes")
     rows = (
-        (
-            code_of(s["file"], 600),
-            _range_of(s).removeprefix(", bytes "),
-            _number(s.get("lost_messages")),
-            _number(s.get("lost_bytes")),
-        )
+        (code_of(s["file"], 600), markup(s["action"]), _range_of(s).removeprefix(", bytes "), _number(s.get("lost_messages")),
+         _number(s.get("lost_bytes")))
         for _, s in steps
-    )
-    inner = table(
-        f"Steps {first} to {last}",
-        ("file", "bytes", "#lost messages", "#lost bytes"),
-        rows,
-        len(steps),
-        MAX_ROWS,
-        "plan.json has all",
-    )
+    )  # fmt: skip
     yield "<li>"
-    yield from fold(head, inner)
+    inner = table(f"Steps {first} to {last}", heads, rows, len(steps), MAX_ROWS, "plan.json has all")
+    yield from fold(f"{first} to {last}. {what}{lost}{why}", inner)
     yield "</li>\n"
+
+
+_QUEUE_FOLDERS = {"consumequeue", "batchconsumequeue"}
 
 
 def _things(steps: Sequence[tuple[int, Row]]) -> tuple[str, str]:
@@ -491,7 +490,7 @@ def _things(steps: Sequence[tuple[int, Row]]) -> tuple[str, str]:
     tops = {str(step["file"]).partition("/")[0] for _, step in steps}
     if tops == {"commitlog"}:
         return "segment", "segments"
-    if tops <= {"consumequeue", "batchconsumequeue"}:
+    if tops <= _QUEUE_FOLDERS:
         return ("queue", "queues") if steps[0][1]["action"] == "rebuild" else ("queue file", "queue files")
     return ("index file", "index files") if tops == {"index"} else ("file or queue", "files or queues")
 
