@@ -67,7 +67,8 @@ usage: ./spark-submit.sh audit STORE [STORE ...] --out DIR [options]
 audit: read copied RocketMQ stores, say where they are sound, and plan what would make the others consistent.
   STORE                 a copied store folder (the one that holds commitlog/), a path or a URI
   --fleet FILE          a TOML file with a [[store]] table per store: name, path, release, broker_conf, replica_group
-  --out DIR             where result.json and a folder per store go; never inside a store
+  --out DIR             where result.json and a folder per store go; never inside a store. One run at a time: a second one
+                        ends with 2 (on s3:// and the like nothing can keep them apart)
   --release X           the RocketMQ release whose rules apply (default {NEWEST_RELEASE})
   --broker-conf FILE    the broker's own properties file
   --commitlog PATH[,PATH]  --consumequeue PATH  --index PATH    where a store keeps these parts elsewhere

@@ -20,7 +20,7 @@ from store_io.errors import StoreError, UsageError
 
 CODE_OF = {"loss": 20, "rebuildable": 10, "note": 0}
 _RUN_COLUMNS = (
-    "exit_code complete verdict location release settings tool_version rules_version min_phy_offset truncate_at".split()
+    "level exit_code complete verdict location release settings tool_version rules_version min_phy_offset truncate_at".split()
 )
 _PLACE = "store code file start end phy_offset topic queue_id queue_offset".split()
 _WORDS = "severity message expected actual next".split()
@@ -104,8 +104,9 @@ def _files(history: History, run_ids: Sequence[str], store: str | None) -> dict[
     segments, index, queues = (history.frame(name, run_ids, store) for name in ("segments", "index_files", "queues"))
     queue_files = queues.select("run_id", "store", F.explode("files").alias("f")).select("run_id", "store", "f.*")
     facts = "run_id store file base_offset size_bytes modified_ns verified_run".split()
+    known = F.col("extents").isNotNull().alias("known")
     return {
-        "segments": collect(segments.select(*facts, whole, wrote)),
+        "segments": collect(segments.select(*facts, whole, wrote, known)),
         "index": collect(index.select("run_id", "store", "file", "size_bytes", whole)),
         "queues": collect(queue_files),
     }
@@ -161,6 +162,12 @@ def _store(
     after: dict[str, list[Row]],
 ) -> Row:
     new, grown, fixed, still = match_findings(moved)
+    unread = {row["file"] for kind in ("segments", "index") for row in after[kind] if row["digest"] is None}
+    read = _digests(after)
+    if b is not None and b["level"] == "quick":  # which leaves out queue and index files too
+        unread |= {finding["file"] for finding in fixed if finding["file"] not in read}
+    not_read = [finding for finding in fixed if finding["file"] in unread]
+    fixed = [finding for finding in fixed if finding["file"] not in unread]
     log = compare_log(before["segments"], after["segments"]) if a and b else {}
     derived = (
         {kind: compare_derived(before[kind], after[kind], kind == "index") for kind in ("index", "queues")} if a and b else {}
@@ -193,6 +200,7 @@ def _store(
         "new": new,
         "grown": grown,
         "fixed": fixed,
+        "not_read": not_read,
         "persisting": [
             {"severity": key[0], "code": key[1], "findings": places[key], "count": total[key]}
             for key in sorted(total, key=lambda key: (SEVERITIES.index(key[0]), key[1]))
@@ -304,7 +312,7 @@ def _finding(row: Row, side: str) -> Row:
 
 def compare_log(before: Sequence[Row], after: Sequence[Row]) -> Row:
     """What became of the CommitLog's segments. Each row: file, base_offset, size_bytes, modified_ns, digest (null: not wholly
-    read) and wrote, the byte behind the last written one (null: none is).
+    read), wrote, the byte behind the last written one (null: none is), and known, whether it was looked at for that at all.
 
     changed: segments older than the last written one of the earlier run, which no broker writes to any more, with other bytes or
     another size.  missing: gone, though older ones are still there.  retired: gone from the front, as retention does it.
@@ -335,6 +343,7 @@ def compare_log(before: Sequence[Row], after: Sequence[Row]) -> Row:
         max((row["base_offset"] + row["wrote"] for row in rows if row["wrote"] is not None), default=0)
         for rows in (before, after)
     ]
+    beyond = any(not row["known"] and row["base_offset"] + row["size_bytes"] > ends[1] for row in after)
     tail = next((row for row in before if row["base_offset"] == last), None)
     tail_now = new.get(tail["file"]) if tail else None
     return {
@@ -346,7 +355,7 @@ def compare_log(before: Sequence[Row], after: Sequence[Row]) -> Row:
         "added": _amount(added),
         "appeared": [row["file"] for row in after if row["file"] not in old and row["base_offset"] <= last],
         "end": ends,
-        "shrank": ends[1] < ends[0],
+        "shrank": ends[1] < ends[0] and not beyond,
         "last": tail and tail_now and {"file": tail["file"], "wrote": [tail["wrote"], tail_now["wrote"]]},
     }
 

@@ -204,6 +204,11 @@ def _store_difference(store: Row, paint: _Paint) -> Iterator[str]:
         for row in rows[:_LINES]:
             yield paint(colour if row["severity"] != "note" else "", f"  {kind:<15} {_finding_text(row)}")
         yield from _more(len(rows) - _LINES, f"{kind} finding")
+    if store["not_read"]:
+        told = count_text(len(store["not_read"]), "finding")
+        yield paint(
+            _YELLOW, f"  not read        {told} of run A in files that run B has not read: still there or not, nothing tells"
+        )
     if log and (
         log["added"]["files"] or log["retired"]["files"] or log["end"][1] > log["end"][0] or log["not_compared"]["files"]
     ):

@@ -43,7 +43,11 @@ _GAUGES: tuple[tuple[str, str, Callable[[Row], Any]], ...] = (
     ("commitlog_bytes", "Length of all CommitLog segments together.", _value("commitlog_bytes")),
     ("damaged_extents", "Damaged byte ranges of the CommitLog.", _value("damaged_extents")),
     ("damaged_bytes", "Damaged bytes of the CommitLog.", _value("damaged_bytes")),
-    ("unverified_bytes", "Length of the CommitLog segments that could not be read wholly.", _value("unverified_bytes")),
+    (
+        "unverified_bytes",
+        "Length of the CommitLog segments that no run this result builds on has read wholly.",
+        _value("unverified_bytes"),
+    ),
     ("findings_dropped", "Disagreements beyond the bound on findings, counted only.", _value("findings_dropped")),
     ("read_bytes", "Bytes read of the store.", _value("bytes_read")),
     ("duration_seconds", "Duration of this store's audit.", _value("seconds")),

@@ -128,7 +128,8 @@ def test_a_report_is_not_written_into_a_store(tmp_path: Any) -> None:
 def run_row(store: str, run: int, code: int = 0, **more: Any) -> Row:
     row = dict.fromkeys(fleet.COLUMNS)
     return {
-        **row, "run_id": f"r{run}", "store": store, "started_at": T0 + run * DAY, "exit_code": code, "complete": code != 3,
+        **row, "level": "full",
+        "run_id": f"r{run}", "store": store, "started_at": T0 + run * DAY, "exit_code": code, "complete": code != 3,
         "verdict": f"verdict {code}", "starts": None if code == 3 else True, "lost_messages": 0, "lost_bytes": 0, "losses": 0,
         "rebuildable": 0, "notes": 0, "messages": 10, "segment_count": 2, "damaged_extents": 0, "bytes_read": 2048,
         "seconds": 1.5, "location": f"/copies/{store}", "release": "5.3.3", "tool_version": "1", "rules_version": "1", **more,
@@ -285,6 +286,7 @@ def segment(number: int, digest: str | None = "d", wrote: int | None = 100, size
         "size_bytes": size,
         "digest": digest,
         "wrote": wrote,
+        "known": True,
         "modified_ns": 1,
         **more,
     }
@@ -321,6 +323,26 @@ def test_a_log_that_only_grew() -> None:
 def test_a_log_in_which_a_broker_did_not_write(after: list[Row], key: str, value: Any) -> None:
     found = difference.compare_log(BEFORE, after)[key]
     assert ([(row["file"], row["modified"]) for row in found] if key == "changed" else found) == value
+
+
+def test_a_segment_that_was_left_out_says_nothing_of_the_logs_end() -> None:
+    left_out = segment(3, None, None, known=False)
+    found = difference.compare_log(BEFORE, [*BEFORE[:3], left_out])
+    assert (found["end"], found["shrank"], found["changed"]) == ([350, 300], False, [])
+    assert difference.compare_log(BEFORE, BEFORE[:3])["shrank"] is True
+
+
+def test_what_was_not_read_again_is_not_fixed() -> None:
+    after = [segment(0, None, None, known=False), *BEFORE[1:]]
+    damage = place(0, 10, 1, None, file=BEFORE[0]["file"])
+    (store,) = diff(A, B, [damage], after=after)["stores"]
+    assert (store["fixed"], len(store["not_read"]), store["code"]) == ([], 1, 0)
+    assert "1 finding of run A in files that run B has not read" in difference_text(diff(A, B, [damage], after=after))
+    (store,) = diff(A, B, [damage])["stores"]
+    assert (len(store["fixed"]), store["not_read"]) == (1, [])
+    of_a_queue = place(0, 10, 1, None, file="consumequeue/t/0/0")
+    (store,) = diff(A, {**B, "level": "quick"}, [damage, of_a_queue])["stores"]
+    assert ([f["file"] for f in store["fixed"]], len(store["not_read"])) == ([BEFORE[0]["file"]], 1)
 
 
 def test_derived_files() -> None:
