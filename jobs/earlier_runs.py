@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from jobs.options import LAST_RUN, StoreArgument
-from schemas.rows import EarlierRun, EarlierSegment
+from schemas.rows import NOTE, EarlierRun, EarlierSegment, QueueKey
 from store_io.errors import UsageError
 
 if TYPE_CHECKING:
@@ -39,6 +39,9 @@ def earlier_runs(
     chosen: dict[str, Any] = {}
     named = since_run if since_run != LAST_RUN else None
     runs = tables.read("runs").where(sql.col("run_id") != run_id)
+    if "level" not in runs.columns:  # tables of a version that did not say what was verified
+        return {}
+    runs = runs.where(sql.coalesce("level", sql.lit("")) != "quick")
     columns = [*(sql.col(name) for name in ("store", "run_id", "release", "rules_version", "settings"))]
     for row in runs.select(*columns, sql.unix_micros("started_at").alias("began")).collect():
         if named is not None and row["run_id"] != named:
@@ -55,10 +58,37 @@ def earlier_runs(
             key = (row["store"], row["run_id"])
             if key in segments:
                 segments[key][row["file"]] = _segment(row.asDict(True))
+    derived: dict[tuple[str, str], list[tuple[str, int | None, int]]] = {key: [] for key in wanted}
+    queues: dict[tuple[str, str], dict[QueueKey, tuple[tuple[str, int, str], ...]]] = {key: {} for key in wanted}
+    index: dict[tuple[str, str], dict[str, str]] = {key: {} for key in wanted}
+    if wanted and since_run is not None:
+        chosen_runs = sql.col("run_id").isin(sorted({run for _, run in wanted}))
+        for row in (
+            tables.read("queues")
+            .where(chosen_runs)
+            .select("store", "run_id", "topic", "queue_id", "compared", "file_count")
+            .collect()
+        ):
+            if (row["store"], row["run_id"]) in queues:
+                if row["compared"] is None and row["file_count"]:  # not read in time: nothing is known of them
+                    derived[row["store"], row["run_id"]].append(("consumequeue", None, 1))
+                files = tuple((file["file"], file["entries"], file["digest"]) for file in row["compared"] or ())
+                queues[row["store"], row["run_id"]][row["topic"], row["queue_id"]] = files
+        for row in tables.read("index_files").where(chosen_runs).select("store", "run_id", "file", "digest").collect():
+            if (row["store"], row["run_id"]) in index:
+                index[row["store"], row["run_id"]][row["file"]] = row["digest"]
+    if wanted and since_run is not None:
+        frame = tables.read("findings").where(chosen_runs & (sql.col("severity") != NOTE))
+        frame = frame.where(sql.col("file").rlike("^(consumequeue|batchconsumequeue|consumequeue_ext|index)(/|$)"))
+        for row in frame.select("store", "run_id", "file", "phy_offset", "count").collect():
+            if (row["store"], row["run_id"]) in derived:
+                derived[row["store"], row["run_id"]].append((row["file"], row["phy_offset"], row["count"]))
     found = {}
     for (store, run), row in wanted.items():
         settings = {setting["key"]: setting["value"] for setting in row["settings"] or ()}
-        found[store] = EarlierRun(run, row["release"], settings, segments[store, run])
+        found[store] = EarlierRun(
+            run, row["release"], settings, segments[store, run], queues[store, run], index[store, run], tuple(derived[store, run])
+        )
     return found
 
 

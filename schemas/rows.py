@@ -277,6 +277,8 @@ class QueueSummary:
     findings: list[Finding] = field(default_factory=list)
     findings_dropped: dict[str, int] = field(default_factory=dict)
     digests: dict[str, str] = field(default_factory=dict)  # path -> digest
+    used_digests: dict[str, tuple[int, str]] = field(default_factory=dict)  # path -> (entries up to the last used, their digest)
+    changed: bool = False  # what an earlier run has compared is not the same any more
     bytes_read: int = 0
     problem: str = ""
 
@@ -319,12 +321,19 @@ class EarlierSegment:
 
 @dataclass(frozen=True)
 class EarlierRun:
-    """An earlier audit of the same store. settings: as texts, by key.  segments: by path."""
+    """An earlier audit of the same store. settings: as texts, by key.  segments: by path.
+
+    queues: (path, entries, digest) of what it has compared of each queue's files.  index: path -> digest.
+    derived: (file, physical offset, count) of its findings above note on these.
+    """
 
     run_id: str
     release: str
     settings: Row
     segments: dict[str, EarlierSegment]
+    queues: dict[QueueKey, tuple[tuple[str, int, str], ...]] = field(default_factory=dict)
+    index: dict[str, str] = field(default_factory=dict)
+    derived: tuple[tuple[str, int | None, int], ...] = ()
 
 
 # ---- the audit of one store ----------------------------------------------------------------------------------------

@@ -52,6 +52,11 @@ _QUEUE_FILE = struct_of(
     Column("size_bytes", "long", "Length of the file."),
     Column("digest", "string", "Digest over all bytes."),
 )
+_COMPARED = struct_of(
+    Column("file", "string", "Path below the store."),
+    Column("entries", "long", "Entries up to the last one that is not zero."),
+    Column("digest", "string", "Digest over these entries: a file that has only grown has the same over as many."),
+)
 _SETTING = struct_of(
     Column("key", "string", "Name, as in broker.conf."),
     Column("value", "string", "Value in force."),
@@ -137,6 +142,7 @@ QUEUES = (
     Column("file_count", "long", "ConsumeQueue files on disk."),
     Column("bytes_read", "long", "Bytes read of them."),
     Column("problem", "string", "Why it could not be read wholly."),
+    Column("compared", array_of(_COMPARED), "Its files' entries, as they were compared; null at the level quick."),
     Column("disk_entries", "long", "Entries on disk that are not zero."),
     Column("disk_end", "long", "Queue offset behind the last entry on disk."),
     Column("log_messages", "long", "Messages of the CommitLog that belong into it."),

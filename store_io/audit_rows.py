@@ -133,6 +133,12 @@ def queue_rows(audit: StoreAudit) -> list[Row]:
             "file_count": len(view.files) if view is not None else 0,
             "bytes_read": summary.bytes_read if summary else 0,
             "problem": (summary.problem if summary else "") or None,
+            "compared": [
+                {"file": path, "entries": entries, "digest": digest}
+                for path, (entries, digest) in sorted(summary.used_digests.items())
+            ]
+            if summary and audit.request.level == "full"
+            else None,
             "disk_entries": total(union(summary.used)) if summary else 0,
             "disk_end": summary.used_end if summary else 0,
             "log_messages": sum(counts.values()),

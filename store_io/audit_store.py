@@ -217,6 +217,7 @@ class StoreAudit:
         self.needs = Needs()
         self.bytes_read = 0
         self.edges: dict[str, SegmentEdges] = {}
+        self._derived: bool | None = None
         self.late: set[str] = set()  # files that the time did not suffice for
         self.incomplete_on_purpose: list[str] = []
         self.broken = False  # a task gave no result: nothing is predicted
@@ -558,8 +559,47 @@ class StoreAudit:
 
     def reused(self, path: str) -> bool:
         """Whether a segment need not be read because an earlier run has verified it."""
-        known = self.unchanged(path) if self.request.reuse else None
+        return self.request.reuse and self._verified(path) and self._derived_unchanged()
+
+    def _verified(self, path: str) -> bool:
+        known = self.unchanged(path)
         return known is not None and not known.damaged and bool(known.verified_run)
+
+    def _derived_unchanged(self) -> bool:
+        """Whether the ConsumeQueue entries and index files that the earlier run has compared are still those, but for what has
+        been added: only then are those of segments that are not read again known to be right."""
+        if self._derived is None:
+            before = self.request.earlier
+            assert before is not None
+            gone = any(
+                self.listing.get(path) is None for path in before.segments
+            )  # then retention may have taken files of theirs
+            newest = max(before.index, default="")
+            self._derived = (
+                all(self._found_again(*finding) for finding in before.derived)
+                and all(
+                    key in self.queues
+                    and not self.queues[key].changed
+                    and not self.queues[key].problem
+                    and (gone or all(entries == 0 or path in self.queues[key].digests for path, entries, _ in files))
+                    for key, files in before.queues.items()
+                    if files and not (gone and key not in self.queue_folders)
+                )
+                and all(
+                    (path in self.index and (path == newest or self.index[path].digest == digest))
+                    or gone
+                    and path not in self.tree.by_path
+                    for path, digest in before.index.items()
+                )
+            )
+        return self._derived
+
+    def _found_again(self, file: str, phy_offset: int | None, count: int) -> bool:
+        """Whether a disagreement of derived data that the earlier run found is about a segment that is read again."""
+        if phy_offset is None or count > 1 and not file.startswith(INDEX + "/"):
+            return False
+        segment = next((f for f in self.segment_files if f.start <= phy_offset < f.start + f.size), None)
+        return segment is not None and not self._verified(segment.path)
 
     def _known(self, path: str) -> EarlierSegment | None:
         return self.request.earlier.segments.get(path) if self.request.earlier is not None else None
@@ -653,6 +693,7 @@ class StoreAudit:
                 bool(self.rules.value("enableConsumeQueueExt")),
                 log_min,
                 last_only=self.request.level == "quick",
+                known=self.request.earlier.queues.get(key, ()) if self.request.earlier is not None else (),
             )
             group.append(task)
             size += sum(f.size for f in task.audit_files)
@@ -699,7 +740,8 @@ class StoreAudit:
             None if self.config.topics is None else frozenset(self.config.topics),
             self.rules.multi_dispatch,
         )
-        if self.unread:
+        damaged = any(self._was_damaged(s.path) for s in self.segments)  # then any entry may lead to what is gone there
+        if self.unread and not (self.request.level == "full" and damaged):
             for view in self.views.values():
                 # Entries before those of the first message that was read lead to what was not.
                 known = [*view.covered[:1], *view.missing[:1]]

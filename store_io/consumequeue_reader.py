@@ -112,6 +112,7 @@ class QueueTask:
     files: as load() maps them, in its order (none where it refuses them).  audit_files: all files of the queue that can be
     read, in order of their names; empty: the same.  ext_files: as load() maps them where enableConsumeQueueExt is on.
     log_min: first physical offset of the CommitLog, -1 without one.  last_only: only what recover() reads, the last three files.
+    known: (path, entries, digest) of what an earlier run has compared.
     """
 
     store: int
@@ -125,6 +126,7 @@ class QueueTask:
     log_min: int = -1
     digest: bool = True
     last_only: bool = False
+    known: tuple[tuple[str, int, str], ...] = ()
     not_after: float = 0
 
 
@@ -231,6 +233,7 @@ def _scan_file(source: ByteSource, task: QueueTask, file: MappedFile, audit: _Au
     facts = _FileFacts()
     unit = unit_bytes(task.batch)
     digest = PieceDigest() if task.digest and audit is not None else None
+    used = _UsedDigest(digest, task, file) if digest is not None else None
     buffer = np.empty(WINDOW_BYTES // unit * unit, np.uint8)
     # Data in a sparse file is mostly short, so a stretch of it is read in growing windows.
     window = first_window = FIRST_WINDOW_BYTES // unit * unit
@@ -254,8 +257,8 @@ def _scan_file(source: ByteSource, task: QueueTask, file: MappedFile, audit: _Au
             window = min(len(buffer), 4 * window)
             stream.read_into(at, data)
             rows = entries_of(data, task.batch)
-            if digest is not None:
-                digest.feed(data)
+            if used is not None:
+                used.feed(at, data)
             if audit is not None:
                 audit.summary.bytes_read += len(data)
                 audit.window(file.start // unit + at // unit, data, rows)
@@ -263,7 +266,40 @@ def _scan_file(source: ByteSource, task: QueueTask, file: MappedFile, audit: _Au
             at += len(data)
     if digest is not None and audit is not None:
         audit.summary.digests[file.path] = digest.text()
+    if used is not None and audit is not None:
+        audit.summary.used_digests[file.path] = used.entries, used.text
+        audit.summary.changed |= used.changed
     return facts
+
+
+class _UsedDigest:
+    """The digest of a file's bytes up to its last entry that is not zero, taken on the way of the whole file's; and whether the
+    part that an earlier run has compared is still the same."""
+
+    def __init__(self, digest: PieceDigest, task: QueueTask, file: MappedFile):
+        self._digest, self._unit = digest, unit_bytes(task.batch)
+        self.entries, self.text = 0, ""
+        self._known = next(((entries, text) for path, entries, text in task.known if path == file.path), (0, ""))
+        self.changed = self._known[0] > 0  # until it is met
+
+    def feed(self, at: int, data: np.ndarray) -> None:
+        """The next bytes, from position `at` on."""
+        whole = data[: len(data) // self._unit * self._unit].reshape(-1, self._unit)
+        last = len(whole)
+        if last and not whole[-1].any():
+            used = np.flatnonzero(whole.any(axis=1))
+            last = int(used[-1]) + 1 if len(used) else 0
+        first_entry, fed = at // self._unit, 0
+        known = self._known[0] - first_entry
+        for stop in sorted({last, known}):
+            if 0 < stop <= len(whole):
+                self._digest.feed(data[fed : stop * self._unit])
+                fed = stop * self._unit
+                if stop == known:
+                    self.changed = self._digest.copy().text() != self._known[1]
+                if stop == last:
+                    self.entries, self.text = first_entry + last, self._digest.copy().text()
+        self._digest.feed(data[fed:])
 
 
 def _end_prefix(facts: _FileFacts, at: int, log_min: int) -> None:

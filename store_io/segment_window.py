@@ -58,6 +58,12 @@ class PieceDigest:
             pieces -= take
         self.feed(_ZEROS[:rest])
 
+    def copy(self) -> PieceDigest:
+        """The same so far; what either is fed from now on is its own."""
+        twin = PieceDigest()
+        twin._hash, twin._crc, twin._filled = self._hash.copy(), self._crc, self._filled
+        return twin
+
     def _flush(self) -> None:
         self._hash.update(self._crc.to_bytes(4, "big"))
         self._crc = self._filled = 0

@@ -180,7 +180,17 @@ def earlier(audit: StoreAudit, changes: dict[str, dict[str, Any]] | None = None)
         name = row["file"].rpartition("/")[2].lstrip("0") or "0"
         segments[row["file"]] = replace(segment, **(changes or {}).get(name, {}))
     settings = {key: str(s.value) for key, s in audit.rules.settings.items()}
-    return EarlierRun("run-0", audit.request.release, settings, segments)
+    queues = {
+        (row["topic"], row["queue_id"]): tuple((f["file"], f["entries"], f["digest"]) for f in row["compared"] or ())
+        for row in audit.outcome().queues
+    }
+    index = {row["file"]: row["digest"] for row in audit.outcome().index_files}
+    derived = tuple(
+        (f.file, f.phy_offset, f.count)
+        for f in audit.outcome().findings
+        if f.severity != NOTE and f.file.startswith(("consumequeue", "index"))
+    )
+    return EarlierRun("run-0", audit.request.release, settings, segments, queues, index, derived)
 
 
 def test_order_in_which_segments_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -258,3 +268,62 @@ def test_what_changed_is_read_again(how: str, tmp_path: Path) -> None:
     assert "8192" in read and ("4096" in read) == (how == "other rules")
     assert how != "other rules" or len(read) == len(audit.segment_files)
     assert (audit.outcome().exit_code == 20) == (how == "byte at the edge")
+
+
+@pytest.mark.parametrize("what", ["entry", "queue file gone", "index file", "nothing"])
+def test_derived_data_that_changed_have_all_segments_read_again(what: str, tmp_path: Path) -> None:
+    """What leads to segments that are not read again was compared by the run before, and must still be the same."""
+    store = large(tmp_path)
+    before = earlier(run_audit(request(store)))
+    queue = sorted((store.root / "consumequeue" / "TopicA" / "0").iterdir())
+    index = sorted((store.root / "index").iterdir())
+    if what == "entry":
+        damage.invert_byte(queue[1], 3 * 20 + 11)
+    elif what == "queue file gone":
+        queue[0].unlink()
+    elif what == "index file":
+        damage.invert_byte(index[0], 40 + 20 * 4 + 20 * 3 + 1)
+    audit = run_audit(request(store, earlier=before, reuse=True))
+    outcome, whole = audit.outcome(), run_audit(request(store)).outcome()
+    assert (outcome.exit_code, outcome.complete) == (whole.exit_code, True) and (whole.exit_code > 0) == (what != "nothing")
+    assert (not audit.unread) == (what != "nothing")
+    if what != "nothing":
+        assert outcome.findings == whole.findings
+
+
+def test_queues_that_have_grown_are_as_they_were(tmp_path: Path) -> None:
+    builder = StoreBuilder("5.3.3", Sizes(segment=SEGMENT, queue_file=200, slots=50, index_max=100))
+    for number in range(100):
+        builder.put(Message(queue_id=number % 3, body=b"%04d" % number * 10, uniq=f"u{number}"))
+    store = builder.write(tmp_path / "store")
+    before = earlier(run_audit(request(store)))
+    times = {path: path.stat().st_mtime_ns for path in (store.root / "commitlog").iterdir()}
+    for number in range(100, 160):
+        builder.put(Message(queue_id=number % 3, body=b"%04d" % number * 10, uniq=f"u{number}"))
+    store = builder.write(tmp_path / "store")
+    for path, modified in list(times.items())[:-1]:
+        os.utime(path, ns=(modified, modified))
+    audit = run_audit(request(store, earlier=before, reuse=True))
+    outcome = audit.outcome()
+    assert outcome.complete and outcome.exit_code == 0 and outcome.messages == 160
+    assert (
+        outcome.not_read["reused_segments"] >= 3 and outcome.plan["broker"] == run_audit(request(store)).outcome().plan["broker"]
+    )
+
+
+def test_what_the_run_before_found_is_found_again(tmp_path: Path) -> None:
+    """Damage in one segment: only that one is read again, and all findings are those of a full audit. A disagreement of derived
+    data about a sound segment: everything is."""
+    store = large(tmp_path)
+    damage.invert_byte(store.root / "commitlog" / f"{8192:020d}", 92)
+    whole = run_audit(request(store))
+    audit = run_audit(request(store, earlier=earlier(whole), reuse=True))
+    assert [f for f in audit.outcome().findings if f.severity != NOTE] == [
+        f for f in whole.outcome().findings if f.severity != NOTE
+    ]
+    assert audit.outcome().exit_code == 20 and "8192" in segments_read(audit) and len(audit.unread) > 5
+    queue = sorted((store.root / "consumequeue" / "TopicA" / "1").iterdir())[0]
+    damage.zero_range(queue, 40, 60)
+    whole = run_audit(request(store))
+    audit = run_audit(request(store, earlier=earlier(whole), reuse=True))
+    assert not audit.unread and audit.outcome().findings == whole.outcome().findings
