@@ -14,13 +14,15 @@ from jobs.message_filters import FILTER_OPTIONS, FILTER_USAGE
 @dataclass(frozen=True)
 class CommandSpec:
     """module: imported when the command runs.  options: with a value.  flags: without.  usage: the text of --help.
-    group: the dependency group in pyproject.toml that it needs besides the product's own packages."""
+    group: the dependency group in pyproject.toml that it needs besides the product's own packages.  others_pass: words that are
+    neither its own options nor Spark's are its arguments, also those that begin with "-"."""
 
     module: str
     options: frozenset[str] = frozenset()
     flags: frozenset[str] = frozenset()
     usage: str = ""
     group: str = ""
+    others_pass: bool = False
 
 
 STORE_OPTIONS = frozenset("--release --broker-conf --commitlog --consumequeue --index".split())
@@ -192,4 +194,21 @@ broker would serve them after its start. All conditions must hold.
   --redact MODE              none (default); hide or hash: bodies, keys, tags and the like are not shown
   --release X  --broker-conf FILE  --commitlog PATH[,PATH]  --consumequeue PATH  --index PATH    as for audit
 """,
+)
+
+# ---- notebook ------------------------------------------------------------------------------------------------------
+
+COMMAND_TABLE["notebook"] = CommandSpec(
+    module="jobs.notebook",
+    usage="""\
+usage: ./spark-submit.sh notebook [JupyterLab's own arguments]
+
+Starts JupyterLab on the notebooks of this project, with the packages, Java and Spark ready in every kernel. In a notebook:
+  from jobs import session, sources
+  spark = session.start().spark
+  sources.read(spark, "messages", "copies/broker-a").groupBy("topic").count().show()
+Arguments go to JupyterLab as they are: a folder or a notebook to open instead, --no-browser, --port N, --ip ADDRESS ...
+""",
+    group="notebook",
+    others_pass=True,
 )

@@ -178,8 +178,8 @@ def parse(words: Sequence[str]) -> Command:
     positional: list[str] = []
     if (spec := COMMAND_TABLE.get(name)) is not None:
         flags: set[str] = set()
-        given = _split(rest, spec.options, spark, positional, flags=(spec.flags, flags))
-        if given is None:
+        given = _split(rest, spec.options, spark, positional, spec.others_pass, (spec.flags, flags))
+        if given is None or spec.others_pass and rest[:1] in (["-h"], ["--help"]):
             return Command("help", arguments=(name,))
         return Command(name, tuple(spark), arguments=tuple(positional), options=given, flags=frozenset(flags))
     known = AUDIT_OPTIONS if name == "audit" else PACK_OPTIONS
