@@ -1,0 +1,122 @@
+"""The notebooks: run from the top in a kernel of their own, and what is committed shows what they show."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+from jobs import environment, notebook, options
+from jobs.options import Command
+from store_io.errors import UsageError
+
+NOTEBOOKS = {path.stem: path for path in sorted(notebook.FOLDER.glob("*.ipynb"))}
+SHOWN = {  # notebook -> (texts that its outputs hold, plots)
+    "exploring_messages": (["14,211 messages, 10.3 MB", "426 transactions", "zstd decoded 67"], 6),
+    "incident_walkthrough": (
+        [
+            "Do not start this copy yet",
+            "0x7c769847, of the body as it is 0x5db198bd",
+            "1 of 2,088 bits makes it fit: bit 3 of byte 6,761 of commitlog/00000000000000524288",
+            "0x6a is 0x62 with it inverted",
+            "the copy 20 1670 279 530831 2",
+            "bit inverted back 0 1671 0 647246 0",
+        ],
+        5,
+    ),
+    "trend_over_audits": (
+        [f"night {i}: exit code {code}" for i, code in enumerate((0, 0, 20, 20, 0), 1)] + ["night-4 broker-a 20 485"],
+        3,
+    ),
+}
+
+
+def outputs(found: Any) -> Iterator[tuple[str, str]]:
+    """(kind, text or base64) of everything that the cells gave."""
+    for cell in found.cells:
+        for output in cell.get("outputs", []):
+            if output.output_type == "stream":
+                yield "text", output.text
+            yield from output.get("data", {}).items()
+            assert output.output_type != "error", output
+
+
+def check_shown(name: str, found: Any) -> None:
+    shown = list(outputs(found))
+    text = " ".join(re.sub(r"\s+", " ", value) for kind, value in shown if kind.startswith("text"))
+    wanted, plots = SHOWN[name]
+    for piece in wanted:
+        assert piece in text, piece
+    assert sum(kind == "image/png" for kind, _ in shown) == plots
+
+
+def test_every_notebook_is_tested() -> None:
+    assert set(NOTEBOOKS) == set(SHOWN)
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_what_is_committed_shows_a_run_from_the_top(name: str) -> None:
+    found = nbformat.read(NOTEBOOKS[name], 4)
+    nbformat.validate(found)
+    check_shown(name, found)
+    code = [cell for cell in found.cells if cell.cell_type == "code"]
+    assert [cell.execution_count for cell in code] == list(range(1, len(code) + 1))
+    assert code[0].metadata.tags == ["parameters"]
+    assert NOTEBOOKS[name].stat().st_size < 500_000
+    assert str(environment.ROOT) not in NOTEBOOKS[name].read_text()
+
+
+@pytest.mark.spark
+@pytest.mark.skipif(not environment.is_ready(), reason="needs the environment that spark-submit.sh makes")
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_each_runs(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable, value in notebook.kernel_environment().items():
+        monkeypatch.setenv(variable, value)
+    found = nbformat.read(NOTEBOOKS[name], 4)
+    for cell in found.cells:
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+    NotebookClient(found, timeout=200, kernel_name="python3", resources={"metadata": {"path": str(notebook.FOLDER)}}).execute()
+    check_shown(name, found)
+
+
+# ---- the command -----------------------------------------------------------------------------------------------------
+
+
+class _Replaced(Exception):
+    pass
+
+
+def started_with(monkeypatch: pytest.MonkeyPatch, *words: str) -> tuple[list[str], dict[str, str]]:
+    """The words and variables with which this process would become JupyterLab."""
+    seen: list[Any] = []
+
+    def execve(program: str, arguments: list[str], variables: dict[str, str]) -> None:
+        seen.extend((arguments, variables))
+        raise _Replaced
+
+    monkeypatch.setattr(notebook.os, "execve", execve)
+    with pytest.raises(_Replaced):
+        notebook.run(options.parse(["notebook", *words]))
+    return seen[0][1:], seen[1]
+
+
+def test_jupyterlab_gets_its_words_and_an_environment_that_is_ready(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PYTHONPATH", f"{environment.ROOT}")
+    words, variables = started_with(monkeypatch, "--no-browser", "--port", "9999")
+    assert words == ["-m", "jupyterlab", "--no-browser", "--port", "9999", f"--ServerApp.root_dir={notebook.FOLDER}"]
+    assert variables["PYTHONPATH"].split(":") == [str(notebook.FOLDER), str(environment.ROOT)]
+    assert Path(variables["JAVA_HOME"], "bin", "java").exists() and Path(variables["STORE_AUDIT_HOME"]) == environment.home()
+    for own in (str(tmp_path), f"--ServerApp.root_dir={tmp_path}"):
+        assert started_with(monkeypatch, own)[0] == ["-m", "jupyterlab", own]
+
+
+def test_sparks_options_are_said_in_the_notebook() -> None:
+    with pytest.raises(UsageError, match="--master is Spark's"):
+        notebook.run(options.parse(["notebook", "--master", "local[2]"]))
+    assert options.parse(["notebook", "--help"]) == Command("help", arguments=("notebook",))
