@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs import export, options, session
+from jobs import environment, export, options, session
 from jobs.export import Asked, named_parts, read_arguments
 from jobs.export_files import Part, SegmentFiles, export_segment
 from schemas.rows import MappedFile
@@ -267,3 +268,14 @@ def test_an_export_without_a_message_still_has_its_columns(here: SparkSession, t
     frame = here.read.parquet(str(tmp_path / "out" / "messages"))
     assert frame.columns == list(DEFAULT_COLUMNS) and frame.count() == 0
     assert json.loads((tmp_path / "out" / "manifest.json").read_text())["messages"] == 0
+
+
+@pytest.mark.spark
+def test_the_readmes_export(here: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = (environment.ROOT / "README.md").read_text("utf-8")
+    found = re.search(r"\$ \./spark-submit\.sh export (\S+) --to (\S+) (.+)\n(.+)\n", text)
+    assert found
+    assert run(environment.ROOT / found[1], tmp_path / "out", *found[3].split()) == 0
+    size, where = r"\d+ KB", r"in \S+/messages"  # what tokens of another salt leave to the compression is not the same
+    (printed,) = capsys.readouterr().out.splitlines()
+    assert re.sub(size, "", re.sub(where, "", printed)) == re.sub(size, "", re.sub(where, "", found[4]))

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import pickle
+import re
 import subprocess
 import sys
+import textwrap
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -26,7 +29,7 @@ from pyspark.sql.datasource import (
     StringStartsWith,
 )
 
-from jobs import environment
+from jobs import environment, sources
 from jobs.sources import PUSHDOWN_CONF, MessagesSource, as_message_filter, read, register
 from schemas.sources import SOURCES
 from store_io.errors import NotAStore, UsageError
@@ -159,6 +162,18 @@ def test_the_other_sources(spark: SparkSession, real: tuple[Path, Path]) -> None
     assert sorted(row.phy_offset for row in found.collect()) == sorted(e["p"] for e in one)[2:] != []
     assert extents.where("kind = 'message'").agg({"message_count": "sum"}).first() == Row(**{"sum(message_count)": 1702})
     assert extents.where("phy_offset >= 600000").count() == 3
+
+
+@spark_test
+def test_the_readme_shows_what_its_lines_print(
+    spark: SparkSession, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (environment.ROOT / "README.md").read_text("utf-8")
+    found = re.search(r"```python\n(?:.*\n)+?with session.start\(\) as started:\n((?:    .*\n)+)```\n```\n((?:.*\n)+?)```", text)
+    assert found
+    monkeypatch.chdir(environment.ROOT)
+    exec(textwrap.dedent(found[1]), {"sources": sources, "started": SimpleNamespace(spark=spark)})
+    assert capsys.readouterr().out.rstrip() == found[2].rstrip()
 
 
 @spark_test
