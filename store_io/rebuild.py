@@ -28,7 +28,8 @@ from store_io.segment_scan import SegmentTask, scan_segment
 from store_io.segment_window import SegmentWindow
 from store_io.store_writer import StoreFileWriter, StoreWriter
 
-OPEN_FILES = 128
+OPEN_FILES = 256
+WAITING_ROWS = 1 << 18  # entries that are sorted by queue together: 10 MB
 LINK_ENTRIES = 1 << 18
 SLOT_BLOCK = 1 << 18
 _ENTRY = np.dtype([("phy_offset", ">i8"), ("size", ">i4"), ("tags_code", ">i8")])
@@ -36,6 +37,12 @@ _BATCH = np.dtype(
     [
         ("phy_offset", ">i8"), ("size", ">i4"), ("tags_code", ">i8"), ("store_time", ">i8"), ("base", ">i8"), ("count", ">i2"),
         ("compacted", ">i4"), ("reserved", ">i4"),
+    ]
+)  # fmt: skip
+_ITEM = np.dtype(
+    [
+        ("topic_ref", "i4"), ("total_size", "i4"), ("queue_offset", "i8"), ("phy_offset", "i8"), ("tags_code", "i8"),
+        ("store_time", "i8"), ("batch_base", "i8"), ("batch_count", "i4"), ("kind", "u1"),
     ]
 )  # fmt: skip
 _RAW = np.dtype([("key_hash", ">i4"), ("phy_offset", ">i8"), ("store_time", ">i8")])
@@ -73,6 +80,7 @@ class BuildTask:
         sink = _Sink(self)
         try:
             summary = scan_segment(self.scan, sink=sink)
+            sink.flush()
         finally:
             sink.close()
         if summary.problem:
@@ -97,6 +105,9 @@ class _Sink:
         self.entries = self.keys = 0
         self._open: OrderedDict[str, StoreFileWriter] = OrderedDict()
         self._next_batch: dict[QueueKey, int] = {}
+        self._waiting: list[np.ndarray] = []
+        self._waiting_rows = 0
+        self._keys: Sequence[QueueKey] = ()
         rules = task.scan.rules
         self._capacity = rules.index_max - 1
         self._table = index_layout.HEADER_BYTES + index_layout.SLOT_BYTES * rules.index_slots
@@ -125,27 +136,38 @@ class _Sink:
         plausible: bool,
     ) -> None:
         if self.task.queues:
-            self._put_queues(items, kinds, keys)
+            self._wait(items, kinds)
+            self._keys = keys
+            if self._waiting_rows >= WAITING_ROWS:
+                self.flush()
         if self.want_keys:
             self._put_keys(columns)
 
-    def _put_queues(self, items: np.ndarray, kinds: np.ndarray, keys: Sequence[QueueKey]) -> None:
-        refs = items["topic_ref"].astype(np.int64)
-        refs[kinds == RUN_UNQUEUED] = -1
-        order = np.argsort(refs, kind="stable")
-        edges = np.flatnonzero(np.diff(refs[order])) + 1
-        for low, high in zip([0, *edges.tolist()], [*edges.tolist(), len(order)], strict=True):
-            if low == high:
-                continue
-            ref = int(refs[order[low]])
-            build = self.task.queues.get(keys[ref]) if ref >= 0 else None
-            if build is not None:
-                chosen = order[low:high]
-                self._put_queue(build, keys[ref], items[chosen], kinds[chosen])
+    def _wait(self, items: np.ndarray, kinds: np.ndarray) -> None:
+        wanted = np.flatnonzero(kinds != RUN_UNQUEUED)
+        kept = np.empty(len(wanted), _ITEM)
+        for name in _ITEM.names or ():
+            kept[name] = (kinds if name == "kind" else items[name])[wanted]
+        self._waiting.append(kept)
+        self._waiting_rows += len(kept)
 
-    def _put_queue(self, build: QueueBuild, key: QueueKey, rows: np.ndarray, kinds: np.ndarray) -> None:
+    def flush(self) -> None:
+        """Write what waits, queue by queue."""
+        if not self._waiting_rows:
+            return
+        rows = np.concatenate(self._waiting)
+        self._waiting, self._waiting_rows = [], 0
+        rows = rows[np.argsort(rows["topic_ref"], kind="stable")]
+        edges = (np.flatnonzero(np.diff(rows["topic_ref"])) + 1).tolist()
+        for low, high in zip([0, *edges], [*edges, len(rows)], strict=True):
+            key = self._keys[int(rows["topic_ref"][low])]
+            build = self.task.queues.get(key)
+            if build is not None:
+                self._put_queue(build, key, rows[low:high])
+
+    def _put_queue(self, build: QueueBuild, key: QueueKey, rows: np.ndarray) -> None:
         if build.batch_start >= 0:
-            good = (kinds == KIND_BATCH) & (rows["batch_base"] >= 0) & (rows["batch_count"] >= 0)
+            good = (rows["kind"] == KIND_BATCH) & (rows["batch_base"] >= 0) & (rows["batch_count"] >= 0)
             rows = rows[good]
             first = self._next_batch.get(key, build.batch_start)
             places = np.arange(first, first + len(rows), dtype=np.int64)

@@ -342,10 +342,11 @@ class _Repair:
         self._remove_strays(audit)
         self.queue_plans = queues
         self._expire(audit, {plan.key for plan in queues if not plan.keep_files})
-        gone = {f.path for plan in queues for f in plan.keep_files} - {e.path for e in list_store(self.location).files}
+        tree = Tree(list_store(self.location).files)
+        gone = {f.path for plan in queues for f in plan.keep_files} - tree.by_path.keys()
         for plan in queues:
             plan.keep_files = [f for f in plan.keep_files if f.path not in gone]
-            self._prepare_queue(plan)
+            self._prepare_queue(plan, tree)
         builds: dict[QueueKey, QueuePlan] = {p.key: p for p in queues if p.end > p.first}
         tasks: list[Any] = []
         first_key = 1
@@ -450,15 +451,13 @@ class _Repair:
         start = plan.batch_starts.get(segment, 0) if plan.batch else -1
         return QueueBuild(plan.folder, self._file_bytes(plan), tuple(plan.shifts), start)
 
-    def _prepare_queue(self, plan: QueuePlan) -> None:
+    def _prepare_queue(self, plan: QueuePlan, tree: Tree) -> None:
         """Leave of the queue's folder what stays, and make the files that are needed."""
         size, unit = (
             self._file_bytes(plan),
             consumequeue_layout.BATCH_ENTRY_BYTES if plan.batch else consumequeue_layout.ENTRY_BYTES,
         )
         kept = {f.path for f in plan.keep_files}
-        tree = Tree(list_store(self.location).files) if plan.folder else None
-        assert tree is not None
         for entry in tree.children(plan.folder):
             if entry.path not in kept:
                 self.writer.remove(entry.path)
