@@ -402,6 +402,9 @@ class _Repair:
                 continue
             if view.of_other_kind or not _findable(key[0]):
                 continue
+            refusal = view.summary.refusal if view.summary is not None else ""
+            if refusal and not blamed.get(key):
+                blamed[key] = [Finding("queue_ext_damaged", view.folder, message=refusal)]
             plan = repair_queues.plan_queue(
                 view, audit.segments, blamed.get(key, []), audit.tree, self.rules, self.log.start, damage,
                 self.request.policy == SALVAGE,
@@ -464,7 +467,8 @@ class _Repair:
         for file in plan.keep_files:
             if plan.keep * unit < file.start + file.size:
                 self.writer.zero(file.path, plan.keep * unit - file.start, file.size)
-        self.writer.remove(f"{EXT}/{plan.folder.partition('/')[2]}") if not plan.keep_files else None
+        if not plan.batch:  # its units' addresses stand in the entries that go
+            self.writer.remove(f"{EXT}/{plan.folder.partition('/')[2]}")
         if plan.end == plan.first and not plan.keep_files:
             self.writer.remove(plan.folder)
             return
