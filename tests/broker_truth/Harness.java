@@ -234,15 +234,15 @@ public class Harness {
     // ---- reading ---------------------------------------------------------------------------------------------------
 
     /**
-     * What getMessage serves of a queue from one offset up to another, one message at a time, so that the offset at which each is served
-     * is certain. For each answer: the offset asked for, the status, the offset to ask for next, and where it is a message its record.
+     * What getMessage serves of a queue from one offset up to another, this many messages at a time; the offset at which each is served
+     * is certain where that is one. For each answer: the offset asked for, the status, the offset to ask for next, and the records.
      */
-    public byte[] read(String topic, int queueId, long from, long until) throws Exception {
+    public byte[] read(String topic, int queueId, long from, long until, int count) throws Exception {
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();
         DataOutputStream out = new DataOutputStream(bytes);
         long offset = from;
         while (offset < until) {
-            GetMessageResult result = store.getMessage("truth", topic, queueId, offset, 1, null);
+            GetMessageResult result = store.getMessage("truth", topic, queueId, offset, count, null);
             long next = Math.max(result.getNextBeginOffset(), offset + 1);
             out.writeLong(offset);
             out.writeUTF(String.valueOf(result.getStatus()));

@@ -6,21 +6,11 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.broker_truth.real_broker import Jvm
+from tests.broker_truth.real_broker import Jvm, Jvms
 
 
 @pytest.fixture(scope="session")
 def jvm_of() -> Iterator[Callable[[str], Jvm]]:
-    """The JVM of a release. A test that kills it, or whose store never lets go of it, harms nobody: the next gets a new one."""
-    running: dict[str, Jvm] = {}
-
-    def of(release: str) -> Jvm:
-        if release not in running or not running[release].alive:
-            running[release] = Jvm(release)
-        return running[release]
-
-    try:
-        yield of
-    finally:
-        for jvm in running.values():
-            jvm.close()
+    """The JVM of a release. A test that kills it harms nobody: the next gets a new one."""
+    with Jvms() as running:
+        yield running.of

@@ -153,6 +153,25 @@ class Jvm:
         shutil.rmtree(self._home, ignore_errors=True)
 
 
+class Jvms:
+    """A JVM per release, started when it is first asked for. One that was killed is replaced."""
+
+    def __init__(self) -> None:
+        self._running: dict[str, Jvm] = {}
+
+    def of(self, release: str) -> Jvm:
+        if release not in self._running or not self._running[release].alive:
+            self._running[release] = Jvm(release)
+        return self._running[release]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None) -> None:
+        for jvm in self._running.values():
+            jvm.close()
+
+
 # ---- what is put ---------------------------------------------------------------------------------------------------
 
 
@@ -379,7 +398,7 @@ class Broker:
         queues = {}
         for (topic, queue_id), (least, end, max_phy) in self.queues().items():
             messages, answers, skipped, unreadable = [], Counter[str](), [], []
-            reply = _Reader(self._harness.read(topic, queue_id, max(least, 0), end))
+            reply = _Reader(self._harness.read(topic, queue_id, max(least, 0), end, 1))
             while not reply.done:
                 (offset,) = reply.take(">q")
                 status = reply.text()
@@ -404,6 +423,20 @@ class Broker:
             )
         hits, misses = self.look_up([m for q in queues.values() for m in q.messages]) if keys else (0, [])
         return Served(queues, hits, tuple(misses))
+
+    def pull(self, topic: str, queue_id: int) -> list[bytes]:
+        """The queue's records as a consumer gets them that asks for 32 at a time and goes where the answer leads it.
+
+        Where an entry leads nowhere, one answer can skip what a request for one message at a time would not.
+        """
+        least, end, _ = self.queues()[topic, queue_id]
+        reply, found = _Reader(self._harness.read(topic, queue_id, max(least, 0), end, 32)), []
+        while not reply.done:
+            reply.take(">q")
+            reply.text()
+            _, buffers = reply.take(">qi")
+            found += [reply.block() for _ in range(buffers)]
+        return found
 
     def look_up(self, messages: Sequence[Message]) -> tuple[int, list[tuple[str, str, int]]]:
         """(how many keys of these messages queryMessage finds them by, those by which it does not)."""
