@@ -98,7 +98,5 @@ def not_read_texts(outcome: AuditOutcome) -> list[str]:
     if row.get("reused_segments"):
         kept = f"{count_text(row['reused_segments'], 'segment')}, {bytes_text(row['reused_bytes'])}"
         since = printable(row["since"])
-        told.append(
-            f"{kept}: unchanged since they were verified, as run {since} says; nor were their queue entries compared again"
-        )
+        told.append(f"{kept}: unchanged, like the entries that lead there, since they were verified, as run {since} says")
     return told
