@@ -45,6 +45,7 @@ DEFAULTS = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
     "spark.sql.shuffle.partitions": "2",  # only summaries are ever shuffled
     "spark.sql.adaptive.enabled": "false",  # plans over a few small rows: nothing to adapt
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "16",  # else a task per file lists a large store's segments
     "spark.databricks.delta.snapshotPartitions": "2",  # Delta reads its log in 50 partitions unless told
 }
 LOCAL_DEFAULTS = {
