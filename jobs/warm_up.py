@@ -1,4 +1,4 @@
-"""An audit of the example store, so that what each audit loads and compiles is loaded and compiled already.
+"""An audit of the example store, and its messages, so that what each run loads and compiles is loaded and compiled already.
 
 For `jobs.environment.class_archive`, in a process of its own: `python -m jobs.warm_up ARCHIVE`. The JVM leaves its class
 archive there when it ends, and the compiled decoders stay in numba's cache.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import tempfile
 
-from jobs import audit, environment, options, session
+from jobs import audit, environment, options, session, sources
 
 
 def main(archive: str) -> None:
@@ -22,6 +22,7 @@ def main(archive: str) -> None:
             asked = options.parse(words).audit
             assert asked is not None
             audit.run_with(started, asked)
+        sources.read(started.spark, "messages", str(example / "store"), body="decoded").count()
         started.stop(wait=True)
 
 
