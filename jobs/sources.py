@@ -51,7 +51,7 @@ from schemas.tables import field_json
 from store_io.byte_source import StoreLocation
 from store_io.errors import UsageError
 from store_io.message_filter import EVERY_MESSAGE, MessageFilter, Range
-from store_io.open_store import OpenStore, QueueFiles, check_store, open_store, segments_at
+from store_io.open_store import OpenStore, QueueFiles, SegmentTimes, check_store, open_store, segment_times
 from store_io.scans import DEFAULT_COLUMNS, MAX_BODY_BYTES, EntryScan, MessageScan
 
 PUSHDOWN_CONF = "spark.sql.python.filterPushdown.enabled"
@@ -289,7 +289,7 @@ class MessagesSource(StoreSource):
         return DEFAULT_COLUMNS if self.body == "none" else DEFAULT_COLUMNS + BODY_COLUMNS
 
     def make_reader(self, store: OpenStore, names: tuple[str, ...], arrow: pa.Schema) -> StoreReader:
-        segments = segments_at(store, self.times) if self.trust_clock else store.segments()
+        segments = segment_times(store) if self.trust_clock else [SegmentTimes(file, None, None) for file in store.segments()]
         scan = MessageScan(
             self.location, "", 0, 0, names, MessageFilter(store_times=self.times), self.body == "decoded", self.unpack,
             dict(store.rules.delays), self.max_body,
@@ -298,13 +298,14 @@ class MessagesSource(StoreSource):
 
 
 class MessagesReader(StoreReader):
-    def __init__(self, arrow: pa.Schema, scan: MessageScan, segments: list[MappedFile]) -> None:
+    def __init__(self, arrow: pa.Schema, scan: MessageScan, segments: list[SegmentTimes]) -> None:
         super().__init__(arrow)
         self.scan, self.listed = scan, segments
 
     def partitions(self) -> list[InputPartition]:
         wanted = self.wanted.narrowed(self.scan.wanted)
-        return _longest_first(f for f in self.listed if wanted.may_be_in(f.start, f.size))
+        found = [times.file for times in self.listed if times.may_hold(wanted.store_times)]
+        return _longest_first(f for f in found if wanted.may_be_in(f.start, f.size))
 
     def batches(self, part: MappedFile) -> Iterator[pa.RecordBatch]:
         from store_io.message_rows import scan_messages

@@ -9,6 +9,7 @@ from schemas import commitlog_layout as layout
 from schemas.rows import MappedFile, QueueKey, StoreFile
 from store_io.byte_source import ByteSource, StoreLocation, folder_of, open_source
 from store_io.errors import StoreError, Unreadable
+from store_io.message_filter import Range
 from store_io.rules.loading import (
     BATCH_QUEUES,
     EXT,
@@ -107,23 +108,36 @@ def open_store(location: StoreLocation, release: str = NEWEST_RELEASE, broker_co
     return OpenStore(location, broker_rules(release, read_settings(broker_conf, listing, open_source(location))), listing)
 
 
-def segments_at(store: OpenStore, store_times: tuple[int | None, int | None]) -> list[MappedFile]:
-    """The segments that can hold messages of these store times [low, high), ms, if the broker's clock never went back by more
-    than an hour and no stored time is damaged: judged by each segment's first message. Not for whoever must miss nothing.
-    """
+@dataclass(frozen=True)
+class SegmentTimes:
+    """A segment and the store times, ms, of its first message and of the next segment's; None where there is none to be read."""
+
+    file: MappedFile
+    first: int | None
+    next_first: int | None
+
+    def may_hold(self, store_times: Range) -> bool:
+        """Whether it can hold messages of these store times if the broker's clock never went back by more than an hour and no
+        stored time is damaged. Not for whoever must miss nothing."""
+        low, high = store_times
+        if self.first is None:
+            return True
+        if high is not None and self.first - CLOCK_MARGIN_MS >= high:
+            return False
+        end = self.next_first
+        return not (low is not None and end is not None and end >= self.first and end + CLOCK_MARGIN_MS < low)
+
+
+def segment_times(store: OpenStore) -> list[SegmentTimes]:
+    """The segments with the times at which they begin; reads the first bytes of each. Raises StoreError."""
     segments, source = store.segments(), store.source()
-    low, high = store_times
-    times = [first_store_time(source, file) for file in segments]
-    found = []
-    for number, file in enumerate(segments):
-        begin = times[number]
-        end = times[number + 1] if number + 1 < len(segments) else None
-        if begin is not None and high is not None and begin - CLOCK_MARGIN_MS >= high:
-            continue
-        if end is not None and begin is not None and end >= begin and low is not None and end + CLOCK_MARGIN_MS < low:
-            continue
-        found.append(file)
-    return found
+    firsts = [first_store_time(source, file) for file in segments]
+    return [SegmentTimes(file, first, after) for file, first, after in zip(segments, firsts, [*firsts[1:], None], strict=True)]
+
+
+def segments_at(store: OpenStore, store_times: Range) -> list[MappedFile]:
+    """The segments that may hold messages of these times, as `SegmentTimes.may_hold` says. Raises StoreError."""
+    return [times.file for times in segment_times(store) if times.may_hold(store_times)]
 
 
 def first_store_time(source: ByteSource, segment: MappedFile) -> int | None:

@@ -25,6 +25,7 @@ from store_io.redaction import Redaction
 from store_io.scans import COLUMNS, DEFAULT_COLUMNS, MessageScan
 from tests import builders
 from tests.builders import Message, StoreBuilder
+from tests.schemas.test_json_schemas import faults
 from tests.store_io.test_message_rows import odd_store, plain, rows_of
 
 EVERYTHING = tuple(COLUMNS)
@@ -217,6 +218,7 @@ def test_a_stopped_export_goes_on(here: SparkSession, tmp_path: Path, monkeypatc
     assert (out / "messages" / first.name).stat().st_ino == inode  # not written again
     manifest = json.loads((out / "manifest.json").read_text())
     assert sorted(os.listdir(out / "messages")) == [f["file"] for f in manifest["files"]] and len(manifest["files"]) > 1
+    assert faults("export", json.dumps(manifest)) == []
     rows = [row for f in manifest["files"] for row in pq.read_table(out / "messages" / f["file"]).to_pylist()]
     wanted = rows_of(store, columns=EVERYTHING)
     assert [row["phy_offset"] for row in rows] == [row["phy_offset"] for row in wanted]

@@ -34,6 +34,7 @@ from jobs.sources import PUSHDOWN_CONF, MessagesSource, as_message_filter, read,
 from schemas.sources import SOURCES
 from store_io.errors import NotAStore, UsageError
 from store_io.message_filter import EVERY_MESSAGE, MessageFilter
+from tests import builders
 from tests.corpus_tools import cases
 from tests.store_io.test_message_rows import odd_store, plain, rows_of
 
@@ -92,6 +93,22 @@ def test_whole_segments_are_skipped_by_their_names(real: tuple[Path, Path]) -> N
     left = list(reader.pushFilters([GreaterThanOrEqual(("phy_offset",), 200_000), LessThan(("phy_offset",), 262_144)]))
     assert left == [] and [part.value.start for part in reader.partitions()] == [131072]
     assert len(pickle.dumps(reader)) < 10_000 and b"commitlog/0" not in pickle.dumps(reader)
+
+
+@pytest.mark.parametrize("trusting", [False, True])
+def test_segments_are_skipped_by_time_only_where_the_clock_is_trusted(tmp_path: Path, trusting: bool) -> None:
+    hour = 3_600_000
+    b = builders.StoreBuilder(sizes=builders.Sizes(segment=512))
+    for i in range(5):  # one message a segment, ten hours apart
+        b.put(builders.Message(body=b"x" * 300, store_time=NOON_MS + 10 * i * hour))
+        b.roll()
+    store = b.write(tmp_path / "store", spare=False).root
+    source = MessagesSource({"path": str(store), "trust_clock": str(trusting), "since": str(NOON_MS + 5 * hour)})
+    reader: Any = source.reader(source.schema())
+    reader.pushFilters([LessThan(("store_time_ms",), NOON_MS + 15 * hour)])
+    assert sorted(part.value.start // 512 for part in reader.partitions()) == ([0, 1] if trusting else [0, 1, 2, 3, 4])
+    (row,) = [row for part in reader.partitions() for batch in reader.read(part) for row in batch.to_pylist()]
+    assert row["store_time_ms"] == NOON_MS + 10 * hour
 
 
 # ---- Spark -----------------------------------------------------------------------------------------------------------
