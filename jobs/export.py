@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from jobs import VERSION, run_lock
 from jobs.message_filters import FILTER_OPTIONS, read_filter
-from jobs.options import Command, StoreArgument, absolute, is_uri, read_broker_conf, refuse_inside, single_store
+from jobs.options import Command, StoreArgument, absolute, is_uri, read_salt, refuse_inside, single_store
 from jobs.output import write_local
 from jobs.report.json_text import document
 from jobs.report.text import bytes_text, count_text
@@ -103,7 +103,7 @@ def read_arguments(command: Command) -> Asked:
         raise UsageError(f"--to {options['--to']!r}: a folder that this machine and all executors see, not a URI")
     columns = _columns(options.get("--columns"), body)
     mode = options.get("--redact", "none")
-    salt = _salt(options["--redact-salt-file"]) if "--redact-salt-file" in options else None
+    salt = read_salt(options["--redact-salt-file"], "--redact-salt-file") if "--redact-salt-file" in options else None
     redaction = read_redaction(None if mode == "none" else mode, salt)
     wanted = read_filter(options)
     words: dict[str, Any] = {
@@ -138,13 +138,6 @@ def _columns(text: str | None, body: str) -> tuple[str, ...]:
     if body == "none" and {"body", "body_status"} & set(names):
         raise UsageError("--columns names a body: say --body raw or --body decoded as well")
     return names + tuple(name for name in bodies if name not in names)
-
-
-def _salt(path: str) -> str:
-    try:
-        return read_broker_conf(absolute(path)).strip()
-    except (OSError, ValueError) as problem:
-        raise UsageError(f"--redact-salt-file {path!r}: {getattr(problem, 'strerror', None) or problem}") from None
 
 
 def check_target(asked: Asked) -> None:

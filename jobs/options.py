@@ -55,6 +55,7 @@ PACK_OPTIONS = frozenset({"--out"})
 _NAME_KEPT = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-")
 _NAME_BYTES = 200  # a folder's name may have 255; "-2" and a file's suffix must fit too
 _CONF_BYTES = 1 << 20
+SALT_BYTES = 4096
 _RUN_ID = re.compile(r"[A-Za-z0-9._-]{1,100}")
 _DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)([smh])")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
@@ -527,6 +528,14 @@ def read_regular(path: str, limit: int) -> bytes:
     if len(content) > limit:
         raise ValueError(f"more than {limit} bytes")
     return content
+
+
+def read_salt(path: str, option: str) -> str:
+    """The text in a file with a salt for redaction. Raises UsageError, naming the option."""
+    try:
+        return read_regular(absolute(path), SALT_BYTES).decode("latin-1").strip()
+    except (OSError, ValueError) as problem:
+        raise UsageError(f"{option} {path!r}: {_reason(problem)}") from None
 
 
 def refuse_inside(target: str, option: str, roots: Sequence[str]) -> None:

@@ -15,7 +15,7 @@ Options of all: release, broker_conf (a file), commitlog, consumequeue, index (w
 Spark's own spark.sql.python.filterPushdown.enabled is off).
 Options of messages: body (none, raw, decoded), decompress (true: the same as body = decoded), unpack (true: the messages of inner
 batches instead of the batches), max_body_bytes, since and until (as on the command line), trust_clock (true: skip segments by
-their first messages' store times).
+their first messages' store times), redact (hide, or hash: keyed tokens, the same ones within one load), redact_salt_file.
 """
 
 from __future__ import annotations
@@ -52,6 +52,7 @@ from store_io.byte_source import StoreLocation
 from store_io.errors import UsageError
 from store_io.message_filter import EVERY_MESSAGE, MessageFilter, Range
 from store_io.open_store import OpenStore, QueueFiles, SegmentTimes, check_store, open_store, segment_times
+from store_io.redaction import Redaction, read_redaction
 from store_io.scans import DEFAULT_COLUMNS, MAX_BODY_BYTES, EntryScan, MessageScan
 
 PUSHDOWN_CONF = "spark.sql.python.filterPushdown.enabled"
@@ -60,7 +61,7 @@ GROUP_QUEUES = 256
 
 _STORE_OPTIONS = frozenset("release broker_conf commitlog consumequeue index".split())
 _COMMON_OPTIONS = _STORE_OPTIONS | {"path", "columns", "pushdown"}
-_MESSAGE_OPTIONS = frozenset("body decompress unpack max_body_bytes since until trust_clock".split())
+_MESSAGE_OPTIONS = frozenset("body decompress unpack max_body_bytes since until trust_clock redact redact_salt_file".split())
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -282,6 +283,9 @@ class MessagesSource(StoreSource):
             if not text.isdecimal() or not 0 < int(text) < 1 << 31:
                 raise UsageError(f"option max_body_bytes={text!r}: a number from 1 to {(1 << 31) - 1}")
             self.max_body = int(text)
+        mode, salt_file = self.given.get("redact", "none").strip(), self.given.get("redact_salt_file")
+        salt = None if salt_file is None else command_line.read_salt(salt_file, "redact_salt_file")
+        self.redaction = read_redaction(None if mode == "none" else mode, salt)
         low, high = (read_time(self.given[name], name) if name in self.given else None for name in ("since", "until"))
         self.times: Range = (low, high)
 
@@ -294,13 +298,13 @@ class MessagesSource(StoreSource):
             self.location, "", 0, 0, names, MessageFilter(store_times=self.times), self.body == "decoded", self.unpack,
             dict(store.rules.delays), self.max_body,
         )  # fmt: skip
-        return MessagesReader(arrow, scan, segments)
+        return MessagesReader(arrow, scan, segments, self.redaction)
 
 
 class MessagesReader(StoreReader):
-    def __init__(self, arrow: pa.Schema, scan: MessageScan, segments: list[SegmentTimes]) -> None:
+    def __init__(self, arrow: pa.Schema, scan: MessageScan, segments: list[SegmentTimes], redaction: Redaction) -> None:
         super().__init__(arrow)
-        self.scan, self.listed = scan, segments
+        self.scan, self.listed, self.redaction = scan, segments, redaction
 
     def partitions(self) -> list[InputPartition]:
         wanted = self.wanted.narrowed(self.scan.wanted)
@@ -311,7 +315,8 @@ class MessagesReader(StoreReader):
         from store_io.message_rows import scan_messages
 
         wanted = self.wanted.narrowed(self.scan.wanted)
-        yield from scan_messages(replace(self.scan, path=part.path, base_offset=part.start, size=part.size, wanted=wanted))
+        scan = replace(self.scan, path=part.path, base_offset=part.start, size=part.size, wanted=wanted)
+        yield from map(self.redaction.batch, scan_messages(scan))
 
 
 # ---- the other sources -----------------------------------------------------------------------------------------------

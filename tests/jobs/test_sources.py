@@ -95,6 +95,23 @@ def test_whole_segments_are_skipped_by_their_names(real: tuple[Path, Path]) -> N
     assert len(pickle.dumps(reader)) < 10_000 and b"commitlog/0" not in pickle.dumps(reader)
 
 
+def test_what_is_redacted_stays_in_the_tasks(real: tuple[Path, Path], tmp_path: Path) -> None:
+    (tmp_path / "salt").write_text("salt of this house")
+
+    def keys(**options: str) -> list[str | None]:
+        source = MessagesSource({"path": str(real[0]), "columns": "phy_offset,keys", **options})
+        reader: Any = pickle.loads(pickle.dumps(source)).reader(source.schema())
+        batches = [batch for part in reader.partitions() for batch in pickle.loads(pickle.dumps(reader)).read(part)]
+        return [row["keys"] for batch in batches for row in batch.to_pylist()]
+
+    plain, hidden, hashed = keys(), keys(redact="hide"), keys(redact="hash")
+    assert {key for key in hidden if key is not None} == {"(hidden)"}
+    tokens = {(key, token) for key, token in zip(plain, hashed, strict=True)}
+    assert len(tokens) == len(set(plain)) == len(set(hashed)) > 100 and not set(plain) & set(hashed) - {None}
+    same = [keys(redact="hash", redact_salt_file=str(tmp_path / "salt")) for _ in range(2)]
+    assert same[0] == same[1] != hashed
+
+
 @pytest.mark.parametrize("trusting", [False, True])
 def test_segments_are_skipped_by_time_only_where_the_clock_is_trusted(tmp_path: Path, trusting: bool) -> None:
     hour = 3_600_000
@@ -226,6 +243,8 @@ def test_bad_input_is_told_in_one_sentence(spark: SparkSession, real: tuple[Path
         ({"unpack": "maybe"}, "true or false"),
         ({"max_body_bytes": "0"}, "a number from 1"),
         ({"path": ""}, "wants a store"),
+        ({"redact": "blur"}, "hide or hash"),
+        ({"redact": "hash", "redact_salt_file": "nothing-here"}, "No such file"),
     ],
 )
 def test_options_that_make_no_sense(real: tuple[Path, Path], options: dict[str, str], sentence: str) -> None:
