@@ -6,7 +6,7 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from types import FrameType
@@ -18,11 +18,12 @@ from jobs.output import OutputFolder
 from jobs.report.json_text import document
 from jobs.report.repair_text import repair_text
 from store_io import checksum
-from store_io.audit_store import run_task, task_bytes
+from store_io.audit_store import task_bytes
 from store_io.byte_source import StoreLocation, open_source
 from store_io.errors import StoreError, UsageError
 from store_io.repair_plan import PLAN_BYTES, RepairPlan, read_plan
 from store_io.repair_store import BROKER, SALVAGE, RepairRequest, RunTasks, preview, repair
+from store_io.repair_tasks import do_task
 from store_io.settings import read_given
 from store_io.store_dir import list_store
 
@@ -160,12 +161,6 @@ def _on_spark(spark_words: Sequence[str]) -> Iterator[RunTasks]:
             return answers
 
         yield submitted
-
-
-def do_task(task: Any) -> Any:
-    """A task of an audit, or one of a repair, which runs itself."""
-    run_itself: Callable[[], Any] | None = getattr(task, "run", None)
-    return run_itself() if run_itself is not None else run_task(task)
 
 
 def _bytes(location: StoreLocation) -> int:

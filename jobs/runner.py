@@ -22,7 +22,8 @@ from pyspark.sql import SparkSession
 from jobs.datasets import DatasetPlan, scan_and_write
 from schemas.rows import SegmentSummary
 from store_io import checksum
-from store_io.audit_store import NotRead, QueueGroup, Task, run_task, task_bytes, too_late
+from store_io.audit_store import NotRead, QueueGroup, Task, task_bytes, too_late
+from store_io.repair_tasks import do_task
 from store_io.segment_scan import SegmentTask
 from store_io.summary_pickle import KeyTable
 
@@ -192,7 +193,7 @@ def _run(task: Task, plan: DatasetPlan | None, stores: Sequence[str]) -> bytes:
     try:
         if plan is not None and isinstance(task, SegmentTask):
             return pickle.dumps(scan_and_write(task, plan, stores[task.store]), protocol=5)
-        return pickle.dumps(run_task(task), protocol=5)
+        return pickle.dumps(do_task(task), protocol=5)
     except Exception as problem:  # told as an incomplete audit of this one store
         where = traceback.extract_tb(problem.__traceback__)[-1]
         return pickle.dumps(Fault(f"{type(problem).__name__}: {problem} ({where.name}, line {where.lineno})"), protocol=5)

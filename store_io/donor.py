@@ -1,26 +1,29 @@
 """Messages of a second copy of the same replica group, put where the first one is damaged.
 
-Only what passes every check at the very same physical offset is taken, and only beside a message that both copies hold with
-equal bytes: copies of different groups share offsets but no messages.
+Only what passes every check at the very same physical offset is taken, and only where the segment holds messages that both
+copies have with equal bytes: copies of different groups share offsets but no messages.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from schemas.rows import EXTENT_MESSAGE, Extent, Row, SegmentSummary
+from schemas.commitlog_layout import FRAME_BYTES
+from schemas.rows import EXTENT_FILLER, EXTENT_MESSAGE, Extent, Row, SegmentSummary
 from store_io.byte_source import ByteFile, ByteSource, StoreLocation, open_source
 from store_io.message_columns import RecordCheck
 from store_io.repair_log import WINDOW_BYTES, segment_path
 from store_io.rules.loading import Tree, segments_of
 from store_io.rules.message_verdict import VALID
 from store_io.rules.releases import BrokerRules
+from store_io.segment_findings import PROPERTIES
 from store_io.segment_scan import SegmentTask, scan_segment
 from store_io.segment_window import SegmentWindow
 from store_io.store_dir import list_store
 from store_io.store_writer import StoreWriter
 
 COPY_BYTES = 4 << 20
+COMPARED_BYTES, MOST_COMPARED = 512, 8
 
 
 class Donor:
@@ -45,11 +48,22 @@ class Donor:
         while base <= max(held) or healed_end:
             summary = own.get(base)
             gaps = _gaps(summary.extents if summary else [], size)
+            if summary is not None and base in self.files:
+                gaps += self._doubtful(summary, source)
             rows = list(self._fill(writer, base, gaps, summary, source, tree)) if gaps and base in self.files else []
             taken += rows
             healed_end = bool(rows) and base >= max(held)
             base += size
         return taken
+
+    @staticmethod
+    def _doubtful(summary: SegmentSummary, source: ByteSource) -> Iterator[tuple[int, int]]:
+        """Messages whose properties no broker wrote: no checksum covers them, so that only another copy tells."""
+        doubtful = [(f.phy_offset or 0) - summary.base_offset for f in summary.findings if f.code == PROPERTIES]
+        if doubtful:
+            with source.open(summary.path) as file:
+                for at in doubtful:
+                    yield at, at + int.from_bytes(file.read(at, 4), "big")
 
     def _fill(
         self,
@@ -80,6 +94,8 @@ class Donor:
                     for at in range(low, high, COPY_BYTES):
                         writer.write(target, at, donor.read(at, min(COPY_BYTES, high - at)))
                     yield {"file": path, "start": low, "end": high, "phy_offset": base + low}
+                    if any(e.kind == EXTENT_FILLER and e.start == high for e in scanned.extents) and end == size:
+                        writer.write(target, high, donor.read(high, FRAME_BYTES))
 
     def _whole_messages(
         self, donor: ByteFile, base: int, extents: Sequence[Extent], start: int, end: int
@@ -101,12 +117,13 @@ class Donor:
     def _same_beside(
         self, donor: ByteFile, base: int, start: int, end: int, summary: SegmentSummary | None, source: ByteSource
     ) -> bool:
-        """Whether the message before or behind the gap is the same in both copies; a whole segment has none beside it."""
+        """Whether messages beside the gap, or others of the segment, are the same in both copies; a whole one has none."""
         if summary is None:
             return True
         known = [e for e in summary.extents if e.kind == EXTENT_MESSAGE]
-        beside = [(max(e.start, e.end - 4096), e.end) for e in known if e.end == start]
-        beside += [(e.start, min(e.end, e.start + 4096)) for e in known if e.start == end]
+        outside = [e for e in known if e.start >= end or e.end <= start]
+        beside = [(max(e.start, e.end - COMPARED_BYTES), e.end) for e in outside if e.end == start]
+        beside += [(e.start, min(e.end, e.start + COMPARED_BYTES)) for e in known[:MOST_COMPARED] if e.start != start]
         if not known:
             return True
         with source.open(summary.path) as own:

@@ -9,15 +9,16 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from store_io.audit_store import AuditRequest, run_local, run_task
+from store_io.audit_store import AuditRequest, run_local
 from store_io.byte_source import StoreLocation
 from store_io.repair_plan import RepairPlan, read_plan
 from store_io.repair_store import RepairOutcome, RepairRequest, repair
+from store_io.repair_tasks import do_task
 from tests import builders
 
 
 def run_tasks(tasks: Sequence[Any], _: str) -> list[Any]:
-    return [task.run() if hasattr(task, "run") else run_task(task) for task in tasks]
+    return [do_task(task) for task in tasks]
 
 
 def plan_of(root: Path, release: str, broker_conf: str | None) -> RepairPlan:
