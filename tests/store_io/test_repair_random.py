@@ -1,0 +1,92 @@
+"""Repaired random stores, whatever was damaged: consistent by the audit, untouched source, and nothing left to repair."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from store_io.byte_source import StoreLocation
+from tests import damage, random_stores
+from tests.builders import Message, Sizes, StoreBuilder
+from tests.random_stores import RandomStore
+from tests.repaired import Served, content, plan_of, repaired
+
+SEEDS = range(5000, 5030)
+
+
+@pytest.mark.parametrize("policy", ["broker", "salvage"])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_any_damage(seed: int, policy: str, tmp_path: Path) -> None:
+    made: RandomStore = random_stores.random_store(tmp_path / "store", random.Random(seed))
+    root, conf = made.store.root, made.broker_conf
+    before = content(root)
+    outcome = repaired(root, tmp_path / "new", plan_of(root, made.release, conf), policy)
+    assert content(root) == before
+    assert outcome.exit_code == 0, (made.describe(), outcome.report["problems"])
+    again = repaired(tmp_path / "new", tmp_path / "again", plan_of(tmp_path / "new", made.release, conf), policy)
+    assert again.exit_code == 0, made.describe()
+    assert content(tmp_path / "again") == content(tmp_path / "new"), made.describe()
+
+
+SIZES = Sizes(segment=4096)
+
+
+def small_store(folder: Path) -> tuple[Path, str]:
+    """Three segments and a bit of one queue's messages of 200 bytes."""
+    builder = StoreBuilder("5.3.3", SIZES)
+    for number in range(60):
+        builder.put(Message("TopicA", 0, bytes([number]) * 60, tags="a", uniq=f"{number:032X}"))
+    store = builder.write(folder / "store")
+    return store.root, store.broker_conf
+
+
+def lost(root: Path, conf: str, target: Path, policy: str = "salvage", donor: Path | None = None) -> tuple[set[int], Served]:
+    """(places of the messages that the repaired queue leads to, what it serves)."""
+    more = {"donor": StoreLocation(str(donor))} if donor is not None else {}
+    outcome = repaired(root, target, plan_of(root, "5.3.3", conf), policy, **more)
+    assert outcome.exit_code == 0, outcome.report["problems"]
+    served = Served(target, SIZES.segment)
+    return {phy for _, phy, _ in served.messages.values()}, served
+
+
+def test_a_missing_segment_is_bridged_and_nothing_moves(tmp_path: Path) -> None:
+    root, conf = small_store(tmp_path)
+    whole, _ = lost(root, conf, tmp_path / "clean")
+    (root / "commitlog" / f"{4096:020d}").unlink()
+    found, served = lost(root, conf, tmp_path / "new")
+    assert found == {place for place in whole if not 4096 <= place < 8192}
+    bridge = next(r for r in served.records() if r.at == 4096)
+    assert (bridge.topic, bridge.transaction, bridge.flag) == ("STORE_AUDIT_BRIDGE", 0xC, 0x52475031)
+
+
+def test_a_donor_gives_what_is_lost_and_a_stranger_nothing(tmp_path: Path) -> None:
+    root, conf = small_store(tmp_path / "one")
+    whole, _ = lost(root, conf, tmp_path / "clean")
+    donor, _ = small_store(tmp_path / "two")
+    stranger = tmp_path / "three" / "store"
+    other = StoreBuilder("5.3.3", SIZES)
+    for number in range(60):
+        other.put(Message("TopicA", 0, bytes([number + 100]) * 60, tags="a", uniq=f"{number + 7:032X}"))
+    other.write(stranger)
+    segment = root / "commitlog" / f"{4096:020d}"
+    good = segment.read_bytes()
+    damage.zero_range(segment, 700, 1500)
+    found, _ = lost(root, conf, tmp_path / "alone")
+    assert found < whole
+    assert lost(root, conf, tmp_path / "foreign", donor=stranger)[0] == found
+    for policy in ("broker", "salvage"):
+        assert lost(root, conf, tmp_path / policy, policy, donor)[0] == whole
+        assert (tmp_path / policy / "commitlog" / segment.name).read_bytes() == good
+
+
+def test_bytes_behind_the_cut_never_rise_again(tmp_path: Path) -> None:
+    root, conf = small_store(tmp_path)
+    segment = root / "commitlog" / f"{8192:020d}"
+    damage.invert_byte(segment, 300)
+    found, _ = lost(root, conf, tmp_path / "new", "broker")
+    end = max(found)
+    data = b"".join(p.read_bytes() for p in sorted((tmp_path / "new" / "commitlog").iterdir()))
+    size = int.from_bytes(data[end : end + 4], "big")
+    assert len(data) > end + size and not data[end + size :].strip(b"\0")
