@@ -37,6 +37,7 @@ BROKER, SALVAGE = "broker", "salvage"
 COPY_THREADS = 4
 SPARE_BYTES = 64 << 20  # beyond what is known to be needed
 MAX_UNBLOCKED = 50
+MOST_ROUNDS = 3  # of rebuilding what an audit blames
 PAD_BEFORE_MS = 3001  # a crash recovery begins at a segment whose first message is that much older than the checkpoint
 # What an audit says of a message itself: no rebuilding changes it, and nothing is served wrongly. The second kind only where the
 # source's audit has said the same.
@@ -129,20 +130,34 @@ class _Repair:
         self.before = first
         repair_log.apply_edits(self.writer, self.log.edits, self.rules)
         self._declare_clean(first)
-        self.progress("auditing the repaired log")
-        second = self._audit(self.conf, self.location) if self.touched or self.log.edits else first
-        self._rebuild(second)
-        self._write_checkpoint(second)
-        self.progress("auditing the new store")
-        final = self._audit(self.conf, self.location) if self.touched or self.log.edits else first
-        if self._cut_again(final):
-            self._pad(final)
-            self.progress("auditing the new store")
-            final = self._audit(self.conf, self.location)
-        outcome = self._judge(first, final)
+        second = first
+        if self.log.edits:
+            self.progress("auditing the repaired log")
+            second = self._audit(self.conf, self.location)
+        # Where the log stays as it is the first audit tells what to rebuild, but for what counts only after a clean stop.
+        for _ in range(MOST_ROUNDS):
+            self._rebuild(second)
+            self._write_checkpoint(second)
+            final = self._final_audit() if self.touched or self.log.edits else second
+            if self._cut_again(final):
+                self._pad(final)
+                final = self._final_audit()
+            outcome = self._judge(first, final)
+            if outcome.exit_code == 0 or final is second:
+                break
+            second = final
         if outcome.exit_code == 0:
             self._offsets(final)
         return outcome
+
+    def _final_audit(self) -> StoreAudit:
+        """The audit of the new store, while what was written goes to the disk."""
+        self.progress("auditing the new store")
+        with ThreadPoolExecutor(1) as threads:
+            flushed = threads.submit(self.writer.flush)
+            final = self._audit(self.conf, self.location)
+            flushed.result()
+        return final
 
     def preview(self) -> Row:
         """What `run` would do, seen from the source."""
@@ -247,8 +262,11 @@ class _Repair:
             for name in (path, path + ".bak"):
                 self.writer.remove(name)
         elif top in (COMMITLOG, INDEX, QUEUES, BATCH_QUEUES, EXT) and "/" in path:
-            if top in (QUEUES, BATCH_QUEUES) and is_folder(audit.tree.by_path[path]) and path.count("/") == 2:
-                self._remove_empty_last(audit, path)
+            folder = "/".join(path.split("/")[:3])
+            if top in (QUEUES, BATCH_QUEUES) and (
+                path not in audit.tree.by_path or audit.tree.is_folder(path) and path == folder
+            ):
+                self._remove_empty_last(audit, folder)
             else:
                 self.writer.remove("/".join(path.split("/")[:3]) if top == EXT else path)
         else:
@@ -340,7 +358,8 @@ class _Repair:
         queues = self._plan_queues(audit, serious)
         index = self._plan_index(audit, serious)
         self._remove_strays(audit)
-        self.queue_plans = queues
+        again = {plan.key for plan in queues}
+        self.queue_plans = [plan for plan in self.queue_plans if plan.key not in again] + queues
         self._expire(audit, {plan.key for plan in queues if not plan.keep_files})
         tree = Tree(list_store(self.location).files)
         gone = {f.path for plan in queues for f in plan.keep_files} - tree.by_path.keys()

@@ -93,6 +93,11 @@ class StoreWriter:
             _rename_new(self.root, self.target)
             _sync_path(os.path.dirname(self.target))
 
+    def flush(self) -> None:
+        """Have what was written so far on the disk. Raises WriteFailed."""
+        with _told(self.target):
+            self._sync(self.root)
+
     def free_bytes(self) -> int:
         """What is free for this user where the store will lie."""
         with _told(self.target):
