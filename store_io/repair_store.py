@@ -613,6 +613,7 @@ class _Repair:
         outcome = final.outcome()
         known = {(f.code, f.phy_offset) for f in first.outcome().findings}
         moved = {(q.key, row["phy_offset"]) for q in self.queue_plans for row in q.moved}
+        elsewhere = {q.key for q in self.queue_plans if q.unserved or q.moved}
         kept = [
             f
             for f in outcome.findings
@@ -621,8 +622,10 @@ class _Repair:
                 f.code in MESSAGE_CODES
                 or f.code in KNOWN_CODES
                 and (f.code, f.phy_offset) in known
-                or f.code == "queue_entry_shifted"
+                or f.code in ("queue_entry_shifted", "queue_entry_unexpected", "queue_entry_twice", "message_disputed")
                 and ((f.topic, f.queue_id), f.phy_offset) in moved
+                or f.code in ("queue_entry_missing", "broker_skips_messages")
+                and (f.topic, f.queue_id) in elsewhere
                 or f.code in ("queue_entry_missing", "broker_skips_messages")
                 and not _findable(f.topic or "x")
             )
@@ -636,7 +639,9 @@ class _Repair:
             problems.append("the release would not start: " + (p.refusal if p else "nothing is predicted"))
         elif p.truncate_at != self.log.end and self.log.edits:
             problems.append(f"the release would end the log at {p.truncate_at}, not at {self.log.end}")
-        elif final.loss is not None and (lost := sum(q.messages for k, q in final.loss.by_queue.items() if _findable(k[0]))):
+        elif final.loss is not None and (
+            lost := sum(q.messages for k, q in final.loss.by_queue.items() if _findable(k[0]) and k not in elsewhere)
+        ):
             problems.append(f"the release would lose {lost} messages")
         code = 0 if not problems else 20 if any(f.severity == "loss" for f in left) else 10
         self.report |= {"consistent": not problems, "problems": problems, "kept": [_finding_row(f) for f in kept]}
