@@ -12,7 +12,7 @@ from multiprocessing import get_context
 from types import FrameType
 from typing import Any
 
-from jobs import options
+from jobs import cluster, options
 from jobs.options import Command, StoreArgument
 from jobs.output import OutputFolder
 from jobs.report.json_text import document
@@ -35,6 +35,10 @@ INTERRUPTED = 130
 def run(command: Command) -> int:
     """Repair one store; the exit code: 0 done, 10 or 20 where the result was not consistent and so was not put in place."""
     store, request = _request(command)
+    if cluster.is_cluster_mode(command.spark):
+        raise UsageError(
+            "--deploy-mode cluster: a repair writes a folder of this machine, or one mounted on all, from a driver here"
+        )
     checksum.trust()
     dry = "--dry-run" in command.flags
     with _interruptible(), _runner(command.spark, request.location) as run_tasks:
