@@ -5,8 +5,10 @@ from __future__ import annotations
 import html
 import unicodedata
 from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
 
-from schemas.rows import AuditOutcome
+if TYPE_CHECKING:  # jobs.cli needs this module before there is an environment
+    from schemas.rows import AuditOutcome
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST_MS = 253_402_300_799_999  # the end of the year 9999
