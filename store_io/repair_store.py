@@ -131,10 +131,12 @@ class _Repair:
         repair_log.apply_edits(self.writer, self.log.edits, self.rules)
         self._declare_clean(first)
         second = first
-        if self.log.edits:
+        holding = {s.path for s in first.segments if any(e.kind == EXTENT_MESSAGE for e in s.extents)}
+        if any(edit.action != "remove" or edit.path in holding for edit in self.log.edits):
             self.progress("auditing the repaired log")
             second = self._audit(self.conf, self.location)
-        # Where the log stays as it is the first audit tells what to rebuild, but for what counts only after a clean stop.
+        # Where the log's messages stay as they are the first audit tells what to rebuild; what counts only after a clean stop
+        # comes in a second round.
         for _ in range(MOST_ROUNDS):
             self._rebuild(second)
             self._write_checkpoint(second)
