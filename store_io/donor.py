@@ -1,12 +1,13 @@
 """Messages of a second copy of the same replica group, put where the first one is damaged.
 
 Only what passes every check at the very same physical offset is taken, and only where the segment holds messages that both
-copies have with equal bytes: copies of different groups share offsets but no messages.
+copies have with equal bytes (next to the segment where nothing is left of it): copies of different groups share offsets but no
+messages, and those of one group may have parted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from schemas.commitlog_layout import FRAME_BYTES
 from schemas.rows import EXTENT_FILLER, EXTENT_MESSAGE, Extent, Row, SegmentSummary
@@ -48,9 +49,11 @@ class Donor:
         while base <= max(held) or healed_end:
             summary = own.get(base)
             gaps = _gaps(summary.extents if summary else [], size)
-            if summary is not None and base in self.files:
-                gaps += self._doubtful(summary, source)
-            rows = list(self._fill(writer, base, gaps, summary, source, tree)) if gaps and base in self.files else []
+            doubtful = list(self._doubtful(summary, source)) if summary is not None and base in self.files else []
+            if base not in held and not self._same_around(base, own, held, source):
+                gaps = []
+            gaps += doubtful
+            rows = list(self._fill(writer, base, gaps, doubtful, summary, source, tree)) if gaps and base in self.files else []
             taken += rows
             healed_end = bool(rows) and base >= max(held)
             base += size
@@ -70,6 +73,7 @@ class Donor:
         writer: StoreWriter,
         base: int,
         gaps: list[tuple[int, int]],
+        doubtful: list[tuple[int, int]],
         summary: SegmentSummary | None,
         source: ByteSource,
         tree: Tree,
@@ -82,7 +86,7 @@ class Donor:
         size = self.rules.segment_bytes
         with self.source.open(file.path) as donor:
             for start, end in gaps:
-                if not self._same_beside(donor, base, start, end, summary, source):
+                if not self._same_beside(donor, start, end, doubtful, summary, source):
                     continue
                 for low, high in self._whole_messages(donor, base, extents, start, end):
                     if path not in tree.by_path and summary is None:
@@ -114,20 +118,54 @@ class Donor:
             if at > low:
                 yield low, at
 
+    def _same_around(self, base: int, own: Mapping[int, SegmentSummary], held: Sequence[int], source: ByteSource) -> bool:
+        """Whether the copies agree next to a segment of which nothing is left: at the end of the last one before it that holds
+        messages, else at the beginning of the first one behind it."""
+        before = max((b for b in held if b < base), default=None)
+        near = before if before is not None else min(b for b in held if b > base)
+        if near not in self.files:
+            return False
+        known = [e for e in own[near].extents if e.kind == EXTENT_MESSAGE]
+        edge = known[-1] if before is not None else known[0]
+        low, high = (
+            (max(edge.start, edge.end - COMPARED_BYTES), edge.end)
+            if before is not None
+            else (edge.start, min(edge.end, edge.start + COMPARED_BYTES))
+        )
+        with source.open(own[near].path) as mine, self.source.open(self.files[near].path) as donor:
+            return _equal(mine, donor, low, high)
+
     def _same_beside(
-        self, donor: ByteFile, base: int, start: int, end: int, summary: SegmentSummary | None, source: ByteSource
+        self,
+        donor: ByteFile,
+        start: int,
+        end: int,
+        doubtful: Sequence[tuple[int, int]],
+        summary: SegmentSummary | None,
+        source: ByteSource,
     ) -> bool:
-        """Whether messages beside the gap, or others of the segment, are the same in both copies; a whole one has none."""
-        if summary is None:
+        """Whether both copies have the same messages beside the gap: those that touch it must be the same, as copies may have
+        parted inside of the segment (a master that came back); where none does, some others. A whole segment has none."""
+        known = [e for e in summary.extents if e.kind == EXTENT_MESSAGE] if summary is not None else []
+        if summary is None or not known:
             return True
-        known = [e for e in summary.extents if e.kind == EXTENT_MESSAGE]
-        outside = [e for e in known if e.start >= end or e.end <= start]
-        beside = [(max(e.start, e.end - COMPARED_BYTES), e.end) for e in outside if e.end == start]
-        beside += [(e.start, min(e.end, e.start + COMPARED_BYTES)) for e in known[:MOST_COMPARED] if e.start != start]
-        if not known:
-            return True
+        touching = [(max(e.start, e.end - COMPARED_BYTES), e.end) for e in known if e.end == start]
+        touching += [(e.start, min(e.end, e.start + COMPARED_BYTES)) for e in known if e.start == end and not e.plausible]
+        sure = [(a, b) for a, b in touching if not any(low < b and a < high for low, high in doubtful)]
+        heads = [(e.start, min(e.end, e.start + COMPARED_BYTES)) for e in known[:MOST_COMPARED] if e.start != start]
         with source.open(summary.path) as own:
-            return any(own.read(a, b - a) == donor.read(a, b - a) for a, b in beside)
+            if sure:
+                return all(_equal(own, donor, a, b) or a >= end and _nothing(donor, a) for a, b in sure)
+            return any(_equal(own, donor, a, b) for a, b in heads)
+
+
+def _equal(own: ByteFile, donor: ByteFile, start: int, end: int) -> bool:
+    return donor.size >= end and own.read(start, end - start) == donor.read(start, end - start)
+
+
+def _nothing(donor: ByteFile, start: int) -> bool:
+    """Whether the donor ends before: a slave that was behind."""
+    return donor.size <= start or not any(donor.read(start, min(FRAME_BYTES, donor.size - start)))
 
 
 def _gaps(extents: Sequence[Extent], size: int) -> list[tuple[int, int]]:

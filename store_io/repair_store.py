@@ -373,7 +373,7 @@ class _Repair:
         first_key = 1
         for segment in audit.segments:
             keys = self._keys_of(segment)
-            wanted = {key: self._build(plan, segment.path) for key, plan in builds.items() if key in set(segment.queues)}
+            wanted = {key: self._build(builds[key], segment.path) for key in segment.queues if key in builds}
             if wanted or index and keys:
                 tasks.append(
                     BuildTask(

@@ -82,6 +82,38 @@ def test_a_donor_gives_what_is_lost_and_a_stranger_nothing(tmp_path: Path) -> No
         assert (tmp_path / policy / "commitlog" / segment.name).read_bytes() == good
 
 
+@pytest.mark.parametrize("how", ["gone", "zero"])
+def test_a_whole_segment_comes_from_a_copy_of_the_same_group_alone(how: str, tmp_path: Path) -> None:
+    root, conf = small_store(tmp_path / "one")
+    whole, _ = lost(root, conf, tmp_path / "clean")
+    donor, _ = small_store(tmp_path / "two")
+    other = StoreBuilder("5.3.3", SIZES)
+    for number in range(60):
+        other.put(Message("TopicB", 0, bytes([number + 100]) * 60, tags="a", uniq=f"{number + 7:032X}"))
+    other.write(tmp_path / "three" / "store")
+    segment = root / "commitlog" / f"{4096:020d}"
+    good = segment.read_bytes()
+    segment.unlink() if how == "gone" else damage.zero_range(segment, 0, 4096)
+    _, served = lost(root, conf, tmp_path / "foreign", donor=tmp_path / "three" / "store")
+    assert {topic for topic, _, _ in served.messages} == {"TopicA"}
+    assert lost(root, conf, tmp_path / "healed", donor=donor)[0] == whole
+    assert (tmp_path / "healed" / "commitlog" / segment.name).read_bytes() == good
+
+
+def test_a_copy_that_parted_inside_of_the_segment_gives_nothing(tmp_path: Path) -> None:
+    stores = []
+    for name, first_other in (("one", 60), ("two", 23)):
+        builder = StoreBuilder("5.3.3", SIZES)
+        for number in range(60):
+            body = bytes([number if number < first_other else number + 100]) * 60
+            builder.put(Message("TopicA", 0, body, tags="a", uniq=f"{number:032X}"))
+        stores.append(builder.write(tmp_path / name / "store"))
+    root, conf = stores[0].root, stores[0].broker_conf
+    damage.zero_range(root / "commitlog" / f"{4096:020d}", 2000, 2400)
+    alone = lost(root, conf, tmp_path / "alone")[0]
+    assert lost(root, conf, tmp_path / "parted", donor=stores[1].root)[0] == alone
+
+
 def test_bytes_behind_the_cut_never_rise_again(tmp_path: Path) -> None:
     root, conf = small_store(tmp_path)
     segment = root / "commitlog" / f"{8192:020d}"
