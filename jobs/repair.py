@@ -48,10 +48,20 @@ def run(command: Command) -> int:
         report = OutputFolder(os.path.dirname(request.target))
         name = os.path.basename(request.target) + REPORT_SUFFIX
 
+        written: list[str] = []
+
         def keep(content: Any) -> None:
+            written.append(request.target + REPORT_SUFFIX)
             report.write(name, document(content) + "\n")
 
-        outcome = repair(request, run_tasks, keep, _progress)
+        try:
+            outcome = repair(request, run_tasks, keep, _progress)
+        except BaseException:
+            if not os.path.lexists(request.target):  # a report of a store that is not there
+                for path in written:
+                    with contextlib.suppress(OSError):
+                        os.unlink(path)
+            raise
         print(repair_text(outcome.report, store.path, request.target), end="", flush=True)
         return outcome.exit_code
 

@@ -10,7 +10,7 @@ into place. What the broker's own recovery gets wrong, and what is done about it
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -179,28 +179,39 @@ class _Repair:
         self.not_copied: list[str] = []
         self.report |= self._told(first)
         self.report["index_rebuilt"] = any(f.file.partition("/")[0] == INDEX for f in findings)
-        self.report["bytes"] = sum(row["size"] for row in self.outcome.plan["inputs"])
+        self.report["bytes"] = self._needed(self._files()) + SPARE_BYTES
+        self.report["free"] = StoreWriter(request.target, "").free_bytes()
+        self.report["donor_not_read"] = request.donor is not None
         return self.report
 
     # ---- copy ------------------------------------------------------------------------------------------------------
 
-    def _copy(self) -> None:
-        request = self.request
-        source = open_source(request.location)
-        listing = list_store(request.location)
-        files: dict[str, StoreFile] = {e.path: e for e in listing.files}
+    def _files(self) -> dict[str, StoreFile]:
+        """All that lies in the source, by path."""
+        source = open_source(self.request.location)
+        files: dict[str, StoreFile] = {e.path: e for e in list_store(self.request.location).files}
         for entry in list(files.values()):
             if entry.kind == "directory" and "/" not in entry.path:  # folders that the audit knows by name alone
                 files.update((e.path, e) for e in source.list_tree(entry.path))
+        return files
+
+    def _needed(self, files: Mapping[str, StoreFile]) -> int:
+        """How much of a medium a copy takes at most."""
+        source, needed = open_source(self.request.location), 0
+        for entry in files.values():
+            if entry.kind == "file":
+                with source.open(entry.path) as file:
+                    needed += file.allocated
+        return needed
+
+    def _copy(self) -> None:
+        request = self.request
+        source, files = open_source(request.location), self._files()
         regular = [e for e in files.values() if e.kind == "file"]
         self.not_copied = sorted(e.path for e in files.values() if e.kind not in ("file", "directory"))
-        needed = 0
-        for entry in regular:
-            with source.open(entry.path) as file:
-                needed += file.allocated
-        free = self.writer.free_bytes()
-        if needed + SPARE_BYTES > free:
-            raise WriteFailed(f"{request.target}: needs {needed + SPARE_BYTES} bytes, {free} are free there")
+        needed, free = self._needed(files) + SPARE_BYTES, self.writer.free_bytes()
+        if needed > free:
+            raise WriteFailed(f"{request.target}: needs {needed} bytes, {free} are free there")
         twins = sorted({e.path.partition("/")[0] for e in regular if e.path.startswith(f"{COMMITLOG}[")})
         if twins:
             raise StoreError(

@@ -70,7 +70,9 @@ def repair_text(report: dict[str, Any], store: str, target: str, dry: bool = Fal
     for finding in report.get("kept", [])[:MOST]:
         row("Kept", printable(f"{finding['file']} {finding['start']}: {finding['message']}", 300))
     if dry:
-        row("Bytes", f"{bytes_text(report['bytes'])} to copy")
+        row("Bytes", f"{bytes_text(report['bytes'])} needed at most, {bytes_text(report['free'])} free there")
+        if report["donor_not_read"]:
+            row("Donor", "not read in a dry run: with it less is lost, or nothing")
     elif report.get("consistent"):
         row("Result", printable(target))
         row("Report", printable(target) + ".repair.json")
