@@ -25,6 +25,8 @@ FEW_POSITIONS = 32  # a pull's usual batch
 LAST_JUMP = 16  # that a queue's last messages may make without damage before them and messages behind
 MAX_GAP = 1 << 20  # positions that may lie between neighbours of a queue without any damage between them
 GAP_RECORDS = 16  # so many messages in a row prove a jump of their queue offsets
+MAX_PROVEN_GAP = 1 << 24  # that they prove: each position costs an entry, and a queue offset may be anything, up to 2**63
+MAX_POSITION = (1 << 62) // layout.ENTRY_BYTES  # whose place in a file a name can still say
 _PRE_BLANK = struct.pack(layout.ENTRY_FORMAT, 0, layout.PRE_BLANK_SIZE, 0)
 _ENTRY, _BATCH = layout.ENTRY_BYTES, layout.BATCH_ENTRY_BYTES
 
@@ -253,7 +255,7 @@ class Damage:
 def _place(runs: list[_Run], damage: Damage, serve_all: bool) -> None:
     """Give each run its place: its own queue offset where the runs follow one another, else a gap that it fits, else the end."""
     begin = _last_beginning(runs)
-    own = [r for r in runs[begin:] if r.offset >= 0]
+    own = [r for r in runs[begin:] if 0 <= r.offset and r.behind <= MAX_POSITION]
     runs = [r for r in runs[:begin] if serve_all or r.known] + runs[begin:]
     chain = _chain(_plausible(own, damage))
     for run in chain:
@@ -322,6 +324,8 @@ def _plausible(runs: list[_Run], damage: Damage) -> list[_Run]:
             later = runs[1].offset
             if run.offset > later:
                 continue
+        elif found and run.offset - found[-1].behind > MAX_PROVEN_GAP + damage.messages(found[-1].end, run.position):
+            continue
         found.append(run)
     return found
 

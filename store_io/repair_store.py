@@ -45,7 +45,7 @@ MESSAGE_CODES = frozenset(
     "properties_malformed queue_offset_wrong queue_offset_back store_time_back store_time_odd config_damaged".split()
 )
 KNOWN_CODES = frozenset(
-    "message_disputed consumer_offset_beyond_end delay_offset_beyond_end message_lost segment_missing".split()
+    "message_disputed consumer_offset_beyond_end delay_offset_beyond_end message_lost segment_missing queue_offset_gap".split()
 )
 
 RunTasks = Callable[[Sequence[Any], str], list[Any]]
@@ -374,6 +374,9 @@ class _Repair:
         again = {plan.key for plan in queues}
         self.queue_plans = [plan for plan in self.queue_plans if plan.key not in again] + queues
         self._expire(audit, {plan.key for plan in queues if not plan.keep_files})
+        needed, free = sum((plan.end - plan.first) * _unit(plan) for plan in queues), self.writer.free_bytes()
+        if needed > free:
+            raise WriteFailed(f"{self.request.target}: the queues need {needed} bytes, {free} are free there")
         tree = Tree(list_store(self.location).files)
         gone = {f.path for plan in queues for f in plan.keep_files} - tree.by_path.keys()
         for plan in queues:
@@ -488,10 +491,7 @@ class _Repair:
 
     def _prepare_queue(self, plan: QueuePlan, tree: Tree) -> None:
         """Leave of the queue's folder what stays, and make the files that are needed."""
-        size, unit = (
-            self._file_bytes(plan),
-            consumequeue_layout.BATCH_ENTRY_BYTES if plan.batch else consumequeue_layout.ENTRY_BYTES,
-        )
+        size, unit = self._file_bytes(plan), _unit(plan)
         kept = {f.path for f in plan.keep_files}
         for entry in tree.children(plan.folder):
             if entry.path not in kept:
@@ -695,6 +695,10 @@ class _Repair:
                         messages += int(row["messages"])
                         size += int(row["bytes"])
         return messages, size
+
+
+def _unit(plan: QueuePlan) -> int:
+    return consumequeue_layout.BATCH_ENTRY_BYTES if plan.batch else consumequeue_layout.ENTRY_BYTES
 
 
 def _findable(topic: str) -> bool:
