@@ -8,6 +8,7 @@ import signal
 import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 from types import FrameType
 from typing import Any
@@ -150,7 +151,12 @@ def _runner(spark_words: Sequence[str], location: StoreLocation) -> Iterator[Run
             pool.append(ProcessPoolExecutor(os.cpu_count() or 1, get_context("fork")))
         order = sorted(range(len(tasks)), key=lambda i: -task_bytes(tasks[i]))
         waiting = {i: pool[0].submit(do_task, tasks[i]) for i in order}
-        return [waiting[i].result() for i in range(len(tasks))]
+        try:
+            return [waiting[i].result() for i in range(len(tasks))]
+        except BrokenProcessPool:
+            raise StoreError(
+                "a process of the repair was ended from outside, as where memory is short; nothing was written"
+            ) from None
 
     try:
         yield local

@@ -154,6 +154,10 @@ def differences(plan: RepairPlan, found: Row) -> list[str]:
             wrong.append(f"{path}: {what}")
     if plan.release != found["release"]:
         wrong.append(f"release: {plan.release} in the plan, {found['release']} asked for")
+    for key, then in sorted(plan.settings.items()):
+        now = found["settings"].get(key, {}).get("value")
+        if then != now:
+            wrong.append(f"settings.{key}: {then!r} in the plan, {now!r} in its repetition")
     for key in ("starts", "truncate_at", "min_phy_offset", "exit", "deleted_files"):
         then, now = plan.broker.get(key), (found["broker"] or {}).get(key)
         if then != now:

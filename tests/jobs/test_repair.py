@@ -80,6 +80,15 @@ def test_another_store_than_the_plan_s(store: Path, tmp_path: Path, capsys: pyte
     assert [p.name for p in tmp_path.iterdir()] == ["store"]
 
 
+def test_a_setting_that_the_plan_s_audit_cannot_have_had(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plan = json.loads((store / "plan.json").read_text())
+    key = next(key for key, row in sorted(plan["settings"].items()) if row["from"] == "default" and type(row["value"]) is int)
+    plan["settings"][key]["value"] += 1
+    (store / "odd.json").write_text(json.dumps(plan))
+    assert typed(store, "--to", str(tmp_path / "new"), plan="odd.json") == 3
+    assert f"settings.{key}" in capsys.readouterr().err and not list(tmp_path.iterdir())
+
+
 def test_a_manifest(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     root, file = tmp_path / "store", tmp_path / "m"
     shutil.copytree(store / "store", root)
