@@ -33,6 +33,7 @@ class RepairPlan:
     inputs: Mapping[str, tuple[int, str]]
     broker: Row
     steps: tuple[Row, ...]
+    in_force: Mapping[str, Any]  # all settings that the plan names, defaults included
 
     @property
     def broker_conf(self) -> str | None:
@@ -76,7 +77,8 @@ def read_plan(data: bytes) -> RepairPlan:
     if broker is None:
         raise StoreError("the plan does not say what a broker would do, so nothing is repaired by it")
     _broker(broker)
-    return RepairPlan(plan["store"], plan["release"], settings, given, inputs, broker, steps)
+    in_force = {key: row["value"] for key, row in plan["settings"].items()}
+    return RepairPlan(plan["store"], plan["release"], settings, given, inputs, broker, steps, in_force)
 
 
 def _no_constant(name: str) -> Any:
@@ -154,7 +156,7 @@ def differences(plan: RepairPlan, found: Row) -> list[str]:
             wrong.append(f"{path}: {what}")
     if plan.release != found["release"]:
         wrong.append(f"release: {plan.release} in the plan, {found['release']} asked for")
-    for key, then in sorted(plan.settings.items()):
+    for key, then in sorted(plan.in_force.items()):
         now = found["settings"].get(key, {}).get("value")
         if then != now:
             wrong.append(f"settings.{key}: {then!r} in the plan, {now!r} in its repetition")
