@@ -56,7 +56,7 @@ def repair_text(report: dict[str, Any], store: str, target: str, dry: bool = Fal
     _more(lines, report["queues"])
     answered = sum(item["end"] - item["first"] for item in report["answered"])
     if answered:
-        row("Answered", f"{count_text(answered, 'position')} without a message lead to the next one of the queue")
+        row("Answered", f"{count_text(answered, 'position')} without a message: pulls pass them, or get the queue's next message")
     for name in report["not_copied"][:MOST]:
         row("Not copied", printable(name))
     for note in report.get("offsets", [])[:MOST]:
