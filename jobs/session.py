@@ -184,6 +184,8 @@ def _prepare_process() -> None:
         return
     for name in ("SPARK_HOME", "PYSPARK_SUBMIT_ARGS", "PYSPARK_DRIVER_PYTHON", "SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED"):
         os.environ.pop(name, None)
+    # The JVM looks for data sources with the driver's Python: else the first python3 on the PATH, whatever that is.
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ["JAVA_HOME"] = environment.java_runtime().home
     own = str(environment.ROOT)  # for the workers on this machine, also where pytest or a notebook started this process
     paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path and path != own]
