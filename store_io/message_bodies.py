@@ -20,6 +20,7 @@ STATUS_NAMES = ("stored", "decoded", "too_large", "damaged", "unknown")
 MAX_INNER_MESSAGES = 32_767  # a count is a Java short
 MAX_ZSTD_WINDOW = 1 << 27  # what the format asks every decoder to be able to
 
+_LZ4_PIECE_BYTES = 1 << 18  # made at a time: room for so many is laid out before each call
 _ZSTD_PIECE_BYTES = 256  # a call gives all that its input makes: 4 bytes make a block of 128 KiB, so these make 8 MiB at most
 
 
@@ -56,22 +57,31 @@ def _from_zlib(body: bytes, limit: int) -> bytes:
 
 
 def _from_lz4(body: bytes, limit: int) -> bytes:
-    found = b""
-    while body:  # frames may follow one another
-        engine = lz4.frame.LZ4FrameDecompressor()
-        found += engine.decompress(body, max_length=limit + 1 - len(found))
-        if len(found) > limit:
-            raise _TooLarge
-        if not engine.eof:
-            raise EOFError
-        body = engine.unused_data or b""
-    return found
+    # Not LZ4FrameDecompressor: it copies all that is behind a frame, and a body may be nothing but empty frames of 11 bytes.
+    parts, size, at, left = [], 0, 0, memoryview(body)
+    context = lz4.frame.create_decompression_context()
+    while at < len(body):  # frames may follow one another
+        ended = False
+        while not ended:
+            piece, taken, ended = lz4.frame.decompress_chunk(
+                context, left[at:], max_length=min(limit + 1 - size, _LZ4_PIECE_BYTES)
+            )
+            at, size = at + taken, size + len(piece)
+            if piece:
+                parts.append(piece)
+            if size > limit:
+                raise _TooLarge
+            if not (ended or piece or taken):
+                raise EOFError
+        lz4.frame.reset_decompression_context(context)
+    return b"".join(parts)
 
 
 def _from_zstd(body: bytes, limit: int) -> bytes:
     parts, size, at = [], 0, 0
+    decompressor = zstandard.ZstdDecompressor(max_window_size=MAX_ZSTD_WINDOW)
     while at < len(body):  # frames may follow one another
-        engine = zstandard.ZstdDecompressor(max_window_size=MAX_ZSTD_WINDOW).decompressobj()
+        engine = decompressor.decompressobj()
         while not engine.eof:
             if at >= len(body):
                 raise EOFError

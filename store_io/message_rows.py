@@ -35,6 +35,7 @@ from store_io.segment_walk import capacity_for, stray_chain, walk_batches
 from store_io.segment_window import SegmentWindow
 
 BATCH_BYTES = 32 << 20  # of bodies in one batch, unless a single one is larger
+INNER_BYTES = 512  # what a message of an inner batch takes besides its own bytes, which may be none
 _INNER = layout.SYS_INNER_BATCH | layout.SYS_NEED_UNWRAP
 _HEX_DIGITS = np.frombuffer(b"0123456789ABCDEF", np.uint8)
 _HEAD_BYTES = layout.BODY_POSITION + 2 * layout.IPV6_EXTRA_BYTES
@@ -258,7 +259,7 @@ class _Inner:
         self._properties.append(properties)
         self._bodies.append(body if self._reading.with_bodies else (None, STORED))
         self._sizes.append(body_size)
-        self.held += len(properties) + len(body[0] or b"")
+        self.held += INNER_BYTES + len(properties) + (len(body[0] or b"") if self._reading.with_bodies else 0)
 
     def batches(self, plausible: bool) -> Iterator[pa.RecordBatch]:
         """What was gathered, if anything."""

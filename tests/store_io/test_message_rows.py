@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import time
 import zlib
 from collections.abc import Iterator
 from dataclasses import replace
@@ -291,6 +292,18 @@ def test_frames_that_follow_one_another_are_one_body(pack: Any) -> None:
     assert decode_body(pack(b"one ") + pack(b"two")[:-3], flag, 100) == (None, 3)
 
 
+@pytest.mark.parametrize("pack", [lz4.frame.compress, zstandard.ZstdCompressor().compress])
+def test_very_many_empty_frames_cost_no_more_than_their_bytes(pack: Any) -> None:
+    """A body of them is easily written; what is behind a frame must not be copied for each."""
+
+    def seconds(count: int) -> float:
+        began = time.process_time()
+        assert decode_body(pack(b"") * count + pack(b"end"), 0x101 if pack is lz4.frame.compress else 0x201, 100) == (b"end", 1)
+        return time.process_time() - began
+
+    assert seconds(160_000) < 40 * max(seconds(10_000), 0.005)  # 16 times where each byte is looked at once, else 256 times
+
+
 def test_bodies_above_the_bound_are_left_out(tmp_path: Path) -> None:
     b = StoreBuilder(sizes=builders.Sizes(segment=1 << 16))
     for size in (10, 11, 5000):
@@ -368,6 +381,19 @@ def test_a_batch_holds_no_more_than_a_short_counts() -> None:
     one = inner([(0, b"", b"")])
     assert len(inner_messages(one * 32_767) or []) == 32_767
     assert inner_messages(one * 32_768) is None
+
+
+def test_inner_messages_without_a_byte_of_their_own_fill_batches_too(tmp_path: Path) -> None:
+    """Compressed, 32,767 of them are 2 KB: a window of such batches would be a hundred million rows."""
+    body = zlib.compress(inner([(0, b"", b"")] * 32_767))
+    builder = StoreBuilder("5.3.3", builders.Sizes(segment=1 << 16, queue_file=400))
+    for _ in range(8):
+        builder.put(Message(topic="batch", body=body, inner_count=32_767, sys_flag=builders.COMPRESSED["zlib"]))
+    store = builder.write(tmp_path / "store")
+    columns = ("queue_offset", "inner_index")
+    scan = MessageScan(StoreLocation(str(store.root)), f"commitlog/{0:020d}", 0, 1 << 16, columns, unpack=True)
+    rows = [batch.num_rows for batch in scan_messages(scan)]
+    assert sum(rows) == 8 * 32_767 and max(rows) <= 3 * 32_767
 
 
 def test_many_hosts_and_names_made_to_meet(tmp_path: Path) -> None:
