@@ -43,7 +43,8 @@ which ConsumeQueue and index entries lead to it. Needs no Spark.
   STORE                 a copied store folder (the one that holds commitlog/), a path or a URI
   --phy-offset N        the physical offset; one inside a record, in damage, or outside of the log is explained too
   --format text|json    for people (default), or one JSON object
-  --redact MODE         none (default); hide or hash: bodies, keys, tags and the like are not shown
+  --redact MODE         none (default); hide or hash: bodies, keys, tags and the like are not shown; the checksums and hash
+                        codes that are compared here are, and short values can be guessed from them
   --release X  --broker-conf FILE  --commitlog PATH[,PATH]  --consumequeue PATH  --index PATH    as for audit
 """,
 )
@@ -156,7 +157,8 @@ Stopped, it goes on when the same command is given again; until it is whole all 
 {FILTER_USAGE}\
   --body none|raw|decoded    the bodies: left out (default), as they are stored, or uncompressed
   --unpack                   the messages of inner batches instead of the batches
-  --redact hide|hash         keys, tags, ids, addresses, property values and bodies: hidden, or as tokens that equal values share
+  --redact hide|hash         keys, tags, unique keys, clients' addresses, property values and bodies: hidden, or as tokens that
+                             equal values share; tags code and body CRC are left out
   --redact-salt-file FILE    tokens as in other exports with this salt; else a new salt, which nobody gets to know
   --trust-clock              do not read segments whose first messages' store times lie more than an hour outside of the range
   --release X  --broker-conf FILE  --commitlog PATH[,PATH]  --consumequeue PATH  --index PATH    as for audit
@@ -191,7 +193,7 @@ broker would serve them after its start. All conditions must hold.
   --columns A,B              which columns, in this order      --body none|text|base64   bodies, uncompressed (default none)
   --format table|jsonl       for people (default), or one JSON object a line
   --trust-clock              skip segments that by their first messages' times hold nothing of --since and --until
-  --redact MODE              none (default); hide or hash: bodies, keys, tags and the like are not shown
+  --redact MODE              none (default); hide or hash: bodies, keys, tags and the like are not shown, nor sums of them
   --release X  --broker-conf FILE  --commitlog PATH[,PATH]  --consumequeue PATH  --index PATH    as for audit
 """,
 )

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import sys
 
+from jobs.message_filters import read_number
 from jobs.options import Command, single_store
 from jobs.report.explain_text import explain_json, explain_text
 from store_io import checksum
@@ -18,7 +18,6 @@ from store_io.redaction import Redaction, read_redaction
 
 FORMATS = ("text", "json")
 PIPE_WIDTH = 130
-_NUMBER = re.compile(r"[0-9]{1,19}|[0-9]{1,3}(,[0-9]{3}){1,6}")
 
 
 def run(command: Command) -> int:
@@ -27,7 +26,7 @@ def run(command: Command) -> int:
     options = command.options
     if "--phy-offset" not in options:
         raise UsageError("--phy-offset N is missing: which physical offset is to be explained?")
-    phy_offset = physical_offset(options["--phy-offset"])
+    phy_offset = read_number(options["--phy-offset"], "--phy-offset")
     form = options.get("--format", "text")
     if form not in FORMATS:
         raise UsageError(f"--format {form!r}: {' or '.join(FORMATS)}")
@@ -43,13 +42,6 @@ def run(command: Command) -> int:
     colour = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     print(explain_text(said, width, colour), end="", flush=True)
     return 0
-
-
-def physical_offset(text: str, option: str = "--phy-offset") -> int:
-    """A physical offset as people type it, or as results print it (530,831). Raises UsageError."""
-    if not _NUMBER.fullmatch(text) or int(text.replace(",", "")) >= 1 << 63:
-        raise UsageError(f"{option} {text!r}: not a number from 0 to {(1 << 63) - 1}")
-    return int(text.replace(",", ""))
 
 
 def redaction_of(command: Command) -> Redaction:

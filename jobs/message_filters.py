@@ -28,6 +28,7 @@ FILTER_USAGE = """\
 """
 
 _NUMBER = re.compile(r"[0-9]{1,19}")
+_GROUPED = re.compile(r"[0-9]{1,3}(,[0-9]{3}){1,6}")
 _MILLISECONDS = re.compile(r"-?[0-9]{5,19}")  # four digits are a year
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LARGEST = (1 << 63) - 1
@@ -54,8 +55,8 @@ def read_filter(options: Mapping[str, str]) -> MessageFilter:
 
 def _range(options: Mapping[str, str], low: str, high: str) -> Range:
     found: Range = (
-        _number(options[low], low) if low in options else None,
-        _number(options[high], high) if high in options else None,
+        read_number(options[low], low) if low in options else None,
+        read_number(options[high], high) if high in options else None,
     )
     return _checked(found, options, low, high)
 
@@ -74,7 +75,12 @@ def _checked(found: Range, options: Mapping[str, str], low: str, high: str) -> R
     return found
 
 
-def _number(text: str, option: str, bits: int = 63) -> int:
+def read_number(text: str, option: str) -> int:
+    """An offset as people type it, or as results print it (530,831). Raises UsageError, naming the option."""
+    return _number(text.replace(",", "") if _GROUPED.fullmatch(text) else text, option, 63)
+
+
+def _number(text: str, option: str, bits: int) -> int:
     if not _NUMBER.fullmatch(text) or int(text) >= 1 << bits:
         raise UsageError(f"{option} {text!r}: not a number from 0 to {(1 << bits) - 1}")
     return int(text)

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from jobs.explain import physical_offset, redaction_of
-from jobs.message_filters import read_filter
+from jobs.explain import redaction_of
+from jobs.message_filters import read_filter, read_number
 from jobs.options import Command, single_store
 from jobs.report.query_text import JsonLines, Table
 from schemas.rows import MappedFile, Row
@@ -32,7 +32,7 @@ from store_io.message_filter import ALL, MessageFilter
 from store_io.message_search import Contents, SearchTask, run_search, search, segments_to_read
 from store_io.open_store import open_store, segments_at
 from store_io.redaction import BODY_COLUMNS as BODIES
-from store_io.redaction import MAP_COLUMNS, NONE, TEXT_COLUMNS, Redaction
+from store_io.redaction import CHECK_COLUMNS, MAP_COLUMNS, NONE, TEXT_COLUMNS, Redaction
 from store_io.scans import COLUMNS, MAX_BODY_BYTES, MessageScan
 from store_io.served_rows import NOTE, body_of, served_row
 
@@ -43,6 +43,7 @@ FORMATS, VIEWS, BODY_FORMS = ("table", "jsonl"), ("copy", "broker"), ("none", "t
 TABLE_LIMIT = 100
 SPARK_BYTES = 8 << 30  # less than this is read here in the time that Spark needs to start
 TASK_ROWS, TASK_BYTES = 10_000, 8 << 20  # that a task brings back at most; what is more is read here
+WAVE_BYTES = 64 << 20  # that all tasks of a wave bring back at most
 TABLE_COLUMNS = ("phy_offset", "topic", "queue_id", "queue_offset", "store_time", "total_size", "tags", "keys", "status")
 LINE_COLUMNS = tuple(name for name in COLUMNS if name not in BODY_COLUMNS and name not in ("store_time_ms", "born_time_ms"))
 PIPE_WIDTH = 200
@@ -120,7 +121,7 @@ def read_query(command: Command) -> Query:
     wanted = read_filter(options)
     if ("--from-queue-offset" in options or "--to-queue-offset" in options) and "--topic" not in options:
         raise UsageError("a queue offset means something in a topic: say --topic and, for one queue, --queue")
-    at = physical_offset(options["--phy-offset"]) if "--phy-offset" in options else None
+    at = read_number(options["--phy-offset"], "--phy-offset") if "--phy-offset" in options else None
     offset_id = options.get("--offset-msg-id")
     if offset_id is not None:
         if not _OFFSET_ID.fullmatch(offset_id):
@@ -194,7 +195,8 @@ def _columns(options: Mapping[str, str], form: str, body: str) -> tuple[str, ...
         if body == "none" and "body" in names:
             raise UsageError("--columns: body is shown with --body text or --body base64")
     if body != "none" and "body" not in names:
-        names += ("body",) if form == "table" else ("body", "body_status")
+        more = ("body",) if form == "table" else ("body", "body_status")
+        names += tuple(name for name in more if name not in names)
     return names
 
 
@@ -258,7 +260,8 @@ def _through_spark(scan: MessageScan, query: Query, segments: list[MappedFile], 
     wave, at, left = context.defaultParallelism, 0, query.limit + 1
     while at < len(segments) and left > 0:
         files = segments[at : at + wave]
-        tasks = [SearchTask(_of(scan, f), query.contents, min(left, TASK_ROWS), TASK_BYTES) for f in files]
+        room = min(TASK_BYTES, WAVE_BYTES // len(files))
+        tasks = [SearchTask(_of(scan, f), query.contents, min(left, TASK_ROWS), room) for f in files]
         answers = context.parallelize(tasks, len(tasks)).map(_search).collect()
         for file, (data, whole) in zip(files, answers, strict=True):
             known = 0
@@ -375,6 +378,8 @@ def _redacted(row: Row, redaction: Redaction) -> Row:
     for name, value in row.items():
         if name in TEXT_COLUMNS:
             value = redaction.text(value)
+        elif name in CHECK_COLUMNS:
+            value = None
         elif name in BODIES:
             value = redaction.data(value)
         elif name in MAP_COLUMNS and value is not None:

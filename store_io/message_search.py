@@ -191,6 +191,8 @@ def run_search(task: SearchTask) -> tuple[bytes, bool]:
     with pa.ipc.new_stream(sink, message_schema(task.scan.columns)) as writer:
         for batch in search(task.scan, task.contents):
             part = batch.slice(0, task.most_rows - rows)
+            while part.num_rows and size + part.nbytes > task.most_bytes:  # a batch of large bodies may alone be more
+                part = part.slice(0, part.num_rows // 2)
             writer.write_batch(part)
             rows, size = rows + part.num_rows, size + part.nbytes
             if part.num_rows < batch.num_rows or size >= task.most_bytes:

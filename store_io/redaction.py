@@ -24,12 +24,14 @@ TEXT_COLUMNS = frozenset({"keys", "key", "unique_key", "msg_id", "tags", "born_h
 is made of the producer's address."""
 BODY_COLUMNS = frozenset({"body"})
 MAP_COLUMNS = frozenset({"properties"})
+CHECK_COLUMNS = frozenset({"tags_code", "body_crc"})
+"""Unkeyed sums of what is concealed: whoever has a list of words finds the tag in no time, and so a short body."""
 
 OPEN_PROPERTIES = frozenset(
     "DELAY REAL_TOPIC REAL_QID WAIT TRAN_MSG PGROUP MIN_OFFSET MAX_OFFSET RETRY_TOPIC RECONSUME_TIME MAX_RECONSUME_TIMES "
     "CONSUME_START_TIME TRANSACTION_PREPARED_QUEUE_OFFSET TRANSACTION_CHECK_TIMES CHECK_IMMUNITY_TIME_IN_SECONDS CLUSTER "
     "INNER_NUM INNER_BASE INNER_MULTI_DISPATCH INNER_MULTI_QUEUE_OFFSET TIMER_DELIVER_MS TIMER_DELAY_SEC TIMER_DELAY_MS "
-    "TIMER_OUT_MS TIMER_ENQUEUE_MS TIMER_DEQUEUE_MS TIMER_ROLL_TIMES TIMER_DEL_FLAG POP_CK __CRC32# DUP_INFO".split()
+    "TIMER_OUT_MS TIMER_ENQUEUE_MS TIMER_DEQUEUE_MS TIMER_ROLL_TIMES TIMER_DEL_FLAG POP_CK DUP_INFO".split()
 )
 """Properties that brokers and clients set for one another; their values say nothing of what is in a message."""
 
@@ -74,6 +76,8 @@ class Redaction:
             coded = plain.dictionary_encode()
             shown = pa.array([self.text(value) for value in coded.dictionary.to_pylist()], pa.string())
             return pa.DictionaryArray.from_arrays(coded.indices, shown).cast(pa.string()).cast(field.type)
+        if field.name in CHECK_COLUMNS:
+            return pa.nulls(len(column), field.type)
         if field.name in BODY_COLUMNS:
             return pa.array([self.data(value) for value in column.to_pylist()], field.type)
         if field.name in MAP_COLUMNS:

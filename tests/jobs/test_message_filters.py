@@ -19,7 +19,7 @@ def test_all_options() -> None:
         "--queue": "0, 7",
         "--from-queue-offset": "5",
         "--to-queue-offset": "9",
-        "--from-phy-offset": "100",
+        "--from-phy-offset": "1,100",
         "--to-phy-offset": "9223372036854775807",
         "--since": "2026-11-20T21:20:22Z",
         "--until": "1795209622001",
@@ -28,7 +28,7 @@ def test_all_options() -> None:
         frozenset({"A", "b,c", "%RETRY%g"}),
         frozenset({0, 7}),
         (5, 9),
-        (100, 9223372036854775807),
+        (1100, 9223372036854775807),
         (1795209622000, 1795209622001),
     )
 
@@ -64,6 +64,7 @@ def test_times(text: str, wanted: int | None) -> None:
         {"--queue": "-1"},
         {"--queue": "2147483648"},
         {"--from-phy-offset": "9223372036854775808"},
+        {"--from-phy-offset": "1,00"},
         {"--from-phy-offset": "5", "--to-phy-offset": "5"},
         {"--since": "2026-01-02", "--until": "2026-01-01"},
     ],

@@ -10,10 +10,12 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pyarrow.ipc
 import pytest
 
 from jobs import cli, options, query
 from store_io.byte_source import StoreLocation
+from store_io.message_search import SearchTask, run_search
 from tests import builders, corpus_tools
 from tests.builders import COMPRESSED, Message, Record, Sizes, Store, StoreBuilder, compress
 from tests.corpus_tools import Case
@@ -104,6 +106,11 @@ def test_conditions(store: Store, words: tuple[str, ...], holds: Any, capsys: py
     assert at(found(capsys, store, *words)) == wanted
     assert at(found(capsys, store, *words, "--columns", "phy_offset", "--body", "base64")) == wanted
     assert at(found(capsys, store, *words, "--limit", "2")) == wanted[:2]
+
+
+def test_a_column_that_comes_with_bodies_may_be_named(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = found(capsys, store, "--columns", "body_status,phy_offset", "--body", "text", "--limit", "1")
+    assert [list(row) for row in rows] == [["body_status", "phy_offset", "body"]]
 
 
 def test_a_place_and_an_id(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
@@ -314,6 +321,7 @@ def test_redaction(store: Store, mode: str, capsys: pytest.CaptureFixture[str]) 
         text = json.dumps(rows)
         assert len(rows) == 30 and "Topic0" in text
         assert not any(word in text for word in ("body number", "U0002", "k2", "shared"))
+        assert {(row["tags_code"], row["body_crc"]) for row in rows} == {(None, None)}  # words and short bodies can be tried
     tokens = [row["unique_key"] for row in found(capsys, store, "--redact", mode)]
     assert (tokens[3] == tokens[33]) and (mode == "hide" or len(set(tokens)) == 59)
 
@@ -392,6 +400,25 @@ def test_waves_keep_the_order_and_end_early(store: Store, most_rows: int, monkey
         assert [row["phy_offset"] for row in rows][: len(wanted)] == wanted
         segments = len(list((store.root / "commitlog").iterdir()))
         assert (len(context.tasks) < segments) == (words[1] == "7")
+
+
+def test_a_wave_brings_back_no_more_than_the_driver_can_hold(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many tasks run at once, and though a batch of bodies alone may be more than all of them may bring."""
+    monkeypatch.setattr(query, "WAVE_BYTES", 1600)
+    monkeypatch.setattr(_Context, "defaultParallelism", 4)
+    brought: list[int] = []
+
+    def counted(task: SearchTask) -> tuple[bytes, bool]:
+        data, whole = run_search(task)
+        brought.append(sum(batch.nbytes for batch in pyarrow.ipc.open_stream(data)))
+        return data, whole
+
+    monkeypatch.setattr(query, "run_search", counted)
+    asked = query.read_query(options.parse([*words_of(store), "--limit", "60", "--body", "text"]))
+    spark = SimpleNamespace(wanted=lambda size: True, session=SimpleNamespace(spark=SimpleNamespace(sparkContext=_Context())))
+    rows = query.copy_rows(StoreLocation(str(store.root)), store.release, store.broker_conf, asked, spark)  # type: ignore[arg-type]
+    assert [row["phy_offset"] for row in rows] == [r.at for r in store.records]
+    assert 1 < len(brought) <= 4 and 0 < sum(brought) <= 1600
 
 
 def test_a_search_through_spark(store: Store, spark: Any) -> None:

@@ -19,6 +19,8 @@ ROWS = {
     "body": [b"secret", None, b"other"],
     "properties": [[("KEYS", "order-1"), ("DELAY", "3"), ("a", "b")], None, []],
     "queue_id": [1, 2, 3],
+    "tags_code": [97, None, 98],
+    "body_crc": [1, 2, 3],
 }
 SCHEMA = pa.schema(
     [
@@ -27,6 +29,8 @@ SCHEMA = pa.schema(
         ("body", pa.binary()),
         ("properties", pa.map_(pa.string(), pa.string())),
         ("queue_id", pa.int32()),
+        ("tags_code", pa.int64()),
+        ("body_crc", pa.int32()),
     ]
 )
 
@@ -46,6 +50,8 @@ def test_hidden() -> None:
         **ROWS,
         "keys": ["(hidden)", None, "(hidden)"],
         "body": [None, None, None],
+        "tags_code": [None, None, None],
+        "body_crc": [None, None, None],
         "properties": [[("KEYS", "(hidden)"), ("DELAY", "3"), ("a", "(hidden)")], None, []],
     }
 
@@ -59,6 +65,7 @@ def test_hashed() -> None:
     assert dict(shown["properties"][0])["KEYS"] == token
     assert re.fullmatch(rb"#[0-9a-f]{16}", shown["body"][0]) and shown["body"][0] != shown["body"][2]
     assert shown["topic"] == ROWS["topic"]
+    assert shown["tags_code"] == shown["body_crc"] == [None, None, None]  # made without the salt, so they would undo it
     assert pickle.loads(pickle.dumps(redaction)).text("order-1") == token
 
 
