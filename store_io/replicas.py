@@ -49,8 +49,6 @@ SAME, BEHIND, HOLED, IN_DISPUTE, PARTED, APART, NOT_KNOWN = (
 )  # fmt: skip
 MOST_RANGES = 1000  # told of what one copy has and another lacks
 
-_Key = tuple[tuple[int, ...], QueueKey]
-
 
 @dataclass
 class _Copy:
@@ -407,8 +405,11 @@ class ReplicaGroup:
                 at = difference.start if difference is not None else piece.start
                 if first is None or at < first[0]:
                     first = at, holder, piece
-        if UNKNOWN in seen or one.unreadable or other.unreadable or not one.segments or not other.segments:
+        empty = not one.segments or not other.segments
+        if UNKNOWN in seen or one.unreadable or other.unreadable or empty and (one.audit.incomplete or other.audit.incomplete):
             relation = NOT_KNOWN
+        elif empty:
+            relation = APART if one.segments or other.segments else SAME
         elif OTHER in seen:
             relation = PARTED
         elif DISPUTED in seen:

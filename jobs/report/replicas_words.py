@@ -25,6 +25,8 @@ def choice_words(group: Row) -> str:
 def pair_words(pair: Row) -> str:
     """How two copies differ, in a sentence."""
     left, right, relation = pair["left"], pair["right"], pair["relation"]
+    if relation == "equal" and pair["same_until"] is None:
+        return f"{left} and {right} are equal: neither holds a message that the other could have"
     if relation == "equal":
         return f"{left} and {right} are equal up to physical offset {pair['same_until']:,}"
     if relation == "behind":

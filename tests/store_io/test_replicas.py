@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from jobs.report.replicas_words import pair_words
 from schemas.rows import LOSS, NOTE, Finding
 from store_io.audit_store import AuditRequest, StoreAudit, run_audit, run_task
 from store_io.byte_source import StoreLocation
@@ -318,6 +319,25 @@ def test_copies_that_have_no_range_in_common(pair: tuple[StoreBuilder, Store, St
     assert (only["relation"], only["common_start"], only["same_until"]) == ("apart", None, None)
     late = [r for r in builder.records if r.at >= 2 * SIZES.segment]
     assert row(group, "a")["lacks"] == len(late) and row(group, "b")["lacks"] == 0
+
+
+NEITHER = "a and b are equal: neither holds a message that the other could have"
+
+
+@pytest.mark.parametrize("segments", [0, 1])
+def test_copies_without_a_message(pair: tuple[StoreBuilder, Store, Store], tmp_path: Path, segments: int) -> None:
+    """As of a broker that has just been set up: with a segment of zeros, or none yet. Nothing is unknown about them."""
+    empty = [StoreBuilder("5.3.3", SIZES).write(tmp_path / name) for name in ("c", "d")]
+    for store in empty[: 2 * segments]:
+        (store.root / "commitlog" / f"{0:020d}").write_bytes(bytes(SIZES.segment))
+    group, _ = compared(empty)
+    (only,) = group.result["pairs"]
+    assert (only["relation"], only["same_until"], pair_words(only)) == ("equal", None, NEITHER)
+    group, _ = compared([pair[1], empty[0]])
+    (only,) = group.result["pairs"]
+    assert (only["relation"], only["same_until"]) == ("apart", None)
+    assert pair_words(only) == "a and b have no physical offset in common"
+    assert row(group, "b")["lacks"] == len(pair[0].records) and group.result["best"] == "a"
 
 
 def test_files_of_another_size_are_compared_by_physical_offset(pair: tuple[StoreBuilder, Store, Store]) -> None:
