@@ -230,9 +230,11 @@ class Export:
         if not moved and (left or self.asked.form == "delta"):
             with session.start(spark_words) as started:
                 notes |= self._write(started.spark, left, salt, dict(store.rules.delays))
+                self._say_columns()
                 if self.asked.form == "delta":
                     self._make_delta(started.spark)
         if not moved:
+            self._say_columns()
             with self._told():
                 os.rename(self.folder, f"{self.asked.to}/{MESSAGES}")
         manifest = self._manifest([notes[part.name] for part in parts])
@@ -280,7 +282,7 @@ class Export:
 
     def _write(self, spark: Any, left: Sequence[Part], salt: bytes, delays: dict[int, int]) -> dict[str, dict[str, Any]]:
         """Write these parts' files; their notes. Raises StoreError once all others are done."""
-        from jobs.export_files import PARQUET, SegmentFiles, write_empty
+        from jobs.export_files import SegmentFiles
         from jobs.progress import Progress, SparkCounters
 
         asked = self.asked
@@ -306,10 +308,15 @@ class Export:
         if problems:
             more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
             raise StoreError(f"{sorted(problems)[0]}{more}; the same command goes on from here")
-        if asked.form != "jsonl" and not any(name.endswith(f".{PARQUET}") for name in os.listdir(self.folder)):
-            with self._told():
-                write_empty(files)
         return done
+
+    def _say_columns(self) -> None:
+        """Without a file, readers could not tell which columns an export without a message has."""
+        from jobs.export_files import PARQUET, write_empty
+
+        if self.asked.form != "jsonl" and not any(name.endswith(f".{PARQUET}") for name in os.listdir(self.folder)):
+            with self._told():
+                write_empty(self.folder, self.asked.columns)
 
     def _make_delta(self, spark: Any) -> None:
         """Turn the folder of Parquet files into a Delta table, in one version."""

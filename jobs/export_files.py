@@ -28,6 +28,7 @@ PARQUET, DELTA, JSONL = "parquet", "delta", "jsonl"
 FORMATS = (PARQUET, DELTA, JSONL)
 ROW_GROUP_BYTES = 64 << 20
 ROW_GROUP_ROWS = 1 << 18
+JSON_ROWS = 256  # made lines together
 WRITING = ".writing"
 _DICTIONARY = [
     "file", "topic", "queue_id", "tags", "transaction", "compression", "born_host", "store_host", "real_topic", "status",
@@ -84,9 +85,9 @@ def export_segment(files: SegmentFiles, part: Part) -> dict[str, Any]:
         raise
 
 
-def write_empty(files: SegmentFiles) -> None:
+def write_empty(folder: str, columns: tuple[str, ...]) -> None:
     """A Parquet file without rows, so that an export without a message still says what its columns are."""
-    pq.write_table(schema_with_comments(files.scan.columns).empty_table(), f"{files.folder}/empty.{PARQUET}")
+    pq.write_table(schema_with_comments(columns).empty_table(), f"{folder}/empty.{PARQUET}")
 
 
 def schema_with_comments(columns: tuple[str, ...]) -> pa.Schema:
@@ -168,9 +169,10 @@ def _groups(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa
 def _write_jsonl(sink: _Sink, batches: Iterator[pa.RecordBatch]) -> int:
     rows = 0
     for batch in batches:
-        lines = [json.dumps(row, ensure_ascii=True, allow_nan=False) + "\n" for row in json_rows(batch)]
-        sink.write("".join(lines).encode("ascii"))
-        rows += len(lines)
+        for low in range(0, batch.num_rows, JSON_ROWS):  # as text a body takes six times as much at worst: never all at once
+            lines = [json.dumps(row, ensure_ascii=True, allow_nan=False) + "\n" for row in json_rows(batch.slice(low, JSON_ROWS))]
+            sink.write("".join(lines).encode("ascii"))
+        rows += batch.num_rows
     return rows
 
 

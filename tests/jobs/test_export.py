@@ -270,6 +270,9 @@ def test_an_export_without_a_message_still_has_its_columns(here: SparkSession, t
     frame = here.read.parquet(str(tmp_path / "out" / "messages"))
     assert frame.columns == list(DEFAULT_COLUMNS) and frame.count() == 0
     assert json.loads((tmp_path / "out" / "manifest.json").read_text())["messages"] == 0
+    (tmp_path / "fresh" / "commitlog").mkdir(parents=True)  # of a broker that has no segment yet
+    assert run(tmp_path / "fresh", tmp_path / "none", "--format", "parquet") == 0
+    assert here.read.parquet(str(tmp_path / "none" / "messages")).columns == list(DEFAULT_COLUMNS)
 
 
 @pytest.mark.spark
