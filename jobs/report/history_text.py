@@ -274,6 +274,8 @@ def _coverage(view: Row, paint: _Paint) -> Iterator[str]:
     yield paint(
         _BOLD, f"{_percent(view['fraction'])} of the fleet's CommitLog bytes read wholly since {_when(view['since'])} UTC: {told}"
     )
+    if unknown := sum(not store["segments"] for store in view["stores"]):
+        yield paint(_YELLOW, f"not in this figure: {count_text(unknown, 'store')} of which no run could list a segment")
     for store in view["stores"]:
         waiting = store["least_recently"]
         if waiting:

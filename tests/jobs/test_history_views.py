@@ -449,6 +449,8 @@ def test_coverage_is_not_rounded_up_and_no_bytes_are_no_fraction() -> None:
     assert "100.0 %  s" in coverage_text(covered(dict.fromkeys(range(3000), 3), many))
     empty = covered({}, [])
     assert empty["stores"][0]["fraction"] is None and coverage_text(empty).splitlines()[1].startswith("       -  s")
+    assert coverage_text(empty).splitlines()[-1] == "not in this figure: 1 store of which no run could list a segment"
+    assert "not in this figure" not in text
 
 
 def test_an_unknown_store_is_told_with_the_nearest_name() -> None:
