@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import io
 import logging
 import os
 import signal
@@ -34,6 +35,9 @@ _CHECKS = (
 
 def main(words: Sequence[str]) -> int:
     """Run one command line; its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal of GBK or Latin-1 has not every letter that a store may hold
+            stream.reconfigure(errors="backslashreplace")
     if words[:1] == ["--submitted"]:  # the driver of cluster deploy mode: jobs.cluster has checked and packed the options
         return run_in_cluster(options.from_word(words[1]))
     try:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import struct
+import sys
 import zlib
 from contextlib import ExitStack
 from pathlib import Path
@@ -310,6 +312,17 @@ def test_hostile_names_and_texts(tmp_path: Path, capsys: pytest.CaptureFixture[s
     for name, record in zip(HOSTILE, kept, strict=True):
         for words in (("--topic", name), ("--key", f"U{name}"), ("--body-contains", name)):
             assert record.at in at(found(capsys, copy, *words)), (name, words)
+
+
+def test_letters_that_a_terminal_does_not_have_are_escaped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    builder = StoreBuilder("5.3.3", SIZES)
+    builder.put(Message(topic="订单", keys="\u05d0"))
+    output = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(output, "gbk"))
+    assert cli.main(words_of(builder.write(tmp_path / "store"))) == 0
+    sys.stdout.flush()
+    line = output.getvalue().decode("gbk").splitlines()[1]
+    assert "订单" in line and "\\u05d0" in line
 
 
 @pytest.mark.parametrize("mode", ["hide", "hash"])
