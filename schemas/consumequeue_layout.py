@@ -13,10 +13,7 @@ PRE_BLANK_SIZE = 0x7FFFFFFF  # (0, this, 0): the slots before the first entry of
 
 ANSWER_SIZE = 91  # of a repair's entry for a position without a message: (last byte of an earlier segment, this, 0)
 
-BATCH_ENTRY_BYTES = 46
-BATCH_ENTRY_FORMAT = ">qiqqqhii"  # phy_offset, size, tags code, store time, base offset, count, compacted (-1), reserved
-BATCH_ENTRY_BASE_POSITION = 28
-BATCH_ENTRY_COUNT_POSITION = 36
+BATCH_ENTRY_BYTES = 46  # phy_offset, size, tags code, store time, base offset, count (int16), compacted (-1), reserved
 
 EXT_UNIT_HEADER_BYTES = 20  # int16 size, int64 tags code, int64 store time, int16 bit map size
 EXT_UNIT_FORMAT = ">hqqh"
