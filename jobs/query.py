@@ -132,6 +132,11 @@ def read_query(command: Command) -> Query:
         at = named
     if at is not None:
         wanted = wanted.narrowed(MessageFilter(phy_offsets=(at, at + 1)))
+    for option in ("--key", "--unique-key"):
+        try:
+            options.get(option, "").encode("utf-8")
+        except UnicodeEncodeError:
+            raise UsageError(f"{option} {options[option]!r}: not UTF-8, which keys are") from None
     contents = Contents(options.get("--key"), options.get("--unique-key"), _needle(options.get("--body-contains")))
     if contents.key is not None and contents.unique_key is not None:
         raise UsageError("say either --key, which finds unique keys too, or --unique-key")
@@ -360,6 +365,9 @@ def _meets(view: BrokerView, one: Served, query: Query) -> bool:
     low, high = wanted.phy_offsets
     if query.at is None and (low is not None and one.phy_offset < low or high is not None and one.phy_offset >= high):
         return False
+    looked_up = query.at is not None or query.contents.key is not None or query.contents.unique_key is not None
+    if looked_up and not _in_queues(one, query):
+        return False
     contents = Contents(body=query.contents.body)  # a lookup by key compares hashes alone, and so do we
     if wanted.store_times == ALL and contents.body is None:
         return True
@@ -369,6 +377,18 @@ def _meets(view: BrokerView, one: Served, query: Query) -> bool:
     if low is not None and m.store_time < low or high is not None and m.store_time >= high:
         return False
     return contents.body is None or contents.matches(m, body_of(view, one), MAX_BODY_BYTES)
+
+
+def _in_queues(one: Served, query: Query) -> bool:
+    """Whether a message that was found otherwise is of the topics, queues and queue offsets asked for."""
+    wanted = query.wanted
+    low, high = wanted.queue_offsets
+    return (
+        (wanted.topics is None or one.topic in wanted.topics)
+        and (wanted.queue_ids is None or one.queue_id in wanted.queue_ids)
+        and (low is None or one.queue_offset >= low)
+        and (high is None or one.queue_offset < high)
+    )
 
 
 def _redacted(row: Row, redaction: Redaction) -> Row:

@@ -272,7 +272,8 @@ def _properties(data: bytes, at: int, redaction: Redaction) -> Iterator[Field]:
         name, split, value = item.partition(layout.PROPERTY_NAME_END)
         label = decode_utf8(name) if split else ""
         body = value.removesuffix(layout.PROPERTY_END)
-        hidden = concealed(redaction, label, body)
+        # The last of too many stands for all that follow, whose names nobody has looked at.
+        hidden = concealed(redaction, label if count <= MAX_PROPERTIES else "", body)
         if hidden is not None:
             closing = "\x02" if value.endswith(layout.PROPERTY_END) else ""
             yield Field(f"property {label}", at + start, len(item), b"", f"{label}\x01{hidden}{closing}")

@@ -24,7 +24,7 @@ TEXT_COLUMNS = frozenset({"keys", "key", "unique_key", "msg_id", "tags", "born_h
 is made of the producer's address."""
 BODY_COLUMNS = frozenset({"body"})
 MAP_COLUMNS = frozenset({"properties"})
-CHECK_COLUMNS = frozenset({"tags_code", "body_crc"})
+CHECK_COLUMNS = frozenset({"tags_code", "ext_tags_code", "body_crc"})
 """Unkeyed sums of what is concealed: whoever has a list of words finds the tag in no time, and so a short body."""
 
 OPEN_PROPERTIES = frozenset(

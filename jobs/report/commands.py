@@ -67,7 +67,7 @@ def closer_look(finding: Finding, words: Sequence[str]) -> str:
     """The command for one finding; "" where none would tell more. words: as `store_words` gives them."""
     if finding.topic is not None and finding.queue_id is not None and finding.queue_offset is not None and _about_queue(finding):
         first = max(0, finding.queue_offset)
-        options = [("--topic", finding.topic), ("--queue", finding.queue_id)]
+        options = [("--topic", finding.topic.replace(",", "\\,")), ("--queue", finding.queue_id)]
         options += [("--from-queue-offset", first), ("--to-queue-offset", first + max(1, min(finding.count, _RANGE)))]
         return command_line("query", words, options)
     if finding.phy_offset is not None and finding.phy_offset >= 0:

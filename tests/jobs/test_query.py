@@ -440,3 +440,28 @@ def test_a_search_through_spark(store: Store, spark: Any) -> None:
     session = SimpleNamespace(wanted=lambda size: True, session=SimpleNamespace(spark=spark))
     rows = query.copy_rows(StoreLocation(str(store.root)), store.release, store.broker_conf, asked, session)  # type: ignore[arg-type]
     assert [row["body"] for row in rows][:9] == [(f"body number {n:03d} " * 8).encode() for n in range(10, 19)]
+
+
+def test_a_lookup_in_the_brokers_view_keeps_to_the_queues_asked_for(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    record = store.records[7]
+    place = ["--view", "broker", "--phy-offset", str(record.at)]
+    assert at(found(capsys, store, *place, "--topic", record.topic, "--queue", str(record.queue_id))) == [record.at]
+    assert found(capsys, store, *place, "--topic", "Topic0") == []
+    assert found(capsys, store, *place, "--topic", record.topic, "--queue", "9") == []
+    key = ["--view", "broker", "--topic", record.topic, "--key", "k7"]
+    assert at(found(capsys, store, *key)) == [record.at]
+    assert found(capsys, store, *key, "--queue", "9") == []
+    assert found(capsys, store, *key, "--from-queue-offset", str(record.queue_offset + 1)) == []
+
+
+@pytest.mark.parametrize("option", ["--key", "--unique-key"])
+def test_a_key_that_is_no_utf8_is_a_usage_error(option: str, store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main([*words_of(store), option, "\udcff"]) == 2
+    assert "not UTF-8" in capsys.readouterr().err
+
+
+def test_redacted_rows_hold_no_number_that_tells_a_tag_or_a_body(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    for view in ("copy", "broker"):
+        words = ["--view", view, "--topic", "Topic1", "--redact", "hide"]
+        rows = found(capsys, store, *words)
+        assert rows and {(row.get("tags_code"), row.get("body_crc"), row["tags"]) for row in rows} == {(None, None, "(hidden)")}

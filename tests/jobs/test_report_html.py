@@ -152,6 +152,7 @@ def test_the_command_that_looks_closer() -> None:
         "./spark-submit.sh query /s --topic=-t --queue 3 --from-queue-offset 70 --to-queue-offset 79"
     )
     assert closer_look(replace(entry, count=10**9), ("/s",)).endswith("--from-queue-offset 70 --to-queue-offset 170")
+    assert "--topic 'a\\,b' --queue" in closer_look(replace(entry, topic="a,b"), ("/s",))  # one topic, not two
     assert closer_look(Finding("checkpoint_missing", "checkpoint"), WORDS) == ""
     assert command_line("explain", ("/a\0b",), []) == ""
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from store_io.errors import UsageError
+from store_io.explain_record import _properties
 from store_io.redaction import Redaction, read_redaction
 
 ROWS = {
@@ -89,3 +90,10 @@ def test_a_dictionary_column_keeps_its_meaning() -> None:
 def test_what_makes_no_sense_is_a_usage_error(mode: str | None, salt: str | None) -> None:
     with pytest.raises(UsageError, match="redact"):
         read_redaction(mode, salt)
+
+
+def test_what_stands_for_too_many_properties_is_concealed_whatever_its_first_name() -> None:
+    data = b"a\x01b\x02" * 500 + b"WAIT\x01true\x02KEYS\x01secret\x02"
+    fields = list(_properties(data, 0, Redaction("hide")))
+    assert len(fields) == 501 and not any("secret" in field.value or b"secret" in field.data for field in fields)
+    assert any(b"secret" in field.data for field in _properties(data, 0, Redaction("none")))
