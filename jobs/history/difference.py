@@ -166,12 +166,14 @@ def _store(
     read = _digests(after)
     if b is not None and b["level"] == "quick":  # which leaves out queue and index files too
         unread |= {finding["file"] for finding in fixed if finding["file"] not in read}
-    not_read = [finding for finding in fixed if finding["file"] in unread]
-    fixed = [finding for finding in fixed if finding["file"] not in unread]
-    log = compare_log(before["segments"], after["segments"]) if a and b else {}
-    derived = (
-        {kind: compare_derived(before[kind], after[kind], kind == "index") for kind in ("index", "queues")} if a and b else {}
-    )
+    unlisted = _unlisted(b, after)
+    not_read = [finding for finding in fixed if unlisted or finding["file"] in unread]
+    fixed = [finding for finding in fixed if not (unlisted or finding["file"] in unread)]
+    log: Row = {}
+    derived: dict[str, Row] = {}
+    if a and b and not unlisted:
+        log = compare_log(before["segments"], after["segments"])
+        derived = {kind: compare_derived(before[kind], after[kind], kind == "index") for kind in ("index", "queues")}
     known = {**_digests(before), **{f"{path} ": digest for path, digest in _digests(after).items()}}
     for finding in (*new, *grown):
         finding["bytes_changed"] = _changed(known, finding["file"])
@@ -196,7 +198,7 @@ def _store(
         "complete": [row and row["complete"] for row in (a, b)],
         "verdicts": [row and row["verdict"] for row in (a, b)],
         "locations": [row["location"] or "" for row in (a, b) if row],
-        "other_settings": _other_settings(a, b) if a and b else [],
+        "other_settings": _other_settings(a, b) if a and b and not (unlisted or _unlisted(a, before)) else [],
         "new": new,
         "grown": grown,
         "fixed": fixed,
@@ -209,6 +211,11 @@ def _store(
         "index": derived.get("index"),
         "queues": derived.get("queues"),
     }
+
+
+def _unlisted(run: Row | None, files: dict[str, list[Row]]) -> bool:
+    """Whether a run could not even list the store, because it was not mounted, say: then nothing is known of it."""
+    return run is not None and not run["complete"] and not any(files.values())
 
 
 def _digests(files: dict[str, list[Row]]) -> dict[str, str]:

@@ -345,6 +345,20 @@ def test_what_was_not_read_again_is_not_fixed() -> None:
     assert ([f["file"] for f in store["fixed"]], len(store["not_read"])) == ([BEFORE[0]["file"]], 1)
 
 
+def test_a_copy_that_could_not_be_listed_has_lost_nothing() -> None:
+    """As on the night when its disk was not mounted. A copy that was listed, and is empty, has."""
+    damage = place(0, 10, 1, None, file=BEFORE[0]["file"])
+    a = {**A, "settings": [{"key": "maxIndexNum", "value": "7", "from": "default"}]}
+    unlisted = diff(a, {**B, "complete": False, "exit_code": 3, "verdict": "Could not be audited"}, [damage], after=[])
+    (store,) = unlisted["stores"]
+    assert store["other_settings"] == []
+    assert (store["code"], store["commitlog"], store["fixed"], len(store["not_read"])) == (3, None, [], 1)
+    text = difference_text(unlisted)
+    assert "run B is incomplete: Could not be audited" in text and "missing  " not in text and "moved back" not in text
+    (store,) = diff(A, B, [damage], after=[])["stores"]
+    assert (store["code"], len(store["commitlog"]["missing"]), len(store["fixed"])) == (20, 4, 1)
+
+
 def test_derived_files() -> None:
     def file(name: str, digest: str | None = "d", size: int = 60) -> Row:
         return {"store": "s", "file": name, "size_bytes": size, "digest": digest}
