@@ -52,8 +52,9 @@ def earlier_runs(
         raise UsageError(f"--since-run {named!r}: {tables.uri} has no run of this id with a store of this audit")
     wanted = {(store, row["run_id"]): row for store, (_, _, row) in chosen.items() if row["rules_version"] == rules_version}
     segments: dict[tuple[str, str], dict[str, EarlierSegment]] = {key: {} for key in wanted}
+    chosen_runs = sql.col("run_id").isin(sorted({run for _, run in wanted}))
     if wanted:
-        frame = tables.read("segments").where(sql.col("run_id").isin(sorted({run for _, run in wanted})))
+        frame = tables.read("segments").where(chosen_runs)
         for row in frame.withColumn("verified_at", sql.unix_micros("verified_at")).collect():
             key = (row["store"], row["run_id"])
             if key in segments:
@@ -62,7 +63,6 @@ def earlier_runs(
     queues: dict[tuple[str, str], dict[QueueKey, tuple[tuple[str, int, str], ...]]] = {key: {} for key in wanted}
     index: dict[tuple[str, str], dict[str, str]] = {key: {} for key in wanted}
     if wanted and since_run is not None:
-        chosen_runs = sql.col("run_id").isin(sorted({run for _, run in wanted}))
         for row in (
             tables.read("queues")
             .where(chosen_runs)
@@ -77,7 +77,6 @@ def earlier_runs(
         for row in tables.read("index_files").where(chosen_runs).select("store", "run_id", "file", "digest").collect():
             if (row["store"], row["run_id"]) in index:
                 index[row["store"], row["run_id"]][row["file"]] = row["digest"]
-    if wanted and since_run is not None:
         frame = tables.read("findings").where(chosen_runs & (sql.col("severity") != NOTE))
         frame = frame.where(sql.col("file").rlike("^(consumequeue|batchconsumequeue|consumequeue_ext|index)(/|$)"))
         for row in frame.select("store", "run_id", "file", "phy_offset", "count").collect():

@@ -318,7 +318,7 @@ def _audit_options(paths: Sequence[str], options: Mapping[str, str], base: str) 
     partial = [option for option in PARTIAL_OPTIONS if option in options and options[option] != "full"]
     if partial and "--write" in options:
         raise UsageError(f"--write needs every segment to be read; it does not go with {partial[0]}")
-    if "--level" in options and options["--level"] == "quick" and "--since-run" in options:
+    if options.get("--level") == "quick" and "--since-run" in options:
         raise UsageError("--since-run does not go with --level quick, which reads no more than it must")
     progress = options.get("--progress", "line" if sys.stderr.isatty() else "none")
     if progress not in PROGRESS:

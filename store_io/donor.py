@@ -19,6 +19,7 @@ from store_io.rules.message_verdict import VALID
 from store_io.rules.releases import BrokerRules
 from store_io.segment_findings import PROPERTIES
 from store_io.segment_scan import SegmentTask, scan_segment
+from store_io.segment_walk import whole_messages_end
 from store_io.segment_window import SegmentWindow
 from store_io.store_dir import list_store
 from store_io.store_writer import StoreWriter
@@ -109,14 +110,9 @@ class Donor:
         window = SegmentWindow(donor, donor.size, WINDOW_BYTES)
         for extent in extents:
             low, high = max(start, extent.start), min(end, extent.end)
-            at = low
-            while at < high:
-                verdict = check.verdict(window, at, donor.size)
-                if verdict.kind != VALID or at + verdict.size > high:
-                    break
-                at += verdict.size
-            if at > low:
-                yield low, at
+            whole = whole_messages_end(check, window, low, high)
+            if whole > low:
+                yield low, whole
 
     def _same_around(self, base: int, own: Mapping[int, SegmentSummary], held: Sequence[int], source: ByteSource) -> bool:
         """Whether the copies agree next to a segment of which nothing is left: at the end of the last one before it that holds

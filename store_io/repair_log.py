@@ -18,6 +18,7 @@ from store_io.message_columns import RecordCheck
 from store_io.rules.loading import COMMITLOG, Tree
 from store_io.rules.message_verdict import VALID, Message
 from store_io.rules.releases import BrokerRules
+from store_io.segment_walk import whole_messages_end
 from store_io.segment_window import SegmentWindow
 from store_io.store_writer import StoreWriter
 
@@ -187,13 +188,7 @@ class LogRepair:
             check = RecordCheck.audit(summary.base_offset, self.rules.delays)
             if check.verdict(window, limit, summary.size).kind == VALID:
                 return limit
-            at = start
-            while at < limit:
-                verdict = check.verdict(window, at, summary.size)
-                if verdict.kind != VALID or at + verdict.size > limit:
-                    break
-                at += verdict.size
-            return at
+            return whole_messages_end(check, window, start, limit)
 
     # ---- what is written -------------------------------------------------------------------------------------------
 

@@ -63,6 +63,17 @@ def walk_batches(
             window.hold(at)
 
 
+def whole_messages_end(check: RecordCheck, window: SegmentWindow, start: int, limit: int) -> int:
+    """Behind the last of the valid messages that follow one another from `start` on and end at or before `limit`."""
+    at = start
+    while at < limit:
+        verdict = check.verdict(window, at, window.size)
+        if verdict.kind != VALID or at + verdict.size > limit:
+            break
+        at += verdict.size
+    return at
+
+
 def stray_chain(
     decode: Decoder,
     window: SegmentWindow,

@@ -329,22 +329,15 @@ def compare_log(before: Sequence[Row], after: Sequence[Row]) -> Row:
     old, new = ({row["file"]: row for row in rows} for rows in (before, after))
     last = max((row["base_offset"] for row in before if row["wrote"] is not None), default=-1)
     least = min((row["base_offset"] for row in after), default=None)
-    changed: list[Row] = []
+    closed = _Compared()
     missing: list[Row] = []
     retired: list[Row] = []
-    same: list[Row] = []
-    not_compared: list[Row] = []
     for row in sorted(before, key=lambda row: (row["base_offset"], row["file"])):
         now = new.get(row["file"])
         if now is None:
             (retired if least is not None and row["base_offset"] < least else missing).append(row)
         elif row["base_offset"] < last:
-            if row["size_bytes"] == now["size_bytes"] and (row["digest"] is None or now["digest"] is None):
-                not_compared.append(row)
-            elif row["digest"] != now["digest"] or row["size_bytes"] != now["size_bytes"]:
-                changed.append(_changed_file(row, now))
-            else:
-                same.append(row)
+            closed.take(row, now)
     added = [row for row in after if row["file"] not in old and row["base_offset"] > last]
     ends = [
         max((row["base_offset"] + row["wrote"] for row in rows if row["wrote"] is not None), default=0)
@@ -354,11 +347,9 @@ def compare_log(before: Sequence[Row], after: Sequence[Row]) -> Row:
     tail = next((row for row in before if row["base_offset"] == last), None)
     tail_now = new.get(tail["file"]) if tail else None
     return {
-        "changed": changed,
+        **closed.counted(),
         "missing": [row["file"] for row in missing if row["base_offset"] <= last],
         "retired": _amount(retired),
-        "same": _amount(same),
-        "not_compared": _amount(not_compared),
         "added": _amount(added),
         "appeared": [row["file"] for row in after if row["file"] not in old and row["base_offset"] <= last],
         "end": ends,
@@ -375,26 +366,41 @@ def compare_derived(before: Sequence[Row], after: Sequence[Row], one_series: boo
     for row in before:
         series = "" if one_series else row["file"].rpartition("/")[0]
         newest[series] = max(newest.get(series, ""), row["file"])
-    changed, same, not_compared, gone = [], [], [], []
+    growing = set(newest.values())
+    full = _Compared()
+    gone: list[Row] = []
     for row in sorted(before, key=lambda row: str(row["file"])):
         now = new.get(row["file"])
         if now is None:
             gone.append(row)
-        elif row["file"] not in newest.values():
-            if row["size_bytes"] == now["size_bytes"] and (row["digest"] is None or now["digest"] is None):
-                not_compared.append(row)
-            elif row["digest"] != now["digest"] or row["size_bytes"] != now["size_bytes"]:
-                changed.append(_changed_file(row, now))
-            else:
-                same.append(row)
+        elif row["file"] not in growing:
+            full.take(row, now)
     known = {row["file"] for row in before}
     return {
-        "changed": changed,
-        "same": _amount(same),
-        "not_compared": _amount(not_compared),
+        **full.counted(),
         "gone": _amount(gone),
         "added": _amount([row for row in after if row["file"] not in known]),
     }
+
+
+@dataclass
+class _Compared:
+    """Files that may not change any more, held against the same ones of a later run."""
+
+    changed: list[Row] = field(default_factory=list)
+    same: list[Row] = field(default_factory=list)
+    not_compared: list[Row] = field(default_factory=list)
+
+    def take(self, before: Row, after: Row) -> None:
+        if before["size_bytes"] == after["size_bytes"] and (before["digest"] is None or after["digest"] is None):
+            self.not_compared.append(before)
+        elif before["digest"] != after["digest"] or before["size_bytes"] != after["size_bytes"]:
+            self.changed.append(_changed_file(before, after))
+        else:
+            self.same.append(before)
+
+    def counted(self) -> Row:
+        return {"changed": self.changed, "same": _amount(self.same), "not_compared": _amount(self.not_compared)}
 
 
 def _changed_file(before: Row, after: Row) -> Row:
