@@ -15,7 +15,6 @@ from store_io.byte_source import ByteFile, ByteSource, StoreLocation, open_sourc
 from store_io.message_columns import RecordCheck
 from store_io.repair_log import WINDOW_BYTES, segment_path
 from store_io.rules.loading import Tree, segments_of
-from store_io.rules.message_verdict import VALID
 from store_io.rules.releases import BrokerRules
 from store_io.segment_findings import PROPERTIES
 from store_io.segment_scan import SegmentTask, scan_segment
