@@ -56,3 +56,8 @@ def split_dropping_tail(text: str, separator: str) -> list[str]:
 def decode_utf8(data: bytes) -> str:
     """new String(bytes, UTF_8): malformed bytes become U+FFFD and never fail."""
     return bytes(data).decode("utf-8", "replace")
+
+
+def is_blank(text: str) -> bool:
+    """StringUtils.isBlank: empty, or nothing but what Character.isWhitespace names (which leaves out no-break spaces)."""
+    return all(letter.isspace() and letter not in "\x85\xa0\u2007\u202f" for letter in text)

@@ -1,6 +1,6 @@
 """Which further queues a message enters by multi-dispatch (LMQ), and at which offsets (recovery.md 7.3).
 
-Source: MultiDispatch and ConsumeQueue.multiDispatchLmqQueue, read at 4.9.3, 4.9.8, 5.1.2, 5.1.4, 5.2.0, 5.3.3.
+Source: MultiDispatch and ConsumeQueue.multiDispatchLmqQueue, read at 4.9.3, 4.9.8, 5.1.1, 5.1.2, 5.1.4, 5.2.0, 5.3.3.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from schemas import commitlog_layout as layout
 from schemas.rows import QueueKey
-from store_io.java_compat import decode_utf8, parse_number, split_dropping_tail
+from store_io.java_compat import decode_utf8, is_blank, parse_number, split_dropping_tail
 from store_io.rules.releases import BrokerRules
 
 _PROPERTIES = re.compile(rb"(?<![^\x02])(INNER_MULTI_DISPATCH|INNER_MULTI_QUEUE_OFFSET)\x01([^\x02]+)")
@@ -30,13 +30,14 @@ class MultiDispatch:
 def multi_dispatch(rules: BrokerRules, key: QueueKey, properties: bytes) -> MultiDispatch:
     """What a message in queue `key` with these properties enters besides. Without enableMultiDispatch: what it would."""
     topic, queue_id = key
-    later = rules.at_least("5.1.2")
-    system = topic.startswith("rmq_sys_") if rules.at_least("5.2.0") else topic == "rmq_sys_wheel_timer"
-    if later and (system or topic.startswith("%RETRY%") or topic == layout.SCHEDULE_TOPIC):
+    if _is_excluded(rules, topic):
         return MultiDispatch()
+    later = rules.at_least("5.1.2")
     found = dict(_PROPERTIES.findall(properties))  # the last of equal names wins
-    names = split_dropping_tail(decode_utf8(found.get(b"INNER_MULTI_DISPATCH", b"")), ",")
-    offsets = split_dropping_tail(decode_utf8(found.get(b"INNER_MULTI_QUEUE_OFFSET", b"")), ",")
+    texts = [decode_utf8(found.get(name, b"")) for name in (b"INNER_MULTI_DISPATCH", b"INNER_MULTI_QUEUE_OFFSET")]
+    if any(text and is_blank(text) for text in texts):  # as if it were not there
+        return MultiDispatch()
+    names, offsets = (split_dropping_tail(text, ",") for text in texts)
     if len(names) != len(offsets):
         return MultiDispatch(uneven=(len(names), len(offsets)))
     # Without enableMultiDispatch the settings say nothing of how the store was written; then the usual form is taken.
@@ -51,3 +52,12 @@ def multi_dispatch(rules: BrokerRules, key: QueueKey, properties: bytes) -> Mult
             break
         result.entries.append(((name, 0 if light and name.startswith("%LMQ%") else queue_id), queue_offset))
     return result
+
+
+def _is_excluded(rules: BrokerRules, topic: str) -> bool:
+    """Whether messages of this topic enter no further queue (ConsumeQueue.checkMultiDispatchQueue)."""
+    if topic.startswith("%RETRY%"):
+        return rules.at_least("5.1.1")
+    if topic in (layout.SCHEDULE_TOPIC, "rmq_sys_wheel_timer"):
+        return rules.at_least("5.1.2")
+    return topic.startswith("rmq_sys_") and rules.at_least("5.2.0")

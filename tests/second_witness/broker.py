@@ -254,8 +254,10 @@ class Broker:
         rules, names, offsets = self.rules, r.props.get("INNER_MULTI_DISPATCH", ""), r.props.get("INNER_MULTI_QUEUE_OFFSET", "")
         if not (rules.at_least("4.9.3") and self.conf.enableMultiDispatch and names.strip() and offsets.strip()):
             return
+        if r.topic.startswith("%RETRY%") and rules.at_least("5.1.1"):
+            return
         system = r.topic.startswith("rmq_sys_") if rules.at_least("5.2.0") else r.topic == "rmq_sys_wheel_timer"
-        if rules.at_least("5.1.2") and (system or r.topic.startswith("%RETRY%") or r.topic == SCHEDULE_TOPIC):
+        if rules.at_least("5.1.2") and (system or r.topic == SCHEDULE_TOPIC):
             return
         names, offsets = split_dropping_tail(names, ","), split_dropping_tail(offsets, ",")
         if len(names) != len(offsets):
