@@ -87,7 +87,7 @@ pack: write an archive of the Python environment for the executors of a cluster 
 Spark's own options are handed on: --master, --deploy-mode, --conf, --properties-file, --archives, --py-files, --files,
 --jars, --packages, memory and core settings. Without --master everything runs on this machine.
 
-exit codes: 0 consistent, 2 usage, 3 not or not wholly audited, 10 derived data differ, 20 CommitLog damaged or messages lost
+exit codes: 0 consistent, 2 usage, 3 not or not wholly audited, 10 derived data differ, 20 damaged, messages lost or no start
 """
 
 

@@ -1,7 +1,8 @@
 """The catalogue of findings (code -> severity, meaning, next step) and of stop reasons. Codes are stable, sentences are not.
 
 A severity tells the consequence: `note` (a healthy broker leaves such a state behind, or it changes nothing), `rebuildable`
-(derived data; the CommitLog suffices), `loss` (bytes of the CommitLog are damaged or missing, or a start would drop messages).
+(derived data; the CommitLog suffices), `loss` (bytes of the CommitLog are damaged or missing, or a start would drop messages,
+or the release would not start at all).
 A finding may carry a severity or a next step of its own where the evidence says more than the code does.
 """
 
@@ -164,8 +165,8 @@ _ROWS = (
     # ---- what a broker would do -------------------------------------------------------------------------------------
     (
         "broker_refuses",
-        REBUILDABLE,
-        "The release would not start on this directory.",
+        LOSS,
+        "The release would not start on this copy.",
         "Remove the cause in a repaired copy; the plan names it.",
     ),
     ("broker_drops_messages", LOSS, "A start would cut messages that are valid in this copy.", _READ_PLAN),

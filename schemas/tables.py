@@ -69,9 +69,7 @@ RUNS = (
     Column("location", "string", "Where the copy lies, as it was named."),
     Column("replica_group", "string", "Stores with the same name here are copies of one broker's log."),
     Column("release", "string", "RocketMQ release whose rules were applied."),
-    Column(
-        "exit_code", "integer", "0 consistent, 3 incomplete, 10 derived data differ, 20 CommitLog damaged or messages dropped."
-    ),
+    Column("exit_code", "integer", "0 consistent, 3 incomplete, 10 derived data differ, 20 damaged, messages lost or no start."),
     Column("complete", "boolean", "Whether all was read and is modelled."),
     Column("incomplete", array_of("string"), "Why not, in sentences."),
     Column("level", "string", "full, or quick: only what this release would read when it starts."),

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from jobs.report.judgement import CARE, REBUILD, REFUSES, SAFE, SHORT, STOP, UNKNOWN, Judgement, most_dangerous_first
 from jobs.report.page import code_of, fact, hint, more, name_of, page, table
-from jobs.report.ranking import EXIT_WORDS, lost_of
+from jobs.report.ranking import exit_words, lost_of
 from jobs.report.replicas_json import groups_of
 from jobs.report.replicas_words import choice_words
 from jobs.report.report_html import STYLE_OF, footer, icon
@@ -48,7 +48,7 @@ def _body(run: RunInfo, judged: Sequence[tuple[AuditOutcome, Judgement]], code: 
     told = f"{counts[LOSS]:,} loss, {counts[REBUILDABLE]:,} rebuildable, {counts[NOTE]:,} notes"
     yield fact(count_text(sum(counts.values()), "finding"), told)
     yield fact(bytes_text(sum(o.bytes_read for o, _ in judged)), f"read in {seconds_text(run.seconds)}")
-    yield fact(str(code), f"exit code of the run: {EXIT_WORDS[code]}")
+    yield fact(str(code), f"exit code of the run: {exit_words(code, [outcome for outcome, _ in judged])}")
     yield "</dl>\n"
     yield '<section aria-labelledby="stores"><h2 id="stores">Stores</h2>\n'
     yield hint(

@@ -37,7 +37,7 @@ class Judgement:
 def judge(outcome: AuditOutcome) -> Judgement:
     """The answer for one store."""
     broker = outcome.plan.get("broker")
-    damaged = bool(outcome.counts.get(LOSS))
+    damaged = outcome.counts.get(LOSS, 0) > counted(outcome, "broker_refuses")
     if broker is None:
         why = tuple(outcome.incomplete[:5]) or ("What this release would do here is not modelled.",)
         if damaged:

@@ -26,7 +26,7 @@ def _if_it_starts(key: str) -> Callable[[Row], Any]:
 _GAUGES: tuple[tuple[str, str, Callable[[Row], Any]], ...] = (
     (
         "exit_code",
-        "0 consistent, 3 not or not wholly audited, 10 derived data differ, 20 CommitLog damaged or messages lost.",
+        "0 consistent, 3 not or not wholly audited, 10 derived data differ, 20 CommitLog damaged, messages lost or no start.",
         _value("code"),
     ),
     ("complete", "1 if all of the store was read and is modelled, else 0.", _value("complete")),

@@ -9,11 +9,23 @@ from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome
 EXIT_RANK = {0: 0, 10: 1, 3: 2, 20: 3}
 EXIT_WORDS = {0: "consistent", 10: "derived data differ", 3: "incomplete", 20: "loss"}
 SEVERITIES = (LOSS, REBUILDABLE, NOTE)
+_REFUSED = "no start"
 
 
 def worst_exit_code(codes: Iterable[int]) -> int:
     """The one that counts for a run of several stores; 0 for none."""
     return max(codes, key=lambda code: EXIT_RANK[code], default=0)
+
+
+def exit_words(code: int, outcomes: Iterable[AuditOutcome]) -> str:
+    """What an exit code says of the stores that earned it; of 20, whether messages are concerned or the start."""
+    grave = [_REFUSED if _refuses(o) else EXIT_WORDS[20] for o in outcomes if o.exit_code == code == 20]
+    return " or ".join(sorted(set(grave), reverse=True)) or EXIT_WORDS[code]
+
+
+def _refuses(outcome: AuditOutcome) -> bool:
+    broker = outcome.plan.get("broker")
+    return broker is not None and not broker.get("starts")
 
 
 def lost_of(outcome: AuditOutcome) -> tuple[int, int]:

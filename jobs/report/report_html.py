@@ -14,7 +14,7 @@ from itertools import groupby
 from jobs.report.commands import closer_look, command_line, repair_commands
 from jobs.report.judgement import CARE, REBUILD, REFUSES, SAFE, STOP, UNKNOWN, Judgement, judge, why_it_ends
 from jobs.report.page import code_of, command_of, fact, fold, hint, more, name_of, page, table
-from jobs.report.ranking import EXIT_WORDS, SEVERITIES, lost_of
+from jobs.report.ranking import SEVERITIES, exit_words, lost_of
 from jobs.report.replicas_html import replicas_section
 from jobs.report.result_json import RunInfo
 from jobs.report.segment_map import log_map
@@ -29,10 +29,10 @@ MAX_ROWS = 300  # of any table
 MAX_COMMANDS = 5  # below a table
 MAX_STEPS = 500  # of the plan, without those that keep a file
 
-STYLE_OF = {STOP: "stop", UNKNOWN: "unknown", REFUSES: "care", CARE: "care", REBUILD: "care", SAFE: "safe"}
+STYLE_OF = {STOP: "stop", UNKNOWN: "unknown", REFUSES: "stop", CARE: "care", REBUILD: "care", SAFE: "safe"}
 SEVERITY_STYLE = {LOSS: "stop", REBUILDABLE: "care", NOTE: "unknown"}
 _SEVERITY_WORDS = {
-    LOSS: "bytes or messages that this copy lacks or would lose",
+    LOSS: "bytes or messages that this copy lacks or would lose, or what keeps the release from starting",
     REBUILDABLE: "derived data that can be made from the CommitLog",
     NOTE: "what a healthy broker leaves behind, or what changes nothing",
 }
@@ -170,7 +170,7 @@ def _facts(outcome: AuditOutcome, broker: Row | None) -> Iterator[str]:
         held = f"in {count_text(outcome.segment_count, 'segment')}{when}"
         yield fact(count_text(outcome.messages, "message"), held)
     style = {0: "c-safe", 20: "c-stop"}.get(outcome.exit_code, "c-care")
-    yield fact(str(outcome.exit_code), f"exit code: {EXIT_WORDS[outcome.exit_code]}", style)
+    yield fact(str(outcome.exit_code), f"exit code: {exit_words(outcome.exit_code, [outcome])}", style)
     yield "</dl>\n"
     if outcome.incomplete:
         yield '<section aria-labelledby="unread"><h2 id="unread">What could not be audited</h2><ul class="plain">'

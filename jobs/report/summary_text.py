@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from jobs.report.commands import closer_look, repair_commands
 from jobs.report.judgement import SAFE, SHORT, Judgement, judge, lower, most_dangerous_first, why_it_ends
-from jobs.report.ranking import EXIT_WORDS, SEVERITIES, lost_of
+from jobs.report.ranking import EXIT_RANK, SEVERITIES, exit_words, lost_of
 from jobs.report.replicas_json import groups_of
 from jobs.report.replicas_words import choice_words, pair_words
 from jobs.report.result_json import RunInfo, run_exit_code
@@ -72,7 +72,7 @@ def summary_text(
     lines.append(_row("", f"{folder}/result.json"))
     if run.tables and not run.problems:
         lines.append(_row("", f"tables in {printable(run.tables)}, run {printable(run.run_id)}"))
-    lines.append(_row("Exit code", paint(_EXIT_COLOUR[code], f"{code} ({EXIT_WORDS[code]})")))
+    lines.append(_row("Exit code", paint(_EXIT_COLOUR[code], f"{code} ({exit_words(code, outcomes)})")))
     return "\n".join(lines) + "\n"
 
 
@@ -229,8 +229,8 @@ def _fleet(outcomes: Sequence[AuditOutcome], paint: _Paint) -> Iterator[str]:
         yield f"{start}  {_what(outcome, broker)}".rstrip()
     for kind, number in folded.items():
         yield f"      and {count_text(number, 'more store')}: {SHORT[kind]}"
-    codes = Counter(o.exit_code for o in outcomes)
-    told = ", ".join(f"{codes[code]:,} {EXIT_WORDS[code]}" for code in (20, 3, 10, 0) if codes[code])
+    kinds = Counter((-EXIT_RANK[o.exit_code], exit_words(o.exit_code, [o])) for o in outcomes)
+    told = ", ".join(f"{kinds[kind]:,} {kind[1]}" for kind in sorted(kinds, key=lambda kind: (kind[0], kind[1] != LOSS)))
     lost_total = sum(lost_of(o)[0] for o in outcomes)
     yield paint(
         _BOLD, f"{count_text(len(outcomes), 'store')}: {told or 'none'}; {count_text(lost_total, 'message')} would be lost"

@@ -132,8 +132,8 @@ def not_audited() -> AuditOutcome:
 def refused() -> AuditOutcome:
     """A store on which the release would not start."""
     outcome = clean()
-    outcome.name, outcome.exit_code = "stuck", 10
-    outcome.counts = {"rebuildable": 1}
+    outcome.name, outcome.exit_code = "stuck", 20
+    outcome.counts = {"loss": 1, "rebuildable": 1}
     outcome.verdict = "RocketMQ 5.3.3 would not start on this copy: commitlog/x.swp: the name is not a number"
     outcome.plan["broker"] = {"starts": False, "refusal": "commitlog/x.swp: the name is not a number", "exit": "clean"}
     outcome.findings = [
@@ -143,7 +143,8 @@ def refused() -> AuditOutcome:
             severity="rebuildable",
             message="a name that stops the broker",
             next="Remove it.",
-        )
+        ),
+        Finding("broker_refuses", "commitlog/x.swp", severity="loss", message="it has no number", next="Remove the cause."),
     ]
     return outcome
 

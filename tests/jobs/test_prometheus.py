@@ -73,7 +73,7 @@ def test_a_fleet() -> None:
     found = parsed(prometheus_text(result(*stores), 1_795_300_000.1234))
     hurt = stores[0].name
     assert value(found, "info", store="calm", release="5.3.3", tool_version="1.2.3", rules_version="7") == 1
-    codes = {"calm": 0, hurt: 20, "gone": 3, "stuck": 10}
+    codes = {"calm": 0, hurt: 20, "gone": 3, "stuck": 20}
     assert {name: value(found, "exit_code", store=name) for name in codes} == codes
     assert {value(found, "last_run_timestamp_seconds", store=name) for name in codes} == {1_795_300_000.123}
     assert {name: value(found, "starts", store=name) for name in codes} == {"calm": 1, hurt: 1, "gone": None, "stuck": 0}

@@ -151,7 +151,7 @@ def test_what_was_written_whole_before_the_interrupt_stands(asked: AuditOptions)
         finally:
             os.kill(os.getpid(), signal.SIGINT)
 
-    assert cli._guarded(asked, interrupted) == 10
+    assert cli._guarded(asked, interrupted) == 20
 
 
 def described(schema: Any, path: str = "$") -> Iterator[str]:
