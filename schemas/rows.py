@@ -382,6 +382,7 @@ class AuditOutcome:
     damaged_extents: int = 0
     level: str = "full"  # or "quick"
     not_read: Row = field(default_factory=dict)
+    not_judged: list[str] = field(default_factory=list)  # what a start reads and no check judges: a verdict names it
     replica_group: str = ""
     replicas: Row = field(default_factory=dict)  # its group as replicas.json has it; empty where it was compared with no copy
     unclean: bool = False  # the abort marker is there

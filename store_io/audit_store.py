@@ -78,8 +78,10 @@ from store_io.rules.recovery import Fold, IndexHeader, Needs, Prediction, ScanId
 from store_io.rules.releases import BrokerRules, broker_rules
 from store_io.segment_edges import EdgeTask, SegmentEdges, edge_tasks, scan_edges
 from store_io.segment_scan import SegmentTask, scan_segment
-from store_io.settings import read_settings
+from store_io.settings import parse_properties, read_settings
 from store_io.summary_pickle import KeyTable
+from store_io.unjudged import NEXT_STEP as CONFIG_STEP
+from store_io.unjudged import start_files
 
 
 @dataclass(frozen=True)
@@ -279,9 +281,12 @@ class StoreAudit:
         self.incomplete += self.config.problems
         self.batch_topics = self._batch_topics()
         self.loaded = load_store(self.tree, self.rules, self.batch_topics)
-        if self.config.delay_refusal and not self.rules.at_least("5.0.0"):
-            # The schedule service is part of load() up to 4.9.8; later it is the broker's.
-            self.loaded.index_refusal = self.loaded.index_refusal or self.config.delay_refusal
+        self.start_files = start_files(
+            self.source, self.listing, self.config, self.rules, parse_properties(request.broker_conf or "")
+        )
+        self.incomplete += [sentence for sentence in self.start_files.broken if sentence not in self.incomplete]
+        self.loaded.refusal = self.start_files.refusal or self.loaded.refusal
+        self.loaded.index_refusal = self.loaded.index_refusal or self.start_files.late_refusal
         self.unmodelled += [
             f"{f.path}: a segment whose physical offsets would be beyond what 63 bits hold"
             for f in self.loaded.segments
@@ -837,7 +842,7 @@ class StoreAudit:
             found += checkpoint_reader.checkpoint_findings(
                 self.checkpoint_file, first_store_time=first, last_store_time=last, log_end=log.data_end, unclean=self.unclean
             )
-        found += self.config.findings
+        found += self.config.findings + self.start_files.findings
         self.incomplete += [c for c in store_dir.changes_since(self.listing) if c not in self.incomplete]
         if not self.incomplete:
             found += self._broker_findings()
@@ -894,7 +899,9 @@ class StoreAudit:
         if p is None:
             return []
         if not p.starts:
-            return [Finding("broker_refuses", self.tree.blamed(p.refusal), message=p.refusal)]
+            blamed = self.tree.blamed(p.refusal)
+            next_step = CONFIG_STEP if blamed.startswith("config/") else ""
+            return [Finding("broker_refuses", blamed, message=p.refusal, next=next_step)]
         found: list[Finding] = []
         assert p.after_dispatch is not None and self.loss is not None
         cut = sum(q.cut for q in self.loss.by_queue.values())
@@ -997,6 +1004,7 @@ class StoreAudit:
             out.plan = self._empty_plan()
             out.verdict = f"Could not be audited: {out.incomplete[0]}"
             return out
+        out.not_judged = list(self.start_files.names)
         out.level, out.not_read = request.level, self._not_read()
         out.incomplete += self._not_read_sentences(out.not_read)
         out.complete = not out.incomplete
@@ -1093,6 +1101,7 @@ class StoreAudit:
             "release": self.request.release,
             "complete": not self.incomplete and not self._not_read_sentences(not_read),
             **({"not_read": not_read} if not_read else {}),
+            **({"not_judged": self.start_files.names} if self.start_files.names else {}),
             "settings": {k: {"value": s.value, "from": s.origin} for k, s in sorted(self.rules.settings.items())},
             "inputs": self._inputs(),
             "broker": broker,

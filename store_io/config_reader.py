@@ -37,7 +37,6 @@ class StoreConfig:
 
     offsets: (group, topic, queue id) -> offset; offset_files: the same -> the file that says so.  delay_offsets: level -> offset.
     read_from: file -> itself, or its .bak where that stood in.  files: all that were read; undecodable: those with a fault.
-    delay_refusal: the sentence with which delayOffset.json fails to load, else empty.
     """
 
     topics: dict[str, Row] | None = None
@@ -46,7 +45,6 @@ class StoreConfig:
     delay_offsets: dict[int, int] = field(default_factory=dict)
     read_from: dict[str, str] = field(default_factory=dict)
     files: list[str] = field(default_factory=list)
-    delay_refusal: str = ""
     undecodable: list[str] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
@@ -98,8 +96,6 @@ def read_config(source: ByteSource, listing: StoreListing) -> StoreConfig:
         config.offsets.update(found)
         config.offset_files.update(dict.fromkeys(found, config.read_from.get(path, path)))
     config.delay_offsets = _load(source, listing, config, DELAY_OFFSETS, _delays) or {}
-    if DELAY_OFFSETS + ".bak" in config.undecodable:
-        config.delay_refusal = f"{DELAY_OFFSETS}: neither it nor its .bak can be decoded, so the delay levels do not load"
     return config
 
 

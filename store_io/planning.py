@@ -22,6 +22,7 @@ from schemas.rows import (
     Row,
 )
 from store_io.rules.loading import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
+from store_io.unjudged import names_text
 
 if TYPE_CHECKING:
     from store_io.audit_store import StoreAudit
@@ -188,6 +189,8 @@ def _other_steps(serious: Sequence[Finding]) -> list[PlanStep]:
 def verdict_sentence(outcome: AuditOutcome, prediction: Prediction | None, loss: Loss | None) -> str:
     """What matters most, in one sentence."""
     sentence = _verdict(outcome, prediction, loss)
+    if outcome.not_judged and prediction is not None and prediction.starts:
+        sentence += f". Not judged: {names_text(outcome.not_judged)}"
     return sentence + ("; not all of this copy was read" if outcome.incomplete and prediction is not None else "")
 
 
@@ -217,8 +220,10 @@ def _verdict(outcome: AuditOutcome, prediction: Prediction | None, loss: Loss | 
             f"RocketMQ {release} would start and lose nothing; derived data differ from the CommitLog, which suffices to"
             " rebuild them"
         )
-    told = "everything is consistent" if outcome.complete else "what was read of it is consistent"
-    return f"RocketMQ {release} would start on this copy and lose nothing; {told}"
+    told = "everything" if outcome.complete else "what was read of it"
+    if outcome.complete and outcome.not_judged:
+        told = "all that was judged"
+    return f"RocketMQ {release} would start on this copy and lose nothing; {told} is consistent"
 
 
 def _messages(number: int) -> str:

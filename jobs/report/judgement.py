@@ -12,6 +12,7 @@ from jobs.report.ranking import lost_of
 from jobs.report.text import bytes_text, count_text, printable, span_text
 from schemas.finding_codes import STOP_REASONS
 from schemas.rows import LOSS, REBUILDABLE, AuditOutcome, Row
+from store_io.unjudged import names_text
 
 STOP, UNKNOWN, REFUSES, CARE, REBUILD, SAFE = "stop", "unknown", "refuses", "care", "rebuild", "safe"
 DANGER = {STOP: 5, UNKNOWN: 4, REFUSES: 3, CARE: 2, REBUILD: 1, SAFE: 0}
@@ -103,6 +104,13 @@ def judge(outcome: AuditOutcome) -> Judgement:
                 f"{f' ({after})' if after else ''}. The CommitLog itself is whole, and all of them can be made from it.",
             ),
         )
+    if outcome.not_judged:
+        why = (
+            "Every byte of CommitLog, ConsumeQueues and index files was accounted for; they, the checkpoint and the offsets in"
+            " config/ agree with one another.",
+            f"A start also reads what was not judged: {names_text(outcome.not_judged, len(outcome.not_judged))}.",
+        )
+        return Judgement(SAFE, "Safe to start, as far as it was judged", why)
     return Judgement(SAFE, "Safe to start", ("Every byte was accounted for, and all parts agree with one another.",))
 
 

@@ -17,6 +17,7 @@ from jobs.report.result_json import RunInfo, run_exit_code
 from jobs.report.text import bytes_text, count_text, not_read_texts, printable, seconds_text, span_text
 from schemas.finding_codes import CATALOGUE
 from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome, Finding, Row
+from store_io.unjudged import names_text
 
 _RED, _YELLOW, _GREEN, _BOLD, _FAINT, _PLAIN = "\x1b[31m", "\x1b[33m", "\x1b[32m", "\x1b[1m", "\x1b[2m", "\x1b[0m"
 _EXIT_COLOUR = {0: _GREEN, 3: _YELLOW, 10: _YELLOW, 20: _RED}
@@ -276,4 +277,6 @@ def _what(outcome: AuditOutcome, broker: Row) -> str:
             counts[finding.severity, finding.code] += finding.count
     ranked = sorted(counts, key=lambda kind: (SEVERITIES.index(kind[0]), -counts[kind], kind[1]))
     told = ", ".join(f"{code} {counts[severity, code]:,}" for severity, code in ranked[:_CODES])
+    if not told and outcome.not_judged:
+        return printable(f"not judged: {names_text(outcome.not_judged)}")
     return told + (f" and {count_text(len(ranked) - _CODES, 'more kind')}" if len(ranked) > _CODES else "")

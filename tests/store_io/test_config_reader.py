@@ -58,12 +58,12 @@ def test_reads_topics_and_offsets(tmp_path: Path) -> None:
     assert config.offset_files["G_1", "orders", 1] == "config/consumerOffset.json"
     assert config.offset_files["G", "%LMQ%a", 0] == "config/lmqConsumerOffset.json"
     assert config.delay_offsets == {1: 172, 18: 0}
-    assert not config.findings and not config.problems and not config.delay_refusal and len(config.files) == 4
+    assert not config.findings and not config.problems and len(config.files) == 4
 
 
 def test_nothing_at_all_is_fine(tmp_path: Path) -> None:
     config = read(tmp_path, {})
-    assert config.topics is None and not config.batch_topics and not config.findings and not config.delay_refusal
+    assert config.topics is None and not config.batch_topics and not config.findings
 
 
 def test_an_empty_or_damaged_file_leaves_it_to_the_one_before(tmp_path: Path) -> None:
@@ -88,17 +88,13 @@ def test_where_neither_can_be_decoded_it_is_more_than_a_note(tmp_path: Path) -> 
             "delayOffset.json.bak": b'{"offsetTable":{1:"y"}}',
         },
     )
-    assert config.topics is None and "neither it nor its .bak" in config.delay_refusal
+    assert config.topics is None
     assert [(f.file, f.severity) for f in config.findings] == [
         ("config/topics.json", ""),
         ("config/topics.json.bak", ""),
         ("config/delayOffset.json", ""),
         ("config/delayOffset.json.bak", ""),
     ]
-
-
-def test_a_damaged_delay_file_without_a_bak_loads(tmp_path: Path) -> None:
-    assert not read(tmp_path, {"delayOffset.json": b"{"}).delay_refusal
 
 
 @pytest.mark.parametrize("flip", [b"\x00", b"\xff", b"}"])
