@@ -230,6 +230,7 @@ def _prepare(number: int, store: StoreArgument, reading: Reading) -> StoreAudit 
     request = AuditRequest(
         store.name, StoreLocation(store.path, store.parts), store.release, store.broker_conf, store.replica_group or "", number,
         level=reading.level, not_after=reading.not_after, earlier=reading.earlier.get(store.name), reuse=reading.reuse,
+        release_from=store.release_from,
     )  # fmt: skip
     audit = StoreAudit(request)
     try:

@@ -70,7 +70,7 @@ audit: read copied RocketMQ stores, say where they are sound, and plan what woul
   --fleet FILE          a TOML file with a [[store]] table per store: name, path, release, broker_conf, replica_group
   --out DIR             where result.json and a folder per store go; never inside a store. One run at a time: a second one
                         ends with 2 (on s3:// and the like nothing can keep them apart)
-  --release X           the RocketMQ release whose rules apply (default {NEWEST_RELEASE})
+  --release X           the broker's RocketMQ release: its rules apply (without it {NEWEST_RELEASE} is assumed)
   --broker-conf FILE    the broker's own properties file
   --commitlog PATH[,PATH]  --consumequeue PATH  --index PATH    where a store keeps these parts elsewhere
   --tables URI          the Delta tables, when not under DIR/tables
@@ -115,6 +115,7 @@ class StoreArgument:
     parts: tuple[tuple[str, tuple[str, ...]], ...] = ()
     problem: str | None = None
     broker_conf_file: str | None = None
+    release_from: str = "named"  # or "default": nobody named one
 
 
 @dataclass(frozen=True)
@@ -305,12 +306,13 @@ def _audit_options(paths: Sequence[str], options: Mapping[str, str], base: str) 
     if "--out" not in options:
         raise UsageError("--out DIR is missing: where shall the results go?")
     release = _release(options.get("--release", NEWEST_RELEASE))
+    release_from = "named" if "--release" in options else "default"
     run_id = options.get("--run-id", uuid.uuid4().hex)
     if not _RUN_ID.fullmatch(run_id) or run_id in (".", ".."):
         raise UsageError(f"--run-id {run_id!r}: letters, digits, '.', '_' and '-', at most 100 of them")
     out = absolute(options["--out"], base)
     if "--fleet" in options:
-        stores = read_fleet(absolute(options["--fleet"], base), release)
+        stores = read_fleet(absolute(options["--fleet"], base), release, release_from)
     else:
         stores = _command_line_stores(paths, options, release, base)
     stores = _with_unique_names(stores)
@@ -399,6 +401,8 @@ def _command_line_stores(paths: Sequence[str], options: Mapping[str, str], relea
             raise UsageError("an empty store path")
         path = absolute(text, base)
         stores.append(StoreArgument(_last_part(path), path, release, conf, None, parts, broker_conf_file=conf_file))
+        if "--release" not in options:
+            stores[-1] = replace(stores[-1], release_from="default")
     return stores
 
 
@@ -457,7 +461,7 @@ def _reason(problem: Exception) -> str:
 _FLEET_KEYS = frozenset({"name", "path", "release", "broker_conf", "replica_group", *PARTS})
 
 
-def read_fleet(path: str, release: str) -> list[StoreArgument]:
+def read_fleet(path: str, release: str, release_from: str = "named") -> list[StoreArgument]:
     """The stores of a fleet file; `release` holds where a row names none. Names are not unique yet.
 
     Raises UsageError where the file cannot be read, is no TOML, or has no [[store]] table: then no store is known. Whatever
@@ -474,7 +478,9 @@ def read_fleet(path: str, release: str) -> list[StoreArgument]:
         raise UsageError(f"--fleet {path!r}: no TOML: {problem}") from None
     if not isinstance(rows, list) or not rows:
         raise UsageError(f"--fleet {path!r}: no [[store]] table in it")
-    return [_fleet_row(row, number, os.path.dirname(path), release) for number, row in enumerate(rows, 1)]
+    stores = [_fleet_row(row, number, os.path.dirname(path), release) for number, row in enumerate(rows, 1)]
+    named = [isinstance(row, dict) and "release" in row for row in rows]
+    return [s if here else replace(s, release_from=release_from) for s, here in zip(stores, named, strict=True)]
 
 
 def _fleet_row(row: Any, number: int, base: str, release: str) -> StoreArgument:

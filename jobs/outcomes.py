@@ -15,11 +15,13 @@ def not_audited(store: StoreArgument, sentence: str, verdict: str = "") -> Audit
         "schema_version": 1,
         "store": store.name,
         "release": store.release,
+        "release_from": store.release_from,
         "complete": False,
         "settings": {},
         "inputs": [],
         "broker": None,
         "steps": [],
     }
+    outcome.release_from = store.release_from
     outcome.replica_group = store.replica_group or ""
     return outcome

@@ -88,6 +88,10 @@ def _request(command: Command) -> tuple[StoreArgument, RepairRequest]:
     plan = _plan(given["--plan"])
     if "--release" in given and given["--release"].strip() != plan.release:
         raise UsageError(f"--release {given['--release']}: the plan was made for {plan.release}")
+    if plan.assumed and "--release" not in given:
+        raise UsageError(
+            f"--plan {given['--plan']!r}: its release, {plan.release}, was assumed: name the broker's own with --release"
+        )
     if store.broker_conf is not None:
         _compare_settings(store.broker_conf, plan)
     donor = None

@@ -338,6 +338,17 @@ class EarlierRun:
 
 # ---- the audit of one store ----------------------------------------------------------------------------------------
 
+NAMED, DEFAULT = "named", "default"  # where a release is from
+ASSUMED, DOUBT = "assumed", "doubt"
+
+
+@dataclass(frozen=True, slots=True)
+class Premise:
+    """What a verdict rests on, told before it. kind: ASSUMED, nobody said it; DOUBT, what was said does not fit the copy."""
+
+    kind: str
+    sentence: str  # without a full stop
+
 
 @dataclass
 class AuditOutcome:
@@ -382,6 +393,8 @@ class AuditOutcome:
     damaged_extents: int = 0
     level: str = "full"  # or "quick"
     not_read: Row = field(default_factory=dict)
+    release_from: str = NAMED  # or DEFAULT: none was named, and the newest known was taken
+    premises: list[Premise] = field(default_factory=list)
     not_judged: list[str] = field(default_factory=list)  # what a start reads and no check judges: a verdict names it
     replica_group: str = ""
     replicas: Row = field(default_factory=dict)  # its group as replicas.json has it; empty where it was compared with no copy

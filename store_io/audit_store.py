@@ -33,6 +33,7 @@ from schemas.rows import (
     EXTENT_DAMAGED,
     EXTENT_MESSAGE,
     LOSS,
+    NAMED,
     NOTE,
     REBUILDABLE,
     AuditOutcome,
@@ -57,6 +58,7 @@ from store_io.java_compat import parse_number
 from store_io.log_map import MESSAGE, LogMap, log_map
 from store_io.loss import Loss, compute_loss
 from store_io.planning import plan_steps, verdict_sentence
+from store_io.premises import heads_of, premises
 from store_io.queue_leftovers import LeftoverResult, LeftoverTask, classify_leftovers
 from store_io.ranges import intersect, total
 from store_io.replica_compare import ReplicaTask, compare_segment
@@ -79,9 +81,11 @@ from store_io.rules.releases import BrokerRules, broker_rules
 from store_io.segment_edges import EdgeTask, SegmentEdges, edge_tasks, scan_edges
 from store_io.segment_scan import SegmentTask, scan_segment
 from store_io.settings import parse_properties, read_settings
+from store_io.size_misfits import misfit_findings, size_misfits, with_cause
 from store_io.summary_pickle import KeyTable
 from store_io.unjudged import NEXT_STEP as CONFIG_STEP
 from store_io.unjudged import start_files
+from store_io.written_by import WrittenBy, written_by
 
 
 @dataclass(frozen=True)
@@ -132,6 +136,7 @@ class AuditRequest:
     level: str = "full"  # or "quick": only what the broker would read
     not_after: float = 0  # seconds since 1970 at which no further segment is begun; 0: never
     earlier: EarlierRun | None = None
+    release_from: str = NAMED  # or DEFAULT: nobody named it
     reuse: bool = False  # what the earlier run, or one before it, has verified is not read again
 
     @property
@@ -272,6 +277,7 @@ class StoreAudit:
         self.source = open_source(request.location)
         self.disk = queue_entries_on_disk(self.source)
         self.settings = read_settings(request.broker_conf, self.listing, self.source)
+        self.misfits = size_misfits(request.broker_conf, self.listing, self.settings)
         self.rules: BrokerRules = broker_rules(request.release, self.settings)
         self.tree = Tree(self.listing.files)
         self.unmodelled = store_dir.unmodelled(self.listing, self.rules)
@@ -492,6 +498,11 @@ class StoreAudit:
             self.late.discard(summary.path)
             self.segments = []
             self.views = {}
+
+    def written_by(self) -> WrittenBy:
+        """The releases that can have written this copy."""
+        magics = [s.first.magic for s in self.segments if s.first.check_ok and not s.first.blank]
+        return written_by(self.listing.files, self.checkpoint, heads_of(self.source, self.listing), magics)
 
     def segment_addresses(self) -> list[tuple[str, str, int]]:
         """(path in the store, address on its file system, size) of each segment, for a second listing."""
@@ -842,7 +853,7 @@ class StoreAudit:
             found += checkpoint_reader.checkpoint_findings(
                 self.checkpoint_file, first_store_time=first, last_store_time=last, log_end=log.data_end, unclean=self.unclean
             )
-        found += self.config.findings + self.start_files.findings
+        found += self.config.findings + self.start_files.findings + misfit_findings(self.misfits)
         self.incomplete += [c for c in store_dir.changes_since(self.listing) if c not in self.incomplete]
         if not self.incomplete:
             found += self._broker_findings()
@@ -997,6 +1008,7 @@ class StoreAudit:
             3,
             False,
             list(dict.fromkeys(self.incomplete)),
+            release_from=request.release_from,
             replica_group=request.replica_group,
         )
         out.seconds = time.monotonic() - self._began
@@ -1004,6 +1016,14 @@ class StoreAudit:
             out.plan = self._empty_plan()
             out.verdict = f"Could not be audited: {out.incomplete[0]}"
             return out
+        out.premises = premises(
+            request.release,
+            request.release_from,
+            self.written_by(),
+            self.rules.settings,
+            request.broker_conf is not None,
+            [misfit.sentence for misfit in self.misfits],
+        )
         out.not_judged = list(self.start_files.names)
         out.level, out.not_read = request.level, self._not_read()
         out.incomplete += self._not_read_sentences(out.not_read)
@@ -1041,6 +1061,7 @@ class StoreAudit:
             "schema_version": 1,
             "store": self.request.name,
             "release": self.request.release,
+            "release_from": self.request.release_from,
             "complete": False,
             "settings": {},
             "inputs": [],
@@ -1056,7 +1077,7 @@ class StoreAudit:
             for code, count in holder.findings_dropped.items():
                 dropped[code] += count
         final = []
-        for finding in self.findings:
+        for finding in with_cause(self.findings, self.misfits):
             entry = CATALOGUE[finding.code]
             raised = finding.severity not in ("", NOTE) and entry.severity == NOTE
             final.append(
@@ -1099,6 +1120,7 @@ class StoreAudit:
             "schema_version": 1,
             "store": self.request.name,
             "release": self.request.release,
+            "release_from": self.request.release_from,
             "complete": not self.incomplete and not self._not_read_sentences(not_read),
             **({"not_read": not_read} if not_read else {}),
             **({"not_judged": self.start_files.names} if self.start_files.names else {}),

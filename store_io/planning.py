@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from schemas.rows import (
+    DEFAULT,
+    DOUBT,
     EXTENT_DAMAGED,
     EXTENT_MESSAGE,
     LOSS,
@@ -189,6 +191,11 @@ def _other_steps(serious: Sequence[Finding]) -> list[PlanStep]:
 def verdict_sentence(outcome: AuditOutcome, prediction: Prediction | None, loss: Loss | None) -> str:
     """What matters most, in one sentence."""
     sentence = _verdict(outcome, prediction, loss)
+    doubts = [premise.sentence for premise in outcome.premises if premise.kind == DOUBT]
+    if doubts:
+        sentence = f"{doubts[0]}. With what was named: {sentence}"
+    if outcome.release_from == DEFAULT and prediction is not None:
+        sentence += " (no release was named: this one is assumed)"
     if outcome.not_judged and prediction is not None and prediction.starts:
         sentence += f". Not judged: {names_text(outcome.not_judged)}"
     return sentence + ("; not all of this copy was read" if outcome.incomplete and prediction is not None else "")

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from schemas.rows import Row
+from schemas.rows import DEFAULT, Row
 from store_io.errors import StoreError, UsageError
 from store_io.rules.releases import ALL_DEFAULTS, parse_release
 
@@ -34,6 +34,7 @@ class RepairPlan:
     broker: Row
     steps: tuple[Row, ...]
     in_force: Mapping[str, Any]  # all settings that the plan names, defaults included
+    assumed: bool = False  # nobody named the release
 
     @property
     def broker_conf(self) -> str | None:
@@ -78,7 +79,9 @@ def read_plan(data: bytes) -> RepairPlan:
         raise StoreError("the plan does not say what a broker would do, so nothing is repaired by it")
     _broker(broker)
     in_force = {key: row["value"] for key, row in plan["settings"].items()}
-    return RepairPlan(plan["store"], plan["release"], settings, given, inputs, broker, steps, in_force)
+    return RepairPlan(
+        plan["store"], plan["release"], settings, given, inputs, broker, steps, in_force, plan.get("release_from") == DEFAULT
+    )
 
 
 def _no_constant(name: str) -> Any:

@@ -137,8 +137,8 @@ def _value(key: str, text: str) -> Any:
 # ---- sizes from the files ------------------------------------------------------------------------------------------
 
 
-def _file_sizes(listing: StoreListing) -> dict[str, int]:
-    """Sizes of mapped files, where most of a kind have the same one."""
+def mapped_files(listing: StoreListing) -> dict[str, list[StoreFile]]:
+    """Files that are not empty, by the folder of their kind."""
     kinds: dict[str, list[StoreFile]] = {
         key: [] for key in ("commitlog", "consumequeue", "consumequeue_ext", "batchconsumequeue")
     }
@@ -148,16 +148,22 @@ def _file_sizes(listing: StoreListing) -> dict[str, int]:
         depth = below.count("/") if below else -1
         if entry.kind == "file" and entry.size and top in kinds and depth == (-1 if top == "commitlog" else 1):
             kinds[top].append(entry)
+    return kinds
+
+
+def _file_sizes(listing: StoreListing) -> dict[str, int]:
+    """Sizes of mapped files, where most of a kind have the same one."""
+    kinds = mapped_files(listing)
     found = {
-        "mappedFileSizeCommitLog": _agreed(kinds["commitlog"]),
-        "mappedFileSizeConsumeQueue": _agreed(kinds["consumequeue"], consumequeue_layout.ENTRY_BYTES),
-        "mappedFileSizeConsumeQueueExt": _agreed(kinds["consumequeue_ext"]),
-        "mapperFileSizeBatchConsumeQueue": _agreed(kinds["batchconsumequeue"]),
+        "mappedFileSizeCommitLog": agreed_size(kinds["commitlog"]),
+        "mappedFileSizeConsumeQueue": agreed_size(kinds["consumequeue"], consumequeue_layout.ENTRY_BYTES),
+        "mappedFileSizeConsumeQueueExt": agreed_size(kinds["consumequeue_ext"]),
+        "mapperFileSizeBatchConsumeQueue": agreed_size(kinds["batchconsumequeue"]),
     }
     return {key: size for key, size in found.items() if size}
 
 
-def _agreed(files: Iterable[StoreFile], unit: int = 1) -> int:
+def agreed_size(files: Iterable[StoreFile], unit: int = 1) -> int:
     """The size that more than half of the files with a number as their name have; 0 without one.
 
     Where no size has that, the distance between neighbouring names decides, if a file has it as its size.
@@ -199,7 +205,7 @@ def _index_numbers(listing: StoreListing, source: ByteSource | None, settings: d
     room = size - index_layout.HEADER_BYTES
     if 2 * count <= len(files):
         return {}
-    if _index_bytes(slots.value, entries.value) == size:
+    if index_bytes(slots.value, entries.value) == size:
         return {"maxHashSlotNum": slots.value, "maxIndexNum": entries.value}
     if room % index_layout.SLOT_BYTES:
         return {}
@@ -218,7 +224,7 @@ def _index_numbers(listing: StoreListing, source: ByteSource | None, settings: d
     return {"maxHashSlotNum": number, "maxIndexNum": left // index_layout.ENTRY_BYTES} if number > 0 and left > 0 else {}
 
 
-def _index_bytes(slots: int, entries: int) -> int:
+def index_bytes(slots: int, entries: int) -> int:
     return index_layout.HEADER_BYTES + index_layout.SLOT_BYTES * slots + index_layout.ENTRY_BYTES * entries
 
 

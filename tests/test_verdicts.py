@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from jobs.options import StoreArgument
+from jobs.report.commands import repair_commands, repair_withheld, store_words, words_of
+from jobs.report.index_html import index_html
 from jobs.report.judgement import REFUSES, SAFE, judge
 from jobs.report.ranking import exit_words
+from jobs.report.report_html import PageContext, report_html
+from jobs.report.summary_text import summary_text
+from schemas.rows import ASSUMED, DEFAULT, DOUBT, NAMED, NOTE, AuditOutcome
+from store_io.audit_store import AuditRequest, run_local
+from store_io.byte_source import StoreLocation
+from store_io.rules.releases import NEWEST_RELEASE
 from tests.corpus_tools import Case, cases
+from tests.jobs import samples
 from tests.product import audit
 
 
@@ -32,3 +44,91 @@ def test_a_store_that_does_not_start_is_not_called_damaged_for_that_alone(name: 
     (case,) = cases(name)
     judgement = judge(audit(case.unpack(tmp_path), case.release, case.broker_conf).outcome)
     assert judgement.kind == REFUSES and not any("damaged or missing" in sentence for sentence in judgement.why)
+
+
+# ---- what a verdict rests on -----------------------------------------------------------------------------------------
+
+
+def assumed(case: Case, tmp_path: Path, **more: Any) -> AuditOutcome:
+    root = case.unpack(tmp_path)
+    return run_local(AuditRequest("s", StoreLocation(str(root)), NEWEST_RELEASE, release_from=DEFAULT, **more))
+
+
+def test_an_assumed_release_is_told_first_and_no_repair_is_shown(tmp_path: Path) -> None:
+    (case,) = cases("g11")
+    outcome = assumed(case, tmp_path)
+    release, settings = outcome.premises
+    assert f"RocketMQ {NEWEST_RELEASE}, the newest known, is assumed. This copy was written by 5.1.0 to 5.3.3" in release.sentence
+    assert "mappedFileSizeCommitLog = 131072" in settings.sentence and settings.kind == ASSUMED
+    assert "is assumed" in judge(outcome).headline and "is assumed" in outcome.verdict
+    assert outcome.plan["release_from"] == DEFAULT and any(s["action"] != "keep" for s in outcome.plan["steps"])
+    words = store_words(StoreArgument("s", outcome.location_text, NEWEST_RELEASE, release_from=DEFAULT))
+    summary = summary_text(samples.RUN, [outcome], "/out", words=words)
+    lines = [line.split()[0] for line in summary.splitlines() if line[2:3].strip()]
+    assert lines.index("Assumed") < lines.index("Verdict")
+    page = "".join(report_html(outcome, PageContext(samples.RUN, words, "/out/s/plan.json")))
+    assert page.index('id="premises"') < page.index('id="answer"')
+    index = "".join(index_html(samples.RUN, [outcome, samples.clean()]))
+    fleet = summary_text(samples.RUN, [outcome, samples.clean()], "/out")
+    for text in (summary, page, index, fleet):
+        assert "spark-submit.sh repair" not in text
+    for text in (summary, page):
+        assert "Name the release with --release; no repair command is shown for an assumed one." in text
+        assert f"--release {NEWEST_RELEASE}" not in text
+    assert "for 1 of 2 stores no release was named: 5.5.0 is assumed, and no repair command is shown" in fleet
+    assert "For 1 of 2 stores no release was named" in index
+
+
+def test_a_named_release_with_its_broker_conf_rests_on_nothing(tmp_path: Path) -> None:
+    (case,) = cases("g11")
+    outcome = audit(case.unpack(tmp_path), case.release, case.broker_conf).outcome
+    assert outcome.premises == [] and outcome.plan["release_from"] == NAMED
+    assert repair_commands(outcome, words_of(outcome), "/p") and not repair_withheld(outcome)
+
+
+def test_a_release_older_than_the_one_that_wrote_the_copy_is_doubted(tmp_path: Path) -> None:
+    (case,) = cases("g11")
+    outcome = audit(case.unpack(tmp_path), "4.9.8", case.broker_conf).outcome
+    assert [p.kind for p in outcome.premises] == [DOUBT]
+    assert outcome.verdict.startswith("RocketMQ 4.9.8 was named, but a broker of 5.1.0 or newer wrote this copy")
+    assert not repair_commands(outcome, words_of(outcome), "/p") and "no repair command" in repair_withheld(outcome)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            ("mappedFileSizeCommitLog=131072", "mappedFileSizeCommitLog=262144"),
+            "broker.conf says mappedFileSizeCommitLog = 262144; all 6 segments of this copy are 131072 bytes long: this"
+            " broker.conf is probably not this store's",
+        ),
+        (
+            ("mappedFileSizeCommitLog=131072", ""),
+            "broker.conf leaves the default mappedFileSizeCommitLog = 1073741824; all 6 segments",
+        ),
+        (
+            ("mappedFileSizeConsumeQueue=4000", "mappedFileSizeConsumeQueue=8000"),
+            "broker.conf says mappedFileSizeConsumeQueue = 8000; all",
+        ),
+        (("maxIndexNum=1000", "maxIndexNum=2000"), "maxIndexNum = 2000, which makes files of"),
+    ],
+)
+def test_a_broker_conf_that_does_not_fit_is_told_first(change: tuple[str, str], said: str, tmp_path: Path) -> None:
+    (case,) = cases("g04")
+    assert change[0] in case.broker_conf
+    outcome = audit(case.unpack(tmp_path), case.release, case.broker_conf.replace(*change)).outcome
+    assert outcome.premises[0].kind == DOUBT and said in outcome.premises[0].sentence
+    assert outcome.verdict.startswith(outcome.premises[0].sentence)
+    (told,) = (f for f in outcome.findings if f.code == "setting_mismatch")
+    assert (outcome.findings[0].severity != NOTE or told) and told.severity == NOTE
+    steps = {f.next for f in outcome.findings if f.severity != NOTE and "size" in f.code or f.code == "broker_refuses"}
+    assert steps <= {told.next} and "own broker.conf" in told.next
+    assert not repair_commands(outcome, words_of(outcome), "/p")
+
+
+def test_a_broker_conf_is_not_doubted_for_one_cut_file_among_others(tmp_path: Path) -> None:
+    (case,) = cases("g04")
+    root = case.unpack(tmp_path)
+    segments = sorted((root / "commitlog").iterdir())
+    os.truncate(segments[1], 5000)
+    assert audit(root, case.release, case.broker_conf).outcome.premises == []

@@ -8,12 +8,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from jobs.report.text import printable
-from schemas.rows import AuditOutcome, Finding
+from schemas.rows import DEFAULT, DOUBT, AuditOutcome, Finding
 
 if TYPE_CHECKING:
     from jobs.options import StoreArgument
 
 _COMMAND = "./spark-submit.sh"
+_UNNAMED = "Name the release with --release; no repair command is shown for an assumed one."
+_MISFIT = "Audit again with this store's own release and broker.conf; no repair command is shown for those that do not fit it."
 _RANGE = 100  # queue offsets that a query begins with
 
 
@@ -41,7 +43,7 @@ def shell_word(text: str) -> str:
 
 def store_words(store: StoreArgument) -> tuple[str, ...]:
     """The words with which another command reads the same store in the same way."""
-    words = [store.path, "--release", store.release]
+    words = [store.path] if store.release_from == DEFAULT else [store.path, "--release", store.release]
     if store.broker_conf is not None:
         file = store.broker_conf_file or ""
         lasting = file and not file.startswith(("/dev/", "/proc/"))  # a pipe of the shell's is gone by now
@@ -79,6 +81,21 @@ def _about_queue(finding: Finding) -> bool:
     return finding.code.startswith("queue_") or finding.phy_offset is None
 
 
+def words_of(outcome: AuditOutcome) -> tuple[str, ...]:
+    """The same where no more is known than the outcome."""
+    named = () if outcome.release_from == DEFAULT else ("--release", outcome.release)
+    return (outcome.location_text, *named)
+
+
+def repair_withheld(outcome: AuditOutcome) -> str:
+    """Why no command repairs this store although there is something to do; "" where one is shown or nothing is to be done."""
+    if not any(step["action"] != "keep" for step in outcome.plan.get("steps", ())):
+        return ""
+    if outcome.release_from == DEFAULT:
+        return _UNNAMED
+    return _MISFIT if any(premise.kind == DOUBT for premise in outcome.premises) else ""
+
+
 def repair_commands(outcome: AuditOutcome, words: Sequence[str], plan: str) -> list[tuple[str, str]]:
     """(what it does, the command) for each way to repair this store; none where nothing is to be done or it cannot be.
 
@@ -86,7 +103,7 @@ def repair_commands(outcome: AuditOutcome, words: Sequence[str], plan: str) -> l
     """
     broker = outcome.plan.get("broker")
     acts = any(step["action"] != "keep" for step in outcome.plan.get("steps", ()))
-    if broker is None or not acts or not plan or not words[0].startswith("/"):
+    if broker is None or not acts or repair_withheld(outcome) or not plan or not words[0].startswith("/"):
         return []
     target = words[0].rstrip("/") + "-repaired"
     options: list[tuple[str, object]] = [("--plan", plan), ("--to", target)]

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from jobs.report.judgement import CARE, REBUILD, REFUSES, SAFE, SHORT, STOP, UNKNOWN, Judgement, most_dangerous_first
 from jobs.report.page import code_of, fact, hint, more, name_of, page, table
-from jobs.report.ranking import exit_words, lost_of
+from jobs.report.ranking import assumed_words, exit_words, lost_of
 from jobs.report.replicas_json import groups_of
 from jobs.report.replicas_words import choice_words
 from jobs.report.report_html import STYLE_OF, footer, icon
@@ -34,6 +34,8 @@ def _body(run: RunInfo, judged: Sequence[tuple[AuditOutcome, Judgement]], code: 
     yield f'<section class="answer a-{STYLE_OF[worst]}" aria-labelledby="answer">{icon(STYLE_OF[worst])}<div>\n'
     yield f'<h2 id="answer" class="c-{STYLE_OF[worst]}">{_sentence(kinds, len(judged))}</h2>\n<ul>'
     yield from (f"<li>{words}</li>" for words in _counts(kinds))
+    told = assumed_words([outcome for outcome, _ in judged])
+    yield f"<li>{told[:1].upper()}{told[1:]}.</li>" if told else ""
     yield from (f"<li>{markup(problem)}</li>" for problem in run.problems)
     yield "</ul></div></section>\n"
     lost = [lost_of(outcome) for outcome, _ in judged]

@@ -6,12 +6,12 @@ The words add nothing to what an outcome holds: they follow from its broker sect
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from jobs.report.ranking import lost_of
 from jobs.report.text import bytes_text, count_text, printable, span_text
 from schemas.finding_codes import STOP_REASONS
-from schemas.rows import LOSS, REBUILDABLE, AuditOutcome, Row
+from schemas.rows import DEFAULT, LOSS, REBUILDABLE, AuditOutcome, Row
 from store_io.unjudged import names_text
 
 STOP, UNKNOWN, REFUSES, CARE, REBUILD, SAFE = "stop", "unknown", "refuses", "care", "rebuild", "safe"
@@ -37,6 +37,13 @@ class Judgement:
 
 def judge(outcome: AuditOutcome) -> Judgement:
     """The answer for one store."""
+    answer = _judge(outcome)
+    if outcome.release_from == DEFAULT and outcome.plan.get("broker") is not None:
+        return replace(answer, headline=f"{answer.headline}, if its release is {outcome.release}, which is assumed")
+    return answer
+
+
+def _judge(outcome: AuditOutcome) -> Judgement:
     broker = outcome.plan.get("broker")
     damaged = outcome.counts.get(LOSS, 0) > counted(outcome, "broker_refuses")
     if broker is None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome
+from schemas.rows import DEFAULT, LOSS, NOTE, REBUILDABLE, AuditOutcome
 
 EXIT_RANK = {0: 0, 10: 1, 3: 2, 20: 3}
 EXIT_WORDS = {0: "consistent", 10: "derived data differ", 3: "incomplete", 20: "loss"}
@@ -26,6 +26,18 @@ def exit_words(code: int, outcomes: Iterable[AuditOutcome]) -> str:
 def _refuses(outcome: AuditOutcome) -> bool:
     broker = outcome.plan.get("broker")
     return broker is not None and not broker.get("starts")
+
+
+def assumed_words(outcomes: Sequence[AuditOutcome]) -> str:
+    """For how many stores of a run nobody named a release; "" where for none."""
+    releases = sorted({o.release for o in outcomes if o.release_from == DEFAULT})
+    number = sum(o.release_from == DEFAULT for o in outcomes)
+    if not number:
+        return ""
+    return (
+        f"for {number:,} of {len(outcomes):,} stores no release was named: {', '.join(releases)} is assumed, and no repair"
+        " command is shown"
+    )
 
 
 def lost_of(outcome: AuditOutcome) -> tuple[int, int]:

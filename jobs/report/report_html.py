@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from jobs.report.commands import closer_look, command_line, repair_commands
+from jobs.report.commands import closer_look, command_line, repair_commands, repair_withheld, words_of
 from jobs.report.judgement import CARE, REBUILD, REFUSES, SAFE, STOP, UNKNOWN, Judgement, judge, why_it_ends
 from jobs.report.page import code_of, command_of, fact, fold, hint, more, name_of, page, table
 from jobs.report.ranking import SEVERITIES, exit_words, lost_of
@@ -21,7 +21,7 @@ from jobs.report.segment_map import log_map
 from jobs.report.text import bytes_text, count_text, markup, not_read_texts, span_text
 from jobs.report.watermarks import watermarks
 from schemas.finding_codes import CATALOGUE
-from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome, Finding, Row
+from schemas.rows import DOUBT, LOSS, NOTE, REBUILDABLE, AuditOutcome, Finding, Row
 
 MAX_EXAMPLES = 20  # findings shown of one code and severity
 FIRST_EXAMPLES = 5  # of these, the ones that are not folded
@@ -81,7 +81,7 @@ def report_html(outcome: AuditOutcome, context: PageContext | None = None) -> It
 
 def _body(outcome: AuditOutcome, context: PageContext) -> Iterator[str]:
     broker = outcome.plan.get("broker")
-    words = context.store_words or (outcome.location_text, "--release", outcome.release)
+    words = context.store_words or words_of(outcome)
     sections: list[tuple[str, str, Callable[[], Iterator[str]]]] = []
     if outcome.loss.get("by_topic") or outcome.loss.get("groups") or outcome.loss.get("delay_levels"):
         sections.append(("lost", "What would be lost", lambda: _loss(outcome, broker, words)))
@@ -98,6 +98,7 @@ def _body(outcome: AuditOutcome, context: PageContext) -> Iterator[str]:
         sections.append(("settings", "Settings", lambda: _settings(outcome)))
     sections.append(("limits", "What was read, and what no check can see", lambda: _limits(outcome)))
     yield from _head(outcome, context)
+    yield from _premises(outcome)
     yield from _answer(outcome, judge(outcome), broker)
     yield from _facts(outcome, broker)
     if len(sections) > 2:
@@ -124,6 +125,17 @@ def icon(style: str) -> str:
     """The sign of an answer."""
     words, shape = ICONS[style]
     return f'<svg class="icon c-{style}" viewBox="0 0 24 24" role="img" aria-label="{words}"><title>{words}</title>{shape}</svg>'
+
+
+def _premises(outcome: AuditOutcome) -> Iterator[str]:
+    """What the answer rests on, before the answer."""
+    if outcome.premises:
+        doubtful = any(premise.kind == DOUBT for premise in outcome.premises)
+        title = "First: what was named does not fit this copy" if doubtful else "First: what is assumed"
+        yield f'<section class="answer a-care" aria-labelledby="premises">{icon("care")}<div>\n'
+        yield f'<h2 id="premises" class="c-care">{title}</h2>\n<ul>'
+        yield from (f"<li>{markup(premise.sentence)}.</li>" for premise in outcome.premises)
+        yield "</ul></div></section>\n"
 
 
 def _answer(outcome: AuditOutcome, judgement: Judgement, broker: Row | None) -> Iterator[str]:
@@ -444,6 +456,9 @@ def _steps(outcome: AuditOutcome, repairs: Sequence[tuple[str, str]]) -> Iterato
     yield "</ol>\n"
     if len(runs) > MAX_STEPS:
         yield more(sum(map(len, runs[MAX_STEPS:])), "step", "plan.json has all")
+    withheld = repair_withheld(outcome)
+    if withheld:
+        yield f"<p>{withheld}</p>\n"
     if repairs:
         yield hint("A repair writes a new store, on which the release starts as after a clean stop; the copy stays as it is.")
     for what, command in repairs:

@@ -66,6 +66,7 @@ def _store(outcome: AuditOutcome) -> Row:
         "verdict": outcome.verdict,
         "location": outcome.location_text,
         "release": outcome.release,
+        "release_from": outcome.release_from,
         "starts": broker.get("starts"),
         "truncate_at": broker.get("truncate_at"),
         "level": outcome.level,

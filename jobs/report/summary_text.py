@@ -8,21 +8,22 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from jobs.report.commands import closer_look, repair_commands
+from jobs.report.commands import closer_look, repair_commands, repair_withheld, words_of
 from jobs.report.judgement import SAFE, SHORT, Judgement, judge, lower, most_dangerous_first, why_it_ends
-from jobs.report.ranking import EXIT_RANK, SEVERITIES, exit_words, lost_of
+from jobs.report.ranking import EXIT_RANK, SEVERITIES, assumed_words, exit_words, lost_of
 from jobs.report.replicas_json import groups_of
 from jobs.report.replicas_words import choice_words, pair_words
 from jobs.report.result_json import RunInfo, run_exit_code
 from jobs.report.text import bytes_text, count_text, not_read_texts, printable, seconds_text, span_text
 from schemas.finding_codes import CATALOGUE
-from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome, Finding, Row
+from schemas.rows import ASSUMED, DOUBT, LOSS, NOTE, REBUILDABLE, AuditOutcome, Finding, Row
 from store_io.unjudged import names_text
 
 _RED, _YELLOW, _GREEN, _BOLD, _FAINT, _PLAIN = "\x1b[31m", "\x1b[33m", "\x1b[32m", "\x1b[1m", "\x1b[2m", "\x1b[0m"
 _EXIT_COLOUR = {0: _GREEN, 3: _YELLOW, 10: _YELLOW, 20: _RED}
 _SEVERITY_COLOUR = {LOSS: _RED, REBUILDABLE: _YELLOW, NOTE: _FAINT}
 _SEVERITY_WORDS = {LOSS: ("loss", "losses"), REBUILDABLE: ("rebuildable", "rebuildable"), NOTE: ("note", "notes")}
+_PREMISE_WORDS = {DOUBT: "Doubt", ASSUMED: "Assumed"}
 _LINES = 5  # of a list: topics, groups, codes, next steps
 _CODES = 3  # named in a fleet's line
 _NAME = 40  # characters of a name
@@ -92,7 +93,10 @@ def _rows(label: str, text: str, indent: int = 0) -> list[str]:
 def _store(outcome: AuditOutcome, paint: _Paint, words: Sequence[str], plan: str) -> list[str]:
     judgement = judge(outcome)
     head = f"{printable(outcome.name, _NAME)}: {printable(judgement.headline)}"
-    lines = [paint(_BOLD + _EXIT_COLOUR[outcome.exit_code], head), *_rows("Verdict", printable(outcome.verdict))]
+    lines = [paint(_BOLD + _EXIT_COLOUR[outcome.exit_code], head)]
+    for premise in outcome.premises:
+        lines += _rows(_PREMISE_WORDS[premise.kind], printable(premise.sentence))
+    lines += _rows("Verdict", printable(outcome.verdict))
     untold = [sentence for sentence in outcome.incomplete if sentence not in outcome.verdict]
     lines += [_row("Incomplete" if not i else "", printable(sentence)) for i, sentence in enumerate(untold[:_LINES])]
     lines += _more(len(untold) - _LINES, "reason")
@@ -104,7 +108,7 @@ def _store(outcome: AuditOutcome, paint: _Paint, words: Sequence[str], plan: str
     if broker and broker.get("starts"):
         lines += _loss(outcome, paint)
     lines += _differences(outcome, paint)
-    lines += _next(outcome, words or (outcome.location_text, "--release", outcome.release), plan)
+    lines += _next(outcome, words or words_of(outcome), plan)
     size = f"{count_text(outcome.segment_count, 'segment')}, {count_text(outcome.messages, 'message')}"
     if outcome.messages:
         size += f" of {span_text(outcome.first_store_time, outcome.last_store_time)}"
@@ -199,6 +203,8 @@ def _next(outcome: AuditOutcome, words: Sequence[str], plan: str) -> list[str]:
     serious = (f for severity in (LOSS, REBUILDABLE) for f in outcome.findings if f.severity == severity)
     command = next((line for line in (closer_look(finding, words) for finding in serious) if line), "")
     lines += [_row("Closer", command)] if command else []
+    withheld = repair_withheld(outcome)
+    lines += _rows("Repair", withheld) if withheld else []
     return lines + [_row("Repair", command) for _, command in repair_commands(outcome, words, plan)[:1]]
 
 
@@ -236,6 +242,9 @@ def _fleet(outcomes: Sequence[AuditOutcome], paint: _Paint) -> Iterator[str]:
     yield paint(
         _BOLD, f"{count_text(len(outcomes), 'store')}: {told or 'none'}; {count_text(lost_total, 'message')} would be lost"
     )
+    told = assumed_words(outcomes)
+    if told:
+        yield _row("Assumed", told)
 
 
 def _replicas(outcomes: Sequence[AuditOutcome]) -> Iterator[str]:

@@ -119,6 +119,7 @@ def not_audited() -> AuditOutcome:
         "schema_version": 1,
         "store": "gone",
         "release": "5.5.0",
+        "release_from": "named",
         "complete": False,
         "settings": {},
         "inputs": [],
@@ -183,6 +184,7 @@ def _plan(store: str, truncate_at: int, lost: int) -> dict[str, object]:
         "store": store,
         "schema_version": 1,
         "release": "5.3.3",
+        "release_from": "named",
         "complete": True,
         "settings": {
             "storeType": {"value": "default", "from": "default"},

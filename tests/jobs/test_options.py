@@ -143,7 +143,7 @@ def test_words_after_two_dashes_are_stores(tmp_path: Path, monkeypatch: pytest.M
 
 def test_defaults(store: Path, tmp_path: Path) -> None:
     asked = audit(store, "--out", tmp_path / "o")
-    assert asked.stores == (StoreArgument("store", str(store), NEWEST_RELEASE),)
+    assert asked.stores == (StoreArgument("store", str(store), NEWEST_RELEASE, release_from="default"),)
     assert (asked.tables, asked.write) == (None, frozenset())
     assert asked.run_id != audit(store, "--out", tmp_path / "o").run_id
 
@@ -259,6 +259,9 @@ def test_a_bad_row_of_a_fleet_is_that_stores_problem(tmp_path: Path) -> None:
         else:
             assert store.problem is not None and problem in store.problem and f"store {number} " in store.problem
     assert len({store.name for store in stores}) == len(stores)
+    assert {store.release_from for store in stores} == {"named"}
+    unnamed = audit("--fleet", fleet, "--out", tmp_path / "o").stores
+    assert [store.release_from for store in unnamed[:2]] == ["named", "default"]
 
 
 @pytest.mark.parametrize("text", ["", "store = 3", "store = []", "[[store]\n", "\xff", "[[stores]]\npath='x'"])

@@ -71,6 +71,18 @@ def test_arguments_that_contradict_the_plan(store: Path, tmp_path: Path, capsys:
     assert typed(store, "--to", str(tmp_path / "new"), plan="none.json") == 2
 
 
+def test_a_plan_for_an_assumed_release_wants_it_named(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plan = json.loads((store / "plan.json").read_text())
+    assert plan["release_from"] == "named"
+    (store / "guess.json").write_text(json.dumps({**plan, "release_from": "default"}))
+    assert typed(store, "--to", str(tmp_path / "new"), "--dry-run", plan="guess.json") == 2
+    assert "its release, 5.3.3, was assumed: name the broker's own with --release" in capsys.readouterr().err
+    assert typed(store, "--to", str(tmp_path / "new"), "--dry-run", "--release", "5.3.3", plan="guess.json") == 0
+    old = {key: value for key, value in plan.items() if key != "release_from"}
+    (store / "old.json").write_text(json.dumps(old))
+    assert typed(store, "--to", str(tmp_path / "new"), "--dry-run", plan="old.json") == 0
+
+
 def test_another_store_than_the_plan_s(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shutil.copytree(store / "store", tmp_path / "store")
     with open(tmp_path / "store" / "checkpoint", "r+b") as file:
