@@ -119,6 +119,9 @@ def test_a_broker_conf_that_does_not_fit_is_told_first(change: tuple[str, str], 
     outcome = audit(case.unpack(tmp_path), case.release, case.broker_conf.replace(*change)).outcome
     assert outcome.premises[0].kind == DOUBT and said in outcome.premises[0].sentence
     assert outcome.verdict.startswith(outcome.premises[0].sentence)
+    shown = " ".join(summary_text(samples.RUN, [outcome], "/out").split())
+    assert shown.count(said) == 1 and "Verdict With what was named: RocketMQ 5.3.3 would" in shown
+    assert said in summary_text(samples.RUN, [outcome, samples.clean()], "/out")
     (told,) = (f for f in outcome.findings if f.code == "setting_mismatch")
     assert (outcome.findings[0].severity != NOTE or told) and told.severity == NOTE
     steps = {f.next for f in outcome.findings if f.severity != NOTE and "size" in f.code or f.code == "broker_refuses"}

@@ -121,6 +121,14 @@ def _judge(outcome: AuditOutcome) -> Judgement:
     return Judgement(SAFE, "Safe to start", ("Every byte was accounted for, and all parts agree with one another.",))
 
 
+def verdict_alone(outcome: AuditOutcome) -> str:
+    """The verdict where its premises are told before it: without the one that it begins with."""
+    verdict = outcome.verdict
+    for premise in outcome.premises:
+        verdict = verdict.removeprefix(f"{premise.sentence}. ")
+    return verdict
+
+
 def why_it_ends(outcome: AuditOutcome, broker: Row) -> str:
     """Why recovery ends where it does, a catalogue sentence; of a log that simply ends there, just that."""
     reason = str(broker.get("stop_reason"))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from jobs.report.commands import closer_look, command_line, repair_commands, repair_withheld, words_of
-from jobs.report.judgement import CARE, REBUILD, REFUSES, SAFE, STOP, UNKNOWN, Judgement, judge, why_it_ends
+from jobs.report.judgement import CARE, REBUILD, REFUSES, SAFE, STOP, UNKNOWN, Judgement, judge, verdict_alone, why_it_ends
 from jobs.report.page import code_of, command_of, fact, fold, hint, more, name_of, page, table
 from jobs.report.ranking import SEVERITIES, exit_words, lost_of
 from jobs.report.replicas_html import replicas_section
@@ -142,7 +142,7 @@ def _answer(outcome: AuditOutcome, judgement: Judgement, broker: Row | None) -> 
     style = STYLE_OF[judgement.kind]
     yield f'<section class="answer a-{style}" aria-labelledby="answer">{icon(style)}<div>\n'
     yield f'<h2 id="answer" class="c-{style}">{markup(judgement.headline)}</h2>\n'
-    yield f'<p class="verdict">{markup(outcome.verdict)}.</p>\n<ul>'
+    yield f'<p class="verdict">{markup(verdict_alone(outcome))}.</p>\n<ul>'
     yield from (f"<li>{markup(sentence)}</li>" for sentence in judgement.why if sentence.rstrip(".") not in outcome.verdict)
     if broker and broker.get("deleted_files"):
         files = [str(name) for name in broker["deleted_files"]]

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from jobs.report.commands import closer_look, repair_commands, repair_withheld, words_of
-from jobs.report.judgement import SAFE, SHORT, Judgement, judge, lower, most_dangerous_first, why_it_ends
+from jobs.report.judgement import SAFE, SHORT, Judgement, judge, lower, most_dangerous_first, verdict_alone, why_it_ends
 from jobs.report.ranking import EXIT_RANK, SEVERITIES, assumed_words, exit_words, lost_of
 from jobs.report.replicas_json import groups_of
 from jobs.report.replicas_words import choice_words, pair_words
@@ -96,7 +96,7 @@ def _store(outcome: AuditOutcome, paint: _Paint, words: Sequence[str], plan: str
     lines = [paint(_BOLD + _EXIT_COLOUR[outcome.exit_code], head)]
     for premise in outcome.premises:
         lines += _rows(_PREMISE_WORDS[premise.kind], printable(premise.sentence))
-    lines += _rows("Verdict", printable(outcome.verdict))
+    lines += _rows("Verdict", printable(verdict_alone(outcome)))
     untold = [sentence for sentence in outcome.incomplete if sentence not in outcome.verdict]
     lines += [_row("Incomplete" if not i else "", printable(sentence)) for i, sentence in enumerate(untold[:_LINES])]
     lines += _more(len(untold) - _LINES, "reason")
@@ -276,6 +276,9 @@ def _shown(
 
 def _what(outcome: AuditOutcome, broker: Row) -> str:
     """Why a store is where it is in the ranking: what stops it, or the codes of its worst findings, most of them first."""
+    doubts = [premise.sentence for premise in outcome.premises if premise.kind == DOUBT]
+    if doubts:
+        return printable(doubts[0])
     if broker.get("refusal"):
         return printable(broker["refusal"])
     if outcome.exit_code == 3 and outcome.incomplete:
