@@ -7,7 +7,7 @@ from typing import Any
 
 # Known keys in the order in which they read well; others follow, sorted. So the order never depends on how a dict was built.
 _ORDER = (
-    "schema_version exit_code store name code severity action file start end release verdict complete incomplete "
+    "schema_version exit_code store name code severity action file start end release release_from verdict complete incomplete "
     "phy_offset topic queue_id queue_offset expected actual message next count size digest reason lost_messages "
     "lost_bytes location run_id tool_version rules_version started_at value from settings inputs broker starts "
     "refusal exit start_segment stop_reason min_phy_offset truncate_at lost messages bytes by_queue "
@@ -16,7 +16,7 @@ _ORDER = (
     "findings_dropped seconds bytes_read segments commitlog_bytes damaged_extents damaged_bytes unverified_bytes "
     "tables problems stores group best why copies pairs lacks holder left right relation common_start common_end same_until "
     "first_difference "
-    "level not_read segment_bytes queue_files queue_bytes index_files index_bytes reused_segments reused_bytes since "
+    "not_judged level not_read segment_bytes queue_files queue_bytes index_files index_bytes reused_segments reused_bytes since "
 ).split()
 _RANK = {key: rank for rank, key in enumerate(_ORDER)}
 
