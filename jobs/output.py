@@ -131,14 +131,19 @@ class OutputFolder:
         return f"{self._root}/{name}"
 
 
-def write_local(path: str, parts: Iterable[bytes]) -> None:
-    """Write a file of this machine, in place of an earlier one: whole or not at all. Raises OSError."""
+def write_local(path: str, parts: Iterable[bytes], for_all: bool = False) -> None:
+    """Write a file of this machine, in place of an earlier one: whole or not at all. Raises OSError.
+
+    for_all: everybody may read it, whatever the umask says.
+    """
     folder, _, last = path.rpartition("/")
     folder = folder or "/"
     temporary = f"{folder}/.{last}.{secrets.token_hex(4)}{_TEMPORARY}"
     try:
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
         with os.fdopen(handle, "wb") as file:
+            if for_all:
+                os.fchmod(handle, 0o644)
             for part in parts:
                 file.write(part)
             file.flush()

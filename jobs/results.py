@@ -28,9 +28,12 @@ def write_stopped(asked: AuditOptions, sentence: str, started_at: datetime, seco
 
 
 def write_metrics(path: str, result: dict[str, Any]) -> None:
-    """Write the result as Prometheus reads it from a file. Raises OutputFailed."""
+    """Write the result as Prometheus reads it from a file. Raises OutputFailed.
+
+    node_exporter, another user, reads it under any umask: it holds stores' names and numbers alone.
+    """
     try:
-        write_local(path, [prometheus_text(result, time.time()).encode("utf-8", "backslashreplace")])
+        write_local(path, [prometheus_text(result, time.time()).encode("utf-8", "backslashreplace")], for_all=True)
     except OSError as problem:
         raise OutputFailed(f"--prometheus {path}: cannot write: {problem.strerror or problem}") from None
 

@@ -236,12 +236,21 @@ def _configure(conf: SparkConf) -> None:
         own = [jar for jar in (conf.get("spark.jars", "") or "").split(",") if jar]
         conf.set("spark.jars", ",".join([*own, *environment.jars()]))
     if local:
+        # Hadoop has a umask of its own, 022: the tables' logs would be open where the files beside them are not.
+        conf.setIfMissing("spark.hadoop.fs.permissions.umask-mode", f"{_umask():03o}")
         conf.setIfMissing("spark.executor.defaultJavaOptions", " ".join(QUICK_START))
         # Else any catalogue call makes a folder where the command is typed.
         conf.setIfMissing("spark.sql.warehouse.dir", (environment.state() / "warehouse").as_uri())
     if not _one_process(master):
         # For modules in a zip, numba keeps what it compiles below this, by the folder that the zip lies in: each run's own.
         conf.setIfMissing("spark.executorEnv.XDG_CACHE_HOME", "./cache")
+
+
+def _umask() -> int:
+    """This process's umask, which can only be read by setting it."""
+    umask = os.umask(0o077)
+    os.umask(umask)
+    return umask
 
 
 def _one_process(master: str) -> bool:

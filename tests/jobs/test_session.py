@@ -44,6 +44,25 @@ def test_a_users_settings_win_but_for_what_results_depend_on(spark: SparkSession
     assert made["spark.databricks.delta.snapshotPartitions"] == "2"
 
 
+def test_the_tables_follow_the_umask(tmp_path: Path) -> None:
+    """Logs that the JVM writes have the mode of the files that Python writes beside them. A JVM's umask is fixed at its start."""
+    code = (
+        "import os, sys; os.umask(0o077)\n"
+        "from jobs import session, tables\nfrom tests.jobs import samples\n"
+        "with session.start() as started: tables.Tables(started.spark, sys.argv[1]).write_run(samples.RUN, [samples.clean()])"
+    )
+    subprocess.run([sys.executable, "-c", code, f"{tmp_path}/t"], cwd=environment.ROOT, check=True, timeout=300)
+    modes = {path.relative_to(tmp_path).parts[-2]: path.stat().st_mode & 0o777 for path in (tmp_path / "t").rglob("*.*")}
+    assert {"_delta_log", "run_id=run-1"} <= modes.keys()
+    assert {p for p in (tmp_path / "t").rglob("*") if p.stat().st_mode & 0o077} == set()
+
+
+def test_a_users_own_umask_of_hadoop_wins(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    key = "spark.hadoop.fs.permissions.umask-mode"
+    assert configured({"spark.master": "local[2]", key: "007"}, monkeypatch)[key] == "007"
+    assert key not in configured({"spark.master": "yarn"}, monkeypatch)
+
+
 @pytest.mark.parametrize(
     ("master", "python", "sends_jars", "binds"),
     [
