@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from jobs import RULES_VERSION, VERSION
 from jobs.datasets import DatasetPlan, SegmentOutput, collect
 from jobs.delta_log import DataFile
-from jobs.earlier_runs import Reading, earlier_runs
+from jobs.earlier_runs import Furthest, Reading, earlier_runs
 from jobs.listing import listing_problems
 from jobs.options import AuditOptions, StoreArgument
 from jobs.outcomes import not_audited
@@ -27,10 +27,11 @@ from jobs.report.replicas_json import replicas_json
 from jobs.report.report_html import PageContext, report_html
 from jobs.report.result_json import RunInfo, result_json, run_exit_code
 from jobs.report.summary_text import summary_text
-from schemas.rows import AuditOutcome, Row
+from schemas.rows import AuditOutcome
 from store_io import checksum
 from store_io.audit_store import AuditRequest, StoreAudit, Task, task_bytes
 from store_io.byte_source import StoreLocation
+from store_io.emptied import shrunk_findings
 from store_io.errors import StoreError
 from store_io.replicas import replica_groups
 from store_io.segment_scan import SegmentTask
@@ -62,13 +63,14 @@ def run_with(started: Session, asked: AuditOptions) -> int:
     counters = SparkCounters(started.spark.sparkContext)
     shown = sys.stderr if asked.progress or asked.progress_json else None
     with Progress(shown, counters, asked.progress_json) as progress:
-        reading = _reading(started, asked, info)
+        reading = replace(_reading(started, asked, info), past=_past(started, info))
         wanted = Wanted(DatasetPlan(info.tables, info.run_id, tuple(sorted(asked.write)))) if asked.write else None
         for outcome in audit_stores(started, asked.stores, progress, counters, wanted, reading):
             outcomes.append(outcome)
             plan = f"{asked.out}/{outcome.name}/plan.json"
             context = PageContext(info, store_words(asked.stores[len(outcomes) - 1]), plan, index=True)
             problems += write_store(output, outcome, context)
+        problems += [problem for problem in (reading.past.result().problem,) if problem] if reading.past is not None else []
         problems += write_tables(started, info, outcomes, wanted)
     info = replace(info, seconds=time.monotonic() - began, problems=tuple(problems))
     info = replace(info, problems=(*problems, *write_run_files(output, info, outcomes)))
@@ -144,10 +146,12 @@ def audit_stores(
             waiting = going_on
         for audit, sentences in zip(audits, listed.result(), strict=True):
             audit.incomplete += sentences
-        compared, expected_bytes = compare_replicas(runner, prepared, progress, expected_bytes, expected_segments)
-        for (number, _), answer in zip(batch, prepared, strict=True):
+        expected_bytes = compare_replicas(runner, prepared, progress, expected_bytes, expected_segments)
+        for (number, store), answer in zip(batch, prepared, strict=True):
+            if isinstance(answer, StoreAudit):
+                if reading is not None and reading.past is not None:
+                    _hold_against(answer, store, reading.past.result())
             done[number] = answer.outcome() if isinstance(answer, StoreAudit) else answer
-            done[number].replicas = compared.get(number, {})
         while turn in done:
             yield done.pop(turn)
             turn += 1
@@ -180,18 +184,17 @@ def compare_replicas(
     progress: Progress,
     expected_bytes: int,
     expected_segments: int,
-) -> tuple[dict[int, Row], int]:
-    """Compare the copies of each group, in one Spark job: (a group's row of replicas.json by the number of each of its stores,
-    the bytes that are expected with those read here).
+) -> int:
+    """Compare the copies of each group, in one Spark job; the bytes that are expected with those read here.
 
-    Adds to the audits' findings, and makes those incomplete whose files could not be compared.
+    Adds to the audits' findings, gives them their group's row of replicas.json, and makes those incomplete whose files could not
+    be compared.
     """
     from jobs.runner import Fault
 
     audits = [audit for audit in prepared if isinstance(audit, StoreAudit)]
     absent = [(store.replica_group, store.name) for store in prepared if isinstance(store, AuditOutcome) and store.replica_group]
     groups = replica_groups(audits, absent)
-    rows: dict[int, Row] = {}
     try:
         tasks = [group.tasks() for group in groups]
         expected_bytes += sum(task_bytes(task) for own in tasks for task in own)
@@ -200,12 +203,11 @@ def compare_replicas(
         answers = iter(runner.run([task for own in tasks for task in own], "copies of one log"))
         for group, own in zip(groups, tasks, strict=True):
             group.finish([_sentence(r) if isinstance(r, Fault) else r for r in (next(answers) for _ in own)])
-            rows.update((copy.audit.request.store, group.result) for copy in group.copies)
     except Exception as fault:  # of ours: the audits stand, but say that something is missing
         for audit in audits:
-            if audit.request.replica_group and audit.request.store not in rows:
+            if audit.request.replica_group and not audit.replicas:
                 audit.incomplete.append(f"the copies of this log could not be compared: {type(fault).__name__}: {fault}")
-    return rows, expected_bytes
+    return expected_bytes
 
 
 def _sentence(fault: Any) -> str:
@@ -221,6 +223,22 @@ def _reading(started: Session, asked: AuditOptions, info: RunInfo) -> Reading:
 
     before = earlier_runs(Tables(started.spark, info.tables), asked.stores, asked.since_run, info.run_id, info.rules_version)
     return Reading(asked.level, not_after, before, asked.since_run is not None)
+
+
+def _past(started: Session, info: RunInfo) -> Future[Furthest]:
+    """How far each store's log reached in earlier runs: read beside the first round, which waits for nothing of it."""
+    from jobs.tables import Tables
+
+    thread = ThreadPoolExecutor(1)
+    past = thread.submit(lambda: Furthest(lambda: Tables(started.spark, info.tables), info.run_id).read())
+    thread.shutdown(wait=False)
+    return past
+
+
+def _hold_against(audit: StoreAudit, store: StoreArgument, past: Furthest) -> None:
+    """Add what an audit of a copy finds that has less than an earlier one of the same store."""
+    audit.furthest = past.of(store)
+    audit.findings += shrunk_findings(audit, store.named, lambda run: past.segments(store, run))
 
 
 def _prepare(number: int, store: StoreArgument, reading: Reading) -> StoreAudit | AuditOutcome:

@@ -1,14 +1,16 @@
-"""What earlier runs say of the stores' segments, out of the Delta tables: what need not be read again, and what comes first."""
+"""What earlier runs say of the stores, out of the Delta tables: what need not be read again, what comes first, and how far each
+store's log has reached."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from jobs.options import LAST_RUN, StoreArgument
-from schemas.rows import NOTE, EarlierRun, EarlierSegment, QueueKey
+from schemas.rows import NOTE, EarlierRun, EarlierSegment, FurthestRun, QueueKey, Row
 from store_io.errors import UsageError
 
 if TYPE_CHECKING:
@@ -17,12 +19,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Reading:
-    """How much of the stores is read. earlier: store -> the run before.  The other fields are those of `AuditRequest`."""
+    """How much of the stores is read. earlier: store -> the run before.  past: how far logs reached in earlier runs, once that is
+    read.  The other fields are those of `AuditRequest`."""
 
     level: str = "full"
     not_after: float = 0
     earlier: dict[str, EarlierRun] = field(default_factory=dict)
     reuse: bool = False
+    past: Future[Furthest] | None = None
 
 
 def earlier_runs(
@@ -89,6 +93,57 @@ def earlier_runs(
             run, row["release"], settings, segments[store, run], queues[store, run], index[store, run], tuple(derived[store, run])
         )
     return found
+
+
+class Furthest:
+    """Of each store the earlier run that saw its log reach furthest, read once.
+
+    Runs of the id that is being repeated do not count. Without a name that a person gave it, a store is the one that lay in the
+    same place: names of folders are often alike.
+    """
+
+    def __init__(self, tables: Callable[[], Tables], run_id: str):
+        self._tables, self._run_id = tables, run_id
+        self._by_store: dict[str, list[Row]] = {}
+        self.problem = ""  # why not all is known, a sentence
+
+    def read(self) -> Furthest:
+        """Read the runs."""
+        for row in self._rows("runs", _FURTHEST):
+            if row["run_id"] != self._run_id and row["messages"]:
+                self._by_store.setdefault(row["store"], []).append(row)
+        return self
+
+    def _rows(self, table: str, columns: Sequence[str], run_id: str | None = None) -> list[Row]:
+        """As `Tables.few`; no rows where they cannot be read: the audit itself needs no table."""
+        try:
+            return self._tables().few(table, columns, run_id)
+        except Exception as problem:  # the JVM's own kinds of errors have no common one
+            self.problem = f"what earlier runs saw of the stores is not known: {problem}"
+            return []
+
+    def of(self, store: StoreArgument) -> FurthestRun | None:
+        """The run that saw most of this store; None where no run saw a message of it."""
+        rows = [row for row in self._by_store.get(store.name, ()) if store.named or row["location"] == store.path]
+        if not rows:
+            return None
+        row = max(rows, key=_reach)
+        when = row["started_at"].astimezone(UTC).strftime("%Y-%m-%d %H:%M")
+        return FurthestRun(row["run_id"], when, row["messages"], row["log_end"])
+
+    def segments(self, store: StoreArgument, run: FurthestRun) -> list[Row]:
+        """That run's rows of this store's segments."""
+        rows = self._rows("segments", ("store", "file", "messages", "first_store_time_ms"), run.run_id)
+        return [row for row in rows if row["store"] == store.name]
+
+
+_FURTHEST = ("store", "location", "started_at", "level", "messages", "log_end")
+
+
+def _reach(row: Row) -> tuple[int, bool, datetime, str]:
+    """How much a run saw: by the log's end; of equals the one that read all of it, the newest of these."""
+    end = row["log_end"] if row["log_end"] is not None else -1
+    return end, row["level"] != "quick", row["started_at"], row["run_id"]
 
 
 def _segment(row: dict[str, Any]) -> EarlierSegment:

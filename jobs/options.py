@@ -103,6 +103,7 @@ class StoreArgument:
 
     name: its folder under --out, unique in the run.  path: an absolute path, or a URI other than file:.
     broker_conf: the properties file's text, None without one; broker_conf_file: where it was read.
+    named: whether a person gave it its name; else its folder did.
     parts: ("commitlog", (path, ...)) and its like, where a part lies elsewhere.  problem: why it cannot be audited at all (a bad
     row of a fleet file), one sentence; then it earns 3.
     """
@@ -116,6 +117,7 @@ class StoreArgument:
     problem: str | None = None
     broker_conf_file: str | None = None
     release_from: str = "named"  # or "default": nobody named one
+    named: bool = False
 
 
 @dataclass(frozen=True)
@@ -498,7 +500,8 @@ def _fleet_row(row: Any, number: int, base: str, release: str) -> StoreArgument:
         if path is None:
             raise UsageError("path is missing")
         where = absolute(path, base)
-        store = replace(store, name=name or _last_part(where), path=where, replica_group=row.get("replica_group"))
+        group = row.get("replica_group")
+        store = replace(store, name=name or _last_part(where), path=where, replica_group=group, named=bool(name))
         if "release" in row:
             store = replace(store, release=_release(row["release"]))
         parts = []
@@ -594,7 +597,7 @@ def _with_unique_names(stores: Sequence[StoreArgument]) -> list[StoreArgument]:
             name = f"{wanted}-{number}"
             number += 1
         taken.add(name)
-        named.append(replace(store, name=name))
+        named.append(replace(store, name=name, named=store.named and name == wanted))
     return named
 
 

@@ -16,7 +16,7 @@ from pyspark.sql.functions import lit
 
 from jobs.delta_log import DataFile, DeltaLog, TablesFailed, reason
 from jobs.report.findings_jsonl import finding_row
-from jobs.report.ranking import lost_of
+from jobs.report.ranking import lacks_of, lost_of
 from jobs.report.result_json import RunInfo
 from schemas.arrow import arrow_schema
 from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome, Row
@@ -65,6 +65,11 @@ class Tables:
     def has_runs(self) -> bool:
         """Whether any run was ever written here. Raises TablesFailed."""
         return self._logs[RUNS].exists()
+
+    def few(self, name: str, columns: Sequence[str], run_id: str | None = None) -> list[Row]:
+        """Rows of a small table with these columns and run_id, without a Spark job, of one run alone where one is named; none
+        where nothing was written yet. Raises TablesFailed."""
+        return self._logs[name].rows(columns, run_id)
 
     def rows_of(self, name: str, run_ids: Sequence[str] | None = None) -> DataFrame:
         """A table's rows with the columns of today, of these runs alone where any are named; a column that is younger than the
@@ -165,6 +170,7 @@ def _run_row(run: RunInfo, outcome: AuditOutcome) -> Row:
     broker = outcome.plan.get("broker") or {}
     settings = outcome.plan.get("settings", {})
     lost_messages, lost_bytes = lost_of(outcome)
+    lacks, parted = lacks_of(outcome)
     return {
         "store": outcome.name,
         "started_at": run.started_at,
@@ -186,6 +192,9 @@ def _run_row(run: RunInfo, outcome: AuditOutcome) -> Row:
         "stop_reason": broker.get("stop_reason"),
         "min_phy_offset": broker.get("min_phy_offset"),
         "truncate_at": broker.get("truncate_at"),
+        "log_end": outcome.log_end,
+        "lacks_messages": lacks if outcome.replicas else None,
+        "diverged": parted if outcome.replicas else None,
         "lost_messages": lost_messages if broker else None,
         "lost_bytes": lost_bytes if broker else None,
         "messages": outcome.messages,

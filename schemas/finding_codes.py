@@ -110,6 +110,26 @@ _ROWS = (
         "One segment name in two CommitLog paths; a broker loads both.",
         "Keep the one whose messages are right.",
     ),
+    (
+        "commitlog_empty",
+        NOTE,
+        "This copy holds no message, and nothing in it shows that it ever held one.",
+        "If messages were expected here, copy the store again; a CommitLog that lies elsewhere is named with --commitlog.",
+    ),
+    (
+        "commitlog_emptied",
+        LOSS,
+        "This copy holds no message, but other parts of it show that it held some.",
+        "Copy the store again, or take another copy of the same broker. A CommitLog that lies elsewhere is named with"
+        " --commitlog.",
+    ),
+    (
+        "commitlog_shrunk",
+        LOSS,
+        "An earlier audit of this store saw messages beyond the place where its CommitLog ends now. Retention never does that.",
+        "Find the copy of that audit, or another one of the same broker. If the log was meant to begin anew, give the store"
+        " another name.",
+    ),
     # ---- CommitLog: order -------------------------------------------------------------------------------------------
     (
         "queue_offset_gap",

@@ -336,6 +336,19 @@ class EarlierRun:
     derived: tuple[tuple[str, int | None, int], ...] = ()
 
 
+@dataclass(frozen=True)
+class FurthestRun:
+    """The earlier audit of the same store that saw its log reach furthest. started_at: UTC, to the minute.
+
+    messages: valid ones that it saw, at least one.  log_end: the physical offset behind the last; None where it did not tell.
+    """
+
+    run_id: str
+    started_at: str
+    messages: int
+    log_end: int | None = None
+
+
 # ---- the audit of one store ----------------------------------------------------------------------------------------
 
 NAMED, DEFAULT = "named", "default"  # where a release is from
@@ -397,6 +410,8 @@ class AuditOutcome:
     premises: list[Premise] = field(default_factory=list)
     not_judged: list[str] = field(default_factory=list)  # what a start reads and no check judges: a verdict names it
     replica_group: str = ""
+    log_end: int | None = None  # physical offset behind its last message; None without one, and where it was not read
+    furthest: FurthestRun | None = None  # the earlier audit that saw this store's log reach furthest, where tables tell of one
     replicas: Row = field(default_factory=dict)  # its group as replicas.json has it; empty where it was compared with no copy
     unclean: bool = False  # the abort marker is there
     checkpoint: Row = field(default_factory=dict)  # its fields as stored, times in ms; empty where there is none or it is unread

@@ -40,6 +40,7 @@ from schemas.rows import (
     EarlierRun,
     EarlierSegment,
     Finding,
+    FurthestRun,
     IndexFileSummary,
     MappedFile,
     QueueKey,
@@ -51,6 +52,7 @@ from store_io import checkpoint_reader, config_reader, index_reader, store_diff,
 from store_io.audit_rows import index_rows, queue_rows, segment_rows
 from store_io.byte_source import ByteSource, StoreLocation, open_source
 from store_io.consumequeue_reader import QueueTask, read_file_entries, scan_queue
+from store_io.emptied import empty_findings, log_end
 from store_io.errors import StoreError, UsageError
 from store_io.index_merge import IndexFileRef
 from store_io.index_reader import IndexTask, scan_index_file
@@ -209,6 +211,8 @@ class StoreAudit:
     loss: Loss | None = None
     failed: bool = False
     first: list[Task] = field(default_factory=list)  # the first round, for a runner of many stores
+    furthest: FurthestRun | None = None  # of earlier audits; known once the store was read
+    replicas: Row = field(default_factory=dict)  # its group as replicas.json has it, once its copies were compared
 
     def __post_init__(self) -> None:
         self._began = time.monotonic()
@@ -827,6 +831,7 @@ class StoreAudit:
             found += index.findings
         if log_whole:
             found += store_diff.log_findings(self.segments)
+            found += empty_findings(self)
             answered = {key: left.answered for key, left in self.leftovers.items()}
             found += store_diff.sequence_findings(self.views, self.segments, log, self.rules, answered)
         for key, view in self.views.items() if queues_whole else ():
@@ -857,6 +862,11 @@ class StoreAudit:
         self.incomplete += [c for c in store_dir.changes_since(self.listing) if c not in self.incomplete]
         if not self.incomplete:
             found += self._broker_findings()
+
+    @property
+    def end_is_known(self) -> bool:
+        """Whether the log's end is what this audit says it is."""
+        return not self.failed and self._whole(COMMITLOG) and self._read_last()
 
     def _read_last(self) -> bool:
         """Whether the newest message of the log was read: only then is anything known to be behind it."""
@@ -1053,6 +1063,8 @@ class StoreAudit:
         out.segment_count = len(self.segment_files)
         out.unclean = self.unclean
         out.checkpoint = asdict(self.checkpoint) if self.checkpoint_file.present else {}
+        out.log_end = log_end(self.segments) if self.end_is_known else None
+        out.furthest, out.replicas = self.furthest, self.replicas
         out.verdict = verdict_sentence(out, self.prediction if not self.incomplete else None, self.loss)
         return out
 

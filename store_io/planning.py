@@ -23,6 +23,8 @@ from schemas.rows import (
     PlanStep,
     Row,
 )
+from store_io import emptied
+from store_io.as_master import as_master
 from store_io.rules.loading import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from store_io.unjudged import names_text
 
@@ -190,7 +192,10 @@ def _other_steps(serious: Sequence[Finding]) -> list[PlanStep]:
 
 def verdict_sentence(outcome: AuditOutcome, prediction: Prediction | None, loss: Loss | None) -> str:
     """What matters most, in one sentence."""
-    sentence = _verdict(outcome, prediction, loss)
+    sentence = emptied.verdict(outcome) or _verdict(outcome, prediction, loss) + emptied.verdict_addition(outcome)
+    lacking = as_master(outcome.replicas, outcome.name)
+    if lacking is not None:
+        sentence = f"{lacking.verdict()}; by itself: {sentence}"
     doubts = [premise.sentence for premise in outcome.premises if premise.kind == DOUBT]
     if doubts:
         sentence = f"{doubts[0]}. With what was named: {sentence}"

@@ -194,6 +194,8 @@ class ReplicaGroup:
         for number, copy in enumerate(self.copies):
             copy.audit.findings += self._findings(number)
         self.result = self._row()
+        for copy in self.copies:
+            copy.audit.replicas = self.result
 
     def _failed(self, part: ReplicaPart) -> None:
         audit = self.copies[part.problem_copy].audit

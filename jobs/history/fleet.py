@@ -13,23 +13,23 @@ from typing import Any
 from jobs.history import reading
 from jobs.history.reading import History, Row, collect, micros_of, time_of
 from jobs.options import Command
-from jobs.report.judgement import CARE, DANGER, REBUILD, REFUSES, SAFE, STOP, UNKNOWN
+from jobs.report.judgement import CARE, DANGER, EMPTY, GONE, KINDS, LACKS, PARTED, REBUILD, REFUSES, SAFE, STOP, UNKNOWN
 from jobs.report.ranking import SEVERITIES
+from schemas.rows import LOSS
 from store_io.errors import StoreError
 
 TREND_RUNS = 1000  # of one store, the newest: bounds what a long history takes
 _SHOWN_RUNS = {"text": 20, "html": 100, "json": TREND_RUNS}
 COLUMNS = (
     "location replica_group release exit_code complete verdict starts refusal exit_kind stop_reason min_phy_offset truncate_at "
-    "lost_messages lost_bytes messages segment_count damaged_extents notes rebuildable losses findings_dropped bytes_read "
-    "seconds tool_version rules_version"
+    "lost_messages lost_bytes lacks_messages diverged messages segment_count damaged_extents notes rebuildable losses "
+    "findings_dropped bytes_read seconds tool_version rules_version"
 ).split()
 _TREND_COLUMNS = (
     "run_id started_at exit_code complete verdict starts lost_messages lost_bytes losses rebuildable notes messages "
     "segment_count damaged_extents bytes_read seconds truncate_at location release tool_version rules_version"
 ).split()
 
-KINDS = tuple(sorted(DANGER, key=lambda kind: -DANGER[kind]))
 _START_LOSES = {"broker_drops_messages", "broker_skips_messages", "broker_hangs"}
 
 
@@ -129,17 +129,29 @@ def safety_of(row: Row, codes: Sequence[Row]) -> str:
     """What a start of this copy would mean, as `jobs.report.judgement.judge` says it of an outcome: by its row of `runs` and the
     codes of its findings."""
     damaged = bool(row["losses"])
+    alone = _safety_alone(row, codes, damaged)
+    kind = PARTED if row["diverged"] else LACKS if row["lacks_messages"] else alone
+    return kind if DANGER[kind] > DANGER[alone] else alone
+
+
+def _safety_alone(row: Row, codes: Sequence[Row], damaged: bool) -> str:
+    found = {code["code"] for code in codes}
+    gone = {"commitlog_emptied", "commitlog_shrunk"} & {code["code"] for code in codes if code["severity"] == LOSS}
+    if gone and not row["messages"]:
+        return GONE
     if row["starts"] is None:
         return STOP if damaged else UNKNOWN
     if not row["starts"]:
         return REFUSES
-    if row["lost_messages"] or _START_LOSES & {code["code"] for code in codes}:
+    if row["lost_messages"] or _START_LOSES & found:
         return STOP
+    if gone:
+        return GONE
     if damaged:
         return CARE if row["messages"] else STOP
     if not row["complete"]:
         return UNKNOWN
-    return REBUILD if row["rebuildable"] else SAFE
+    return REBUILD if row["rebuildable"] else EMPTY if "commitlog_empty" in found else SAFE
 
 
 def _store_view(name: str, trend: Sequence[Row], codes: Sequence[Row], runs: int, now: datetime) -> Row:

@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from jobs.report.ranking import is_emptied
 from jobs.report.text import printable
 from schemas.rows import DEFAULT, DOUBT, AuditOutcome, Finding
 
@@ -103,7 +104,8 @@ def repair_commands(outcome: AuditOutcome, words: Sequence[str], plan: str) -> l
     """
     broker = outcome.plan.get("broker")
     acts = any(step["action"] != "keep" for step in outcome.plan.get("steps", ()))
-    if broker is None or not acts or repair_withheld(outcome) or not plan or not words[0].startswith("/"):
+    nothing_left = is_emptied(outcome) and not outcome.messages  # what can be made of it is an empty store
+    if broker is None or not acts or nothing_left or repair_withheld(outcome) or not plan or not words[0].startswith("/"):
         return []
     target = words[0].rstrip("/") + "-repaired"
     options: list[tuple[str, object]] = [("--plan", plan), ("--to", target)]

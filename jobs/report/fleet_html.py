@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from jobs.report.judgement import CARE, REBUILD, REFUSES, SAFE, SHORT, STOP, UNKNOWN
+from jobs.report.judgement import GONE, KINDS, LACKS, PARTED, SAFE, SHORT, STOP, UNKNOWN, lacking_sentence
 from jobs.report.page import code_of, fact, fold, hint, name_of, page, table
 from jobs.report.report_html import SEVERITY_STYLE, STYLE_OF, icon
 from jobs.report.text import bytes_text, count_text, markup, seconds_text
@@ -19,7 +19,6 @@ _STRIP = 60  # runs in the strip of a store's row
 _STORES = 5000  # with a row
 _CODES = 500  # of a store
 _CODE_STYLE = {0: "safe", 3: "unknown", 10: "care", 20: "stop"}
-_ORDER = (STOP, UNKNOWN, REFUSES, CARE, REBUILD, SAFE)
 _BAR, _HEIGHT = 6, 22  # of a strip, in pixels
 
 
@@ -34,10 +33,10 @@ def _body(view: Row) -> Iterator[str]:
     yield '<header><p class="kicker">RocketMQ store audits</p>\n'
     yield f"<h1>{count_text(totals['stores'], 'store')}, those first that are most dangerous to start</h1>\n"
     yield f'<p class="where">Latest run of each in {code_of(view["tables"])}{window}</p></header>\n<main>\n'
-    worst = next((kind for kind in _ORDER if totals[kind]), SAFE)
+    worst = next((kind for kind in KINDS if totals[kind]), SAFE)
     yield f'<section class="answer a-{STYLE_OF[worst]}" aria-labelledby="answer">{icon(STYLE_OF[worst])}<div>\n'
     yield f'<h2 id="answer" class="c-{STYLE_OF[worst]}">{_sentence(totals)}</h2>\n<ul>'
-    yield from (f"<li>{totals[kind]:,}: {SHORT[kind]}</li>" for kind in _ORDER if totals[kind])
+    yield from (f"<li>{totals[kind]:,}: {SHORT[kind]}</li>" for kind in KINDS if totals[kind])
     for gone in view["not_audited_since"]:
         yield f"<li>not audited since then: {name_of(gone['store'])}, last {_when(gone['last'])} UTC</li>"
     yield '</ul></div></section>\n<dl class="facts">\n'
@@ -67,8 +66,12 @@ def _sentence(totals: Row) -> str:
         return f"{totals[STOP]:,} of {stores} {'is' if totals[STOP] == 1 else 'are'} not safe to start"
     if totals[UNKNOWN]:
         return f"Of {totals[UNKNOWN]:,} of {stores} it is not known whether a start is safe"
+    if totals[GONE]:
+        return f"Messages are gone from {totals[GONE]:,} of {stores}"
     if totals[SAFE] == totals["stores"]:
         return "All stores are safe to start" if totals["stores"] > 1 else "The store is safe to start"
+    if totals[PARTED] or totals[LACKS]:
+        return lacking_sentence(totals[PARTED] + totals[LACKS], totals["stores"])
     return "No start would lose a message; some stores need care"
 
 

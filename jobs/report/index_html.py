@@ -6,9 +6,25 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from urllib.parse import quote
 
-from jobs.report.judgement import CARE, REBUILD, REFUSES, SAFE, SHORT, STOP, UNKNOWN, Judgement, most_dangerous_first
+from jobs.report.judgement import (
+    CARE,
+    EMPTY,
+    GONE,
+    KINDS,
+    LACKS,
+    PARTED,
+    REBUILD,
+    REFUSES,
+    SAFE,
+    SHORT,
+    STOP,
+    UNKNOWN,
+    Judgement,
+    lacking_sentence,
+    most_dangerous_first,
+)
 from jobs.report.page import code_of, fact, hint, more, name_of, page, table
-from jobs.report.ranking import assumed_words, exit_words, lost_of
+from jobs.report.ranking import assumed_words, exit_words, lacks_of, lost_of
 from jobs.report.replicas_json import groups_of
 from jobs.report.replicas_words import choice_words
 from jobs.report.report_html import STYLE_OF, footer, icon
@@ -18,7 +34,6 @@ from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome
 
 MAX_STORES = 5000  # with a row
 MAX_GROUPS = 500  # with a sentence
-_ORDER = (STOP, UNKNOWN, REFUSES, CARE, REBUILD, SAFE)
 
 
 def index_html(run: RunInfo, outcomes: Sequence[AuditOutcome]) -> Iterator[str]:
@@ -30,7 +45,7 @@ def _body(run: RunInfo, judged: Sequence[tuple[AuditOutcome, Judgement]], code: 
     yield '<header><p class="kicker">RocketMQ store audit</p>\n'
     yield f"<h1>{count_text(len(judged), 'store')}, those first that are most dangerous to start</h1></header>\n<main>\n"
     kinds = Counter(judgement.kind for _, judgement in judged)
-    worst = next((kind for kind in _ORDER if kinds[kind]), SAFE)
+    worst = next((kind for kind in KINDS if kinds[kind]), SAFE)
     yield f'<section class="answer a-{STYLE_OF[worst]}" aria-labelledby="answer">{icon(STYLE_OF[worst])}<div>\n'
     yield f'<h2 id="answer" class="c-{STYLE_OF[worst]}">{_sentence(kinds, len(judged))}</h2>\n<ul>'
     yield from (f"<li>{words}</li>" for words in _counts(kinds))
@@ -43,7 +58,8 @@ def _body(run: RunInfo, judged: Sequence[tuple[AuditOutcome, Judgement]], code: 
     messages = sum(m for m, _ in lost)
     affected = sum(1 for m, _ in lost if m)
     words = f"would be lost, {bytes_text(sum(b for _, b in lost))} in {count_text(affected, 'store')}"
-    yield fact(count_text(messages, "message"), words, "c-stop" if messages else "c-safe")
+    unsound = kinds[GONE] or kinds[PARTED] or kinds[LACKS]
+    yield fact(count_text(messages, "message"), words, "c-stop" if messages else "" if unsound else "c-safe")
     counts: Counter[str] = Counter()
     for outcome, _ in judged:
         counts.update(outcome.counts)
@@ -79,10 +95,14 @@ def _sentence(kinds: Counter[str], stores: int) -> str:
     if kinds[STOP]:
         one = kinds[STOP] == 1
         return f"{kinds[STOP]:,} of {count_text(stores, 'store')} {'is' if one else 'are'} not safe to start"
+    if kinds[GONE]:
+        return f"Messages are gone from {kinds[GONE]:,} of {count_text(stores, 'store')}"
     if kinds[UNKNOWN]:
         return f"Of {kinds[UNKNOWN]:,} of {count_text(stores, 'store')} it is not known whether a start is safe"
     if stores and kinds[SAFE] == stores:
         return "All stores are safe to start" if stores > 1 else "The store is safe to start"
+    if kinds[PARTED] or kinds[LACKS]:
+        return lacking_sentence(kinds[PARTED] + kinds[LACKS], stores)
     return "No start would lose a message; some stores need care" if stores > 1 else "A start would lose no message"
 
 
@@ -91,11 +111,15 @@ def _counts(kinds: Counter[str]) -> Iterator[str]:
         STOP: "do not start them yet: messages would be lost, or too much is damaged or could not be read",
         UNKNOWN: "could not be audited, or not wholly",
         REFUSES: "the release does not start on them as they are",
+        GONE: "hold no message any more, or end before where an earlier audit saw them end",
+        PARTED: "hold other messages than a copy of their group: whichever becomes master, the other's are lost",
+        LACKS: "lack messages that another copy of their group holds: do not start them as master",
         CARE: "are damaged already; a start loses nothing more",
         REBUILD: "have ConsumeQueues, index files or a checkpoint that need a rebuild",
+        EMPTY: "hold no message, and nothing shows that they ever held one",
         SAFE: "are consistent",
     }
-    yield from (f"{kinds[kind]:,}: {words[kind]}" for kind in _ORDER if kinds[kind])
+    yield from (f"{kinds[kind]:,}: {words[kind]}" for kind in KINDS if kinds[kind])
 
 
 def _row(outcome: AuditOutcome, judgement: Judgement) -> tuple[str, ...]:
@@ -129,8 +153,8 @@ def _groups(judged: Sequence[tuple[AuditOutcome, Judgement]]) -> Iterator[str]:
         return
     yield '<section aria-labelledby="groups"><h2 id="groups">Copies of one broker</h2>\n'
     yield hint(
-        "Stores with the same replica group, the one that a start harms least first. The soundest copy need not hold the newest"
-        " messages: compare how far each reaches before one is chosen."
+        "Stores with the same replica group, the one that a start harms least first. <b>Lost</b>: messages that its start"
+        " would cut. <b>Lacks</b>: messages that other copies hold and this one does not; as master it would lose them."
     )
     chosen = {str(group["group"]): choice_words(group) for group in groups_of([outcome for outcome, _ in judged])}
     told = [f"<li><b>{name_of(name, 80)}</b>: {markup(chosen[name], 600)}</li>" for name in several if name in chosen]
@@ -144,12 +168,13 @@ def _groups(judged: Sequence[tuple[AuditOutcome, Judgement]]) -> Iterator[str]:
             name_of(outcome.name),
             SHORT[judgement.kind],
             f"{lost_of(outcome)[0]:,}",
+            f"{lacks_of(outcome)[0]:,}" if outcome.replicas else "not known",
             span_text(outcome.first_store_time, outcome.last_store_time) if outcome.messages else "no message",
             code_of(outcome.release),
         )
         for name, pairs in several.items()
         for outcome, judgement in reversed(pairs)
     ]
-    heads = ("replica group", "store", "safe to start?", "#lost", "messages stored", "release")
+    heads = ("replica group", "store", "safe to start?", "#lost", "#lacks", "messages stored", "release")
     yield from table("Copies of one broker", heads, rows, len(rows), MAX_STORES, "result.json has all", stack=True)
     yield "</section>\n"

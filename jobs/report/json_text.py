@@ -16,6 +16,7 @@ _ORDER = (
     "findings_dropped seconds bytes_read segments commitlog_bytes damaged_extents damaged_bytes unverified_bytes "
     "tables problems stores group best why copies pairs lacks holder left right relation common_start common_end same_until "
     "first_difference "
+    "emptied earlier log_end lacks_messages diverged "
     "not_judged level not_read segment_bytes queue_files queue_bytes index_files index_bytes reused_segments reused_bytes since "
 ).split()
 _RANK = {key: rank for rank, key in enumerate(_ORDER)}

@@ -8,22 +8,29 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from jobs.report.ranking import lost_of
+from jobs.report.ranking import lacks_of, lost_of
 from jobs.report.text import bytes_text, count_text, printable, span_text
 from schemas.finding_codes import STOP_REASONS
 from schemas.rows import DEFAULT, LOSS, REBUILDABLE, AuditOutcome, Row
+from store_io.as_master import as_master
 from store_io.unjudged import names_text
 
 STOP, UNKNOWN, REFUSES, CARE, REBUILD, SAFE = "stop", "unknown", "refuses", "care", "rebuild", "safe"
-DANGER = {STOP: 5, UNKNOWN: 4, REFUSES: 3, CARE: 2, REBUILD: 1, SAFE: 0}
+GONE, PARTED, LACKS, EMPTY = "gone", "diverged", "lacks", "empty"
 SHORT = {
     STOP: "do not start",
+    GONE: "messages gone",
     UNKNOWN: "not known",
     REFUSES: "does not start",
+    PARTED: "diverged",
+    LACKS: "not as master",
     CARE: "damaged",
     REBUILD: "rebuild",
+    EMPTY: "no message",
     SAFE: "safe to start",
 }
+KINDS = tuple(SHORT)  # the most dangerous to start first
+DANGER = {kind: -place for place, kind in enumerate(KINDS)}
 
 
 @dataclass(frozen=True)
@@ -36,14 +43,48 @@ class Judgement:
 
 
 def judge(outcome: AuditOutcome) -> Judgement:
-    """The answer for one store."""
+    """The answer for one store: that of the copy by itself, or that its group holds what it lacks, whichever is graver."""
     answer = _judge(outcome)
-    if outcome.release_from == DEFAULT and outcome.plan.get("broker") is not None:
+    of_any_release = answer.kind in (GONE, PARTED, LACKS, EMPTY)
+    if outcome.release_from == DEFAULT and outcome.plan.get("broker") is not None and not of_any_release:
         return replace(answer, headline=f"{answer.headline}, if its release is {outcome.release}, which is assumed")
     return answer
 
 
 def _judge(outcome: AuditOutcome) -> Judgement:
+    alone = _judge_alone(outcome)
+    lacking = as_master(outcome.replicas, outcome.name)
+    if lacking is None:
+        return alone
+    kind = PARTED if lacking.parted else LACKS
+    if DANGER[alone.kind] > DANGER[kind]:
+        return Judgement(alone.kind, alone.headline, (*alone.why, f"{lacking.verdict()}."))
+    by_itself = () if alone.kind in (SAFE, EMPTY) else (f"{alone.headline}.", *alone.why)
+    return Judgement(kind, lacking.headline(), by_itself)
+
+
+def _judge_gone(outcome: AuditOutcome) -> Judgement | None:
+    """The answer for a copy whose messages are gone: from its CommitLog, or from the log's end since an earlier audit."""
+    codes = {f.code for f in outcome.findings if f.severity == LOSS}
+    if "commitlog_emptied" not in codes and "commitlog_shrunk" not in codes:
+        return None
+    seen = outcome.furthest
+    saw = f"the audit of {seen.started_at} UTC saw {count_text(seen.messages, 'message')}" if seen is not None else ""
+    if outcome.messages:
+        return Judgement(GONE, f"Messages are gone from the end of this copy; {saw}")
+    tells = any(queue.get("disk_entries") for queue in outcome.queues) or outcome.index_files
+    return Judgement(
+        GONE,
+        f"Nothing to lose is left here; {saw or 'this copy held messages'}",
+        ("Do not start it: a start deletes the queues and index files that still tell what was there.",) if tells else (),
+    )
+
+
+def _judge_alone(outcome: AuditOutcome) -> Judgement:
+    """The answer for the copy by itself."""
+    gone = _judge_gone(outcome)
+    if gone is not None and not outcome.messages:
+        return gone
     broker = outcome.plan.get("broker")
     damaged = outcome.counts.get(LOSS, 0) > counted(outcome, "broker_refuses")
     if broker is None:
@@ -83,6 +124,8 @@ def _judge(outcome: AuditOutcome) -> Judgement:
     if reasons:
         head = "Do not start this copy yet" if hangs or cut else "Do not start this copy before its queues are rebuilt"
         return Judgement(STOP, head, tuple(reasons))
+    if gone is not None:
+        return gone
     if damaged and not outcome.messages:
         return Judgement(
             STOP,
@@ -111,6 +154,12 @@ def _judge(outcome: AuditOutcome) -> Judgement:
                 f"{f' ({after})' if after else ''}. The CommitLog itself is whole, and all of them can be made from it.",
             ),
         )
+    if counted(outcome, "commitlog_empty"):
+        return Judgement(
+            EMPTY,
+            "This copy holds no message, and nothing in it shows that it ever held one",
+            ("If messages were expected here, copy the store again; a CommitLog that lies elsewhere is named with --commitlog.",),
+        )
     if outcome.not_judged:
         why = (
             "Every byte of CommitLog, ConsumeQueues and index files was accounted for; they, the checkpoint and the offsets in"
@@ -129,6 +178,15 @@ def verdict_alone(outcome: AuditOutcome) -> str:
     return verdict
 
 
+def lacking_sentence(number: int, stores: int) -> str:
+    """That so many of these stores lack messages which other copies of their group hold."""
+    one = number == 1
+    told = (
+        f"{number:,} of {count_text(stores, 'store')} {'lacks' if one else 'lack'} messages of {'its' if one else 'their'} group"
+    )
+    return f"{told}: do not start {'it' if one else 'them'} as master"
+
+
 def why_it_ends(outcome: AuditOutcome, broker: Row) -> str:
     """Why recovery ends where it does, a catalogue sentence; of a log that simply ends there, just that."""
     reason = str(broker.get("stop_reason"))
@@ -145,6 +203,7 @@ def most_dangerous_first(outcomes: Iterable[AuditOutcome]) -> list[tuple[AuditOu
         key=lambda pair: (
             -DANGER[pair[1].kind],
             -lost_of(pair[0])[0],
+            -lacks_of(pair[0])[0],
             -pair[0].counts.get(LOSS, 0),
             -pair[0].counts.get(REBUILDABLE, 0),
             pair[0].name,

@@ -37,6 +37,18 @@ _GAUGES: tuple[tuple[str, str, Callable[[Row], Any]], ...] = (
     ),
     ("lost_messages", "Valid messages of the copy that a start would cut.", _if_it_starts("lost_messages")),
     ("lost_bytes", "Bytes of the messages that a start would cut.", _if_it_starts("lost_bytes")),
+    (
+        "emptied",
+        "1 if something proves that the CommitLog held messages that are gone, from its end or altogether, else 0.",
+        _value("emptied"),
+    ),
+    (
+        "earlier_messages",
+        "Valid messages of this store in the earlier audit that saw its log reach furthest; absent without one.",
+        lambda store: (store.get("earlier") or {}).get("messages"),
+    ),
+    ("lacks_messages", "Messages that other copies of its replica group hold and this one lacks.", _value("lacks_messages")),
+    ("diverged", "1 if another copy of its group holds other messages at the same physical offsets, else 0.", _value("diverged")),
     ("truncate_at", "Physical offset, in bytes, at which the CommitLog would end after a start.", _value("truncate_at")),
     ("messages", "Valid messages in the copy.", _value("messages")),
     ("segments", "CommitLog segments.", _value("segments")),

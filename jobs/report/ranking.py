@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from schemas.rows import DEFAULT, LOSS, NOTE, REBUILDABLE, AuditOutcome
+from store_io.as_master import as_master
 
 EXIT_RANK = {0: 0, 10: 1, 3: 2, 20: 3}
 EXIT_WORDS = {0: "consistent", 10: "derived data differ", 3: "incomplete", 20: "loss"}
@@ -43,3 +44,14 @@ def assumed_words(outcomes: Sequence[AuditOutcome]) -> str:
 def lost_of(outcome: AuditOutcome) -> tuple[int, int]:
     """(messages, bytes) that a start would cut."""
     return int(outcome.loss.get("messages", 0)), int(outcome.loss.get("bytes", 0))
+
+
+def lacks_of(outcome: AuditOutcome) -> tuple[int, bool]:
+    """(messages that other copies of its group hold and it does not, whether it has parted from one of them)."""
+    lacking = as_master(outcome.replicas, outcome.name)
+    return (0, False) if lacking is None else (lacking.lacks, bool(lacking.parted))
+
+
+def is_emptied(outcome: AuditOutcome) -> bool:
+    """Whether something proves that the copy's log held messages that are not in it any more, at its end or altogether."""
+    return any(f.severity == LOSS and f.code in ("commitlog_emptied", "commitlog_shrunk") for f in outcome.findings)

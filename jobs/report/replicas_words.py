@@ -19,7 +19,12 @@ _OTHER_HAS = {
 
 def choice_words(group: Row) -> str:
     """Which copy to start as master, in a sentence."""
-    return f"start {group['best']} as master: {group['why']}" if group["best"] else str(group["why"])
+    best = group["best"]
+    if not best:
+        return str(group["why"])
+    loses = next((copy["loses"] for copy in group["copies"] if copy["store"] == best), 0)
+    choice = f"each would lose messages as master, {best} the fewest" if loses else f"start {best} as master"
+    return f"{choice}: {group['why']}"
 
 
 def pair_words(pair: Row) -> str:

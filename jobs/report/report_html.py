@@ -12,9 +12,24 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from jobs.report.commands import closer_look, command_line, repair_commands, repair_withheld, words_of
-from jobs.report.judgement import CARE, REBUILD, REFUSES, SAFE, STOP, UNKNOWN, Judgement, judge, verdict_alone, why_it_ends
+from jobs.report.judgement import (
+    CARE,
+    EMPTY,
+    GONE,
+    LACKS,
+    PARTED,
+    REBUILD,
+    REFUSES,
+    SAFE,
+    STOP,
+    UNKNOWN,
+    Judgement,
+    judge,
+    verdict_alone,
+    why_it_ends,
+)
 from jobs.report.page import code_of, command_of, fact, fold, hint, more, name_of, page, table
-from jobs.report.ranking import SEVERITIES, exit_words, lost_of
+from jobs.report.ranking import SEVERITIES, exit_words, is_emptied, lacks_of, lost_of
 from jobs.report.replicas_html import replicas_section
 from jobs.report.result_json import RunInfo
 from jobs.report.segment_map import log_map
@@ -29,7 +44,18 @@ MAX_ROWS = 300  # of any table
 MAX_COMMANDS = 5  # below a table
 MAX_STEPS = 500  # of the plan, without those that keep a file
 
-STYLE_OF = {STOP: "stop", UNKNOWN: "unknown", REFUSES: "stop", CARE: "care", REBUILD: "care", SAFE: "safe"}
+STYLE_OF = {
+    STOP: "stop",
+    GONE: "stop",
+    UNKNOWN: "unknown",
+    REFUSES: "stop",
+    PARTED: "care",
+    LACKS: "care",
+    CARE: "care",
+    REBUILD: "care",
+    EMPTY: "unknown",
+    SAFE: "safe",
+}
 SEVERITY_STYLE = {LOSS: "stop", REBUILDABLE: "care", NOTE: "unknown"}
 _SEVERITY_WORDS = {
     LOSS: "bytes or messages that this copy lacks or would lose, or what keeps the release from starting",
@@ -170,9 +196,13 @@ def _facts(outcome: AuditOutcome, broker: Row | None) -> Iterator[str]:
     else:
         after = "after an orderly stop" if broker.get("exit") == "clean" else "after a crash: the abort file is there"
         messages, size = lost_of(outcome)
-        yield fact("yes", f"would RocketMQ {markup(outcome.release)} start? As {after}", "" if messages else "c-safe")
+        lacks = lacks_of(outcome)[0]
+        style = "" if messages or lacks or not outcome.messages or is_emptied(outcome) else "c-safe"
+        yield fact("yes", f"would RocketMQ {markup(outcome.release)} start? As {after}", style)
         lost = f"would be lost, {bytes_text(size)}" if messages else "would be lost"
-        yield fact(count_text(messages, "message"), lost, "c-stop" if messages else "c-safe")
+        yield fact(count_text(messages, "message"), lost, "c-stop" if messages else style)
+        if lacks:
+            yield fact(count_text(lacks, "message"), "of its group that this copy lacks: lost if it becomes master", "c-care")
         ends = f"physical offset at which the CommitLog would end. {markup(why_it_ends(outcome, broker))}"
         yield fact(f"{int(broker.get('truncate_at') or 0):,}", ends)
     if outcome.segment_count or outcome.findings:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from jobs.report.json_text import document
-from jobs.report.ranking import SEVERITIES, lost_of, worst_exit_code
+from jobs.report.ranking import SEVERITIES, is_emptied, lacks_of, lost_of, worst_exit_code
 from schemas.rows import AuditOutcome, Row
 
 SCHEMA_VERSION = 1
@@ -58,6 +58,8 @@ def result_json(run: RunInfo, outcomes: Sequence[AuditOutcome]) -> str:
 def _store(outcome: AuditOutcome) -> Row:
     messages, size = lost_of(outcome)
     broker = outcome.plan.get("broker") or {}
+    lacks, parted = lacks_of(outcome)
+    seen = outcome.furthest
     return {
         "name": outcome.name,
         "code": outcome.exit_code,
@@ -74,6 +76,12 @@ def _store(outcome: AuditOutcome) -> Row:
         **_extent_of(outcome),
         "lost_messages": messages,
         "lost_bytes": size,
+        "emptied": is_emptied(outcome) if outcome.complete or outcome.segments else None,
+        "earlier": None
+        if seen is None
+        else {"run_id": seen.run_id, "started_at": seen.started_at, "messages": seen.messages, "log_end": seen.log_end},
+        "lacks_messages": lacks if outcome.replicas else None,
+        "diverged": parted if outcome.replicas else None,
         "counts": {severity: outcome.counts.get(severity, 0) for severity in SEVERITIES},
         "findings_dropped": sum(outcome.findings_dropped.values()),
         "seconds": round(outcome.seconds, 3),

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from jobs.report.commands import closer_look, repair_commands, repair_withheld, words_of
 from jobs.report.judgement import SAFE, SHORT, Judgement, judge, lower, most_dangerous_first, verdict_alone, why_it_ends
-from jobs.report.ranking import EXIT_RANK, SEVERITIES, assumed_words, exit_words, lost_of
+from jobs.report.ranking import EXIT_RANK, SEVERITIES, assumed_words, exit_words, lacks_of, lost_of
 from jobs.report.replicas_json import groups_of
 from jobs.report.replicas_words import choice_words, pair_words
 from jobs.report.result_json import RunInfo, run_exit_code
@@ -275,7 +275,8 @@ def _shown(
 
 
 def _what(outcome: AuditOutcome, broker: Row) -> str:
-    """Why a store is where it is in the ranking: what stops it, or the codes of its worst findings, most of them first."""
+    """Why a store is where it is in the ranking: what stops it, or what it lacks of its group and its worst findings' codes, most
+    of them first."""
     doubts = [premise.sentence for premise in outcome.premises if premise.kind == DOUBT]
     if doubts:
         return printable(doubts[0])
@@ -288,7 +289,9 @@ def _what(outcome: AuditOutcome, broker: Row) -> str:
         if finding.severity != NOTE:
             counts[finding.severity, finding.code] += finding.count
     ranked = sorted(counts, key=lambda kind: (SEVERITIES.index(kind[0]), -counts[kind], kind[1]))
-    told = ", ".join(f"{code} {counts[severity, code]:,}" for severity, code in ranked[:_CODES])
-    if not told and outcome.not_judged:
+    lacks = lacks_of(outcome)[0]
+    parts = [f"lacks {count_text(lacks, 'message')} of its group"] if lacks else []
+    parts += [f"{code} {counts[severity, code]:,}" for severity, code in ranked[:_CODES]]
+    if not parts and outcome.not_judged:
         return printable(f"not judged: {names_text(outcome.not_judged)}")
-    return told + (f" and {count_text(len(ranked) - _CODES, 'more kind')}" if len(ranked) > _CODES else "")
+    return ", ".join(parts) + (f" and {count_text(len(ranked) - _CODES, 'more kind')}" if len(ranked) > _CODES else "")

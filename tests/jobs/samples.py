@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from jobs.report.result_json import RunInfo
-from schemas.rows import AuditOutcome, Finding
+from schemas.rows import AuditOutcome, Finding, FurthestRun
 
 HOSTILE = "<script>alert(1)</script>\x1b[31m\u202e\n'\"&"
 START_MS = 1_795_209_630_000  # 2026-11-20 21:20:30 UTC
@@ -109,6 +109,66 @@ def lacking(outcome: AuditOutcome) -> AuditOutcome:
             {"store": HOSTILE, "holder": outcome.name, "ranges": ranges},
         ],
     }
+    return outcome
+
+
+def behind(outcome: AuditOutcome, parted: bool = False) -> AuditOutcome:
+    """The store as one of two copies that lacks 300 messages of the other; parted: as one that holds 20 others in their place."""
+    outcome.replica_group = "g"
+    pair = {
+        "left": "master", "right": outcome.name, "relation": "diverged" if parted else "behind", "same_until": 900,
+        "first_difference": None,
+    }  # fmt: skip
+    part = {"bytes": 900, "by_queue": [{}], "ranges": []}
+    lacks = [{"store": outcome.name, "holder": "master", "messages": 300, **part}]
+    lacks += [{"store": "master", "holder": outcome.name, "messages": 20, **part}] if parted else []
+    known = {"start": 0, "end": 900, "messages": 9, "cut": 0}
+    copies = [
+        {"store": "master", "lacks": 20 * parted, "loses": 20 * parted, **known},
+        {"store": outcome.name, "lacks": 300, "loses": 300, **known},
+    ]
+    outcome.replicas = {
+        "group": "g", "best": "master", "why": "master would lose 0 messages.", "copies": copies, "pairs": [pair], "lacks": lacks,
+        "problems": [],
+    }  # fmt: skip
+    return outcome
+
+
+def empty() -> AuditOutcome:
+    """A store of a broker that never got a message."""
+    outcome = clean()
+    outcome.name, outcome.messages, outcome.segment_count, outcome.segments, outcome.counts = "new", 0, 0, [], {"note": 1}
+    outcome.verdict = (
+        "This copy holds no message, and nothing in it shows that it ever held one; RocketMQ 5.3.3 would start on it"
+    )
+    outcome.findings = [
+        Finding("commitlog_empty", "commitlog", severity="note", actual="no message", message="no message", next="Look.")
+    ]
+    return outcome
+
+
+def emptied() -> AuditOutcome:
+    """A store whose CommitLog is gone; an earlier audit saw its messages."""
+    outcome = empty()
+    outcome.name, outcome.exit_code, outcome.counts = "wiped", 20, {"loss": 2}
+    outcome.furthest = FurthestRun("r1", "2026-11-20 02:15", 2153, 90_000)
+    outcome.queues = [{"topic": "t", "queue_id": 0, "disk_entries": 9}]
+    outcome.verdict = "Nothing to lose is left here: the CommitLog holds no message, but this copy held some"
+    outcome.findings = [
+        Finding("commitlog_emptied", "commitlog", severity="loss", message="it held some", next="Copy the store again."),
+        Finding("commitlog_shrunk", "commitlog", severity="loss", message="2153 were seen", next="Find the copy of that audit."),
+    ]
+    return outcome
+
+
+def shrunk() -> AuditOutcome:
+    """A store whose log ends before the end that an earlier audit saw."""
+    outcome = clean()
+    outcome.name, outcome.exit_code, outcome.counts = "short", 20, {"loss": 1}
+    outcome.furthest = FurthestRun("r1", "2026-11-20 02:15", 2153, 90_000)
+    outcome.findings = [
+        Finding("commitlog_shrunk", "commitlog", severity="loss", message="2153 were seen", next="Find the copy of that audit.")
+    ]
     return outcome
 
 

@@ -152,6 +152,10 @@ def test_the_unsafe_copies_come_first() -> None:
         run_row("stuck", 2, 10, starts=False, refusal="no file of 0 bytes"),
         run_row("behind", 2, 10, rebuildable=7),
         run_row("calm", 1, 20, lost_messages=5000),  # long repaired
+        run_row("slave", 2, lacks_messages=30),
+        run_row("split", 2, lacks_messages=5, diverged=True),
+        run_row("wiped", 2, 20, messages=0, losses=1),
+        run_row("new", 2, messages=0, notes=1),
     ]
     codes = [
         {"store": "lost-300", "run_id": "r2", "severity": s, "code": c, "count": n, "findings": 1, "file": "f"}
@@ -162,22 +166,25 @@ def test_the_unsafe_copies_come_first() -> None:
             ("rebuildable", "c", 41),
             ("loss", "d", 2),
         ]
+    ] + [
+        {"store": store, "run_id": "r2", "severity": severity, "code": code, "count": 1, "findings": 1, "file": "commitlog"}
+        for store, severity, code in (("wiped", "loss", "commitlog_emptied"), ("new", "note", "commitlog_empty"))
     ]
     view = view_of(rows, codes, {"old": T0 - DAY}, datetime(2026, 11, 18, tzinfo=UTC))
     assert [(s["store"], s["safety"]) for s in view["stores"]] == [
-        ("lost-300", "stop"), ("lost-12", "stop"), ("unread", "unknown"), ("stuck", "refuses"), ("hurt", "care"),
-        ("behind", "rebuild"), ("calm", "safe"),
+        ("lost-300", "stop"), ("lost-12", "stop"), ("wiped", "gone"), ("unread", "unknown"), ("stuck", "refuses"),
+        ("split", "diverged"), ("slave", "lacks"), ("hurt", "care"), ("behind", "rebuild"), ("new", "empty"), ("calm", "safe"),
     ]  # fmt: skip
     assert view["stores"][0]["why"] == "d 2, a 1, c 41 and 1 more"
-    assert view["stores"][3]["why"] == "no file of 0 bytes"
+    assert view["stores"][4]["why"] == "no file of 0 bytes"
     assert view["totals"] == {
-        "stores": 7, "stop": 2, "unknown": 1, "refuses": 1, "care": 1, "rebuild": 1, "safe": 1, "lost_messages": 312,
-        "lost_bytes": 0,
+        "stores": 11, "stop": 2, "gone": 1, "unknown": 1, "refuses": 1, "diverged": 1, "lacks": 1, "care": 1, "rebuild": 1,
+        "empty": 1, "safe": 1, "lost_messages": 312, "lost_bytes": 0,
     }  # fmt: skip
-    assert [run["exit_code"] for run in view["stores"][6]["trend"]] == [20, 0]
+    assert [run["exit_code"] for run in view["stores"][-1]["trend"]] == [20, 0]
     assert (view["runs"], view["not_audited_since"]) == (2, [{"store": "old", "last": "2026-11-17T11:06:40Z"}])
     text = fleet_text(view)
-    assert "\x1b" not in text and text.count("\n") == 7 + 4
+    assert "\x1b" not in text and text.count("\n") == 11 + 4
     assert text.splitlines()[1].split()[:7] == ["20", "lost-300", "do", "not", "start", "300", "2026-11-20"]
     assert "not audited since then: old (last 2026-11-17 11:06:40 UTC)" in text
     assert "\x1b[31m" in fleet_text(view, colour=True)
@@ -217,11 +224,13 @@ def test_the_page_is_inert_and_hostile_names_stay_text() -> None:
 
 def test_safety_is_what_the_reports_of_single_stores_say() -> None:
     """The same outcomes, judged from their rows of the tables and by the page of each store."""
-    for name in ("clean", "damaged", "not_audited", "refused"):
-        outcome = getattr(samples, name)()
+    made = (samples.clean, samples.damaged, samples.not_audited, samples.refused, samples.empty, samples.emptied, samples.shrunk)
+    outcomes = [make() for make in made] + [samples.behind(make(), parted) for make in made for parted in (False, True)]
+    for outcome in outcomes:
         (row,) = run_rows(samples.RUN, [outcome])["runs"]
-        codes = [{"code": finding.code} for finding in outcome.findings]
-        assert fleet.safety_of(row, codes) == judge(outcome).kind, name
+        codes = [{"code": finding.code, "severity": finding.severity} for finding in outcome.findings]
+        assert fleet.safety_of(row, codes) == judge(outcome).kind, outcome.name
+    assert len({judge(outcome).kind for outcome in outcomes}) > 7
 
 
 # ---- diff: findings ------------------------------------------------------------------------------------------------

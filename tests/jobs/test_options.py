@@ -249,7 +249,7 @@ def test_a_bad_row_of_a_fleet_is_that_stores_problem(tmp_path: Path) -> None:
     base = str(fleet.parent)
     parts = (("commitlog", (f"{base}/c", f"{base}/d")),)
     assert stores[0] == StoreArgument(
-        "good", f"{tmp_path}/x", "5.3.3", "a=b\n", "g", parts, broker_conf_file=stores[0].broker_conf_file
+        "good", f"{tmp_path}/x", "5.3.3", "a=b\n", "g", parts, broker_conf_file=stores[0].broker_conf_file, named=True
     )
     assert Path(str(stores[0].broker_conf_file)).read_text() == "a=b\n"
     assert stores[1] == StoreArgument("y", f"{base}/y", "4.9.8", parts=(("index", (f"{base}/i",)),))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +79,8 @@ def test_a_fleet() -> None:
     assert {value(found, "last_run_timestamp_seconds", store=name) for name in codes} == {1_795_300_000.123}
     assert {name: value(found, "starts", store=name) for name in codes} == {"calm": 1, hurt: 1, "gone": None, "stuck": 0}
     assert {name: value(found, "complete", store=name) for name in codes} == {"calm": 1, hurt: 1, "gone": 0, "stuck": 1}
+    assert {name: value(found, "emptied", store=name) for name in codes} == {"calm": 0, hurt: 0, "gone": None, "stuck": 0}
+    assert {value(found, name, store="calm") for name in ("earlier_messages", "lacks_messages", "diverged")} == {None}
     assert {name: value(found, "lost_messages", store=name) for name in codes} == {
         "calm": 0,
         hurt: 12,
@@ -105,6 +108,19 @@ def test_bytes_that_were_not_read_wholly() -> None:
     assert value(parsed(prometheus_text(result(outcome), 0)), "unverified_bytes", store=outcome.name) == 1024
 
 
+def test_what_is_gone_and_what_copies_lack() -> None:
+    stores = [samples.emptied(), samples.shrunk(), samples.empty()]
+    stores += [replace(samples.behind(samples.clean(), parted), name=name) for name, parted in (("a", False), ("b", True))]
+    for outcome in stores[3:]:
+        outcome.replicas = json.loads(json.dumps(outcome.replicas).replace('"calm"', f'"{outcome.name}"'))
+    found = parsed(prometheus_text(result(*stores), 0))
+    gone = {s.name: (value(found, "emptied", store=s.name), value(found, "earlier_messages", store=s.name)) for s in stores}
+    assert gone == {"wiped": (1, 2153), "short": (1, 2153), "new": (0, None), "a": (0, None), "b": (0, None)}
+    group = {s.name: (value(found, "lacks_messages", store=s.name), value(found, "diverged", store=s.name)) for s in stores}
+    none = (None, None)
+    assert group == {"wiped": none, "short": none, "new": none, "a": (300, 0), "b": (300, 1)}
+
+
 def test_labels_are_escaped() -> None:
     found = result(samples.clean())
     found["stores"][0]["name"] = 'a"b\\c\nd} 1'
@@ -122,7 +138,11 @@ def test_a_run_that_was_stopped_has_metrics_too(
         raise StoreError("Spark did not start")
 
     monkeypatch.setattr(cli, "_audit_with_quick_start", no_spark)
-    assert cli.run_audit(options.Command("audit", audit=asked(tmp_path))) == 3
+    before = os.umask(0o077)  # as a service with UMask=0077 has it
+    try:
+        assert cli.run_audit(options.Command("audit", audit=asked(tmp_path))) == 3
+    finally:
+        os.umask(before)
     found = parsed((tmp_path / "audit.prom").read_text())
     assert (value(found, "exit_code", store="s"), value(found, "complete", store="s")) == (3, 0)
     assert value(found, "output_problems", store="s") == 1

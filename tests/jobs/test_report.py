@@ -16,7 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.report.findings_jsonl import FIELDS, findings_jsonl
+from jobs.report.index_html import index_html
 from jobs.report.json_text import document, line
+from jobs.report.judgement import judge, most_dangerous_first
 from jobs.report.plan_json import plan_json
 from jobs.report.ranking import worst_exit_code
 from jobs.report.result_json import result_json, run_exit_code
@@ -171,3 +173,48 @@ def test_a_summary_has_no_colour_unless_asked() -> None:
 
     assert escapes([samples.damaged()], False) == 0
     assert escapes([samples.damaged()], True) > 0
+
+
+def test_what_is_gone_is_never_called_safe() -> None:
+    gone, less, new = judge(samples.emptied()), judge(samples.shrunk()), judge(samples.empty())
+    assert gone.headline == "Nothing to lose is left here; the audit of 2026-11-20 02:15 UTC saw 2,153 messages"
+    assert less.headline == "Messages are gone from the end of this copy; the audit of 2026-11-20 02:15 UTC saw 2,153 messages"
+    assert new.headline == "This copy holds no message, and nothing in it shows that it ever held one"
+    assert (gone.kind, less.kind, new.kind) == ("gone", "gone", "empty")
+    known = samples.emptied()
+    known.furthest = None
+    assert judge(known).headline == "Nothing to lose is left here; this copy held messages"
+    broken = samples.shrunk()  # what a start would cut, or a release that refuses, is told first
+    broken.plan["broker"] = {"starts": False, "refusal": "commitlog/x: the name is not a number"}
+    assert judge(broken).kind == "refuses"
+    for outcome in (samples.emptied(), samples.shrunk(), samples.empty()):
+        text = summary_text(samples.RUN, [outcome], "out").lower()
+        page = "".join(index_html(samples.RUN, [outcome])).lower()
+        assert "safe to start" not in text and "safe to start</h2>" not in page and "no start would lose" not in page
+    acting = samples.emptied()
+    acting.plan["steps"] = [{"action": "rebuild", "file": "checkpoint"}]
+    assert "Repair" not in summary_text(samples.RUN, [acting], "out", words=("/copies/wiped", "--release", "5.3.3"))
+    acting.findings = []
+    assert "Repair" in summary_text(samples.RUN, [acting], "out", words=("/copies/wiped", "--release", "5.3.3"))
+
+
+@pytest.mark.parametrize("parted", [False, True])
+def test_a_copy_that_lacks_messages_of_its_group_is_never_called_safe(parted: bool) -> None:
+    alone, slave = judge(samples.clean()), judge(samples.behind(samples.clean(), parted))
+    assert alone.kind == "safe" and slave.kind == ("diverged" if parted else "lacks")
+    words = "it and master each hold messages that the other lacks" if parted else "it lacks 300 messages of its group"
+    assert slave.headline == f"Do not start this copy as master: {words}" and slave.why == ()
+    worse = judge(samples.behind(samples.damaged(), parted))  # of two answers the graver is the headline, the other a reason
+    assert worse.headline == judge(samples.damaged()).headline
+    assert worse.why[-1].startswith("Do not start this copy as master: master holds 300 messages that this copy lacks")
+    rebuild = samples.clean()
+    rebuild.counts = {"rebuildable": 1}
+    told = judge(samples.behind(rebuild, parted))
+    assert told.kind == slave.kind and told.why[0].startswith("A start loses no message; what is derived")
+    others = [samples.refused(), samples.behind(samples.clean(), parted), samples.clean()]
+    assert [outcome.name for outcome, _ in most_dangerous_first(others)] == ["stuck", "calm", "calm"]
+    assert [j.kind for _, j in most_dangerous_first(others)][1:] == [slave.kind, "safe"]
+    page = "".join(index_html(samples.RUN, [samples.behind(samples.clean(), parted)]))
+    assert "1 of 1 store lacks messages of its group: do not start it as master" in page
+    text = summary_text(samples.RUN, others, "out")
+    assert ("diverged" if parted else "not as master") in text and "lacks 300 messages of its group" in text

@@ -103,6 +103,65 @@ def test_equal_copies_differ_in_nothing_and_are_not_read_again(pair: tuple[Store
     assert [told(audit) for audit in audits] == [[], []] and [audit.outcome().exit_code for audit in audits] == [0, 0]
 
 
+def as_masters(audits: Sequence[StoreAudit]) -> list[str]:
+    """What each verdict says of the copy as master; "" where it says nothing of that."""
+    found = [audit.outcome().verdict.partition("; by itself: ") for audit in audits]
+    assert all("RocketMQ 5.3.3 would start" in (own if parted else first) for first, parted, own in found)
+    return [first if parted else "" for first, parted, _ in found]
+
+
+def test_a_verdict_says_what_a_copy_lacks(tmp_path: Path) -> None:
+    whole, sizes = builder_of(200), [150, 199, 200]
+    stores = [whole.write(tmp_path / "whole"), *(builder_of(n).write(tmp_path / str(n)) for n in sizes)]
+    _, audits = compared(stores[:2])
+    assert as_masters(audits) == ["", "Do not start this copy as master: a holds 50 messages that this copy lacks"]
+    assert [audit.outcome().exit_code for audit in audits] == [0, 0], "a slave that is behind is normal"
+    _, audits = compared(stores)
+    assert as_masters(audits) == [
+        "",
+        "Do not start this copy as master: a holds 50 messages that this copy lacks",
+        "Do not start this copy as master: a holds 1 message that this copy lacks",
+        "",
+    ]
+
+
+def test_a_verdict_says_what_is_scattered_over_several_copies(tmp_path: Path) -> None:
+    """Each copy is damaged somewhere else: the best one is told what it lacks, too, and from whom to take it."""
+    first = builder_of(200).write(tmp_path / "a")
+    stores = [first, copied(first, tmp_path / "b"), copied(first, tmp_path / "c")]
+    for store, numbers in zip(stores, ([10], [20, 40], [30, 50]), strict=True):
+        for number in numbers:
+            record = store.records[number]
+            damage.invert_byte(store.segment_of(record), store.position_of(record) + 100)
+    group, audits = compared(stores)
+    told = as_masters(audits)
+    assert (
+        group.result["best"] == "a" and told[0] == "Do not start this copy as master yet: b holds 1 message that this copy lacks"
+    )
+    assert told[1:] == ["Do not start this copy as master: a holds 2 messages that this copy lacks"] * 2
+
+
+def test_a_verdict_says_that_logs_have_parted(tmp_path: Path) -> None:
+    one, other = builder_of(100), builder_of(100)
+    at = one.records[-1].at + one.records[-1].size
+    for builder, count, clock in ((one, 30, 10), (other, 50, 20)):
+        for number in range(count):
+            builder.clock += clock
+            builder.put(replace(message(number), born_time=builder.clock - 3))
+    group, audits = compared([one.write(tmp_path / "a"), other.write(tmp_path / "b")])
+    assert [pair["relation"] for pair in group.result["pairs"]] == ["diverged"]
+    lacks = [row(group, name)["lacks"] for name in "ab"]
+    assert lacks == [50, 30]
+    since = f"differ from physical offset {at} on, where this copy holds"
+    assert as_masters(audits) == [
+        f"Do not start this copy as master: b holds 50 messages that this copy lacks; it and b {since} 30 messages that b lacks",
+        f"Do not start this copy as master yet: a holds 30 messages that this copy lacks; it and a {since} 50 messages that a"
+        " lacks",
+    ]
+    assert [audit.outcome().exit_code for audit in audits] == [0, 0] and all(told(audit) for audit in audits)
+    assert all(finding.severity == NOTE for audit in audits for finding in told(audit))
+
+
 @pytest.mark.parametrize("kept", [1, 40, 133, 199])
 def test_a_copy_that_is_behind_is_normal(tmp_path: Path, kept: int) -> None:
     whole = builder_of(200)
