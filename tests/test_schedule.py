@@ -32,8 +32,9 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
+[ "${command:-}" != audit ] || [ -z "${NO_RESULT:-}" ] || exit "$AUDIT"
 [ "${command:-}" != audit ] || { mkdir -p "$out" && echo "  \\"tables\\": $TABLES" >"$out/result.json" && exit "$AUDIT"; }
-echo text >"$out"
+[ -n "${NO_TEXT:-}" ] || echo text >"$out"
 [ "${command:-}" != diff ] || exit "$DIFF"
 """
 
@@ -85,6 +86,33 @@ def test_nights_that_leave_nothing_to_compare(place: Path) -> None:
     assert night(place, "d3", audit=3)[3][-1] == DIFF.format("d1", "d3")  # one store was not wholly audited, the others were
     done = subprocess.run(["sh", str(SCHEDULE / "nightly.sh")], env={"PATH": os.environ["PATH"]}, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (2, "nightly.sh: set FLEET and OUT\n")
+
+
+@pytest.mark.parametrize(
+    ("audit", "diff", "code"),
+    [
+        (0, 0, 0), (0, 10, 10), (0, 20, 20), (0, 3, 3), (10, 0, 10), (10, 3, 3), (10, 20, 20), (3, 10, 3), (3, 20, 20),
+        (20, 0, 20), (20, 10, 20), (20, 3, 20), (0, 2, 3), (10, 130, 3), (20, 143, 20), (0, 1, 3),
+    ],
+)  # fmt: skip
+def test_a_night_ends_with_the_worse_of_both(place: Path, audit: int, diff: int, code: int) -> None:
+    night(place, "d1")
+    found, said, _, calls = night(place, "d2", audit=audit, diff=diff)
+    assert found == code and calls[-1] == DIFF.format("d1", "d2")
+    assert said.endswith("text\n") == (diff != 0)
+    assert night(place, "d3", diff=diff, NO_TEXT="1")[1:3] == ("", ""), "a comparison that wrote nothing has nothing to show"
+
+
+@pytest.mark.parametrize("code", [0, 3, 10])
+def test_a_night_without_a_result(place: Path, code: int) -> None:
+    """An audit that could not even begin: the first one, and one that leaves an older night's result where it was."""
+    audit = "what was found\na complaint\n" if code else ""
+    first = night(place, "d1", audit=code, NO_RESULT="1")
+    assert first == (code, audit, "", [AUDIT.format("d1")])
+    assert night(place, "d2")[3] == [AUDIT.format("d2"), REPORT]
+    (place / "out" / "latest" / "result.json").write_text('{\n  "run_id": "d2",\n  "tables": "/t"\n}\n')
+    assert night(place, "d3", audit=code, NO_RESULT="1") == (code, audit, "", [AUDIT.format("d3")])
+    assert (place / "out" / "last-run").read_text() == "d2\n"
 
 
 def test_its_calls_are_calls_of_this_tool(place: Path, tmp_path: Path) -> None:
@@ -282,7 +310,7 @@ def test_kubernetes() -> None:
 
 def test_alerts_ask_for_metrics_that_are_written() -> None:
     (group,) = yaml((SCHEDULE / "alerts.yml").read_text())["groups"]
-    result = json.loads(result_json(samples.RUN, [samples.damaged()]))
+    result = json.loads(result_json(samples.RUN, [samples.behind(samples.damaged()), samples.emptied()]))
     written = set(re.findall(r"^# TYPE (\S+)", prometheus_text(result, 0), re.MULTILINE))
     rule = shape(
         "alert expr for? labels annotations", alert={"type": "string", "pattern": "^[A-Z][A-Za-z]+$"}, expr=TEXT,

@@ -5,7 +5,9 @@
 #   OUT      where results go: latest/ (this night's), tables/ (every night's), fleet.html, diff.txt, audit.log
 #   METRICS  a file in the folder that node_exporter's textfile collector reads; left out: none is written
 #
-# Ends with the audit's code. Prints nothing on a quiet night, so that cron mails only what somebody should read.
+# Ends with the worse code of the audit and the comparison: 20, then 3, 10, 0. A comparison or a report that could not be made
+# counts as 3. An audit that ends otherwise (2 wrong options or another run at work, 130 and 143 interrupted) ends the night at
+# once with its code. Prints nothing on a quiet night, so that cron mails only what somebody should read.
 set -u
 here=$(cd "$(dirname "$0")/../.." && pwd) || exit 3
 : "${STORE_AUDIT:=$here/spark-submit.sh}"
@@ -27,11 +29,25 @@ case $code in
     exit "$code"
     ;;
 esac
-if grep -q '^ *"tables": null' "$OUT/latest/result.json"; then # stopped before its tables were written: no night to compare
+result=$OUT/latest/result.json
+if [ ! -f "$result" ] || grep -q '^ *"tables": null' "$result"; then # stopped before its tables were written: nothing to compare
+  exit "$code"
+fi
+if grep -q '^  "run_id": ' "$result" && ! grep -q "^  \"run_id\": \"$run\"" "$result"; then # it never began: an older night's
   exit "$code"
 fi
 
+worse() { # the code that counts for more: of this night so far, and of one more command
+  case $1 in
+    0) ;;
+    20) code=20 ;;
+    10) [ "$code" -ne 0 ] || code=10 ;;
+    *) [ "$code" -eq 20 ] || code=3 ;;
+  esac
+}
+
 "$STORE_AUDIT" report --tables "$OUT/tables" --since 30d --out "$OUT/fleet.html"
+worse $?
 last=$(cat "$OUT/last-run" 2>/dev/null) || last=
 if [ "$last" != "$run" ]; then
   [ -z "$last" ] || echo "$last" >"$OUT/previous-run"
@@ -39,6 +55,9 @@ if [ "$last" != "$run" ]; then
 fi
 if [ -s "$OUT/previous-run" ]; then
   rm -f "$OUT/diff.txt"
-  "$STORE_AUDIT" diff "$(cat "$OUT/previous-run")" "$run" --tables "$OUT/tables" --out "$OUT/diff.txt" || cat "$OUT/diff.txt"
+  "$STORE_AUDIT" diff "$(cat "$OUT/previous-run")" "$run" --tables "$OUT/tables" --out "$OUT/diff.txt"
+  differs=$?
+  [ "$differs" -eq 0 ] || [ ! -f "$OUT/diff.txt" ] || cat "$OUT/diff.txt"
+  worse "$differs"
 fi
 exit "$code"
