@@ -14,6 +14,7 @@ from jobs import RULES_VERSION, VERSION
 from jobs.datasets import DatasetPlan, SegmentOutput, collect
 from jobs.delta_log import DataFile
 from jobs.earlier_runs import Furthest, Reading, earlier_runs
+from jobs.faults import reason
 from jobs.listing import listing_problems
 from jobs.options import AuditOptions, StoreArgument
 from jobs.outcomes import not_audited
@@ -111,7 +112,8 @@ def audit_stores(
     wanted: datasets that the first round, which reads each segment whole, writes on the way.  reading: how much is read;
     None: every byte.
     """
-    from jobs.runner import Fault, Runner
+    from jobs.runner import Runner
+    from jobs.task_process import Fault
 
     runner = Runner(started.spark, counters.report)
     expected_bytes = expected_segments = 0
@@ -138,7 +140,7 @@ def audit_stores(
                 answers = [wanted.take(answer) for answer in answers]
             at, going_on = 0, []
             for audit, own in waiting:
-                part = [_sentence(r) if isinstance(r, Fault) else r for r in answers[at : at + len(own)]]
+                part = [r.sentence if isinstance(r, Fault) else r for r in answers[at : at + len(own)]]
                 at += len(own)
                 following = audit.next_tasks(part)
                 if following:
@@ -190,7 +192,7 @@ def compare_replicas(
     Adds to the audits' findings, gives them their group's row of replicas.json, and makes those incomplete whose files could not
     be compared.
     """
-    from jobs.runner import Fault
+    from jobs.task_process import Fault
 
     audits = [audit for audit in prepared if isinstance(audit, StoreAudit)]
     absent = [(store.replica_group, store.name) for store in prepared if isinstance(store, AuditOutcome) and store.replica_group]
@@ -202,16 +204,12 @@ def compare_replicas(
             progress.expect("comparing copies", expected_bytes, expected_segments)
         answers = iter(runner.run([task for own in tasks for task in own], "copies of one log"))
         for group, own in zip(groups, tasks, strict=True):
-            group.finish([_sentence(r) if isinstance(r, Fault) else r for r in (next(answers) for _ in own)])
+            group.finish([r.sentence if isinstance(r, Fault) else r for r in (next(answers) for _ in own)])
     except Exception as fault:  # of ours: the audits stand, but say that something is missing
         for audit in audits:
             if audit.request.replica_group and not audit.replicas:
-                audit.incomplete.append(f"the copies of this log could not be compared: {type(fault).__name__}: {fault}")
+                audit.incomplete.append(f"the copies of this log could not be compared: {type(fault).__name__}: {reason(fault)}")
     return expected_bytes
-
-
-def _sentence(fault: Any) -> str:
-    return f"a fault of this program stopped a scan: {fault.sentence}"
 
 
 def _reading(started: Session, asked: AuditOptions, info: RunInfo) -> Reading:

@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
+from jobs.faults import reason
 from schemas.tables import RUN_ID, STORE, Column, field_json
 from store_io.errors import StoreError
 
@@ -292,17 +293,3 @@ def _spark_schema(column: Column) -> Any:
     from pyspark.sql.types import StructType
 
     return StructType.fromJson({"type": "struct", "fields": [field_json(column)]})
-
-
-def reason(problem: Exception) -> str:
-    """Why, in one line, without a Java stack."""
-    if isinstance(problem, Py4JJavaError):
-        java = problem.java_exception
-        while java.getCause() is not None:
-            java = java.getCause()
-        text = str(java.getMessage() or java.getClass().getName())
-    elif isinstance(problem, OSError):
-        text = problem.strerror or str(problem)
-    else:
-        text = str(problem)
-    return text.strip().splitlines()[0][:500] if text.strip() else type(problem).__name__

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from jobs.faults import reason
 from jobs.options import LAST_RUN, StoreArgument
 from schemas.rows import NOTE, EarlierRun, EarlierSegment, FurthestRun, QueueKey, Row
-from store_io.errors import UsageError
+from store_io.errors import StoreError, UsageError
 
 if TYPE_CHECKING:
     from jobs.tables import Tables
@@ -37,6 +38,17 @@ def earlier_runs(
     A run of the id that is being repeated, and runs of other rules, do not count. Raises UsageError where there is no run of the
     id that was asked for; TablesFailed.
     """
+    try:
+        return _earlier_runs(tables, stores, since_run, run_id, rules_version)
+    except StoreError:
+        raise
+    except Exception as problem:  # a damaged file, a protocol that this Delta does not know: Spark's errors have no common kind
+        raise StoreError(f"earlier runs cannot be read from the tables {tables.uri}: {reason(problem)}") from None
+
+
+def _earlier_runs(
+    tables: Tables, stores: Sequence[StoreArgument], since_run: str | None, run_id: str, rules_version: str
+) -> dict[str, EarlierRun]:
     from pyspark.sql import functions as sql
 
     names = {store.name for store in stores}

@@ -320,7 +320,7 @@ class Export:
 
     def _make_delta(self, spark: Any) -> None:
         """Turn the folder of Parquet files into a Delta table, in one version."""
-        from jobs.delta_log import reason
+        from jobs.faults import reason
 
         shutil.rmtree(f"{self.folder}/_delta_log", ignore_errors=True)  # of a run that was stopped in the middle of this
         try:

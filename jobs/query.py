@@ -320,7 +320,8 @@ def _audited(request: AuditRequest, spark: _Spark) -> StoreAudit:
     audit = StoreAudit(request)
     tasks = audit.first_tasks()
     if not audit.failed and spark.wanted(sum(f.size for f in audit.segment_files)):
-        from jobs.runner import Fault, Runner
+        from jobs.runner import Runner
+        from jobs.task_process import Fault
 
         runner = Runner(spark.session.spark, _unheard)
         while tasks:

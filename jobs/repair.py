@@ -172,7 +172,8 @@ def _runner(spark_words: Sequence[str], location: StoreLocation) -> Iterator[Run
 @contextlib.contextmanager
 def _on_spark(spark_words: Sequence[str]) -> Iterator[RunTasks]:
     from jobs import session
-    from jobs.runner import Fault, Runner
+    from jobs.runner import Runner
+    from jobs.task_process import Fault
 
     with session.start(spark_words) as started:
         runner = Runner(started.spark, lambda size, segments: None)

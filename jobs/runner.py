@@ -10,20 +10,21 @@ import gc
 import heapq
 import io
 import pickle
-import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import ExitStack
 from typing import Any
 
 import pyarrow as pa
+from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
-from jobs.datasets import DatasetPlan, scan_and_write
+from jobs import interrupts
+from jobs.datasets import DatasetPlan
+from jobs.task_process import Apart, Fault, run_here
 from schemas.rows import SegmentSummary
 from store_io import checksum
 from store_io.audit_store import NotRead, QueueGroup, Task, task_bytes, too_late
-from store_io.repair_tasks import do_task
 from store_io.segment_scan import SegmentTask
 from store_io.summary_pickle import KeyTable
 
@@ -31,13 +32,6 @@ PARTITION_BYTES = 512 << 20  # a partition costs Spark some 10 ms, which is what
 PARTITIONS_PER_CORE = 3
 SCHEMA = "bin long, task long, result binary"
 _ARROW = pa.schema([("bin", pa.int64()), ("task", pa.int64()), ("result", pa.binary())])
-
-
-@dataclass(frozen=True)
-class Fault:
-    """A task that ended in an exception, which no task should: a fault of this program, told as one."""
-
-    sentence: str
 
 
 class Runner:
@@ -52,10 +46,11 @@ class Runner:
     def run(
         self, tasks: Sequence[Task], describe: str = "audit", plan: DatasetPlan | None = None, stores: Sequence[str] = ()
     ) -> list[Any]:
-        """The tasks' results in their order; a Fault where one failed.
+        """The tasks' results in their order; a Fault where one failed, or where the process that ran it was lost each time.
 
         plan: with it segments give a SegmentOutput, their datasets written on the way.  stores: names by `task.store`.
         """
+        interrupts.check()
         late = [too_late(task) for task in tasks]
         if any(late):  # not worth a job
             others = iter(self.run([task for task, now in zip(tasks, late, strict=True) if not now], describe, plan, stores))
@@ -163,18 +158,23 @@ def _worker(
     def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         spare_the_collector()
         checksum.trust()
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                for index, task in unpack(shared.value, number):
-                    yield pa.RecordBatch.from_arrays(
-                        [
-                            pa.array([number], pa.int64()),
-                            pa.array([index], pa.int64()),
-                            pa.array([_run(task, plan, stores)], pa.binary()),
-                        ],
-                        schema=_ARROW,
-                    )
-                    report(task_bytes(task), int(isinstance(task, SegmentTask)))
+        context = TaskContext.get()
+        with ExitStack() as stack:
+            run = run_here
+            if context is not None and context.attemptNumber():  # a worker was lost with one of these tasks
+                run = stack.enter_context(Apart()).run
+            for batch in batches:
+                for number in batch.column(0).to_pylist():
+                    for index, task in unpack(shared.value, number):
+                        yield pa.RecordBatch.from_arrays(
+                            [
+                                pa.array([number], pa.int64()),
+                                pa.array([index], pa.int64()),
+                                pa.array([run(task, plan, stores)], pa.binary()),
+                            ],
+                            schema=_ARROW,
+                        )
+                        report(task_bytes(task), int(isinstance(task, SegmentTask)))
 
     return work
 
@@ -187,13 +187,3 @@ def spare_the_collector() -> None:
     """
     gc.collect()
     gc.freeze()
-
-
-def _run(task: Task, plan: DatasetPlan | None, stores: Sequence[str]) -> bytes:
-    try:
-        if plan is not None and isinstance(task, SegmentTask):
-            return pickle.dumps(scan_and_write(task, plan, stores[task.store]), protocol=5)
-        return pickle.dumps(do_task(task), protocol=5)
-    except Exception as problem:  # told as an incomplete audit of this one store
-        where = traceback.extract_tb(problem.__traceback__)[-1]
-        return pickle.dumps(Fault(f"{type(problem).__name__}: {problem} ({where.name}, line {where.lineno})"), protocol=5)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -20,7 +21,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from jobs import environment, options
+from jobs import environment, interrupts, options
+from jobs.faults import ending, is_sparks, reason
+from jobs.scratch import Scratch, remove_left
 from store_io.errors import StoreError
 
 if TYPE_CHECKING:
@@ -53,6 +56,10 @@ LOCAL_DEFAULTS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
 }
+_LOST = {"Py4JNetworkError", "Py4JError"}  # the connection to the JVM was
+_QUERY_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+_LOCAL = re.compile(r"local(?:\[([0-9]+|\*)\])?")
+_TASK_FAILURES = "4"  # Spark's own default on clusters
 _DELTA = "io.delta.sql.DeltaSparkSessionExtension"
 
 
@@ -69,17 +76,20 @@ class Session:
         jvm: subprocess.Popen[bytes] | None,
         log: IO[bytes] | None,
         sent: tempfile.TemporaryDirectory[str] | None,
+        scratch: Scratch | None,
     ) -> None:
         self.spark = spark
         self._jvm = jvm
         self._log = log
         self._sent = sent
+        self._scratch = scratch
 
     def stop(self, wait: bool = False) -> None:
         """End Spark and its JVM. wait: until the JVM is gone, which deletes its scratch files after we have ended."""
         context = self.spark.sparkContext
-        master, application = str(context.master), str(context.applicationId)
+        application = ""
         try:
+            application = str(context.applicationId)
             self.spark.stop()
         except Exception:  # the JVM has crashed, or an interrupt has left the connection to it in the middle of a call
             if self._jvm is not None:
@@ -95,7 +105,11 @@ class Session:
             self._log.close()
         if self._sent is not None:
             self._sent.cleanup()
-        if master.startswith("local-cluster"):  # its workers leave what they fetched in Spark's own folder
+        if self._scratch is not None:
+            self._scratch.remove()
+        if application and str(context.master).startswith(
+            "local-cluster"
+        ):  # its workers leave what they fetched in Spark's own folder
             import pyspark
 
             shutil.rmtree(Path(pyspark.__file__).parent / "work" / application, ignore_errors=True)
@@ -103,11 +117,25 @@ class Session:
     def __enter__(self) -> Session:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, _: object) -> None:
+        # Said before the JVM is gone: it holds the text.
+        failed = SparkFailed(f"Spark failed: {self._why(problem)}") if problem is not None and is_sparks(problem) else None
         if self._jvm is not None and kind is not None and not issubclass(kind, Exception):
             self._jvm.terminate()  # interrupted within a call to the JVM: it cannot be asked to stop, only told
+            if self._scratch is not None:
+                self._scratch.remove()
         else:
             self.stop()
+        if failed is not None:
+            raise failed from problem
+
+    def _why(self, problem: BaseException) -> str:
+        if self._jvm is not None and type(problem).__name__ in _LOST:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                return f"its JVM has ended in the middle ({ending(self._jvm.wait(5))}); is memory short?"
+        if "Python worker exited unexpectedly" in (why := reason(problem)):
+            return "its Python workers were lost again and again; is memory short?"
+        return why
 
 
 def start(spark_words: Sequence[str] = (), java_options: Sequence[str] = ()) -> Session:
@@ -118,13 +146,23 @@ def start(spark_words: Sequence[str] = (), java_options: Sequence[str] = ()) -> 
     _prepare_process()
     from pyspark import SparkContext, java_gateway
     from pyspark.java_gateway import launch_gateway
+    from pyspark.logger import PySparkLogger
     from pyspark.sql import SparkSession
 
-    log = jvm = None
+    for name in _QUERY_LOGGERS:  # what they log is raised as well: a page of JSON
+        PySparkLogger.getLogger(name).disabled = True
+    log = jvm = scratch = None
     if "PYSPARK_GATEWAY_PORT" in os.environ:  # Spark has started this driver
         gateway = launch_gateway()  # type: ignore[no-untyped-call]
     else:
-        os.environ["PYSPARK_SUBMIT_ARGS"] = shlex.join(_submit_words(spark_words, java_options))
+        remove_left()
+        try:
+            scratch = Scratch()
+        except OSError as problem:
+            raise SparkFailed(
+                f"no folder for temporary files can be made in {tempfile.gettempdir()}: {reason(problem)}"
+            ) from None
+        os.environ["PYSPARK_SUBMIT_ARGS"] = shlex.join(_submit_words(spark_words, java_options, scratch.path))
         # Spark's own log and the JVM's warnings stay off the terminal; they are told where Spark fails.
         verbose = "--verbose" in spark_words
         log = None if verbose else tempfile.TemporaryFile(prefix="store-audit-jvm-")
@@ -132,7 +170,10 @@ def start(spark_words: Sequence[str] = (), java_options: Sequence[str] = ()) -> 
             output = {} if verbose else {"stdout": log, "stderr": log}
             with _ended_unless_it_starts(java_gateway):
                 gateway = launch_gateway(popen_kwargs=output)  # type: ignore[no-untyped-call]
-        except Exception as problem:
+        except BaseException as problem:
+            scratch.remove()
+            if not isinstance(problem, Exception):
+                raise
             raise SparkFailed(f"Spark's JVM did not start: {_reason(problem, log)}") from None
         jvm = gateway.proc
     try:
@@ -153,7 +194,8 @@ def start(spark_words: Sequence[str] = (), java_options: Sequence[str] = ()) -> 
             jvm.kill()
             SparkContext._gateway = SparkContext._jvm = None
         raise SparkFailed(sentence) from None
-    return Session(spark, jvm, log, _send_packages(spark))
+    interrupts.check()
+    return Session(spark, jvm, log, _send_packages(spark), scratch)
 
 
 @contextlib.contextmanager
@@ -193,9 +235,12 @@ def _prepare_process() -> None:
     os.environ.setdefault("NUMBA_CACHE_DIR", str(environment.numba_cache()))
 
 
-def _submit_words(spark_words: Sequence[str], java_options: Sequence[str]) -> list[str]:
-    """What Spark's launcher gets. All that need not stand before the JVM starts is set in `_configure`."""
-    jvm = [*QUICK_START, *java_options]
+def _submit_words(spark_words: Sequence[str], java_options: Sequence[str], scratch: str) -> list[str]:
+    """What Spark's launcher gets. All that need not stand before the JVM starts is set in `_configure`.
+
+    scratch: the folder for the JVM's temporary files; Spark's own go there too, unless told otherwise.
+    """
+    jvm = [*QUICK_START, f"-Djava.io.tmpdir={scratch}", *java_options]
     if not any(option.startswith("-XX:ArchiveClassesAtExit") for option in java_options):
         if archive := environment.class_archive(environment.java_runtime(), make=False):
             jvm.append(f"-XX:SharedArchiveFile={archive}")
@@ -225,6 +270,8 @@ def _configure(conf: SparkConf) -> None:
         conf.setIfMissing(key, value)
     if conf.get("spark.app.name") == "pyspark-shell":  # the launcher's own word for a driver that it did not start
         conf.set("spark.app.name", DEFAULTS["spark.app.name"])
+    if found := _LOCAL.fullmatch(master):  # else a task whose worker is lost is not tried again on this machine
+        conf.set("spark.master", f"local[{found[1] or 1},{conf.get('spark.task.maxFailures', _TASK_FAILURES)}]")
     extensions = [name for name in (conf.get("spark.sql.extensions", "") or "").split(",") if name]
     if _DELTA not in extensions:
         conf.set("spark.sql.extensions", ",".join([*extensions, _DELTA]))

@@ -14,7 +14,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import lit
 
-from jobs.delta_log import DataFile, DeltaLog, TablesFailed, reason
+from jobs.delta_log import DataFile, DeltaLog, TablesFailed
+from jobs.faults import reason
 from jobs.report.findings_jsonl import finding_row
 from jobs.report.ranking import lacks_of, lost_of
 from jobs.report.result_json import RunInfo

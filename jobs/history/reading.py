@@ -147,7 +147,8 @@ def one_per_run(rows: Sequence[Row]) -> list[Row]:
 
 def collect(frame: DataFrame) -> list[Row]:
     """The rows. Raises StoreError where the table cannot be read."""
-    from jobs.delta_log import TablesFailed, reason
+    from jobs.delta_log import TablesFailed
+    from jobs.faults import reason
 
     try:
         rows: list[Row] = frame.toArrow().to_pylist()

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from jobs import audit
+from jobs import audit, environment
 from jobs.options import AuditOptions, StoreArgument
 from jobs.runner import partition
 from jobs.session import Session
@@ -91,3 +95,32 @@ def test_where_time_counts_each_core_has_a_part_and_keeps_the_order(tmp_path: Pa
     bins = partition(tasks, 2)
     assert len(bins) == 2 and sorted(bins[0] + bins[1]) == list(range(len(tasks)))
     assert bins[0] == sorted(bins[0]) and {bins[0][0], bins[1][0]} == {0, 1}
+
+
+def spoil_file(tables: Path) -> None:
+    path = next((tables / "runs").glob("run_id=*/*.parquet"))
+    path.write_bytes(path.read_bytes()[:100])
+
+
+def raise_protocol(tables: Path) -> None:
+    newest = max((tables / "runs" / "_delta_log").glob("*.json"))
+    protocol = json.dumps({"protocol": {"minReaderVersion": 99, "minWriterVersion": 99}})
+    (newest.parent / f"{int(newest.stem) + 1:020d}.json").write_text(protocol + "\n")
+
+
+@pytest.mark.parametrize("spoil", [spoil_file, raise_protocol])
+def test_tables_that_cannot_be_read_end_the_command_with_a_result(
+    spoil: Callable[[Path], None], spark_session: Session, tmp_path: Path
+) -> None:
+    """As people run it: what Spark says of it is asked for while the JVM is still there, and is one sentence."""
+    store, out = stored(tmp_path / "store"), tmp_path / "out"
+    run(spark_session, store, out, "one")
+    spoil(out / "tables")
+    words = ["audit", store.path, "--out", str(out), "--since-run", "last", "--prometheus", str(tmp_path / "audit.prom")]
+    clean = {"PATH": os.environ["PATH"], "PYTHONPATH": str(environment.ROOT), "STORE_AUDIT_HOME": str(environment.home())}
+    done = subprocess.run([sys.executable, "-m", "jobs.cli", *words], env=clean, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 3 and done.stderr.count("\n") == 1, done.stderr
+    assert str(out / "tables") in done.stderr
+    result = json.loads((out / "result.json").read_text())
+    assert (result["exit_code"], result["complete"], len(result["problems"])) == (3, False, 1)
+    assert "rocketmq_store_audit_complete" in (tmp_path / "audit.prom").read_text()

@@ -88,7 +88,7 @@ def test_what_a_master_needs(
 
 @needs_environment
 def test_a_users_class_path_stands_beside_deltas(spark: SparkSession) -> None:
-    words = session._submit_words(["--conf", "spark.driver.extraClassPath=/mine.jar", "--master", "local[3]"], [])
+    words = session._submit_words(["--conf", "spark.driver.extraClassPath=/mine.jar", "--master", "local[3]"], [], "/scratch")
     path = words[words.index("--driver-class-path") + 1].split(os.pathsep)
     assert path == [*environment.jars(), "/mine.jar"] and len(path) > 1
     assert words[-1] == "pyspark-shell" and "local[3]" in words

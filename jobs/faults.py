@@ -1,0 +1,54 @@
+"""What an exception says, as one line. Standard library only: a command that fails before Spark is there says it too.
+
+Spark's exceptions ask the JVM for their text, and may outlive it. So nobody calls `str` on one but here.
+"""
+
+from __future__ import annotations
+
+import signal
+from typing import Any
+
+_MOST = 500
+
+
+def reason(problem: BaseException) -> str:
+    """Why, in one line, without a stack. Never raises."""
+    try:
+        text = _text(problem)
+    except Exception:  # the JVM that held the text has ended
+        text = ""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[0][:_MOST] if lines else type(problem).__name__
+
+
+def _text(problem: BaseException) -> str:
+    java: Any = getattr(problem, "java_exception", None)
+    if java is not None:
+        while java.getCause() is not None:
+            java = java.getCause()
+        return str(java.getMessage() or java.getClass().getName())
+    if isinstance(problem, OSError):
+        return problem.strerror or str(problem)
+    described = getattr(problem, "_desc", None)  # PySpark's own: its `str` wants the JVM too
+    return described if isinstance(described, str) and described.strip() else str(problem)
+
+
+def fault_sentence(problem: BaseException) -> str:
+    """What is said of an exception that no command foresees."""
+    why, name = reason(problem), type(problem).__name__
+    return f"stopped by a fault of this program: {name}" + (f": {why}" if why != name else "")
+
+
+def is_sparks(problem: BaseException) -> bool:
+    """Whether Spark, or the connection to it, raised this."""
+    return any(kind.__module__.split(".")[0] in ("pyspark", "py4j") for kind in type(problem).__mro__)
+
+
+def ending(code: int) -> str:
+    """How a process ended, of its return code as `subprocess` gives it."""
+    if code >= 0:
+        return f"exit code {code}"
+    try:
+        return signal.Signals(-code).name
+    except ValueError:
+        return f"signal {-code}"

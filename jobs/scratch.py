@@ -1,0 +1,55 @@
+"""A run's folder of temporary files, the JVM's above all. One that a killed run has left is removed by the next run.
+
+Who uses a folder holds the lock of a file in it: the system lets go of it however that process ends.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import fcntl
+import os
+import shutil
+import stat
+import tempfile
+
+PREFIX = "store-audit-scratch-"
+_LOCK = "lock"
+
+
+class Scratch:
+    """One folder, made on creation. `.path`; `.remove()` when done."""
+
+    def __init__(self) -> None:
+        """Raises OSError."""
+        self.path = tempfile.mkdtemp(prefix=PREFIX)
+        self._handle = os.open(f"{self.path}/{_LOCK}", os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with contextlib.suppress(OSError):  # where nothing can be locked nothing is taken for left either
+            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        atexit.register(self.remove)
+
+    def remove(self) -> None:
+        atexit.unregister(self.remove)
+        shutil.rmtree(self.path, ignore_errors=True)
+        os.close(self._handle)
+
+
+def remove_left() -> None:
+    """Remove this user's folders of runs that are no more. Never raises: they only take up room."""
+    with contextlib.suppress(OSError), os.scandir(tempfile.gettempdir()) as entries:
+        for entry in entries:
+            if entry.name.startswith(PREFIX):
+                with contextlib.suppress(OSError):
+                    _remove_if_left(entry.path)
+
+
+def _remove_if_left(path: str) -> None:
+    status = os.lstat(path)
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
+        return
+    handle = os.open(f"{path}/{_LOCK}", os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)  # raises where its run is still there
+        shutil.rmtree(path, ignore_errors=True)
+    finally:
+        os.close(handle)

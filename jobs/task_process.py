@@ -1,0 +1,123 @@
+"""What runs a task: the worker itself or, once a worker was lost on the way, a process of the task's own.
+
+Where memory is short the system ends a process without a word. Spark then tries the whole partition again: now each of its tasks
+runs in a second process, so that one that ends its process again takes nothing else with it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import pickle
+import subprocess
+import sys
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from typing import Any
+
+from jobs.datasets import DatasetPlan, scan_and_write
+from jobs.faults import ending, reason
+from store_io import checksum
+from store_io.audit_store import QueueGroup
+from store_io.repair_tasks import do_task
+from store_io.segment_scan import SegmentTask
+
+TRIES = 2  # of one task, apart, after the worker that was lost
+
+
+@dataclass(frozen=True)
+class Fault:
+    """In the place of a result: why there is none, a whole sentence."""
+
+    sentence: str
+
+
+def run_here(task: Any, plan: DatasetPlan | None, stores: Sequence[str]) -> bytes:
+    """The pickle of the task's result, or of a Fault. plan: with it a segment's datasets are written on the way."""
+    try:
+        if plan is not None and isinstance(task, SegmentTask):
+            return pickle.dumps(scan_and_write(task, plan, stores[task.store]), protocol=5)
+        return pickle.dumps(do_task(task), protocol=5)
+    except Exception as problem:  # told as an incomplete audit of this one store
+        where = traceback.extract_tb(problem.__traceback__)[-1]
+        said = f"{type(problem).__name__}: {reason(problem)} ({where.name}, line {where.lineno})"
+        return pickle.dumps(Fault(f"a fault of this program stopped a scan: {said}"), protocol=5)
+
+
+class Apart:
+    """Runs tasks in a process of their own, which is begun again where one ends it. Use as a context manager."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._line: Connection | None = None
+
+    def run(self, task: Any, plan: DatasetPlan | None, stores: Sequence[str]) -> bytes:
+        """As `run_here`; a Fault that names the files where the process was lost with the task `TRIES` times."""
+        ended = 0
+        for _ in range(TRIES):
+            line = self._begun()
+            try:
+                line.send_bytes(pickle.dumps((task, plan, stores), protocol=5))
+                return line.recv_bytes()
+            except (EOFError, OSError):
+                ended = self._end()
+        short = ", as where memory is short" if ended < 0 else ""
+        sentence = f"{files_of(task)}: could not be read: the process that read it was lost each time ({ending(ended)}{short})"
+        return pickle.dumps(Fault(sentence), protocol=5)
+
+    def _begun(self) -> Connection:
+        if self._line is None:
+            self._line, theirs = multiprocessing.Pipe()
+            with theirs:
+                self._process = subprocess.Popen(
+                    [sys.executable, "-m", "jobs.task_process", str(theirs.fileno())],
+                    env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    pass_fds=[theirs.fileno()],
+                )
+        return self._line
+
+    def _end(self) -> int:
+        """The return code of the process, which ends where nobody is left to ask it."""
+        if self._line is None or self._process is None:
+            return 0
+        self._line.close()
+        code = self._process.wait()
+        self._line = self._process = None
+        return code
+
+    def __enter__(self) -> Apart:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end()
+
+
+def files_of(task: Any) -> str:
+    """The file that a task reads; of several the first, with their number."""
+    if isinstance(task, QueueGroup):
+        paths = [file.path for one in task.tasks for file in (*one.files, *one.audit_files)]
+    else:
+        paths = [task.path] if hasattr(task, "path") else [file.path for file in getattr(task, "files", ())]
+    paths = list(dict.fromkeys(paths))
+    if not paths:
+        return type(task).__name__
+    return paths[0] + (f" and {len(paths) - 1} more" if len(paths) > 1 else "")
+
+
+def main(handle: int) -> None:
+    """Answer tasks until nobody asks any more."""
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
+        file.write("1000")  # where memory is short it shall be this process that goes, not Spark's
+    checksum.trust()
+    with Connection(handle) as line, contextlib.suppress(EOFError, BrokenPipeError):
+        while True:
+            line.send_bytes(run_here(*pickle.loads(line.recv_bytes())))
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

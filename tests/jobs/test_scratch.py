@@ -1,0 +1,57 @@
+"""Folders of temporary files: whose run is gone are removed, others stay."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from jobs import environment
+from jobs.scratch import PREFIX, Scratch, remove_left
+
+KEEPER = "import time; from jobs.scratch import Scratch; print(Scratch().path, flush=True); time.sleep(60)"
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path
+
+
+def test_what_a_killed_run_left_is_removed_by_the_next(place: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", KEEPER],
+        env={**os.environ, "PYTHONPATH": str(environment.ROOT), "TMPDIR": str(place)},
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as other:
+        assert other.stdout is not None
+        left = Path(other.stdout.readline().strip())
+        (left / "blockmgr").mkdir()
+        remove_left()
+        assert left.is_dir(), "its run is still there"
+        other.send_signal(signal.SIGKILL)
+    assert left.is_dir()
+    remove_left()
+    assert not left.exists()
+
+
+def test_nothing_else_is_removed(place: Path) -> None:
+    mine = Scratch()
+    (place / "elsewhere").mkdir()
+    (place / "elsewhere" / "lock").touch()
+    (place / f"{PREFIX}link").symlink_to("elsewhere")
+    (place / f"{PREFIX}file").touch()
+    (place / f"{PREFIX}no-lock").mkdir()
+    (place / f"{PREFIX}fifo").mkdir()
+    os.mkfifo(place / f"{PREFIX}fifo" / "lock")
+    remove_left()
+    assert (place / "elsewhere" / "lock").exists() and Path(mine.path).is_dir()
+    assert {f"{PREFIX}link", f"{PREFIX}file", f"{PREFIX}no-lock"} <= set(os.listdir(place))
+    mine.remove()
+    assert not Path(mine.path).exists()
