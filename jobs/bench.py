@@ -10,13 +10,11 @@ import argparse
 import os
 import platform
 import shutil
-import signal
 import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 from typing import NoReturn
 
 from jobs import options
@@ -67,16 +65,12 @@ class Figure:
 def main(words: Sequence[str], spark_words: Sequence[str]) -> int:
     """Measure and print the table; 0 whether or not all limits are met. Raises UsageError, BenchFailed."""
     asked = parse(words)
-    usual = signal.signal(signal.SIGTERM, _terminate)
-    try:
-        with scratch_folder(asked.directory, asked.keep) as folder:
-            _check_room(asked, folder)
-            print(_machine(), flush=True)
-            print(table(measure(asked, folder, list(spark_words))), flush=True)
-            if asked.keep:
-                print(f"The stores are kept in {folder}")
-    finally:
-        signal.signal(signal.SIGTERM, usual)
+    with scratch_folder(asked.directory, asked.keep) as folder:
+        _check_room(asked, folder)
+        print(_machine(), flush=True)
+        print(table(measure(asked, folder, list(spark_words))), flush=True)
+        if asked.keep:
+            print(f"The stores are kept in {folder}")
     return 0
 
 
@@ -273,8 +267,3 @@ def _machine() -> str:
         pass
     busy = f", load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
     return f"{name}, {os.cpu_count()} cores{busy}; Python {platform.python_version()}"
-
-
-def _terminate(number: int, _: FrameType | None) -> None:
-    """SIGTERM ends a run as ctrl-C does: the stores are removed."""
-    raise KeyboardInterrupt

@@ -11,21 +11,20 @@ import importlib
 import io
 import logging
 import os
-import signal
 import subprocess
 import sys
 import traceback
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from types import FrameType
 
-from jobs import environment, options
+from jobs import environment, interrupts, options
 from jobs.command_table import COMMAND_TABLE
+from jobs.faults import fault_sentence
 from jobs.options import AuditOptions, Command
 from jobs.report.text import printable
 from store_io.errors import StoreError, UsageError
 
-INTERRUPTED = 130
+TRACEBACK = "STORE_AUDIT_TRACEBACK"
 _CHECKS = (
     ("ruff", ["-m", "ruff", "check"]),
     ("format", ["-m", "ruff", "format", "--check"]),
@@ -34,36 +33,51 @@ _CHECKS = (
 
 
 def main(words: Sequence[str]) -> int:
-    """Run one command line; its exit code."""
+    """Run one command line; its exit code. Whatever a command does not expect ends here, in one sentence."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal of GBK or Latin-1 has not every letter that a store may hold
             stream.reconfigure(errors="backslashreplace")
+    logging.getLogger().addHandler(logging.NullHandler())  # PySpark and py4j log what they raise: pages of it
+    with interrupts.heard():
+        try:
+            return _run(words)
+        except BaseException as problem:
+            sentence, code = _told(problem)
+            if sentence:
+                _complain(sentence)
+            return code
+
+
+def _run(words: Sequence[str]) -> int:
     if words[:1] == ["--submitted"]:  # the driver of cluster deploy mode: jobs.cluster has checked and packed the options
         return run_in_cluster(options.from_word(words[1]))
-    try:
-        command = options.parse(words)
-    except UsageError as problem:
-        _complain(problem)
-        return problem.exit_code
+    command = options.parse(words)
     return _COMMANDS.get(command.name, run_other)(command)
 
 
-def run_other(command: Command) -> int:
-    """A command of jobs/command_table.py: its module's own exit code, or that of what stopped it."""
-    spec = COMMAND_TABLE[command.name]
-    try:
-        if spec.group:
-            environment.ensure(spec.group)
-        code: int = importlib.import_module(spec.module).run(command)
-        return code
-    except StoreError as problem:
-        _complain(problem)
-        return problem.exit_code
-    except BrokenPipeError:  # whoever read the output has left
+def _told(problem: BaseException) -> tuple[str, int]:
+    """(what is said of it, exit code) of what has ended a command. Raises it again where it is none of ours."""
+    if os.environ.get(TRACEBACK) and not isinstance(problem, KeyboardInterrupt | SystemExit):
+        traceback.print_exception(problem)
+    if isinstance(problem, BrokenPipeError):  # whoever read the output has left
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return StoreError.exit_code
-    except KeyboardInterrupt:
-        return INTERRUPTED
+        return "", StoreError.exit_code
+    if interrupts.came() or isinstance(problem, KeyboardInterrupt):  # whatever the interrupted call made of it
+        return "", interrupts.exit_code()
+    if isinstance(problem, StoreError):
+        return str(problem), problem.exit_code
+    if isinstance(problem, Exception):
+        return f"{fault_sentence(problem)} ({TRACEBACK}=1 shows where)", StoreError.exit_code
+    raise problem
+
+
+def run_other(command: Command) -> int:
+    """A command of jobs/command_table.py: its module's own exit code."""
+    spec = COMMAND_TABLE[command.name]
+    if spec.group:
+        environment.ensure(spec.group)
+    code: int = importlib.import_module(spec.module).run(command)
+    return code
 
 
 def run_audit(command: Command) -> int:
@@ -73,15 +87,11 @@ def run_audit(command: Command) -> int:
     asked = command.audit
     assert asked is not None
     work = cluster.submit if cluster.is_cluster_mode(command.spark) else _audit_with_quick_start
-    try:
-        with run_lock.hold(asked.out, asked.run_id, _complain):
-            code = _guarded(asked, lambda asked: work(asked, command.spark))
-            if asked.prometheus is not None and code != UsageError.exit_code:
-                _write_metrics(asked, asked.prometheus)
-            return code
-    except UsageError as problem:
-        _complain(problem)
-        return problem.exit_code
+    with run_lock.hold(asked.out, asked.run_id, _complain):
+        code = _guarded(asked, lambda asked: work(asked, command.spark))
+        if asked.prometheus is not None and code != UsageError.exit_code:
+            _write_metrics(asked, asked.prometheus)
+        return code
 
 
 def run_in_cluster(asked: AuditOptions) -> int:
@@ -120,40 +130,18 @@ def _guarded(asked: AuditOptions, work: Callable[[AuditOptions], int]) -> int:
     """The code that the work ends with, or that of what stopped it, with a result.json in any case."""
     from jobs import results
 
-    interrupts: list[int] = []
     started_at = datetime.now(UTC)
-
-    def interrupt(number: int, _: FrameType | None) -> None:
-        interrupts.append(128 + number)
-        raise KeyboardInterrupt
-
-    # A scheduler's SIGTERM ends a run as ctrl-C does.
-    before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
-    logging.getLogger().addHandler(logging.NullHandler())  # py4j logs what it raises: an interrupt would print pages
     try:
         results.remove_result(asked.out)
         return work(asked)
     except BaseException as problem:
-        if isinstance(problem, BrokenPipeError):  # whoever read the summary has left
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            sentence, code = "standard output was closed", StoreError.exit_code
-        elif interrupts:  # whatever the interrupted call, or the cleaning up behind it, made of it
-            sentence, code = "interrupted before it was done", interrupts[0]
-        elif isinstance(problem, UsageError):  # found late, in what only the store's own files could show
-            _complain(problem)
-            return problem.exit_code
-        elif isinstance(problem, StoreError):
-            sentence, code = str(problem), problem.exit_code
-        elif isinstance(problem, Exception):
-            traceback.print_exc()
-            sentence = f"stopped by a fault of this program: {type(problem).__name__}: {problem}"
-            code = StoreError.exit_code
-        else:
-            raise
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-    return _stopped(asked, sentence, code, started_at)
+        sentence, code = _told(problem)
+        if isinstance(problem, UsageError):  # found late, in what only the store's own files could show
+            _complain(sentence)
+            return code
+        if isinstance(problem, BrokenPipeError):
+            sentence = "standard output was closed"
+        return _stopped(asked, sentence or "interrupted before it was done", code, started_at)
 
 
 def _stopped(asked: AuditOptions, sentence: str, code: int, started_at: datetime) -> int:
@@ -179,13 +167,7 @@ def run_bench(command: Command) -> int:
     """Measure. Its own options are jobs.bench's."""
     from jobs import bench
 
-    try:
-        return bench.main(list(command.rest), list(command.spark))
-    except StoreError as problem:
-        _complain(problem)
-        return problem.exit_code
-    except KeyboardInterrupt:
-        return INTERRUPTED
+    return bench.main(list(command.rest), list(command.spark))
 
 
 def run_pack(command: Command) -> int:
@@ -193,36 +175,25 @@ def run_pack(command: Command) -> int:
     from jobs import packaging
 
     assert command.out is not None
-    try:
-        size = packaging.pack_environment(command.out)
-    except StoreError as problem:
-        _complain(problem)
-        return problem.exit_code
+    size = packaging.pack_environment(command.out)
     print(f"{command.out}: {size / 1e6:.0f} MB; use it with --archives {command.out}#environment (see README.md, Clusters)")
     return 0
 
 
 def run_test(command: Command) -> int:
     """Lint, types and tests; with arguments only pytest, with these. All are run; the first failure's code counts."""
-    try:
-        environment.ensure("dev")
-    except StoreError as problem:
-        _complain(problem)
-        return problem.exit_code
+    environment.ensure("dev")
     tests: list[tuple[str, list[str]]] = [("pytest", ["-m", "pytest", *command.rest])]
     codes = []
-    try:
-        for name, words in tests if command.rest else [*_CHECKS, *tests]:
-            print(f"== {name}", flush=True)
-            codes.append(subprocess.run([sys.executable, *words], cwd=environment.ROOT).returncode)
-    except KeyboardInterrupt:
-        return INTERRUPTED
+    for name, words in tests if command.rest else [*_CHECKS, *tests]:
+        print(f"== {name}", flush=True)
+        codes.append(subprocess.run([sys.executable, *words], cwd=environment.ROOT).returncode)
     return next((code for code in codes if code), 0)
 
 
 def show_help(command: Command) -> int:
     """Print the usage, of the whole or of one command."""
-    print(COMMAND_TABLE[command.arguments[0]].usage if command.arguments else options.usage(), end="")
+    print(options.usage_of(command.arguments[0]) if command.arguments else options.usage(), end="")
     return 0
 
 

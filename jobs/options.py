@@ -91,6 +91,42 @@ exit codes: 0 consistent, 2 usage, 3 not or not wholly audited, 10 derived data 
 """
 
 
+_OTHER_USAGES = {
+    "bench": """\
+usage: ./spark-submit.sh bench [options]
+
+Makes sample stores, measures audits of them, and prints one table with the limits beside the figures.
+  --size GIB            messages to scan, a third of each body size (3)
+  --audit-size GIB      messages of the store that is audited (1.5)
+  --large GIB           the segment for the memory figure (2)
+  --dir DIR             where the stores are made; their files are removed at the end
+  --keep                leave them there
+  --rounds N            of which the fastest counts (5)
+  --only LIST           some of scan,audit,datasets,memory,command
+Spark's own options are handed on.
+""",
+    "test": """\
+usage: ./spark-submit.sh test [pytest's own arguments]
+
+Without arguments: lint, format, types and all tests but those that are marked broker, soak, big or browser. With arguments:
+pytest alone, with these (tests/store_io -k index; -m broker). The first run installs what the tests need.
+""",
+    "pack": """\
+usage: ./spark-submit.sh pack --out FILE
+
+Writes an archive of the Python environment for the executors of a cluster, to be named by --archives.
+  --out FILE            a name that ends in .tar.gz
+""",
+}
+
+
+def usage_of(command: str) -> str:
+    """What COMMAND --help prints."""
+    if command == "audit":
+        return USAGE
+    return COMMAND_TABLE[command].usage if command in COMMAND_TABLE else _OTHER_USAGES[command]
+
+
 def usage() -> str:
     """What --help prints: the audit's usage, and the first lines of every other command's."""
     others = "".join(f"{spec.usage.splitlines()[0].removeprefix('usage: ')}\n" for spec in COMMAND_TABLE.values())
@@ -170,9 +206,11 @@ def parse(words: Sequence[str]) -> Command:
         raise UsageError(f"no command: the commands are {', '.join(COMMANDS)} (--help tells more)")
     name, rest = words[position], words[position + 1 :]
     if name == "help":
-        return Command("help")
+        return Command("help", arguments=tuple(word for word in rest[:1] if word in COMMANDS))
     if name not in COMMANDS:
         raise UsageError(f"unknown command {name!r}{_near(name, COMMANDS)}; the commands are {', '.join(COMMANDS)}")
+    if name in ("test", "bench") and rest[:1] in (["-h"], ["--help"]):
+        return Command("help", arguments=(name,))
     if name == "test":
         return Command(name, tuple(spark), rest=tuple(rest))
     if name == "bench":
@@ -189,7 +227,7 @@ def parse(words: Sequence[str]) -> Command:
     known = AUDIT_OPTIONS if name == "audit" else PACK_OPTIONS
     options = _split(rest, known, spark, positional)
     if options is None:
-        return Command("help")
+        return Command("help", arguments=(name,))
     if name == "pack":
         if positional or "--out" not in options:
             raise UsageError("pack takes one option, --out FILE (a name that ends in .tar.gz)")

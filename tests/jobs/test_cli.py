@@ -1,0 +1,190 @@
+"""What every command does alike: help, the unexpected in one sentence, signals. No Spark."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import redirect_stdout
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from jobs import cli, environment, faults, interrupts, options, results
+from jobs.options import COMMANDS
+from store_io.errors import StoreError
+
+
+class Gone(Exception):
+    """As Py4JJavaError once the JVM has stopped: its text cannot be had any more."""
+
+    def __str__(self) -> str:
+        raise ConnectionRefusedError
+
+    @property
+    def java_exception(self) -> Any:
+        raise ConnectionRefusedError
+
+
+def no(*_: Any) -> Any:
+    raise AssertionError("nothing may be made or started for a usage")
+
+
+# ---- help ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("words", [["{}", "--help"], ["{}", "-h"], ["help", "{}"], ["--master", "local", "{}", "--help"]])
+def test_every_command_has_its_own_usage_and_makes_nothing(
+    command: str, words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(environment, "ensure", no)
+    monkeypatch.setattr(subprocess, "run", no)
+    given = [word.format(command) for word in words]
+    assert environment.main(given) == 0
+    assert cli.main(given) == 0
+    told = capsys.readouterr()
+    assert told.out.startswith(f"usage: ./spark-submit.sh {command} ") and told.err == ""
+
+
+def test_the_usage_of_bench_names_its_options() -> None:
+    from jobs import bench
+
+    with redirect_stdout(io.StringIO()) as told, pytest.raises(SystemExit):
+        bench.parse(["--help"])
+    wanted = {word.strip(",[]") for word in told.getvalue().split() if word.strip("[").startswith("--")} - {"--help"}
+    assert wanted and wanted == {word for word in options.usage_of("bench").split() if word.startswith("--")}
+
+
+# ---- the unexpected --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("problem", "said"),
+    [
+        (KeyError("x"), "KeyError: 'x'"),
+        (ValueError("one\ntwo"), "ValueError: one"),
+        (OSError(28, "No space left on device", "/x"), "OSError: No space left on device"),
+        (MemoryError(), "MemoryError"),
+        (Gone(), "Gone"),
+    ],
+)
+@pytest.mark.parametrize("command", [c for c in COMMANDS if c not in ("audit", "notebook", "test")])
+def test_the_unexpected_is_one_sentence_and_3(
+    command: str, problem: Exception, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(_: Any) -> int:
+        raise problem
+
+    monkeypatch.setitem(cli._COMMANDS, command, fail)
+    words = [command, "--out", "/x.tar.gz"] if command == "pack" else [command]
+    assert cli.main(words) == 3
+    told = capsys.readouterr().err
+    assert told == f"spark-submit.sh: stopped by a fault of this program: {said} (STORE_AUDIT_TRACEBACK=1 shows where)\n"
+    monkeypatch.setenv("STORE_AUDIT_TRACEBACK", "1")
+    assert cli.main(words) == 3
+    assert "Traceback" in (told := capsys.readouterr().err) and "in fail" in told
+
+
+@pytest.mark.parametrize("problem", [KeyError("x"), Gone()])
+def test_an_audit_that_ends_unexpectedly_leaves_a_result_and_metrics(
+    problem: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: Any) -> int:
+        raise problem
+
+    monkeypatch.setattr(cli, "_audit_with_quick_start", fail)
+    metrics = tmp_path / "a.prom"
+    assert cli.main(["audit", str(tmp_path / "s"), "--out", str(tmp_path / "out"), "--prometheus", str(metrics)]) == 3
+    result = json.loads((tmp_path / "out" / "result.json").read_text())
+    assert (result["exit_code"], result["complete"], [store["code"] for store in result["stores"]]) == (3, False, [3])
+    assert "stopped by a fault of this program" in result["problems"][0]
+    assert "rocketmq_store_audit_exit_code" in metrics.read_text()
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_a_result_that_stands_keeps_its_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(asked: options.AuditOptions, _: Any) -> int:
+        results.write_stopped(asked, "whole", results.datetime.now(), 1.0)
+        raise Gone
+
+    monkeypatch.setattr(cli, "_audit_with_quick_start", fail)
+    assert cli.main(["audit", str(tmp_path / "s"), "--out", str(tmp_path / "out")]) == 3
+    assert json.loads((tmp_path / "out" / "result.json").read_text())["problems"] == ["whole"]
+
+
+def test_what_spark_says_of_a_cause_is_its_first_line() -> None:
+    def java(message: str | None, cause: Any = None) -> Any:
+        kind = SimpleNamespace(getName=lambda: "java.io.EOFException")
+        return SimpleNamespace(getMessage=lambda: message, getCause=lambda: cause, getClass=lambda: kind)
+
+    problem: Any = RuntimeError("asked in vain")
+    problem.java_exception = java("outer", java("inner\n\tat here"))
+    assert faults.reason(problem) == "inner"
+    problem.java_exception = java("outer", java(None))
+    assert faults.reason(problem) == "java.io.EOFException"
+
+
+# ---- signals ---------------------------------------------------------------------------------------------------
+
+SLEEPER = """
+import sys, time
+from jobs import cli, interrupts
+def work(_):
+    print("ready", flush=True)
+    {}
+cli._COMMANDS["export"] = work
+sys.exit(cli.main(["export", "x"]))
+"""
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    "work",
+    [
+        "time.sleep(60)",
+        # what Python drops, because nothing can catch it there, is met at the next step
+        "sys.unraisablehook = lambda _: None\n    class A:\n        def __del__(self): time.sleep(60)\n    A()\n"
+        "    interrupts.check(); time.sleep(60)",
+        "try: time.sleep(60)\n    except BaseException: raise RuntimeError('what the interrupted call made of it')",
+    ],
+)
+def test_a_signal_ends_any_command_with_its_code(work: str, number: signal.Signals, code: int) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", SLEEPER.format(work)],
+        env={**os.environ, "PYTHONPATH": str(environment.ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None and process.stdout.readline() == "ready\n"
+    time.sleep(0.3)  # now it sleeps
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=30)
+    assert (process.returncode, errors) == (code, "")
+
+
+def test_signals_are_heard_only_while_a_command_runs() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(KeyboardInterrupt), interrupts.heard():
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(5)
+    assert signal.getsignal(signal.SIGTERM) is before and interrupts.exit_code() == 143
+    with interrupts.heard():
+        interrupts.check()
+        assert not interrupts.came()
+
+
+def test_a_store_error_is_its_sentence(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def fail(_: Any) -> int:
+        raise StoreError("the tables are gone")
+
+    monkeypatch.setitem(cli._COMMANDS, "report", fail)
+    assert cli.main(["report"]) == 3
+    assert capsys.readouterr().err == "spark-submit.sh: the tables are gone\n"
