@@ -11,6 +11,9 @@ It lies in STORE_AUDIT_HOME (`.venv` beside spark-submit.sh unless set) and is a
     numba/            compiled decoders            setup.log       what pip, Ivy and Java said
     brokers/RELEASE/  real brokers' jars, which only the tests under the mark `broker` bring here
 
+Beside it `store-audit.made` says that the set-up made this folder, and names what it puts there: nothing else is ever removed,
+and a folder with contents but without this file is somebody else's.
+
 Standard library only: this module runs before there is anything else. spark-submit.sh compares `ready/` itself, so that a
 later run starts without it.
 """
@@ -42,6 +45,9 @@ ROOT = Path(__file__).resolve().parent.parent
 PINS = ("pyproject.toml", "constraints.txt")
 JAVA_RELEASES = ("17", "21")  # what Spark 4.2 is tested with; the wheel's own release is tried by us
 _LOCK_NAME = "store-audit.lock"
+_MARKER = "store-audit.made"
+_FRESH_MARKER = f"{_MARKER}.new"
+_ENTRIES = ("bin", "include", "lib", "lib64", "pyvenv.cfg", "share", "store-audit")  # what a venv of any release has, and `state`
 
 
 class SetupFailed(StoreError):
@@ -89,6 +95,7 @@ def ensure(group: str = "") -> None:
     """
     if is_ready(group):
         return
+    _refuse_foreign()  # before the lock: not even that file is put into such a folder
     with _lock():
         if not is_ready(group):
             _make(group)
@@ -124,6 +131,7 @@ def _lock() -> Iterator[None]:
 def _make(group: str) -> None:
     pins = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     tool = pins["tool"]["store-audit"]
+    _refuse_foreign()
     _clear_if_broken()
     state().mkdir(exist_ok=True)
     (state() / "in-progress").touch()
@@ -147,20 +155,59 @@ def _make(group: str) -> None:
     _say("the environment is ready")
 
 
-def _clear_if_broken() -> None:
-    """Remove an environment of ours that was interrupted or whose Python is gone; refuse a folder that is not ours."""
+def _refuse_foreign() -> None:
+    """Raise SetupFailed for a folder that holds something and that no set-up has made."""
     place = home()
-    ours = (place / "store-audit").is_dir()
-    if ours and (state() / "in-progress").exists():
-        _say("an earlier set-up was interrupted; starting anew")
-    elif _runs(python()):
+    try:
+        others = sorted(set(os.listdir(place)) - {_LOCK_NAME, _MARKER, _FRESH_MARKER})
+    except OSError:  # none there yet, or none that can be read: what is wrong with it is told when it is made
         return
-    elif not ours and (others := [name for name in sorted(os.listdir(place)) if name != _LOCK_NAME]):
-        raise SetupFailed(f"{str(place)!r} holds {others[0]!r} and is no environment of this project; STORE_AUDIT_HOME must be")
-    for name in ("bin", "include", "lib", "share", "store-audit"):  # nothing that somebody else may have put there
-        shutil.rmtree(place / name, ignore_errors=True)
-    for name in ("lib64", "pyvenv.cfg"):
-        (place / name).unlink(missing_ok=True)
+    if others and _named_entries() is None and not _made_before_markers():
+        raise SetupFailed(
+            f"{str(place)!r} holds {others[0]!r} and is no environment of this project; set STORE_AUDIT_HOME to a new folder"
+        )
+
+
+def _named_entries() -> list[str] | None:
+    """What the marker file says that the set-up puts there; None without one."""
+    try:
+        written = json.loads((home() / _MARKER).read_text("utf-8"))
+        return [name for name in written["entries"] if name in _ENTRIES]
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+
+
+def _made_before_markers() -> bool:
+    """Whether an earlier version of the set-up, which wrote no marker file, has made this and finished."""
+    return (state() / "setup.log").is_file() and (state() / "ready").is_dir() and (home() / "pyvenv.cfg").is_file()
+
+
+def _clear_if_broken() -> None:
+    """Remove an environment of ours that was interrupted or whose Python is gone, and nothing that the marker does not name."""
+    place = home()
+    entries = _named_entries()
+    interrupted = (state() / "in-progress").exists()
+    if entries is None and not any((place / name).exists() for name in _ENTRIES):
+        fresh = place / _FRESH_MARKER
+        fresh.write_text(json.dumps({"made_by": "store-audit", "entries": _ENTRIES}) + "\n", "utf-8")
+        fresh.replace(place / _MARKER)
+        return
+    if not interrupted and _runs(python()):
+        return
+    if entries is None:
+        raise SetupFailed(
+            f"the environment in {str(place)!r} is broken, and an earlier version made it; remove that folder first"
+        )
+    if interrupted:
+        _say("an earlier set-up was interrupted; starting anew")
+    for name in entries:
+        path = place / name
+        if ROOT.is_relative_to(path.resolve()):
+            raise SetupFailed(f"{str(path)!r} holds this project itself; set STORE_AUDIT_HOME to a new folder")
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
 
 
 def _runs(interpreter: Path) -> bool:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 import ssl
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -147,14 +149,74 @@ def test_a_folder_that_is_not_ours_is_left_alone(place: Path) -> None:
 
 
 def test_an_interrupted_setup_is_made_anew_and_only_what_is_ours_goes(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place.mkdir()
+    environment._clear_if_broken()  # marks it
     make(place)
     (place / "lib" / "python3").mkdir(parents=True)
     (place / "lib64").symlink_to("lib")
     (place / "mine").write_text("mine")
     (place / "store-audit" / "in-progress").touch()
     environment._clear_if_broken()
-    assert sorted(os.listdir(place)) == ["mine"]
+    assert sorted(os.listdir(place)) == ["mine", "store-audit.made"]
     assert "interrupted" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("interrupted", [False, True])
+def test_a_checkout_below_the_folder_is_no_mark_of_ours(
+    interrupted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A user's own folder, with a bin of theirs, in which this project was checked out under its own name."""
+    you = tmp_path / "you"
+    for name in ("bin", "lib", "share", "store-audit"):
+        (you / name).mkdir(parents=True)
+        (you / name / "work").write_text("years")
+    if interrupted:
+        (you / "store-audit" / "in-progress").touch()
+    monkeypatch.setattr(environment, "ROOT", you / "store-audit")
+    monkeypatch.setattr(environment, "_run", lambda *_: pytest.fail("something was made"))
+    monkeypatch.setenv("STORE_AUDIT_HOME", str(you))
+    before = sorted(str(path) for path in you.rglob("*"))
+    for group in ("", "dev"):
+        with pytest.raises(SetupFailed, match=r"holds 'bin' and is no environment of this project"):
+            environment.ensure(group)
+    assert sorted(str(path) for path in you.rglob("*")) == before, "not even a lock is left there"
+
+
+def test_a_venv_of_somebody_else_is_left_alone(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (place / "bin").mkdir(parents=True)
+    (place / "bin" / "python").symlink_to(sys.executable)
+    (place / "pyvenv.cfg").touch()
+    monkeypatch.setattr(environment, "_run", lambda *_: pytest.fail("packages were installed there"))
+    with pytest.raises(SetupFailed, match="is no environment of this project"):
+        environment.ensure()
+
+
+def test_only_what_the_marker_names_is_removed_and_never_the_project(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ["bin", "lib", "share", "store-audit", "..", "/etc", "mine"]
+    for name in ("bin", "lib", "mine", "share", "store-audit"):
+        (place / name).mkdir(parents=True)
+    (place / "store-audit.made").write_text(json.dumps({"entries": names}))
+    (place / "store-audit" / "in-progress").touch()
+    monkeypatch.setattr(environment, "ROOT", place / "share" / "checkout")
+    with pytest.raises(SetupFailed, match="holds this project itself"):
+        environment._clear_if_broken()
+    assert sorted(os.listdir(place)) == ["mine", "share", "store-audit", "store-audit.made"]
+    monkeypatch.undo()
+    monkeypatch.setenv("STORE_AUDIT_HOME", str(place))
+    (place / "store-audit.made").write_text(json.dumps({"entries": ["share"]}))
+    environment._clear_if_broken()
+    assert sorted(os.listdir(place)) == ["mine", "store-audit", "store-audit.made"]
+
+
+def test_an_environment_of_before_the_marker_is_used_but_never_removed(place: Path) -> None:
+    make(place)
+    (place / "pyvenv.cfg").touch()
+    (place / "store-audit" / "setup.log").touch()
+    environment._refuse_foreign()
+    (place / "store-audit" / "in-progress").touch()
+    with pytest.raises(SetupFailed, match="an earlier version made it; remove that folder first"):
+        environment._clear_if_broken()
+    assert {"bin", "pyvenv.cfg", "store-audit"} <= set(os.listdir(place))
 
 
 def test_a_folder_that_cannot_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,6 +227,7 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def _make_slowly(_: bool) -> None:
+    environment._clear_if_broken()
     with open(environment.home() / "made", "a") as file:
         file.write("once ")
     time.sleep(0.5)
