@@ -18,7 +18,7 @@ import sys
 import tomllib
 import uuid
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -37,7 +37,9 @@ PARTIAL_OPTIONS = ("--level", "--max-duration", "--since-run")
 PROGRESS = ("line", "json", "none")
 LAST_RUN = "last"
 PARTS = ("commitlog", "consumequeue", "index")
-TAKEN_NAMES = ("tables", ".", "..", "result.json", "index.html", "")  # what `--out` holds beside the stores' own folders
+# What `--out` holds beside the stores' own folders: `jobs.output` and `jobs.run_lock` use these names, and all of `_TEMPORARY`.
+TAKEN_NAMES = ("tables", ".", "..", "result.json", "index.html", "replicas.json", ".lock", "run.lock", "")
+_TEMPORARY = re.compile(r"\..*\.writing")
 
 # Spark's options that reach spark-submit unchanged. Its others would change what is run, or are of no use here.
 SPARK_OPTIONS = frozenset(
@@ -586,12 +588,23 @@ def read_salt(path: str, option: str) -> str:
 
 
 def refuse_inside(target: str, option: str, roots: Sequence[str]) -> None:
-    """Raise UsageError where the target lies inside one of these folders: links and mounts are followed."""
-    known = {identity: root for root in roots for identity in _identities(root)}
-    for folder in _folders_above(target):
-        for identity in _identities(folder):
-            if identity in known:
-                raise UsageError(f"{option}: {target!r} lies inside the store {known[identity]!r}; a store is never written to")
+    """Raise UsageError where the target lies inside one of these stores' folders: links and mounts are followed."""
+    refuse_all_inside([(option, target)], roots)
+
+
+def refuse_all_inside(written: Sequence[tuple[str, str]], roots: Sequence[str]) -> None:
+    """The same for several (option, target). Every folder of the stores is compared: any may be mounted elsewhere as well."""
+    known: dict[str | tuple[int, int], str] = {}
+    for root in filter(None, roots):
+        for identity in _identities_within(root):
+            known.setdefault(identity, root)
+    for option, target in written:
+        for folder in _folders_above(target):
+            for identity in _identities(folder):
+                if identity in known:
+                    raise UsageError(
+                        f"{option}: {target!r} lies inside the store {known[identity]!r}; a store is never written to"
+                    )
 
 
 def absolute(text: str, base: str | None = None) -> str:
@@ -631,7 +644,7 @@ def _with_unique_names(stores: Sequence[StoreArgument]) -> list[StoreArgument]:
     for store in stores:
         wanted = name = folder_name(store.name)
         number = 2
-        while name in taken:
+        while name in taken or _TEMPORARY.fullmatch(name):
             name = f"{wanted}-{number}"
             number += 1
         taken.add(name)
@@ -650,18 +663,9 @@ def _refuse_output_inside(stores: Sequence[StoreArgument], out: str, tables: str
     written += [("--out", _join(out, name)) for name in ("result.json", *(store.name for store in stores))]
     if prometheus is not None:  # written beside and renamed: a link of that name is replaced, not followed
         written.append(("--prometheus", os.path.dirname(prometheus)))
-    roots: dict[str | tuple[int, int], str] = {}
-    for store in stores:
-        for root in (store.path, *(path for _, paths in store.parts for path in paths)):
-            if root:
-                roots.update(dict.fromkeys(_identities(root), root))
-    for option, target in written:
-        for folder in _folders_above(target):
-            for identity in _identities(folder):
-                if identity in roots:
-                    raise UsageError(
-                        f"{option}: {target!r} lies inside the store {roots[identity]!r}; a store is never written to"
-                    )
+    refuse_all_inside(
+        written, [root for store in stores for root in (store.path, *(path for _, paths in store.parts for path in paths))]
+    )
 
 
 def _join(folder: str, name: str) -> str:
@@ -686,6 +690,16 @@ def _identities(path: str) -> list[str | tuple[int, int]]:
         status = os.stat(real)
         return [real, (status.st_dev, status.st_ino)]
     return [real]
+
+
+def _identities_within(root: str) -> Iterator[str | tuple[int, int]]:
+    """The root's own identities, and the inode of each folder below it. One that cannot be read has none that could be met."""
+    yield from _identities(root)
+    if not is_uri(root):
+        for folder, _, _ in os.walk(os.path.realpath(root)):
+            with contextlib.suppress(OSError):
+                status = os.stat(folder)
+                yield status.st_dev, status.st_ino
 
 
 def _normal_uri(uri: str) -> str:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from jobs import options
+from jobs import environment, options
 from jobs.options import AuditOptions, StoreArgument, from_word, parse, to_word
 from store_io.errors import UsageError
 from store_io.rules.releases import NEWEST_RELEASE
@@ -117,6 +122,57 @@ def test_a_table_that_is_a_link_into_a_store_is_refused(table: str, store: Path,
             audit(store, *words)
 
 
+MOUNTS = shutil.which("unshare") is not None and subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode == 0
+CASES = [
+    ["audit", "S", "--out", "M"],
+    ["audit", "S", "--out", "M/new/out"],
+    ["audit", "S", "--out", "o", "--tables", "M/tables"],
+    ["audit", "S", "--out", "o", "--prometheus", "M/a.prom"],
+    ["audit", "P", "--commitlog", "S", "--out", "M/o"],
+    ["export", "S", "--to", "M/o", "--format", "parquet"],
+    ["manifest", "S", "--write", "M/sums"],
+]
+
+
+@pytest.mark.skipif(not MOUNTS, reason="only root may mount")
+@pytest.mark.parametrize("part", ["commitlog", "config/below"])
+@pytest.mark.parametrize("into", [False, True])
+def test_output_in_a_store_is_refused_through_a_mount_of_a_folder_of_it(part: str, into: bool, tmp_path: Path) -> None:
+    """into: a folder from elsewhere is mounted in the store, and the output is named by where that lies."""
+    (tmp_path / "S" / "commitlog").mkdir(parents=True)
+    (tmp_path / "S" / part).mkdir(parents=True, exist_ok=True)
+    (tmp_path / "P" / "commitlog").mkdir(parents=True)
+    (tmp_path / "M").mkdir()
+    first, second = ("M", f"S/{part}") if into else (f"S/{part}", "M")
+    run = "import sys, json; from jobs import cli\nfor words in json.loads(sys.argv[1]): print(cli.main(words), flush=True)"
+    script = f'mount --bind {first} {second} && exec "$@"'
+    done = subprocess.run(
+        ["unshare", "-m", "sh", "-c", script, "sh", sys.executable, "-c", run, json.dumps(CASES)],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(environment.ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout.split() == ["2"] * len(CASES), done.stderr
+    assert all("lies inside the store" in line for line in done.stderr.splitlines()), done.stderr
+    assert not os.listdir(tmp_path / "M")
+
+
+def test_folders_are_the_same_by_device_and_inode(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a mount looks like, where none may be made."""
+    (tmp_path / "mounted").mkdir()
+    real = os.stat
+
+    def stat(path: Any, **more: Any) -> os.stat_result:
+        return real(store / "commitlog" if str(path) == f"{tmp_path}/mounted" else path, **more)
+
+    monkeypatch.setattr(os, "stat", stat)
+    with pytest.raises(UsageError, match=f"mounted/out' lies inside the store '{store}'"):
+        audit(store, "--out", tmp_path / "mounted" / "out")
+    monkeypatch.undo()
+    audit(store, "--out", tmp_path / "mounted" / "out")
+
+
 def test_out_must_not_be_a_file(store: Path, tmp_path: Path) -> None:
     (tmp_path / "out").write_text("mine")
     with pytest.raises(UsageError, match="a file of that name"):
@@ -216,6 +272,13 @@ def test_names_are_unique_in_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert names == ["store", "store-2", "store-3", "store-4", "bucket"]
     monkeypatch.chdir(tmp_path / "here")
     assert [s.name for s in audit(".", "--out", "../o").stores] == ["here"]
+
+
+@pytest.mark.parametrize(
+    "name", ["tables", "result.json", "index.html", "replicas.json", ".lock", "run.lock", ".x.writing", ".result.json.0.writing"]
+)
+def test_a_name_that_the_folder_of_results_uses_itself_is_taken(name: str, tmp_path: Path) -> None:
+    assert [s.name for s in audit(name, f"b/{name}", "--out", tmp_path / "o").stores] == [f"{name}-2", f"{name}-3"]
 
 
 def test_a_name_that_is_no_utf8(tmp_path: Path) -> None:
