@@ -14,6 +14,7 @@ from schemas.rows import Finding, MappedFile, QueueKey
 from store_io import log_map as lm
 from store_io.byte_source import ByteSource, StoreLocation, open_source
 from store_io.consumequeue_reader import entry_address, read_entries
+from store_io.errors import StoreError
 from store_io.ranges import union
 
 WINDOW_ENTRIES = 1 << 16
@@ -60,8 +61,14 @@ class LeftoverResult:
 
 
 def classify_leftovers(task: LeftoverTask, source: ByteSource | None = None) -> LeftoverResult:
-    """Read the task's unmatched entries and say what each one is."""
-    own = source or open_source(task.location)
+    """Read the task's unmatched entries and say what each one is; `problem` alone where a file can no longer be read."""
+    try:
+        return _classified(task, source or open_source(task.location))
+    except StoreError as error:
+        return LeftoverResult(task.key, problem=str(error))
+
+
+def _classified(task: LeftoverTask, own: ByteSource) -> LeftoverResult:
     result = LeftoverResult(task.key)
     missing = union(task.missing)
     starts = np.array([r[0] for r in missing], np.int64)

@@ -114,7 +114,7 @@ def unreadable_parts(listing: StoreListing) -> list[str]:
             continue
         if entry.kind == "unreadable":
             found.append(f"{entry.path}: cannot be read or listed")
-        elif entry.kind == "special" and top == "config":
+        elif entry.kind == "special" and top == "config" and entry.path != top:
             continue  # the reader of config/ says so
         elif entry.kind == "special":
             found.append(f"{entry.path}: no file or directory, which is never opened")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from store_io.audit_store import AuditRequest, run_local
 from store_io.byte_source import StoreLocation
 from store_io.errors import NotAStore
 from store_io.rules.releases import Setting, broker_rules
@@ -123,6 +125,22 @@ def test_links_out_are_notes_and_make_the_audit_incomplete_where_a_broker_would_
         ("file_not_regular", "commitlog/fifo"),
         ("file_not_regular", "consumequeue"),
     ]
+
+
+@pytest.mark.parametrize("name", ["config", "commitlog", "consumequeue", "index", "checkpoint"])
+def test_a_part_that_is_no_folder_makes_the_audit_incomplete(name: str, tmp_path: Path) -> None:
+    """Whatever is in the place of one that a broker would read: a FIFO, a socket, a device."""
+    for part in ("commitlog", "consumequeue"):
+        (tmp_path / "fifo" / part).mkdir(parents=True)
+        (tmp_path / "socket" / part).mkdir(parents=True)
+    for kind in ("fifo", "socket"):
+        place = tmp_path / kind / name
+        if place.exists():
+            place.rmdir()
+        os.mkfifo(place) if kind == "fifo" else os.mknod(place, stat.S_IFSOCK | 0o600)
+        outcome = run_local(AuditRequest("s", StoreLocation(str(tmp_path / kind)), "5.3.3"))
+        assert (outcome.exit_code, outcome.complete) == (3, False)
+        assert f"{name}: no file or directory, which is never opened" in outcome.incomplete
 
 
 def test_parts_elsewhere_take_the_place_of_those_inside(make: Make, tmp_path: Path) -> None:
