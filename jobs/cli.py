@@ -52,6 +52,8 @@ def _run(words: Sequence[str]) -> int:
     if words[:1] == ["--submitted"]:  # the driver of cluster deploy mode: jobs.cluster has checked and packed the options
         return run_in_cluster(options.from_word(words[1]))
     command = options.parse(words)
+    if command.name not in ("help", "test"):  # before anything that compiles is loaded
+        os.environ["NUMBA_CACHE_DIR"] = environment.numba_cache()
     return _COMMANDS.get(command.name, run_other)(command)
 
 

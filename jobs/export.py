@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from jobs import VERSION, run_lock
 from jobs.message_filters import FILTER_OPTIONS, read_filter
-from jobs.options import Command, StoreArgument, absolute, is_uri, read_salt, refuse_all_inside, single_store
+from jobs.options import Command, StoreArgument, absolute, is_uri, read_salt, refuse_all_inside, refuse_not_utf8, single_store
 from jobs.output import write_local
 from jobs.report.json_text import document
 from jobs.report.text import bytes_text, count_text
@@ -144,6 +144,8 @@ def check_target(asked: Asked) -> None:
     """Raise UsageError where the folder cannot be this export's: inside the store, a file, somebody else's."""
     folders = [asked.to, *(f"{asked.to}/{name}" for name in (MESSAGES, UNFINISHED, f"{UNFINISHED}/{MESSAGES}"))]
     roots = [asked.store.path, *(folder for _, paths in asked.store.parts for folder in paths)]
+    if asked.form == "delta":
+        refuse_not_utf8("--to", asked.to)
     refuse_all_inside([("--to", folder) for folder in folders], roots)
     if not os.path.lexists(asked.to):
         return

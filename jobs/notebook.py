@@ -36,6 +36,6 @@ def kernel_environment() -> dict[str, str]:
         "PYTHONPATH": os.pathsep.join([str(FOLDER), str(environment.ROOT), *paths]),
         "STORE_AUDIT_HOME": str(environment.home()),
         "JAVA_HOME": environment.java_runtime().home,
-        "NUMBA_CACHE_DIR": os.environ.get("NUMBA_CACHE_DIR") or str(environment.numba_cache()),
+        "NUMBA_CACHE_DIR": environment.numba_cache(),
         "JUPYTER_PREFER_ENV_PATH": "1",  # a kernel of the user's own called python3 would not be this environment
     }

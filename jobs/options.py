@@ -359,6 +359,7 @@ def _audit_options(paths: Sequence[str], options: Mapping[str, str], base: str) 
         stores = _command_line_stores(paths, options, release, base)
     stores = _with_unique_names(stores)
     tables = absolute(options["--tables"], base) if "--tables" in options else None
+    refuse_not_utf8(*(("--out", out) if tables is None else ("--tables", tables)))
     partial = [option for option in PARTIAL_OPTIONS if option in options and options[option] != "full"]
     if partial and "--write" in options:
         raise UsageError(f"--write needs every segment to be read; it does not go with {partial[0]}")
@@ -650,6 +651,15 @@ def _with_unique_names(stores: Sequence[StoreArgument]) -> list[StoreArgument]:
         taken.add(name)
         named.append(replace(store, name=name, named=store.named and name == wanted))
     return named
+
+
+def refuse_not_utf8(option: str, place: str) -> None:
+    """Raise UsageError for a place of the tables that Java has no name for."""
+    try:
+        place.encode("utf-8")
+    except UnicodeEncodeError:
+        more = "; name another, or another place for the tables with --tables" if option == "--out" else ""
+        raise UsageError(f"{option} {place!r}: not UTF-8, and Spark cannot write its tables there{more}") from None
 
 
 def _refuse_output_inside(stores: Sequence[StoreArgument], out: str, tables: str | None, prometheus: str | None = None) -> None:

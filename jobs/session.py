@@ -232,7 +232,7 @@ def _prepare_process() -> None:
     own = str(environment.ROOT)  # for the workers on this machine, also where pytest or a notebook started this process
     paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path and path != own]
     os.environ["PYTHONPATH"] = os.pathsep.join([own, *paths])
-    os.environ.setdefault("NUMBA_CACHE_DIR", str(environment.numba_cache()))
+    os.environ["NUMBA_CACHE_DIR"] = environment.numba_cache()
 
 
 def _submit_words(spark_words: Sequence[str], java_options: Sequence[str], scratch: str) -> list[str]:

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from jobs.options import Command, absolute, is_uri
+from jobs.options import Command, absolute, is_uri, refuse_not_utf8
 from store_io.errors import StoreError, UsageError
 
 if TYPE_CHECKING:
@@ -34,7 +34,9 @@ def tables_of(command: Command) -> str:
     """The value of --tables, absolute. Raises UsageError."""
     if not command.options.get("--tables", "").strip():
         raise UsageError(f"{command.name} needs --tables URI: the tables that audits wrote (DIR/tables of their --out DIR)")
-    return absolute(command.options["--tables"])
+    tables = absolute(command.options["--tables"])
+    refuse_not_utf8("--tables", tables)
+    return tables
 
 
 def format_of(command: Command, known: Sequence[str]) -> str:

@@ -122,6 +122,17 @@ def test_a_table_that_is_a_link_into_a_store_is_refused(table: str, store: Path,
             audit(store, *words)
 
 
+def test_tables_can_only_lie_where_java_has_a_name_for_it(store: Path, tmp_path: Path) -> None:
+    strange = os.fsdecode(bytes(tmp_path) + b"/\xff")
+    for words in (["--out", strange], ["--out", f"file://{tmp_path}/%FF"]):
+        with pytest.raises(UsageError, match=r"^--out .*: not UTF-8, .* with --tables$"):
+            audit(store, *words)
+    with pytest.raises(UsageError, match=r"^--tables .*: not UTF-8"):
+        audit(store, "--out", tmp_path / "o", "--tables", strange)
+    assert audit(store, "--out", strange, "--tables", tmp_path / "t").out == strange
+    assert audit(store, "--out", tmp_path / "订单").out == f"{tmp_path}/订单"
+
+
 MOUNTS = shutil.which("unshare") is not None and subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode == 0
 CASES = [
     ["audit", "S", "--out", "M"],
