@@ -191,12 +191,39 @@ def test_an_interrupted_audit_says_so(running: tuple[subprocess.Popen[str], Path
     assert not left, "a JVM was left behind"
 
 
-def in_session(leader: int) -> list[str]:
-    """Names of the processes that belong to this session: those that the command has started, and what they did."""
+@needs_environment
+@pytest.mark.spark
+def test_an_audit_whose_jvm_is_killed_says_so(running: tuple[subprocess.Popen[str], Path]) -> None:
+    process, out = running
+    end = time.monotonic() + 60
+    while not (machines := [pid for pid in session_of(process.pid) if "java" in name_of(pid)]) and time.monotonic() < end:
+        time.sleep(0.05)
+    time.sleep(1)  # before or after Spark is there
+    for pid in machines:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 3, errors
+    assert errors.startswith("spark-submit.sh: Spark") and errors.count("\n") == 1
+    result = json.loads((out / "result.json").read_text())
+    assert (result["exit_code"], result["complete"]) == (3, False)
+
+
+def session_of(leader: int) -> list[int]:
+    """Processes that belong to this session: those that the command has started, and what they did."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            name, _, rest = (folder / "stat").read_text().rpartition(")")
-            if int(rest.split()[3]) == leader:
-                found.append(name)
+            if int((folder / "stat").read_text().rpartition(")")[2].split()[3]) == leader:
+                found.append(int(folder.name))
     return found
+
+
+def name_of(process: int) -> str:
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{process}/comm").read_text().strip()
+    return ""
+
+
+def in_session(leader: int) -> list[str]:
+    return [name_of(process) for process in session_of(leader)]

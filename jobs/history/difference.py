@@ -16,10 +16,10 @@ from typing import Any
 from jobs.history import reading
 from jobs.history.reading import History, Row, collect, time_of
 from jobs.options import Command
-from jobs.report.ranking import SEVERITIES, worst_exit_code
+from jobs.report.ranking import SEVERITIES, severity_rank, worst_exit_code
 from store_io.errors import StoreError, UsageError
 
-CODE_OF = {"loss": 20, "rebuildable": 10, "note": 0}
+CODES = (20, 10, 0)  # by severity_rank
 _RUN_COLUMNS = (
     "level exit_code complete verdict location release settings tool_version rules_version min_phy_offset truncate_at".split()
 )
@@ -77,8 +77,8 @@ def _findings(history: History, run_a: str, run_b: str, store: str | None) -> tu
     """(places that are not the same in both runs, with `count_a` and `count_b`; those that are, summed up by code)."""
     from pyspark.sql import functions as F
 
-    ranks = {severity: rank for rank, severity in enumerate(reversed(SEVERITIES))}
-    rank = F.coalesce(*(F.when(F.col("severity") == severity, F.lit(number)) for severity, number in ranks.items()))
+    ranks = [F.when(F.col("severity") == severity, F.lit(-severity_rank(severity))) for severity in SEVERITIES]
+    rank = F.coalesce(*ranks, F.lit(0))  # more is graver
     frame = history.frame("findings", [run_a, run_b], store).withColumn("rank", rank)
     sides = []
     for side, run_id in (("a", run_a), ("b", run_b)):
@@ -178,7 +178,7 @@ def _store(
     known = {**_digests(before), **{f"{path} ": digest for path, digest in _digests(after).items()}}
     for finding in (*new, *grown):
         finding["bytes_changed"] = _changed(known, finding["file"])
-    codes = [CODE_OF[f["severity"]] for f in (*new, *grown)]
+    codes = [_gravity(f["severity"]) for f in (*new, *grown)]
     codes += [20] * bool(log and (log["changed"] or log["missing"] or log["shrank"]))
     codes += [10] * any(one["changed"] for one in derived.values())
     codes += [3] * (a is None or b is None or not (a["complete"] and b["complete"]))
@@ -206,7 +206,7 @@ def _store(
         "not_read": not_read,
         "persisting": [
             {"severity": key[0], "code": key[1], "findings": places[key], "count": total[key]}
-            for key in sorted(total, key=lambda key: (SEVERITIES.index(key[0]), key[1]))
+            for key in sorted(total, key=lambda key: (severity_rank(key[0]), key[1]))
         ],
         "commitlog": log or None,
         "index": derived.get("index"),
@@ -306,7 +306,7 @@ def _clusters(rows: Sequence[Row]) -> Iterator[list[Row]]:
 
 
 def _gravity(severity: str) -> int:
-    return CODE_OF[severity]
+    return CODES[severity_rank(severity)]
 
 
 def _finding(row: Row, side: str) -> Row:

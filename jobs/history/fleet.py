@@ -14,7 +14,7 @@ from jobs.history import reading
 from jobs.history.reading import History, Row, collect, micros_of, time_of
 from jobs.options import Command
 from jobs.report.judgement import CARE, DANGER, EMPTY, GONE, KINDS, LACKS, PARTED, REBUILD, REFUSES, SAFE, STOP, UNKNOWN
-from jobs.report.ranking import SEVERITIES
+from jobs.report.ranking import severity_rank
 from schemas.rows import LOSS
 from store_io.errors import StoreError
 
@@ -156,7 +156,7 @@ def _safety_alone(row: Row, codes: Sequence[Row], damaged: bool) -> str:
 
 def _store_view(name: str, trend: Sequence[Row], codes: Sequence[Row], runs: int, now: datetime) -> Row:
     latest = {key: value for key, value in trend[-1].items() if key != "store"}
-    ranked = sorted(codes, key=lambda row: (SEVERITIES.index(row["severity"]), -row["count"], row["code"]))
+    ranked = sorted(codes, key=lambda row: (severity_rank(row["severity"]), -row["count"], row["code"]))
     latest["codes"] = ranked
     latest["started_at"] = time_of(trend[-1]["started_at"])
     return {

@@ -24,6 +24,8 @@ SCHEMA_VERSION = 1
 _SPAN = re.compile(r"([0-9]{1,6})([mhdw])")
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
+_FIRST_TIME, _LAST_TIME = -62_135_596_800_000_000, 253_402_300_799_999_999  # the years 1 and 9999, in µs
+
 Row = dict[str, Any]
 
 
@@ -69,10 +71,11 @@ def moment(option: str, text: str, now: datetime) -> datetime:
 
 
 def time_of(micros: int | None) -> str | None:
-    """A time of the tables as JSON has it: ISO 8601 in UTC, to the second."""
+    """A time of the tables as JSON has it: ISO 8601 in UTC, to the second; the nearest that there is to one beyond all years."""
     if micros is None:
         return None
-    return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    when = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=min(max(micros, _FIRST_TIME), _LAST_TIME))
+    return when.isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def micros_of(when: datetime) -> int:

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from jobs.report.judgement import SHORT
-from jobs.report.ranking import SEVERITIES
+from jobs.report.ranking import severity_rank
 from jobs.report.text import bytes_text, count_text, printable, seconds_text
 
 Row = dict[str, Any]
@@ -200,7 +200,7 @@ def _store_difference(store: Row, paint: _Paint) -> Iterator[str]:
             yield paint(_YELLOW, f"  bytes changed   {_changed_text(changed)}")
         yield from _more(len(found["changed"]) - _LINES if found else 0, "file")
     for kind, colour in (("new", _RED), ("grown", _RED), ("fixed", _GREEN)):
-        rows = sorted(store[kind], key=lambda row: SEVERITIES.index(row["severity"]))
+        rows = sorted(store[kind], key=lambda row: severity_rank(row["severity"]))
         for row in rows[:_LINES]:
             yield paint(colour if row["severity"] != "note" else "", f"  {kind:<15} {_finding_text(row)}")
         yield from _more(len(rows) - _LINES, f"{kind} finding")
@@ -229,7 +229,8 @@ def _changed_text(changed: Row) -> str:
 def _finding_text(row: Row) -> str:
     place = "" if row["start"] is None else f" [{row['start']:,}, {row['end']:,})"
     count = f" {row['count']:,} times" if row["count"] != 1 else ""
-    text = f"{row['severity']} {row['code']}{count}, {printable(row['file'], 100)}{place}: {printable(row['message'], 160)}"
+    what = f"{printable(row['severity'], 20)} {row['code']}{count}"
+    text = f"{what}, {printable(row['file'], 100)}{place}: {printable(row['message'], 160)}"
     if "was" in row:
         text += f" (was {row['was']['severity']}, {row['was']['count']:,} times)"
     if row.get("bytes_changed") is False:

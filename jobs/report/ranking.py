@@ -13,6 +13,11 @@ SEVERITIES = (LOSS, REBUILDABLE, NOTE)
 _REFUSED = "no start"
 
 
+def severity_rank(severity: str) -> int:
+    """0 for the gravest. One that this version does not know, in tables that a later one wrote, counts as that."""
+    return SEVERITIES.index(severity) if severity in SEVERITIES else 0
+
+
 def worst_exit_code(codes: Iterable[int]) -> int:
     """The one that counts for a run of several stores; 0 for none."""
     return max(codes, key=lambda code: EXIT_RANK[code], default=0)

@@ -437,6 +437,29 @@ def test_a_store_that_came_or_went_is_told() -> None:
     assert "s: first seen in run B, code 0" in difference_text(diff(None, B, [place(0, 1, None, 1)]))
 
 
+@pytest.mark.parametrize("severity", ["critical", "", "\x1b[31m"])
+def test_a_severity_that_this_version_does_not_know_counts_as_the_gravest(severity: str) -> None:
+    found = place(0, 1, None, 1)
+    found["words_b"]["severity"] = severity
+    later = diff(A, B, [found])
+    assert later["exit_code"] == 20
+    assert "\x1b" not in difference_text(later)
+    codes = [
+        {"run_id": "r0", "store": "s", "severity": word, "code": f"a_{word}", "count": 1, "findings": 1, "file": "f"}
+        for word in ("note", severity, "loss")
+    ]
+    view = view_of([run_row("s", 0, 20)], codes)
+    assert [code["severity"] for code in view["stores"][0]["latest"]["codes"]][-1] == "note"
+    assert "\x1b" not in fleet_text(view) + "".join(fleet_html(view))
+
+
+@pytest.mark.parametrize("micros", [1 << 62, -(1 << 62), 253_402_300_800_000_000])
+def test_a_time_beyond_all_years_is_told(micros: int) -> None:
+    told = reading.time_of(micros)
+    assert told in ("9999-12-31T23:59:59Z", "0001-01-01T00:00:00Z")
+    assert str(told)[:4] in fleet_text(view_of([run_row("s", 0, started_at=micros)]))
+
+
 # ---- coverage ------------------------------------------------------------------------------------------------------
 
 
