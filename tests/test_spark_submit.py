@@ -151,9 +151,10 @@ def running(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], Path]]:
     out = tmp_path / "out"
     out.mkdir()
     (out / "result.json").write_text("{}")
+    (tmp_path / "tmp").mkdir()
     process = subprocess.Popen(
         [SCRIPT, "audit", EXAMPLE / "store", "--out", out],
-        env={"PATH": os.environ["PATH"], "STORE_AUDIT_HOME": str(environment.home())},
+        env={"PATH": os.environ["PATH"], "STORE_AUDIT_HOME": str(environment.home()), "TMPDIR": str(tmp_path / "tmp")},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -196,17 +197,18 @@ def test_an_interrupted_audit_says_so(running: tuple[subprocess.Popen[str], Path
 def test_an_audit_whose_jvm_is_killed_says_so(running: tuple[subprocess.Popen[str], Path]) -> None:
     process, out = running
     end = time.monotonic() + 60
-    while not (machines := [pid for pid in session_of(process.pid) if "java" in name_of(pid)]) and time.monotonic() < end:
-        time.sleep(0.05)
-    time.sleep(1)  # before or after Spark is there
+    while not any((out.parent / "tmp").glob("store-audit-scratch-*/blockmgr-*")) and time.monotonic() < end:
+        time.sleep(0.01)  # until Spark is there
+    machines = [pid for pid in session_of(process.pid) if name_of(pid) == "java"]
+    assert machines
     for pid in machines:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+        os.kill(pid, signal.SIGKILL)
     _, errors = process.communicate(timeout=120)
     assert process.returncode == 3, errors
     assert errors.startswith("spark-submit.sh: Spark") and errors.count("\n") == 1
     result = json.loads((out / "result.json").read_text())
     assert (result["exit_code"], result["complete"]) == (3, False)
+    assert os.listdir(out.parent / "tmp") == []
 
 
 def session_of(leader: int) -> list[int]:
