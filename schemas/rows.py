@@ -161,6 +161,15 @@ class Cuts:
     queue_offsets: dict[QueueKey, tuple[int, ...]] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class TornProperties:
+    """A message with torn properties, and what the copies have in common with it that a broker makes of it."""
+
+    phy_offset: int
+    same: tuple[int, int, int]  # body CRC and length, born time
+    parts: frozenset[str]  # the properties that hold NUL: what is torn otherwise does not survive being parsed
+
+
 @dataclass
 class SegmentSummary:
     """All that is known of one segment after its scan. Small: its size goes with queues and anomalies, not with messages."""
@@ -181,6 +190,7 @@ class SegmentSummary:
     last_store_time: int = 0  # ms, largest
     findings: list[Finding] = field(default_factory=list)
     findings_dropped: dict[str, int] = field(default_factory=dict)  # code -> findings beyond the bound, counted only
+    torn: list[TornProperties] = field(default_factory=list)  # of messages that such a finding is about
     index_unindexed: tuple[int, int, int, int] = (-1, -1, 0, 0)  # first, last phy_offset, records, keys outside all index files
     index_entries_seen: int = 0  # entries of index files that were compared with records of this segment
     index_marks: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)  # (index run, k) -> k-th key's message:

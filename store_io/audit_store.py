@@ -48,7 +48,7 @@ from schemas.rows import (
     Row,
     SegmentSummary,
 )
-from store_io import checkpoint_reader, config_reader, index_reader, store_diff, store_dir
+from store_io import checkpoint_reader, config_reader, index_reader, store_diff, store_dir, torn_copies
 from store_io.audit_rows import index_rows, queue_rows, segment_rows
 from store_io.byte_source import ByteSource, StoreLocation, open_source
 from store_io.consumequeue_reader import QueueTask, read_file_entries, scan_queue
@@ -823,8 +823,7 @@ class StoreAudit:
         blamed = {f.file for f in named}
         found += named
         found += [f for f in store_dir.name_findings(self.listing) if f.file not in blamed]
-        for segment in self.segments:
-            found += segment.findings
+        found += torn_copies.told_once([f for segment in self.segments for f in segment.findings], self.segments)
         for queue in self.queues.values():
             found += queue.findings
         for index in self.index.values():

@@ -52,6 +52,7 @@ from store_io.segment_runs import RunBuilder
 from store_io.segment_times import StoreTimes
 from store_io.segment_walk import capacity_for, stray_chain, walk_batches
 from store_io.segment_window import SegmentWindow
+from store_io.torn_copies import torn_properties
 
 WINDOW_BYTES = 4 << 20
 MAX_LMQ_FAULTS = 1000
@@ -318,8 +319,10 @@ class _Scan:
         for i in np.flatnonzero(rows["flag"] == bridges.FLAG):
             self._bridge(rows[i])
         for i in np.flatnonzero(rows["flags"] & MALFORMED_PROPERTIES) if self.met & MALFORMED_PROPERTIES else ():
-            known = self.findings.room(codes.PROPERTIES)
-            self._malformed(rows[i], properties_fault(self._part(rows[i], "props")) if known else "")
+            if known := self.findings.room(codes.PROPERTIES):
+                data = self._part(rows[i], "props")
+                self.summary.torn.append(torn_properties(rows[i], data))
+            self._malformed(rows[i], properties_fault(data) if known else "")
         for row, text in self.faults:
             self._malformed(row, f"an offset {text!r} in INNER_MULTI_QUEUE_OFFSET: a broker with multi-dispatch fails on it")
         for row, text in self.uneven:  # a broker writes one offset for each queue, so these properties are damaged (P19)
