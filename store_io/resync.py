@@ -183,7 +183,7 @@ class Resync:
         size, left = self._size, self._size - start
         total, _ = self._frame(start)
         behind = min(start + layout.FRAME_BYTES, size)
-        found = self.next_valid(behind)
+        found = self._hidden(start, behind)
         findings = []
         if total != left:
             findings.append(
@@ -215,6 +215,21 @@ class Resync:
                 Finding(codes.FILLER_NOT_ZERO, self._path, behind, size, message="the bytes behind the filler are not zero")
             )
         return Damage([Extent(EXTENT_FILLER, start, size)], findings)
+
+    def _hidden(self, start: int, behind: int) -> int | None:
+        """Where messages that belong here go on behind the filler at `start`, if they do.
+
+        What is left of a segment may hold another one's old bytes (transientStorePoolEnable, and releases up to 4.9.0): messages
+        that store addresses elsewhere, and even a filler, which has no address and alone proves nothing. Only where the filler
+        itself stands in the place of a message's first bytes does a later filler count as this segment's end.
+        """
+        found = self.next_valid(behind)
+        stored = self._window.read(start + layout.PHY_OFFSET_POSITION, start + layout.PHY_OFFSET_POSITION + 8)
+        if int.from_bytes(stored, "big", signed=True) == self._base + start:
+            return found
+        while found is not None and self.exact_filler(found):
+            found = self.next_valid(found + layout.FRAME_BYTES)
+        return found
 
     def _filler_magic(self, start: int, verdict: Verdict) -> Damage:
         end = start + layout.FRAME_BYTES

@@ -461,6 +461,25 @@ def test_messages_hidden_by_a_filler_are_found() -> None:
     assert sum(e.message_count for e in summary.extents) == 4
 
 
+def test_another_segment_s_old_bytes_behind_a_filler_hide_nothing() -> None:
+    """As a transient pool leaves them: the buffer of a segment, written again from its start, keeps its end, filler and all."""
+    before, _ = segment(FIVE * 8, base=0)
+    old_end = before.index(struct.pack(">I", BLANK)) - 4
+    data, at = filled()
+    assert at < old_end - 200
+    data = data[: at + 8] + bytes(before[at + 8 :])
+    summary = scan(data)
+    assert codes(summary) == [("filler_not_zero", at + 8, 4096)]
+    assert kinds(summary)[-1] == (EXTENT_FILLER, at, 4096)
+
+
+def test_a_filler_over_the_last_message_s_first_bytes_hides_it() -> None:
+    data, _ = filled()
+    last = position(segment(FIVE)[1][-1])
+    data = data[:last] + struct.pack(">iI", 4096 - last, BLANK) + data[last + 8 :]
+    assert codes(scan(data)) == [("filler_hides_messages", last, last + 8)]
+
+
 def test_stray_messages_behind_the_end() -> None:
     data, records = segment(FIVE)
     end = records[-1].at + records[-1].size - BASE
