@@ -31,6 +31,8 @@ PHY_OFFSET_POSITION, SECONDS_POSITION = 4, 12  # in an entry, behind its hash
 CHUNK_ENTRIES = 32_768
 BLOCK_ENTRIES = 64  # of the search for a segment's entries: a block's median is right though some of its entries are not
 ALIGN_EXPECTED, ALIGN_FOUND = 48, 96  # entries of either stream that an alignment looks at
+MOST_AGAIN, MOST_MESSAGES_AGAIN = 1024, 4  # entries, and their messages, that one look at what was put again may take
+MOST_KEPT_KEYS = 1024  # messages whose keys are remembered
 MOST_ODD = 65_536  # entries without a place that are judged one by one; more are counted
 LEAST_LATE = 3  # so many wrong time differences, if they are most of a file's, have their cause in its header
 NO_TIME = -(1 << 62)  # the time that an entry counts from is not known
@@ -428,6 +430,7 @@ class IndexMerge:
         self._missing: list[int] | None = None  # first and last expected, position, end, keys of the open finding
         self._odd: list[tuple[int, int, int, int]] = []  # (file, number, phy_offset, hash) of entries without a place
         self._odd_dropped = 0
+        self._keys: dict[int, set[int]] = {}  # phy_offset -> hashes of its message's keys
         self._late: tuple[int, int, int, int, int, int] | None = None  # the open finding of wrong time differences
         self._lates: dict[int, list[Finding]] = {}  # per file, those that are closed
         self._late_counts: dict[int, int] = {}  # per file, the entries concerned, also of those that were too many to keep
@@ -623,6 +626,10 @@ class IndexMerge:
             self._absent(at, self._used)
             self._at = self._used
             return
+        if again := self._put_again():
+            self._too_many(found.at, found.at + again)
+            found.at += again
+            return
         expected = slice(at, min(self._used, at + ALIGN_EXPECTED))
         there = slice(found.at, found.at + ALIGN_FOUND)
         whole = final and expected.stop == self._used and there.stop >= len(found.phy) and found.exhausted
@@ -645,6 +652,42 @@ class IndexMerge:
             self._compare(at + k, j)
             j += 1
         self._at, found.at = at + decided, found.at + taken
+
+    def _put_again(self) -> int:
+        """How many entries, up to the very one that is expected, only repeat keys of messages from before, as a restart leaves
+        them. An alignment could not tell: messages of one batch have the same unique key, so most pairs of theirs fit in part.
+        """
+        found, at = self._found, self._at
+        limit, phy, key_hash = int(self._phy[at]), -1, int(self._hashes[at])
+        keys: set[int] = set()
+        messages = 0
+        for count in range(MOST_AGAIN):
+            if found.at + count == len(found.phy):
+                if found.exhausted:
+                    break
+                found.refill()
+            there, entry_hash = int(found.phy[found.at + count]), int(found.hashes[found.at + count])
+            if (there, entry_hash) == (limit, key_hash):
+                return count
+            if there != phy:
+                phy, messages = there, messages + 1
+                keys = self._keys_at(phy) if phy <= limit and messages <= MOST_MESSAGES_AGAIN else set()
+            if entry_hash not in keys:
+                break
+        return 0
+
+    def _keys_at(self, phy_offset: int) -> set[int]:
+        """The hashes of a message's keys; empty where this segment has no message."""
+        if not self._base <= phy_offset < self._end:
+            return set()
+        keys = self._keys.get(phy_offset)
+        if keys is None:
+            verdict = self._verdict(phy_offset - self._base)
+            keys = _hashes_of(verdict) if verdict.kind == VALID and verdict.message is not None else set()
+            if len(self._keys) >= MOST_KEPT_KEYS:
+                self._keys.clear()
+            self._keys[phy_offset] = keys
+        return keys
 
     def _no_pair(self) -> None:
         """Nothing of what comes next on either side fits together: take one side's part that is in nobody's way."""
