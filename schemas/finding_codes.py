@@ -344,6 +344,12 @@ _ROWS = (
         "Make it readable and run the audit again.",
     ),
     (
+        "queues_copied_later",
+        REBUILDABLE,
+        "The ConsumeQueues know messages behind the CommitLog's end: they were copied after it, while the broker ran.",
+        "Copy again from a stopped broker; where its machine lost power, compare with a replica.",
+    ),
+    (
         "live_copy",
         NOTE,
         "The copy looks as if taken from a running broker: its parts are of different moments.",

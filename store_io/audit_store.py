@@ -57,6 +57,7 @@ from store_io.errors import StoreError, UsageError
 from store_io.index_merge import IndexFileRef
 from store_io.index_reader import IndexTask, scan_index_file
 from store_io.java_compat import parse_number
+from store_io.live_copy import live_copy
 from store_io.log_map import MESSAGE, LogMap, log_map
 from store_io.loss import Loss, compute_loss
 from store_io.planning import plan_steps, verdict_sentence
@@ -843,7 +844,10 @@ class StoreAudit:
             if leftover is not None and log_whole:
                 found += leftover.findings
         if log_whole and queues_whole:
-            found += store_diff.lost_findings(self.leftovers.values(), self.segments, log, self.unclean, self.rules)
+            last_time = max((s.last_store_time for s in self.segments), default=0)
+            flushed_further = self._read_last() and self.checkpoint.physic_time > last_time
+            live = live_copy(self.leftovers.values(), log, self.unclean, flushed_further)
+            found += store_diff.lost_findings(self.leftovers.values(), self.segments, log, live, self.rules)
         self._settle_index()
         found += self._disputed()
         index_late = any(f.path in self.late for f in self.index_files)

@@ -38,6 +38,7 @@ from schemas.rows import (
 )
 from store_io import log_map as lm
 from store_io.java_compat import int64, parse_number
+from store_io.live_copy import LiveCopy
 from store_io.queue_leftovers import LeftoverResult
 from store_io.queue_runs import FAR, QueueRuns, StoreRuns, stretches
 from store_io.ranges import Ranges, subtract, union
@@ -46,8 +47,6 @@ from store_io.rules.releases import BrokerRules
 
 MAX_MISSING_NAMES = 100
 MAX_LOST_SIDE_BY_SIDE = 20  # lost messages that are told one by one although their bytes touch
-# Entries beyond the log's end that cover less than this part of the bytes there are of different moments: a live copy.
-LIVE_COPY_COVERAGE = 0.8
 
 
 @dataclass
@@ -550,14 +549,12 @@ def hole_findings(view: QueueView) -> list[Finding]:
 
 
 def lost_findings(
-    results: Iterable[LeftoverResult], segments: Sequence[SegmentSummary], log: lm.LogMap, unclean: bool, rules: BrokerRules
+    results: Iterable[LeftoverResult], segments: Sequence[SegmentSummary], log: lm.LogMap, live: LiveCopy, rules: BrokerRules
 ) -> list[Finding]:
     """Messages that an entry knows and the CommitLog lacks: in damaged bytes, in zeros, in missing or never copied segments."""
     found: list[Finding] = []
     by_name = {s.path.rpartition("/")[2]: s for s in segments}
     damaged: dict[str, set[tuple[int, int]]] = {}  # of segments that were asked for
-    results = list(results)
-    live = unclean and _is_live_copy(results, log)
     beyond: dict[str, int] = {}
     reported: set[int] = set()
     lost: list[_LostMessage] = []
@@ -574,6 +571,8 @@ def lost_findings(
                 name = log.segment_name(phy)
                 beyond[name] = beyond.get(name, 0) + 1
                 continue
+            if live.later and live.proven and phy >= log.data_end:
+                continue  # the finding on the whole copy tells of all of these
             name = f"{phy - phy % rules.segment_bytes:020d}"
             segment = by_name.get(name) or holding(phy)
             if segment is None or phy in reported:
@@ -584,21 +583,21 @@ def lost_findings(
                 damaged[segment.path] = {(e.start, e.end) for e in segment.extents if e.kind == EXTENT_DAMAGED}
             if (start, start + size) in damaged[segment.path]:
                 continue  # the scan has found this very message damaged
-            severity = REBUILDABLE if live and phy >= log.data_end else ""
+            severity = REBUILDABLE if live.holes and phy >= log.data_end else ""
             lost.append(_LostMessage(segment, start, min(start + size, segment.size), severity, kind, result.key, number, size))
     found += _folded_lost(lost)
     names = {s.path for s in segments}
     if live:
-        found.append(Finding("live_copy", COMMITLOG, message="the ConsumeQueues lead beyond the log, but not without holes"))
+        found.append(live.finding(log))
     for name, count in sorted(beyond.items()):
         if name in names:
             continue
-        message = "a live copy: queues and log are of different moments" if live else "the ConsumeQueues lead there"
+        message = "a live copy: queues and log are of different moments" if live.holes else "the ConsumeQueues lead there"
         found.append(
             Finding(
                 "segment_missing",
                 name,
-                severity=REBUILDABLE if live else "",
+                severity=REBUILDABLE if live.holes else "",
                 phy_offset=int(name.rpartition("/")[2]),
                 expected="a segment",
                 actual="no file",
@@ -662,25 +661,6 @@ def _folded_lost(lost: list[_LostMessage]) -> list[Finding]:
                 )
             )
     return found
-
-
-def _is_live_copy(results: Sequence[LeftoverResult], log: lm.LogMap) -> bool:
-    """Whether the entries beyond the log's data are of different moments.
-
-    A broker dispatches in physical order, so in a copy of one moment the entries beyond the end cover the bytes there
-    without holes, but for messages that have no entry. In a copy taken while the broker wrote they do not.
-    """
-    counted = [
-        (phy, phy + size)
-        for r in results
-        for _, phy, size, kind in r.lost
-        if kind in (lm.BEYOND, lm.UNWRITTEN) and phy >= log.data_end
-    ]
-    if not counted:
-        return False
-    covered = union(counted)
-    first = min(log.data_end, covered[0][0])
-    return sum(b - a for a, b in covered) < LIVE_COPY_COVERAGE * (covered[-1][1] - first)
 
 
 # ---- index ---------------------------------------------------------------------------------------------------------

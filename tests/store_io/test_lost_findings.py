@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from schemas.rows import EXTENT_DAMAGED, EXTENT_MESSAGE, EXTENT_UNWRITTEN, Extent, Finding, SegmentSummary
 from store_io import log_map as lm
+from store_io.live_copy import LiveCopy
 from store_io.queue_leftovers import LeftoverResult
 from store_io.rules.releases import Setting, broker_rules
 from store_io.store_diff import lost_findings
@@ -21,7 +22,7 @@ def found(*queues: tuple[str, list[tuple[int, int, int, int]]]) -> list[Finding]
     rules = broker_rules("5.3.3", {"mappedFileSizeCommitLog": Setting(SEGMENT, "inferred")})
     segment = SegmentSummary("commitlog/00000000000000000000", 0, SEGMENT, extents=EXTENTS)
     results = [LeftoverResult((topic, 0), lost=lost) for topic, lost in queues]
-    return lost_findings(results, [segment], lm.log_map([segment], SEGMENT), False, rules)
+    return lost_findings(results, [segment], lm.log_map([segment], SEGMENT), LiveCopy(), rules)
 
 
 def test_few_are_told_one_by_one() -> None:

@@ -1,0 +1,73 @@
+"""Copies of a running broker: ConsumeQueues that were copied after the CommitLog are told as that, not as damage."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from schemas.rows import LOSS
+from tests import product
+from tests.builders import Message, Sizes, StoreBuilder
+
+SIZES = Sizes(segment=4096, queue_file=400, slots=20, index_max=200)
+ALL = 22  # messages; they fit into one segment
+LATER = "The ConsumeQueues were copied after the CommitLog of a running broker"
+
+
+def copied(root: Path, kept: int, *, clean: bool = False, torn: int = 0, flushed: int = ALL, count: int = ALL) -> product.Audited:
+    """A copy whose log ends behind message `kept`, or `torn` bytes further, and is zero from there; all else is of later.
+
+    flushed: how many messages the checkpoint tells as flushed.
+    """
+    builder = StoreBuilder("5.3.3", SIZES)
+    for number in range(count):
+        builder.put(Message("T", number % 3, body=b"x" * 50, tags="a", keys=f"k{number}"))
+    records = builder.records
+    time = records[flushed - 1].store_time
+    store = builder.write(root, clean=clean, spare=False, checkpoint={"physic": time, "logics": time})
+    end = records[kept].at + torn
+    for path in sorted((root / "commitlog").iterdir()):
+        base = int(path.name)
+        if base >= end:
+            path.unlink()
+        elif base + SIZES.segment > end:
+            path.write_bytes(path.read_bytes()[: end - base].ljust(SIZES.segment, b"\0"))
+    return product.audit(root, store.release, store.broker_conf)
+
+
+def test_queues_copied_later_are_told_first_and_are_no_loss(tmp_path: Path) -> None:
+    audited = copied(tmp_path / "store", 15)
+    assert audited.outcome.verdict.startswith(f"{LATER}: they lead to 7 messages behind its end. RocketMQ 5.3.3 would start")
+    assert audited.outcome.exit_code == 10
+    (finding,) = [f for f in audited.findings if f.code == "queues_copied_later"]
+    end = audited.audit.segments[0].extents[0].end
+    assert (finding.file, finding.start, finding.end) == (audited.audit.segments[0].path, end, end + 8)
+    assert {f.code for f in audited.above_note} == {"queues_copied_later", "queue_entry_beyond_end", "index_entry_beyond_end"}
+
+
+def test_without_a_later_checkpoint_a_loss_of_power_is_as_likely(tmp_path: Path) -> None:
+    audited = copied(tmp_path / "store", 15, flushed=10)
+    assert audited.outcome.verdict.startswith(f"{LATER}, or its last pages were lost with the machine's power: they lead to 7")
+    assert {f.code for f in audited.findings if f.severity == LOSS} == {"message_lost"}
+
+
+def test_a_segment_that_the_copy_lacks_is_a_loss(tmp_path: Path) -> None:
+    audited = copied(tmp_path / "store", 15, count=60, flushed=60)
+    assert audited.outcome.verdict.startswith(LATER)
+    assert {f.code for f in audited.findings if f.severity == LOSS} == {"segment_missing"}
+
+
+@pytest.mark.parametrize(("clean", "torn", "kept"), [(True, 0, 15), (False, 40, 15), (False, 40, 21)])
+def test_what_a_running_broker_does_not_leave_is_damage(tmp_path: Path, clean: bool, torn: int, kept: int) -> None:
+    audited = copied(tmp_path / "store", kept, clean=clean, torn=torn)
+    assert not audited.outcome.verdict.startswith(LATER) and audited.outcome.exit_code == 20
+
+
+def test_a_killed_broker_s_store_is_no_live_copy(tmp_path: Path) -> None:
+    builder = StoreBuilder("5.3.3", SIZES)
+    for number in range(ALL):
+        builder.put(Message("T", number % 3, body=b"x" * 50))
+    store = builder.write(tmp_path / "store", clean=False, undispatched=3)
+    audited = product.audit(store.root, store.release, store.broker_conf)
+    assert "copied" not in audited.outcome.verdict
