@@ -6,8 +6,8 @@ reference refuses; what is rare (odd numbers, malformed UTF-8 in a key) it leave
 No byte is trusted, and compiled code has no bounds checks. Why it stays inside the window all the same: a frame is only
 looked into once its total size is known to lie within the window; its parts are then known to add up to that size; every
 loop below is bounded by the length of its part. Reads of more than that are of two kinds. Blocks of 64 bytes (`_block`,
-`_count_keys`) move back where they would pass the window's end, and a record is longer than a block; layouts are only compared
-and kept where the window goes on far enough. Text is hashed in steps
+`_count_keys` and their like) move back where they would pass the window's end, and a record is longer than a block; layouts are
+only compared and kept where the window goes on far enough. Text is hashed in steps
 of 16 bytes that end where the text does, so what is read too much lies before it: in the record's 88 bytes of header, at the
 furthest. Lengths are int64 throughout, so no sum of them wraps.
 
@@ -249,14 +249,19 @@ def _take_part(at: int, item: int, split: int, end: int, found: int, present: in
 
 
 @helper(inline=False)
-def _differs_for_old_parser(at: int, found: int, present: int) -> bool:
+def _differs_for_old_parser(at: int, found: int, present: int, window_end: int) -> bool:
     """Whether the parser of 4.9.0 and before might read one of these values differently: where it holds another 0x01."""
     for slot in range(PROPERTY_SLOTS):
         if present & 1 << slot:
             start, length = _value(found + 8 * slot)
-            for i in range(length):
-                if load_u8(at + start + i) == 1:
+            base = 0
+            while base < length:
+                place = at + start + base
+                beyond = max(0, place + 64 - window_end)
+                ones = equal_mask(place - beyond, 1) >> np.uint64(beyond)
+                if ones & (_ALL >> np.uint64(64 - min(64, length - base))) != _ZERO:
                     return True
+                base += 64
     return False
 
 
@@ -673,6 +678,8 @@ def decode_window(
                 else:
                     found = layouts + _LAYOUT_BYTES * _LAYOUTS
                 present, fault, high = _scan_properties(properties, properties_length, end, found)
+                if settings & shape.OLD_PARSER and _differs_for_old_parser(properties, found, present, end):
+                    break  # a layout that is met holds no such value
                 if fresh and not fault and not high:
                     _remember_layout(properties, properties_length, present, known)
             if high:
@@ -683,8 +690,6 @@ def decode_window(
                         break
             if fault:
                 flags |= shape.MALFORMED_PROPERTIES
-            if settings & shape.OLD_PARSER and _differs_for_old_parser(properties, found, present):
-                break
             if settings & shape.NEED_DUP_INFO:
                 if not present & 1 << _DUP_INFO:
                     break

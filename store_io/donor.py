@@ -105,7 +105,7 @@ class Donor:
         self, donor: ByteFile, base: int, extents: Sequence[Extent], start: int, end: int
     ) -> Iterator[tuple[int, int]]:
         """Ranges of whole messages of the donor inside the gap."""
-        check = RecordCheck.audit(base, self.rules.delays)
+        check = RecordCheck.audit_of(base, self.rules)
         window = SegmentWindow(donor, donor.size, WINDOW_BYTES)
         for extent in extents:
             low, high = max(start, extent.start), min(end, extent.end)

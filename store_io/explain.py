@@ -265,7 +265,7 @@ class _Explainer:
 
     def _first_of(self, file: MappedFile) -> Neighbour | None:
         with self.source.open(file.path) as opened:
-            verdict = RecordCheck.audit(file.start, self.rules.delays).verdict(
+            verdict = RecordCheck.audit_of(file.start, self.rules).verdict(
                 SegmentWindow(opened, file.size, WINDOW_BYTES), 0, file.size
             )
         m = verdict.message
@@ -339,7 +339,7 @@ class _Explainer:
     def _record(self, file: MappedFile, window: SegmentWindow, phy_offset: int) -> None:
         said, base = self.said, file.start
         position = phy_offset - base
-        audit = RecordCheck.audit(base, self.rules.delays).verdict(window, position, file.size)
+        audit = RecordCheck.audit_of(base, self.rules).verdict(window, position, file.size)
         broker = RecordCheck.broker(self.rules).verdict(window, position, file.size)
         reput = RecordCheck.reput(self.rules).verdict(window, position, file.size)
         release = f"RocketMQ {self.rules.release}"

@@ -280,6 +280,11 @@ class RecordCheck:
         return RecordCheck(AUDIT, rules, rules.delays_in_recovery if delays is None else delays, base_offset)
 
     @staticmethod
+    def audit_of(base_offset: int, rules: BrokerRules) -> RecordCheck:
+        """The audit of a store under a release's rules: its delays, and the properties as its parser reads them."""
+        return RecordCheck(AUDIT, replace(AUDIT_RULES, old_property_parser=rules.old_property_parser), rules.delays, base_offset)
+
+    @staticmethod
     def broker(rules: BrokerRules, delays: Mapping[int, int] | None = None) -> RecordCheck:
         """Exactly what `check_frame` calls VALID while that release recovers."""
         return RecordCheck(BROKER, rules, rules.delays_in_recovery if delays is None else delays)

@@ -164,7 +164,7 @@ def segments_to_read(store: OpenStore, wanted: MessageFilter, segments: Sequence
 def _is_at(store: OpenStore, source: ByteSource, file: MappedFile, phy_offset: int, key: QueueKey, number: int) -> bool:
     """Whether the message of this queue and offset stands there."""
     with source.open(file.path) as opened:
-        check = RecordCheck.audit(file.start, store.rules.delays)
+        check = RecordCheck.audit_of(file.start, store.rules)
         verdict = check.verdict(SegmentWindow(opened, file.size, WINDOW_BYTES), phy_offset - file.start, file.size)
     m = verdict.message
     return verdict.kind == VALID and m is not None and ((m.topic, m.queue_id), m.queue_offset) == (key, number)

@@ -185,7 +185,7 @@ class LogRepair:
         """The last boundary between messages at or before `limit`, walking from `start` where it must."""
         with self.source.open(summary.path) as file:
             window = SegmentWindow(file, summary.size, WINDOW_BYTES)
-            check = RecordCheck.audit(summary.base_offset, self.rules.delays)
+            check = RecordCheck.audit_of(summary.base_offset, self.rules)
             if check.verdict(window, limit, summary.size).kind == VALID:
                 return limit
             return whole_messages_end(check, window, start, limit)
@@ -305,7 +305,7 @@ class LogRepair:
         assert segment.summary is not None
         with self.source.open(segment.summary.path) as file:
             window = SegmentWindow(file, segment.summary.size, WINDOW_BYTES)
-            verdict = RecordCheck.audit(segment.base, self.rules.delays).verdict(window, position, segment.summary.size)
+            verdict = RecordCheck.audit_of(segment.base, self.rules).verdict(window, position, segment.summary.size)
         if verdict.kind != VALID or verdict.message is None:
             raise StoreError(f"{segment.summary.path}: changed while it was repaired")
         return verdict.message

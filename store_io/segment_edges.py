@@ -96,7 +96,7 @@ def _edges(task: EdgeTask, source: ByteSource, file: MappedFile) -> SegmentEdges
 
 def _head_findings(task: EdgeTask, file: MappedFile, window: SegmentWindow) -> list[Finding]:
     """A segment begins with a message, with a filler, or is not written yet."""
-    verdict = RecordCheck.audit(file.start, task.rules.delays).verdict(window, 0, file.size)
+    verdict = RecordCheck.audit_of(file.start, task.rules).verdict(window, 0, file.size)
     head = window.read(0, layout.FRAME_BYTES)
     if verdict.kind in (VALID, END) or not any(window.read(0, layout.MIN_SIZE_V1_BYTES)):
         return []

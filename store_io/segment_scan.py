@@ -124,7 +124,7 @@ class _Scan:
         self.decode = commitlog_columns.decode if task.decoder == "fast" else commitlog_reader.decode
         self.window = SegmentWindow(file, task.size, task.window_bytes, task.digest)
         self.topics = TopicTable()
-        self.audit = RecordCheck.audit(self.base, self.rules.delays)
+        self.audit = RecordCheck.audit_of(self.base, self.rules)
         self.broker = RecordCheck.broker(self.rules)
         self.findings = Findings()
         self.times = StoreTimes(task.path, self.base, self.findings)

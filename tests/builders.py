@@ -154,9 +154,13 @@ class Record:
         return self.sys_flag & 0xC
 
 
-def properties_of(raw: bytes) -> dict[str, str]:
+def properties_of(raw: bytes, release: str = "4.9.1") -> dict[str, str]:
+    """As the reader of that release has them."""
     found = {}
     text = raw.decode("utf-8", "replace")
+    if version_of(release) < (4, 9, 1):
+        pairs = [item.rstrip("\x01").split("\x01") for item in text.split("\x02")]
+        return {pair[0]: pair[1] for pair in pairs if len(pair) == 2}
     at = 0
     while at < len(text):
         end = text.find("\x02", at)
@@ -254,9 +258,9 @@ def property_crc_text(crc: int) -> str:
     return f"{crc:010d}"[::-1]
 
 
-def tags_code(record: Record, delays_ms: Sequence[int] = tuple(DELAYS_MS)) -> int:
+def tags_code(record: Record, delays_ms: Sequence[int] = tuple(DELAYS_MS), release: str = "4.9.1") -> int:
     """What a ConsumeQueue entry carries for it: hash of the tags, or the time a delayed message is due."""
-    found = record.properties
+    found = properties_of(record.raw_properties, release)
     if record.topic == SCHEDULE_TOPIC and "DELAY" in found and int(found["DELAY"]) > 0:
         return record.store_time + delays_ms[min(int(found["DELAY"]), len(delays_ms)) - 1]
     return java_hash(found["TAGS"]) if found.get("TAGS") else 0
@@ -401,7 +405,7 @@ class Dispatcher:
 
     def _put_entry(self, record: Record, topic: str, queue_id: int, queue_offset: int) -> None:
         queue = self.queues.setdefault((topic, queue_id), QueueFiles(20, self.sizes.queue_file))
-        code = tags_code(record, self.delays_ms)
+        code = tags_code(record, self.delays_ms, self.release)
         if self.ext_bit_map is not None:
             bit_map = struct.pack(">Q", record.phy_offset * 0x9E3779B97F4A7C15 % (1 << 64)) * (self.ext_bit_map // 8 + 1)
             code = queue.put_ext(code, record.store_time, bit_map[: self.ext_bit_map], self.sizes.ext_file)
@@ -434,7 +438,7 @@ class Dispatcher:
         """The strings whose hashes are put, in order; none for a rollback message."""
         if record.transaction == ROLLBACK:
             return []
-        found = record.properties
+        found = properties_of(record.raw_properties, self.release)
         keys = [found["UNIQ_KEY"]] if "UNIQ_KEY" in found else []
         keys += [key for key in found.get("KEYS", "").split(" ") if key]
         if version_of(self.release) >= (5, 4, 0) and found.get("TAGS"):

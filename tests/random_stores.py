@@ -107,7 +107,7 @@ class Habits:
             queue_id,
             body,
             tags=rng.choice(TAGS),
-            keys=rng.choice([None, None, "k", "k1 k2", "键 k1", " k  k "]),
+            keys=rng.choice([None, None, "k", "k1 k2", "键 k1", " k  k ", "x\x01y", "x\x01"]),
             uniq=f"{rng.randrange(1 << 32):08X}" if rng.random() < 0.7 else None,
             flag=rng.randrange(4),
             sys_flag=sys_flag,
