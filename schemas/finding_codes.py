@@ -65,6 +65,18 @@ _ROWS = (
         "A message's properties are not of the form that a broker writes; no checksum covers them.",
         _COMPARE_REPLICA,
     ),
+    (
+        "message_header_odd",
+        NOTE,
+        "A message's header holds what no release writes; no checksum covers it. loss: where consumers cannot read the message.",
+        "Compare this message with another copy: its disk or its copying has changed bytes that no check covers.",
+    ),
+    (
+        "store_host_odd",
+        NOTE,
+        "One message's store host is not that of all messages around it: damage, or the broker copied an older message.",
+        "Compare this message with another copy; nothing but its offset message id depends on the host.",
+    ),
     ("property_crc_mismatch", LOSS, "The property CRC appended to a message does not fit its bytes.", _COMPARE_REPLICA),
     (
         "message_lost",

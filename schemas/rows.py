@@ -163,11 +163,12 @@ class Cuts:
 
 @dataclass(frozen=True, slots=True)
 class TornProperties:
-    """A message with torn properties, and what the copies have in common with it that a broker makes of it."""
+    """A message with torn properties or flags, and what the copies have in common with it that a broker makes of it."""
 
     phy_offset: int
     same: tuple[int, int, int]  # body CRC and length, born time
-    parts: frozenset[str]  # the properties that hold NUL: what is torn otherwise does not survive being parsed
+    parts: frozenset[str]  # the properties that hold NUL: what is torn otherwise does not survive being parsed; or the flags
+    code: str = "properties_malformed"  # of the finding
 
 
 @dataclass

@@ -50,6 +50,7 @@ from store_io.native import (
     prefetch,
     unequal_mask,
 )
+from store_io.rules import header_faults
 
 # What one call of the kernel ends with.
 ENDED_NEED_MORE, ENDED_FULL, ENDED_STOPPED, ENDED_NO_TOPIC_ROOM = 0, 1, 2, 3
@@ -566,6 +567,29 @@ _BOTH_DISPATCH = 1 << _DISPATCH | 1 << _DISPATCH_AT
 _INDEXED = 1 << _UNIQ | 1 << _KEYS
 
 
+_RARE_FLAGS = ~header_faults.KNOWN_FLAGS | layout.SYS_COMPRESSED | layout.SYS_COMPRESSION_MASK | header_faults.BATCH_FLAGS
+_LZ4_HEAD, _ZSTD_HEAD = (int.from_bytes(head, "big", signed=True) for head in (header_faults.LZ4_HEAD, header_faults.ZSTD_HEAD))
+
+
+@helper(inline=False)
+def _odd_flags(sys_flag: int, body: int, length: int, present: int) -> bool:
+    """Whether `header_faults` blames the flags. length: of the body at address `body`.  present: the properties of interest."""
+    if sys_flag & ~header_faults.KNOWN_FLAGS:
+        return True
+    batch = sys_flag & header_faults.BATCH_FLAGS
+    if batch == layout.SYS_NEED_UNWRAP or batch != 0 and present & _BOTH_NUMBERS != _BOTH_NUMBERS:
+        return True
+    kind = (sys_flag & layout.SYS_COMPRESSION_MASK) >> layout.SYS_COMPRESSION_SHIFT
+    if not sys_flag & layout.SYS_COMPRESSED:
+        return kind != 0
+    if length < 2:
+        return True
+    if kind == 1 or kind == 2:
+        return length < 4 or load_i32(body) != (_LZ4_HEAD if kind == 1 else _ZSTD_HEAD)
+    zlib = load_u8(body) & 15 == 8 and (load_i16(body) & 0xFFFF) % 31 == 0
+    return kind > header_faults.MOST_COMPRESSION or not zlib
+
+
 @helper()
 def _is_schedule(at: int, length: int) -> bool:
     return (
@@ -580,6 +604,7 @@ _ROW_BYTES = shape.ROW_DTYPE.itemsize
 _POSITION, _PHY_OFFSET, _QUEUE_OFFSET, _STORE_TIME, _TAGS_CODE, _BATCH_BASE, _BORN_TIME, _PREPARED_OFFSET = _offsets(
     shape.ROW_DTYPE, "position phy_offset queue_offset store_time tags_code batch_base born_time prepared_offset"
 )
+(_STORE_HOST,) = _offsets(shape.ROW_DTYPE, "store_host")
 _TOTAL_SIZE, _TOPIC_REF, _SYS_FLAG, _FLAGS, _BATCH_COUNT, _KEY_COUNT, _KEY_START, _FLAG, _BODY_CRC, _RECONSUME_TIMES = _offsets(
     shape.ROW_DTYPE, "total_size topic_ref sys_flag flags batch_count key_count key_start flag body_crc reconsume_times"
 )
@@ -591,7 +616,7 @@ _UNIQ_AT, _UNIQ_LEN, _KEYS_AT, _KEYS_LEN, _TAGS_AT, _TAGS_LEN = _offsets(
 )
 
 
-@kept(layout, shape, native)
+@kept(layout, shape, native, header_faults)
 def decode_window(
     at: int, end: int, final: bool, position: int, base_offset: int, settings: int, delays: int, delay_count: int,
     rows: int, capacity: int, count: int, key_hash: int, key_capacity: int, key_count: int,
@@ -639,7 +664,8 @@ def decode_window(
         if room < 0:
             break
         body_at = layout.BODY_POSITION + extra
-        body_length = max(0, load_i32(at + layout.BODY_LENGTH_POSITION + extra))
+        stored_body_length = load_i32(at + layout.BODY_LENGTH_POSITION + extra)
+        body_length = max(0, stored_body_length)
         if body_length > room:
             break
         topic_at = body_at + body_length + 1 + wide
@@ -647,7 +673,8 @@ def decode_window(
         if topic_length < 0 or topic_length > room - body_length:
             break
         properties_at = topic_at + topic_length + 2
-        properties_length = max(0, load_i16(at + properties_at - 2))
+        stored_properties_length = load_i16(at + properties_at - 2)
+        properties_length = max(0, stored_properties_length)
         if body_length + topic_length + properties_length != room:
             break
         phy_offset = load_i64(at + layout.PHY_OFFSET_POSITION)
@@ -736,6 +763,10 @@ def decode_window(
             count_ok, batch_count = _number(properties + start, length)
             if not base_ok or not count_ok or batch_count < -32768 or batch_count > 32767:
                 break
+        if (stored_body_length | stored_properties_length) < 0 or body_length == 0 and body_crc != 0:
+            flags |= shape.ODD_HEADER
+        elif sys_flag & _RARE_FLAGS and _odd_flags(sys_flag, at + body_at, body_length, present):
+            flags |= shape.ODD_HEADER
         if present & _BOTH_DISPATCH == _BOTH_DISPATCH:
             start, length = _value(found + 8 * _DISPATCH)
             names = _blankness(properties + start, length)
@@ -801,6 +832,11 @@ def decode_window(
         poke_i32(row + _TOPIC_REF, topic)
         poke_i32(row + _SYS_FLAG, sys_flag)
         poke_i32(row + _FLAGS, flags)
+        host = at + layout.STORE_HOST_POSITION + born_extra
+        host_number = load_i64(host)
+        if sys_flag & layout.SYS_STORE_HOST_V6:
+            host_number = (host_number * 31 + load_i64(host + 8)) * 31 + load_i32(host + 16)
+        poke_i64(row + _STORE_HOST, host_number)
         poke_i64(row + _BATCH_BASE, batch_base)
         poke_i32(row + _BATCH_COUNT, batch_count)
         poke_i32(row + _KEY_COUNT, keys)

@@ -6,13 +6,13 @@ is wrong, because what stands there is the question.
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from schemas import commitlog_layout as layout
 from store_io.audit_store import iso_time
 from store_io.java_compat import decode_utf8, string_hash
+from store_io.message_decode import host_text
 from store_io.redaction import HASH, HIDDEN, NONE, OPEN_PROPERTIES, Redaction
 from store_io.rules.message_verdict import VALID, Frames, Message, Verdict, property_crc_value, tags_code_of
 from store_io.rules.releases import BrokerRules
@@ -306,13 +306,6 @@ def sys_flag_text(flag: int) -> str:
     if flag & ~known & 0xFFFFFFFF:
         words.append(f"unknown bits 0x{flag & ~known & 0xFFFFFFFF:x}")
     return f"0x{flag & 0xFFFFFFFF:x}: {', '.join(words)}"
-
-
-def host_text(data: bytes) -> str:
-    """address:port of a host as stored: 4 or 16 bytes and an int32 port."""
-    address, port = data[:-4], int.from_bytes(data[-4:], "big", signed=True)
-    text = str(ipaddress.ip_address(address))
-    return f"[{text}]:{port}" if len(address) == 16 else f"{text}:{port}"
 
 
 def _time(milliseconds: int) -> str:

@@ -15,6 +15,7 @@ import numpy as np
 from schemas import commitlog_layout as layout
 from schemas.rows import QueueKey
 from store_io.java_compat import int32, int64, split_dropping_tail, string_hash
+from store_io.rules.header_faults import HEAD_BYTES, header_faults
 from store_io.rules.message_verdict import (
     AUDIT_RULES,
     Frames,
@@ -38,6 +39,7 @@ HAS_INNER = 0x10  # INNER_NUM and INNER_BASE present, and the rules know them: b
 MALFORMED_PROPERTIES = 0x20  # `message_verdict.properties_fault` has something to say
 HAS_PROPERTY_CRC = 0x40  # the record ends in a property CRC as a broker appends it
 SCHEDULE = 0x80  # topic SCHEDULE_TOPIC_XXXX with DELAY present
+ODD_HEADER = 0x100  # `header_faults` has something to say
 
 ROW_DTYPE = np.dtype(
     [
@@ -50,6 +52,7 @@ ROW_DTYPE = np.dtype(
         ("topic_ref", "i4"),  # number of the (topic, queue id) pair in the TopicTable
         ("sys_flag", "i4"),
         ("flags", "u4"),  # the bits above
+        ("store_host", "i8"),  # `host_number` of it
         ("batch_base", "i8"),  # queue_offset where there is no HAS_INNER
         ("batch_count", "i4"),  # 1 where there is no HAS_INNER
         ("key_count", "i4"),  # index keys: UNIQ_KEY, then the parts of KEYS; without the tag key; 0 for rollback
@@ -101,6 +104,7 @@ class Columns:
     topic_ref: np.ndarray
     sys_flag: np.ndarray
     flags: np.ndarray
+    store_host: np.ndarray
     batch_base: np.ndarray
     batch_count: np.ndarray
     key_count: np.ndarray
@@ -387,6 +391,7 @@ def append_message(columns: Columns, topics: TopicTable, message: Message, frame
         row[at] = message.properties_position - message.position + start if size else 0
         row[length] = size
     row["flags"] = _flags(message, data, frames, check)
+    row["store_host"] = host_number(message.store_host)
     keys = index_keys(message)
     row["key_count"] = len(keys)
     if columns.want_keys:
@@ -429,6 +434,15 @@ def locate_properties(data: bytes, old_parser: bool = False) -> dict[bytes, tupl
     return found
 
 
+def host_number(host: bytes) -> int:
+    """One number for an address with its port: all of IPv4's bytes, of IPv6's a mixture."""
+    words = [int.from_bytes(host[at : at + 8], "big", signed=True) for at in range(0, len(host) & ~7, 8)]
+    value = words[0] if words else 0
+    if len(host) == 20:
+        value = int64(int64(value * 31 + words[1]) * 31 + int.from_bytes(host[16:], "big", signed=True))
+    return value
+
+
 def is_blank(text: str | None) -> bool:
     """StringUtils.isBlank: nothing but Character.isWhitespace, which leaves out the spaces that do not break."""
     return not text or all(c in "\x1c\x1d\x1e\x1f" or c.isspace() and c not in "\x85\xa0\u2007\u202f" for c in text)
@@ -453,4 +467,9 @@ def _flags(message: Message, data: bytes, frames: Frames, check: RecordCheck) ->
     ):
         if holds:
             flags |= flag
+    head = frames.read(message.body_position, message.body_position + min(max(message.body_length, 0), HEAD_BYTES))
+    lengths = message.body_length, message.properties_length
+    inner = "INNER_NUM" in properties and "INNER_BASE" in properties
+    if header_faults(message.sys_flag, *lengths, message.body_crc, head, inner):
+        flags |= ODD_HEADER
     return flags

@@ -5,6 +5,8 @@ Not a check: what a broker hands out is decoded as it is. Source: MessageDecoder
 
 from __future__ import annotations
 
+import ipaddress
+
 from schemas import commitlog_layout as layout
 from store_io.java_compat import decode_utf8
 from store_io.rules.message_verdict import Message, parse_properties
@@ -61,3 +63,10 @@ def decode_message(data: bytes, rules: BrokerRules) -> Message | None:
     except ValueError:
         return None
     return message
+
+
+def host_text(data: bytes) -> str:
+    """address:port of a host as stored: 4 or 16 bytes and an int32 port."""
+    address, port = data[:-4], int.from_bytes(data[-4:], "big", signed=True)
+    text = str(ipaddress.ip_address(address))
+    return f"[{text}]:{port}" if len(address) == 16 else f"{text}:{port}"

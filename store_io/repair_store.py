@@ -42,7 +42,8 @@ PAD_BEFORE_MS = 3001  # a crash recovery begins at a segment whose first message
 # What an audit says of a message itself: no rebuilding changes it, and nothing is served wrongly. The second kind only where the
 # source's audit has said the same.
 MESSAGE_CODES = frozenset(
-    "properties_malformed queue_offset_wrong queue_offset_back store_time_back store_time_odd config_damaged".split()
+    "properties_malformed message_header_odd queue_offset_wrong queue_offset_back store_time_back store_time_odd "
+    "config_damaged".split()
 )
 KNOWN_CODES = frozenset(
     "message_disputed consumer_offset_beyond_end delay_offset_beyond_end message_lost segment_missing queue_offset_gap".split()

@@ -36,10 +36,12 @@ from store_io.index_merge import IndexFileRef, IndexMerge
 from store_io.message_columns import (
     HAS_MULTI_DISPATCH,
     MALFORMED_PROPERTIES,
+    ODD_HEADER,
     Columns,
     RecordCheck,
     TopicTable,
 )
+from store_io.odd_headers import StoreHosts, odd_header
 from store_io.queue_probe import QueueProbe
 from store_io.resync import Resync
 from store_io.rules.message_verdict import BAD, END, HALF, VALID, Verdict, properties_fault
@@ -47,7 +49,7 @@ from store_io.rules.multi_dispatch import multi_dispatch
 from store_io.rules.releases import BrokerRules
 from store_io.segment_edges import edge_digest, first_record
 from store_io.segment_findings import Findings
-from store_io.segment_items import BATCH_ROWS, row_kinds
+from store_io.segment_items import BATCH_ROWS, HOST_CHANGES, row_kinds
 from store_io.segment_runs import RunBuilder
 from store_io.segment_times import StoreTimes
 from store_io.segment_walk import capacity_for, stray_chain, walk_batches
@@ -128,6 +130,7 @@ class _Scan:
         self.broker = RecordCheck.broker(self.rules)
         self.findings = Findings()
         self.times = StoreTimes(task.path, self.base, self.findings)
+        self.hosts = StoreHosts(task.path, self.findings)
         self.summary = SegmentSummary(task.path, task.base_offset, task.size)
         self.batch_refs = np.zeros(0, bool)
         self.kinds = np.zeros(capacity_for(task.window_bytes), np.uint8)
@@ -300,6 +303,7 @@ class _Scan:
                 break
             at, self.plausible = damage.resume, True
         self.times.finish()
+        self.hosts.finish(self.window, self.topics.keys)
         if self.index:
             self.index.finish(extents)
             self.summary.index_unindexed, self.summary.index_entries_seen = self.index.outside, self.index.seen
@@ -323,6 +327,12 @@ class _Scan:
                 data = self._part(rows[i], "props")
                 self.summary.torn.append(torn_properties(rows[i], data))
             self._malformed(rows[i], properties_fault(data) if known else "")
+        self.hosts.feed(rows, bool(self.met & HOST_CHANGES))
+        for i in np.flatnonzero(rows["flags"] & ODD_HEADER) if self.met & ODD_HEADER else ():
+            found, torn = odd_header(self.task.path, rows[i], self.topics.keys[rows[i]["topic_ref"]], self.window)
+            self.summary.torn += torn if self.findings.room(codes.HEADER_ODD) else []
+            for finding in found:
+                self.findings.add(finding)
         for row, text in self.faults:
             self._malformed(row, f"an offset {text!r} in INNER_MULTI_QUEUE_OFFSET: a broker with multi-dispatch fails on it")
         for row, text in self.uneven:  # a broker writes one offset for each queue, so these properties are damaged (P19)

@@ -12,9 +12,10 @@ from typing import Any
 from schemas import commitlog_layout as layout
 from schemas.rows import Row
 from store_io.broker_view import REMOVED, SERVED, SKIPPED, UNDECODABLE, BrokerView, Served
-from store_io.explain_record import host_text, offset_msg_id
+from store_io.explain_record import offset_msg_id
 from store_io.java_compat import parse_number
 from store_io.message_bodies import STATUS_NAMES, TOO_LARGE, decode_body
+from store_io.message_decode import host_text
 from store_io.rules.message_verdict import Message, tags_code_of
 from store_io.rules.multi_dispatch import multi_dispatch
 from store_io.scans import MAX_BODY_BYTES

@@ -15,7 +15,6 @@ import numpy as np
 
 from schemas import commitlog_layout as layout
 from schemas.rows import NOTE, Finding, SegmentSummary, TornProperties
-from store_io import segment_findings as codes
 from store_io.java_compat import decode_utf8
 
 
@@ -29,16 +28,16 @@ def torn_properties(row: np.void, data: bytes) -> TornProperties:
 def told_once(findings: Sequence[Finding], segments: Iterable[SegmentSummary]) -> list[Finding]:
     """The findings, those on copies of a message that is torn already as notes that name it."""
     holders: dict[tuple[tuple[int, int, int], str], TornProperties] = {}  # the first with these
-    origin: dict[int, int] = {}  # phy_offset of a copy -> of the message that it is a copy of
+    origin: dict[tuple[str, int | None], int] = {}  # code and phy_offset of a copy -> of the message that it is a copy of
     for one in sorted((torn for segment in segments for torn in segment.torn), key=lambda torn: torn.phy_offset):
         first = holders.get((one.same, min(one.parts, default="")))
         if first is not None and one.parts <= first.parts:
-            origin[one.phy_offset] = first.phy_offset
+            origin[one.code, one.phy_offset] = first.phy_offset
         for part in one.parts:
             holders.setdefault((one.same, part), one)
     return [
-        _consequence(finding, origin[finding.phy_offset])
-        if finding.code == codes.PROPERTIES and finding.phy_offset in origin
+        _consequence(finding, origin[finding.code, finding.phy_offset])
+        if finding.severity != NOTE and (finding.code, finding.phy_offset) in origin
         else finding
         for finding in findings
     ]

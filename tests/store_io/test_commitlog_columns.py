@@ -252,6 +252,7 @@ def test_every_column_of_one_message(decode: Decode) -> None:
         "total_size": len(made.encode(0)),
         "topic_ref": 1,
         "sys_flag": 0x18,
+        "store_host": int.from_bytes(V4, "big"),
         "flags": mc.HAS_TAGS | mc.HAS_UNIQ | mc.HAS_KEYS,
         "batch_base": 11,
         "batch_count": 1,
@@ -449,9 +450,13 @@ def test_inner_batches(decode: Decode, number: str, base: str, expected: tuple[i
         assert walked.end == 0
     else:
         assert (walked.column("batch_base"), walked.column("batch_count")) == ([expected[0]], [expected[1]])
-        assert walked.column("flags") == [mc.HAS_INNER if base else 0]
+        assert walked.column("flags") == [mc.HAS_INNER if base else mc.ODD_HEADER]
     before = one(decode, made, CHECKS["4.9.8"])
-    assert (before.column("batch_base"), before.column("batch_count"), before.column("flags")) == ([11], [1], [0])
+    assert (before.column("batch_base"), before.column("batch_count"), before.column("flags")) == (
+        [11],
+        [1],
+        [0 if base else mc.ODD_HEADER],
+    )
 
 
 @pytest.mark.parametrize(
@@ -698,7 +703,7 @@ def test_no_body(decode: Decode, length: int) -> None:
 @pytest.mark.parametrize("length", [0, -1, -32768])
 def test_no_properties(decode: Decode, length: int) -> None:
     walked = one(decode, Made(props=b"", props_length=length), ask=False)
-    assert (walked.column("props_len"), walked.column("flags")) == ([0], [0])
+    assert (walked.column("props_len"), walked.column("flags")) == ([0], [mc.ODD_HEADER if length < 0 else 0])
 
 
 @pytest.mark.parametrize("magic", [builders.V1, builders.V2])
@@ -857,14 +862,15 @@ values = st.one_of(
 values |= st.binary(max_size=20)
 parts = st.tuples(interesting.map(str.encode) | st.binary(max_size=6), values).map(lambda pair: pair[0] + b"\x01" + pair[1])
 raw_properties = st.lists(parts | st.binary(max_size=8), max_size=8).map(b"\x02".join) | st.binary(max_size=200)
+HEADS = [b"\x78\x9c", b"\x78", b"\x78\x9d", b"\x04\x22\x4d\x18", b"\x04\x22\x4d", b"\x28\xb5\x2f\xfd"]
 made_records = st.builds(
     Made,
     topic=st.sampled_from([b"TopicA", b"SCHEDULE_TOPIC_XXXX", "主题".encode(), b"", b"T" * 127]) | st.binary(max_size=20),
     props=raw_properties,
-    body=st.binary(max_size=300),
+    body=st.binary(max_size=300) | st.sampled_from(HEADS).map(lambda head: head + b"body") | st.sampled_from(HEADS),
     queue_id=st.integers(-2, 2),
     queue_offset=st.integers(-(1 << 63), (1 << 63) - 1),
-    sys_flag=st.sampled_from([0, 0x4, 0x8, 0xC, 0xC0, 0x301]),
+    sys_flag=st.sampled_from([0, 0x4, 0x8, 0xC, 0xC0, 0x301, 0x1, 0x101, 0x201, 0x401, 0x300, 0x40, 0x80, 0x800, -(1 << 31)]),
     store_time=st.integers(-(1 << 63), (1 << 63) - 1),
     born_host=st.sampled_from([V4, V6]),
     store_host=st.sampled_from([V4, V6]),
