@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from jobs import cli, results
+from jobs import cli, interrupts, results
 from jobs.options import AuditOptions, StoreArgument
 from jobs.outcomes import not_audited
 from jobs.report.findings_jsonl import FIELDS, findings_jsonl
@@ -114,7 +114,8 @@ def stopped(asked: AuditOptions, problem: BaseException | signal.Signals) -> tup
             raise AssertionError("the signal did not interrupt")
         raise problem
 
-    code = cli._guarded(asked, work)
+    with interrupts.heard():  # as every command does
+        code = cli._guarded(asked, work)
     return code, json.loads((Path(asked.out) / "result.json").read_text())
 
 
