@@ -110,8 +110,8 @@ def _earlier_runs(
 class Furthest:
     """Of each store the earlier run that saw its log reach furthest, read once.
 
-    Runs of the id that is being repeated do not count. Without a name that a person gave it, a store is the one that lay in the
-    same place: names of folders are often alike.
+    A run that is repeated under its id counts neither its own rows nor those of runs that began after it. Without a name that a
+    person gave it, a store is the one that lay in the same place: names of folders are often alike.
     """
 
     def __init__(self, tables: Callable[[], Tables], run_id: str):
@@ -121,8 +121,10 @@ class Furthest:
 
     def read(self) -> Furthest:
         """Read the runs."""
-        for row in self._rows("runs", _FURTHEST):
-            if row["run_id"] != self._run_id and row["messages"]:
+        rows = [row for row in self._rows("runs", _FURTHEST) if row["started_at"] is not None]
+        own = min((row["started_at"] for row in rows if row["run_id"] == self._run_id), default=datetime.now(UTC))
+        for row in rows:
+            if row["started_at"] < own and row["messages"]:
                 self._by_store.setdefault(row["store"], []).append(row)
         return self
 

@@ -7,7 +7,7 @@ Three findings, each about one question:
     commitlog_shrunk   a loss: an earlier audit saw messages beyond the place where the log ends now.
 
 The first two follow from the bytes of the copy alone. The third follows from the bytes and what earlier runs have written into
-the tables, and is there only where these disagree; a run that is repeated under its id does not count its own rows.
+the tables, and is there only where these disagree; a run that is repeated under its id counts the runs before it alone.
 
 What retention may do decides the third. It deletes whole segments at the log's front and never the newest one, so the log begins
 later and holds fewer messages, but its end never goes back: however many messages less, they are no finding as long as the end

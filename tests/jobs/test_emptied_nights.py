@@ -86,10 +86,11 @@ def test_an_emptied_copy_is_told_every_night(spark_session: Session, tmp_path: P
     assert (back["code"], back["told"], back["emptied"]) == (0, [], False)
 
 
-def test_a_repeated_run_ignores_what_it_saw_itself(spark_session: Session, tmp_path: Path) -> None:
+def test_a_repeated_run_ignores_what_it_saw_itself_and_what_came_later(spark_session: Session, tmp_path: Path) -> None:
     nights = Nights(spark_session, tmp_path)
     nights.copy(60)
     nights.night("n1")
+    nights.night("n2")
     nights.empty()
     again = nights.night("n1")
     assert (again["code"], again["told"], again["earlier"]) == (0, [("commitlog_empty", "note")], None)
