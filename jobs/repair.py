@@ -6,10 +6,12 @@ import contextlib
 import os
 import signal
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context
+from itertools import pairwise
+from multiprocessing import active_children, get_context
 from types import FrameType
 from typing import Any
 
@@ -23,48 +25,56 @@ from store_io.audit_store import task_bytes
 from store_io.byte_source import StoreLocation, open_source
 from store_io.errors import StoreError, UsageError
 from store_io.repair_plan import PLAN_BYTES, RepairPlan, read_plan
-from store_io.repair_store import BROKER, SALVAGE, RepairRequest, RunTasks, preview, repair
+from store_io.repair_store import BROKER, SALVAGE, RepairOutcome, RepairRequest, RunTasks, preview, repair
 from store_io.repair_tasks import do_task
 from store_io.settings import read_given
 from store_io.store_dir import list_store
 
 REPORT_SUFFIX = ".repair.json"
 SPARK_BYTES = 8 << 30  # of a store from which on a Spark session is worth its start on one machine
-INTERRUPTED = 130
 
 
 def run(command: Command) -> int:
-    """Repair one store; the exit code: 0 done, 10 or 20 where the result was not consistent and so was not put in place."""
+    """Repair one store, or with --dry-run tell what that would do; the exit code: 0 done, 10 or 20 where the result was not
+    consistent and so was not put in place, 130 or 143 where it was interrupted."""
     store, request = _request(command)
     if cluster.is_cluster_mode(command.spark):
         raise UsageError(
             "--deploy-mode cluster: a repair writes a folder of this machine, or one mounted on all, from a driver here"
         )
     checksum.trust()
-    dry = "--dry-run" in command.flags
-    with _interruptible(), _runner(command.spark, request.location) as run_tasks:
-        if dry:
-            print(repair_text(preview(request, run_tasks), store.path, request.target, dry=True), end="", flush=True)
-            return 0
-        report = OutputFolder(os.path.dirname(request.target))
-        name = os.path.basename(request.target) + REPORT_SUFFIX
-
-        written: list[str] = []
-
-        def keep(content: Any) -> None:
-            written.append(request.target + REPORT_SUFFIX)
-            report.write(name, document(content) + "\n")
-
+    with _interruptible() as interrupts:
         try:
-            outcome = repair(request, run_tasks, keep, _progress)
-        except BaseException:
-            if not os.path.lexists(request.target):  # a report of a store that is not there
-                for path in written:
-                    with contextlib.suppress(OSError):
-                        os.unlink(path)
+            with _runner(command.spark, request.location) as run_tasks:
+                if "--dry-run" in command.flags:
+                    outcome = preview(request, run_tasks, _scratch(command, request), _progress)
+                else:
+                    outcome = _repair(request, run_tasks)
+        except (Exception, KeyboardInterrupt):
+            if interrupts:  # whatever the interrupted call, or the cleaning up behind it, made of it
+                print("spark-submit.sh: interrupted before it was done; nothing was put in place", file=sys.stderr, flush=True)
+                return interrupts[0]
             raise
-        print(repair_text(outcome.report, store.path, request.target), end="", flush=True)
-        return outcome.exit_code
+    dry = "--dry-run" in command.flags
+    print(repair_text(outcome.report, store.path, request.target, dry), end="", flush=True)
+    return outcome.exit_code
+
+
+def _repair(request: RepairRequest, run_tasks: RunTasks) -> RepairOutcome:
+    """Do it; the report goes beside the new store, just before that is put into place."""
+    folder, name = OutputFolder(os.path.dirname(request.target)), os.path.basename(request.target) + REPORT_SUFFIX
+
+    def forget() -> None:
+        with contextlib.suppress(OSError):
+            os.unlink(request.target + REPORT_SUFFIX)
+
+    return repair(request, run_tasks, lambda report: folder.write(name, document(report) + "\n"), forget, _progress)
+
+
+def _scratch(command: Command, request: RepairRequest) -> str:
+    """Where a dry run keeps what it works out: this machine's temporary folder, or the target's where other machines work too."""
+    master = next((value for word, value in pairwise(command.spark) if word == "--master"), "local")
+    return tempfile.gettempdir() if master.startswith("local") else os.path.dirname(request.target)
 
 
 def _progress(sentence: str) -> None:
@@ -164,6 +174,10 @@ def _runner(spark_words: Sequence[str], location: StoreLocation) -> Iterator[Run
 
     try:
         yield local
+    except BaseException:
+        for child in active_children() if pool else []:  # what they work on is gone
+            child.kill()
+        raise
     finally:
         for executor in pool:
             executor.shutdown(cancel_futures=True)
@@ -194,14 +208,24 @@ def _bytes(location: StoreLocation) -> int:
 
 
 @contextlib.contextmanager
-def _interruptible() -> Iterator[None]:
-    """A scheduler's SIGTERM ends a repair as ctrl-C does: nothing stays behind."""
+def _interruptible() -> Iterator[list[int]]:
+    """A scheduler's SIGTERM ends a repair as ctrl-C does: nothing stays behind. Gives a list that gets the exit code then.
+
+    Only the first one counts: what a second one would stop is the cleaning up.
+    """
+    interrupts: list[int] = []
+    own = os.getpid()
 
     def interrupt(number: int, _: FrameType | None) -> None:
-        raise KeyboardInterrupt
+        if os.getpid() != own:  # a process of the pool that has just been made
+            os._exit(128 + number)
+        if not interrupts:
+            interrupts.append(128 + number)
+            raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, interrupt)
+    before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield
+        yield interrupts
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -54,6 +54,14 @@ class StoreLocation:
     parts: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
+class DerivedLocation(StoreLocation):
+    """A store that is no folder as it stands: it says itself how it is read."""
+
+    def source(self) -> ByteSource:
+        """Its bytes, names and all."""
+        raise NotImplementedError
+
+
 def is_uri(text: str) -> bool:
     """Whether the text names a file system of its own instead of a local path."""
     return _URI.match(text) is not None
@@ -440,6 +448,8 @@ def open_source(location: StoreLocation) -> ByteSource:
 
     Raises UsageError for a part that is none or a URI that is none, NotAStore where a file system does not answer.
     """
+    if isinstance(location, DerivedLocation):
+        return location.source()
     for name, folders in location.parts:
         if name not in PARTS or not folders:
             raise UsageError(f"{name!r}: only {', '.join(PARTS)} can lie elsewhere, each in at least one folder")

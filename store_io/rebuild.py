@@ -26,7 +26,7 @@ from store_io.rules.releases import BrokerRules
 from store_io.segment_items import KIND_BATCH
 from store_io.segment_scan import SegmentTask, scan_segment
 from store_io.segment_window import SegmentWindow
-from store_io.store_writer import StoreFileWriter, StoreWriter
+from store_io.trial_writer import FileWriter, Writer
 
 OPEN_FILES = 256
 WAITING_ROWS = 1 << 18  # entries that are sorted by queue together: 10 MB
@@ -66,7 +66,7 @@ class BuildTask:
     files in order, none where no index is built."""
 
     scan: SegmentTask
-    writer: StoreWriter
+    writer: Writer
     queues: Mapping[QueueKey, QueueBuild]
     index_paths: tuple[str, ...] = ()
     first_key: int = 1
@@ -103,7 +103,7 @@ class _Sink:
         self.task = task
         self.want_keys = bool(task.index_paths)
         self.entries = self.keys = 0
-        self._open: OrderedDict[str, StoreFileWriter] = OrderedDict()
+        self._open: OrderedDict[str, FileWriter] = OrderedDict()
         self._next_batch: dict[QueueKey, int] = {}
         self._waiting: list[np.ndarray] = []
         self._waiting_rows = 0
@@ -117,7 +117,7 @@ class _Sink:
             file.close()
         self._open.clear()
 
-    def _file(self, path: str) -> StoreFileWriter:
+    def _file(self, path: str) -> FileWriter:
         file = self._open.pop(path, None)
         if file is None:
             if len(self._open) >= OPEN_FILES:
@@ -230,7 +230,7 @@ class LinkTask:
 
     count: how many.  previous_end_time: of the file before, 0 for the first."""
 
-    writer: StoreWriter
+    writer: Writer
     rules: BrokerRules
     path: str
     count: int
@@ -302,7 +302,7 @@ def last_store_time(root: str, rules: BrokerRules, path: str, number: int) -> in
         return int(np.frombuffer(file.read(position, index_layout.ENTRY_BYTES), _RAW)["store_time"][0])
 
 
-def fill_entries(writer: StoreWriter, folder: str, file_bytes: int, first: int, end: int, entry: bytes) -> None:
+def fill_entries(writer: Writer, folder: str, file_bytes: int, first: int, end: int, entry: bytes) -> None:
     """Write one entry to every place [first, end) of an ordinary queue."""
     unit = consumequeue_layout.ENTRY_BYTES
     per_file = file_bytes // unit

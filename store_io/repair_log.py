@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from schemas import commitlog_layout as layout
-from schemas.rows import EXTENT_FILLER, EXTENT_MESSAGE, WALK_AUDIT, Row, SegmentSummary
+from schemas.rows import EXTENT_FILLER, EXTENT_MESSAGE, RUN_LMQ, WALK_AUDIT, Row, SegmentSummary
 from store_io import bridges
 from store_io.byte_source import ByteSource
 from store_io.errors import StoreError
@@ -20,7 +20,7 @@ from store_io.rules.message_verdict import VALID, Message
 from store_io.rules.releases import BrokerRules
 from store_io.segment_walk import whole_messages_end
 from store_io.segment_window import SegmentWindow
-from store_io.store_writer import StoreWriter
+from store_io.trial_writer import Writer
 
 MAX_NEW_SEGMENTS = 10_000
 WINDOW_BYTES = 1 << 20
@@ -44,11 +44,13 @@ class Edit:
 
 @dataclass
 class LogPlan:
-    """end: physical offset behind the last message, 0 where no message stays.  bridges, dropped, removed: rows of the report."""
+    """end: physical offset behind the last message, 0 where no message stays.  messages: how many stay, bridges not counted.
+    bridges, dropped, removed: rows of the report."""
 
     edits: list[Edit] = field(default_factory=list)
     start: int = 0
     end: int = 0
+    messages: int = 0
     bridges: list[Row] = field(default_factory=list)
     dropped: list[Row] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
@@ -68,7 +70,7 @@ def segment_path(base: int) -> str:
     return f"{COMMITLOG}/{base:020d}"
 
 
-def apply_edits(writer: StoreWriter, edits: Sequence[Edit], rules: BrokerRules) -> None:
+def apply_edits(writer: Writer, edits: Sequence[Edit], rules: BrokerRules) -> None:
     """Carry the edits out on the copy. Raises WriteFailed."""
     for edit in edits:
         if edit.action == "create":
@@ -143,7 +145,17 @@ class LogRepair:
             self._fill(segment, whole, number)
         final = [s for s in whole if s.valid]
         self.plan.end = final[-1].base + final[-1].valid[-1][1]
+        self.plan.messages = sum(map(self._messages, kept)) - len(self.plan.dropped)
         return self.plan
+
+    def _messages(self, segment: _Segment) -> int:
+        """How many of the segment's messages begin below the limit; bridges are none."""
+        assert segment.summary is not None
+        limit = self.size if self.limit is None else self.limit - segment.base
+        runs = segment.summary.runs
+        own = (runs["walk"] & WALK_AUDIT != 0) & (runs["kind"] != RUN_LMQ) & (runs["first_position"] < limit)
+        old = (f for f in segment.summary.findings if f.code == "commitlog_bridged")
+        return int(runs["records"][own].sum()) - sum(f.count for f in old if (f.start or 0) < limit)
 
     # ---- which segments --------------------------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ from store_io.byte_source import ByteSource
 from store_io.config_reader import CONSUMER_OFFSETS, DELAY_OFFSETS, LMQ_OFFSETS, parse_fastjson
 from store_io.errors import StoreError
 from store_io.store_dir import StoreListing
-from store_io.store_writer import StoreWriter
+from store_io.trial_writer import Writer
 
 TIMER_TOPIC = "rmq_sys_wheel_timer"
 TIMER_CHECK = "config/timercheck"
@@ -102,15 +102,16 @@ def timer_units_beyond(source: ByteSource, listing: StoreListing, log_end: int) 
     return count
 
 
-def set_back(writer: StoreWriter, source: ByteSource, listing: StoreListing, rows: Sequence[Row]) -> list[str]:
-    """Set the positions to the ends, in the new store's files; their paths."""
+def set_back(writer: Writer, source: ByteSource, listing: StoreListing, rows: Sequence[Row]) -> tuple[list[str], int]:
+    """Set the positions to the ends, in the new store's files: (their paths, how many positions)."""
     groups = [row for row in rows if row["kind"] == "group"]
-    changed = []
+    changed, count = [], 0
     for path in (CONSUMER_OFFSETS, LMQ_OFFSETS):
         table = _table(source, listing, path)
         tables = [table.get(name) or {} for name in ("offsetTable", "lmqOffsetTable")] if table is not None else []
-        done = [_set_groups(one, groups) for one in tables]
-        if any(done):
+        done = sum(_set_groups(one, groups) for one in tables)
+        if done:
+            count += done
             writer.put(path, _written(table))
             changed.append(path)
     delays = [row for row in rows if row["kind"] == "delay"]
@@ -120,6 +121,7 @@ def set_back(writer: StoreWriter, source: ByteSource, listing: StoreListing, row
             table.setdefault("offsetTable", {})[str(row["level"])] = row["new_max"]
         writer.put(DELAY_OFFSETS, _written(table))
         changed.append(DELAY_OFFSETS)
+        count += len(delays)
     for row in rows:
         if row["kind"] == "timer_queue":
             master = source.read_small(TIMER_CHECK)[_QUEUE_OFFSETS_AT + 8 : _QUEUE_OFFSETS_AT + 16]
@@ -127,7 +129,8 @@ def set_back(writer: StoreWriter, source: ByteSource, listing: StoreListing, row
             data = struct.pack(">qq", row["new_max"], min(there, row["new_max"]))
             writer.write(TIMER_CHECK, _QUEUE_OFFSETS_AT, data[: 8 + len(master)])
             changed.append(TIMER_CHECK)
-    return changed
+            count += 1
+    return changed, count
 
 
 def _table(source: ByteSource, listing: StoreListing, path: str) -> Any:
@@ -143,16 +146,17 @@ def _table(source: ByteSource, listing: StoreListing, path: str) -> Any:
     return None
 
 
-def _set_groups(table: dict[str, Any], groups: Sequence[Row]) -> bool:
-    changed = False
+def _set_groups(table: dict[str, Any], groups: Sequence[Row]) -> int:
+    """How many positions of the table were set back."""
+    changed = 0
     for row in groups:
         key, queue = f"{row['topic']}@{row['group']}", str(row["queue_id"])
         held = table.get(key)
         if isinstance(held, dict):
             if held.get(queue) == row["offset"]:
-                held[queue], changed = row["new_max"], True
+                held[queue], changed = row["new_max"], changed + 1
         elif held == row["offset"]:  # an LMQ, which has one queue
-            table[key], changed = row["new_max"], True
+            table[key], changed = row["new_max"], changed + 1
     return changed
 
 

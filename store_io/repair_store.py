@@ -32,6 +32,7 @@ from store_io.rules.loading import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES, 
 from store_io.rules.releases import BrokerRules
 from store_io.store_dir import list_store
 from store_io.store_writer import StoreWriter, WriteFailed
+from store_io.trial_writer import TrialWriter, Writer
 
 BROKER, SALVAGE = "broker", "salvage"
 COPY_THREADS = 4
@@ -82,53 +83,77 @@ def repair(
     request: RepairRequest,
     run_tasks: RunTasks,
     keep: Callable[[Row], None] = lambda report: None,
+    forget: Callable[[], None] = lambda: None,
     progress: Callable[[str], None] = lambda sentence: None,
 ) -> RepairOutcome:
     """Repair into `request.target`. Raises StoreError where nothing could be done; then nothing is left.
 
-    keep: given the report of a repair that succeeded, just before the new store is put into place.  progress: told what is
-    done next.
+    keep: given the report of a repair that succeeded, just before the new store is put into place; no other run places anything
+    there meanwhile.  forget: takes the report back where that failed.  progress: told what is done next.
     """
     with StoreWriter.beside(request.target) as writer:
         outcome = _Repair(request, writer, run_tasks, progress).run()
         if outcome.exit_code == 0:
             progress("writing it to the disk")
-            keep(outcome.report)
-            writer.publish()
+            writer.flush()
+            with writer.placing():
+                try:
+                    keep(outcome.report)
+                    writer.publish()
+                except BaseException:
+                    if not writer.published:
+                        forget()
+                    raise
         return outcome
 
 
-def preview(request: RepairRequest, run_tasks: RunTasks) -> Row:
-    """What a repair would do, without writing anything: the report as far as it is known before."""
-    run = _Repair(request, None, run_tasks, lambda sentence: None)
-    return run.preview()
+def preview(
+    request: RepairRequest, run_tasks: RunTasks, scratch: str, progress: Callable[[str], None] = lambda sentence: None
+) -> RepairOutcome:
+    """What `repair` would do, down to every number of its report, by doing it on a `TrialWriter`.
+
+    The report also has `free_bytes`, and `other_policy`: how many messages that one would keep.  scratch: a folder for what is
+    worked out (rebuilt queues and index files, a donor's messages), which goes when this is done.
+    """
+    try:
+        with TrialWriter.beside(request.target, scratch, request.location) as writer:
+            outcome = _Repair(request, writer, run_tasks, progress).run()
+            outcome.report["free_bytes"] = writer.free_bytes()
+            return outcome
+    except WriteFailed as problem:
+        raise WriteFailed(f"{scratch}, where a dry run keeps what it works out: {problem}") from None
 
 
 class _Repair:
-    def __init__(self, request: RepairRequest, writer: StoreWriter | None, run_tasks: RunTasks, progress: Callable[[str], None]):
-        self.request, self.run_tasks, self.progress = request, run_tasks, progress
-        if writer is not None:
-            self.writer = writer
-        self.location = StoreLocation(writer.root) if writer is not None else request.location
+    def __init__(self, request: RepairRequest, writer: Writer, run_tasks: RunTasks, progress: Callable[[str], None]):
+        self.request, self.writer, self.run_tasks, self.progress = request, writer, run_tasks, progress
         self.report: Row = {"schema_version": 1, "policy": request.policy, "release": request.plan.release}
+        self.tell_other = isinstance(writer, TrialWriter)
         self.unblocked: list[str] = []
         self.touched = False
         self.queue_plans: list[QueuePlan] = []
-        self.from_donor: list[Row] = []
+        self.donor: Row | None = None
+        self.index: Row = {"files": 0, "entries": 0, "reasons": []}
 
-    def run(self) -> RepairOutcome:
-        request = self.request
+    def plan(self) -> StoreAudit:
+        """Copy the store, take away what is in the way, and decide on the log (`self.log`); the audit that tells."""
         self.progress("copying")
         self._copy()
         self.progress("auditing the copy")
-        first = self._audit(request.plan.broker_conf, self.location)
+        first = self._audit(self.request.plan.broker_conf, self.location)
         self._check(first)
         self.rules: BrokerRules = first.rules
         self.conf = repair_plan.properties_text({k: s.value for k, s in first.rules.settings.items()})
         first = self._unblock(first)
         first = self._heal(first)
-        self.log = self._plan_log(first)
+        self.log = self._plan_log(first, self.request.policy)
         self.before = first
+        return first
+
+    def run(self) -> RepairOutcome:
+        first = self.plan()
+        if self.tell_other:
+            self.report["other_policy"] = self._other_policy(first)
         repair_log.apply_edits(self.writer, self.log.edits, self.rules)
         self._declare_clean(first)
         second = first
@@ -153,6 +178,11 @@ class _Repair:
             self._offsets(final)
         return outcome
 
+    @property
+    def location(self) -> StoreLocation:
+        """Where the new store is read while it is made."""
+        return self.writer.location
+
     def _final_audit(self) -> StoreAudit:
         """The audit of the new store, while what was written goes to the disk."""
         self.progress("auditing the new store")
@@ -161,29 +191,6 @@ class _Repair:
             final = self._audit(self.conf, self.location)
             flushed.result()
         return final
-
-    def preview(self) -> Row:
-        """What `run` would do, seen from the source."""
-        request = self.request
-        first = self._audit(request.plan.broker_conf, self.location)
-        self._check(first)
-        self.rules = first.rules
-        prediction = first.prediction
-        if request.policy == BROKER and (prediction is None or not prediction.starts):
-            why = prediction.refusal if prediction is not None else "nothing is predicted"
-            self.report |= {"would_unblock": why, "steps": self.outcome.plan["steps"]}
-            return self.report
-        self.log = self._plan_log(first)
-        self.before, self.queue_plans = first, []
-        findings = [f for f in first.outcome().findings if f.severity != NOTE]
-        self.queue_plans = self._plan_queues(first, findings)
-        self.not_copied: list[str] = []
-        self.report |= self._told(first)
-        self.report["index_rebuilt"] = any(f.file.partition("/")[0] == INDEX for f in findings)
-        self.report["bytes"] = self._needed(self._files()) + SPARE_BYTES
-        self.report["free"] = StoreWriter(request.target, "").free_bytes()
-        self.report["donor_not_read"] = request.donor is not None
-        return self.report
 
     # ---- copy ------------------------------------------------------------------------------------------------------
 
@@ -206,13 +213,11 @@ class _Repair:
         return needed
 
     def _copy(self) -> None:
-        request = self.request
-        source, files = open_source(request.location), self._files()
+        source, files = open_source(self.request.location), self._files()
         regular = [e for e in files.values() if e.kind == "file"]
         self.not_copied = sorted(e.path for e in files.values() if e.kind not in ("file", "directory"))
-        needed, free = self._needed(files) + SPARE_BYTES, self.writer.free_bytes()
-        if needed > free:
-            raise WriteFailed(f"{request.target}: needs {needed} bytes, {free} are free there")
+        self.report["needed_bytes"] = self._needed(files) + SPARE_BYTES
+        self.writer.require(self.report["needed_bytes"], "the copy needs")
         twins = sorted({e.path.partition("/")[0] for e in regular if e.path.startswith(f"{COMMITLOG}[")})
         if twins:
             raise StoreError(
@@ -292,12 +297,30 @@ class _Repair:
 
     # ---- the log ---------------------------------------------------------------------------------------------------
 
-    def _plan_log(self, audit: StoreAudit) -> repair_log.LogPlan:
+    def _plan_log(self, audit: StoreAudit, policy: str) -> repair_log.LogPlan:
         limit = None
-        if self.request.policy == BROKER:
+        if policy == BROKER:
             assert audit.prediction is not None
             limit = audit.prediction.truncate_at
         return repair_log.LogRepair(audit.segments, self.rules, open_source(self.location), audit.tree, limit).run()
+
+    def _other_policy(self, first: StoreAudit) -> Row:
+        """What the other policy would keep of the messages: by the same audit where the release starts on the copy as it is."""
+        other = SALVAGE if self.request.policy == BROKER else BROKER
+        try:
+            if first.prediction is not None and first.prediction.starts and not self.unblocked:
+                log = self._plan_log(first, other)
+            else:
+                assert isinstance(self.writer, TrialWriter)
+                with self.writer.another() as writer:
+                    trial = _Repair(replace(self.request, policy=other), writer, self.run_tasks, self.progress)
+                    trial.plan()
+                    log = trial.log
+        except WriteFailed:
+            raise
+        except StoreError as problem:
+            return {"policy": other, "refused": str(problem)}
+        return {"policy": other, "messages": log.messages, "more": log.messages - self.log.messages}
 
     def _heal(self, audit: StoreAudit) -> StoreAudit:
         """Take damaged ranges from the donor, so that from here on they are no longer there."""
@@ -305,8 +328,8 @@ class _Repair:
             return audit
         self.progress("taking damaged ranges from the donor")
         donor = Donor(self.request.donor, self.rules)
-        self.from_donor = donor.heal(self.writer, audit.segments, open_source(self.location), audit.tree)
-        if not self.from_donor:
+        self.donor = donor.heal(self.writer, audit.segments, open_source(self.location), audit.tree)
+        if not self.donor["taken"]:
             return audit
         self.touched = True
         healed = self._audit(self.conf, self.location)
@@ -375,9 +398,7 @@ class _Repair:
         again = {plan.key for plan in queues}
         self.queue_plans = [plan for plan in self.queue_plans if plan.key not in again] + queues
         self._expire(audit, {plan.key for plan in queues if not plan.keep_files})
-        needed, free = sum((plan.end - plan.first) * _unit(plan) for plan in queues), self.writer.free_bytes()
-        if needed > free:
-            raise WriteFailed(f"{self.request.target}: the queues need {needed} bytes, {free} are free there")
+        self.writer.require(sum((plan.end - plan.first) * _unit(plan) for plan in queues), "the queues need")
         tree = Tree(list_store(self.location).files)
         gone = {f.path for plan in queues for f in plan.keep_files} - tree.by_path.keys()
         for plan in queues:
@@ -540,7 +561,7 @@ class _Repair:
         if not blamed:
             return []
         self.touched = True
-        self.index_reasons = sorted({f.code for f in blamed})
+        self.index = {"files": 0, "entries": 0, "reasons": sorted({f.code for f in blamed})}
         if not self.rules.builds_index:
             for entry in names:
                 self.writer.remove(entry.path)
@@ -548,6 +569,7 @@ class _Repair:
         total = sum(self._keys_of(s) for s in audit.segments)
         count = -(-total // (self.rules.index_max - 1))
         paths = index_names([e.path for e in names if e.kind == "file"], count, self._last_time(audit))
+        self.index |= {"files": len(paths), "entries": total}
         for entry in names:
             self.writer.remove(entry.path)
         for path in paths:
@@ -613,9 +635,10 @@ class _Repair:
         groups, delays = config_reader.groups_beyond(final.config, ends), config_reader.delays_beyond(final.config, ends)
         rows = repair_offsets.beyond(groups, delays, source, listing, ends, self.log.end)
         self.report["offsets"] = rows
-        self.report["offsets_set_back"] = (
-            repair_offsets.set_back(self.writer, source, listing, rows) if self.request.fix_offsets and rows else []
-        )
+        changed: tuple[list[str], int] = ([], 0)
+        if self.request.fix_offsets and rows:
+            changed = repair_offsets.set_back(self.writer, source, listing, rows)
+        self.report["offsets_set_back"], self.report["positions_set_back"] = changed
         known = final.config.topics
         self.report["topics_unknown"] = (
             sorted({topic for topic, _ in ends} - set(known) - {bridges.TOPIC}) if known is not None else []
@@ -660,16 +683,16 @@ class _Repair:
         code = 0 if not problems else 20 if any(f.severity == "loss" for f in left) else 10
         self.report |= {"consistent": not problems, "problems": problems, "kept": [_finding_row(f) for f in kept]}
         self.report |= self._told(first)
-        self.report["messages_after"] = outcome.messages - sum(f.count for f in outcome.findings if f.code == "commitlog_bridged")
+        self.report["messages_after"] = outcome.messages - _bridged(outcome)
         return RepairOutcome(code, self.report, outcome)
 
     def _told(self, first: StoreAudit) -> Row:
         """What was decided, for the report."""
         messages, size = self._lost(first)
         return {
-            "messages_before": sum(e.message_count for s in first.segments for e in s.extents),
+            "messages_before": sum(e.message_count for s in first.segments for e in s.extents) - _bridged(first.outcome()),
             "lost": {"messages": messages, "bytes": size},
-            "from_donor": self.from_donor,
+            "donor": self.donor,
             "zeroed_bytes": self.log.zeroed_bytes,
             "log_end": self.log.end,
             "bridges": self.log.bridges,
@@ -681,6 +704,7 @@ class _Repair:
                 {"topic": q.key[0], "queue_id": q.key[1], "folder": q.folder, "reasons": q.reasons, "entries": q.end - q.first}
                 for q in self.queue_plans
             ],
+            "index": self.index,
             "answered": [row for q in self.queue_plans for row in q.answered],
             "moved": [row for q in self.queue_plans for row in q.moved],
             "unserved": [row for q in self.queue_plans for row in q.unserved],
@@ -713,6 +737,11 @@ def _finding_row(finding: Finding) -> Row:
         "phy_offset": finding.phy_offset, "topic": finding.topic, "queue_id": finding.queue_id,
         "queue_offset": finding.queue_offset, "message": finding.message,
     }  # fmt: skip
+
+
+def _bridged(outcome: AuditOutcome) -> int:
+    """How many of the store's messages are bridges."""
+    return sum(f.count for f in outcome.findings if f.code == "commitlog_bridged")
 
 
 def _raise_faults(results: Sequence[Any]) -> None:

@@ -2,7 +2,8 @@
 
     writer = StoreWriter.beside(target)      # a folder of its own, hidden, in the target's folder
     writer.copy(source, path)                # and create, write, zero, remove
-    writer.publish()                         # flushed to the disk, then renamed: whole or not there
+    with writer.placing():                   # one run at a time
+        writer.publish()                     # flushed to the disk, then renamed: whole or not there
 
 Nothing outside of that folder is ever written, and no file in it is a link: what a source holds as one is copied as a file.
 Paths are those of `StoreFile.path`, relative and with "/".
@@ -24,7 +25,7 @@ from pathlib import Path
 
 import numpy as np
 
-from store_io.byte_source import ByteFile, ByteSource
+from store_io.byte_source import ByteFile, ByteSource, StoreLocation
 from store_io.errors import StoreError
 
 COPY_BYTES = 64 << 20  # copied by one call of the system
@@ -56,9 +57,9 @@ class StoreWriter:
         return os.path.join(self.folder, _STORE)
 
     @property
-    def scratch(self) -> str:
-        """Beside the store: what is needed while it is made, and goes with the folder."""
-        return self.folder
+    def location(self) -> StoreLocation:
+        """The store as it is read while it is made."""
+        return StoreLocation(self.root)
 
     # ---- the whole -------------------------------------------------------------------------------------------------
 
@@ -70,19 +71,40 @@ class StoreWriter:
         What an earlier run left that was killed is removed; a run that is under way is left alone. Raises WriteFailed.
         """
         parent, name = os.path.split(target)
+        lock = -1
         with _told(target):
             _remove_stale(parent, name)
-            folder = os.path.join(parent, f".{name}{_MARK}{secrets.token_hex(4)}")
-            os.mkdir(folder, 0o700)
-            lock = os.open(os.path.join(folder, _LOCK), os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            while lock < 0:  # another run may have taken the folder for one that was left, before it was locked
+                folder = os.path.join(parent, f".{name}{_MARK}{secrets.token_hex(4)}")
+                lock = _locked_folder(folder)
         try:
             with _told(target):
                 os.mkdir(os.path.join(folder, _STORE), 0o777)
             yield StoreWriter(target, folder)
         finally:
-            shutil.rmtree(folder, ignore_errors=True)
+            _remove_folder(folder)
             os.close(lock)
+
+    @contextlib.contextmanager
+    def placing(self) -> Iterator[None]:
+        """While this lasts no other run puts anything into the target's folder. Raises WriteFailed where the target is there by
+        now."""
+        path = os.path.dirname(self.target)
+        with _told(self.target):
+            folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            with contextlib.suppress(OSError):  # a file system without locks: then the rename alone decides
+                fcntl.flock(folder, fcntl.LOCK_EX)
+            if os.path.lexists(self.target):
+                raise WriteFailed(f"{self.target}: exists by now, so another run was faster; nothing was put there")
+            yield
+        finally:
+            os.close(folder)
+
+    @property
+    def published(self) -> bool:
+        """Whether the store has left the hidden folder for its place."""
+        return not os.path.lexists(self.root)
 
     def publish(self) -> None:
         """Flush all to the disk and rename the store to its place. Raises WriteFailed, also where something is there by now."""
@@ -103,6 +125,12 @@ class StoreWriter:
         with _told(self.target):
             status = os.statvfs(os.path.dirname(self.target))
         return status.f_bavail * status.f_frsize
+
+    def require(self, needed: int, what: str) -> None:
+        """Raise WriteFailed where less than that is free. what: a phrase with its verb: "the copy needs"."""
+        free = self.free_bytes()
+        if needed > free:
+            raise WriteFailed(f"{self.target}: {what} {needed} bytes, {free} are free there")
 
     def _sync(self, folder: str) -> None:
         with os.scandir(folder) as entries:
@@ -368,6 +396,29 @@ def _rename_new(origin: str, target: str) -> None:
     os.rename(origin, target)
 
 
+def _locked_folder(folder: str) -> int:
+    """Make the hidden folder and lock it: its lock, or -1 where another run has removed it meanwhile."""
+    os.mkdir(folder, 0o700)
+    path = os.path.join(folder, _LOCK)
+    try:
+        lock = os.open(os.path.join(folder, _LOCK), os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    except FileNotFoundError:
+        return -1
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    if os.fstat(lock).st_nlink and os.path.lexists(path):
+        return lock
+    os.close(lock)
+    return -1
+
+
+def _remove_folder(folder: str) -> None:
+    """Remove a hidden folder, its lock last: as long as anything is in it the next run knows what it is."""
+    shutil.rmtree(os.path.join(folder, _STORE), ignore_errors=True)
+    with contextlib.suppress(OSError):
+        if os.listdir(folder) == [_LOCK]:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
 def _remove_stale(parent: str, name: str) -> None:
     """Remove the hidden folders of runs for this target that were killed: those whose lock nobody holds."""
     for path in Path(parent).glob("." + _escaped(name) + _MARK + "*"):
@@ -375,11 +426,11 @@ def _remove_stale(parent: str, name: str) -> None:
             lock = os.open(path / _LOCK, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
         except OSError:
             with contextlib.suppress(OSError):
-                os.rmdir(path)  # killed before it had a lock; one that is not empty is not ours
+                os.rmdir(path)  # killed before it had a lock, or behind its removal; one that is not empty is not ours
             continue
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(path, ignore_errors=True)
+            _remove_folder(str(path))
         except OSError:
             pass
         finally:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
+import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 from store_io.audit_store import AuditRequest, run_local
 from store_io.byte_source import StoreLocation
 from store_io.repair_plan import RepairPlan, read_plan
-from store_io.repair_store import RepairOutcome, RepairRequest, repair
+from store_io.repair_store import RepairOutcome, RepairRequest, preview, repair
 from store_io.repair_tasks import do_task
 from tests import builders
 
@@ -28,6 +29,22 @@ def plan_of(root: Path, release: str, broker_conf: str | None) -> RepairPlan:
 
 def repaired(root: Path, target: Path, plan: RepairPlan, policy: str = "broker", **more: Any) -> RepairOutcome:
     return repair(RepairRequest("store", StoreLocation(str(root)), str(target), plan, policy, **more), run_tasks)
+
+
+def previewed(root: Path, target: Path, plan: RepairPlan, policy: str = "broker", **more: Any) -> RepairOutcome:
+    """What a dry run says; it may leave nothing anywhere."""
+    request = RepairRequest("store", StoreLocation(str(root)), str(target), plan, policy, **more)
+    before = sorted(target.parent.iterdir())
+    with tempfile.TemporaryDirectory() as scratch:
+        outcome = preview(request, run_tasks, scratch)
+        assert not list(Path(scratch).iterdir())
+    assert sorted(target.parent.iterdir()) == before
+    return outcome
+
+
+def numbers(dry: RepairOutcome) -> dict[str, Any]:
+    """A dry run's report without what only a dry run tells."""
+    return {key: value for key, value in dry.report.items() if key not in ("free_bytes", "other_policy")}
 
 
 def content(root: Path) -> dict[str, str]:

@@ -14,10 +14,12 @@ from typing import Any
 import pytest
 
 from store_io import byte_source, store_writer
+from store_io.byte_source import StoreLocation
 from store_io.errors import StoreError
 from store_io.repair_plan import RepairPlan
+from store_io.repair_store import RepairRequest, repair
 from tests import corpus_tools
-from tests.repaired import content, plan_of, repaired
+from tests.repaired import content, plan_of, repaired, run_tasks
 
 WRITES = ("pwrite", "ftruncate", "copy_file_range", "mkdir", "utime", "fsync", "unlink")
 
@@ -188,3 +190,82 @@ def test_no_file_is_a_link(damaged: tuple[Path, RepairPlan, dict[str, str]], tmp
         assert not path.is_symlink()
         assert path.is_dir() or path.stat().st_nlink == 1
     assert (tmp_path / "new" / "config" / "topics.json").read_text() == "{}"
+
+
+def test_killed_while_the_hidden_folder_goes(damaged: tuple[Path, RepairPlan, dict[str, str]], tmp_path: Path) -> None:
+    """However far the removal came, what is left still has its lock, or is empty: the next run finishes it."""
+    hidden = tmp_path / ".new.repairing-00000000"
+    real, removed = os.unlink, 0
+    for stop_at in (1, 2, 5, 10**6):
+        (hidden / "store" / "commitlog").mkdir(parents=True)
+        for name in ("abort", "checkpoint", "commitlog/0", "commitlog/1"):
+            (hidden / "store" / name).write_bytes(b"x")
+        (hidden / "lock").write_bytes(b"")
+        if (child := os.fork()) == 0:
+            calls = 0
+
+            def unlink(*words: Any, **more: Any) -> None:
+                nonlocal calls
+                calls += 1
+                if calls == stop_at:  # noqa: B023
+                    os.kill(os.getpid(), signal.SIGKILL)
+                real(*words, **more)
+
+            os.unlink = unlink  # type: ignore[assignment]
+            store_writer._remove_folder(str(hidden))
+            os._exit(0)
+        os.waitpid(child, 0)
+        left = [p.name for p in hidden.iterdir()] if hidden.exists() else []
+        assert not left or "lock" in left
+        removed += not left
+        with store_writer.StoreWriter.beside(str(tmp_path / "new")):
+            assert not hidden.exists()
+    assert removed == 1 and not list(tmp_path.iterdir())
+
+
+def test_of_two_repairs_into_one_target_the_first_one_s_report_stays(
+    damaged: tuple[Path, RepairPlan, dict[str, str]], tmp_path: Path
+) -> None:
+    root, plan, whole = damaged
+    report = tmp_path / "new.repair.json"
+    request = RepairRequest("store", StoreLocation(str(root)), str(tmp_path / "new"), plan)
+    said: list[str] = []
+
+    def other_first(sentence: str) -> None:
+        said.append(sentence)
+        if sentence == "writing it to the disk":
+            assert repair(request, run_tasks, lambda _: report.write_text("winner") and None).exit_code == 0
+
+    with pytest.raises(store_writer.WriteFailed, match="another run was faster"):
+        repair(request, run_tasks, lambda _: report.write_text("loser") and None, report.unlink, other_first)
+    assert said[-1] == "writing it to the disk" and report.read_text() == "winner"
+    assert content(tmp_path / "new") == whole and sorted(p.name for p in tmp_path.iterdir()) == ["new", "new.repair.json"]
+
+
+def test_two_repairs_at_once(damaged: tuple[Path, RepairPlan, dict[str, str]], tmp_path: Path) -> None:
+    root, plan, whole = damaged
+    report, children = tmp_path / "new.repair.json", []
+    for number in range(3):
+        if (child := os.fork()) == 0:
+            request = RepairRequest("store", StoreLocation(str(root)), str(tmp_path / "new"), plan)
+            try:
+                repair(request, run_tasks, lambda _: report.write_text(str(number)) and None, report.unlink)  # noqa: B023
+            except StoreError:
+                os._exit(3)
+            os._exit(0)
+        children.append(child)
+    codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+    assert sorted(codes) == [0, 3, 3]
+    assert report.read_text() == str(codes.index(0)) and content(tmp_path / "new") == whole
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["new", "new.repair.json"]
+
+
+def test_a_report_goes_where_the_store_cannot_be_put(
+    damaged: tuple[Path, RepairPlan, dict[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    report = tmp_path / "new.repair.json"
+    request = RepairRequest("store", StoreLocation(str(damaged[0])), str(tmp_path / "new"), damaged[1])
+    monkeypatch.setattr(store_writer, "_rename_new", lambda origin, target: bad_medium() if target.endswith("/new") else None)
+    with pytest.raises(store_writer.WriteFailed):
+        repair(request, run_tasks, lambda _: report.write_text("one") and None, report.unlink)
+    assert not list(tmp_path.iterdir())

@@ -12,7 +12,7 @@ from store_io.errors import StoreError, UsageError
 from store_io.repair_plan import read_plan
 from tests import corpus_tools
 from tests.corpus_tools import Case
-from tests.repaired import Served, content, plan_of, repaired
+from tests.repaired import Served, content, numbers, plan_of, previewed, repaired
 
 CASES = corpus_tools.cases()
 # The broker's settings refuse the messages themselves, and no log can be made of them that it takes.
@@ -32,8 +32,10 @@ def test_corpus(case: Case, policy: str, tmp_path: Path) -> None:
     root = case.unpack(tmp_path)
     before = content(root)
     plan = plan_of(root, case.release, case.broker_conf)
-    outcome = repaired(root, tmp_path / "new", plan, policy)
+    dry = previewed(root, tmp_path / "new", plan, policy, fix_offsets=True)
+    outcome = repaired(root, tmp_path / "new", plan, policy, fix_offsets=True)
     assert content(root) == before
+    assert numbers(dry) == outcome.report and dry.exit_code == outcome.exit_code
     if (case.name, policy) in REFUSED:
         assert outcome.exit_code == 20 and not (tmp_path / "new").exists()
         return
@@ -55,6 +57,19 @@ def test_corpus(case: Case, policy: str, tmp_path: Path) -> None:
     assert repaired(tmp_path / "new", tmp_path / "again", again, policy).exit_code == 0
     assert content(tmp_path / "again") == content(tmp_path / "new")
     assert not [p for p in tmp_path.iterdir() if p.name.startswith(".")]
+
+
+OTHERWISE = ("g14-533-torn-old-seen", "g19-514-size-mid", "g32-480-commitlog-empty", "g37-533-crc-props")
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if c.name in OTHERWISE], ids=lambda case: case.name)
+def test_a_dry_run_says_what_the_other_policy_keeps(case: Case, tmp_path: Path) -> None:
+    root = case.unpack(tmp_path)
+    plan = plan_of(root, case.release, case.broker_conf)
+    kept = {p: repaired(root, tmp_path / p, plan, p).report["messages_after"] for p in ("broker", "salvage")}
+    for policy, other in (("broker", "salvage"), ("salvage", "broker")):
+        told = previewed(root, tmp_path / "new", plan, policy).report["other_policy"]
+        assert told == {"policy": other, "messages": kept[other], "more": kept[other] - kept[policy]}
 
 
 def changed(plan: Path, **values: object) -> bytes:
