@@ -167,7 +167,7 @@ class _Sink:
 
     def _put_queue(self, build: QueueBuild, key: QueueKey, rows: np.ndarray) -> None:
         if build.batch_start >= 0:
-            good = (rows["kind"] == KIND_BATCH) & (rows["batch_base"] >= 0) & (rows["batch_count"] >= 0)
+            good = (rows["kind"] == KIND_BATCH) & (rows["batch_base"] >= 0) & (rows["batch_count"] > 0)
             rows = rows[good]
             first = self._next_batch.get(key, build.batch_start)
             places = np.arange(first, first + len(rows), dtype=np.int64)

@@ -77,6 +77,7 @@ class _Run:
     equal: bool
     segment: str
     known: bool = True  # some entry on disk leads to it
+    counted: bool = True  # what a BatchConsumeQueue takes: a base below 0, or no message in it, ends a broker's reading there
     place: int | None = None  # entry number of its first message; None: it has none
 
     @property
@@ -102,6 +103,7 @@ def runs_of(view: QueueView, segments: Sequence[SegmentSummary]) -> list[_Run]:
                 row["match"] == MATCH_EQUAL and (view.batch or int(row["delta"]) == 0),
                 segments[number].path,
                 row["match"] != MATCH_MISSING,
+                not view.batch or bool(row["queue_offset"] >= 0 and row["messages"] > 0),
             )
         )
     return sorted(found, key=lambda run: run.position)
@@ -360,8 +362,12 @@ def _chain(runs: Sequence[_Run]) -> list[_Run]:
 
 
 def _plan_batch(plan: QueuePlan, view: QueueView, runs: list[_Run], regular: bool) -> QueuePlan | None:
-    """Entries follow one another in the order of the log, whatever their offsets."""
+    """Entries follow one another in the order of the log, whatever their offsets; batches that no entry can lead to have none."""
     summary = view.summary
+    for run in runs:
+        if not run.counted:
+            plan.unserved.append(_row(view.key, run.offset, run.offset, run.position))
+    runs = [run for run in runs if run.counted]
     expired = summary.expired_end if summary is not None and regular else 0
     used = summary.used_end if summary is not None else 0
     matched = sum(last - first for first, last in view.covered)

@@ -159,7 +159,7 @@ def _fold(  # type: ignore[no-untyped-def]
 
         # ---- its run
         cut = cuts[i] if len(cuts) else np.int64(0)
-        lasting = regular and not (batch and (first < 0 or messages < 0))
+        lasting = regular and not (batch and (first < 0 or messages <= 0))
         kind_out = np.int64(RUN_QUEUE) if batch else kind
         queue = 2 * ref + (1 if kind == RUN_UNQUEUED else 0)
         run = open_runs[queue, 0]
