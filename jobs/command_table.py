@@ -118,12 +118,16 @@ every message that it should. The copy is not touched. What was done is told in 
   --to NEWSTORE         the folder to make; it must not exist
   --policy broker       what the release itself would keep (default), with what it gets wrong about it made right
   --policy salvage      every valid message of the copy, also those behind damage; damaged ranges are bridged
-  --donor STORE2        a second copy of the same replica group: damaged ranges are taken from it where its bytes are valid
-  --fix-offsets         also correct consumer and delay offsets that lie beyond the new ends
-  --dry-run             only say what would be done, and what would be lost
+  --donor STORE2        a second copy of the same log: damaged ranges are taken from it where its bytes are valid; one that is
+                        no copy of this log is refused
+  --fix-offsets         also correct consumer and delay offsets that lie past the new ends
+  --dry-run             say what a run would do, in all its numbers, and what the other policy would keep; reads as much as a run,
+                        keeps what it works out in the temporary folder, writes no new store
+  --broker-conf FILE    compared with the settings that the plan was made with
   --commitlog PATH[,PATH]  --consumequeue PATH  --index PATH    where the copy keeps these parts elsewhere
 
-exit codes: 0 done and consistent; 2 usage; 3 could not; 10, 20 the result was not consistent, so nothing was put in place
+exit codes: 0 done and consistent; 2 usage; 3 could not; 10, 20 the result was not consistent, so nothing was put in place;
+130, 143 interrupted
 """,
 )
 

@@ -24,7 +24,7 @@ from store_io import checksum
 from store_io.audit_store import task_bytes
 from store_io.byte_source import StoreLocation, open_source
 from store_io.errors import StoreError, UsageError
-from store_io.repair_plan import PLAN_BYTES, RepairPlan, read_plan
+from store_io.repair_plan import PLAN_BYTES, RepairPlan, other_settings, read_plan
 from store_io.repair_store import BROKER, SALVAGE, RepairOutcome, RepairRequest, RunTasks, preview, repair
 from store_io.repair_tasks import do_task
 from store_io.settings import read_given
@@ -102,16 +102,26 @@ def _request(command: Command) -> tuple[StoreArgument, RepairRequest]:
         raise UsageError(
             f"--plan {given['--plan']!r}: its release, {plan.release}, was assumed: name the broker's own with --release"
         )
-    if store.broker_conf is not None:
-        _compare_settings(store.broker_conf, plan)
-    donor = None
-    if "--donor" in given:
-        donor = StoreLocation(options.absolute(given["--donor"]))
-        options.refuse_inside(target, "--to", [donor.root])
-        list_store(donor)  # it must be a store at least
+    settings = _compare_settings(store.broker_conf, plan)
     location = StoreLocation(store.path, store.parts)
+    donor = _donor(given["--donor"], location, target) if "--donor" in given else None
     fix = "--fix-offsets" in command.flags
-    return store, RepairRequest(plan.store, location, target, plan, policy, donor, fix)
+    return store, RepairRequest(plan.store, location, target, plan, policy, donor, fix, settings)
+
+
+def _donor(text: str, store: StoreLocation, target: str) -> StoreLocation:
+    """The second copy: a store, and not the one that is repaired."""
+    donor = StoreLocation(options.absolute(text))
+    options.refuse_inside(target, "--to", [donor.root])
+    try:
+        list_store(donor)
+    except StoreError as problem:
+        raise type(problem)(f"--donor {text}: {problem}") from None
+    logs = [paths[0] for part, paths in store.parts if part == "commitlog"] or [f"{store.root}/commitlog"]
+    for own, other in ((store.root, donor.root), (logs[0], f"{donor.root}/commitlog")):
+        if own == other or os.path.exists(own) and os.path.exists(other) and os.path.samefile(own, other):
+            raise UsageError(f"--donor {text}: {other!r} is {own!r} itself, so it has nothing to give; name another copy")
+    return donor
 
 
 def _target(text: str, store: StoreArgument) -> str:
@@ -137,13 +147,16 @@ def _plan(path: str) -> RepairPlan:
         raise type(problem)(f"--plan {path}: {problem}") from None
 
 
-def _compare_settings(text: str, plan: RepairPlan) -> None:
-    for key, value in read_given(text).items():
-        then = plan.settings.get(key)
-        if then is None or then != value:
-            raise UsageError(
-                f"--broker-conf: {key}={value}, and the plan was made with {then if then is not None else 'its default'}"
-            )
+def _compare_settings(text: str | None, plan: RepairPlan) -> str:
+    """Where the settings come from, for the report. Raises UsageError where the file given now says anything else."""
+    own = sum(origin == "broker.conf" for origin in plan.origins.values())
+    if text is None:
+        made = f"{own} of them from the broker.conf of its audit" if own else "made without a broker.conf"
+        return f"the plan's, {made}; no --broker-conf was given to compare them with"
+    if wrong := other_settings(plan, read_given(text)):
+        more = f" (and {len(wrong) - 1} more differences)" if len(wrong) > 1 else ""
+        raise UsageError(f"--broker-conf: {wrong[0]}{more}")
+    return "the plan's, which are those of --broker-conf too"
 
 
 # ---- where tasks run -------------------------------------------------------------------------------------------------

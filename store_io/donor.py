@@ -182,9 +182,10 @@ class Donor:
         message = verdict.message
         if verdict.kind != VALID or message is None:
             return "no valid message"
+        time = str(np.datetime64(message.store_time, "ms")).replace("T", " ")
         return (
-            f"a message of {message.topic}, queue {message.queue_id}, offset {message.queue_offset},"
-            f" stored {str(np.datetime64(message.store_time, 'ms')).replace('T', ' ')}"
+            f"a message of {message.topic}, queue {message.queue_id}, offset {message.queue_offset}, {message.total_size} bytes,"
+            f" body CRC 0x{message.body_crc & 0xFFFFFFFF:08x}, stored {time}"
         )
 
     # ---- what is taken ---------------------------------------------------------------------------------------------
@@ -280,7 +281,7 @@ class Donor:
                 return "" if same else f"no message of this segment is the same in both copies, of {len(heads)} compared"
             for a, b in sure:
                 if not _equal(own, donor, a, b) and not (a >= end and _nothing(donor, a)):
-                    return f"the copies have other messages beside it, at physical offsets {base + a} to {base + b}"
+                    return f"the copies have other bytes beside it, at physical offsets {base + a} to {base + b}"
         return ""
 
 

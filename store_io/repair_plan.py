@@ -2,10 +2,15 @@
 
 Nothing in it is ever used as a place to write to. It is a promise that the audit of the copy must find again: the same files
 with the same digests, release and settings, and the same decision of the broker.
+
+A digest here notices what changed by accident: a segment's, queue's or index file's is folded from CRC-32s, which someone who
+means to can keep. It is no signature (`manifest` has SHA-256s). A repair does not rest on it either: it goes by its own audit of
+its own copy, so other bytes with the same digest are repaired as what they are.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -34,6 +39,8 @@ class RepairPlan:
     broker: Row
     steps: tuple[Row, ...]
     in_force: Mapping[str, Any]  # all settings that the plan names, defaults included
+    origins: Mapping[str, str]  # of the same: "broker.conf", "default", "inferred"
+    sha256: str  # of the plan's own bytes
     assumed: bool = False  # nobody named the release
 
     @property
@@ -79,8 +86,10 @@ def read_plan(data: bytes) -> RepairPlan:
         raise StoreError("the plan does not say what a broker would do, so nothing is repaired by it")
     _broker(broker)
     in_force = {key: row["value"] for key, row in plan["settings"].items()}
+    origins = {key: row["from"] for key, row in plan["settings"].items()}
+    sha256, assumed = hashlib.sha256(data).hexdigest(), plan.get("release_from") == DEFAULT
     return RepairPlan(
-        plan["store"], plan["release"], settings, given, inputs, broker, steps, in_force, plan.get("release_from") == DEFAULT
+        plan["store"], plan["release"], settings, given, inputs, broker, steps, in_force, origins, sha256, assumed
     )
 
 
@@ -144,6 +153,17 @@ def _broker(broker: Row) -> None:
         raise UsageError("the plan's broker has no deleted_files")
     for path in broker["deleted_files"]:
         checked_path(path)
+
+
+def other_settings(plan: RepairPlan, given: Mapping[str, Any]) -> list[str]:
+    """Where a broker.conf with these settings, and defaults for all others, is not what the plan was made with: sentences."""
+    wrong = []
+    for key in sorted(plan.in_force.keys() | given.keys()):
+        then, now = plan.in_force.get(key, ALL_DEFAULTS[key]), given.get(key, ALL_DEFAULTS[key])
+        if then != now:
+            named = f"{key}={now}" if key in given else f"does not name {key}, so that its default {now} holds"
+            wrong.append(f"{named}; the plan was made with {then} ({plan.origins.get(key, 'default')})")
+    return wrong
 
 
 def differences(plan: RepairPlan, found: Row) -> list[str]:

@@ -9,6 +9,7 @@ into place. What the broker's own recovery gets wrong, and what is done about it
 
 from __future__ import annotations
 
+import hashlib
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -55,7 +56,7 @@ RunTasks = Callable[[Sequence[Any], str], list[Any]]
 
 @dataclass(frozen=True)
 class RepairRequest:
-    """What to do. broker_conf: the properties file's text if one was given; it must say what the plan says."""
+    """What to do. settings: where they come from, a sentence for the report."""
 
     name: str
     location: StoreLocation
@@ -64,6 +65,7 @@ class RepairRequest:
     policy: str = BROKER
     donor: StoreLocation | None = None
     fix_offsets: bool = False
+    settings: str = "the plan's"
     window_bytes: int = 4 << 20
 
 
@@ -127,7 +129,10 @@ def preview(
 class _Repair:
     def __init__(self, request: RepairRequest, writer: Writer, run_tasks: RunTasks, progress: Callable[[str], None]):
         self.request, self.writer, self.run_tasks, self.progress = request, writer, run_tasks, progress
-        self.report: Row = {"schema_version": 1, "policy": request.policy, "release": request.plan.release}
+        self.report: Row = {
+            "schema_version": 1, "policy": request.policy, "release": request.plan.release, "settings": request.settings,
+            "plan_sha256": request.plan.sha256,
+        }  # fmt: skip
         self.tell_other = isinstance(writer, TrialWriter)
         self.unblocked: list[str] = []
         self.touched = False
@@ -176,7 +181,18 @@ class _Repair:
             second = final
         if outcome.exit_code == 0:
             self._offsets(final)
+        self.report["digests"] = self._digests()
         return outcome
+
+    def _digests(self) -> list[Row]:
+        """SHA-256 of the small files that were written. Of the large ones it would take another second for each GB, which
+        `manifest` does for whoever wants it."""
+        source, found = open_source(self.location), []
+        for path in sorted({checkpoint_layout.CHECKPOINT_FILE, *self.report.get("offsets_set_back", [])}):
+            if path in Tree(list_store(self.location).files).by_path:
+                data = source.read_small(path)
+                found.append({"file": path, "size": len(data), "sha256": hashlib.sha256(data).hexdigest()})
+        return found
 
     @property
     def location(self) -> StoreLocation:

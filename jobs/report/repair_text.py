@@ -36,6 +36,7 @@ def _sections(report: Row) -> Iterator[tuple[str, Sequence[Any], Callable[[Any],
     yield "Choice", [report["other_policy"]] if "other_policy" in report else [], _other
     yield "Problem", report.get("problems", []), str
     yield "Start", report["unblocked"], lambda why: f"the release would not have started on the copy: {why}"
+    yield "Missing", report["answered"], _missing
     yield "Bridge", report["bridges"], _bridge
     if donor is not None:
         yield "Donor", [donor], lambda row: f"{row['path']}: {row['sentence']}"
@@ -46,7 +47,6 @@ def _sections(report: Row) -> Iterator[tuple[str, Sequence[Any], Callable[[Any],
     yield "Removed", report["removed"], str
     yield "Queue", report["queues"], _queue
     yield "Index", [index] if index["reasons"] else [], _index
-    yield "Missing", report["answered"], _missing
     yield "Moved", report["moved"], _moved
     yield "Not copied", report["not_copied"], str
     groups = [row for row in offsets if row["kind"] == "group"]
@@ -57,6 +57,7 @@ def _sections(report: Row) -> Iterator[tuple[str, Sequence[Any], Callable[[Any],
     names = ", ".join(report.get("topics_unknown", [])[:MOST])
     yield "Topics", [names] if names else [], lambda text: f"not in config/topics.json, so clients do not find them: {text}"
     yield "Kept", report.get("kept", []), lambda row: f"{row['file']} {row['start']}: {row['message']}"
+    yield "Settings", [report["settings"]], str
 
 
 def _last(report: Row, target: str, dry: bool) -> Iterator[tuple[str, str]]:

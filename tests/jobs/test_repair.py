@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from jobs import cli
+from jobs import repair as repair_command
 from jobs.options import Command, parse
 from store_io.audit_store import AuditRequest, run_local
 from store_io.byte_source import StoreLocation
@@ -27,8 +33,25 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+ROOT = Path(__file__).resolve().parent.parent.parent
+SLOW = """
+import sys, time
+from jobs import cli, repair
+def wait(sentence):
+    if sentence == "auditing the copy":
+        print("now", flush=True)
+        time.sleep(60)
+repair._progress = wait
+sys.exit(cli.main(sys.argv[1:]))
+"""
+
+
+def typed_words(store: Path, plan: str = "plan.json") -> list[str]:
+    return ["repair", str(store / "store"), "--plan", str(store / plan)]
+
+
 def typed(store: Path, *words: str, plan: str = "plan.json") -> int:
-    return cli.main(["repair", str(store / "store"), "--plan", str(store / plan), *words])
+    return cli.main([*typed_words(store, plan), *words])
 
 
 def test_a_repair(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -81,6 +104,104 @@ def test_a_plan_for_an_assumed_release_wants_it_named(store: Path, tmp_path: Pat
     old = {key: value for key, value in plan.items() if key != "release_from"}
     (store / "old.json").write_text(json.dumps(old))
     assert typed(store, "--to", str(tmp_path / "new"), "--dry-run", plan="old.json") == 0
+
+
+def test_a_broker_conf_is_compared_both_ways(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    own = (store / "broker.conf").read_text().splitlines()
+    plan = json.loads((store / "plan.json").read_text())
+    key, row = next((k, r) for k, r in sorted(plan["settings"].items()) if r["from"] == "broker.conf" and "apped" in k)
+    other = tmp_path / "other.conf"
+    for lines, said in (
+        ([*own, "duplicationEnable=true"], "duplicationEnable=True; the plan was made with False (default)"),
+        ([line for line in own if not line.startswith(key)], f"does not name {key}"),
+        ([*own, f"{key}=777"], f"{key}=777; the plan was made with {row['value']} (broker.conf)"),
+    ):
+        other.write_text("\n".join(lines))
+        assert typed(store, "--to", str(tmp_path / "new"), "--broker-conf", str(other)) == 2
+        assert said in capsys.readouterr().err
+    for lines, said in (
+        ([*own, "duplicationEnable=false", "unknown=1"], "those of --broker-conf too"),
+        (None, "no --broker-conf was"),
+    ):
+        words = ["--broker-conf", str(other)] if lines else []
+        other.write_text("\n".join(lines or []))
+        assert typed(store, "--to", str(tmp_path / "new"), "--dry-run", *words) == 0
+        assert said in capsys.readouterr().out
+    inferred = json.loads((store / "plan.json").read_text())
+    inferred["settings"][key]["from"] = "inferred"
+    (store / "inferred.json").write_text(json.dumps(inferred))
+    other.write_text("brokerName=a\n")
+    assert typed(store, "--to", str(tmp_path / "new"), "--broker-conf", str(other), plan="inferred.json") == 2
+    assert f"does not name {key}" in capsys.readouterr().err
+
+
+def test_donors_that_are_none(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "link").symlink_to(store / "store")
+    (tmp_path / "part").mkdir()
+    (tmp_path / "part" / "commitlog").symlink_to(store / "store" / "commitlog")
+    (tmp_path / "empty").mkdir()
+    for donor, code, said in (
+        (tmp_path / "absent", 3, "there is nothing of this name"),
+        (tmp_path / "empty", 3, "an empty directory"),
+        (store / "store", 2, "itself, so it has nothing to give"),
+        (tmp_path / "link", 2, "itself, so it has nothing to give"),
+        (tmp_path / "part", 2, "itself, so it has nothing to give"),
+    ):
+        assert typed(store, "--to", str(tmp_path / "new"), "--donor", str(donor)) == code
+        complaint = capsys.readouterr().err
+        assert said in complaint and "--donor" in complaint
+    assert not (tmp_path / "new").exists()
+
+
+STOPS = ("auditing the copy", "rebuilding queues and index", "auditing the new store", "writing it to the disk")
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+@pytest.mark.parametrize("stop", STOPS)
+def test_a_signal_ends_it_and_leaves_nothing(store: Path, tmp_path: Path, number: int, code: int, stop: str) -> None:
+    """In a process of its own, which is sent the signal, and another while it cleans up, at a step that it has just begun."""
+    if (child := os.fork()) == 0:
+        met = False
+
+        def progress(sentence: str) -> None:
+            nonlocal met
+            if sentence == stop:
+                met = True
+                os.kill(os.getpid(), number)
+
+        def unlink(*words: Any, **more: Any) -> None:
+            if met:
+                os.kill(os.getpid(), number)
+            real(*words, **more)
+
+        real, os.unlink = os.unlink, unlink  # type: ignore[assignment]
+        repair_command._progress = progress
+        try:
+            code = typed(store, "--to", str(tmp_path / "new"))
+        except BaseException:
+            code = 1
+        os._exit(code)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == code
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("word", ["--to", "--dry-run"])
+def test_a_process_that_is_stopped(store: Path, tmp_path: Path, word: str) -> None:
+    """As a scheduler does it: from outside, at moments that nobody has chosen."""
+    scratch, target = tmp_path / "scratch", tmp_path / "target"
+    scratch.mkdir(), target.mkdir()
+    words = [*typed_words(store), "--to", str(target / "new"), *(["--dry-run"] if word == "--dry-run" else [])]
+    for number, code in ((signal.SIGTERM, 143), (signal.SIGINT, 130)):
+        process = subprocess.Popen(
+            [sys.executable, "-c", SLOW, *words], cwd=ROOT, env={**os.environ, "TMPDIR": str(scratch)}, stdout=subprocess.PIPE
+        )
+        assert process.stdout is not None and process.stdout.readline() == b"now\n"
+        process.send_signal(number)
+        assert process.wait(60) == code
+        process.stdout.close()
+        left = [p.name for p in (*target.iterdir(), *scratch.iterdir()) if "repairing" in p.name or p.name.startswith("new")]
+        assert not left
 
 
 def test_another_store_than_the_plan_s(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
