@@ -36,12 +36,14 @@ _TABLE_BYTES = 1 << 32
 @dataclass(frozen=True, slots=True)
 class _Entry:
     """One name of the store. origin: the file of the origin that it is a copy of, "" where it is new or a folder.
-    changed: ranges whose bytes lie in the scratch folder, ascending; a new file lies there wholly."""
+    own: whether the scratch folder has a file of its path too, with the bytes of the ranges `changed`, ascending; a new file lies
+    there wholly."""
 
     kind: str
     size: int = 0
     mtime_ns: int = 0
     origin: str = ""
+    own: bool = False
     changed: tuple[tuple[int, int], ...] = ()
 
 
@@ -105,13 +107,14 @@ class TrialWriter:
     # ---- files -----------------------------------------------------------------------------------------------------
 
     def _put(self, path: str, entry: _Entry) -> None:
-        pieces = path.split("/")
-        for count in range(1, len(pieces)):
-            self._table.setdefault("/".join(pieces[:count]), _Entry("directory"))
         self._table[path] = entry
         self._current = False
 
     def _new(self, path: str) -> None:
+        """Make the folders above a name that is not there yet."""
+        pieces = path.split("/")
+        for count in range(1, len(pieces)):
+            self.make_folder("/".join(pieces[:count]))
         if path in self._table:
             raise WriteFailed(f"{path}: cannot be written: it exists")
 
@@ -124,6 +127,7 @@ class TrialWriter:
     def make_folder(self, path: str) -> None:
         """Make a folder, and those above it."""
         if path not in self._table:
+            self._new(path)
             self._put(path, _Entry("directory"))
 
     def copy(self, source: ByteSource, path: str, to: str, mtime_ns: int = 0) -> None:
@@ -136,7 +140,7 @@ class TrialWriter:
         """A new file of that many zeros."""
         self._new(path)
         self._scratch.create(f"{_FILES}/{path}", size)
-        self._put(path, _Entry("file", size, time.time_ns()))
+        self._put(path, _Entry("file", size, time.time_ns(), own=True))
 
     def put(self, path: str, data: bytes) -> None:
         """A small file, in place of one that may be there."""
@@ -149,9 +153,9 @@ class TrialWriter:
         if not hasattr(self, "_table"):
             return self._scratch.open(f"{_FILES}/{path}")
         entry = self._entry(path)
-        if entry.origin and not entry.changed:
-            self._scratch.remove(f"{_FILES}/{path}")
+        if not entry.own:
             self._scratch.create(f"{_FILES}/{path}", entry.size)
+            self._put(path, replace(entry, own=True))
         return _TrialFileWriter(self, path, self._scratch.open(f"{_FILES}/{path}"))
 
     def write(self, path: str, position: int, data: bytes | memoryview) -> None:
@@ -177,7 +181,7 @@ class TrialWriter:
         """Another name for a file."""
         self._new(to)
         entry = self._entry(path)
-        if entry.changed or not entry.origin:
+        if entry.own:
             self._scratch.move(f"{_FILES}/{path}", f"{_FILES}/{to}")
         del self._table[path]
         self._put(to, entry)
@@ -233,6 +237,7 @@ class _TrialFileWriter:
         self._trial._wrote(self.path, position, position + size)
 
     def zero(self, start: int, end: int) -> None:
+        end = min(end, self._trial._entry(self.path).size)
         if start < end:
             self._file.zero(start, end)
             self._trial._wrote(self.path, start, end)

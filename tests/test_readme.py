@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from jobs import cli, environment
+from store_io.audit_store import AuditRequest, run_local
+from store_io.byte_source import StoreLocation
 
 README = environment.ROOT / "README.md"
 BLOCK = re.compile(r"^```console\n\$ (.+)\n((?:.*\n)*?)```$", re.MULTILINE)
@@ -52,6 +54,26 @@ def test_commands_about_single_messages_show_their_real_output(
         command, _, head = command.partition(" | head -")
         assert cli.main(shlex.split(command)) == 0
         assert "".join(capsys.readouterr().out.splitlines(keepends=True)[: int(head or 1000)]) == lines
+
+
+def test_the_repair_shows_its_real_output(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    section = README.read_text("utf-8").partition("## Repair")[2].partition("\n## ")[0]
+    (command, shown), *_ = BLOCK.findall(section)
+    words = shlex.split(command)
+    folder = environment.ROOT / "examples" / "damaged-store"
+    asked = AuditRequest("store", StoreLocation(str(folder / "store")), "4.9.8", (folder / "broker.conf").read_text())
+    (tmp_path / "plan.json").write_text(json.dumps(run_local(asked).plan))
+    places = {"out/store/plan.json": tmp_path / "plan.json", "repaired": tmp_path / "repaired"}
+    words = [str(places.get(word, environment.ROOT / word if word.startswith("examples/") else word)) for word in words]
+    home = "/home/you/store-audit"
+    for more in (["--dry-run"], []):
+        assert cli.main([*words[1:], *more]) == 0
+        said = capsys.readouterr().out.replace(str(environment.ROOT), home).replace(str(tmp_path), home).splitlines()
+        kept = [line for line in shown.splitlines() if not more or not line.startswith(("  Result", "  Report"))]
+        if not more:
+            assert said == kept
+        else:
+            assert set(kept[1:]) <= set(said) and any("--policy broker would keep 279 fewer messages" in line for line in said)
 
 
 def test_the_second_command_is_what_ci_runs() -> None:
