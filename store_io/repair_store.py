@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from schemas import checkpoint_layout, commitlog_layout, consumequeue_layout
-from schemas.rows import EXTENT_MESSAGE, NOTE, RUN_LMQ, WALK_AUDIT, AuditOutcome, Finding, QueueKey, Row, StoreFile
+from schemas.rows import EXTENT_MESSAGE, NOTE, RUN_LMQ, WALK_AUDIT, AuditOutcome, Finding, QueueKey, Row
 from store_io import bridges, config_reader, repair_log, repair_offsets, repair_plan, repair_queues
 from store_io.audit_store import AuditRequest, StoreAudit
 from store_io.byte_source import StoreLocation, open_source
@@ -27,6 +27,7 @@ from store_io.consumequeue_reader import read_file_entries
 from store_io.donor import Donor
 from store_io.errors import StoreError
 from store_io.rebuild import BuildTask, LinkTask, QueueBuild, fill_entries, last_store_time
+from store_io.repair_copy import copy_store
 from store_io.repair_plan import RepairPlan
 from store_io.repair_queues import Damage, QueuePlan
 from store_io.rules.loading import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES, Tree, is_folder, queue_folder
@@ -36,8 +37,6 @@ from store_io.store_writer import StoreWriter, WriteFailed
 from store_io.trial_writer import TrialWriter, Writer
 
 BROKER, SALVAGE = "broker", "salvage"
-COPY_THREADS = 4
-SPARE_BYTES = 64 << 20  # beyond what is known to be needed
 MAX_UNBLOCKED = 50
 MOST_ROUNDS = 3  # of rebuilding what an audit blames
 PAD_BEFORE_MS = 3001  # a crash recovery begins at a segment whose first message is that much older than the checkpoint
@@ -143,7 +142,7 @@ class _Repair:
     def plan(self) -> StoreAudit:
         """Copy the store, take away what is in the way, and decide on the log (`self.log`); the audit that tells."""
         self.progress("copying")
-        self._copy()
+        self.report["needed_bytes"], self.not_copied = copy_store(self.request.location, self.writer)
         self.progress("auditing the copy")
         first = self._audit(self.request.plan.broker_conf, self.location)
         self._check(first)
@@ -207,43 +206,6 @@ class _Repair:
             final = self._audit(self.conf, self.location)
             flushed.result()
         return final
-
-    # ---- copy ------------------------------------------------------------------------------------------------------
-
-    def _files(self) -> dict[str, StoreFile]:
-        """All that lies in the source, by path."""
-        source = open_source(self.request.location)
-        files: dict[str, StoreFile] = {e.path: e for e in list_store(self.request.location).files}
-        for entry in list(files.values()):
-            if entry.kind == "directory" and "/" not in entry.path:  # folders that the audit knows by name alone
-                files.update((e.path, e) for e in source.list_tree(entry.path))
-        return files
-
-    def _needed(self, files: Mapping[str, StoreFile]) -> int:
-        """How much of a medium a copy takes at most."""
-        source, needed = open_source(self.request.location), 0
-        for entry in files.values():
-            if entry.kind == "file":
-                with source.open(entry.path) as file:
-                    needed += file.allocated
-        return needed
-
-    def _copy(self) -> None:
-        source, files = open_source(self.request.location), self._files()
-        regular = [e for e in files.values() if e.kind == "file"]
-        self.not_copied = sorted(e.path for e in files.values() if e.kind not in ("file", "directory"))
-        self.report["needed_bytes"] = self._needed(files) + SPARE_BYTES
-        self.writer.require(self.report["needed_bytes"], "the copy needs")
-        twins = sorted({e.path.partition("/")[0] for e in regular if e.path.startswith(f"{COMMITLOG}[")})
-        if twins:
-            raise StoreError(
-                f"{twins[0]}: the same segment name in two CommitLog folders; name with --commitlog the one whose is right"
-            )
-        for entry in files.values():
-            if entry.kind == "directory":
-                self.writer.make_folder(entry.path)
-        with ThreadPoolExecutor(COPY_THREADS) as threads:
-            list(threads.map(lambda e: self.writer.copy(source, e.path, e.path, e.mtime_ns), regular))
 
     # ---- audits ----------------------------------------------------------------------------------------------------
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import contextlib
 import errno
 import os
 import shutil
 import signal
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ import pytest
 from store_io import byte_source, store_writer
 from store_io.byte_source import StoreLocation
 from store_io.errors import StoreError
+from store_io.repair_copy import COPY_THREADS
 from store_io.repair_plan import RepairPlan
 from store_io.repair_store import RepairRequest, repair
 from tests import corpus_tools
@@ -269,3 +272,36 @@ def test_a_report_goes_where_the_store_cannot_be_put(
     with pytest.raises(store_writer.WriteFailed):
         repair(request, run_tasks, lambda _: report.write_text("one") and None, report.unlink)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("problem", [KeyboardInterrupt(), StoreError("no")])
+def test_a_copy_that_is_stopped_begins_no_further_file(
+    damaged: tuple[Path, RepairPlan, dict[str, str]], tmp_path: Path, problem: BaseException, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, begun, gate = tmp_path / "store", [], threading.Event()
+    shutil.copytree(damaged[0], root)
+    for number in range(200):
+        (root / "index" / f"more{number}").write_bytes(b"")
+    pool, real = concurrent.futures.ThreadPoolExecutor, concurrent.futures.ThreadPoolExecutor.shutdown
+
+    def stopped(self: Any, work: Any, entries: Any) -> None:
+        for entry in entries:
+            self.submit(work, entry)
+        raise problem
+
+    def shutdown(self: Any, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        real(self, False, cancel_futures=cancel_futures)
+        gate.set()  # only now does a copy end
+        real(self, wait)
+
+    def copy(self: Any, source: Any, path: str, to: str, mtime_ns: int = 0) -> None:
+        begun.append(path)
+        gate.wait()
+
+    monkeypatch.setattr(pool, "map", stopped)
+    monkeypatch.setattr(pool, "shutdown", shutdown)
+    monkeypatch.setattr(store_writer.StoreWriter, "copy", copy)
+    with pytest.raises(type(problem)):
+        repaired(root, tmp_path / "new", damaged[1])
+    assert len(begun) <= COPY_THREADS
+    assert [p.name for p in tmp_path.iterdir()] == ["store"]

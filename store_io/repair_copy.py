@@ -1,0 +1,62 @@
+"""The copy that a repair works on: every file and folder of the source, whatever an audit makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+
+from schemas.rows import StoreFile
+from store_io.byte_source import ByteSource, StoreLocation, open_source
+from store_io.errors import StoreError
+from store_io.rules.loading import COMMITLOG
+from store_io.store_dir import list_store
+from store_io.trial_writer import Writer
+
+COPY_THREADS = 4
+SPARE_BYTES = 64 << 20  # beyond what is known to be needed
+
+
+def copy_store(location: StoreLocation, writer: Writer) -> tuple[int, list[str]]:
+    """Copy all that lies there: (bytes of the medium that are needed at most, names that are no files and so are not copied).
+
+    Raises StoreError where one CommitLog cannot be made of several folders, WriteFailed where too little is free.
+    """
+    source = open_source(location)
+    files = _files(location, source)
+    regular = [e for e in files.values() if e.kind == "file"]
+    needed = _needed(source, files) + SPARE_BYTES
+    writer.require(needed, "the copy needs")
+    twins = sorted({e.path.partition("/")[0] for e in regular if e.path.startswith(f"{COMMITLOG}[")})
+    if twins:
+        raise StoreError(
+            f"{twins[0]}: the same segment name in two CommitLog folders; name with --commitlog the one whose is right"
+        )
+    for entry in files.values():
+        if entry.kind == "directory":
+            writer.make_folder(entry.path)
+    with ThreadPoolExecutor(COPY_THREADS) as threads:
+        try:
+            list(threads.map(lambda e: writer.copy(source, e.path, e.path, e.mtime_ns), regular))
+        except BaseException:  # one that failed, or an interrupt: nobody needs the others
+            threads.shutdown(cancel_futures=True)
+            raise
+    return needed, sorted(e.path for e in files.values() if e.kind not in ("file", "directory"))
+
+
+def _files(location: StoreLocation, source: ByteSource) -> dict[str, StoreFile]:
+    """All that lies in the source, by path."""
+    files: dict[str, StoreFile] = {e.path: e for e in list_store(location).files}
+    for entry in list(files.values()):
+        if entry.kind == "directory" and "/" not in entry.path:  # folders that the audit knows by name alone
+            files.update((e.path, e) for e in source.list_tree(entry.path))
+    return files
+
+
+def _needed(source: ByteSource, files: Mapping[str, StoreFile]) -> int:
+    """How much of a medium a copy takes at most."""
+    needed = 0
+    for entry in files.values():
+        if entry.kind == "file":
+            with source.open(entry.path) as file:
+                needed += file.allocated
+    return needed
