@@ -15,7 +15,7 @@ from multiprocessing import active_children, get_context
 from types import FrameType
 from typing import Any
 
-from jobs import cluster, options
+from jobs import cluster, interrupts, options
 from jobs.options import Command, StoreArgument
 from jobs.output import OutputFolder
 from jobs.report.json_text import document
@@ -36,25 +36,18 @@ SPARK_BYTES = 8 << 30  # of a store from which on a Spark session is worth its s
 
 def run(command: Command) -> int:
     """Repair one store, or with --dry-run tell what that would do; the exit code: 0 done, 10 or 20 where the result was not
-    consistent and so was not put in place, 130 or 143 where it was interrupted."""
+    consistent and so was not put in place."""
     store, request = _request(command)
     if cluster.is_cluster_mode(command.spark):
         raise UsageError(
             "--deploy-mode cluster: a repair writes a folder of this machine, or one mounted on all, from a driver here"
         )
     checksum.trust()
-    with _interruptible() as interrupts:
-        try:
-            with _runner(command.spark, request.location) as run_tasks:
-                if "--dry-run" in command.flags:
-                    outcome = preview(request, run_tasks, _scratch(command, request), _progress)
-                else:
-                    outcome = _repair(request, run_tasks)
-        except (Exception, KeyboardInterrupt):
-            if interrupts:  # whatever the interrupted call, or the cleaning up behind it, made of it
-                print("spark-submit.sh: interrupted before it was done; nothing was put in place", file=sys.stderr, flush=True)
-                return interrupts[0]
-            raise
+    with _one_interrupt(), _runner(command.spark, request.location) as run_tasks:
+        if "--dry-run" in command.flags:
+            outcome = preview(request, run_tasks, _scratch(command, request), _progress)
+        else:
+            outcome = _repair(request, run_tasks)
     dry = "--dry-run" in command.flags
     print(repair_text(outcome.report, store.path, request.target, dry), end="", flush=True)
     return outcome.exit_code
@@ -78,6 +71,7 @@ def _scratch(command: Command, request: RepairRequest) -> str:
 
 
 def _progress(sentence: str) -> None:
+    interrupts.check()
     if sys.stderr.isatty():
         print(f"  {sentence} ...", file=sys.stderr, flush=True)
 
@@ -221,24 +215,24 @@ def _bytes(location: StoreLocation) -> int:
 
 
 @contextlib.contextmanager
-def _interruptible() -> Iterator[list[int]]:
-    """A scheduler's SIGTERM ends a repair as ctrl-C does: nothing stays behind. Gives a list that gets the exit code then.
+def _one_interrupt() -> Iterator[None]:
+    """Only the first interrupt counts: a second one would stop the cleaning up. The pool's processes end without a word."""
+    before: dict[int, Any] = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    own, met = os.getpid(), False
 
-    Only the first one counts: what a second one would stop is the cleaning up.
-    """
-    interrupts: list[int] = []
-    own = os.getpid()
-
-    def interrupt(number: int, _: FrameType | None) -> None:
-        if os.getpid() != own:  # a process of the pool that has just been made
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        nonlocal met
+        if os.getpid() != own:
             os._exit(128 + number)
-        if not interrupts:
-            interrupts.append(128 + number)
-            raise KeyboardInterrupt
+        if not met:
+            met = True
+            before[number](number, frame)
 
-    before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number, handler in before.items():
+        if callable(handler):
+            signal.signal(number, interrupt)
     try:
-        yield interrupts
+        yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -88,9 +88,7 @@ def read_plan(data: bytes) -> RepairPlan:
     in_force = {key: row["value"] for key, row in plan["settings"].items()}
     origins = {key: row["from"] for key, row in plan["settings"].items()}
     sha256, assumed = hashlib.sha256(data).hexdigest(), plan.get("release_from") == DEFAULT
-    return RepairPlan(
-        plan["store"], plan["release"], settings, given, inputs, broker, steps, in_force, origins, sha256, assumed
-    )
+    return RepairPlan(plan["store"], plan["release"], settings, given, inputs, broker, steps, in_force, origins, sha256, assumed)
 
 
 def _no_constant(name: str) -> Any:
