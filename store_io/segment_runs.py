@@ -55,6 +55,7 @@ FAR_MS = 1 << 62  # keeps differences of damaged times from wrapping
 TOLERANCE_MS = 5_000  # by how much store times may fall: what small corrections of a clock do
 
 DONE, NO_RUN, NO_INDEX_RUN, LOAD, RESOLVE = range(5)
+_NEEDS = ("nothing", "room for a run", "room for an index run", "the entries of its queue", "a search for its entry")
 
 
 # Columns of a run while it is built, all int64, in the order of RUN_DTYPE and INDEX_RUN_DTYPE.
@@ -126,7 +127,7 @@ def _fold(  # type: ignore[no-untyped-def]
             elif slot >= 0:
                 number = queue_offset + states[ref, DELTA]
                 equal = False
-                if -FAR < queue_offset < FAR and number >= 0:
+                if -FAR < queue_offset < FAR and 0 <= number < FAR:  # what `QueueProbe.load` can load
                     place = number - states[ref, FIRST]
                     if place < 0 or place >= states[ref, LOADED]:
                         need = LOAD
@@ -266,6 +267,14 @@ def _fold(  # type: ignore[no-untyped-def]
     return i, need
 
 
+def _asked(answered: tuple[int, int], item_number: int, need: int) -> tuple[int, int]:
+    """`answered` with this need of that item. No item needs anything twice, so a pass over a segment ends whatever its bytes."""
+    known = answered[1] if answered[0] == item_number else 0
+    if known >> need & 1:
+        raise RuntimeError(f"item {item_number} of a batch needs {_NEEDS[need]} although it was given that")
+    return item_number, known | 1 << need
+
+
 class RunBuilder:
     """Runs and index runs of one segment, batch by batch, in scan order.
 
@@ -337,7 +346,7 @@ class RunBuilder:
             cursor[_PER_SLOT], cursor[_ARENA] = probe.per_slot, probe.arena_address
         cursor[_WALK], cursor[_PLAUSIBLE], cursor[_TIMING], cursor[_PROBING] = walk, plausible, audit, audit and probe is not None
         cursor[_ROWS], cursor[_FORCED], cursor[_FALLS] = items.ctypes.data, -1, 0
-        at = low
+        at, answered = low, (low, 0)  # the item that was asked about last, and a bit per answer that it was given
         while True:
             at, need = _fold(
                 cursor, at, high, kinds, matches, deltas, cuts, index_cuts, numbers, before,
@@ -345,6 +354,7 @@ class RunBuilder:
             )  # fmt: skip
             if need == DONE:
                 break
+            answered = _asked(answered, at, need)
             if need == NO_RUN:
                 self._runs = grown(self._runs, len(self._runs) + 1, 0)
             elif need == NO_INDEX_RUN:

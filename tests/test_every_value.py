@@ -1,0 +1,102 @@
+"""Every value of every byte of one record's header: whatever stands there, the audit ends, and tiles the segment with extents.
+
+What would not end raises a fault instead (`RunBuilder.add`, `_Scan._audit_walk`), so a loop is seen as one and no test hangs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from schemas.rows import SegmentSummary
+from store_io import segment_scan
+from store_io.resync import Damage, Resync
+from store_io.segment_runs import LOAD, NO_RUN, RESOLVE, _asked
+from tests import builders, product, segment_tasks
+from tests.builders import Message, Sizes, Store, StoreBuilder
+
+LENGTHS = ("size", "bodyLength", "topicLength", "propsLength", "sysFlag")
+FEW = (0x00, 0x01, 0x7F, 0x80, 0x81, 0xC4, 0xFE, 0xFF)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    """Three messages of one queue with all their entries; the one in the middle is to be damaged."""
+    builder = StoreBuilder("5.3.3", Sizes(segment=512, queue_file=60, slots=3, index_max=12))
+    for number in range(3):
+        builder.put(Message("T", body=b"body %d" % number, tags="a", keys="k"))
+    return builder.write(tmp_path / "store")
+
+
+def header_bytes(store: Store, names: tuple[str, ...] = ()) -> list[int]:
+    """Positions of the header's bytes in the segment, those of the lengths behind body and topic included; of some fields only."""
+    record = store.records[1]
+    fields = names or (*builders.FIELDS, "topicLength", "propsLength")
+    places = [builders.field_position(record, name) for name in fields]
+    return [store.position_of(record) + at + k for at, size in places for k in range(size)]
+
+
+def each_value(store: Store, positions: list[int], values: list[int], check: Callable[[], None]) -> None:
+    path = store.segment_of(store.records[1])
+    data = path.read_bytes()
+    for position in positions:
+        for value in values:
+            path.write_bytes(data[:position] + bytes([value]) + data[position + 1 :])
+            try:
+                check()
+            except BaseException as fault:
+                fault.add_note(f"byte {position} of the segment: {value:#04x} in the place of {data[position]:#04x}")
+                raise
+    path.write_bytes(data)
+
+
+def scanned(store: Store) -> None:
+    for summary in segment_tasks.scan_store(store.root, store.broker_conf, store.release):
+        tiled(summary)
+
+
+def tiled(summary: SegmentSummary) -> None:
+    assert not summary.problem
+    ends = [extent.end for extent in summary.extents]
+    assert [extent.start for extent in summary.extents] == [0, *ends[:-1]] and ends[-1] == summary.size
+
+
+def audited(store: Store) -> None:
+    outcome = product.audit(store.root, store.release, store.broker_conf).outcome
+    assert outcome.complete, outcome.incomplete
+
+
+def test_every_value_of_the_queue_offset(store: Store) -> None:
+    each_value(store, header_bytes(store, ("queueOffset",)), list(range(256)), lambda: scanned(store))
+    highest = header_bytes(store, ("queueOffset",))[:1]
+    each_value(store, highest, list(range(0x80, 0x100)), lambda: audited(store))
+
+
+def test_every_value_of_the_lengths(store: Store) -> None:
+    each_value(store, header_bytes(store, LENGTHS), list(range(256)), lambda: scanned(store))
+
+
+def test_some_values_of_every_byte_of_the_header(store: Store) -> None:
+    each_value(store, header_bytes(store), list(FEW), lambda: audited(store))
+
+
+@pytest.mark.soak
+def test_every_value_of_every_byte_of_the_header(store: Store) -> None:
+    each_value(store, header_bytes(store), list(range(256)), lambda: audited(store))
+
+
+def test_an_item_that_needs_the_same_twice_is_a_fault() -> None:
+    answered = _asked((0, 0), 7, LOAD)
+    answered = _asked(_asked(answered, 7, RESOLVE), 7, NO_RUN)
+    with pytest.raises(RuntimeError, match="item 7"):
+        _asked(answered, 7, LOAD)
+    assert _asked(answered, 8, LOAD) == (8, 1 << LOAD)
+
+
+def test_damage_that_ends_where_it_begins_is_a_fault(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Resync, "judge", lambda self, start, *_: Damage(resume=start))
+    task = segment_tasks.tasks(store.root, store.broker_conf, store.release)[0]
+    with pytest.raises(RuntimeError, match="nothing was judged"):
+        segment_scan.scan_segment(task)
