@@ -132,7 +132,7 @@ def segment_times(store: OpenStore) -> list[SegmentTimes]:
     """The segments with the times at which they begin; reads the first bytes of each. Raises StoreError."""
     segments, source = store.segments(), store.source()
     firsts = [first_store_time(source, file) for file in segments]
-    return [SegmentTimes(file, first, after) for file, first, after in zip(segments, firsts, [*firsts[1:], None], strict=True)]
+    return [SegmentTimes(file, first, after) for file, first, after in zip(segments, firsts, [*firsts, None][1:], strict=True)]
 
 
 def segments_at(store: OpenStore, store_times: Range) -> list[MappedFile]:

@@ -41,7 +41,7 @@ from store_io.java_compat import int64, parse_number
 from store_io.live_copy import LiveCopy
 from store_io.queue_leftovers import LeftoverResult
 from store_io.queue_runs import FAR, QueueRuns, StoreRuns, stretches
-from store_io.ranges import Ranges, subtract, union
+from store_io.ranges import Ranges, intersect, subtract, union
 from store_io.rules.loading import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES, Tree, is_folder, queue_folder
 from store_io.rules.releases import BrokerRules
 
@@ -131,9 +131,10 @@ def _match(view: QueueView, lmq_expected: bool) -> None:
     view.missing = union((a, b) for a, b in missing if a >= 0)
     if view.summary is not None:
         used = union(view.summary.used)
-        view.leftover = subtract(
-            subtract(used, view.covered), [(0, view.summary.expired_end)] if view.summary.expired_end else []
-        )
+        # Very many ranges are told as one, over what a missing file would hold; a file whose name is negative holds nothing.
+        held = union((f.start // view.unit, (f.start // view.unit) + f.size // view.unit) for f in view.files)
+        expired = [(0, view.summary.expired_end)] if view.summary.expired_end else []
+        view.leftover = intersect(subtract(subtract(used, view.covered), expired), held)
 
 
 # ---- names and sizes -----------------------------------------------------------------------------------------------
@@ -237,8 +238,9 @@ def _queue_names(tree: Tree, folder: str, size: int, kind: str) -> list[Finding]
     for entry in tree.children(folder):
         name = entry.path.rpartition("/")[2]
         start = parse_number(name, 64)
-        if is_folder(entry) or start is None:
-            what = "a directory among the queue's files" if is_folder(entry) else "its name is no number"
+        if is_folder(entry) or start is None or start < 0:
+            name_fault = "its name is no number" if start is None else "its name is a negative number"
+            what = "a directory among the queue's files" if is_folder(entry) else name_fault
             found.append(Finding("file_unrecognised", entry.path, severity=REBUILDABLE, message=what))
             continue
         files += 1

@@ -31,7 +31,7 @@ def store(tmp_path: Path) -> Store:
 
 
 def header_bytes(store: Store, names: tuple[str, ...] = ()) -> list[int]:
-    """Positions of the header's bytes in the segment, those of the lengths behind body and topic included; of some fields only."""
+    """Positions in the segment of the header's bytes and of the lengths behind body and topic, or of some fields' bytes."""
     record = store.records[1]
     fields = names or (*builders.FIELDS, "topicLength", "propsLength")
     places = [builders.field_position(record, name) for name in fields]
