@@ -8,6 +8,7 @@ is refused.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -77,7 +78,7 @@ class Donor:
         Raises StoreError where the donor is no copy of this log."""
         size = self.rules.segment_bytes
         own = {s.base_offset: s for s in segments if s.base_offset % size == 0}
-        held = [base for base, s in own.items() if any(e.kind == EXTENT_MESSAGE for e in s.extents)]
+        held = sorted(base for base, s in own.items() if any(e.kind == EXTENT_MESSAGE for e in s.extents))
         row: Row = {"path": self.name, "compared": 0, "same": 0, "taken": [], "taken_bytes": 0, "not_taken": []}
         if not held:
             return row | {"sentence": "nothing was taken: the copy holds no message that could be compared with the donor's"}
@@ -85,7 +86,7 @@ class Donor:
         taken, refused = row["taken"], row["not_taken"]
         healed_end = False
         for base, missing in _bases(held, {*own, *self.files}, size):
-            if base > max(held) and not healed_end:
+            if base > held[-1] and not healed_end:
                 break
             segment = _Segment(base, own.get(base))
             segment.gaps = _gaps(segment.summary.extents if segment.summary else [], size)
@@ -93,9 +94,9 @@ class Donor:
                 segment.doubtful = list(self._doubtful(segment.summary, source))
             rows, reasons = self._heal_one(writer, segment, own, held, source, tree)
             taken += rows
-            if base <= max(held):
+            if base <= held[-1]:
                 refused += self._not_taken(segment, rows, reasons, missing)
-            healed_end = bool(rows) and base >= max(held)
+            healed_end = bool(rows) and base >= held[-1]
         row["taken_bytes"] = sum(r["end"] - r["start"] for r in taken)
         return row | {"sentence": _sentence(row)}
 
@@ -247,9 +248,10 @@ class Donor:
 
     def _other_around(self, base: int, own: Mapping[int, SegmentSummary], held: Sequence[int], source: ByteSource) -> str:
         """Why the copies do not agree next to a segment of which nothing is left, "" where they do: at the end of the last one
-        before it that holds messages, else at the beginning of the first one behind it."""
-        before = max((b for b in held if b < base), default=None)
-        near = before if before is not None else min(b for b in held if b > base)
+        before it that holds messages, else at the beginning of the first one after it. held: ascending."""
+        place = bisect_left(held, base)
+        before = held[place - 1] if place else None
+        near = before if before is not None else held[place]
         if near not in self.files:
             return f"the donor does not have {segment_path(near)} beside it, by which the copies could be compared"
         known = [e for e in own[near].extents if e.kind == EXTENT_MESSAGE]

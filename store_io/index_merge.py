@@ -7,6 +7,7 @@ Source of order, hash and time difference: IndexService.buildIndex, IndexFile.pu
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -39,6 +40,7 @@ NO_TIME = -(1 << 62)  # the time that an entry counts from is not known
 
 NEED_EXPECTED, NEED_FOUND, DISAGREE = 0, 1, 2
 
+_NONE: frozenset[int] = frozenset()
 _EXACT, _HALF, _NEITHER, _SKIP = 5, 2, -1, -1
 
 
@@ -851,31 +853,47 @@ class IndexMerge:
 
     def _judge_odd(self, extents: Sequence[Extent]) -> None:
         """Findings for entries without a place, neighbouring ones of one kind together."""
+        self._odd.sort()
+        kinds = self._kinds_of_odd(extents)
         group: list[tuple[int, int, int, int]] = []
         group_code = ""
-        for entry in [*sorted(self._odd), (-1, -1, -1, -1)]:
-            code = self._kind_of(entry, extents) if entry[0] >= 0 else ""
+        for entry, code in zip([*self._odd, (-1, -1, -1, -1)], [*kinds, ""], strict=True):
             if group and (code != group_code or entry[0] != group[-1][0] or entry[1] != group[-1][1] + 1):
                 self._odd_finding(group_code, group)
                 group = []
             group_code = code
             group.append(entry)
 
-    def _kind_of(self, entry: tuple[int, int, int, int], extents: Sequence[Extent]) -> str:
-        _, _, phy, key_hash = entry
-        position = phy - self._base
+    def _kinds_of_odd(self, extents: Sequence[Extent]) -> list[str]:
+        """Per entry without a place the code of what it is. By where they lead, so that each message is looked at once and the
+        hashes of one at a time are kept; what leads into the middle of one leads to no message."""
+        starts = [extent.start for extent in extents]
+        kinds = [""] * len(self._odd)
+        known: tuple[int, str, frozenset[int]] | None = None
+        end = self._base  # of the last message met
+        for number in sorted(range(len(self._odd)), key=lambda n: self._odd[n][2]):
+            _, _, phy, key_hash = self._odd[number]
+            if known is None or known[0] != phy:
+                code, hashes, size = self._kind_at(phy, extents, starts) if phy >= end else (codes.INDEX_DANGLING, _NONE, 0)
+                known, end = (phy, code, hashes), max(end, phy + size)
+            _, code, hashes = known
+            kinds[number] = codes.INDEX_DUPLICATE if key_hash in hashes else code
+        return kinds
+
+    def _kind_at(self, phy: int, extents: Sequence[Extent], starts: Sequence[int]) -> tuple[str, frozenset[int], int]:
+        """(the code of an entry that leads there, the hashes of the message's keys, its size); without a message none, and 0."""
         if phy >= self._log_end:
-            return codes.INDEX_BEYOND
+            return codes.INDEX_BEYOND, _NONE, 0
         if not self._base <= phy < self._end:
-            return codes.INDEX_DANGLING
-        extent = next(e for e in extents if e.start <= position < e.end)
+            return codes.INDEX_DANGLING, _NONE, 0
+        extent = extents[bisect_right(starts, phy - self._base) - 1]
         if extent.kind == EXTENT_UNWRITTEN:
-            return codes.INDEX_BEYOND
+            return codes.INDEX_BEYOND, _NONE, 0
         if extent.kind == EXTENT_MESSAGE:
-            verdict = self._verdict(position)
+            verdict = self._verdict(phy - self._base)
             if verdict.kind == VALID and verdict.message is not None:
-                return codes.INDEX_DUPLICATE if key_hash in _hashes_of(verdict) else codes.INDEX_WRONG
-        return codes.INDEX_DANGLING
+                return codes.INDEX_WRONG, _hashes_of(verdict), verdict.size
+        return codes.INDEX_DANGLING, _NONE, 0
 
     def _odd_finding(self, code: str, group: list[tuple[int, int, int, int]]) -> None:
         ref = self._refs[group[0][0]]
@@ -901,11 +919,11 @@ class IndexMerge:
         )
 
 
-def _hashes_of(verdict: Verdict) -> set[int]:
+def _hashes_of(verdict: Verdict) -> frozenset[int]:
     """The hashes under which a message is indexed, that of its tag key too."""
     message = verdict.message
     assert message is not None
     keys = index_keys(message)
     if "TAGS" in message.properties:
         keys.append("T#" + message.properties["TAGS"])
-    return {max(0, int32(abs(string_hash(f"{message.topic}#{key}")))) for key in keys}
+    return frozenset(max(0, int32(abs(string_hash(f"{message.topic}#{key}")))) for key in keys)

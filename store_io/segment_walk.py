@@ -14,6 +14,8 @@ from store_io.message_columns import DEFAULT_CAPACITY, FULL, NEED_MORE, Columns,
 from store_io.rules.message_verdict import AUDIT_RULES, VALID, Verdict
 from store_io.segment_window import SegmentWindow
 
+FIRST_REACH = 4096
+
 Decoder = Callable[[np.ndarray, int, int, int, bool, RecordCheck, Columns, TopicTable], Stop]
 
 
@@ -35,20 +37,27 @@ def walk_batches(
 
     The generator's value is then (position of that frame, the verdict). The rows are good until it goes on.
     A frame larger than the window goes through the reference, which reads it in pieces, so the buffer never grows.
+    A walk inside of a segment mostly begins behind damage, and more may follow: it looks FIRST_REACH bytes ahead, and twice as
+    far each time, so what it decodes in vain is no more than what it has come. A frame larger than that is the reference's, too.
     """
-    at = start
+    at, reach = start, FIRST_REACH if start else len(window.buffer)
     columns.clear()
     if at > limit:
         return at, check.verdict(window, at, limit)
     while True:
         if not window.start <= at <= window.end or (at == window.end and at < limit):
             window.hold(at)
-        end = min(window.end, limit)
+        begin, end = at, min(window.end, limit, at + reach)
         stop = decode(window.buffer, window.start, at, end, end == limit, check, columns, topics)
         at = stop.position
-        refill = stop.kind == NEED_MORE and at > window.start and stop.need_bytes <= len(window.buffer)
+        if end < min(window.end, limit) and stop.kind == NEED_MORE:  # the reach ended it, not the window
+            refill, further = False, at > begin
+            reach *= 2
+        else:
+            refill = stop.kind == NEED_MORE and at > window.start and stop.need_bytes <= len(window.buffer)
+            further = False
         verdict = None
-        if stop.kind != FULL and not refill:
+        if not further and stop.kind != FULL and not refill:
             verdict = check.verdict(window, at, limit)
             if verdict.kind == VALID and verdict.message is not None and not columns.full:
                 append_message(columns, topics, verdict.message, window, check)

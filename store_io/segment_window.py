@@ -9,9 +9,11 @@ import numpy as np
 from store_io import checksum
 from store_io.byte_source import ByteFile
 from store_io.errors import StoreChanged
+from store_io.range_crc import PAGE_BYTES, RangeCrc
 
 DIGEST_PIECE_BYTES = 1 << 20
 STREAM_BYTES = 1 << 20
+SUMS_PER_BYTE = 2  # see SegmentWindow
 LEAST_BYTES = 64  # a frame's header up to its own address always fits
 FOLDED_BYTES = 1 << 44  # 4 bytes of each MiB are hashed, so as many zeros take 0.1 s
 
@@ -80,6 +82,8 @@ class SegmentWindow:
 
     buffer[0] stands at `start`; bytes up to `end` are valid. Reads outside of the window go to the file directly, so any
     range can be had in bounded memory. Raises StoreChanged where the file has become shorter than it was.
+    `summed`: bytes that CRCs asked for one by one were taken of. Of a file without much damage it is a small part of the size;
+    from SUMS_PER_BYTE times the size on, ranges share one pass, so that overlapping ones cost no more than some pages each.
     """
 
     def __init__(self, file: ByteFile, size: int, window_bytes: int, digest: bool = False):
@@ -88,6 +92,8 @@ class SegmentWindow:
         self.buffer = np.empty(max(LEAST_BYTES, min(window_bytes, size)), np.uint8)
         self.start = self.end = 0
         self.bytes_read = 0
+        self.summed = 0
+        self._ranges: RangeCrc | None = None
         self._digest = PieceDigest() if digest else None
         self._digested = 0
 
@@ -126,6 +132,10 @@ class SegmentWindow:
 
     def crc32(self, start: int, end: int) -> int:
         """CRC-32 of bytes [start, end), unsigned."""
+        if end - start > PAGE_BYTES and self.summed > SUMS_PER_BYTE * self.size:
+            self._ranges = self._ranges or RangeCrc(self.read)
+            return self._ranges.crc32(start, end)
+        self.summed += end - start
         if self.start <= start and end <= self.end:
             return checksum.crc32(self.buffer[start - self.start : end - self.start].data)
         crc = 0
