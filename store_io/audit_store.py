@@ -964,7 +964,7 @@ class StoreAudit:
         self.groups = config_reader.groups_beyond(self.config, ends)
         self.delays = config_reader.delays_beyond(self.config, ends)
         for row in self.groups:
-            file = self.config.offset_files[row["group"], row["topic"], row["queue_id"]]
+            file = self.config.offset_file((row["group"], row["topic"], row["queue_id"]))
             severity = REBUILDABLE if (row["topic"], row["queue_id"]) in losing else NOTE
             found.append(
                 Finding(
@@ -1165,7 +1165,7 @@ class StoreAudit:
         for path in small:
             if self.listing.is_file(path):
                 try:
-                    data = self.source.read_small(path)
+                    data = self.source.read_small(path, config_reader.MOST_BYTES)
                 except StoreError:
                     continue
                 rows[path] = (len(data), digest_of(data))

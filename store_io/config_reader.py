@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import reprlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -28,20 +28,28 @@ TOPICS, CONSUMER_OFFSETS, LMQ_OFFSETS, DELAY_OFFSETS = (
 )
 # A text, or an integer where a key stands: fastjson writes integer keys without quotes. A text that is not closed goes to the
 # end, and no part of one is given back: else each of its quotes would be a start to look from, in quadratic time.
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|([{,]\s*)(-?[0-9]+)(\s*:)', re.DOTALL)
+_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|([{,]\s*)(-?[0-9]+)(?=\s*:)', re.DOTALL)
+# What is read of a file at most, as a value may take a hundred bytes of memory: a million topics are some 230 MB and 21 million
+# values, the offsets of a group in four queues of each of them some 110 MB and 10 million.
+MOST_BYTES = 256 << 20
+MOST_TOPIC_VALUES, MOST_VALUES = 24_000_000, 12_000_000
+_SEPARATORS = b",:{["  # one for each value
+
+
+Offset = tuple[str, str, int]  # group, topic, queue id
 
 
 @dataclass
 class StoreConfig:
     """What config/ says. topics: name -> attributes; None where there is no topics.json that can be read.
 
-    offsets: (group, topic, queue id) -> offset; offset_files: the same -> the file that says so.  delay_offsets: level -> offset.
+    offsets: (group, topic, queue id) -> offset; `offset_file` tells the file that says so.  delay_offsets: level -> offset.
     read_from: file -> itself, or its .bak where that stood in.  files: all that were read; undecodable: those with a fault.
     """
 
     topics: dict[str, Row] | None = None
-    offsets: dict[tuple[str, str, int], int] = field(default_factory=dict)
-    offset_files: dict[tuple[str, str, int], str] = field(default_factory=dict)
+    offsets: dict[Offset, int] = field(default_factory=dict)
+    offsets_from: list[tuple[str, Set[Offset]]] = field(default_factory=list)
     delay_offsets: dict[int, int] = field(default_factory=dict)
     read_from: dict[str, str] = field(default_factory=dict)
     files: list[str] = field(default_factory=list)
@@ -54,6 +62,10 @@ class StoreConfig:
         """Topics of type BatchCQ (attribute queue.type)."""
         return frozenset(name for name, attributes in (self.topics or {}).items() if attributes.get("queue.type") == "BatchCQ")
 
+    def offset_file(self, offset: Offset) -> str:
+        """The file that says so; of several the last one read."""
+        return next(path for path, offsets in reversed(self.offsets_from) if offset in offsets)
+
 
 class ConfigFault(ValueError):
     """What is wrong with a file; `start`: the byte at which it begins to be."""
@@ -63,28 +75,42 @@ class ConfigFault(ValueError):
         self.start = start
 
 
-def parse_fastjson(data: bytes) -> Any:
-    """JSON as fastjson 1.x writes it: integer keys may stand without quotes. Raises ConfigFault."""
+def parse_fastjson(data: bytes, hook: Callable[[Row], Any] | None = None) -> Any:
+    """JSON as fastjson 1.x writes it: integer keys may stand without quotes. Raises ConfigFault.
+
+    hook: gets each object once it is read; what it gives stands in the object's place.
+    """
     if not data.strip(b"\0"):
         raise ConfigFault(f"{len(data)} zeros")
-    added: list[int] = []  # where quotes were put, in the text that is decoded
-
-    def quoted(match: re.Match[str]) -> str:
-        if match[2] is None:
-            return match[0]
-        added.append(match.start() + 2 * len(added))
-        return f'{match[1]}"{match[2]}"{match[3]}'
-
     try:
-        text = _TOKEN.sub(quoted, data.decode("utf-8"))
-        return json.loads(text)
+        text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise ConfigFault("not UTF-8", error.start) from error
+    del text
+    quoted = bytearray()
+    at = 0
+    for match in _TOKEN.finditer(data):
+        if match[2] is not None:
+            quoted += data[at : match.start(2)] + b'"' + match[2] + b'"'
+            at = match.end(2)
+    text = (quoted + data[at:]).decode("utf-8")
+    del quoted
+    try:
+        return json.loads(text, object_hook=hook)
     except json.JSONDecodeError as error:
-        before = len(text[: error.pos].encode("utf-8")) - 2 * sum(at < error.pos for at in added)
-        raise ConfigFault(error.msg, max(0, min(before, len(data) - 1))) from error
+        raise ConfigFault(error.msg, _position_of(error.pos, text, data)) from error
     except (ValueError, RecursionError) as error:  # a number of thousands of digits, a nesting of thousands of levels
         raise ConfigFault(str(error)) from error
+
+
+def _position_of(fault: int, text: str, data: bytes) -> int:
+    """The byte of `data` that stands at that place of the text, which has quotes around the keys that came without."""
+    after, added = len(text[:fault].encode("utf-8")), 0
+    for match in _TOKEN.finditer(data):
+        if match[2] is not None:
+            for quote in (match.start(2), match.end(2)):
+                added += quote + added < after
+    return max(0, min(after - added, len(data) - 1))
 
 
 def read_config(source: ByteSource, listing: StoreListing) -> StoreConfig:
@@ -93,8 +119,8 @@ def read_config(source: ByteSource, listing: StoreListing) -> StoreConfig:
     config.topics = _load(source, listing, config, TOPICS, _topics)
     for path in (CONSUMER_OFFSETS, LMQ_OFFSETS):
         found = _load(source, listing, config, path, _offsets) or {}
-        config.offsets.update(found)
-        config.offset_files.update(dict.fromkeys(found, config.read_from.get(path, path)))
+        config.offsets_from.append((config.read_from.get(path, path), found.keys()))
+        config.offsets = config.offsets | found if config.offsets and found else config.offsets or found
     config.delay_offsets = _load(source, listing, config, DELAY_OFFSETS, _delays) or {}
     return config
 
@@ -110,15 +136,20 @@ def _load(source: ByteSource, listing: StoreListing, config: StoreConfig, path: 
                 config.problems.append(f"{name}: {kind}, not a file, so what it should say is not known")
             continue
         try:
-            data = source.read_small(name)
+            data = source.read_small(name, MOST_BYTES)
         except StoreError as error:
             config.problems.append(str(error))
             continue
         config.files.append(name)
         if not data:  # as if it were not there
             continue
+        values = sum(data.count(separator) for separator in _SEPARATORS)
+        most = MOST_TOPIC_VALUES if path == TOPICS else MOST_VALUES
+        if values > most:
+            config.problems.append(f"{name}: {values} values, more than the {most} that are read of such a file")
+            return None
         try:
-            content = shape(parse_fastjson(data))
+            content = shape(parse_fastjson(data, _without_settings if path == TOPICS else None))
         except (ValueError, TypeError, AttributeError, RecursionError) as error:
             config.undecodable.append(name)
             faults.append(_fault(name, data, error))
@@ -142,26 +173,41 @@ def _fault(path: str, data: bytes, error: Exception) -> Finding:
     )
 
 
+def _without_settings(read: Row) -> Row:
+    """A topic without what is not looked at: of a million topics that would be most of the memory."""
+    if not isinstance(read.get("topicName"), str):
+        return read
+    attributes = read.get("attributes")
+    return {"attributes": attributes} if attributes else _PLAIN_TOPIC
+
+
+_PLAIN_TOPIC: Row = {"attributes": {}}
+
+
 def _topics(content: Any) -> dict[str, Row]:
-    topics = {}
+    topics: dict[str, Row] = {}
     for name, topic in (content.get("topicConfigTable") or {}).items():
-        attributes = topic.get("attributes") or {}
-        if not isinstance(attributes, Mapping):
+        attributes = topic.get("attributes") or _PLAIN_TOPIC["attributes"]
+        if not isinstance(attributes, dict):
             raise ConfigFault("JSON of another shape")
-        topics[str(name)] = dict(attributes)
+        topics[str(name)] = attributes
     return topics
 
 
-def _offsets(content: Any) -> dict[tuple[str, str, int], int]:
-    found = {}
+def _offsets(content: Any) -> dict[Offset, int]:
+    found: dict[Offset, int] = {}
+    texts: dict[str, str] = {}  # each topic and group once, though many keys name it
     tables = [content.get(name) or {} for name in ("offsetTable", "lmqOffsetTable")]
-    for key, table in (item for each in tables for item in each.items()):
-        topic, _, group = str(key).partition("@")
-        if isinstance(table, Mapping):
-            for queue_id, offset in table.items():
-                found[group, topic, _integer(queue_id)] = _integer(offset)
-        else:  # lmqConsumerOffset.json: one queue per name
-            found[group, topic, 0] = _integer(table)
+    for each in tables:
+        for key in list(each):
+            table = each.pop(key)  # so that what is read is not kept twice
+            topic, _, group = str(key).partition("@")
+            topic, group = texts.setdefault(topic, topic), texts.setdefault(group, group)
+            if isinstance(table, Mapping):
+                for queue_id, offset in table.items():
+                    found[group, topic, _integer(queue_id)] = _integer(offset)
+            else:  # lmqConsumerOffset.json: one queue per name
+                found[group, topic, 0] = _integer(table)
     return found
 
 
@@ -170,6 +216,8 @@ def _delays(content: Any) -> dict[int, int]:
 
 
 def _integer(value: Any) -> int:
+    if type(value) is int and -(1 << 63) <= value < 1 << 63:
+        return value
     number = parse_number(str(value), 64) if isinstance(value, int | str) and not isinstance(value, bool) else None
     if number is None:
         raise ConfigFault(f"{reprlib.repr(value)} is no integer")
@@ -183,11 +231,11 @@ def groups_beyond(config: StoreConfig, ends: Mapping[QueueKey, int]) -> list[Row
     topics that were deleted lie around in healthy stores.
     """
     found = []
-    for (group, topic, queue_id), offset in sorted(config.offsets.items()):
+    for (group, topic, queue_id), offset in config.offsets.items():
         end = ends.get((topic, queue_id), 0 if topic in (config.topics or {}) else None)
         if end is not None and offset > end:
             found.append({"group": group, "topic": topic, "queue_id": queue_id, "offset": offset, "new_max": end})
-    return found
+    return sorted(found, key=lambda row: (row["group"], row["topic"], row["queue_id"]))
 
 
 def delays_beyond(config: StoreConfig, ends: Mapping[QueueKey, int]) -> list[Row]:

@@ -21,9 +21,7 @@ _LEAST = _HEADER.size + 3  # bytes of a record without body, topic and propertie
 def frame(total: int, at: int, queue_offset: int, store_time: int, body_length: int, crc: int = 0) -> bytes:
     """The header of a record that lies at `at` and says so."""
     host = int.from_bytes(b"\x7f\x00\x00\x01\x00\x00\x2a\x9f", "big")
-    return _HEADER.pack(
-        total, builders.V1, crc, 0, 0, queue_offset, at, 0, store_time, host, store_time, host, 0, 0, body_length
-    )
+    return _HEADER.pack(total, builders.V1, crc, 0, 0, queue_offset, at, 0, store_time, host, store_time, host, 0, 0, body_length)
 
 
 def segment_for(size: int) -> int:
@@ -75,8 +73,9 @@ def damage_every_second(root: Path, size: int, what: str, body: int = 60) -> Sto
     return builder.write(root)
 
 
-def entries_of_one_message(root: Path, entries: int, keys: int) -> Store:
-    """A message with so many keys and, in the index, so many further entries that lead to it under hashes of none."""
+def entries_of_one_message(root: Path, entries: int, keys: int, spread: int = 0) -> Store:
+    """A message with so many keys and, in the index, so many further entries that lead to it under hashes of none; or each
+    `spread` bytes further into it."""
     builder = StoreBuilder("5.3.3", Sizes(segment=1 << 17, slots=10, index_max=entries + keys + 100))
     one = builder.put(Message(TOPIC, body=bytes(60_000), keys=" ".join(f"k{n}" for n in range(keys))))
     builder.put(Message(TOPIC, body=b"after", keys="last"))
@@ -85,7 +84,7 @@ def entries_of_one_message(root: Path, entries: int, keys: int) -> Store:
     data = bytearray(path.read_bytes())
     (count,) = struct.unpack_from(">i", data, 36)
     for number in range(count, count + entries):
-        struct.pack_into(">iqii", data, 40 + 4 * 10 + 20 * number, number, one.at, 0, 0)
+        struct.pack_into(">iqii", data, 40 + 4 * 10 + 20 * number, number, one.at + (number - count) * spread, 0, 0)
     struct.pack_into(">i", data, 36, count + entries)
     path.write_bytes(data)
     return store
@@ -101,10 +100,16 @@ def many_queues(root: Path, count: int) -> Store:
     return store
 
 
-def large_config(root: Path, groups: int) -> str:
-    """A consumerOffset.json of so many groups, written into config/; gives its path in the store."""
+def large_config(root: Path, groups: int) -> None:
+    """A consumerOffset.json of so many groups and a topics.json of so many topics, written into config/."""
     table = {f"topic{number % 1000}@group{number}": {str(queue): number for queue in range(4)} for number in range(groups)}
-    path = root / "config" / "consumerOffset.json"
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps({"offsetTable": table}), encoding="utf-8")
-    return "config/consumerOffset.json"
+    topics = {
+        f"topic{number}": {
+            "attributes": {}, "order": False, "perm": 6, "readQueueNums": 8, "topicFilterType": "SINGLE_TAG",
+            "topicName": f"topic{number}", "topicSysFlag": 0, "writeQueueNums": 8,
+        }
+        for number in range(groups)
+    }  # fmt: skip
+    (root / "config").mkdir()
+    (root / "config" / "consumerOffset.json").write_text(json.dumps({"offsetTable": table}), encoding="utf-8")
+    (root / "config" / "topics.json").write_text(json.dumps({"topicConfigTable": topics}), encoding="utf-8")

@@ -55,8 +55,8 @@ def test_reads_topics_and_offsets(tmp_path: Path) -> None:
     )
     assert set(config.topics or {}) == {"orders", "events", "old"} and config.batch_topics == {"events"}
     assert config.offsets[("G_1", "orders", 1)] == 3 and config.offsets[("G", "%LMQ%a", 0)] == 5
-    assert config.offset_files["G_1", "orders", 1] == "config/consumerOffset.json"
-    assert config.offset_files["G", "%LMQ%a", 0] == "config/lmqConsumerOffset.json"
+    assert config.offset_file(("G_1", "orders", 1)) == "config/consumerOffset.json"
+    assert config.offset_file(("G", "%LMQ%a", 0)) == "config/lmqConsumerOffset.json"
     assert config.delay_offsets == {1: 172, 18: 0}
     assert not config.findings and not config.problems and len(config.files) == 4
 
@@ -72,7 +72,7 @@ def test_an_empty_or_damaged_file_leaves_it_to_the_one_before(tmp_path: Path) ->
         {"topics.json": b"", "topics.json.bak": TOPICS, "consumerOffset.json": bytes(50), "consumerOffset.json.bak": OFFSETS},
     )
     assert config.batch_topics == {"events"} and config.offsets[("G_1", "orders", 0)] == 12
-    assert config.offset_files["G_1", "orders", 0] == "config/consumerOffset.json.bak"
+    assert config.offset_file(("G_1", "orders", 0)) == "config/consumerOffset.json.bak"
     assert [(f.code, f.file, f.start, f.end, f.severity, f.actual) for f in config.findings] == [
         ("config_damaged", "config/consumerOffset.json", 0, 50, NOTE, "50 zeros")
     ]

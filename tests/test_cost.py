@@ -1,0 +1,169 @@
+"""What a small store that is made to cost much may cost: work that grows with its bytes, not with their square.
+
+Work is counted, never timed: bytes that checksums are taken of, bytes offered to the decoder, entries read, messages hashed.
+"""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schemas.rows import EXTENT_MESSAGE, Extent, SegmentSummary
+from store_io import checksum, commitlog_columns, config_reader, donor, index_merge, queue_leftovers
+from store_io.byte_source import StoreLocation, open_source
+from store_io.config_reader import parse_fastjson, read_config
+from store_io.donor import Donor
+from store_io.range_crc import PAGE_BYTES, RangeCrc
+from store_io.rules.releases import Setting, broker_rules
+from store_io.segment_window import SUMS_PER_BYTE
+from store_io.store_dir import list_store
+from tests import attacks, product
+from tests.builders import Message, Sizes, Store, StoreBuilder
+from tests.product import Audited
+
+PER_BYTE = 100  # bytes summed up or offered to the decoder, for each byte of the CommitLog that is written
+
+
+@pytest.fixture
+def work(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """What is done from here on: bytes summed up, bytes offered to the decoder, entries read, calls."""
+    done: Counter[str] = Counter()
+
+    def counted(owner: Any, name: str, count: Callable[..., dict[str, int]]) -> None:
+        real = getattr(owner, name)
+
+        def wrapper(*arguments: Any, **words: Any) -> Any:
+            done.update(count(*arguments, **words))
+            return real(*arguments, **words)
+
+        monkeypatch.setattr(owner, name, wrapper)
+
+    counted(checksum, "crc32", lambda data, *_: {"summed": len(data)})
+    counted(commitlog_columns, "decode", lambda buffer, position, start, end, *_: {"offered": end - start})
+    counted(queue_leftovers, "read_entries", lambda _, __, low, high, *___: {"entries": high - low, "reads": 1})
+    counted(index_merge, "_hashes_of", lambda _: {"hashed": 1})
+    counted(donor, "_gaps", lambda *_: {"segments": 1})
+    return done
+
+
+def audited(store: Store) -> Audited:
+    audit = product.audit(store.root, store.release, store.broker_conf)
+    assert audit.outcome.complete, audit.incomplete
+    return audit
+
+
+def written(store: Store) -> int:
+    return sum(len(path.read_bytes().rstrip(b"\0")) for path in (store.root / "commitlog").iterdir())
+
+
+@pytest.mark.parametrize("size", [200_000, 400_000])
+def test_frames_whose_bodies_reach_to_one_end(size: int, tmp_path: Path, work: Counter[str]) -> None:
+    store = attacks.nested_frames(tmp_path / "store", size)
+    audit = audited(store)
+    assert work["summed"] < PER_BYTE * written(store) and work["offered"] < PER_BYTE * written(store)
+    damaged = [f for f in audit.findings if f.code == "commitlog_damaged"]
+    assert sum((f.end or 0) - (f.start or 0) for f in damaged) == size
+
+
+@pytest.mark.parametrize("size", [100_000, 300_000])
+def test_frames_that_claim_all_that_follows(size: int, tmp_path: Path, work: Counter[str]) -> None:
+    store = attacks.claiming_frames(tmp_path / "store", size)
+    audit = audited(store)
+    assert work["summed"] < PER_BYTE * written(store) and work["offered"] < PER_BYTE * written(store)
+    assert audit.outcome.messages == len(store.records) - 1, "all but the last, whose end nothing confirms"
+
+
+@pytest.mark.parametrize("what", ["body", "address"])
+@pytest.mark.parametrize("size", [100_000, 300_000])
+def test_damage_in_every_second_message(size: int, what: str, tmp_path: Path, work: Counter[str]) -> None:
+    store = attacks.damage_every_second(tmp_path / "store", size, what)
+    audit = audited(store)
+    assert work["summed"] < PER_BYTE * written(store) and work["offered"] < PER_BYTE * written(store)
+    assert audit.outcome.messages == (len(store.records) + 1) // 2
+    assert work["entries"] <= 3 * len(store.records) and work["reads"] <= 10
+    assert work["reads"] > 0
+
+
+def test_many_index_entries_that_lead_to_one_message(tmp_path: Path, work: Counter[str]) -> None:
+    store = attacks.entries_of_one_message(tmp_path / "store", 2000, 100)
+    audit = audited(store)
+    assert work["hashed"] == 1, "the message's keys, once"
+    wrong = [f for f in audit.findings if f.code == "index_entry_wrong"]
+    assert sum(f.count for f in wrong) == 2000
+
+
+def test_index_entries_into_the_middle_of_a_message_lead_to_none(tmp_path: Path, work: Counter[str]) -> None:
+    store = attacks.entries_of_one_message(tmp_path / "store", 2000, 100, spread=16)
+    audit = audited(store)
+    assert work["hashed"] == 1
+    dangling = [f for f in audit.findings if f.code == "index_entry_dangling"]
+    assert sum(f.count for f in dangling) == 1999, "the first leads to the message itself"
+
+
+def test_a_donor_does_not_step_through_a_gap(tmp_path: Path, work: Counter[str]) -> None:
+    builder = StoreBuilder("5.3.3", Sizes(segment=4096))
+    builder.put(Message("T", body=b"one"))
+    store = builder.write(tmp_path / "donor")
+    rules = broker_rules("5.3.3", {"mappedFileSizeCommitLog": Setting(4096, "broker.conf")})
+    other = Donor(StoreLocation(str(store.root)), rules)
+    far = [number << 32 for number in range(4)]
+    segments = [SegmentSummary(f"commitlog/{at:020d}", at, 4096, extents=[Extent(EXTENT_MESSAGE, 0, 4096, 1)]) for at in far]
+    assert other.heal(None, segments, open_source(other.location), None) == []  # type: ignore[arg-type]
+    assert work["segments"] == len(far)
+
+
+# ---- config/ -----------------------------------------------------------------------------------------------------------
+
+
+def test_memory_for_offsets_and_topics(tmp_path: Path) -> None:
+    attacks.large_config(tmp_path, 5000)
+    (tmp_path / "commitlog").mkdir()
+    size = sum(path.stat().st_size for path in (tmp_path / "config").iterdir())
+    location = StoreLocation(str(tmp_path))
+    source, listing = open_source(location), list_store(location)
+    tracemalloc.start()
+    try:
+        config = read_config(source, listing)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert len(config.offsets) == 20_000 and len(config.topics or {}) == 5000
+    assert peak < 5 * size
+
+
+def test_a_text_of_many_quotes_and_keys_is_read_once() -> None:
+    keys = b",".join(b'%d:"{1:2"' % number for number in range(1000))
+    assert parse_fastjson(b"{" + keys + b"}") == {str(number): "{1:2" for number in range(1000)}
+
+
+@pytest.mark.parametrize("name", ["topics.json", "consumerOffset.json"])
+def test_more_values_than_are_read_make_the_audit_incomplete(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    builder = StoreBuilder("5.3.3")
+    builder.put(Message("T", body=b"one"))
+    tables = {"topics.json": '{"topicConfigTable":{"T":{}}}', "consumerOffset.json": '{"offsetTable":{"T@g":{0:1}}}'}
+    store = builder.write(tmp_path / "store", config={name: tables[name]})
+    audited(store)
+    monkeypatch.setattr(config_reader, "MOST_VALUES", 3)
+    monkeypatch.setattr(config_reader, "MOST_TOPIC_VALUES", 3)
+    outcome = product.audit(store.root, store.release, store.broker_conf).outcome
+    assert not outcome.complete and outcome.exit_code == 3
+    assert [text for text in outcome.incomplete if text.startswith(f"config/{name}: ") and "more than the 3" in text]
+
+
+# ---- sums of ranges ----------------------------------------------------------------------------------------------------
+
+
+def test_the_sum_of_any_range_is_its_crc() -> None:
+    data = bytes(i * i * 7 + (i >> 5) & 0xFF for i in range(5 * PAGE_BYTES + 77))
+    ranges = RangeCrc(lambda start, end: data[start:end])
+    places = sorted({0, 1, 5, PAGE_BYTES - 1, PAGE_BYTES, PAGE_BYTES + 1, 3 * PAGE_BYTES, len(data) - 1, len(data)})
+    pairs = [(start, end) for start in reversed(places) for end in places if start <= end]
+    for start, end in pairs + pairs[::-1]:
+        assert ranges.crc32(start, end) == checksum.crc32(data[start:end]), (start, end)
+    assert ranges.summed <= 4 * len(data) + len(pairs) * 4 * PAGE_BYTES
+    assert SUMS_PER_BYTE >= 1, "a store without much damage never comes here"
