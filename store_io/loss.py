@@ -22,7 +22,7 @@ from schemas.rows import (
     SegmentSummary,
 )
 from store_io.java_compat import int64
-from store_io.queue_runs import FAR, stretches
+from store_io.queue_runs import FAR, matched, stretches
 from store_io.ranges import Ranges, intersect, subtract, total, union
 from store_io.rules.queue_state import QueueState
 from store_io.rules.recovery import Memory, ScanId
@@ -89,7 +89,7 @@ def compute_loss(
         if view.deleted_topic or not len(view.runs):
             continue
         rows, positions = view.runs.rows, view.runs.positions
-        below = np.flatnonzero(~np.isin(rows["kind"], (RUN_LMQ, RUN_UNQUEUED)) & (positions < truncate_at))
+        below = np.flatnonzero((rows["kind"] != RUN_LMQ) & (rows["kind"] != RUN_UNQUEUED) & (positions < truncate_at))
         if not len(below):
             continue
         rows = rows[below]
@@ -133,17 +133,17 @@ def _settled(view: QueueView, rows: np.ndarray, kept: Ranges, pieces: _Pieces) -
     """(runs that some entry leads to wholly, runs that none leads to), as far as a look at all of them at once can tell."""
     first, records = rows["queue_offset"], rows["records"]
     first_phy, last_phy = rows["first_phy_offset"], rows["last_phy_offset"]
-    matched = np.isin(rows["match"], (MATCH_EQUAL, MATCH_SHIFTED, MATCH_DIFFERS))
+    led_to = matched(rows)
     entry = rows["delta"] if view.batch else first + rows["delta"]  # wraps, as in Java
     near = (entry > -FAR) & (entry < FAR)
     safe, touched = np.zeros(len(rows), bool), np.zeros(len(rows), bool)
     if kept:
         starts, ends = np.array(kept, np.int64).T
         place = np.searchsorted(starts, entry, side="right") - 1
-        safe = matched & near & (place >= 0) & (entry + records <= ends[np.maximum(place, 0)])
+        safe = led_to & near & (place >= 0) & (entry + records <= ends[np.maximum(place, 0)])
         touched = np.searchsorted(ends, entry, side="right") != np.searchsorted(starts, entry + records, side="left")
-        touched &= matched
-    touched |= matched & ~near | pieces.any_far
+        touched &= led_to
+    touched |= led_to & ~near | pieces.any_far
     if len(pieces.firsts):
         number = np.searchsorted(pieces.firsts, last_phy, side="right")
         touched |= (number > 0) & (pieces.reach[np.maximum(number, 1) - 1] >= first_phy)

@@ -9,11 +9,28 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from schemas.rows import RUN_DTYPE, RUN_LMQ, RUN_UNQUEUED, WALK_AUDIT, QueueKey, SegmentSummary
+from schemas.rows import (
+    MATCH_DIFFERS,
+    MATCH_EQUAL,
+    MATCH_SHIFTED,
+    RUN_DTYPE,
+    RUN_LMQ,
+    RUN_UNQUEUED,
+    WALK_AUDIT,
+    QueueKey,
+    SegmentSummary,
+)
 
 FAR = 1 << 61  # numbers of such size come from damage; sums of smaller ones fit into 64 bits
 BLOCK_QUEUES = 64
 NO_RUNS = np.zeros(0, RUN_DTYPE)
+
+
+def matched(rows: np.ndarray) -> np.ndarray:
+    """Which of these runs an entry leads to."""
+    match = rows["match"]
+    found: np.ndarray = (match == MATCH_EQUAL) | (match == MATCH_SHIFTED) | (match == MATCH_DIFFERS)
+    return found
 
 
 class StoreRuns:

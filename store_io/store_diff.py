@@ -20,7 +20,6 @@ from schemas.rows import (
     EXTENT_MESSAGE,
     EXTENT_UNWRITTEN,
     LOSS,
-    MATCH_DIFFERS,
     MATCH_EQUAL,
     MATCH_MISSING,
     MATCH_SHIFTED,
@@ -40,7 +39,7 @@ from store_io import log_map as lm
 from store_io.java_compat import int64, parse_number
 from store_io.live_copy import LiveCopy
 from store_io.queue_leftovers import LeftoverResult
-from store_io.queue_runs import FAR, QueueRuns, StoreRuns, stretches
+from store_io.queue_runs import FAR, QueueRuns, StoreRuns, matched, stretches
 from store_io.ranges import Ranges, intersect, subtract, union
 from store_io.rules.loading import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES, Tree, is_folder, queue_folder
 from store_io.rules.releases import BrokerRules
@@ -116,10 +115,10 @@ def _match(view: QueueView, lmq_expected: bool) -> None:
     if len(rows):
         lmq, records = rows["kind"] == RUN_LMQ, rows["records"]
         view.lmq = bool(lmq.any())
-        matched = np.isin(rows["match"], (MATCH_EQUAL, MATCH_SHIFTED, MATCH_DIFFERS))
+        led_to = matched(rows)
         absent = (rows["match"] == MATCH_MISSING) & ~(lmq & (not lmq_expected))
         entry = rows["delta"] if view.batch else rows["queue_offset"] + rows["delta"]  # wraps, as in Java
-        covered = stretches(entry[matched], records[matched])
+        covered = stretches(entry[led_to], records[led_to])
         if view.batch:
             awaited = int(records[absent].sum())
         else:

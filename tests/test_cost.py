@@ -5,6 +5,7 @@ Work is counted, never timed: bytes that checksums are taken of, bytes offered t
 
 from __future__ import annotations
 
+import cProfile
 import tracemalloc
 from collections import Counter
 from collections.abc import Callable
@@ -115,6 +116,22 @@ def test_a_donor_does_not_step_through_a_gap(tmp_path: Path, work: Counter[str])
     segments = [SegmentSummary(f"commitlog/{at:020d}", at, 4096, extents=[Extent(EXTENT_MESSAGE, 0, 4096, 1)]) for at in far]
     assert other.heal(None, segments, open_source(other.location), None) == []  # type: ignore[arg-type]
     assert work["segments"] == len(far)
+
+
+def test_each_queue_costs_the_same_however_many_there_are(tmp_path: Path) -> None:
+    calls, memory = [], []
+    for count in (50, 400, 1200):  # the first audit of a process compiles, imports and fills caches
+        store = attacks.many_queues(tmp_path / str(len(calls)), count)
+        profile = cProfile.Profile()
+        profile.runcall(audited, store)
+        calls.append(sum(entry.callcount for entry in profile.getstats()))
+        tracemalloc.start()
+        audit = audited(store)
+        memory.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        assert len([f for f in audit.findings if f.code == "queue_entry_missing"]) == count
+    assert calls[2] - calls[1] < 800 * 900, "calls of functions for each queue"
+    assert memory[2] - memory[1] < 800 * 10_000, "bytes for each queue"
 
 
 # ---- config/ -----------------------------------------------------------------------------------------------------------
