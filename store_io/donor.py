@@ -114,7 +114,7 @@ class Donor:
         if segment.base not in self.files:
             return [], [(0, size, "the donor has no such segment")]
         gaps = segment.gaps
-        if segment.base not in held and (why := self._other_around(segment.base, own, held, source)):
+        if not segment.messages and (why := self._other_around(segment.base, own, held, source)):
             return [], [(0, size, why)]
         gaps = gaps + segment.doubtful
         if not gaps:

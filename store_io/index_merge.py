@@ -33,6 +33,7 @@ CHUNK_ENTRIES = 32_768
 BLOCK_ENTRIES = 64  # of the search for a segment's entries: a block's median is right though some of its entries are not
 ALIGN_EXPECTED, ALIGN_FOUND = 48, 96  # entries of either stream that an alignment looks at
 MOST_AGAIN, MOST_MESSAGES_AGAIN = 1024, 4  # entries, and their messages, that one look at what was put again may take
+MOST_IN_VAIN = 1 << 18  # entries of one segment's looks that found no end: then it looks no more
 MOST_KEPT_KEYS = 1024  # messages whose keys are remembered
 MOST_ODD = 65_536  # entries without a place that are judged one by one; more are counted
 LEAST_LATE = 3  # so many wrong time differences, if they are most of a file's, have their cause in its header
@@ -432,7 +433,8 @@ class IndexMerge:
         self._missing: list[int] | None = None  # first and last expected, position, end, keys of the open finding
         self._odd: list[tuple[int, int, int, int]] = []  # (file, number, phy_offset, hash) of entries without a place
         self._odd_dropped = 0
-        self._keys: dict[int, set[int]] = {}  # phy_offset -> hashes of its message's keys
+        self._looked_in_vain = 0
+        self._keys: dict[int, frozenset[int]] = {}  # phy_offset -> hashes of its message's keys
         self._late: tuple[int, int, int, int, int, int] | None = None  # the open finding of wrong time differences
         self._lates: dict[int, list[Finding]] = {}  # per file, those that are closed
         self._late_counts: dict[int, int] = {}  # per file, the entries concerned, also of those that were too many to keep
@@ -661,8 +663,9 @@ class IndexMerge:
         """
         found, at = self._found, self._at
         limit, phy, key_hash = int(self._phy[at]), -1, int(self._hashes[at])
-        keys: set[int] = set()
-        messages = 0
+        keys, messages, count = _NONE, 0, 0
+        if self._looked_in_vain > MOST_IN_VAIN:
+            return 0
         for count in range(MOST_AGAIN):
             if found.at + count == len(found.phy):
                 if found.exhausted:
@@ -673,19 +676,20 @@ class IndexMerge:
                 return count
             if there != phy:
                 phy, messages = there, messages + 1
-                keys = self._keys_at(phy) if phy <= limit and messages <= MOST_MESSAGES_AGAIN else set()
+                keys = self._keys_at(phy) if phy <= limit and messages <= MOST_MESSAGES_AGAIN else _NONE
             if entry_hash not in keys:
                 break
+        self._looked_in_vain += count
         return 0
 
-    def _keys_at(self, phy_offset: int) -> set[int]:
+    def _keys_at(self, phy_offset: int) -> frozenset[int]:
         """The hashes of a message's keys; empty where this segment has no message."""
         if not self._base <= phy_offset < self._end:
-            return set()
+            return _NONE
         keys = self._keys.get(phy_offset)
         if keys is None:
             verdict = self._verdict(phy_offset - self._base)
-            keys = _hashes_of(verdict) if verdict.kind == VALID and verdict.message is not None else set()
+            keys = _hashes_of(verdict) if verdict.kind == VALID and verdict.message is not None else _NONE
             if len(self._keys) >= MOST_KEPT_KEYS:
                 self._keys.clear()
             self._keys[phy_offset] = keys
