@@ -78,7 +78,9 @@ def _findings(history: History, run_a: str, run_b: str, store: str | None) -> tu
     from pyspark.sql import functions as F
 
     ranks = [F.when(F.col("severity") == severity, F.lit(-severity_rank(severity))) for severity in SEVERITIES]
-    rank = F.coalesce(*ranks, F.lit(0))  # more is graver
+    # Not a bare literal, which Spark knows never to be null: where a side has no words, Arrow would refuse the null.
+    unknown = F.when(~F.col("severity").isin(*SEVERITIES), F.lit(-severity_rank("")))
+    rank = F.coalesce(*ranks, unknown)  # more is graver
     frame = history.frame("findings", [run_a, run_b], store).withColumn("rank", rank)
     sides = []
     for side, run_id in (("a", run_a), ("b", run_b)):

@@ -132,6 +132,15 @@ def test_the_difference_of_two_runs(history: History) -> None:
     assert b["persisting"] == [{"severity": "loss", "code": "commitlog_damaged", "findings": 1, "count": 1}]
 
 
+def test_a_severity_of_a_later_version_counts_as_the_gravest(spark: SparkSession, tmp_path: Path) -> None:
+    written = Tables(spark, str(tmp_path))
+    for number, findings in enumerate(([replace(damage(0, 9), severity="note")], [replace(damage(0, 9), severity="critical")])):
+        info = replace(samples.RUN, run_id=f"r{number}", started_at=NOW - timedelta(days=2 - number))
+        written.write_run(info, [outcome("a", 20, findings)])
+    view = read_difference(History(spark, str(tmp_path)), "r0", "r1")
+    assert view["exit_code"] == 20 and [f["severity"] for f in view["stores"][0]["grown"]] == ["critical"]
+
+
 def test_a_difference_of_one_store_and_of_runs_that_are_not_there(history: History) -> None:
     (b,) = read_difference(history, "r3", "r4", "b")["stores"]
     assert (b["code"], len(b["fixed"]), b["persisting"]) == (0, 1, [])
