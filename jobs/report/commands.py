@@ -7,8 +7,9 @@ import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from jobs.report.ranking import is_emptied
-from jobs.report.text import printable
+from jobs.report.judgement import SAFE, counted, judge
+from jobs.report.ranking import is_emptied, lost_of
+from jobs.report.text import count_text, printable
 from schemas.rows import DEFAULT, DOUBT, AuditOutcome, Finding
 
 if TYPE_CHECKING:
@@ -98,20 +99,35 @@ def repair_withheld(outcome: AuditOutcome) -> str:
 
 
 def repair_commands(outcome: AuditOutcome, words: Sequence[str], plan: str) -> list[tuple[str, str]]:
-    """(what it does, the command) for each way to repair this store; none where nothing is to be done or it cannot be.
+    """(what it keeps, the command) for each way to repair this store, the one that keeps most first; none where nothing is to be
+    done or a repair would refuse.
 
     words: as `store_words` gives them; a store that no path of a machine names is not repaired.  plan: where plan.json is.
     """
     broker = outcome.plan.get("broker")
     acts = any(step["action"] != "keep" for step in outcome.plan.get("steps", ()))
-    nothing_left = is_emptied(outcome) and not outcome.messages  # what can be made of it is an empty store
-    if broker is None or not acts or nothing_left or repair_withheld(outcome) or not plan or not words[0].startswith("/"):
+    if broker is None or not acts or not outcome.complete or repair_withheld(outcome) or not plan or not words[0].startswith("/"):
         return []
-    target = words[0].rstrip("/") + "-repaired"
-    options: list[tuple[str, object]] = [("--plan", plan), ("--to", target)]
-    ways = [("What the release itself would keep, and what it gets wrong about it made right", options)]
-    if outcome.loss.get("messages") or outcome.damaged_extents:
-        salvage = [*options, ("--policy", "salvage")]
-        ways.insert(0, ("Every valid message of this copy, also those behind damage", salvage))
+    if judge(outcome).kind == SAFE or is_emptied(outcome) and not outcome.messages:  # of nothing it would make an empty store
+        return []
+    options: list[tuple[str, object]] = [("--plan", plan), ("--to", words[0].rstrip("/") + "-repaired")]
+    messages, lost = outcome.messages, lost_of(outcome)[0]
+    cut = lost - counted(outcome, "broker_skips_messages")
+    if not broker.get("starts"):
+        most = f"keeps {count_text(messages, 'message')} and removes what stops the release"
+        less = "removes what stops the release, then keeps what the release keeps"
+    elif lost:
+        most = f"keeps {count_text(messages, 'message')}, {lost:,} more than a start would"
+        less = f"keeps {count_text(messages - cut, 'message')}, those that a start would leave in the log"
+    else:
+        kept = f"keeps {count_text(messages, 'message')}, as a start would, and " if messages else ""
+        most, less = f"{kept}mends what differs", ""
+    if broker.get("starts") and cut <= 0:
+        ways = [(f"Repair: {most}", options)]
+    else:
+        ways = [
+            (f"Repair with --policy salvage: {most}", [*options, ("--policy", "salvage")]),
+            (f"Repair with --policy broker: {less}", [*options, ("--policy", "broker")]),
+        ]
     found = [(what, command_line("repair", words, given)) for what, given in ways]
     return [(what, command) for what, command in found if command]

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from jobs.report.commands import closer_look, command_line, repair_commands, repair_withheld, words_of
+from jobs.report.deleted_files import deleted_files
 from jobs.report.judgement import (
     CARE,
     EMPTY,
@@ -28,6 +29,7 @@ from jobs.report.judgement import (
     verdict_alone,
     why_it_ends,
 )
+from jobs.report.next_steps import next_steps
 from jobs.report.page import code_of, command_of, fact, fold, hint, more, name_of, page, table
 from jobs.report.ranking import SEVERITIES, exit_words, is_emptied, lacks_of, lost_of
 from jobs.report.replicas_html import replicas_section
@@ -42,6 +44,7 @@ MAX_EXAMPLES = 20  # findings shown of one code and severity
 FIRST_EXAMPLES = 5  # of these, the ones that are not folded
 MAX_ROWS = 300  # of any table
 MAX_COMMANDS = 5  # below a table
+MAX_NEXT = 4  # of what the findings say about what to do next
 MAX_STEPS = 500  # of the plan, without those that keep a file
 
 STYLE_OF = {
@@ -106,7 +109,7 @@ def report_html(outcome: AuditOutcome, context: PageContext | None = None) -> It
 
 
 def _body(outcome: AuditOutcome, context: PageContext) -> Iterator[str]:
-    broker = outcome.plan.get("broker")
+    broker, judgement = outcome.plan.get("broker"), judge(outcome)
     words = context.store_words or words_of(outcome)
     sections: list[tuple[str, str, Callable[[], Iterator[str]]]] = []
     if outcome.loss.get("by_topic") or outcome.loss.get("groups") or outcome.loss.get("delay_levels"):
@@ -118,14 +121,14 @@ def _body(outcome: AuditOutcome, context: PageContext) -> Iterator[str]:
         sections.append(("findings", "Findings", lambda: _findings(outcome, words)))
     if outcome.replicas:
         sections.append(("replicas", "Other copies of this log", lambda: replicas_section(outcome)))
-    if outcome.plan.get("steps"):
+    if judgement.kind != SAFE and outcome.plan.get("steps"):
         sections.append(("plan", "Plan", lambda: _steps(outcome, repair_commands(outcome, words, context.plan))))
     if outcome.plan.get("settings"):
         sections.append(("settings", "Settings", lambda: _settings(outcome)))
     sections.append(("limits", "What was read, and what no check can see", lambda: _limits(outcome)))
     yield from _head(outcome, context)
     yield from _premises(outcome)
-    yield from _answer(outcome, judge(outcome), broker)
+    yield from _answer(outcome, judgement, words, context.plan)
     yield from _facts(outcome, broker)
     if len(sections) > 2:
         yield '<nav aria-label="On this page"><ul>'
@@ -164,27 +167,39 @@ def _premises(outcome: AuditOutcome) -> Iterator[str]:
         yield "</ul></div></section>\n"
 
 
-def _answer(outcome: AuditOutcome, judgement: Judgement, broker: Row | None) -> Iterator[str]:
+def _answer(outcome: AuditOutcome, judgement: Judgement, words: Sequence[str], plan: str) -> Iterator[str]:
     style = STYLE_OF[judgement.kind]
     yield f'<section class="answer a-{style}" aria-labelledby="answer">{icon(style)}<div>\n'
     yield f'<h2 id="answer" class="c-{style}">{markup(judgement.headline)}</h2>\n'
     yield f'<p class="verdict">{markup(verdict_alone(outcome))}.</p>\n<ul>'
     yield from (f"<li>{markup(sentence)}</li>" for sentence in judgement.why if sentence.rstrip(".") not in outcome.verdict)
-    if broker and broker.get("deleted_files"):
-        files = [str(name) for name in broker["deleted_files"]]
-        shown = ", ".join(code_of(name, 100) for name in files[:3]) + (f" and {len(files) - 3:,} more" if len(files) > 3 else "")
-        yield f"<li>Its start would delete {count_text(len(files), 'file')}: {shown}</li>"
+    for deleted in deleted_files(outcome):
+        rest = f" and {len(deleted.files) - 3:,} more" if len(deleted.files) > 3 else ""
+        shown = ", ".join(code_of(name, 100) for name in deleted.files[:3]) + rest
+        yield f"<li>A start deletes {deleted.words}: {shown}</li>"
     yield "</ul>\n"
-    steps = [markup(step) for step in dict.fromkeys(f.next for f in outcome.findings if f.severity == LOSS and f.next)][:3]
+    yield from _next(outcome, words, plan)
+    yield "</div></section>\n"
+
+
+def _next(outcome: AuditOutcome, words: Sequence[str], plan: str) -> Iterator[str]:
+    """What to do: first what keeps most, then what a start does and loses, then what the findings say."""
+    steps = next_steps(outcome, words, plan)
+    if steps.nothing:
+        yield f"<p><b>What to do next</b></p><p>{steps.nothing}</p>"
+        return
+    items = [markup(sentence) for sentence in (steps.withheld, steps.start) if sentence]
+    items += [markup(step) for step, _ in steps.others[:MAX_NEXT]]
     acts = Counter(str(s["action"]) for s in outcome.plan.get("steps", ()) if s["action"] != "keep")
     if acts:
         told = ", ".join(f"{action} {count_text(acts[action], 'file or queue', 'files or queues')}" for action in sorted(acts))
-        steps.append(f'The <a href="#plan">plan</a> of what would make the copy consistent: {markup(told)}.')
-    if steps:
-        yield '<p><b>What to do next</b></p><ul class="plain">'
-        yield from (f"<li>{step}</li>" for step in steps)
+        items.append(f'The <a href="#plan">plan</a> has all steps and repair commands: {markup(told)}.')
+    if items:
+        yield "<p><b>What to do next</b></p>"
+        yield from (f"<p>{markup(what)}:</p>{command_of(command)}" for what, command in steps.repairs[:1])
+        yield '<ul class="plain">'
+        yield from (f"<li>{item}</li>" for item in items)
         yield "</ul>"
-    yield "</div></section>\n"
 
 
 def _facts(outcome: AuditOutcome, broker: Row | None) -> Iterator[str]:
@@ -474,12 +489,13 @@ def _finding(finding: Finding, meaning: str, words: Sequence[str]) -> str:
 def _steps(outcome: AuditOutcome, repairs: Sequence[tuple[str, str]]) -> Iterator[str]:
     steps = list(enumerate(outcome.plan.get("steps", ()), 1))
     yield hint(
-        "What would make the copy consistent, in the order in which to do it: the CommitLog first, then what is made from it."
-        " Nothing of it was carried out; the copy was only read. <b>Lost messages</b> are those that a step gives up."
+        "The release's own cut made consistent, step by step: the CommitLog first, then what is made from it. Nothing was carried"
+        " out; the copy was only read. <b>Lost messages</b> are those that a step gives up; a repair with --policy salvage keeps"
+        " them."
     )
     runs = [list(run) for _, run in groupby(steps, lambda pair: _kind_of(pair[1]))]
     if all(step["action"] == "keep" for _, step in steps):
-        yield "<p>Nothing is to be done.</p>\n"
+        yield "<p>No file has to change.</p>\n"
     yield '<ol class="steps">\n'
     for run in runs[:MAX_STEPS]:
         yield from _run_of_steps(run)
@@ -490,7 +506,7 @@ def _steps(outcome: AuditOutcome, repairs: Sequence[tuple[str, str]]) -> Iterato
     if withheld:
         yield f"<p>{withheld}</p>\n"
     if repairs:
-        yield hint("A repair writes a new store, on which the release starts as after a clean stop; the copy stays as it is.")
+        yield hint("A repair writes a new store, on which the release starts as after a clean stop. The copy is not changed.")
     for what, command in repairs:
         yield f"<p>{what}:</p>\n{command_of(command)}"
 

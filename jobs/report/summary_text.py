@@ -8,8 +8,10 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from jobs.report.commands import closer_look, repair_commands, repair_withheld, words_of
-from jobs.report.judgement import SAFE, SHORT, Judgement, judge, lower, most_dangerous_first, verdict_alone, why_it_ends
+from jobs.report.commands import closer_look, words_of
+from jobs.report.deleted_files import deleted_files
+from jobs.report.judgement import SAFE, SHORT, Judgement, counted, judge, lower, most_dangerous_first, verdict_alone, why_it_ends
+from jobs.report.next_steps import next_steps
 from jobs.report.ranking import EXIT_RANK, SEVERITIES, assumed_words, exit_words, lacks_of, lost_of
 from jobs.report.replicas_json import groups_of
 from jobs.report.replicas_words import choice_words, pair_words
@@ -42,7 +44,7 @@ class _Paint:
         self._colour = colour
 
     def __call__(self, code: str, text: str) -> str:
-        return f"{code}{text}{_PLAIN}" if self._colour and text else text
+        return f"{code}{text}{_PLAIN}" if self._colour and code and text else text
 
 
 def summary_text(
@@ -135,11 +137,9 @@ def _broker(outcome: AuditOutcome, broker: Row, paint: _Paint) -> list[str]:
         lines.append(_row("Reads", f"from segment {printable(segment)}"))
     cut = f"at physical offset {count_text(int(broker.get('truncate_at') or 0))}"
     lines.append(_row("Ends", f"{cut}: {lower(why_it_ends(outcome, broker))}"))
-    deleted = [name for name in broker.get("deleted_files", ()) if str(name).startswith("commitlog/")]
-    if deleted:
-        held = {str(s["file"]) for s in outcome.segments if s.get("messages")}
-        colour = _RED if held & set(map(str, deleted)) else _PLAIN
-        lines.append(_row("Deletes", paint(colour, count_text(len(deleted), "CommitLog file")) + f": {_listed(deleted)}"))
+    for place, deleted in enumerate(deleted_files(outcome)):
+        words = paint(_RED if deleted.held else "", deleted.words)
+        lines.append(_row("" if place else "Deletes", f"{words}: {_listed(deleted.files)}"))
     return lines
 
 
@@ -186,26 +186,39 @@ def _differences(outcome: AuditOutcome, paint: _Paint) -> list[str]:
 
 
 def _next(outcome: AuditOutcome, words: Sequence[str], plan: str) -> list[str]:
-    """What to do, the gravest first, with the files that each step is about; the commands that look closer and that repair."""
-    steps: dict[str, dict[str, None]] = {}
-    for severity in (LOSS, REBUILDABLE):
-        for finding in outcome.findings:
-            if finding.severity == severity and finding.next:
-                steps.setdefault(finding.next, {}).setdefault(finding.file)
+    """What to do, what keeps most first, with the files of each step; the commands that repair and that look closer."""
+    steps = next_steps(outcome, words, plan)
+    if steps.nothing:
+        return _rows("Next", steps.nothing)
     lines: list[str] = []
-    for step, files in list(steps.items())[:_LINES]:
+    if steps.repairs:
+        lines += _rows("Next", _run_the_repair(outcome))
+    for step, files in steps.others[:_LINES]:
         told = printable(step)
         if _SOME_FILE.search(step):
-            where = printable(next(iter(files)), 80) if len(files) == 1 else count_text(len(files), "file")
+            where = printable(files[0], 80) if len(files) == 1 else count_text(len(files), "file")
             told = f"{told.rstrip('.')} ({where})."
         lines += _rows("" if lines else "Next", told, 2)
-    lines += _more(len(steps) - _LINES, "step")
+    lines += _more(len(steps.others) - _LINES, "step")
+    lines += _rows("Repair", steps.withheld) if steps.withheld else []
+    lines += [_row("Repair", command) for _, command in steps.repairs[:1]]
     serious = (f for severity in (LOSS, REBUILDABLE) for f in outcome.findings if f.severity == severity)
     command = next((line for line in (closer_look(finding, words) for finding in serious) if line), "")
-    lines += [_row("Closer", command)] if command else []
-    withheld = repair_withheld(outcome)
-    lines += _rows("Repair", withheld) if withheld else []
-    return lines + [_row("Repair", command) for _, command in repair_commands(outcome, words, plan)[:1]]
+    return lines + ([_row("Closer", command)] if command else [])
+
+
+def _run_the_repair(outcome: AuditOutcome) -> str:
+    """The sentence about the Repair line."""
+    lost, _ = lost_of(outcome)
+    kept = f"keeps {'the' if outcome.messages == 1 else 'all'} {count_text(outcome.messages, 'message')}"
+    if not (outcome.plan.get("broker") or {}).get("starts"):
+        does = f"{kept} and removes what stops the release"
+    elif lost:
+        verb = "cut" if lost > counted(outcome, "broker_skips_messages") else "lose"
+        does = f"keeps the {count_text(lost, 'message')} that a start would {verb}"
+    else:
+        does = f"{kept} and mends what differs" if outcome.messages else "mends what differs"
+    return f"Run the Repair line below: it {does}."
 
 
 def _meaning(code: str) -> str:

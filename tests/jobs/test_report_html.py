@@ -185,7 +185,7 @@ def test_every_command_is_one_that_the_product_takes(tmp_path: Path) -> None:
     assert [command.name for command in parsed] == ["query", "explain", "repair", "repair"]
     assert (parsed[0].options["--topic"], parsed[0].options["--to-queue-offset"]) == ("-t", "79")
     assert (parsed[2].options["--policy"], parsed[2].options["--plan"]) == ("salvage", "/out/$x/plan.json")
-    assert parsed[3].options["--to"] == words[0] + "-repaired" and "--policy" not in parsed[3].options
+    assert parsed[3].options["--to"] == words[0] + "-repaired" and parsed[3].options["--policy"] == "broker"
 
 
 def test_a_repair_is_offered_where_there_is_something_to_do() -> None:
@@ -193,8 +193,14 @@ def test_a_repair_is_offered_where_there_is_something_to_do() -> None:
     assert repair_commands(samples.not_audited(), WORDS, "/p") == []
     outcome = samples.refused()
     outcome.plan["steps"] = [{"action": "delete", "file": "x"}]
-    assert [what[:12] for what, _ in repair_commands(outcome, WORDS, "/p")] == ["What the rel"]
+    assert [what for what, _ in repair_commands(outcome, WORDS, "/p")] == [
+        "Repair with --policy salvage: keeps 9 messages and removes what stops the release",
+        "Repair with --policy broker: removes what stops the release, then keeps what the release keeps",
+    ]
     assert repair_commands(outcome, ("s3://b/s", "--release", "5.3.3"), "/p") == []
+    assert repair_commands(replace(outcome, complete=False), WORDS, "/p") == []  # repair refuses such a plan
+    emptied = [Finding("commitlog_emptied", "commitlog", severity="loss")]
+    assert repair_commands(replace(outcome, messages=0, findings=emptied), WORDS, "/p") == []
 
 
 # ---- bounds --------------------------------------------------------------------------------------------------------
@@ -273,7 +279,7 @@ def test_what_one_cut_takes_from_many_queues_is_told_as_one() -> None:
         *queues,
         step("rebuild", "index/1"),
     ]
-    text = page_of(outcome).text.partition("What would make the copy")[2]
+    text = page_of(outcome).text.partition("made consistent, step by step")[2]
     assert (
         "1. keep commitlog/0, bytes 0 to 20" in text and "2. delete commitlog/1, bytes 0 to 20, gives up 2 messages, 9 B" in text
     )

@@ -1,0 +1,63 @@
+"""What to do with a store, in words that the terminal and its page share: the action that keeps most comes first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from jobs.report.commands import repair_commands, repair_withheld
+from jobs.report.judgement import SAFE, counted, judge
+from jobs.report.ranking import lost_of
+from jobs.report.text import count_text
+from schemas.finding_codes import CATALOGUE
+from schemas.rows import LOSS, REBUILDABLE, AuditOutcome
+
+NOTHING = "Nothing to do."
+NOTHING_JUDGED = "Nothing to do for what was judged."
+_BY_A_REPAIR = frozenset({CATALOGUE["broker_drops_messages"].next})  # what the repair's own line says, with its number
+
+
+@dataclass
+class NextSteps:
+    """nothing: the sentence of a consistent store, else "".  repairs: (what it keeps, command).  withheld: why there is none
+    although there is something to do.  start: what a start of the release does instead, "" where that is not known.
+    others: (sentence, the files that it is about) of the findings, the gravest first."""
+
+    nothing: str = ""
+    repairs: list[tuple[str, str]] = field(default_factory=list)
+    withheld: str = ""
+    start: str = ""
+    others: list[tuple[str, list[str]]] = field(default_factory=list)
+
+
+def next_steps(outcome: AuditOutcome, words: Sequence[str], plan: str) -> NextSteps:
+    """words, plan: as `repair_commands` takes them."""
+    if judge(outcome).kind == SAFE:
+        return NextSteps(NOTHING_JUDGED if outcome.not_judged else NOTHING)
+    repairs = repair_commands(outcome, words, plan)
+    steps: dict[str, dict[str, None]] = {}
+    for severity in (LOSS, REBUILDABLE):
+        for finding in outcome.findings:
+            if finding.severity == severity and finding.next and not (repairs and finding.next in _BY_A_REPAIR):
+                steps.setdefault(finding.next, {}).setdefault(finding.file)
+    return NextSteps(
+        "", repairs, repair_withheld(outcome), _start(outcome), [(step, list(files)) for step, files in steps.items()]
+    )
+
+
+def _start(outcome: AuditOutcome) -> str:
+    """What a start does, in one sentence."""
+    broker = outcome.plan.get("broker")
+    if broker is None:
+        return ""
+    release = f"RocketMQ {outcome.release}"
+    if not broker.get("starts"):
+        return f"{release} itself does not start on this copy."
+    if counted(outcome, "broker_hangs"):
+        return f"A start of {release} never ends: it waits at a gap in the CommitLog."
+    lost, _ = lost_of(outcome)
+    if not lost:
+        return f"A start of {release} loses no message."
+    cut = lost - counted(outcome, "broker_skips_messages")
+    where = f" It cuts the CommitLog at physical offset {int(broker.get('truncate_at') or 0):,}." if cut > 0 else ""
+    return f"A start of {release} keeps {count_text(outcome.messages - lost, 'message')} and loses {lost:,}.{where}"
