@@ -38,13 +38,13 @@ COMMAND_TABLE["explain"] = CommandSpec(
     usage="""\
 usage: ./spark-submit.sh explain STORE --phy-offset N [options]
 
-Says what lies at a physical offset: the record's bytes field by field, which check fails on it and why, its neighbours, and
-which ConsumeQueue and index entries lead to it. Needs no Spark.
+Shows what is at a physical offset: the record's bytes field by field, which check fails and why, its neighbours, and which
+ConsumeQueue and index entries lead to it. Needs no Spark.
   STORE                 a copied store folder (the one that holds commitlog/), a path or a URI
-  --phy-offset N        the physical offset; one inside a record, in damage, or outside of the log is explained too
+  --phy-offset N        the physical offset; it may also be inside a record, in damage, or outside the log
   --format text|json    for people (default), or one JSON object
-  --redact MODE         none (default); hide or hash: bodies, keys, tags and the like are not shown; the checksums and hash
-                        codes that are compared here are, and short values can be guessed from them
+  --redact MODE         none (default); hide or hash: do not show bodies, keys, tags and the like. Checksums and hash codes are
+                        still shown: short values can be guessed from them
   --release X  --broker-conf FILE  --commitlog PATH[,PATH]  --consumequeue PATH  --index PATH    as for audit
 """,
 )
@@ -57,14 +57,14 @@ COMMAND_TABLE["report"] = CommandSpec(
     usage="""\
 usage: ./spark-submit.sh report --tables URI [--since WHEN] [--store NAME] [--format text|json|html] [--out FILE]
 
-The latest run of each store, the copies that are unsafe to start first, and each store's trend over its runs.
-  --tables URI          the tables that audits wrote: DIR/tables of their --out DIR, or what their --tables named
+Shows the latest run of each store, most dangerous first, and each store's trend over its runs.
+  --tables URI          the tables that audits wrote: DIR/tables of their --out DIR, or their --tables
   --since WHEN          only runs since then: a span back from now (90m, 12h, 7d, 4w) or a date (2026-11-01), UTC
-  --store NAME          this store alone
-  --format F            text, json or html (one self-contained page); without it what the name of FILE ends with, else text
+  --store NAME          only this store
+  --format F            text, json or html (one self-contained page); default: the ending of FILE, else text
   --out FILE            write there instead of standard output
 
-exit codes: 0 the report is written, 2 usage, 3 no tables, or no such run or store in them
+exit codes: 0 report written, 2 usage, 3 no tables, or no such run or store in them
 """,
 )
 
@@ -74,11 +74,11 @@ COMMAND_TABLE["diff"] = CommandSpec(
     usage="""\
 usage: ./spark-submit.sh diff RUN_A RUN_B --tables URI [--store NAME] [--format text|json] [--out FILE]
 
-What is different in run B: new, grown and fixed findings, and bytes that changed where a broker no longer writes (bit rot), apart
-from what is new at the log's end and what retention took from its front.
+Shows what is different in run B: new, grown and fixed findings, and bytes that changed where a broker no longer writes (bit rot).
+What is new at the log's end, and what retention deleted at its front, is expected.
   --tables URI          the tables that both runs wrote
-  --store NAME          this store alone
-  --format F            text or json; without it what the name of FILE ends with, else text
+  --store NAME          only this store
+  --format F            text or json; default: the ending of FILE, else text
   --out FILE            write there instead of standard output
 
 exit codes: 0 nothing new, 2 usage, 3 a run is missing or incomplete, 10 new: derived data differ, 20 new: loss, or changed bytes
@@ -91,14 +91,14 @@ COMMAND_TABLE["coverage"] = CommandSpec(
     usage="""\
 usage: ./spark-submit.sh coverage --tables URI --within WHEN [--store NAME] [--format text|json] [--out FILE]
 
-How much of each store's CommitLog was read wholly within that time, over all its runs, and which segments waited longest.
+Shows how much of each store's CommitLog all runs within that time have read, and which segments were read longest ago.
   --tables URI          the tables that audits wrote
   --within WHEN         a span back from now (12h, 7d, 4w) or a date (2026-11-01), UTC
-  --store NAME          this store alone
-  --format F            text or json; without it what the name of FILE ends with, else text
+  --store NAME          only this store
+  --format F            text or json; default: the ending of FILE, else text
   --out FILE            write there instead of standard output
 
-exit codes: 0 it is written, 2 usage, 3 no tables, or no such store in them
+exit codes: 0 written, 2 usage, 3 no tables, or no such store in them
 """,
 )
 
@@ -111,22 +111,22 @@ COMMAND_TABLE["repair"] = CommandSpec(
     usage="""\
 usage: ./spark-submit.sh repair STORE --plan PLAN --to NEWSTORE [options]
 
-Writes a new store from a copy and its plan.json, on which a broker of the plan's release starts as after a clean stop and serves
-every message that it should. The copy is not touched. What was done is told in NEWSTORE.repair.json beside it.
+Writes a new store from a copy and its plan.json. A broker of the plan's release starts on the new store as after a clean stop and
+serves every message in it. The copy is not changed. NEWSTORE.repair.json, beside the new store, lists what was done.
   STORE                 the copied store folder that the plan was made from
   --plan PLAN           its plan.json, as an audit wrote it
   --to NEWSTORE         the folder to make; it must not exist
-  --policy broker       what the release itself would keep (default), with what it gets wrong about it made right
-  --policy salvage      every valid message of the copy, also those behind damage; damaged ranges are bridged
-  --donor STORE2        a second copy of the same log: damaged ranges are taken from it where its bytes are valid; one that is
-                        no copy of this log is refused
-  --fix-offsets         also correct consumer and delay offsets that lie past the new ends
-  --dry-run             say what a run would do, in all its numbers, and what the other policy would keep; reads as much as a run,
-                        keeps what it works out in the temporary folder, writes no new store
+  --policy broker       keep what the release itself would keep (default), and rebuild what it gets wrong
+  --policy salvage      keep every valid message of the copy, also those after damage; replace damaged bytes with placeholders
+  --donor STORE2        another copy of the same log: take damaged ranges from it where its bytes are valid; a store that is no
+                        copy of this log is refused
+  --fix-offsets         also set back consumer and delay offsets beyond the new queue ends
+  --dry-run             only show what a run would do, in all its numbers, and what the other policy would keep. It reads as much
+                        as a run, keeps its work in the temporary folder, and writes no new store
   --broker-conf FILE    compared with the settings that the plan was made with
   --commitlog PATH[,PATH]  --consumequeue PATH  --index PATH    where the copy keeps these parts elsewhere
 
-exit codes: 0 done and consistent; 2 usage; 3 could not; 10, 20 the result was not consistent, so nothing was put in place;
+exit codes: 0 done and consistent; 2 usage; 3 refused or failed; 10, 20 the result was not consistent, no new store was left;
 130, 143 interrupted
 """,
 )
@@ -139,10 +139,10 @@ COMMAND_TABLE["manifest"] = CommandSpec(
     usage="""\
 usage: ./spark-submit.sh manifest STORE [--write FILE | --verify FILE]
 
-Names, sizes and SHA-256 digests of all files of a copied store: printed, written to FILE, or compared with those in FILE.
+Lists names, sizes and SHA-256 digests of all files of a copied store: prints or writes them, or compares them with FILE.
   STORE                 a copied store folder, a path or a URI
 
-exit codes: 0 written, or the same; 2 usage; 3 not the same, or not readable
+exit codes: 0 written, or equal; 2 usage; 3 different, or not readable
 """,
 )
 
@@ -155,18 +155,18 @@ COMMAND_TABLE["export"] = CommandSpec(
     usage=f"""\
 usage: ./spark-submit.sh export STORE --to DIR --format parquet|delta|jsonl [options]
 
-Writes the messages of a store as files for other tools: one per segment in DIR/messages, and DIR/manifest.json once all is there.
-Stopped, it goes on when the same command is given again; until it is whole all lies in DIR/unfinished.
-  --columns LIST             names of columns, separated by commas (all without bodies, unless told; see schemas/sources.py)
+Writes the messages of a store as files for other tools: one per segment in DIR/messages, and at the end DIR/manifest.json.
+If it was stopped, give the same command again: it continues. Until all is done, the files are in DIR/unfinished.
+  --columns LIST             names of columns, separated by commas (default: all but bodies; see schemas/sources.py)
 {FILTER_USAGE}\
   --body none|raw|decoded    the bodies: left out (default), as they are stored, or uncompressed
-  --unpack                   the messages of inner batches instead of the batches
+  --unpack                   write the messages inside a batch instead of the batch
   --redact hide|hash         keys, tags, unique keys, clients' addresses, property values and bodies: hidden, or as tokens that
                              equal values share; tags code and body CRC are left out
-  --redact-salt-file FILE    tokens as in other exports with this salt; else a new salt, which nobody gets to know
-  --trust-clock              do not read segments whose first messages' store times lie more than an hour outside of the range
+  --redact-salt-file FILE    the same tokens as other exports with this salt; default: a new salt that is not kept
+  --trust-clock              skip segments whose first messages were stored more than an hour outside the range
   --release X  --broker-conf FILE  --commitlog PATH[,PATH]  --consumequeue PATH  --index PATH    as for audit
-Spark's own options are handed on.
+Spark's own options are passed on.
 """,
 )
 
@@ -182,22 +182,22 @@ COMMAND_TABLE["query"] = CommandSpec(
     usage=f"""\
 usage: ./spark-submit.sh query STORE [conditions] [options]
 
-Finds messages: as the copy holds them, also behind damage (then their status is "plausible"), by physical offset; or as a
-broker would serve them after its start. All conditions must hold.
+Finds messages in the copy, in order of physical offset, also those after damage (status "plausible"); or as a broker would serve
+them after a start. All conditions must hold.
   STORE                      a copied store folder (the one that holds commitlog/), a path or a URI
 {FILTER_USAGE}\
   --phy-offset N             the message at this physical offset
   --offset-msg-id ID         the message that this id names (32 or 56 hexadecimal digits)
   --key K                    messages with this key or unique key
   --unique-key K             messages with this unique key, all duplicates
-  --body-contains TEXT       messages in whose body this stands, uncompressed or as stored; bytes: hex:0AFF
+  --body-contains TEXT       messages whose body holds this text, uncompressed or as stored; bytes: hex:0AFF
   --view copy|broker         the copy as it is (default), or what the release would serve: by queue what consumers get, by
                              key what a lookup through the index gives (with --topic)
-  --limit N                  at most so many (default: 100 in a table, all as JSON lines)
+  --limit N                  at most this many (default: 100 in a table, all as JSON lines)
   --columns A,B              which columns, in this order      --body none|text|base64   bodies, uncompressed (default none)
   --format table|jsonl       for people (default), or one JSON object a line
-  --trust-clock              skip segments that by their first messages' times hold nothing of --since and --until
-  --redact MODE              none (default); hide or hash: bodies, keys, tags and the like are not shown, nor sums of them
+  --trust-clock              skip segments whose first messages' times are outside --since and --until
+  --redact MODE              none (default); hide or hash: do not show bodies, keys, tags and the like, nor their checksums
   --release X  --broker-conf FILE  --commitlog PATH[,PATH]  --consumequeue PATH  --index PATH    as for audit
 """,
 )
@@ -213,7 +213,7 @@ Starts JupyterLab on the notebooks of this project, with the packages, Java and 
   from jobs import session, sources
   spark = session.start().spark
   sources.read(spark, "messages", "copies/broker-a").groupBy("topic").count().show()
-Arguments go to JupyterLab as they are: a folder or a notebook to open instead, --no-browser, --port N, --ip ADDRESS ...
+Arguments are passed to JupyterLab: a folder or a notebook to open, --no-browser, --port N, --ip ADDRESS ...
 """,
     group="notebook",
     others_pass=True,

@@ -308,7 +308,7 @@ class Export:
                         done[note.pop("name")] = note
         if problems:
             more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-            raise StoreError(f"{sorted(problems)[0]}{more}; the same command goes on from here")
+            raise StoreError(f"{sorted(problems)[0]}{more}; give the same command again to continue")
         return done
 
     def _say_columns(self) -> None:

@@ -19,12 +19,12 @@ FILTER_OPTIONS = frozenset(
     "--topic --queue --from-queue-offset --to-queue-offset --from-phy-offset --to-phy-offset --since --until".split()
 )
 FILTER_USAGE = """\
-  --topic NAME[,NAME]        messages of these topics (a comma in a name: \\,)
+  --topic NAME[,NAME]        messages of these topics (write a comma in a name as \\,)
   --queue ID[,ID]            of these queue ids
   --from-queue-offset N      from this queue offset on      --to-queue-offset N   below this one
   --from-phy-offset N        from this physical offset on   --to-phy-offset N     below this one
   --since TIME               stored at this time or later   --until TIME          stored before it
-                             TIME: ISO-8601, in UTC where it names no zone (2026-11-20T21:20:22.5), or ms since 1970
+                             TIME: ISO-8601 (2026-11-20T21:20:22.5; UTC unless it names a zone), or ms since 1970
 """
 
 _NUMBER = re.compile(r"[0-9]{1,19}")
@@ -71,7 +71,7 @@ def _times(options: Mapping[str, str]) -> Range:
 
 def _checked(found: Range, options: Mapping[str, str], low: str, high: str) -> Range:
     if found[0] is not None and found[1] is not None and found[0] >= found[1]:
-        raise UsageError(f"{low} {options[low]} and {high} {options[high]}: nothing lies between them")
+        raise UsageError(f"{low} {options[low]} and {high} {options[high]}: the range is empty")
     return found
 
 
@@ -91,13 +91,11 @@ def read_time(text: str, option: str) -> int:
     text = text.strip()
     if _MILLISECONDS.fullmatch(text):
         if abs(int(text)) > _LARGEST:
-            raise UsageError(f"{option} {text}: beyond what 63 bits hold")
+            raise UsageError(f"{option} {text}: larger than 63 bits")
         return int(text)
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        raise UsageError(
-            f"{option} {text!r}: neither a time in ISO-8601, such as 2026-11-20T21:20:22Z, nor ms since 1970"
-        ) from None
+        raise UsageError(f"{option} {text!r}: not a time (ISO-8601, such as 2026-11-20T21:20:22Z, or ms since 1970)") from None
     moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
     return (moment - _EPOCH) // timedelta(milliseconds=1)

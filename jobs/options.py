@@ -1,7 +1,7 @@
 """The command line as plain data, checked before anything is read. Standard library only: a mistyped option is answered
 at once, on a machine without the environment too.
 
-`parse` sorts the words into a command, Spark's own options (handed on unchanged) and ours. Every fault of the command
+`parse` sorts the words into a command, Spark's own options (passed on unchanged) and ours. Every fault of the command
 line is a UsageError with one sentence. A bad row of a fleet file is not: it becomes a StoreArgument with a `problem`.
 """
 
@@ -67,29 +67,29 @@ usage: ./spark-submit.sh audit STORE [STORE ...] --out DIR [options]
        ./spark-submit.sh audit --fleet FILE --out DIR [options]
        ./spark-submit.sh bench | test | pack --out FILE
 
-audit: read copied RocketMQ stores, say where they are sound, and plan what would make the others consistent.
+audit: check copied RocketMQ stores: is a start safe, what would it lose, and what would make the store consistent.
   STORE                 a copied store folder (the one that holds commitlog/), a path or a URI
   --fleet FILE          a TOML file with a [[store]] table per store: name, path, release, broker_conf, replica_group
-  --out DIR             where result.json and a folder per store go; never inside a store. One run at a time: a second one
-                        ends with 2 (on s3:// and the like nothing can keep them apart)
+  --out DIR             where result.json and a folder per store go; never inside a store. Only one run at a time: a second
+                        one ends with 2 (on s3:// and the like there is no such lock)
   --release X           the broker's RocketMQ release: its rules apply (without it {NEWEST_RELEASE} is assumed)
   --broker-conf FILE    the broker's own properties file
-  --commitlog PATH[,PATH]  --consumequeue PATH  --index PATH    where a store keeps these parts elsewhere
-  --tables URI          the Delta tables, when not under DIR/tables
-  --run-id ID           repeat a run under its id: it replaces the earlier one
+  --commitlog PATH[,PATH]  --consumequeue PATH  --index PATH    for a store that keeps these parts elsewhere
+  --tables URI          where the Delta tables go (default DIR/tables)
+  --run-id ID           the run's id; a run with the id of an earlier one replaces it
   --level quick         read only what the release itself would read when it starts (default full: every byte)
-  --max-duration TIME   begin no further segment when 90s, 30m or 2h are spent; results are written all the same
-  --since-run ID        leave out segments that this run, or "last", has verified and that are unchanged
+  --max-duration TIME   begin no new segment after 90s, 30m or 2h, then write the results
+  --since-run ID        skip unchanged segments that this run, or "last", has verified
   --progress HOW        line (default on a terminal), json (one object per second on standard error) or none
   --prometheus FILE     also write the result for node_exporter's textfile collector
   --write LIST          also write datasets: {",".join(DATASETS)}
 bench: make a store of several GiB and measure.   test: lint, types and tests; with arguments, pytest with these.
 pack: write an archive of the Python environment for the executors of a cluster (--archives).
 
-Spark's own options are handed on: --master, --deploy-mode, --conf, --properties-file, --archives, --py-files, --files,
+Spark's own options are passed on: --master, --deploy-mode, --conf, --properties-file, --archives, --py-files, --files,
 --jars, --packages, memory and core settings. Without --master everything runs on this machine.
 
-exit codes: 0 consistent, 2 usage, 3 not or not wholly audited, 10 derived data differ, 20 damaged, messages lost or no start
+exit codes: 0 consistent, 2 usage, 3 not fully audited, 10 derived data differ, 20 damaged, messages lost or no start
 """
 
 
@@ -105,7 +105,7 @@ Makes sample stores, measures audits of them, and prints one table with the limi
   --keep                leave them there
   --rounds N            of which the fastest counts (5)
   --only LIST           some of scan,audit,datasets,memory,command
-Spark's own options are handed on.
+Spark's own options are passed on.
 """,
     "test": """\
 usage: ./spark-submit.sh test [pytest's own arguments]
@@ -132,7 +132,7 @@ def usage_of(command: str) -> str:
 def usage() -> str:
     """What --help prints: the audit's usage, and the first lines of every other command's."""
     others = "".join(f"{spec.usage.splitlines()[0].removeprefix('usage: ')}\n" for spec in COMMAND_TABLE.values())
-    return USAGE + (f"\nmore commands (--help behind one tells its options):\n{others}" if others else "")
+    return USAGE + (f"\nmore commands (COMMAND --help shows its options):\n{others}" if others else "")
 
 
 @dataclass(frozen=True)
@@ -205,7 +205,7 @@ def parse(words: Sequence[str]) -> Command:
             return Command("help")
         position = _take_spark(words, position, spark, SPARK_OPTIONS | SPARK_FLAGS)
     if position == len(words):
-        raise UsageError(f"no command: the commands are {', '.join(COMMANDS)} (--help tells more)")
+        raise UsageError(f"no command: the commands are {', '.join(COMMANDS)} (see --help)")
     name, rest = words[position], words[position + 1 :]
     if name == "help":
         return Command("help", arguments=tuple(word for word in rest[:1] if word in COMMANDS))
@@ -339,19 +339,19 @@ def _audit_options(paths: Sequence[str], options: Mapping[str, str], base: str) 
             raise UsageError(f"{option} needs a value")
     if "--fleet" in options:
         if paths:
-            raise UsageError("say either STORE or --fleet, not both")
+            raise UsageError("name either STORE or --fleet, not both")
         for option in ("--broker-conf", "--commitlog", "--consumequeue", "--index"):
             if option in options:
-                raise UsageError(f"{option} does not go with --fleet: say it in the store's own table")
+                raise UsageError(f"{option} does not go with --fleet: set it in the store's own table")
     elif not paths:
         raise UsageError("no store: name one or more store folders, or --fleet FILE")
     if "--out" not in options:
-        raise UsageError("--out DIR is missing: where shall the results go?")
+        raise UsageError("--out DIR is missing: the folder for the results")
     release = _release(options.get("--release", NEWEST_RELEASE))
     release_from = "named" if "--release" in options else "default"
     run_id = options.get("--run-id", uuid.uuid4().hex)
     if not _RUN_ID.fullmatch(run_id) or run_id in (".", ".."):
-        raise UsageError(f"--run-id {run_id!r}: letters, digits, '.', '_' and '-', at most 100 of them")
+        raise UsageError(f"--run-id {run_id!r}: must be at most 100 letters, digits, '.', '_' and '-'")
     out = absolute(options["--out"], base)
     if "--fleet" in options:
         stores = read_fleet(absolute(options["--fleet"], base), release, release_from)
@@ -362,15 +362,15 @@ def _audit_options(paths: Sequence[str], options: Mapping[str, str], base: str) 
     refuse_not_utf8(*(("--out", out) if tables is None else ("--tables", tables)))
     partial = [option for option in PARTIAL_OPTIONS if option in options and options[option] != "full"]
     if partial and "--write" in options:
-        raise UsageError(f"--write needs every segment to be read; it does not go with {partial[0]}")
+        raise UsageError(f"--write has to read every segment: it does not go with {partial[0]}")
     if options.get("--level") == "quick" and "--since-run" in options:
-        raise UsageError("--since-run does not go with --level quick, which reads no more than it must")
+        raise UsageError("--since-run does not go with --level quick")
     progress = options.get("--progress", "line" if sys.stderr.isatty() else "none")
     if progress not in PROGRESS:
-        raise UsageError(f"--progress {progress!r}: {', '.join(PROGRESS)}")
+        raise UsageError(f"--progress {progress!r}: must be one of {', '.join(PROGRESS)}")
     since_run = options.get("--since-run")
     if since_run is not None and (not _RUN_ID.fullmatch(since_run) or since_run == run_id):
-        raise UsageError(f"--since-run {since_run!r}: the id of an earlier run, or {LAST_RUN}")
+        raise UsageError(f"--since-run {since_run!r}: must be the id of an earlier run, or {LAST_RUN}")
     prometheus = _metrics_file(options["--prometheus"], base) if "--prometheus" in options else None
     _refuse_output_inside(stores, out, tables, prometheus)
     return AuditOptions(
@@ -391,7 +391,7 @@ def _audit_options(paths: Sequence[str], options: Mapping[str, str], base: str) 
 
 def _level(text: str) -> str:
     if text not in LEVELS:
-        raise UsageError(f"--level {text!r}: {' or '.join(LEVELS)}")
+        raise UsageError(f"--level {text!r}: must be {' or '.join(LEVELS)}")
     return text
 
 
@@ -399,16 +399,16 @@ def _duration(text: str) -> float:
     """Seconds of "90s", "30m", "2h"."""
     match = _DURATION.fullmatch(text.strip())
     if match is None:
-        raise UsageError(f"--max-duration {text!r}: a number and s, m or h, such as 90s, 30m or 2h")
+        raise UsageError(f"--max-duration {text!r}: must be a number with s, m or h, such as 90s, 30m or 2h")
     return float(match[1]) * {"s": 1, "m": 60, "h": 3600}[match[2]]
 
 
 def _metrics_file(text: str, base: str) -> str:
     path = absolute(text, base)
     if is_uri(path):
-        raise UsageError(f"--prometheus {text!r}: a file of this machine, where its node_exporter looks")
+        raise UsageError(f"--prometheus {text!r}: must be a file of this machine, in the folder that its node_exporter reads")
     if os.path.isdir(path):
-        raise UsageError(f"--prometheus {text!r}: a folder; name the file, store-audit.prom in it for instance")
+        raise UsageError(f"--prometheus {text!r}: is a folder; name a file in it, such as store-audit.prom")
     if not os.path.isdir(os.path.dirname(path)):
         raise UsageError(f"--prometheus {text!r}: there is no folder {os.path.dirname(path)!r}")
     return path
@@ -429,7 +429,7 @@ def single_store(command: Command) -> StoreArgument:
 def _command_line_stores(paths: Sequence[str], options: Mapping[str, str], release: str, base: str) -> list[StoreArgument]:
     elsewhere = [f"--{part}" for part in PARTS if f"--{part}" in options]
     if elsewhere and len(paths) > 1:
-        raise UsageError(f"{elsewhere[0]} goes with one store; use --fleet for several")
+        raise UsageError(f"{elsewhere[0]} works with one store only; use --fleet for several")
     conf = conf_file = None
     if "--broker-conf" in options:
         conf_file = absolute(options["--broker-conf"], base)
@@ -467,7 +467,7 @@ def read_broker_conf(path: str) -> str:
     with _open_regular(path) as file:
         content = file.read(_CONF_BYTES + 1)
     if len(content) > _CONF_BYTES:
-        raise ValueError(f"more than {_CONF_BYTES} bytes is no broker.conf")
+        raise ValueError(f"more than {_CONF_BYTES:,} bytes: not a broker.conf")
     return content.decode("latin-1")
 
 
@@ -576,7 +576,7 @@ def read_regular(path: str, limit: int) -> bytes:
     with _open_regular(path) as file:
         content = file.read(limit + 1)
     if len(content) > limit:
-        raise ValueError(f"more than {limit} bytes")
+        raise ValueError(f"more than {limit:,} bytes")
     return content
 
 

@@ -105,7 +105,7 @@ def _say(sentence: str) -> None:
 
 def _nothing(query: Query) -> str:
     if query.at is not None:
-        return f"no message is found at physical offset {query.at}; explain tells what lies there"
+        return f"no message is found at physical offset {query.at}; explain shows what is there"
     return "no message is found"
 
 
@@ -184,7 +184,7 @@ def _needle(text: str | None) -> bytes | None:
     except ValueError:
         found = b""
     if not found:
-        raise UsageError(f"--body-contains {text!r}: behind hex: stand pairs of hexadecimal digits")
+        raise UsageError(f"--body-contains {text!r}: after hex: write pairs of hexadecimal digits")
     return found
 
 
@@ -196,7 +196,7 @@ def _columns(options: Mapping[str, str], form: str, body: str) -> tuple[str, ...
             if name not in COLUMNS:
                 raise UsageError(f"--columns: {name!r} is none; there are {', '.join(COLUMNS)}")
         if len(set(names)) != len(names):
-            raise UsageError(f"--columns: one is there twice in {', '.join(names)}")
+            raise UsageError(f"--columns: one is named twice in {', '.join(names)}")
         if body == "none" and "body" in names:
             raise UsageError("--columns: body is shown with --body text or --body base64")
     if body != "none" and "body" not in names:

@@ -35,12 +35,12 @@ MESSAGES = (
     Column(
         "tags_code", "long", "What its ConsumeQueue entry holds: hash of the tags, or a delayed message's deliver time in ms."
     ),
-    Column("sys_flag", "integer", "Flag bits, as stored; the next three are told by them."),
+    Column("sys_flag", "integer", "Flag bits, as stored; they hold the next three."),
     Column("transaction", "string", "none, prepared, commit or rollback."),
     Column("compression", "string", "How the body is compressed: none, zlib, lz4, zstd or unknown."),
     Column("inner_batch", "boolean", "Whether it is an inner batch: several messages in one body."),
     Column("flag", "integer", "The producer's own flag."),
-    Column("born_host", "string", "The producer's address, ip:port; an IPv6 address stands in brackets."),
+    Column("born_host", "string", "The producer's address, ip:port; an IPv6 address is in brackets."),
     Column("store_host", "string", "The broker's address, ip:port."),
     Column("reconsume_times", "integer", "How often it was consumed in vain."),
     Column("prepared_offset", "long", "Transactions: physical offset of the prepared message."),
@@ -50,14 +50,14 @@ MESSAGES = (
     Column("batch_base", "long", "Queue offset of the first message in an inner batch; else the queue offset."),
     Column("batch_count", "integer", "Messages in an inner batch; else 1."),
     Column("inner_index", "integer", "Place in the inner batch from which it was unpacked, from 0; null: it was not."),
-    Column("status", "string", "valid; or plausible: found behind damage, no local check can prove where it begins."),
+    Column("status", "string", "valid; or plausible: found after damage, no local check can prove where it begins."),
     Column("body_size", "integer", "Bytes of the body as stored; of an unpacked message, its own."),
     Column("body_crc", "integer", "CRC-32 of the stored body without its top bit, as stored; it fits."),
     Column("body", "binary", "The body; see body_status."),
     Column(
         "body_status",
         "string",
-        "stored (as it stands in the store), decoded (uncompressed), too_large (beyond the bound, body is null), damaged or "
+        "stored (as it is in the store), decoded (uncompressed), too_large (beyond the bound, body is null), damaged or "
         "unknown (cannot be uncompressed, body is null).",
     ),
 )
@@ -75,7 +75,7 @@ CONSUMEQUEUE = (
     Column("ext_tags_code", "long", "Tags code in the ext unit to which tags_code leads; null where there is none."),
     Column("ext_store_time_ms", "long", "Store time in that ext unit, ms since 1970."),
     Column("store_time_ms", "long", "BatchConsumeQueue: store time of the message, ms since 1970; else null."),
-    Column("message_count", "integer", "BatchConsumeQueue: messages behind the entry; else 1."),
+    Column("message_count", "integer", "BatchConsumeQueue: messages of the entry; else 1."),
     Column("kind", "string", "queue, batch (a BatchConsumeQueue) or lmq (a queue whose name begins with %LMQ%)."),
     Column("status", "string", "valid; pre_blank (before the queue's first entry); invalid (a broker would not take it)."),
     _FILE,
@@ -91,19 +91,19 @@ INDEX = (
     Column("store_time_ms", "long", "What this makes, to the second: ms since 1970."),
     Column("previous", "integer", "Number of the entry before it in its slot's chain; 0: none."),
     Column("slot", "integer", "Its slot by the hash."),
-    Column("status", "string", "counted; or beyond_count: it stands behind what the header counts."),
+    Column("status", "string", "counted; or beyond_count: beyond the number that the header counts."),
     _POSITION,
 )
 
 EXTENTS = (
     _FILE,
     Column("start", "long", "Key, with the file: first byte in the file."),
-    Column("end", "long", "Byte behind the last one."),
+    Column("end", "long", "Byte after the last one."),
     Column("phy_offset", "long", "Physical offset of the first byte."),
     Column("size_bytes", "long", "Bytes in it."),
     Column("kind", "string", "message, filler, unwritten or damaged."),
     Column("message_count", "long", "Messages in it."),
-    Column("plausible", "boolean", "Found behind damage; no local check can prove its boundaries."),
+    Column("plausible", "boolean", "Found after damage; no local check can prove its boundaries."),
     Column("reason", "string", "Why a damaged one is damaged; values in schemas/finding_codes.py."),
 )
 

@@ -42,9 +42,9 @@ STORE = Column("store", "string", "Key: name of the store, as its folder under -
 _EXTENT = struct_of(
     Column("kind", "string", "message, filler, unwritten or damaged."),
     Column("start", "long", "First byte in the segment."),
-    Column("end", "long", "Byte behind the last one in the segment."),
+    Column("end", "long", "Byte after the last one in the segment."),
     Column("message_count", "long", "Messages in it."),
-    Column("plausible", "boolean", "Found behind damage; no local check can prove its boundaries."),
+    Column("plausible", "boolean", "Found after damage; no local check can prove its boundaries."),
     Column("reason", "string", "Why a damaged one is damaged."),
 )
 _QUEUE_FILE = struct_of(
@@ -73,7 +73,7 @@ RUNS = (
     Column("complete", "boolean", "Whether all was read and is modelled."),
     Column("incomplete", array_of("string"), "Why not, in sentences."),
     Column("level", "string", "full, or quick: only what this release would read when it starts."),
-    Column("unread_segments", "long", "CommitLog segments that were not read wholly, in this run or a run before that counts."),
+    Column("unread_segments", "long", "CommitLog segments that were not fully read, in this run or an earlier one that counts."),
     Column("unread_bytes", "long", "Their length, bytes."),
     Column("reused_segments", "long", "Segments that were not read again because they are as a run before has verified them."),
     Column("verdict", "string", "The result in one sentence."),
@@ -84,7 +84,7 @@ RUNS = (
     Column("stop_reason", "string", "Why its recovery ends; values in schemas/finding_codes.py."),
     Column("min_phy_offset", "long", "CommitLog minimum after recovery, physical offset."),
     Column("truncate_at", "long", "CommitLog end after recovery, physical offset."),
-    Column("log_end", "long", "Physical offset behind the last message of the copy; null without one, or where it was not read."),
+    Column("log_end", "long", "Physical offset after the last message of the copy; null without one, or where it was not read."),
     Column("lacks_messages", "long", "Messages that other copies of its group hold and it lacks; null where none was compared."),
     Column("diverged", "boolean", "Whether another copy of its group holds other messages at the same physical offsets."),
     Column("lost_messages", "long", "Valid messages of the copy that a start would cut."),
@@ -114,7 +114,7 @@ SEGMENTS = (
     Column("digest", "string", "Digest over all bytes, of the run that read them last; null where none has."),
     Column("edge_digest", "string", "Digest over its length and its first and last 4 KiB, as they are in this run."),
     Column("bytes_read", "long", "Bytes read of it in this run."),
-    Column("verified_run", "string", "Run that read all its bytes as they still are, as far as length, time and edges tell."),
+    Column("verified_run", "string", "Run that read all its bytes; length, time and edges have not changed since."),
     Column("verified_at", "timestamp", "When that run began; null where no run has."),
     Column("findings", "long", "Findings above note on this file, of the run that read it."),
     Column("problem", "string", "Why it could not be read; everything else is then void."),
@@ -124,7 +124,7 @@ SEGMENTS = (
     Column("stop_reason", "string", "Why; values in schemas/finding_codes.py."),
     Column("wrote_after_load", "long", "Bytes that count as written after load; null if it is deleted or nothing starts."),
     Column("messages", "long", "Valid messages in it."),
-    Column("plausible_messages", "long", "Those of them that were found behind damage."),
+    Column("plausible_messages", "long", "Those of them that were found after damage."),
     Column("first_store_time_ms", "long", "Earliest store time, ms since 1970; null without a message."),
     Column("last_store_time_ms", "long", "Latest store time, ms since 1970."),
     Column("message_bytes", "long", "Bytes of messages. The four kinds of bytes add up to the size."),
@@ -142,17 +142,17 @@ QUEUES = (
     Column("lmq", "boolean", "Whether it is a multi-dispatch (LMQ) queue."),
     Column("file_count", "long", "ConsumeQueue files on disk."),
     Column("bytes_read", "long", "Bytes read of them."),
-    Column("problem", "string", "Why it could not be read wholly."),
+    Column("problem", "string", "Why it could not be fully read."),
     Column("compared", array_of(_COMPARED), "Its files' entries, as they were compared; null at the level quick."),
     Column("disk_entries", "long", "Entries on disk that are not zero."),
-    Column("disk_end", "long", "Queue offset behind the last entry on disk."),
+    Column("disk_end", "long", "Queue offset after the last entry on disk."),
     Column("log_messages", "long", "Messages of the CommitLog that belong into it."),
     Column("log_first_offset", "long", "Queue offset of the first of them; null without one."),
-    Column("log_end_offset", "long", "Queue offset behind the last of them."),
+    Column("log_end_offset", "long", "Queue offset after the last of them."),
     Column("first_store_time_ms", "long", "Store time of the first of them, ms since 1970."),
     Column("last_store_time_ms", "long", "Store time of the last of them, ms since 1970."),
     Column("equal", "long", "Messages whose entry is right."),
-    Column("shifted", "long", "Messages whose entry stands at another queue offset."),
+    Column("shifted", "long", "Messages whose entry is at another queue offset."),
     Column("wrong", "long", "Messages whose entry has a wrong size or tags code."),
     Column("missing", "long", "Messages without an entry."),
     Column("unexpected", "long", "Entries that lead to no message of this queue."),
@@ -163,7 +163,7 @@ QUEUES = (
     Column("dispatch_max_offset", "long", "Maximum offset after start() has caught up."),
     Column("dispatch_max_phy_offset", "long", "Physical offset that the queue reaches then."),
     Column("lost_messages", "long", "Messages of this queue that a start would cut."),
-    Column("files", array_of(_QUEUE_FILE), "Its files on disk that were read wholly, ext files too, by name."),
+    Column("files", array_of(_QUEUE_FILE), "Its files on disk that were fully read, ext files too, by name."),
 )
 
 INDEX_FILES = (
@@ -179,7 +179,7 @@ INDEX_FILES = (
     Column("end_phy_offset", "long", "Physical offset of the last message, as stored."),
     Column("hash_slot_count", "long", "Slots in use, as stored."),
     Column("index_count", "long", "Number of the next entry, as stored."),
-    Column("entries", "long", "Entries that stand in it."),
+    Column("entries", "long", "Entries in it."),
     Column("findings", "long", "Findings on this file."),
     Column("kept", "boolean", "Whether it is still there after load; null if nothing starts."),
 )
@@ -191,13 +191,13 @@ FINDINGS = (
     Column("severity", "string", "note, rebuildable or loss."),
     Column("file", "string", "Path below the store; a missing file's is the one that it would have."),
     Column("start", "long", "First byte in the file; null where the whole file is concerned."),
-    Column("end", "long", "Byte behind the last one."),
+    Column("end", "long", "Byte after the last one."),
     Column("phy_offset", "long", "Physical offset of the message concerned."),
     Column("topic", "string", "Topic concerned."),
     Column("queue_id", "integer", "Queue id concerned."),
     Column("queue_offset", "long", "Queue offset concerned."),
-    Column("expected", "string", "What should stand there."),
-    Column("actual", "string", "What stands there."),
+    Column("expected", "string", "What should be there."),
+    Column("actual", "string", "What is there."),
     Column("message", "string", "The finding as a sentence."),
     Column("next", "string", "What to do about it."),
     Column("count", "long", "Neighbouring ones of one code and cause that were folded into this one."),
@@ -209,7 +209,7 @@ PLAN_STEPS = (
     Column("action", "string", "keep, truncate, delete or rebuild."),
     Column("file", "string", "Path below the store."),
     Column("start", "long", "First byte concerned; null: the whole file."),
-    Column("end", "long", "Byte behind the last one concerned."),
+    Column("end", "long", "Byte after the last one concerned."),
     Column("reason", "string", "Why."),
     Column("lost_messages", "long", "Valid messages that the step gives up."),
     Column("lost_bytes", "long", "Their bytes."),
@@ -219,7 +219,7 @@ REPLICA_PARTS = (
     Column("store", "string", "Key: the copy that lacks messages, by its folder under --out."),
     Column("holder", "string", "Key: the copy of the same group that has them."),
     Column("start", "long", "Key: physical offset of the first of them."),
-    Column("end", "long", "Physical offset behind the last of them."),
+    Column("end", "long", "Physical offset after the last of them."),
     Column("replica_group", "string", "The group."),
     Column(
         "other_has",
@@ -246,7 +246,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
 
 # ---- record-level datasets, written when asked for -----------------------------------------------------------------
 
-_PLAUSIBLE = Column("plausible", "boolean", "Found behind damage: no local check can prove where this message begins.")
+_PLAUSIBLE = Column("plausible", "boolean", "Found after damage: no local check can prove where this message begins.")
 
 MESSAGES = (
     Column("segment", "long", "Base offset of the segment, physical offset."),
@@ -283,7 +283,7 @@ CONSUMEQUEUE = (
     Column("size", "integer", "Bytes of the message."),
     Column("tags_code", "long", "Hash of the tags, or a delayed message's deliver time in ms."),
     Column("store_time_ms", "long", "Store time of the message, ms since 1970."),
-    Column("message_count", "integer", "Messages behind this entry: more than 1 in a BatchConsumeQueue only."),
+    Column("message_count", "integer", "Messages of this entry: more than 1 in a BatchConsumeQueue only."),
     Column("kind", "string", "queue, batch (a BatchConsumeQueue) or lmq (a multi-dispatch queue)."),
     _PLAUSIBLE,
 )

@@ -88,6 +88,7 @@ from store_io.size_misfits import misfit_findings, size_misfits, with_cause
 from store_io.summary_pickle import KeyTable
 from store_io.unjudged import NEXT_STEP as CONFIG_STEP
 from store_io.unjudged import start_files
+from store_io.wording import count_text
 from store_io.written_by import WrittenBy, written_by
 
 
@@ -113,8 +114,8 @@ MAX_ROUNDS = 40  # of a fold; each one cuts finer, so that only a fault of ours 
 MAX_FINDINGS = 100_000
 MAX_REMEMBERED = 100_000  # reads of queue entries
 MAX_DISPUTED = 1000
-LEFTOVERS_LATE = "the time is spent: what the ConsumeQueue entries are that lead to no message was not looked into"
-LOOK_FIRST = "Look at it, and remove it in a repaired copy, before a broker is started."
+LEFTOVERS_LATE = "the time limit was reached: ConsumeQueue entries that lead to no message were not examined"
+LOOK_FIRST = "Look at this file. A repair removes it: repair this copy before a start."
 MAX_PHY_OFFSET = (1 << 63) - 1
 QUEUE_GROUP_BYTES = 64 << 20
 QUEUE_GROUP_COUNT = 256
@@ -273,7 +274,7 @@ class StoreAudit:
     def _fault(self, fault: Exception) -> None:
         where = traceback.extract_tb(fault.__traceback__)[-1]
         sentence = f"{type(fault).__name__}: {fault} ({where.name}, line {where.lineno})"
-        self._cannot_read(f"a fault of this program ended the audit: {sentence}")
+        self._cannot_read(f"an error in this program ended the audit: {sentence}")
         self.prediction = None
 
     def _prepare(self) -> None:
@@ -299,7 +300,7 @@ class StoreAudit:
         self.loaded.refusal = self.start_files.refusal or self.loaded.refusal
         self.loaded.index_refusal = self.loaded.index_refusal or self.start_files.late_refusal
         self.unmodelled += [
-            f"{f.path}: a segment whose physical offsets would be beyond what 63 bits hold"
+            f"{f.path}: a segment with physical offsets beyond 63 bits"
             for f in self.loaded.segments
             if f.start + f.size > MAX_PHY_OFFSET
         ]
@@ -391,7 +392,7 @@ class StoreAudit:
                 self.prediction = self.loss = None
                 break
         else:
-            self.incomplete.append("the broker's decision could not be narrowed down to single messages")
+            self.incomplete.append("could not determine message by message what a start would lose")
             self.prediction = None
         if not self.views:
             self._view_queues()
@@ -938,10 +939,10 @@ class StoreAudit:
                     p.stop_position,
                     p.stop_position + 8,
                     phy_offset=p.truncate_at,
-                    expected="the scan goes on",
+                    expected="the scan continues",
                     actual=p.stop_reason,
                     count=cut,
-                    message=f"a start cuts the log at {p.truncate_at}: {cut} valid messages of this copy are behind it",
+                    message=f"a start cuts the log at {p.truncate_at:,} and loses {count_text(cut, 'valid message')}",
                 )
             )
         for key, lost in sorted(self.loss.by_queue.items()):
@@ -954,11 +955,11 @@ class StoreAudit:
                         topic=key[0],
                         queue_id=key[1],
                         count=lost.messages - lost.cut,
-                        message=f"{lost.messages - lost.cut} messages stay in the log and no entry leads to them after a start",
+                        message=f"a start leaves {count_text(lost.messages - lost.cut, 'message')} without a queue entry",
                     )
                 )
         if p.hangs_at >= 0:
-            found.append(Finding("broker_hangs", "commitlog", phy_offset=p.hangs_at, message="start() waits here for ever"))
+            found.append(Finding("broker_hangs", "commitlog", phy_offset=p.hangs_at, message="a start waits here and never ends"))
         ends = {key: q.max_offset for key, q in p.after_dispatch.queues.items()}
         losing = {key for key, q in self.loss.by_queue.items() if q.messages}
         self.groups = config_reader.groups_beyond(self.config, ends)
@@ -1205,8 +1206,8 @@ class StoreAudit:
             if number:
                 all_files = {"segments": self.segment_files, "index_files": self.index_files}.get(count)
                 total = len(all_files) if all_files is not None else sum(map(len, self.queue_files.values()))
-                parts.append(f"{number} of {total} {noun}{'s' if total != 1 else ''} ({not_read[size]} bytes)")
-        why = "level quick, which reads what a starting broker reads" if self.request.level == "quick" else "the time is spent"
+                parts.append(f"{number:,} of {count_text(total, noun)} ({not_read[size]:,} bytes)")
+        why = "level quick reads what a starting broker reads" if self.request.level == "quick" else "the time limit was reached"
         sentences = list(self.incomplete_on_purpose)
         if parts:
             sentences.insert(0, f"not read ({why}): {', '.join(parts)}")

@@ -99,7 +99,7 @@ def checkpoint_findings(
     found += _master_findings(values.master_flushed_offset, log_end)
     if checkpoint.behind_fields is not None:
         start, end = checkpoint.behind_fields
-        message = "Bytes behind the fields that are known: of a newer release, or stray."
+        message = "Bytes after the known fields, from a newer release or stray."
         found.append(
             Finding("checkpoint_bytes_behind", layout.CHECKPOINT_FILE, start, end, NOTE, expected="zeros", message=message)
         )
@@ -120,5 +120,5 @@ def _master_findings(offset: int, log_end: int) -> list[Finding]:
 def _finding(code: str, at: int | None, severity: str, expected: str, actual: str) -> Finding:
     """at: position of the field concerned, of 8 bytes; None: the whole file."""
     end = None if at is None else at + 8
-    message = f"checkpoint: {actual}, where {expected} was expected."
+    message = f"checkpoint: {actual}; expected {expected}."
     return Finding(code, layout.CHECKPOINT_FILE, at, end, severity, expected=expected, actual=actual, message=message)

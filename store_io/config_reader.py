@@ -133,7 +133,7 @@ def _load(source: ByteSource, listing: StoreListing, config: StoreConfig, path: 
             entry = listing.get(name)
             if entry is not None and entry.kind in ("directory", "special"):  # other kinds: store_dir.unreadable_parts
                 kind = "a directory" if entry.kind == "directory" else "a FIFO, socket or device"
-                config.problems.append(f"{name}: {kind}, not a file, so what it should say is not known")
+                config.problems.append(f"{name}: {kind}, not a file: its content is not known")
             continue
         try:
             data = source.read_small(name, MOST_BYTES)
@@ -167,7 +167,7 @@ def _fault(path: str, data: bytes, error: Exception) -> Finding:
     """Of everything from where the bytes stop being what a broker writes."""
     reason = str(error) if isinstance(error, ConfigFault) else "JSON of another shape"
     start = error.start if isinstance(error, ConfigFault) else 0
-    message = f"{path}: cannot be decoded as what a broker writes ({reason})."
+    message = f"{path}: does not hold what a broker writes ({reason})."
     return Finding(
         "config_damaged", path, start, len(data), expected="JSON as a broker writes it", actual=reason, message=message
     )

@@ -438,7 +438,7 @@ def _scan_ext(source: ByteSource, task: QueueTask, summary: QueueSummary) -> dic
                 if size == NO_ROOM:
                     # A writer leaves four bytes behind the last unit.
                     left = f"{file.size - position} bytes"
-                    _ext_finding(summary, task, file, last_unit, last_unit + 2, "room behind the unit", left)
+                    _ext_finding(summary, task, file, last_unit, last_unit + 2, "room after the unit", left)
                     summary.refusal = summary.refusal or f"{file.path}: no room for a unit's size at {position}{fails}"
                 elif size > 0:
                     _ext_finding(summary, task, file, position, position + 2, f"at most {file.size - position}", str(size))
@@ -471,7 +471,7 @@ def _ext_finding(
         summary.findings_dropped[code] = summary.findings_dropped.get(code, 0) + count
         return
     topic, queue_id = task.key
-    message = f"{file.path}: the ext unit at {start} is no unit that a broker writes."
+    message = f"{file.path}: the ext unit at {start} is not one that a broker writes."
     summary.findings.append(
         Finding(
             "queue_ext_damaged", file.path, start, end, topic=topic, queue_id=queue_id, expected=expected, actual=actual,

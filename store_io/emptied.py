@@ -65,7 +65,7 @@ def _traces(audit: StoreAudit) -> Iterator[str]:
     for offsets, file in ((audit.config.offsets, CONSUMER_OFFSETS), (audit.config.delay_offsets, DELAY_OFFSETS)):
         beyond = sum(offset > 0 for offset in offsets.values())
         if beyond:
-            yield f"{beyond} offset{' stands' if beyond == 1 else 's stand'} above 0 in {file}"
+            yield f"{beyond} offset{' is' if beyond == 1 else 's are'} above 0 in {file}"
 
 
 def shrunk_findings(audit: StoreAudit, named: bool, segments_before: Callable[[FurthestRun], Sequence[Row]]) -> list[Finding]:

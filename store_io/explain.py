@@ -240,14 +240,14 @@ class _Explainer:
         end = last.start + last.size
         if n < first.start:
             said.kind = BELOW
-            said.sentence = f"below the CommitLog's minimum, {first.start:,}: retention has deleted it, or it was not copied"
+            said.sentence = f"below the CommitLog's minimum, {first.start:,}: retention deleted it, or it was not copied"
         elif n >= end:
             said.kind = BEYOND
             said.sentence = f"beyond the copy's last segment, which ends at {end:,}"
         else:
             said.kind = MISSING
             size = self.rules.segment_bytes
-            said.sentence = f"no segment of the copy holds it: commitlog/{n - n % size:020d} is missing"
+            said.sentence = f"no segment of this copy holds it: commitlog/{n - n % size:020d} is missing"
         below = [f for f in files if f.start + f.size <= n]
         said.before = self._last_of(below[-1]) if below else None
         said.after = next((found for f in files if f.start > n and (found := self._first_of(f))), None)
@@ -299,7 +299,7 @@ class _Explainer:
     def _in_message(self, file: MappedFile, window: SegmentWindow, holder: Neighbour, extent: Extent) -> None:
         said, n = self.said, self.n
         self._record(file, window, holder.phy_offset)
-        plausible = " behind damage, so its boundaries are only plausible" if extent.plausible else ""
+        plausible = " after damage, so its boundaries are plausible, not proven" if extent.plausible else ""
         if holder.phy_offset == n:
             said.kind, said.sentence = RECORD, f"a valid message of {holder.size} bytes{plausible}"
         else:
@@ -326,12 +326,12 @@ class _Explainer:
             said.sentence = f"the segment's filler{where}: {extent.end - extent.start} bytes that hold no message"
             return
         said.kind = DAMAGE
-        where = "" if position == start else f", {position - start} bytes behind its start"
+        where = "" if position == start else f", {position - start} bytes after its start"
         passes = all(c.passes for c in said.checks)
         said.sentence = (
             f"damage from {base + extent.start:,} to {base + extent.end:,}{where}"
             + (": " + why[:1].lower() + why[1:] if why else "")
-            + (", although a frame that passes every check stands here" if passes else "")
+            + (", although a record that passes every check begins here" if passes else "")
         )
 
     # ---- the record --------------------------------------------------------------------------------------------------
@@ -420,8 +420,8 @@ class _QueueSearch:
             for kind, wanted, offset in self.expected:
                 if wanted == key and not self._batch(key) and offset not in met and self.said.record_start is not None:
                     yield self._absent(kind, key, offset)
-        said = f"{looked} ConsumeQueue files were looked through"
-        self.said.searched.append(said + (f", {skipped} were not: the search is bounded" if skipped else ""))
+        said = f"{looked} ConsumeQueue files were searched"
+        self.said.searched.append(said + (f", {skipped} were not: the search has a limit" if skipped else ""))
 
     def _batch(self, key: QueueKey) -> bool:
         return self.audit.queue_folders.get(key, "").startswith("batch")
@@ -493,7 +493,7 @@ class _QueueSearch:
                 values = {name: int(row[name]) for name in row.dtype.names or ()}
                 what = f"it leads to {values['phy_offset']}" if values["size"] else "nothing is written there"
                 if values["size"] == consumequeue_layout.PRE_BLANK_SIZE:
-                    what = "it is a blank before the queue's first entry"
+                    what = "it is an empty entry before the queue's first one"
                 return Pointer(kind, _queue_name(key), file.path, place, offset, "absent", values, [what])
         what = "no file of the queue holds this entry" if files else "the copy holds no file of this queue"
         return Pointer(kind, _queue_name(key), folder, 0, offset, "absent", {}, [what])

@@ -509,7 +509,7 @@ class IndexMerge:
                     phy_offset=phy,
                     expected=str(stored),
                     actual=str(time),
-                    message="a time in the header is not its message's store time",
+                    message="a time in the header differs from its message's store time",
                 )
             )
 
@@ -728,7 +728,7 @@ class IndexMerge:
     def _flush_missing(self) -> None:
         if self._missing:
             _, _, start, end, keys, phy = self._missing
-            text = f"{keys} keys of messages in this range have no index entry"
+            text = f"{keys:,} keys of messages in this range have no index entry"
             self._findings.add(Finding(codes.INDEX_MISSING, self._path, start, end, phy_offset=phy, message=text, count=keys))
         self._missing = None
 
@@ -808,7 +808,7 @@ class IndexMerge:
                     layout.BEGIN_TIMESTAMP_POSITION + 8,
                     expected=f"a time that the entries count from, as {lates[0].expected} in place of {lates[0].actual}",
                     actual=str(ref.begin_timestamp),
-                    message=f"entries do not count from the header's begin time: {count} time differences are off",
+                    message=f"{count:,} time differences do not count from the header's begin time",
                 )
             )
 
@@ -825,7 +825,7 @@ class IndexMerge:
                 phy_offset=int(self._phy[i]),
                 expected=expected,
                 actual=actual,
-                message="an index entry is not what its message puts",
+                message="an index entry does not fit its message",
             )
         )
 
@@ -903,7 +903,7 @@ class IndexMerge:
         ref = self._refs[group[0][0]]
         severity = ""
         text = {
-            codes.INDEX_DUPLICATE: "keys that a message has put before",
+            codes.INDEX_DUPLICATE: "keys that a message already has in the index",
             codes.INDEX_WRONG: "entries for keys that their message does not have",
             codes.INDEX_BEYOND: "entries beyond the last message",
         }.get(code, "entries that lead to no message")
@@ -917,7 +917,7 @@ class IndexMerge:
                 ref.position(group[-1][1] + 1),
                 severity=severity,
                 phy_offset=group[0][2],
-                message=f"{text}: {len(group)}",
+                message=f"{text}: {len(group):,}",
                 count=len(group),
             )
         )

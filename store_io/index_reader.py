@@ -366,7 +366,7 @@ class _Scan:
         if len(self.findings) >= MAX_FINDINGS:
             self.summary.findings_dropped[code] = self.summary.findings_dropped.get(code, 0) + count
             return
-        message = f"{self.task.path}: {actual} at {start}, where {expected} was expected."
+        message = f"{self.task.path}: {actual} at {start:,}; expected {expected}."
         self.findings.append(
             Finding(code, self.task.path, start, end, severity, expected=expected, actual=actual, message=message, count=count)
         )

@@ -37,7 +37,7 @@ class LiveCopy:
     def finding(self, log: lm.LogMap) -> Finding:
         """How it is told. Only for one that is true."""
         if not self.later:
-            return Finding("live_copy", COMMITLOG, message="the ConsumeQueues lead beyond the log, but not without holes")
+            return Finding("live_copy", COMMITLOG, message="the ConsumeQueues lead beyond the log, but with holes")
         path, position = log.segment_of(log.data_end)
         number = "a message" if self.messages == 1 else f"{self.messages} messages"
         power = "" if self.proven else ", or its last pages were lost with the machine's power"
@@ -50,7 +50,7 @@ class LiveCopy:
             expected=f"{number} that the ConsumeQueues know",
             actual="zeros",
             message="the ConsumeQueues were copied after the CommitLog of a running broker"
-            f"{power}: they lead to {number} behind its end",
+            f"{power}: they lead to {number} beyond its end",
         )
 
 

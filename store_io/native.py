@@ -20,7 +20,7 @@ from numba.extending import intrinsic
 from store_io.checksum import native_engine
 
 if getattr(config, "DISABLE_JIT", 0):
-    raise ImportError("numba is told not to compile")
+    raise ImportError("numba is set not to compile")
 
 _intrinsic: Callable[..., Any] = intrinsic  # what it makes are functions of compiled code, with types that mypy cannot know
 _declare: Callable[..., Any] = cgutils.get_or_insert_function

@@ -123,7 +123,7 @@ class StoreHosts:
                     topic=topic,
                     queue_id=queue_id,
                     queue_offset=int(row["queue_offset"]),
-                    expected="the store host of the messages before and behind it",
+                    expected="the store host of the messages before and after it",
                     actual=host_text(window.read(start, end)),
                 )
             )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from schemas.finding_codes import STOP_REASONS
 from schemas.rows import (
     DEFAULT,
     DOUBT,
@@ -27,6 +28,7 @@ from store_io import emptied
 from store_io.as_master import as_master
 from store_io.rules.loading import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from store_io.unjudged import names_text
+from store_io.wording import clause, count_text
 
 if TYPE_CHECKING:
     from store_io.audit_store import StoreAudit
@@ -59,12 +61,13 @@ def _log_steps(audit: StoreAudit, serious: Sequence[Finding]) -> list[PlanStep]:
         return _blocked_steps(audit)
     wrote = {f.file.path: f.wrote for f in p.after_load.log}
     deleted = set(p.deleted_files)
-    cut = f"the scan of {audit.request.release} stops at {p.truncate_at}: {p.stop_reason}"
+    why = clause(STOP_REASONS.get(p.stop_reason, p.stop_reason))
+    cut = f"recovery by RocketMQ {audit.request.release} ends at physical offset {p.truncate_at:,}: {why}"
     for segment in audit.segments:
         end = segment.size
         if segment.path in deleted:
             messages, size = _valid_from(audit, segment.base_offset)
-            reason = cut if messages else "lies wholly behind the log's end"
+            reason = cut if messages else "lies beyond the log's end"
             steps.append(PlanStep("delete", segment.path, 0, end, reason, messages, size))
         elif segment.path in wrote:
             kept = wrote[segment.path]
@@ -74,7 +77,7 @@ def _log_steps(audit: StoreAudit, serious: Sequence[Finding]) -> list[PlanStep]:
                 steps.append(PlanStep("truncate", segment.path, kept, end, cut, messages, size))
             else:
                 damaged = sum(1 for e in segment.extents if e.kind == EXTENT_DAMAGED)
-                reason = f"{damaged} damaged ranges that recovery does not read" if damaged else "sound"
+                reason = f"has {count_text(damaged, 'damaged range')} that recovery does not read" if damaged else "sound"
                 steps.append(PlanStep("keep", segment.path, 0, kept, reason))
     for file in audit.unread:
         if file.path not in deleted:
@@ -84,10 +87,10 @@ def _log_steps(audit: StoreAudit, serious: Sequence[Finding]) -> list[PlanStep]:
     known = {s.path for s in audit.segments} | {f.path for f in audit.unread}
     for path in sorted(deleted):
         if path not in known and path.startswith(COMMITLOG + "/"):
-            steps.append(PlanStep("delete", path, None, None, "an empty file, which load() deletes"))
+            steps.append(PlanStep("delete", path, None, None, "an empty file, which a start deletes"))
     for entry in audit.tree.children(COMMITLOG):
         if entry.path in blamed and entry.path not in known and entry.path not in deleted:
-            steps.append(PlanStep("delete", entry.path, None, None, "no segment: no release makes such a name"))
+            steps.append(PlanStep("delete", entry.path, None, None, "not a segment: no release writes such a name"))
     return steps
 
 
@@ -99,16 +102,16 @@ def _blocked_steps(audit: StoreAudit) -> list[PlanStep]:
     steps = []
     for segment in audit.segments:
         if segment.path != blocking:
-            steps.append(PlanStep("keep", segment.path, 0, segment.size, "no cut is proposed while a start is not predicted"))
+            steps.append(PlanStep("keep", segment.path, 0, segment.size, "kept whole: where a start would cut is not known"))
         elif not any(extent.kind in (EXTENT_MESSAGE, EXTENT_DAMAGED) for extent in segment.extents):
-            steps.append(PlanStep("delete", segment.path, None, None, f"load() refuses, and it holds no message: {refusal}"))
+            steps.append(PlanStep("delete", segment.path, None, None, f"it stops the start and holds no message: {refusal}"))
         elif segment.size > size:
             messages, lost = _valid_from(audit, segment.base_offset + size, segment.base_offset + segment.size)
-            steps.append(PlanStep("truncate", segment.path, size, segment.size, f"load() refuses: {refusal}", messages, lost))
+            steps.append(PlanStep("truncate", segment.path, size, segment.size, f"it stops the start: {refusal}", messages, lost))
         else:
-            steps.append(PlanStep("keep", segment.path, 0, segment.size, f"load() refuses, but it holds messages: {refusal}"))
+            steps.append(PlanStep("keep", segment.path, 0, segment.size, f"it stops the start, but it holds messages: {refusal}"))
     if blocking.startswith(COMMITLOG + "/") and all(segment.path != blocking for segment in audit.segments):
-        steps.append(PlanStep("delete", blocking, None, None, f"no segment, and load() refuses: {refusal}"))
+        steps.append(PlanStep("delete", blocking, None, None, f"not a segment, and it stops the start: {refusal}"))
     return steps
 
 
@@ -153,7 +156,7 @@ def _queue_cuts(audit: StoreAudit, rebuilt: set[str]) -> list[PlanStep]:
         summary = audit.queues.get(key)
         if queue.folder in rebuilt or summary is None:
             continue
-        reason = f"its entries lead to {p.truncate_at} or beyond, where the CommitLog is cut"
+        reason = f"its entries lead past the cut of the CommitLog at {p.truncate_at:,}"
         steps += [PlanStep("delete", path, None, None, reason) for path in sorted(queue.deleted)]
         end = summary.used_end * queue.unit
         steps += [
@@ -174,7 +177,7 @@ def _index_steps(audit: StoreAudit, serious: Sequence[Finding]) -> list[PlanStep
     steps = []
     for path in sorted(blamed.keys() | {d for d in deleted if d.startswith(INDEX + "/")}):
         if path in deleted:
-            reason = "younger than the checkpoint's index time: load() deletes it, and dispatch builds it again in part"
+            reason = "newer than the checkpoint's index time: a start deletes it and rebuilds a part of it"
             steps.append(PlanStep("rebuild", path, None, None, reason))
         else:
             steps.append(PlanStep("rebuild", path, None, None, "from the CommitLog: " + ", ".join(sorted(set(blamed[path])))))
@@ -213,33 +216,26 @@ def _verdict(outcome: AuditOutcome, prediction: Prediction | None, loss: Loss | 
     release = outcome.release
     if prediction is None:
         why = outcome.incomplete[0] if outcome.incomplete else "the store is not understood"
-        return f"What RocketMQ {release} would do here cannot be said: {why}"
+        return f"What RocketMQ {release} would do on this copy is not known: {why}"
     if not prediction.starts:
         return f"RocketMQ {release} would not start on this copy: {prediction.refusal}"
     lost = loss.messages if loss is not None else 0
     cut = sum(queue.cut for queue in loss.by_queue.values()) if loss is not None else 0
     if lost and not cut:
-        return f"RocketMQ {release} would start, and no entry would lead to {_messages(lost)} valid in this copy"
+        left = f"leave {count_text(lost, 'valid message')} without a queue entry"
+        return f"RocketMQ {release} would start and {left}, so that consumers do not get {'it' if lost == 1 else 'them'}"
     if lost:
         return (
-            f"RocketMQ {release} would start, cut the CommitLog at {prediction.truncate_at} and lose {_messages(lost)}"
-            " valid in this copy"
+            f"RocketMQ {release} would start, cut the CommitLog at physical offset {prediction.truncate_at:,} and lose"
+            f" {count_text(lost, 'valid message')}"
         )
     if outcome.counts.get(LOSS):
-        return (
-            f"RocketMQ {release} would start and lose no valid message of this copy, but bytes of the CommitLog are damaged"
-            " or missing"
-        )
+        return f"RocketMQ {release} would start and lose no valid message; bytes of the CommitLog are already damaged or missing"
     if outcome.counts.get("rebuildable"):
         return (
-            f"RocketMQ {release} would start and lose nothing; derived data differ from the CommitLog, which suffices to"
-            " rebuild them"
+            f"RocketMQ {release} would start and lose nothing; derived data differ from the CommitLog and can be rebuilt from it"
         )
     told = "everything" if outcome.complete else "what was read of it"
     if outcome.complete and outcome.not_judged:
         told = "all that was judged"
     return f"RocketMQ {release} would start on this copy and lose nothing; {told} is consistent"
-
-
-def _messages(number: int) -> str:
-    return f"{number} message{'' if number == 1 else 's'} that {'is' if number == 1 else 'are'}"

@@ -336,7 +336,7 @@ class QueueProbe:
                 queue_offset=int(item["queue_offset"]),
                 expected=", ".join(map(str, expected)),
                 actual=", ".join(map(str, actual)),
-                message=f"the entry for the message at physical offset {int(item['phy_offset'])} is not what the message says",
+                message=f"the entry does not fit its message, which is at physical offset {int(item['phy_offset']):,}",
             )
         )
 
@@ -368,7 +368,7 @@ class QueueProbe:
                         queue_offset=int(item["queue_offset"]),
                         expected=f"tags code {wanted[0]}, store time {wanted[1]}",
                         actual=f"tags code {tags}, store time {time}",
-                        message=f"the ext unit of the message at physical offset {int(item['phy_offset'])} is not what it says",
+                        message=f"the ext unit does not fit its message, which is at physical offset {int(item['phy_offset']):,}",
                     )
                 )
             return True
@@ -413,7 +413,7 @@ class QueueProbe:
                 queue_offset=int(item["queue_offset"]),
                 expected=f"deliver time {int(item['tags_code'])}",
                 actual=f"deliver time {int(item['store_time']) + delay}",
-                message=f"the first entry here with a delay of {delay} ms, which no level has: a changed messageDelayLevel?",
+                message=f"no delay level has the delay of this entry, {delay:,} ms: was messageDelayLevel changed?",
             )
         )
 

@@ -167,7 +167,7 @@ class LogRepair:
                 if any(e.kind == EXTENT_MESSAGE for e in summary.extents):
                     raise StoreError(
                         f"{summary.path}: holds messages of this log, and its name is no multiple of the segment size"
-                        f" {self.size}; which of both is wrong cannot be told"
+                        f" {self.size}; which of the two is wrong is not known"
                     )
                 continue
             segment = self._segment(summary)
@@ -250,7 +250,7 @@ class LogRepair:
             self._bridge(segment, path, at, at + least, self._time_near(whole, number, at))
             at += least
         if self.size - at < layout.FRAME_BYTES:
-            raise StoreError(f"{path}: {self.size - at} bytes are left behind its last message, too few for a filler")
+            raise StoreError(f"{path}: {self.size - at} bytes are left after its last message, too few for a filler")
         filler = (self.size - at).to_bytes(4, "big") + layout.MAGIC_BLANK_BYTES
         self.plan.edits.append(Edit("write", path, at, at + len(filler), filler))
         row = {"file": path, "start": at, "end": self.size, "phy_offset": segment.base + at, "kind": "filler"}

@@ -47,7 +47,7 @@ def beyond(
     found: list[Row] = [
         {
             "kind": "group", **row,
-            "sentence": f"group {row['group']} stands at {row['offset']} of {row['topic']} queue {row['queue_id']},"
+            "sentence": f"group {row['group']} is at {row['offset']} of {row['topic']} queue {row['queue_id']},"
             f" which ends at {row['new_max']}",
         }
         for row in groups
@@ -55,7 +55,7 @@ def beyond(
     found += [
         {
             "kind": "delay", **row,
-            "sentence": f"delay level {row['level']} stands at {row['offset']}, its queue ends at {row['new_max']}",
+            "sentence": f"delay level {row['level']} is at {row['offset']}, its queue ends at {row['new_max']}",
         }
         for row in delays
     ]  # fmt: skip

@@ -40,6 +40,7 @@ from store_io.replica_compare import (
     ReplicaPart,
     ReplicaTask,
 )
+from store_io.wording import count_text
 
 if TYPE_CHECKING:
     from store_io.audit_store import StoreAudit
@@ -287,10 +288,10 @@ class ReplicaGroup:
             if place == 0:
                 yield Finding(
                     "replica_holds", path, start, end, phy_offset=piece.start, topic=piece.topic, queue_id=piece.queue_id,
-                    queue_offset=piece.queue_offset, expected=f"{piece.messages} messages, as in {who}",
+                    queue_offset=piece.queue_offset, expected=f"{count_text(piece.messages, 'message')}, as in {who}",
                     actual=STATE_NAMES[piece.states[number]], count=piece.messages,
-                    message=f"{who} holds {piece.messages} valid messages from physical offset {piece.start} to {piece.end},"
-                    " where this copy has none",
+                    message=f"{who} holds {count_text(piece.messages, 'valid message')} from physical offset {piece.start:,} to"
+                    f" {piece.end:,}; this copy has none there",
                 )  # fmt: skip
 
     def _disputed(self, number: int, piece: Piece) -> Iterator[Finding]:
@@ -307,7 +308,7 @@ class ReplicaGroup:
         elif all(others_doubtful) and not doubtful or mine > most and not doubtful:
             return  # the others are the damaged ones, and are told so
         elif most > mine:
-            why = "as most copies have it"
+            why = "most copies have it"
         difference = piece.differences.get(against[0])
         names = ", ".join(self.copies[other].name for other in against)
         start, end = (difference.start, difference.end) if difference else (piece.start, piece.end)
@@ -318,16 +319,16 @@ class ReplicaGroup:
         yield Finding(
             "replica_disputes", path, low, high, severity=LOSS if why else "", phy_offset=piece.start, topic=piece.topic,
             queue_id=piece.queue_id, queue_offset=piece.queue_offset, count=piece.messages,
-            message=f"{text}, {why}" if why else f"{text}: no checksum tells which copy is right",
-            next="Take this message's bytes from the other copy; replicas.json says which." if why else "",
+            message=f"{text}, {why}" if why else f"{text}: which copy is right is not known",
+            next="Take this message from the other copy; replicas.json names it." if why else "",
         )  # fmt: skip
 
     def _doubtful(self, number: int, start: int, piece: Piece | None) -> str:
         """What else is wrong with a message that a copy holds: words, or nothing."""
         if piece is not None and piece.malformed:
-            return "and here the properties do not have the form that brokers write"
+            return "and the properties here do not have the form that a broker writes"
         if start in self._contradicted[number]:
-            return "and here its own queue or index entries contradict it"
+            return "and its queue or index entries here contradict it"
         return ""
 
     def _piece_at(self, number: int, start: int) -> Piece | None:
@@ -341,7 +342,7 @@ class ReplicaGroup:
         yield Finding(
             "replica_diverged", path, low, high, phy_offset=piece.start, topic=piece.topic, queue_id=piece.queue_id,
             queue_offset=piece.queue_offset, count=piece.messages,
-            message=f"{piece.messages} messages that {names} does not hold: it has others in their place, valid as well",
+            message=f"{count_text(piece.messages, 'message')} that {names} does not hold; it holds other valid messages there",
         )  # fmt: skip
 
     # ---- the result ------------------------------------------------------------------------------------------------------
@@ -382,14 +383,14 @@ class ReplicaGroup:
         """The copy whose start loses least, and why, in a sentence."""
         able = [row for row in copies if row["loses"] is not None]
         if not able:
-            return None, "No copy is known to start as it is: repair one first."
+            return None, "No copy is known to start: repair one first."
         damage = {c.name: sum(f.severity == LOSS for f in c.audit.findings) for c in self.copies}
         ranked = sorted(able, key=lambda row: (row["loses"], damage[row["store"]], -row["end"] if row["end"] else 0))
         best = ranked[0]
-        told = [f"{row['store']} would lose {row['loses']:,} messages" for row in ranked]
+        told = [f"{row['store']} would lose {count_text(row['loses'], 'message')}" for row in ranked]
         told += [f"{row['store']} is not known to start" for row in copies if row["loses"] is None]
         if len(ranked) > 1 and ranked[1]["loses"] == best["loses"]:
-            told.append("among equals the one with less damage, then the one with the longer log, comes first")
+            told.append("among equal copies the one with less damage comes first, then the one with the longer log")
         return best["store"], "; ".join(told) + "."
 
     def _pair(self, left: int, right: int) -> Row:

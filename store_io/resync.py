@@ -19,6 +19,7 @@ from store_io.message_columns import RecordCheck
 from store_io.native import kept
 from store_io.rules.message_verdict import VALID, Verdict
 from store_io.segment_window import SegmentWindow
+from store_io.wording import count_text
 
 _DA, _A3, _20, _A7, _AB = layout.MAGIC_V1_BYTES + layout.MAGIC_V2_BYTES[3:]
 _CB, _D4, _31, _94 = layout.MAGIC_BLANK_BYTES
@@ -174,7 +175,7 @@ class Resync:
             start,
             end,
             verdict,
-            f"the last message was cut short: {end - start} bytes of it were written",
+            f"the last message was cut short after {end - start:,} bytes",
             severity="" if self._unclean else LOSS,
         )
         return Damage([Extent(EXTENT_DAMAGED, start, end, reason=verdict.reason)], [finding], end)
@@ -195,7 +196,7 @@ class Resync:
                     phy_offset=self._base + start,
                     expected=str(left),
                     actual=str(total),
-                    message=f"the filler says {total} bytes, {left} are left",
+                    message=f"the filler says {total:,} bytes, but {left:,} are left",
                 )
             )
         if found is not None:
@@ -206,13 +207,13 @@ class Resync:
                     start,
                     behind,
                     phy_offset=self._base + start,
-                    message=f"messages go on at position {found}, behind a filler",
+                    message=f"messages continue at position {found:,}, after a filler",
                 )
             )
             return Damage([Extent(EXTENT_DAMAGED, start, found, reason="filler")], findings, found)
         if self._window.first_nonzero(behind) < size:
             findings.append(
-                Finding(codes.FILLER_NOT_ZERO, self._path, behind, size, message="the bytes behind the filler are not zero")
+                Finding(codes.FILLER_NOT_ZERO, self._path, behind, size, message="the bytes after the filler are not zero")
             )
         return Damage([Extent(EXTENT_FILLER, start, size)], findings)
 
@@ -233,7 +234,7 @@ class Resync:
 
     def _filler_magic(self, start: int, verdict: Verdict) -> Damage:
         end = start + layout.FRAME_BYTES
-        finding = self._finding(codes.DAMAGED, start, end, verdict, "an end-of-segment filler, by its size, with a wrong magic")
+        finding = self._finding(codes.DAMAGED, start, end, verdict, "an end-of-segment filler with a wrong magic")
         extents = [Extent(EXTENT_DAMAGED, start, end, reason=verdict.reason), Extent(EXTENT_FILLER, end, self._size)]
         return Damage(extents, [finding])
 
@@ -241,7 +242,7 @@ class Resync:
         end, count, valid_follows = chain(start)
         stored = verdict.message.phy_offset if verdict.message else 0
         one = count == 1
-        text = f"{count} messages valid by themselves" if not one else "a message valid by itself"
+        text = f"{count_text(count, 'valid message')}"
         finding = Finding(
             codes.FOREIGN,
             self._path,
@@ -250,8 +251,8 @@ class Resync:
             phy_offset=self._base + start,
             expected=str(self._base + start),
             actual=str(stored),
-            message=f"{text} but stored as of physical offset {stored}"
-            + ("" if valid_follows else ", and nothing that belongs here follows"),
+            message=f"{text} with another physical offset than {'its' if one else 'their'} place: {stored:,}"
+            + ("" if valid_follows else "; no message that belongs here follows"),
             count=count,
         )
         return Damage([Extent(EXTENT_DAMAGED, start, end, reason="phy_offset")], [finding], end)
@@ -277,7 +278,7 @@ class Resync:
                     high,
                     end,
                     phy_offset=self._base + high,
-                    message=f"{end - high} bytes behind a damaged message are no message that can be told",
+                    message=f"{end - high:,} bytes after a damaged message hold no recognisable message",
                 )
             )
         return Damage([extent], findings, end)

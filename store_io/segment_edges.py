@@ -109,7 +109,7 @@ def _head_findings(task: EdgeTask, file: MappedFile, window: SegmentWindow) -> l
     return [
         Finding(
             codes.DAMAGED, file.path, 0, end, phy_offset=file.start, expected="a message or a filler", actual=verdict.reason,
-            message="the segment does not begin with a valid message; the rest of it was not read",
+            message="the segment does not begin with a valid message; its rest was not read",
         )
     ]  # fmt: skip
 

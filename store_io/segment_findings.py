@@ -31,7 +31,7 @@ INDEX_WRONG = "index_entry_wrong"
 INDEX_HEADER = "index_header_wrong"
 INDEX_DUPLICATE = "index_entry_duplicate"
 
-TIME_DIFFERENCE = "the time difference of index entries is not their messages'"  # message of an INDEX_WRONG about this alone
+TIME_DIFFERENCE = "the time difference of index entries does not fit their messages"  # message of an INDEX_WRONG about this alone
 
 
 class Findings:

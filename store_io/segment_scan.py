@@ -302,7 +302,7 @@ class _Scan:
             if damage.resume is None:
                 break
             if damage.resume <= at:
-                raise RuntimeError(f"nothing was judged at position {at}: messages are said to go on at {damage.resume}")
+                raise RuntimeError(f"nothing was judged at position {at}: messages would continue at {damage.resume}")
             at, self.plausible = damage.resume, True
         self.times.finish()
         self.hosts.finish(self.window, self.topics.keys)

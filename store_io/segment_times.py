@@ -69,10 +69,10 @@ class StoreTimes:
         elif after is None and fall > CLOCK_STEP_MS:
             self._odd(low)
         else:
-            self._add(codes.TIME_BACK, NOTE, low, f"store times fall by {fall} ms here and stay so: the clock was set back")
+            self._add(codes.TIME_BACK, NOTE, low, f"store times are {fall:,} ms earlier from here on: the clock was set back")
 
     def _odd(self, row: np.void) -> None:
-        self._add(codes.TIME_ODD, LOSS, row, "a message's store time fits neither the one before nor the one behind it")
+        self._add(codes.TIME_ODD, LOSS, row, "a message's store time fits neither the message before it nor the one after it")
 
     def _add(self, code: str, severity: str, row: np.void, text: str) -> None:
         v6 = bool(row["sys_flag"] & layout.SYS_BORN_HOST_V6)

@@ -28,9 +28,9 @@ _COMPRESSIONS = ("zlib", "lz4", "zstd", "zlib")
 _INT32 = 32
 
 _NOTES = {
-    UNDECODABLE: "the bytes there are no message that a client can read",
-    REMOVED: "the log holds no such bytes: a consumer passes over it",
-    SKIPPED: "passed over behind an entry whose bytes are not there",
+    UNDECODABLE: "no message that a client can read is there",
+    REMOVED: "the log does not hold these bytes: consumers skip the entry",
+    SKIPPED: "skipped after an entry whose bytes the log does not hold",
 }
 
 

@@ -43,6 +43,7 @@ from store_io.queue_runs import FAR, QueueRuns, StoreRuns, matched, stretches
 from store_io.ranges import Ranges, intersect, subtract, union
 from store_io.rules.loading import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES, Tree, is_folder, queue_folder
 from store_io.rules.releases import BrokerRules
+from store_io.wording import count_text
 
 MAX_MISSING_NAMES = 100
 MAX_LOST_SIDE_BY_SIDE = 20  # lost messages that are told one by one although their bytes touch
@@ -254,7 +255,7 @@ def _queue_names(tree: Tree, folder: str, size: int, kind: str) -> list[Finding]
             found.append(Finding("queue_file_missing", f"{folder}/{expected:020d}", message="a gap in the queue's files"))
         expected = start + size
     if not files and kind != EXT and not found:
-        found.append(Finding("queue_without_files", folder, message="an empty folder, which the broker lists as a queue"))
+        found.append(Finding("queue_without_files", folder, message="an empty folder, which a broker lists as a queue"))
     return found
 
 
@@ -593,7 +594,8 @@ def lost_findings(
     for name, count in sorted(beyond.items()):
         if name in names:
             continue
-        message = "a live copy: queues and log are of different moments" if live.holes else "the ConsumeQueues lead there"
+        odd = live and live.holes
+        message = "a copy of a running broker: queues and log differ in time" if odd else "the ConsumeQueues lead there"
         found.append(
             Finding(
                 "segment_missing",
@@ -643,8 +645,8 @@ def _folded_lost(lost: list[_LostMessage]) -> list[Finding]:
             first, keys = part[0], {message.key for message in part}
             key = first.key if len(keys) == 1 else (None, None)
             sizes = sum(message.size for message in part)
-            known = "a message" if len(part) == 1 else f"{len(part)} messages"
-            where = "the ConsumeQueue knows" if len(keys) == 1 else f"the ConsumeQueues of {len(keys)} queues know"
+            known = count_text(len(part), "message")
+            where = "a ConsumeQueue has" if len(keys) == 1 else f"{len(keys)} ConsumeQueues have"
             found.append(
                 Finding(
                     "message_lost",
@@ -656,7 +658,7 @@ def _folded_lost(lost: list[_LostMessage]) -> list[Finding]:
                     key[0],
                     key[1],
                     first.number if len(part) == 1 else None,
-                    f"{known} of {sizes} bytes, which {where}",
+                    f"{known} ({sizes:,} bytes) that {where}",
                     "zeros" if first.kind == lm.UNWRITTEN else "damaged bytes",
                     count=len(part),
                 )
@@ -700,7 +702,7 @@ def unindexed_findings(
             0 if newest else None,
             index_layout.HEADER_BYTES if newest else None,
             phy_offset=first,
-            expected=f"{keys} entries of {records} messages from {first} to {last}",
+            expected=f"{count_text(keys, 'entry', 'entries')} of {count_text(records, 'message')} from {first:,} to {last:,}",
             actual="none",
             count=keys,
         )

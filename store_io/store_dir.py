@@ -99,7 +99,7 @@ def check_names(location: StoreLocation, names: list[StoreFile]) -> None:
     if not names:
         raise NotAStore(f"{root}: an empty directory, not a RocketMQ store")
     if any(_SEGMENT_NAME.fullmatch(entry.path) for entry in names):
-        raise NotAStore(f"{root}: looks like a commitlog directory itself; name the store directory that holds it")
+        raise NotAStore(f"{root}: this is a commitlog directory; name the store directory that holds it")
     raise NotAStore(f"{root}: no commitlog/, consumequeue/, index/ or checkpoint in it, so not a RocketMQ store")
 
 
@@ -117,11 +117,11 @@ def unreadable_parts(listing: StoreListing) -> list[str]:
         elif entry.kind == "special" and top == "config" and entry.path != top:
             continue  # the reader of config/ says so
         elif entry.kind == "special":
-            found.append(f"{entry.path}: no file or directory, which is never opened")
+            found.append(f"{entry.path}: not a file or a directory; not opened")
         elif entry.path in PARTS:
             found.append(f"{entry.path}: a link that leads out of the store; name its place with --{entry.path}")
         else:
-            found.append(f"{entry.path}: a link that leads out of the store or in a circle, which is not followed")
+            found.append(f"{entry.path}: a link that leads out of the store or in a circle; not followed")
     return found
 
 
@@ -151,7 +151,7 @@ def unmodelled(listing: StoreListing, rules: BrokerRules) -> list[str]:
     if rules.value("enableDLegerCommitLog"):
         found.append("enableDLegerCommitLog=true: a DLedger CommitLog is not modelled")
     if rules.value("enableControllerMode") and rules.at_least("5.0.0"):
-        found.append("enableControllerMode=true: what a broker in controller mode keeps is not modelled")
+        found.append("enableControllerMode=true: controller mode is not modelled")
     elif rules.settings["enableControllerMode"].origin != "broker.conf" and _size(listing, EPOCH_FILE):
         found.append(f"{EPOCH_FILE}: the broker ran in controller mode, which is not modelled")
     if _size(listing, TIERED_METADATA):
@@ -170,14 +170,18 @@ def name_findings(listing: StoreListing) -> list[Finding]:
     What a name inside commitlog/, index/ or a queue's folder does to load() is for the release's rules to say, not here.
     """
     found = []
-    words = {"link_out": "a link out of the store, or in a circle", "special": "no file or directory", "unreadable": "unreadable"}
+    words = {
+        "link_out": "a link that leads out of the store or in a circle",
+        "special": "not a file or a directory",
+        "unreadable": "unreadable",
+    }
     for entry in listing.files:
         if entry.kind in words:
             code = "file_unreadable" if entry.kind == "unreadable" else "file_not_regular"
             kind = words[entry.kind]
             found.append(Finding(code, entry.path, actual=kind, message=f"{entry.path}: {kind}; it was not opened."))
         elif "/" not in entry.path and not _LISTED.fullmatch(entry.path) and not _KNOWN.fullmatch(entry.path):
-            sentence = f"{entry.path}: no release writes such a name into a store's directory."
+            sentence = f"{entry.path}: no release writes a file of this name."
             found.append(Finding("file_unrecognised", entry.path, message=sentence))
     return found
 

@@ -46,4 +46,4 @@ def told_once(findings: Sequence[Finding], segments: Iterable[SegmentSummary]) -
 def _consequence(finding: Finding, origin: int) -> Finding:
     where = f"the message at physical offset {origin}"
     text = f"{finding.message}: a copy that the broker made of {where}"
-    return replace(finding, severity=NOTE, message=text, next=f"Look at {where}; this one has the damage from there.")
+    return replace(finding, severity=NOTE, message=text, next=f"Look at {where}: the damage came from there.")

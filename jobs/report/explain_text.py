@@ -49,7 +49,7 @@ def explain_text(said: Explanation, width: int, colour: bool = False) -> str:
             width + (len(_RED + _PLAIN) if colour else 0),
         )
     for label, neighbour in (("Before", said.before), ("After", said.after)):
-        lines += _labelled(label, _neighbour(neighbour) if neighbour else "none in the copy, as far as the log goes on", width)
+        lines += _labelled(label, _neighbour(neighbour) if neighbour else "none in this copy", width)
     if said.fields:
         lines += ["", *_fields(said, width, paint)]
     if said.around:
@@ -74,7 +74,7 @@ def _facts(said: Explanation) -> Iterator[tuple[str, str]]:
     if said.stop is not None and said.file is not None:
         stop, reason = said.stop
         here = said.record_start if said.record_start is not None else said.phy_offset
-        behind = " (before it comes here)" if stop < here else ""
+        behind = ", before this place" if stop < here else ""
         why = _lower(STOP_REASONS.get(reason, reason))
         yield "Scan", f"RocketMQ {said.release} reads this segment up to {stop:,}{behind}: {why}"
 

@@ -31,14 +31,14 @@ def _body(view: Row) -> Iterator[str]:
     stores, totals = view["stores"], view["totals"]
     window = f", runs since {_when(view['since'])} UTC" if view["since"] else ""
     yield '<header><p class="kicker">RocketMQ store audits</p>\n'
-    yield f"<h1>{count_text(totals['stores'], 'store')}, those first that are most dangerous to start</h1>\n"
+    yield f"<h1>{count_text(totals['stores'], 'store')}, most dangerous first</h1>\n"
     yield f'<p class="where">Latest run of each in {code_of(view["tables"])}{window}</p></header>\n<main>\n'
     worst = next((kind for kind in KINDS if totals[kind]), SAFE)
     yield f'<section class="answer a-{STYLE_OF[worst]}" aria-labelledby="answer">{icon(STYLE_OF[worst])}<div>\n'
     yield f'<h2 id="answer" class="c-{STYLE_OF[worst]}">{_sentence(totals)}</h2>\n<ul>'
     yield from (f"<li>{totals[kind]:,}: {SHORT[kind]}</li>" for kind in KINDS if totals[kind])
     for gone in view["not_audited_since"]:
-        yield f"<li>not audited since then: {name_of(gone['store'])}, last {_when(gone['last'])} UTC</li>"
+        yield f"<li>not audited since then: {name_of(gone['store'])}, last audit {_when(gone['last'])} UTC</li>"
     yield '</ul></div></section>\n<dl class="facts">\n'
     style = "c-stop" if totals["lost_messages"] else "c-safe"
     yield fact(
@@ -57,7 +57,7 @@ def _body(view: Row) -> Iterator[str]:
     yield "</section>\n"
     for place, store in enumerate(stores[:_STORES]):
         yield from _store(place, store)
-    yield "</main>\n<footer><p>Made from the tables of the audits alone: no store was read again.</p></footer>\n"
+    yield "</main>\n<footer><p>Made from the tables of the audits; no store was read again.</p></footer>\n"
 
 
 def _sentence(totals: Row) -> str:
@@ -65,14 +65,14 @@ def _sentence(totals: Row) -> str:
     if totals[STOP]:
         return f"{totals[STOP]:,} of {stores} {'is' if totals[STOP] == 1 else 'are'} not safe to start"
     if totals[UNKNOWN]:
-        return f"Of {totals[UNKNOWN]:,} of {stores} it is not known whether a start is safe"
+        return f"For {totals[UNKNOWN]:,} of {stores} it is not known whether a start is safe"
     if totals[GONE]:
         return f"Messages are gone from {totals[GONE]:,} of {stores}"
     if totals[SAFE] == totals["stores"]:
         return "All stores are safe to start" if totals["stores"] > 1 else "The store is safe to start"
     if totals[PARTED] or totals[LACKS]:
         return lacking_sentence(totals[PARTED] + totals[LACKS], totals["stores"])
-    return "No start would lose a message; some stores need care"
+    return "No start loses a message, but some stores need care"
 
 
 def _row(place: int, store: Row) -> tuple[str, ...]:

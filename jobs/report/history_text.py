@@ -76,7 +76,7 @@ def _fleet(view: Row, paint: _Paint) -> Iterator[str]:
     lost_text = f"{count_text(totals['lost_messages'], 'message')} ({bytes_text(totals['lost_bytes'])})"
     yield paint(_BOLD, f"{count_text(totals['stores'], 'store')}: {told}; {lost_text} would be lost")
     window = f" since {_when(view['since'])} UTC" if view["since"] else ""
-    yield f"{count_text(view['runs'], 'run')}{window} in {printable(view['tables'])}; of each store the latest counts"
+    yield f"{count_text(view['runs'], 'run')}{window} in {printable(view['tables'])}; the latest run of each store counts"
     for gone in view["not_audited_since"]:
         yield paint(_YELLOW, f"not audited since then: {printable(gone['store'], _NAME)} (last {_when(gone['last'])} UTC)")
     if len(stores) <= _DETAILED:
@@ -125,7 +125,7 @@ def _trend(store: Row, paint: _Paint) -> Iterator[str]:
             if before[key] != after[key]
         ]
         if changed:
-            yield f"  other rules from {_when(after['started_at'])} on: {', '.join(changed)}"
+            yield f"  other rules from {_when(after['started_at'])}: {', '.join(changed)}"
 
 
 # ---- diff ----------------------------------------------------------------------------------------------------------
@@ -206,9 +206,7 @@ def _store_difference(store: Row, paint: _Paint) -> Iterator[str]:
         yield from _more(len(rows) - _LINES, f"{kind} finding")
     if store["not_read"]:
         told = count_text(len(store["not_read"]), "finding")
-        yield paint(
-            _YELLOW, f"  not read        {told} of run A in files that run B has not read: still there or not, nothing tells"
-        )
+        yield paint(_YELLOW, f"  not read        {told} of run A in files that run B did not read: not compared")
     if log and (
         log["added"]["files"] or log["retired"]["files"] or log["end"][1] > log["end"][0] or log["not_compared"]["files"]
     ):
@@ -248,7 +246,7 @@ def _growth_text(log: Row) -> str:
     if log["same"]["files"]:
         told.append(f"{count_text(log['same']['files'], 'older segment')} unchanged")
     if log["not_compared"]["files"]:
-        told.append(f"{count_text(log['not_compared']['files'], 'older segment')} not compared (not wholly read in both runs)")
+        told.append(f"{count_text(log['not_compared']['files'], 'older segment')} not compared (not fully read in both runs)")
     return ", ".join(told)
 
 
@@ -273,7 +271,7 @@ def _coverage(view: Row, paint: _Paint) -> Iterator[str]:
     yield from _columns(rows, (0, 2, 3, 4), paints, paint)
     told = f"{bytes_text(view['bytes_verified'])} of {bytes_text(view['bytes'])}"
     yield paint(
-        _BOLD, f"{_percent(view['fraction'])} of the fleet's CommitLog bytes read wholly since {_when(view['since'])} UTC: {told}"
+        _BOLD, f"{_percent(view['fraction'])} of the fleet's CommitLog bytes fully read since {_when(view['since'])} UTC: {told}"
     )
     if unknown := sum(not store["segments"] for store in view["stores"]):
         yield paint(_YELLOW, f"not in this figure: {count_text(unknown, 'store')} of which no run could list a segment")
@@ -281,7 +279,7 @@ def _coverage(view: Row, paint: _Paint) -> Iterator[str]:
         waiting = store["least_recently"]
         if waiting:
             yield ""
-            yield paint(_BOLD, f"{printable(store['store'], _NAME)}: segments that waited longest")
+            yield paint(_BOLD, f"{printable(store['store'], _NAME)}: segments that were read longest ago")
             for segment in waiting[:_LINES]:
                 last = f"{_when(segment['verified'])} UTC" if segment["verified"] else f"not within {view['looked_back']}"
                 yield f"  {printable(segment['file'])}  {bytes_text(segment['size_bytes'])}, {last}"

@@ -1,4 +1,4 @@
-"""index.html of a run: all its stores, those first that are the most dangerous to start, each with a link to its own page."""
+"""index.html of a run: all its stores, the most dangerous first, each with a link to its own page."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def index_html(run: RunInfo, outcomes: Sequence[AuditOutcome]) -> Iterator[str]:
 
 def _body(run: RunInfo, judged: Sequence[tuple[AuditOutcome, Judgement]], code: int) -> Iterator[str]:
     yield '<header><p class="kicker">RocketMQ store audit</p>\n'
-    yield f"<h1>{count_text(len(judged), 'store')}, those first that are most dangerous to start</h1></header>\n<main>\n"
+    yield f"<h1>{count_text(len(judged), 'store')}, most dangerous first</h1></header>\n<main>\n"
     kinds = Counter(judgement.kind for _, judgement in judged)
     worst = next((kind for kind in KINDS if kinds[kind]), SAFE)
     yield f'<section class="answer a-{STYLE_OF[worst]}" aria-labelledby="answer">{icon(STYLE_OF[worst])}<div>\n'
@@ -70,9 +70,9 @@ def _body(run: RunInfo, judged: Sequence[tuple[AuditOutcome, Judgement]], code: 
     yield "</dl>\n"
     yield '<section aria-labelledby="stores"><h2 id="stores">Stores</h2>\n'
     yield hint(
-        "A start of a broker changes its store for good: it cuts the log at the first record that it does not trust. Start none"
-        " of the upper ones before you have read its page. <b>Lost</b>: valid messages that consumers would not get after a"
-        " start. <b>Findings</b>: loss / rebuildable / notes."
+        "A start changes a store for good: the broker cuts the log at the first record that it does not trust. Read a store's"
+        " page before you start it. <b>Lost</b>: valid messages that consumers do not get after a start. <b>Findings</b>: loss /"
+        " rebuildable / notes."
     )
     rows = (_row(outcome, judgement) for outcome, judgement in judged)
     heads = (
@@ -98,28 +98,28 @@ def _sentence(kinds: Counter[str], stores: int) -> str:
     if kinds[GONE]:
         return f"Messages are gone from {kinds[GONE]:,} of {count_text(stores, 'store')}"
     if kinds[UNKNOWN]:
-        return f"Of {kinds[UNKNOWN]:,} of {count_text(stores, 'store')} it is not known whether a start is safe"
+        return f"For {kinds[UNKNOWN]:,} of {count_text(stores, 'store')} it is not known whether a start is safe"
     if stores and kinds[SAFE] == stores:
         return "All stores are safe to start" if stores > 1 else "The store is safe to start"
     if kinds[PARTED] or kinds[LACKS]:
         return lacking_sentence(kinds[PARTED] + kinds[LACKS], stores)
-    return "No start would lose a message; some stores need care" if stores > 1 else "A start would lose no message"
+    return "No start loses a message, but some stores need care" if stores > 1 else "A start loses no message"
 
 
 def _counts(kinds: Counter[str]) -> Iterator[str]:
     words = {
-        STOP: "do not start them yet: messages would be lost, or too much is damaged or could not be read",
-        UNKNOWN: "could not be audited, or not wholly",
-        REFUSES: "the release does not start on them as they are",
-        GONE: "hold no message any more, or end before where an earlier audit saw them end",
-        PARTED: "hold other messages than a copy of their group: whichever becomes master, the other's are lost",
-        LACKS: "lack messages that another copy of their group holds: do not start them as master",
-        CARE: "are damaged already; a start loses nothing more",
-        REBUILD: "have ConsumeQueues, index files or a checkpoint that need a rebuild",
-        EMPTY: "hold no message, and nothing shows that they ever held one",
-        SAFE: "are consistent",
+        STOP: "do not start yet: messages would be lost, or too much is damaged or could not be read",
+        UNKNOWN: "not audited, or only in part",
+        REFUSES: "the release does not start on the copy",
+        GONE: "all messages are gone, or those at the log's end that an earlier audit saw",
+        PARTED: "another copy of the group holds other messages: whichever becomes master, the other's are lost",
+        LACKS: "another copy of the group holds messages that are missing here: do not start as master",
+        CARE: "already damaged; a start makes nothing worse",
+        REBUILD: "ConsumeQueues, index files or the checkpoint need a rebuild",
+        EMPTY: "no message, and nothing shows that there ever was one",
+        SAFE: "consistent",
     }
-    yield from (f"{kinds[kind]:,}: {words[kind]}" for kind in KINDS if kinds[kind])
+    yield from (f"{count_text(kinds[kind], 'store')}: {words[kind]}" for kind in KINDS if kinds[kind])
 
 
 def _row(outcome: AuditOutcome, judgement: Judgement) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from schemas.finding_codes import STOP_REASONS
 from schemas.rows import DEFAULT, LOSS, REBUILDABLE, AuditOutcome, Row
 from store_io.as_master import as_master
 from store_io.unjudged import names_text
+from store_io.wording import clause
 
 STOP, UNKNOWN, REFUSES, CARE, REBUILD, SAFE = "stop", "unknown", "refuses", "care", "rebuild", "safe"
 GONE, PARTED, LACKS, EMPTY = "gone", "diverged", "lacks", "empty"
@@ -93,33 +94,33 @@ def _judge_alone(outcome: AuditOutcome) -> Judgement:
             return Judgement(STOP, "Do not start this copy: it is damaged, and not all of it could be audited", why)
         return Judgement(UNKNOWN, "Not known whether this copy is safe to start", why)
     if not broker.get("starts"):
-        why = (f"It refuses: {broker.get('refusal')}.", "Nothing is dropped by that; the cause must be removed first.")
+        why = (f"It refuses: {broker.get('refusal')}.", "A refused start loses nothing. A repair removes the cause.")
         if damaged:
-            why += ("Bytes of the CommitLog are damaged or missing as well.",)
+            why += ("Bytes of the CommitLog are also damaged or missing.",)
         return Judgement(REFUSES, f"RocketMQ {outcome.release} does not start on this copy", why)
     reasons = []
     cut, skipped = counted(outcome, "broker_drops_messages"), counted(outcome, "broker_skips_messages")
     hangs = counted(outcome, "broker_hangs")
     if hangs:
-        reasons.append("Its start would wait for ever at a gap in the CommitLog.")
+        reasons.append("A start never ends: it waits at a gap in the CommitLog.")
     if cut:
         stop = STOP_REASONS.get(str(broker.get("stop_reason")), "").rstrip(".")
         reasons.append(
             f"Recovery reads the CommitLog up to physical offset {int(broker.get('truncate_at') or 0):,}"
-            f"{f' and stops there: {lower(stop)}' if stop else ''}. It drops everything behind,"
-            f" {count_text(cut, 'message')} that {'is' if cut == 1 else 'are'} valid."
+            f"{f' and stops there: {lower(stop)}' if stop else ''}. It cuts everything after that:"
+            f" {count_text(cut, 'valid message')}."
         )
     if skipped:
         word = "message stays" if skipped == 1 else "messages stay"
-        reasons.append(f"{skipped:,} {word} in the CommitLog without an entry in a queue: no consumer would get there.")
+        reasons.append(f"{skipped:,} {word} in the CommitLog without a queue entry: consumers do not get {_them(skipped)}.")
     messages, size = lost_of(outcome)
     if messages:
         topics = outcome.loss.get("by_topic", ())
         times = [(t["first_store_time"], t["last_store_time"]) for t in topics]
         when = f", stored {span_text(min(t[0] for t in times), max(t[1] for t in times))}" if times else ""
         reasons.append(
-            f"In all {count_text(messages, 'message')} ({bytes_text(size)}) of {count_text(len(topics), 'topic')} would be gone"
-            f" for consumers{when}."
+            f"Consumers lose {count_text(messages, 'message')} ({bytes_text(size)}) of {count_text(len(topics), 'topic')} in"
+            f" all{when}."
         )
     if reasons:
         head = "Do not start this copy yet" if hangs or cut else "Do not start this copy before its queues are rebuilt"
@@ -130,28 +131,28 @@ def _judge_alone(outcome: AuditOutcome) -> Judgement:
         return Judgement(
             STOP,
             "Do not start this copy: its CommitLog holds no message",
-            ("Other parts know of messages that the CommitLog does not hold. A start would delete what tells of them.",),
+            ("Other files name messages that the CommitLog does not hold. A start deletes these files.",),
         )
     if damaged:
         return Judgement(
             CARE,
-            "A start loses nothing more, but this copy is damaged",
-            ("Bytes of the CommitLog are damaged or missing already. Compare with another copy before this one serves.",),
+            "Some messages in this copy are already damaged; a start makes nothing worse",
+            ("Bytes of the CommitLog are damaged or missing. Look for them in another copy of the same broker.",),
         )
     if outcome.incomplete and outcome.not_read:
         return Judgement(
-            UNKNOWN, "A start loses nothing that was read, and not all of this copy was read", tuple(outcome.incomplete[:5])
+            UNKNOWN, "A start loses nothing that was read, but not all of this copy was read", tuple(outcome.incomplete[:5])
         )
     if outcome.incomplete:
         return Judgement(UNKNOWN, "Not known whether this copy is safe to start", tuple(outcome.incomplete[:5]))
     if outcome.counts.get(REBUILDABLE):
-        after = "after a crash, some of which a start makes good by itself" if broker.get("exit") == "unclean" else ""
+        after = "after a crash; a start mends some of it by itself" if broker.get("exit") == "unclean" else ""
         return Judgement(
             REBUILD,
-            "A start loses no message; what is derived from the CommitLog needs a rebuild",
+            "A start loses no message, but queues, index or other derived files need a rebuild",
             (
                 "ConsumeQueues, index files, the checkpoint or config/ do not agree with the CommitLog"
-                f"{f' ({after})' if after else ''}. The CommitLog itself is whole, and all of them can be made from it.",
+                f"{f' ({after})' if after else ''}. The CommitLog is whole; the others can be rebuilt from it.",
             ),
         )
     if counted(outcome, "commitlog_empty"):
@@ -162,12 +163,12 @@ def _judge_alone(outcome: AuditOutcome) -> Judgement:
         )
     if outcome.not_judged:
         why = (
-            "Every byte of CommitLog, ConsumeQueues and index files was accounted for; they, the checkpoint and the offsets in"
-            " config/ agree with one another.",
-            f"A start also reads what was not judged: {names_text(outcome.not_judged, len(outcome.not_judged))}.",
+            "Every byte of CommitLog, ConsumeQueues and index files was checked; they, the checkpoint and the offsets in"
+            " config/ agree with each other.",
+            f"Not judged, although a start reads it: {names_text(outcome.not_judged, len(outcome.not_judged))}.",
         )
-        return Judgement(SAFE, "Safe to start, as far as it was judged", why)
-    return Judgement(SAFE, "Safe to start", ("Every byte was accounted for, and all parts agree with one another.",))
+        return Judgement(SAFE, "Safe to start, but not everything in this copy was judged", why)
+    return Judgement(SAFE, "Safe to start", ("Every byte was checked, and all parts agree with each other.",))
 
 
 def verdict_alone(outcome: AuditOutcome) -> str:
@@ -187,11 +188,15 @@ def lacking_sentence(number: int, stores: int) -> str:
     return f"{told}: do not start {'it' if one else 'them'} as master"
 
 
+def _them(number: int) -> str:
+    return "it" if number == 1 else "them"
+
+
 def why_it_ends(outcome: AuditOutcome, broker: Row) -> str:
     """Why recovery ends where it does, a catalogue sentence; of a log that simply ends there, just that."""
     reason = str(broker.get("stop_reason"))
     if reason == "unwritten" and not counted(outcome, "broker_drops_messages"):
-        return "Nothing is written behind it."
+        return "Nothing is written after it."
     return STOP_REASONS.get(reason, reason)
 
 
@@ -218,6 +223,4 @@ def counted(outcome: AuditOutcome, code: str) -> int:
 
 def lower(sentence: str) -> str:
     """A catalogue sentence as a part of a longer one: no capital, no full stop."""
-    text = printable(sentence.rstrip("."))
-    kept = text[:2].isupper() and text[:2].isalpha() or text.startswith(("ConsumeQueue", "CommitLog", "Ext ", "INNER"))
-    return text if kept else text[:1].lower() + text[1:]
+    return clause(printable(sentence))

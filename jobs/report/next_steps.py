@@ -9,12 +9,12 @@ from jobs.report.commands import repair_commands, repair_withheld
 from jobs.report.judgement import SAFE, counted, judge
 from jobs.report.ranking import lost_of
 from jobs.report.text import count_text
-from schemas.finding_codes import CATALOGUE
+from schemas.finding_codes import BY_A_REPAIR
 from schemas.rows import LOSS, REBUILDABLE, AuditOutcome
 
 NOTHING = "Nothing to do."
 NOTHING_JUDGED = "Nothing to do for what was judged."
-_BY_A_REPAIR = frozenset({CATALOGUE["broker_drops_messages"].next})  # what the repair's own line says, with its number
+_BEYOND = "consumer_offset_beyond_end"
 
 
 @dataclass
@@ -38,11 +38,20 @@ def next_steps(outcome: AuditOutcome, words: Sequence[str], plan: str) -> NextSt
     steps: dict[str, dict[str, None]] = {}
     for severity in (LOSS, REBUILDABLE):
         for finding in outcome.findings:
-            if finding.severity == severity and finding.next and not (repairs and finding.next in _BY_A_REPAIR):
-                steps.setdefault(finding.next, {}).setdefault(finding.file)
+            if finding.severity == severity and finding.next and not (repairs and finding.next in BY_A_REPAIR):
+                step = _offsets(outcome) if repairs and finding.code == _BEYOND else ""
+                steps.setdefault(step or finding.next, {}).setdefault(finding.file)
     return NextSteps(
         "", repairs, repair_withheld(outcome), _start(outcome), [(step, list(files)) for step, files in steps.items()]
     )
+
+
+def _offsets(outcome: AuditOutcome) -> str:
+    """What to do about consumer groups beyond the new ends of their queues."""
+    rows = outcome.loss.get("groups", ())
+    groups = count_text(len({row["group"] for row in rows}), "group")
+    lie = "lies past the new queue end" if len(rows) == 1 else "lie past the new queue ends"
+    return f"{count_text(len(rows), 'offset')} of {groups} {lie}: repair with --fix-offsets." if rows else ""
 
 
 def _start(outcome: AuditOutcome) -> str:

@@ -26,7 +26,7 @@ def _if_it_starts(key: str) -> Callable[[Row], Any]:
 _GAUGES: tuple[tuple[str, str, Callable[[Row], Any]], ...] = (
     (
         "exit_code",
-        "0 consistent, 3 not or not wholly audited, 10 derived data differ, 20 CommitLog damaged, messages lost or no start.",
+        "0 consistent, 3 not fully audited, 10 derived data differ, 20 CommitLog damaged, messages lost or no start.",
         _value("code"),
     ),
     ("complete", "1 if all of the store was read and is modelled, else 0.", _value("complete")),
@@ -57,7 +57,7 @@ _GAUGES: tuple[tuple[str, str, Callable[[Row], Any]], ...] = (
     ("damaged_bytes", "Damaged bytes of the CommitLog.", _value("damaged_bytes")),
     (
         "unverified_bytes",
-        "Length of the CommitLog segments that no run this result builds on has read wholly.",
+        "Length of the CommitLog segments that no run of this result has fully read.",
         _value("unverified_bytes"),
     ),
     ("findings_dropped", "Disagreements beyond the bound on findings, counted only.", _value("findings_dropped")),

@@ -63,7 +63,7 @@ def _sections(report: Row) -> Iterator[tuple[str, Sequence[Any], Callable[[Any],
 def _last(report: Row, target: str, dry: bool) -> Iterator[tuple[str, str]]:
     if dry:
         yield "Space", f"{bytes_text(report['needed_bytes'])} needed at most, {bytes_text(report['free_bytes'])} free there"
-        yield "Result", "nothing was written; a run does what stands here" if report.get("consistent") else "nothing was written"
+        yield "Result", "nothing was written; a run does the same" if report.get("consistent") else "nothing was written"
     elif report.get("consistent"):
         yield "Result", printable(target)
         yield "Report", printable(target) + ".repair.json"
@@ -89,7 +89,7 @@ def _other(other: Row) -> str:
     if not other["more"]:
         return f"--policy {other['policy']} would keep the same messages"
     word = "more" if other["more"] > 0 else "fewer"
-    return f"--policy {other['policy']} would keep {count_text(abs(other['more']))} {word} messages"
+    return f"--policy {other['policy']} would keep {count_text(abs(other['more']), f'{word} message')}"
 
 
 def _range(row: Row) -> str:

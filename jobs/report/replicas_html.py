@@ -10,15 +10,15 @@ from jobs.report.text import bytes_text, markup, span_text
 from schemas.rows import AuditOutcome, Row
 
 MAX_ROWS = 100
-_FILE = "replicas.json beside this folder has all"
+_FILE = "replicas.json beside this folder has all of them"
 
 
 def replicas_section(outcome: AuditOutcome) -> Iterator[str]:
     """The section's content; markup. outcome: one with `replicas`."""
     group = outcome.replicas
     yield hint(
-        "Copies of one broker's log hold the same bytes at the same physical offsets. One may be behind another, or begin later;"
-        " what differs between these bounds is damage, or messages that were written to one copy alone."
+        "Copies of one broker's log hold the same bytes at the same physical offsets. One may end earlier or begin"
+        " later than another. Any other difference is damage, or messages that were written to one copy alone."
     )
     words = choice_words(group)
     yield f"<p><b>{markup(words[:1].upper() + words[1:])}</b></p>\n"

@@ -31,7 +31,7 @@ def pair_words(pair: Row) -> str:
     """How two copies differ, in a sentence."""
     left, right, relation = pair["left"], pair["right"], pair["relation"]
     if relation == "equal" and pair["same_until"] is None:
-        return f"{left} and {right} are equal: neither holds a message that the other could have"
+        return f"{left} and {right} are equal: neither has a message that the other lacks"
     if relation == "equal":
         return f"{left} and {right} are equal up to physical offset {pair['same_until']:,}"
     if relation == "behind":
@@ -39,7 +39,7 @@ def pair_words(pair: Row) -> str:
     if relation == "apart":
         return f"{left} and {right} have no physical offset in common"
     if relation == "unknown":
-        return f"{left} and {right} could not be compared wholly"
+        return f"{left} and {right} could not be compared completely"
     first = pair["first_difference"]
     text = f"{left} and {right} are equal up to physical offset {pair['same_until']:,}"
     if first is None:

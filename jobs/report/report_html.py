@@ -62,8 +62,8 @@ STYLE_OF = {
 SEVERITY_STYLE = {LOSS: "stop", REBUILDABLE: "care", NOTE: "unknown"}
 _SEVERITY_WORDS = {
     LOSS: "bytes or messages that this copy lacks or would lose, or what keeps the release from starting",
-    REBUILDABLE: "derived data that can be made from the CommitLog",
-    NOTE: "what a healthy broker leaves behind, or what changes nothing",
+    REBUILDABLE: "derived data that can be rebuilt from the CommitLog",
+    NOTE: "normal after a healthy broker, or without effect",
 }
 
 # Shapes that tell the answer without colour: an octagon, a triangle, a ring with a question mark, a tick.
@@ -75,19 +75,18 @@ ICONS = {
 }
 
 _WORDS = (
-    ("CommitLog", "The one log that holds every message of the broker, cut into segments of a fixed size. All else can be made "
-     "from it; what is lost here is lost."),
+    ("CommitLog", "The one log with every message of the broker, in files of a fixed size, the segments. All else can be "
+     "rebuilt from it; what is lost here is lost."),
     ("physical offset", "A byte's place in the whole CommitLog, counted from the first byte ever written."),
-    ("ConsumeQueue", "The list that leads from a topic's queue to its messages in the CommitLog: an entry for each message. "
-     "Consumers read through it."),
-    ("index file", "Leads from a message's key to its place in the CommitLog; used for look-ups by key."),
-    ("checkpoint", "A small file with the times up to which each part had reached the disk. After a crash, recovery begins "
-     "there."),
-    ("abort file", "Exists while a broker runs. One that is still there says that the broker did not stop in order."),
-    ("recovery, cut", "What a broker does when it starts: it reads the end of the CommitLog, stops at the first record that it "
-     "does not trust, and drops everything behind. The place where it stops is the cut."),
-    ("filler, unwritten", "A filler closes a full segment; behind the last message a segment is unwritten, all zero."),
-    ("finding", "One disagreement inside the copy, with file, byte range, what was expected and what is there."),
+    ("ConsumeQueue", "The list of a queue's messages: one entry for each, with its place in the CommitLog. Consumers read "
+     "through it."),
+    ("index file", "Leads from a message's key to its place in the CommitLog, for lookups by key."),
+    ("checkpoint", "A small file that says up to which time each part was on the disk. After a crash, recovery begins there."),
+    ("abort file", "Exists while a broker runs. In a copy it says that the broker crashed or was killed."),
+    ("recovery, cut", "When a broker starts, it reads the end of the CommitLog, stops at the first record that it does not "
+     "trust, and drops everything after it. The place where it stops is the cut."),
+    ("filler, unwritten", "A filler closes a full segment. After the last message a segment is unwritten: all zero."),
+    ("finding", "One disagreement in the copy: file, byte range, what was expected, what is there."),
 )  # fmt: skip
 
 
@@ -116,7 +115,7 @@ def _body(outcome: AuditOutcome, context: PageContext) -> Iterator[str]:
         sections.append(("lost", "What would be lost", lambda: _loss(outcome, broker, words)))
     if outcome.segment_count or outcome.queues:
         sections.append(("map", "Map of the CommitLog", lambda: log_map(outcome, broker)))
-        sections.append(("marks", "How far each part has come", lambda: watermarks(outcome, broker)))
+        sections.append(("marks", "Where each file ends", lambda: watermarks(outcome, broker)))
         sections.append(("queues", "ConsumeQueues and index files", lambda: _derived(outcome, words)))
         sections.append(("findings", "Findings", lambda: _findings(outcome, words)))
     if outcome.replicas:
@@ -193,7 +192,7 @@ def _next(outcome: AuditOutcome, words: Sequence[str], plan: str) -> Iterator[st
     acts = Counter(str(s["action"]) for s in outcome.plan.get("steps", ()) if s["action"] != "keep")
     if acts:
         told = ", ".join(f"{action} {count_text(acts[action], 'file or queue', 'files or queues')}" for action in sorted(acts))
-        items.append(f'The <a href="#plan">plan</a> has all steps and repair commands: {markup(told)}.')
+        items.append(f'The <a href="#plan">plan</a> has all repair commands and every step: {markup(told)}.')
     if items:
         yield "<p><b>What to do next</b></p>"
         yield from (f"<p>{markup(what)}:</p>{command_of(command)}" for what, command in steps.repairs[:1])
@@ -209,16 +208,16 @@ def _facts(outcome: AuditOutcome, broker: Row | None) -> Iterator[str]:
     elif not broker.get("starts"):
         yield fact("no", f"would RocketMQ {markup(outcome.release)} start?", "c-stop")
     else:
-        after = "after an orderly stop" if broker.get("exit") == "clean" else "after a crash: the abort file is there"
+        after = "after a clean stop" if broker.get("exit") == "clean" else "after a crash: the abort file is there"
         messages, size = lost_of(outcome)
         lacks = lacks_of(outcome)[0]
         style = "" if messages or lacks or not outcome.messages or is_emptied(outcome) else "c-safe"
-        yield fact("yes", f"would RocketMQ {markup(outcome.release)} start? As {after}", style)
+        yield fact("yes", f"would RocketMQ {markup(outcome.release)} start? It starts as {after}", style)
         lost = f"would be lost, {bytes_text(size)}" if messages else "would be lost"
         yield fact(count_text(messages, "message"), lost, "c-stop" if messages else style)
         if lacks:
             yield fact(count_text(lacks, "message"), "of its group that this copy lacks: lost if it becomes master", "c-care")
-        ends = f"physical offset at which the CommitLog would end. {markup(why_it_ends(outcome, broker))}"
+        ends = f"physical offset where the CommitLog would end. {markup(why_it_ends(outcome, broker))}"
         yield fact(f"{int(broker.get('truncate_at') or 0):,}", ends)
     if outcome.segment_count or outcome.findings:
         told = ", ".join(_count_of(severity, outcome.counts.get(severity, 0)) for severity in SEVERITIES)
@@ -257,8 +256,8 @@ def _loss(outcome: AuditOutcome, broker: Row | None, words: Sequence[str]) -> It
     topics = sorted(outcome.loss.get("by_topic", ()), key=lambda t: (-t["messages"], t["topic"]))
     if topics:
         yield hint(
-            "Messages whose every check passes in this copy, and that consumers would not get after a start of this release: cut"
-            " off with the end of the CommitLog, or left in it without an entry in their queue."
+            "These messages are valid in this copy, but consumers do not get them after a start of this release: it cuts them off"
+            " with the end of the CommitLog, or leaves them there without an entry in their queue."
         )
         rows = (
             (name_of(t["topic"]), f"{t['messages']:,}", span_text(t["first_store_time"], t["last_store_time"])) for t in topics
@@ -277,16 +276,15 @@ def _loss(outcome: AuditOutcome, broker: Row | None, words: Sequence[str]) -> It
     if groups:
         yield "<h3>Consumer groups beyond a queue's new end</h3>\n"
         yield hint(
-            "These groups have consumed further than their queue would reach. New messages would take offsets that the group"
-            " counts as consumed already: it would skip them, or start over, as its settings say. Reset its offset after the"
-            " start."
+            "These groups have consumed beyond their queue's new end. New messages get offsets that the group counts as consumed:"
+            " it skips them, or starts over, depending on its settings. Repair with --fix-offsets to set these offsets back."
         )
         rows3 = (
             (name_of(g["group"]), f"{name_of(g['topic'])} / {g['queue_id']}", f"{g['offset']:,}", f"{g['new_max']:,}",
              f"{g['offset'] - g['new_max']:,}")
             for g in groups
         )  # fmt: skip
-        heads = ("group", "topic / queue", "#stands at", "#new end", "#beyond by")
+        heads = ("group", "topic / queue", "#consumed to", "#new end", "#beyond by")
         yield from table(
             "Consumer groups beyond a queue's new end", heads, rows3, len(groups), MAX_ROWS, "findings.jsonl has all", stack=True
         )
@@ -294,7 +292,7 @@ def _loss(outcome: AuditOutcome, broker: Row | None, words: Sequence[str]) -> It
     if levels:
         yield "<h3>Delay levels beyond their queue's new end</h3>\n"
         rows4 = ((f"level {v['level']}", f"{v['offset']:,}", f"{v['new_max']:,}") for v in levels)
-        names = ("delay level", "#stands at", "#new end")
+        names = ("delay level", "#delivered to", "#new end")
         yield from table("Delay levels beyond their queue's new end", names, rows4, len(levels), MAX_ROWS)
 
 
@@ -320,7 +318,7 @@ def _lost_queues(outcome: AuditOutcome, broker: Row | None, words: Sequence[str]
             options = [("--topic", queue["topic"]), ("--queue", queue["queue_id"])]
             options += [("--from-queue-offset", first), ("--to-queue-offset", end)]
             commands.append(command_line("query", words, options))
-    yield from _commands("List the messages behind the new end of a queue:", commands)
+    yield from _commands("List the messages after the new end of a queue:", commands)
 
 
 def _commands(words: str, commands: Sequence[str]) -> Iterator[str]:
@@ -335,8 +333,8 @@ def _commands(words: str, commands: Sequence[str]) -> Iterator[str]:
 
 def _derived(outcome: AuditOutcome, words: Sequence[str]) -> Iterator[str]:
     yield hint(
-        "A <b>ConsumeQueue</b> leads from a queue of a topic to its messages, an <b>index file</b> from a key to its message."
-        " Both are made from the CommitLog; where they differ from it, they are rebuilt."
+        "A <b>ConsumeQueue</b> leads from a topic's queue to its messages, an <b>index file</b> from a key to its message. Both"
+        " are derived from the CommitLog. A repair rebuilds those that differ from it."
     )
     blamed: Counter[tuple[str, int]] = Counter()
     for finding in outcome.findings:
@@ -351,22 +349,23 @@ def _derived(outcome: AuditOutcome, words: Sequence[str]) -> Iterator[str]:
     agree = len(outcome.queues) - len(differing)
     yield "<h3>ConsumeQueues</h3>\n"
     if not outcome.queues:
-        yield "<p>There is none.</p>\n"
+        yield "<p>None.</p>\n"
     elif not differing:
-        yield f"<p>All {len(outcome.queues):,} agree with the CommitLog, and none would lose a message.</p>\n"
+        yield f"<p>All {len(outcome.queues):,} agree with the CommitLog and lose no message.</p>\n"
     else:
-        verb = "differs or would lose messages" if len(differing) == 1 else "differ or would lose messages"
+        verb = "differs or loses messages" if len(differing) == 1 else "differ or lose messages"
         yield f"<p>{len(differing):,} of {len(outcome.queues):,} {verb}; {agree:,} agree.</p>\n"
         yield from _differing(differing, blamed)
     files = [f for f in outcome.index_files if f.get("findings") or f.get("problem") or f.get("kept") is False]
     yield "<h3>Index files</h3>\n"
     if not outcome.index_files:
-        yield "<p>There is none.</p>\n"
+        yield "<p>None.</p>\n"
     elif not files:
         yield f"<p>All {len(outcome.index_files):,} agree with the CommitLog.</p>\n"
     else:
         of = f"{len(files):,} of {len(outcome.index_files):,}"
-        yield f"<p>{of} {'has' if len(files) == 1 else 'have'} findings or would not stay.</p>\n"
+        verb = "has findings or is deleted by a start" if len(files) == 1 else "have findings or are deleted by a start"
+        yield f"<p>{of} {verb}.</p>\n"
         rows2 = (
             (code_of(f["file"]), _number(f.get("entries")), _number(f.get("findings")),
              f"{int(f.get('begin_phy_offset') or 0):,} to {int(f.get('end_phy_offset') or 0):,}",
@@ -374,7 +373,7 @@ def _derived(outcome: AuditOutcome, words: Sequence[str]) -> Iterator[str]:
              markup(f["problem"], 200) if f.get("problem") else _STAYS[f.get("kept")])
             for f in files
         )  # fmt: skip
-        heads = ("index file", "#entries", "#findings", "#physical offsets", "~stored", "stays at a start")
+        heads = ("index file", "#entries", "#findings", "#physical offsets", "~stored", "kept by a start")
         yield from table(
             "Index files that differ", heads, rows2, len(files), MAX_ROWS, "the table index_files has all", stack=True
         )
@@ -420,7 +419,7 @@ def _span_of(queue: Row) -> str:
 
 def _findings(outcome: AuditOutcome, words: Sequence[str]) -> Iterator[str]:
     if not outcome.findings:
-        yield "<p>None: nothing in this copy disagrees with anything else in it.</p>\n"
+        yield "<p>None: all parts of this copy agree with each other.</p>\n"
         return
     yield hint("By severity: " + "; ".join(f"<b>{s}</b>, {_SEVERITY_WORDS[s]}" for s in SEVERITIES) + ".")
     groups: dict[tuple[int, str], list[Finding]] = {}
@@ -454,9 +453,9 @@ def _group(severity: str, code: str, found: Sequence[Finding], dropped: int, wor
         yield from fold(f"{len(others):,} more of these", inner)
     left = len(found) - min(len(found), MAX_EXAMPLES)
     if left:
-        yield more(left, "finding", f"{code_of('findings.jsonl')} beside this page has each of them")
+        yield more(left, "finding", f"{code_of('findings.jsonl')} beside this page has all of them")
     if dropped:
-        yield f'<p class="more">{dropped:,} further ones were counted and are listed nowhere.</p>\n'
+        yield f'<p class="more">{dropped:,} more were counted but are not listed.</p>\n'
     yield "</details>\n"
 
 
@@ -474,7 +473,7 @@ def _finding(finding: Finding, meaning: str, words: Sequence[str]) -> str:
     if finding.message and finding.message != meaning:
         parts.append(markup(finding.message, 600))
     if finding.count > 1 and not finding.code.startswith("broker_"):  # those say their number themselves
-        parts.append(f" ({finding.count:,} in a row, told as one)")
+        parts.append(f" ({finding.count:,} in a row, listed as one)")
     if finding.expected is not None or finding.actual is not None:
         expected = f"expected {code_of(finding.expected, 300)}" if finding.expected is not None else ""
         actual = f"found {code_of(finding.actual, 300)}" if finding.actual is not None else ""
@@ -563,16 +562,16 @@ def _range_of(step: Row) -> str:
 def _settings(outcome: AuditOutcome) -> Iterator[str]:
     settings = sorted(outcome.plan["settings"].items())
     yield hint(
-        "What decides how the broker reads this store. <b>broker.conf</b>: from the file that was passed; <b>inferred</b>: from"
-        " the sizes of the files themselves; <b>default</b>: the release's own."
+        "These settings decide how the broker reads this store. <b>broker.conf</b>: from the file that you passed;"
+        " <b>inferred</b>: from the sizes of the files; <b>default</b>: the release's default."
     )
     own = [(k, s) for k, s in settings if s["from"] != "default"]
     rest = [(k, s) for k, s in settings if s["from"] == "default"]
     heads = ("setting", "value", "from")
     if own:
-        yield from table("Settings that are not the release's own", heads, map(_setting, own), len(own), MAX_ROWS)
+        yield from table("Settings other than the release's defaults", heads, map(_setting, own), len(own), MAX_ROWS)
     else:
-        yield "<p>All are the release's defaults: no broker.conf was passed, or it names none that matters here.</p>\n"
+        yield "<p>All are the release's defaults: no broker.conf was passed, or it sets nothing that matters here.</p>\n"
     if rest:
         inner = list(table("Default settings", heads, map(_setting, rest), len(rest), MAX_ROWS))
         yield from fold(f"{count_text(len(rest), 'default')}", inner)
@@ -602,27 +601,27 @@ def _limits(outcome: AuditOutcome) -> Iterator[str]:
         for part, of, what, size in rows
     )  # fmt: skip
     if outcome.segment_count or outcome.queues:
-        heads = ("part", "what was found", "#read", "#size", "#not read wholly")
+        heads = ("part", "what was found", "#read", "#size", "#not fully read")
         yield from table("What was read", heads, cells, len(rows), len(rows))
         inputs = outcome.plan.get("inputs", ())
         if inputs:
-            yield f"<p>plan.json names {count_text(len(inputs), 'file')} with a digest each: a changed byte is noticed.</p>\n"
+            yield f"<p>plan.json names {count_text(len(inputs), 'file')} with digests: a repair refuses if one has changed.</p>\n"
     dropped = sum(outcome.findings_dropped.values())
     if dropped:
-        yield f"<p>{dropped:,} further disagreements were counted and are not listed: the number of findings is bounded.</p>\n"
+        yield f"<p>{dropped:,} more disagreements were counted but are not listed: the list has a limit.</p>\n"
     if outcome.not_read:
-        yield "<p>Left out on purpose:</p>\n<ul>"
+        yield "<p>Not read, as you asked:</p>\n<ul>"
         yield from (f"<li>{markup(told)}</li>" for told in not_read_texts(outcome))
         yield "</ul>\n"
     if outcome.incomplete:
-        yield f"<p>The audit is <b>not complete</b>: {count_text(len(outcome.incomplete), 'reason')}, told at the top.</p>\n"
+        yield f"<p>The audit is <b>not complete</b>: {count_text(len(outcome.incomplete), 'reason')}, listed at the top.</p>\n"
     yield '<h3>What no check of a copy can see</h3>\n<ul class="plain">'
     yield from (f"<li>{words}</li>" for words in _BLIND)
     yield "</ul>\n<h3>What is not modelled</h3>\n"
     yield (
-        "<p>ConsumeQueues in RocksDB, a DLedger CommitLog, controller mode, tiered storage and compacted topics are recognised,"
-        " and not judged: such a store is called not known, never damaged. What depends on the machine, its heap, disk or"
-        " network, is not part of this audit.</p>\n"
+        "<p>ConsumeQueues in RocksDB, a DLedger CommitLog, controller mode, tiered storage and compacted topics are recognised"
+        " but not judged: the answer for such a store is not known, never damaged. The audit does not look at the machine: its"
+        " heap, disk or network.</p>\n"
     )
 
 
@@ -631,26 +630,26 @@ def _bytes_of(rows: Sequence[Row]) -> int:
 
 
 _BLIND = (
-    "A message's <b>header and properties have no checksum</b>, unless the broker was told to append one. A changed topic,"
-    " queue, tag or key shows only where a ConsumeQueue or index entry says otherwise. The body's checksum finds accidents,"
+    "A message's <b>header and properties have no checksum</b>, unless the broker is set to append one. A changed topic,"
+    " queue, tag or key shows only where a ConsumeQueue or index entry contradicts it. The body's checksum finds accidents,"
     " not intent.",
-    "<b>What the copy does not hold leaves no trace</b>: where the newest segments are missing, the log looks as if it ended"
-    " there. Messages that retention deleted cannot be checked.",
-    "A copy <b>taken from a running broker</b> has parts of different moments; what differs for that reason alone is not damage.",
-    "Whether producers and consumers <b>elsewhere</b> agree with this store: offsets of groups are held against the queues' ends,"
-    " and no more of config/ is judged.",
+    "<b>What the copy does not hold leaves no trace</b>. If the newest segments are missing, the log seems to end before"
+    " them. Messages that retention deleted cannot be checked.",
+    "A copy <b>taken from a running broker</b> has parts of different moments. Differences from that are not damage.",
+    "Whether <b>producers and consumers</b> agree with this store. Group offsets are compared with the queues' ends; nothing else"
+    " in config/ is judged.",
 )
 
 
 def footer(run: RunInfo | None, release: str = "") -> str:
     """What the page comes from; markup."""
-    parts = ["Made from the files alone: nothing was started, and the copy was only read."]
+    parts = ["Made from the files alone. No broker was started, and the copy was only read."]
     if run is not None:
         when = run.started_at.strftime("%Y-%m-%d %H:%M:%S")
         parts.append(
             f"Run {code_of(run.run_id)}, begun {when} UTC, version {markup(run.tool_version)}, rules {markup(run.rules_version)}."
         )
     parts.append(
-        "Topics and file names are shown as stored, with what cannot be seen as escapes; message keys and bodies are not shown."
+        "Topics and file names are shown as stored, invisible characters as escapes. Message keys and bodies are not shown."
     )
     return f"<footer><p>{' '.join(parts)}</p></footer>\n"

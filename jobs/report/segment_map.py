@@ -26,17 +26,17 @@ _WORST = (EXTENT_DAMAGED, UNREAD, MISSING, PLAUSIBLE, BEYOND, EXTENT_MESSAGE, EX
 _RANK = {kind: rank for rank, kind in enumerate(_WORST)}
 _BY_KIND = {EXTENT_FILLER, EXTENT_UNWRITTEN, EXTENT_DAMAGED}
 KIND_WORDS = {
-    EXTENT_MESSAGE: ("messages", "whole messages; every check that their bytes allow was passed"),
-    BEYOND: ("beyond the cut", "valid messages that a start would drop"),
+    EXTENT_MESSAGE: ("messages", "whole messages that pass every check"),
+    BEYOND: ("beyond the cut", "valid messages that a start cuts"),
     PLAUSIBLE: (
-        "behind damage",
-        "messages found again behind damaged bytes; no check of this copy alone proves where they begin",
+        "after damage",
+        "messages found after damaged bytes; where they begin is plausible, not proven",
     ),
     EXTENT_DAMAGED: ("damaged", "no valid message, filler or unwritten space"),
     EXTENT_FILLER: ("filler", "the frame that closes a full segment"),
     EXTENT_UNWRITTEN: ("unwritten", "zeros, where nothing was written yet"),
     UNREAD: ("not read", "a file that could not be read"),
-    MISSING: ("no file", "a part of the log of which this copy has no file"),
+    MISSING: ("no file", "a part of the log for which this copy has no file"),
 }
 _MARKED = frozenset({EXTENT_DAMAGED, PLAUSIBLE, MISSING, UNREAD, BEYOND})  # drawn with a pattern: worth a look
 
@@ -83,9 +83,9 @@ def log_map(outcome: AuditOutcome, broker: Row | None) -> Iterator[str]:
     cut = int(broker["truncate_at"]) if broker and broker.get("starts") and broker.get("truncate_at") is not None else None
     parts = _parts(outcome, cut, str(broker.get("start_segment")) if broker else "")
     yield hint(
-        "The <b>CommitLog</b> is the broker's one log of all messages, cut into files of a fixed size, the <b>segments</b>. A "
+        "The <b>CommitLog</b> is the broker's one log of all messages, in files of a fixed size, the <b>segments</b>. A "
         "segment's name is the <b>physical offset</b> of its first byte: its place in the whole log. Everything else in a store "
-        "can be made from it."
+        "can be rebuilt from it."
     )
     yield PATTERNS + _legend({kind for part in parts for _, _, kind in part.pieces})
     if len(parts) > 1:
@@ -97,8 +97,8 @@ def log_map(outcome: AuditOutcome, broker: Row | None) -> Iterator[str]:
     yield "</ol>\n"
     left = len(parts) - sum(1 for part in shown if len(part.rows) + part.gaps == 1)
     if left:
-        yield hint(f"{left:,} of {len(parts):,} segments are drawn together with their neighbours; findings.jsonl and the table "
-                   "segments have each of them.")  # fmt: skip
+        yield hint(f"{left:,} of {len(parts):,} segments are drawn together with their neighbours. findings.jsonl and the table "
+                   "segments list each of them.")  # fmt: skip
     yield from _ranges(outcome, cut)
 
 

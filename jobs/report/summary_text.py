@@ -71,7 +71,7 @@ def summary_text(
         lines.append(_row("Results", f"{folder}/{name}/report.html to read; plan.json and findings.jsonl beside it"))
     else:
         lines.append(
-            _row("Results", f"{folder}/index.html to read; plan.json, findings.jsonl and report.html of each store below it")
+            _row("Results", f"{folder}/index.html to read; plan.json, findings.jsonl and report.html of each store in its folder")
         )
     lines.append(_row("", f"{folder}/result.json"))
     if run.tables and not run.problems:
@@ -126,7 +126,7 @@ def _store(outcome: AuditOutcome, paint: _Paint, words: Sequence[str], plan: str
 
 def _broker(outcome: AuditOutcome, broker: Row, paint: _Paint) -> list[str]:
     release = f"RocketMQ {outcome.release}"
-    after = "a clean stop" if broker.get("exit") == "clean" else "a crash (the abort marker is there)"
+    after = "a clean stop" if broker.get("exit") == "clean" else "a crash (the abort file is there)"
     if not broker.get("starts"):
         refusal = str(broker.get("refusal"))
         why = "" if refusal in outcome.verdict else f": {printable(refusal)}"
@@ -156,12 +156,12 @@ def _loss(outcome: AuditOutcome, paint: _Paint) -> list[str]:
     groups = outcome.loss.get("groups", ())
     for group in groups[:_LINES]:
         who = f"group {printable(group['group'], _NAME)} on {printable(group['topic'], _NAME)}/{group['queue_id']}"
-        lines.append(_row("", f"{who} stands at {group['offset']:,}, the queue would end at {group['new_max']:,}"))
+        lines.append(_row("", f"{who} is at {group['offset']:,}, the queue would end at {group['new_max']:,}"))
     lines += _more(len(groups) - _LINES, "group")
     levels = outcome.loss.get("delay_levels", ())
     for level in levels[:_LINES]:
         lines.append(
-            _row("", f"delay level {level['level']} stands at {level['offset']:,}, its queue would end at {level['new_max']:,}")
+            _row("", f"delay level {level['level']} is at {level['offset']:,}, its queue would end at {level['new_max']:,}")
         )
     lines += _more(len(levels) - _LINES, "delay level")
     return lines

@@ -7,6 +7,8 @@ import unicodedata
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from store_io.wording import count_text as count_text
+
 if TYPE_CHECKING:  # jobs.cli needs this module before there is an environment
     from schemas.rows import AuditOutcome
 
@@ -39,13 +41,6 @@ def _escape(character: str) -> str:
 def markup(text: object, limit: int = 0) -> str:
     """`printable` text, safe inside an HTML element and inside a quoted attribute."""
     return html.escape(printable(text, limit), quote=True)
-
-
-def count_text(number: int, noun: str = "", plural: str = "") -> str:
-    """12,345 or, with a noun, "1 message" and "12,345 messages"."""
-    if not noun:
-        return f"{number:,}"
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 def bytes_text(size: int) -> str:
@@ -100,5 +95,5 @@ def not_read_texts(outcome: AuditOutcome) -> list[str]:
     if row.get("reused_segments"):
         kept = f"{count_text(row['reused_segments'], 'segment')}, {bytes_text(row['reused_bytes'])}"
         since = printable(row["since"])
-        told.append(f"{kept}: unchanged, like the entries that lead there, since they were verified, as run {since} says")
+        told.append(f"{kept}: unchanged since run {since} or an earlier one verified them")
     return told

@@ -1,4 +1,4 @@
-"""How far each part of a store has come, on one scale of physical offsets and one of store times.
+"""Where each file of a store ends, on one scale of physical offsets and one of store times.
 
 A mark outside of the log's own range is drawn at the edge and said to be there: one wild value must not squeeze the others.
 """
@@ -30,11 +30,11 @@ def watermarks(outcome: AuditOutcome, broker: Row | None) -> Iterator[str]:
     """The section's content; markup. Nothing where there is nothing to place."""
     offsets, times = offset_marks(outcome, broker), time_marks(outcome)
     if not outcome.segments or not offsets:
-        yield "<p>There is no CommitLog to measure against.</p>\n"
+        yield "<p>There is no CommitLog to compare with.</p>\n"
         return
     yield hint(
-        "How far each part has come. In a healthy store ConsumeQueues and index reach the end of the CommitLog, and the "
-        "checkpoint's times lie shortly before the last message's."
+        "In a healthy store the ConsumeQueues and the index reach the end of the CommitLog, and the checkpoint's times are "
+        "shortly before the last message's."
     )
     low, high = _log_range(outcome)
     yield from _scale("Physical offsets", offsets, low, high, _PHYSICAL)
@@ -63,12 +63,12 @@ def offset_marks(outcome: AuditOutcome, broker: Row | None) -> list[Mark]:
         marks.append(Mark("end of the last message in this copy", max(written), max(written)))
     if broker and broker.get("starts"):
         minimum = int(broker.get("min_phy_offset") or 0)
-        marks.append(Mark("CommitLog minimum after a start", minimum, minimum))
+        marks.append(Mark("first physical offset after a start", minimum, minimum))
         start = str(broker.get("start_segment") or "")
         if start.isascii() and start.isdigit():
             marks.append(Mark("recovery begins to read", int(start), int(start)))
         cut = int(broker.get("truncate_at") or 0)
-        marks.append(Mark("the CommitLog would end: the cut", cut, cut, "cut" if lost_of(outcome)[0] else ""))
+        marks.append(Mark("end of the CommitLog after a start: the cut", cut, cut, "cut" if lost_of(outcome)[0] else ""))
     reach = [q for q in outcome.queues if (q.get("load_max_phy_offset") or -1) >= 0]
     if reach:
         ends = [int(q["load_max_phy_offset"]) for q in reach]
@@ -143,8 +143,8 @@ def _line(mark: Mark, low: int, high: int, unit: str) -> str:
             shapes = f'<rect class="range{style}" x="{left:.4g}%" y="5" width="{max(0.4, right - left):.4g}%" height="6" rx="3"/>'
         else:
             shapes = f'<circle class="point{style}" cx="{left:.4g}%" cy="8" r="5"/>'
-        outside = [word for word, is_so in (("before", mark.first < low), ("behind", mark.last > high)) if is_so]
+        outside = [word for word, is_so in (("before", mark.first < low), ("beyond", mark.last > high)) if is_so]
         if outside:
-            value += f" ({' and '.join(outside)} the log's own)"
+            value += f" ({' and '.join(outside)} the log)"
     track = f'<svg class="track" aria-hidden="true"><line class="axis" x1="3%" x2="97%" y1="8" y2="8"/>{shapes}</svg>'
     return f'<li><span class="label">{markup(mark.words)}</span><span class="value">{value}</span>{track}</li>\n'

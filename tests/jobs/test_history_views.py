@@ -198,7 +198,7 @@ def test_a_few_stores_are_told_run_by_run() -> None:
     assert sum(line.endswith(tuple(f"  r{n}" for n in range(25))) for line in lines) == 20
     assert "  and 5 earlier runs (--format json has more)" in lines
     assert "  under this name, copies in 25 places; the latest in /copies/24" in lines
-    assert "  other rules from 2026-11-21 11:06:40 on: rules 1 -> 2" in lines
+    assert "  other rules from 2026-11-21 11:06:40: rules 1 -> 2" in lines
 
 
 def test_a_run_that_stands_twice_counts_once() -> None:
@@ -346,7 +346,7 @@ def test_what_was_not_read_again_is_not_fixed() -> None:
     damage = place(0, 10, 1, None, file=BEFORE[0]["file"])
     (store,) = diff(A, B, [damage], after=after)["stores"]
     assert (store["fixed"], len(store["not_read"]), store["code"]) == ([], 1, 0)
-    assert "1 finding of run A in files that run B has not read" in difference_text(diff(A, B, [damage], after=after))
+    assert "1 finding of run A in files that run B did not read" in difference_text(diff(A, B, [damage], after=after))
     (store,) = diff(A, B, [damage])["stores"]
     assert (len(store["fixed"]), store["not_read"]) == (1, [])
     of_a_queue = place(0, 10, 1, None, file="consumequeue/t/0/0")

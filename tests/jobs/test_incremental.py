@@ -82,7 +82,7 @@ def test_no_time(spark_session: Session, tmp_path: Path, capsys: pytest.CaptureF
     printed = capsys.readouterr()
     assert f"Not read   {told['segments']} segments, " in printed.out and "the time is spent" in printed.out
     assert json.loads(printed.err.splitlines()[-1])["phase"] == "done"
-    assert "Left out on purpose" in (out / "a" / "report.html").read_text()
+    assert "Not read, as you asked" in (out / "a" / "report.html").read_text()
     assert {row["verified_run"] for row in segments(spark_session, out, "none")} == {None}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -72,6 +73,31 @@ def test_the_summary_sends_to_the_repair_first(outcome: AuditOutcome, sentence: 
 def test_messages_that_only_lack_their_entries_need_no_policy() -> None:
     text = summary(hurt("broker_skips_messages"))
     assert "  Repair     ./spark-submit.sh repair " in text and "--policy" not in text
+
+
+def test_consumer_offsets_are_counted_and_set_back_by_a_repair() -> None:
+    outcome = hurt()
+    beyond = [
+        Finding(
+            "consumer_offset_beyond_end", "config/consumerOffset.json", severity="rebuildable",
+            next=CATALOGUE["consumer_offset_beyond_end"].next, message=f"group g{i}",
+        )
+        for i in range(3)
+    ]  # fmt: skip
+    outcome.findings += beyond
+    row = {"group": "g", "topic": "t", "queue_id": 0, "offset": 1263, "new_max": 251}
+    outcome.loss["groups"] = [row, {**row, "group": "h"}, {**row, "queue_id": 1}]
+    assert "3 offsets of 2 groups lie past the new queue ends: repair with --fix-offsets." in summary(outcome)
+    outcome.loss["groups"] = [row]
+    assert "1 offset of 1 group lies past the new queue end: repair with --fix-offsets." in summary(outcome)
+
+
+def test_where_a_repair_is_offered_its_own_steps_are_not_listed() -> None:
+    outcome = hurt()
+    row = Finding("queue_entry_missing", "consumequeue/t/0/0", severity="rebuildable", next=CATALOGUE["queue_entry_missing"].next)
+    outcome.findings.append(row)
+    assert row.next not in " ".join(summary(outcome).split())
+    assert row.next.rstrip(".") in " ".join(summary(replace(outcome, complete=False)).split())
 
 
 def test_where_no_repair_is_offered_none_is_asked_for() -> None:

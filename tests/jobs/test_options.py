@@ -59,7 +59,7 @@ def audit(*words: str) -> AuditOptions:
         (["audit", "S", "--out", "O", "--fleet", "F"], "either STORE or --fleet"),
         (["audit", "--out", "O", "--fleet", "nowhere.toml"], "No such file"),
         (["audit", "--out", "O", "--fleet", "F", "--commitlog", "C"], "does not go with --fleet"),
-        (["audit", "S", "T", "--out", "O", "--commitlog", "C"], "goes with one store"),
+        (["audit", "S", "T", "--out", "O", "--commitlog", "C"], "works with one store only"),
         (["audit", "S", "--out", "O", "--commitlog", "a,,b"], "an empty path"),
         (["audit", "S", "--out", "O", "--run-id", "a/b"], "--run-id"),
         (["audit", "S", "--out", "O", "--run-id", ".."], "--run-id"),
@@ -385,16 +385,16 @@ def test_how_much_is_read(
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--level", "deep"], "--level 'deep': full or quick"),
-        (["--max-duration", "30"], "--max-duration '30': a number and s, m or h"),
-        (["--max-duration", "-5m"], "--max-duration '-5m': a number and s, m or h"),
-        (["--max-duration", "1e3s"], "--max-duration '1e3s': a number and s, m or h"),
-        (["--since-run", "../x"], "--since-run '../x': the id of an earlier run, or last"),
-        (["--since-run", "a", "--run-id", "a"], "--since-run 'a': the id of an earlier run, or last"),
+        (["--level", "deep"], "--level 'deep': must be full or quick"),
+        (["--max-duration", "30"], "--max-duration '30': must be a number with s, m or h"),
+        (["--max-duration", "-5m"], "--max-duration '-5m': must be a number with s, m or h"),
+        (["--max-duration", "1e3s"], "--max-duration '1e3s': must be a number with s, m or h"),
+        (["--since-run", "../x"], "--since-run '../x': must be the id of an earlier run, or last"),
+        (["--since-run", "a", "--run-id", "a"], "--since-run 'a': must be the id of an earlier run, or last"),
         (["--since-run", "last", "--level", "quick"], "--since-run does not go with --level quick"),
-        (["--write", "messages", "--level", "quick"], "--write needs every segment to be read"),
+        (["--write", "messages", "--level", "quick"], "--write has to read every segment"),
         (["--write", "index", "--max-duration", "2h"], "it does not go with --max-duration"),
-        (["--progress", "loud"], "--progress 'loud': line, json, none"),
+        (["--progress", "loud"], "--progress 'loud': must be one of line, json, none"),
     ],
 )
 def test_what_does_not_go_together(words: list[str], sentence: str, store: Path, tmp_path: Path) -> None:

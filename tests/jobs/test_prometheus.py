@@ -170,7 +170,7 @@ def test_where_the_file_may_be(tmp_path: Path) -> None:
     assert command.audit is not None and command.audit.prometheus == f"{tmp_path}/a.prom"
     assert options.from_word(options.to_word(command.audit)) == command.audit
     for file, sentence in {
-        f"{tmp_path}": "a folder; name the file",
+        f"{tmp_path}": "is a folder; name a file in it",
         f"{tmp_path}/none/a.prom": "there is no folder",
         "s3://bucket/a.prom": "a file of this machine",
         f"{tmp_path}/s/a.prom": "lies inside the store",

@@ -127,7 +127,7 @@ def test_a_place_and_an_id(store: Store, capsys: pytest.CaptureFixture[str]) -> 
     assert "another id" in capsys.readouterr().err
     assert cli.main([*words_of(store), "--phy-offset", str(record.at + 1)]) == 0
     answer = capsys.readouterr()
-    assert not answer.out and "explain tells what lies there" in answer.err
+    assert not answer.out and "explain shows what is there" in answer.err
 
 
 def test_a_queue_range_is_looked_up_and_a_damaged_entry_hides_nothing(

@@ -133,7 +133,7 @@ def test_hostile_names_stay_text() -> None:
         ("equal", "a and b are equal up to physical offset 1,234"),
         ("behind", "a and b are equal up to physical offset 1,234, where one of them ends"),
         ("apart", "a and b have no physical offset in common"),
-        ("unknown", "a and b could not be compared wholly"),
+        ("unknown", "a and b could not be compared completely"),
     ],
 )
 def test_words_for_two_copies(relation: str, words: str) -> None:

@@ -210,7 +210,7 @@ def test_a_copy_that_lacks_messages_of_its_group_is_never_called_safe(parted: bo
     rebuild = samples.clean()
     rebuild.counts = {"rebuildable": 1}
     told = judge(samples.behind(rebuild, parted))
-    assert told.kind == slave.kind and told.why[0].startswith("A start loses no message; what is derived")
+    assert told.kind == slave.kind and told.why[0].startswith("A start loses no message, but queues, index")
     others = [samples.refused(), samples.behind(samples.clean(), parted), samples.clean()]
     assert [outcome.name for outcome, _ in most_dangerous_first(others)] == ["stuck", "calm", "calm"]
     assert [j.kind for _, j in most_dangerous_first(others)][1:] == [slave.kind, "safe"]

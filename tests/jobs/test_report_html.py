@@ -261,7 +261,7 @@ def test_a_long_sound_log_is_folded_but_for_what_matters() -> None:
     del outcome.segments[800:803]
     outcome.plan["broker"] |= {"truncate_at": 997 * 1024, "start_segment": f"{990 * 1024:020}"}
     text = page_of(outcome).text
-    items = text.partition("The whole log")[2].partition("How far each part")[0]
+    items = text.partition("The whole log")[2].partition("Where each file ends")[0]
     assert re.findall(r"(\d+) segments, 0", items) == ["499", "299", "187", "6"]
     assert "no file for 3,072 bytes" in items and "damaged 1.02 KB" in items and "recovery begins here" in items
     assert "cut at byte 0, physical offset 1,020,928" in items
@@ -323,7 +323,7 @@ def test_a_wild_value_does_not_squeeze_the_scale() -> None:
     outcome.checkpoint = {"confirm_phy_offset": 1 << 60, "physic_time": 1 << 60, "logics_time": 0, "index_time": samples.START_MS}
     assert [m.last for m in offset_marks(outcome, None)] == [2048, 1924, 0, 1 << 60]
     page = page_of(outcome)
-    assert "1,152,921,504,606,846,976 (behind the log's own)" in page.text
+    assert "1,152,921,504,606,846,976 (beyond the log)" in page.text
     assert "checkpoint: ConsumeQueues flushed up tonot set" in page.text
     places = [float(c["cx"].rstrip("%")) for c in page.all("circle") if "cx" in c and "%" in c["cx"]]
     assert places and all(0 <= place <= 100 for place in places)
@@ -352,8 +352,8 @@ def test_the_answer(make: Any, kind: str, headline: str) -> None:
         ("g04-533-clean-all", "5.3.3", "Safe to start"),
         ("g14-533-torn-old-seen", "5.3.3", "Do not start this copy yet"),
         ("g29-498-cq-wrong", "4.9.8", "Do not start this copy before its queues are rebuilt"),
-        ("g11-533-zero-tail", "5.3.3", "A start loses nothing more, but this copy is damaged"),
-        ("g81-550-logics-time", "5.5.0", "A start loses no message; what is derived from the CommitLog needs a rebuild"),
+        ("g11-533-zero-tail", "5.3.3", "Some messages in this copy are already damaged; a start makes nothing worse"),
+        ("g81-550-logics-time", "5.5.0", "A start loses no message, but queues, index or other derived files need a rebuild"),
         ("g76-550-foreign-commitlog", "5.5.0", "RocketMQ 5.5.0 does not start on this copy"),
     ],
 )

@@ -239,7 +239,7 @@ def test_bad_input_is_told_in_one_sentence(spark: SparkSession, real: tuple[Path
         ({"body": "raw", "decompress": "true"}, "say one of them"),
         ({"release": "3.2.6"}, "only 4.8.0 to 5.5.0"),
         ({"broker_conf": "no.conf"}, "No such file"),
-        ({"since": "yesterday"}, "neither a time"),
+        ({"since": "yesterday"}, "not a time"),
         ({"unpack": "maybe"}, "true or false"),
         ({"max_body_bytes": "0"}, "a number from 1"),
         ({"path": ""}, "wants a store"),

@@ -380,7 +380,7 @@ def test_copies_that_have_no_range_in_common(pair: tuple[StoreBuilder, Store, St
     assert row(group, "a")["lacks"] == len(late) and row(group, "b")["lacks"] == 0
 
 
-NEITHER = "a and b are equal: neither holds a message that the other could have"
+NEITHER = "a and b are equal: neither has a message that the other lacks"
 
 
 @pytest.mark.parametrize("segments", [0, 1])

@@ -117,7 +117,7 @@ def test_links_out_are_notes_and_make_the_audit_incomplete_where_a_broker_would_
     os.mkfifo(tmp_path / "commitlog" / "fifo")
     listing = list_store(StoreLocation(str(tmp_path)))
     assert unreadable_parts(listing) == [
-        "commitlog/fifo: no file or directory, which is never opened",
+        "commitlog/fifo: not a file or a directory; not opened",
         "consumequeue: a link that leads out of the store; name its place with --consumequeue",
     ]
     assert [(f.code, f.file) for f in name_findings(listing)] == [
@@ -140,7 +140,7 @@ def test_a_part_that_is_no_folder_makes_the_audit_incomplete(name: str, tmp_path
         os.mkfifo(place) if kind == "fifo" else os.mknod(place, stat.S_IFSOCK | 0o600)
         outcome = run_local(AuditRequest("s", StoreLocation(str(tmp_path / kind)), "5.3.3"))
         assert (outcome.exit_code, outcome.complete) == (3, False)
-        assert f"{name}: no file or directory, which is never opened" in outcome.incomplete
+        assert f"{name}: not a file or a directory; not opened" in outcome.incomplete
 
 
 def test_parts_elsewhere_take_the_place_of_those_inside(make: Make, tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ def test_what_is_no_store_is_one_sentence(tmp_path: Path) -> None:
     (other / "config").mkdir()
     for path, words in (
         (empty, "an empty directory"),
-        (inner, "a commitlog directory itself"),
+        (inner, "a commitlog directory"),
         (other, "not a RocketMQ store"),
         (tmp_path / "none", "nothing of this name"),
     ):

@@ -1,0 +1,17 @@
+"""Numbers in sentences. Standard library only: sentences are also made where there is no environment yet."""
+
+from __future__ import annotations
+
+
+def count_text(number: int, noun: str = "", plural: str = "") -> str:
+    """12,345 or, with a noun, "1 message" and "12,345 messages"."""
+    if not noun:
+        return f"{number:,}"
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def clause(sentence: str) -> str:
+    """A catalogue sentence as a part of a longer one: no capital, no full stop."""
+    text = sentence.rstrip(".")
+    kept = text[:2].isupper() and text[:2].isalpha() or text.startswith(("ConsumeQueue", "CommitLog", "Ext ", "INNER"))
+    return text if kept else text[:1].lower() + text[1:]
