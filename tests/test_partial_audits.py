@@ -138,7 +138,7 @@ def test_no_time_at_all_reads_nothing_and_says_so(tmp_path: Path) -> None:
     files = list((store.root / "commitlog").iterdir())
     assert audit.segments == [] and outcome.plan["broker"] is None and outcome.exit_code == 3
     assert outcome.not_read["segments"] == len(files) and outcome.segment_count == len(files)
-    assert "the time is spent" in outcome.incomplete[0] and not outcome.complete
+    assert "the time limit was reached" in outcome.incomplete[0] and not outcome.complete
     assert {f.severity for f in outcome.findings} <= {NOTE}
     assert [row["digest"] for row in outcome.segments] == [None] * len(files)
 

@@ -20,8 +20,8 @@ _BEYOND = "consumer_offset_beyond_end"
 @dataclass
 class NextSteps:
     """nothing: the sentence of a consistent store, else "".  repairs: (what it keeps, command).  withheld: why there is none
-    although there is something to do.  start: what a start of the release does instead, "" where that is not known.
-    others: (sentence, the files that it is about) of the findings, the gravest first."""
+    although there is something to do.  start: what a start of the release does instead, "" where it does not start or that
+    is not known.  others: (sentence, the files that it is about) of the findings, the gravest first."""
 
     nothing: str = ""
     repairs: list[tuple[str, str]] = field(default_factory=list)
@@ -41,9 +41,8 @@ def next_steps(outcome: AuditOutcome, words: Sequence[str], plan: str) -> NextSt
             if finding.severity == severity and finding.next and not (repairs and finding.next in BY_A_REPAIR):
                 step = _offsets(outcome) if repairs and finding.code == _BEYOND else ""
                 steps.setdefault(step or finding.next, {}).setdefault(finding.file)
-    return NextSteps(
-        "", repairs, repair_withheld(outcome), _start(outcome), [(step, list(files)) for step, files in steps.items()]
-    )
+    others = [(step, list(files)) for step, files in steps.items()]
+    return NextSteps("", repairs, repair_withheld(outcome), _start(outcome), others)
 
 
 def _offsets(outcome: AuditOutcome) -> str:
@@ -57,11 +56,9 @@ def _offsets(outcome: AuditOutcome) -> str:
 def _start(outcome: AuditOutcome) -> str:
     """What a start does, in one sentence."""
     broker = outcome.plan.get("broker")
-    if broker is None:
+    if broker is None or not broker.get("starts"):  # the headline says it
         return ""
     release = f"RocketMQ {outcome.release}"
-    if not broker.get("starts"):
-        return f"{release} itself does not start on this copy."
     if counted(outcome, "broker_hangs"):
         return f"A start of {release} never ends: it waits at a gap in the CommitLog."
     lost, _ = lost_of(outcome)

@@ -171,7 +171,8 @@ def _answer(outcome: AuditOutcome, judgement: Judgement, words: Sequence[str], p
     yield f'<section class="answer a-{style}" aria-labelledby="answer">{icon(style)}<div>\n'
     yield f'<h2 id="answer" class="c-{style}">{markup(judgement.headline)}</h2>\n'
     yield f'<p class="verdict">{markup(verdict_alone(outcome))}.</p>\n<ul>'
-    yield from (f"<li>{markup(sentence)}</li>" for sentence in judgement.why if sentence.rstrip(".") not in outcome.verdict)
+    untold = (w for w in judgement.why if w.removeprefix("It refuses: ").rstrip(".") not in outcome.verdict)
+    yield from (f"<li>{markup(sentence)}</li>" for sentence in untold)
     for deleted in deleted_files(outcome):
         rest = f" and {len(deleted.files) - 3:,} more" if len(deleted.files) > 3 else ""
         shown = ", ".join(code_of(name, 100) for name in deleted.files[:3]) + rest

@@ -39,7 +39,8 @@ section { background: var(--card); border: 1px solid var(--line); border-radius:
 .answer .icon { width: 2.6rem; height: 2.6rem; fill: currentColor; }
 .icon .i { fill: none; stroke: var(--card); stroke-width: 2.4; stroke-linecap: round; stroke-linejoin: round; }
 .answer h2 { font-size: 1.4rem; margin: .2rem 0 .4rem; } .answer .verdict { font-weight: 600; }
-.answer ul { margin: .4rem 0; padding-left: 1.2rem; }
+.answer ul { margin: .4rem 0; padding-left: 1.2rem; } .answer ul + p { margin-top: .9rem; }
+.answer .command + ul { margin-top: .7rem; }
 .a-stop { background: var(--stop-bg); border-color: var(--stop); }
 .a-safe { background: var(--safe-bg); border-color: var(--safe); }
 .a-care { background: var(--care-bg); border-color: var(--care); }

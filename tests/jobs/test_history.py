@@ -188,7 +188,7 @@ def test_the_commands(
 ) -> None:
     monkeypatch.setattr(session, "start", lambda *_: _started(spark_session))
     assert cli.main(["report", "--tables", tables, "--out", f"{tmp_path}/fleet.html"]) == 0
-    assert "Of 1 of 3 stores it is not known whether a start is safe" in (tmp_path / "fleet.html").read_text()
+    assert "For 1 of 3 stores it is not known whether a start is safe" in (tmp_path / "fleet.html").read_text()
     assert cli.main(["diff", "r3", "r4", "--tables", tables, "--store", "c"]) == 3
     assert capsys.readouterr().err == "spark-submit.sh: --store 'c': not in run r3 or r4\n"
     (tmp_path / "not delta" / "runs").mkdir(parents=True)

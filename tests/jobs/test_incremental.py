@@ -80,7 +80,7 @@ def test_no_time(spark_session: Session, tmp_path: Path, capsys: pytest.CaptureF
     assert (result["exit_code"], told["complete"], told["level"]) == (3, False, "full")
     assert told["not_read"]["segments"] == told["segments"] > 3 and told["unverified_bytes"] == told["commitlog_bytes"]
     printed = capsys.readouterr()
-    assert f"Not read   {told['segments']} segments, " in printed.out and "the time is spent" in printed.out
+    assert f"Not read   {told['segments']} segments, " in printed.out and "the time limit was reached" in printed.out
     assert json.loads(printed.err.splitlines()[-1])["phase"] == "done"
     assert "Not read, as you asked" in (out / "a" / "report.html").read_text()
     assert {row["verified_run"] for row in segments(spark_session, out, "none")} == {None}

@@ -38,7 +38,7 @@ def copied(root: Path, kept: int, *, clean: bool = False, torn: int = 0, flushed
 
 def test_queues_copied_later_are_told_first_and_are_no_loss(tmp_path: Path) -> None:
     audited = copied(tmp_path / "store", 15)
-    assert audited.outcome.verdict.startswith(f"{LATER}: they lead to 7 messages behind its end. RocketMQ 5.3.3 would start")
+    assert audited.outcome.verdict.startswith(f"{LATER}: they lead to 7 messages beyond its end. RocketMQ 5.3.3 would start")
     assert audited.outcome.exit_code == 10
     (finding,) = [f for f in audited.findings if f.code == "queues_copied_later"]
     end = audited.audit.segments[0].extents[0].end
