@@ -23,13 +23,25 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from schemas.finding_codes import CATALOGUE
-from schemas.rows import EXTENT_DAMAGED, EXTENT_MESSAGE, LOSS, NOTE, AuditOutcome, Finding, FurthestRun, Row, SegmentSummary
+from schemas.rows import (
+    EXTENT_DAMAGED,
+    EXTENT_MESSAGE,
+    LOSS,
+    NOTE,
+    AuditOutcome,
+    Finding,
+    FurthestRun,
+    Row,
+    SegmentSummary,
+    StoreFile,
+)
 from store_io.config_reader import CONSUMER_OFFSETS, DELAY_OFFSETS
-from store_io.rules.loading import COMMITLOG
+from store_io.rules.loading import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 
 if TYPE_CHECKING:
     from store_io.audit_store import StoreAudit
 
+TIMER_LOG = "timerlog"
 _NEW_LOG = "If it was meant to begin anew, give the store another name."
 
 
@@ -42,10 +54,12 @@ def empty_findings(audit: StoreAudit) -> list[Finding]:
     """The finding of a copy whose log was read wholly and holds neither a message nor damage; none of any other."""
     if audit.unread or log_end(audit.segments, (EXTENT_MESSAGE, EXTENT_DAMAGED)) is not None:
         return []
-    shown = list(_traces(audit))
-    if not shown:
+    shown, offsets = list(_traces(audit)), list(_offsets_read(audit))
+    if not shown and not offsets:
         return [Finding("commitlog_empty", COMMITLOG, actual="no message")]
-    message = f"the CommitLog holds no message, but this copy held some: {'; '.join(shown)}"
+    # A slave copies offsets from its master before its own log arrives: alone they show no more than this.
+    who = "this copy held some" if shown else "consumers of this broker or its master had read some"
+    message = f"the CommitLog holds no message, but {who}: {'; '.join([*shown, *offsets])}"
     return [Finding("commitlog_emptied", COMMITLOG, expected="messages", actual="no message", message=message)]
 
 
@@ -58,14 +72,34 @@ def _traces(audit: StoreAudit) -> Iterator[str]:
         yield "the checkpoint has the physical offset of a message"
     queues = sum(queue.used_end > 0 for queue in audit.queues.values())
     if queues:
-        yield f"{queues} ConsumeQueue{' has' if queues == 1 else 's have'} entries"
+        yield f"{queues:,} ConsumeQueue{' has' if queues == 1 else 's have'} entries"
     index = sum(header.index_count > 1 or header.end_phy > 0 for header in audit.headers.values())
     if index:
-        yield f"{index} index file{' has' if index == 1 else 's have'} entries"
+        yield f"{index:,} index file{' has' if index == 1 else 's have'} entries"
+    for known, folders, noun in (
+        (queues, (QUEUES, BATCH_QUEUES, EXT), "ConsumeQueue file"),
+        (index, (INDEX,), "index file"),
+        (0, (TIMER_LOG,), "timer log file"),
+    ):
+        files = 0 if known else sum(_is_made_for_a_message(entry, folders) for entry in audit.listing.files)
+        if files:
+            yield f"{files:,} {noun}{' is' if files == 1 else 's are'} here, which a broker makes when it stores a message"
+
+
+def _is_made_for_a_message(entry: StoreFile, folders: Sequence[str]) -> bool:
+    """Whether a file lies in one of these folders under a number, whatever it holds: mapped files are made by their first put
+    (MappedFileQueue.getLastMappedFile, asked by ConsumeQueue, ConsumeQueueExt, BatchConsumeQueue, IndexService and TimerLog)."""
+    top, _, name = entry.path.partition("/")
+    number = name.rpartition("/")[2]
+    return entry.kind == "file" and entry.size > 0 and top in folders and number.isascii() and number.isdecimal()
+
+
+def _offsets_read(audit: StoreAudit) -> Iterator[str]:
+    """Offsets in config/ that show that there were messages, a part of a sentence each."""
     for offsets, file in ((audit.config.offsets, CONSUMER_OFFSETS), (audit.config.delay_offsets, DELAY_OFFSETS)):
         beyond = sum(offset > 0 for offset in offsets.values())
         if beyond:
-            yield f"{beyond} offset{' is' if beyond == 1 else 's are'} above 0 in {file}"
+            yield f"{beyond:,} offset{' is' if beyond == 1 else 's are'} above 0 in {file}"
 
 
 def shrunk_findings(audit: StoreAudit, named: bool, segments_before: Callable[[FurthestRun], Sequence[Row]]) -> list[Finding]:
@@ -84,7 +118,7 @@ def shrunk_findings(audit: StoreAudit, named: bool, segments_before: Callable[[F
     same = named or end is None or _same_segment(audit.segments, segments_before(furthest))
     until = f"messages up to physical offset {furthest.log_end}" if furthest.log_end is not None else "messages"
     here = "no message" if end is None else f"messages up to physical offset {end}"
-    told = "this copy holds none" if end is None else f"this copy's log ends at {end}"
+    told = "this copy holds none" if end is None else f"this copy's log ends at {end:,}"
     return [
         Finding(
             "commitlog_shrunk",
@@ -122,8 +156,8 @@ def verdict_addition(outcome: AuditOutcome) -> str:
 
 
 def _seen(furthest: FurthestRun) -> str:
-    until = f", up to physical offset {furthest.log_end}" if furthest.log_end is not None else ""
-    number = f"{furthest.messages} message{'' if furthest.messages == 1 else 's'}"
+    until = f", up to physical offset {furthest.log_end:,}" if furthest.log_end is not None else ""
+    number = f"{furthest.messages:,} message{'' if furthest.messages == 1 else 's'}"
     return f"the audit of {furthest.started_at} UTC (run {furthest.run_id}) saw {number}{until}"
 
 

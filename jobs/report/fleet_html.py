@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from jobs.report.judgement import GONE, KINDS, LACKS, PARTED, SAFE, SHORT, STOP, UNKNOWN, lacking_sentence
+from jobs.report.judgement import GONE, KINDS, LACKS, PARTED, REFUSES, SAFE, SHORT, STOP, UNKNOWN, lacking_sentence
 from jobs.report.page import code_of, fact, fold, hint, name_of, page, table
 from jobs.report.report_html import SEVERITY_STYLE, STYLE_OF, icon
 from jobs.report.text import bytes_text, count_text, markup, seconds_text
@@ -62,12 +62,11 @@ def _body(view: Row) -> Iterator[str]:
 
 def _sentence(totals: Row) -> str:
     stores = count_text(totals["stores"], "store")
-    if totals[STOP]:
-        return f"{totals[STOP]:,} of {stores} {'is' if totals[STOP] == 1 else 'are'} not safe to start"
+    unsafe = totals[STOP] + totals[GONE] + totals[REFUSES]
+    if unsafe:
+        return f"{unsafe:,} of {stores} {'is' if unsafe == 1 else 'are'} not safe to start"
     if totals[UNKNOWN]:
         return f"For {totals[UNKNOWN]:,} of {stores} it is not known whether a start is safe"
-    if totals[GONE]:
-        return f"Messages are gone from {totals[GONE]:,} of {stores}"
     if totals[SAFE] == totals["stores"]:
         return "All stores are safe to start" if totals["stores"] > 1 else "The store is safe to start"
     if totals[PARTED] or totals[LACKS]:

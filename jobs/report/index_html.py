@@ -92,11 +92,9 @@ def _body(run: RunInfo, judged: Sequence[tuple[AuditOutcome, Judgement]], code: 
 
 
 def _sentence(kinds: Counter[str], stores: int) -> str:
-    if kinds[STOP]:
-        one = kinds[STOP] == 1
-        return f"{kinds[STOP]:,} of {count_text(stores, 'store')} {'is' if one else 'are'} not safe to start"
-    if kinds[GONE]:
-        return f"Messages are gone from {kinds[GONE]:,} of {count_text(stores, 'store')}"
+    unsafe = kinds[STOP] + kinds[GONE] + kinds[REFUSES]
+    if unsafe:
+        return f"{unsafe:,} of {count_text(stores, 'store')} {'is' if unsafe == 1 else 'are'} not safe to start"
     if kinds[UNKNOWN]:
         return f"For {kinds[UNKNOWN]:,} of {count_text(stores, 'store')} it is not known whether a start is safe"
     if stores and kinds[SAFE] == stores:

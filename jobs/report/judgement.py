@@ -76,7 +76,7 @@ def _judge_gone(outcome: AuditOutcome) -> Judgement | None:
     tells = any(queue.get("disk_entries") for queue in outcome.queues) or outcome.index_files
     return Judgement(
         GONE,
-        f"Nothing to lose is left here; {saw or 'this copy held messages'}",
+        f"Nothing to lose is left here; {saw or 'there were messages once'}",
         ("Do not start it: a start deletes the queues and index files that still tell what was there.",) if tells else (),
     )
 
@@ -145,6 +145,12 @@ def _judge_alone(outcome: AuditOutcome) -> Judgement:
         )
     if outcome.incomplete:
         return Judgement(UNKNOWN, "Not known whether this copy is safe to start", tuple(outcome.incomplete[:5]))
+    if counted(outcome, "commitlog_empty"):
+        return Judgement(
+            EMPTY,
+            "This copy holds no message, and nothing in it shows that it ever held one",
+            ("If messages were expected here, copy the store again; a CommitLog that lies elsewhere is named with --commitlog.",),
+        )
     if outcome.counts.get(REBUILDABLE):
         after = "after a crash; a start mends some of it by itself" if broker.get("exit") == "unclean" else ""
         return Judgement(
@@ -154,12 +160,6 @@ def _judge_alone(outcome: AuditOutcome) -> Judgement:
                 "ConsumeQueues, index files, the checkpoint or config/ do not agree with the CommitLog"
                 f"{f' ({after})' if after else ''}. The CommitLog is whole; the others can be rebuilt from it.",
             ),
-        )
-    if counted(outcome, "commitlog_empty"):
-        return Judgement(
-            EMPTY,
-            "This copy holds no message, and nothing in it shows that it ever held one",
-            ("If messages were expected here, copy the store again; a CommitLog that lies elsewhere is named with --commitlog.",),
         )
     if outcome.not_judged:
         why = (

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from jobs.report.commands import repair_commands, repair_withheld
 from jobs.report.judgement import SAFE, counted, judge
-from jobs.report.ranking import lost_of
+from jobs.report.ranking import is_emptied, lost_of
 from jobs.report.text import count_text
 from schemas.finding_codes import BY_A_REPAIR
 from schemas.rows import LOSS, REBUILDABLE, AuditOutcome
@@ -35,14 +35,15 @@ def next_steps(outcome: AuditOutcome, words: Sequence[str], plan: str) -> NextSt
     if judge(outcome).kind == SAFE:
         return NextSteps(NOTHING_JUDGED if outcome.not_judged else NOTHING)
     repairs = repair_commands(outcome, words, plan)
+    emptied = is_emptied(outcome) and not outcome.messages  # a repair would make an empty store of it
     steps: dict[str, dict[str, None]] = {}
     for severity in (LOSS, REBUILDABLE):
         for finding in outcome.findings:
-            if finding.severity == severity and finding.next and not (repairs and finding.next in BY_A_REPAIR):
+            if finding.severity == severity and finding.next and not ((repairs or emptied) and finding.next in BY_A_REPAIR):
                 step = _offsets(outcome) if repairs and finding.code == _BEYOND else ""
                 steps.setdefault(step or finding.next, {}).setdefault(finding.file)
     others = [(step, list(files)) for step, files in steps.items()]
-    return NextSteps("", repairs, repair_withheld(outcome), _start(outcome), others)
+    return NextSteps("", repairs, repair_withheld(outcome), "" if emptied else _start(outcome), others)
 
 
 def _offsets(outcome: AuditOutcome) -> str:

@@ -193,7 +193,8 @@ def _next(outcome: AuditOutcome, words: Sequence[str], plan: str) -> Iterator[st
     acts = Counter(str(s["action"]) for s in outcome.plan.get("steps", ()) if s["action"] != "keep")
     if acts:
         told = ", ".join(f"{action} {count_text(acts[action], 'file or queue', 'files or queues')}" for action in sorted(acts))
-        items.append(f'The <a href="#plan">plan</a> has all repair commands and every step: {markup(told)}.')
+        what = "all repair commands and every step" if steps.repairs else "every step of what a start changes"
+        items.append(f'The <a href="#plan">plan</a> has {what}: {markup(told)}.')
     if items:
         yield "<p><b>What to do next</b></p>"
         yield from (f"<p>{markup(what)}:</p>{command_of(command)}" for what, command in steps.repairs[:1])

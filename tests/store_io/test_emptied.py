@@ -75,6 +75,14 @@ def kept(part: str) -> Callable[[Store, Path], None]:
     return write
 
 
+def unwritten(path: str) -> Callable[[Store, Path], None]:
+    def write(_: Store, root: Path) -> None:
+        (root / path).parent.mkdir(parents=True)
+        (root / path).write_bytes(bytes(1120 if path.startswith("index") else 400))
+
+    return write
+
+
 def zeroed(_: Store, root: Path) -> None:
     """A segment that was made in advance and never written."""
     (root / "commitlog" / f"{0:020}").write_bytes(bytes(1 << 13))
@@ -90,9 +98,13 @@ def zeroed(_: Store, root: Path) -> None:
         (checkpoint(0, 0, 0, -1, -1), ""),
         (kept("consumequeue"), "2 ConsumeQueues have entries"),
         (kept("index"), "3 index files have entries"),
-        (config("consumerOffset.json", {"offsetTable": {"T@g": {"0": 5, "1": 0}}}), "1 offset stands above 0 in config/consumer"),
+        (unwritten(f"consumequeue/T/0/{0:020}"), "1 ConsumeQueue file is here, which a broker makes when it stores a message"),
+        (unwritten(f"batchconsumequeue/T/0/{0:020}"), "1 ConsumeQueue file is here"),
+        (unwritten("index/20261120212022463"), "1 index file is here"),
+        (unwritten(f"timerlog/{0:020}"), "1 timer log file is here"),
+        (config("consumerOffset.json", {"offsetTable": {"T@g": {"0": 5, "1": 0}}}), "1 offset is above 0 in config/consumer"),
         (config("consumerOffset.json", {"offsetTable": {"T@g": {"0": 0, "1": 0}}}), ""),
-        (config("delayOffset.json", {"offsetTable": {"1": 4, "2": 7}}), "2 offsets stand above 0 in config/delayOffset.json"),
+        (config("delayOffset.json", {"offsetTable": {"1": 4, "2": 7}}), "2 offsets are above 0 in config/delayOffset.json"),
         (config("delayOffset.json", {"offsetTable": {"1": 0}}), ""),
         (zeroed, ""),
     ],
@@ -163,7 +175,7 @@ def test_an_end_that_goes_back_is_a_loss(tmp_path: Path) -> None:
     for named in (True, False):  # without a name the segments that both have tell that it is one log
         (finding,) = against(store, before, rows, named)
         assert (finding.code, finding.severity, finding.file) == ("commitlog_shrunk", "", "commitlog")
-        assert "run r1" in finding.message and f"saw 60 messages, up to physical offset {before.log_end}" in finding.message
+        assert "run r1" in finding.message and f"saw 60 messages, up to physical offset {before.log_end:,}" in finding.message
     audit = audited(store)
     audit.furthest, audit.findings = before, [*audit.findings, finding]
     outcome = audit.outcome()
