@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import fields
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +21,7 @@ from schemas.rows import (
     MATCH_SHIFTED,
     NOTE,
     RUN_QUEUE,
+    Extent,
     MappedFile,
     Row,
 )
@@ -29,6 +30,8 @@ from store_io.ranges import total, union
 
 if TYPE_CHECKING:
     from store_io.audit_store import StoreAudit
+
+_EXTENT = tuple(one.name for one in fields(Extent))  # `asdict` copies values deeply: of a hundred thousand that takes seconds
 
 
 def segment_rows(audit: StoreAudit) -> list[Row]:
@@ -68,7 +71,7 @@ def segment_rows(audit: StoreAudit) -> list[Row]:
                 "filler_bytes": by_kind[EXTENT_FILLER],
                 "unwritten_bytes": by_kind[EXTENT_UNWRITTEN],
                 "damaged_bytes": by_kind[EXTENT_DAMAGED],
-                "extents": [asdict(extent) for extent in segment.extents],
+                "extents": [{name: getattr(extent, name) for name in _EXTENT} for extent in segment.extents],
                 "verified_run": None,  # this run, which whoever writes the row can name
                 "verified_at": None,
             }

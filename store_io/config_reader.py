@@ -199,6 +199,8 @@ def _offsets(content: Any) -> dict[Offset, int]:
     texts: dict[str, str] = {}  # each topic and group once, though many keys name it
     tables = [content.get(name) or {} for name in ("offsetTable", "lmqOffsetTable")]
     for each in tables:
+        if not isinstance(each, dict):
+            raise ConfigFault("JSON of another shape")
         for key in list(each):
             table = each.pop(key)  # so that what is read is not kept twice
             topic, _, group = str(key).partition("@")

@@ -18,6 +18,7 @@ from store_io.java_compat import decode_utf8, int32, parse_number, split_droppin
 from store_io.rules.releases import BrokerRules, broker_rules
 
 VALID, END, BAD, HALF = "valid", "end", "bad", "half"
+HEAD_BYTES = layout.BODY_POSITION + 2 * layout.IPV6_EXTRA_BYTES  # up to the body, with hosts of whichever length
 
 
 class Frames(Protocol):
@@ -180,9 +181,11 @@ def check_frame(
         at += count
         return at - count
 
+    head = frames.read(position, position + HEAD_BYTES)  # its fields are read one by one below, as the broker does
+
     def number(size: int) -> int:
         start = take(size)
-        data = frames.read(start, start + size)
+        data = head[start - position : at - position] if at - position <= HEAD_BYTES else frames.read(start, at)
         if len(data) < size:
             raise _Refused("field_beyond_file", f"{size} bytes", f"{len(data)} left")
         return int.from_bytes(data, "big", signed=True)

@@ -155,6 +155,8 @@ _SHAPES = st.recursive(
 @settings(deadline=None)
 @given(_SHAPES)
 @example({"topicConfigTable": {"T": {"attributes": "abc"}}})
+@example({"offsetTable": [True]})
+@example({"lmqOffsetTable": ["T@g"]})
 @example({"topicConfigTable": {"T": {"attributes": [["queue.type", "BatchCQ"]]}}})
 def test_no_shape_raises(tmp_path_factory: pytest.TempPathFactory, content: object) -> None:
     data = json.dumps(content).encode()
