@@ -635,6 +635,8 @@ class _Repair:
             if f.severity != NOTE
             and (
                 f.code in MESSAGE_CODES
+                or f.code == "commitlog_emptied"
+                and not self.log.messages  # none stays, which the report says
                 or f.code in KNOWN_CODES
                 and (f.code, f.phy_offset) in known
                 or f.code in ("queue_entry_shifted", "queue_entry_unexpected", "queue_entry_twice", "message_disputed")

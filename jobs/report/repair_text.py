@@ -56,7 +56,7 @@ def _sections(report: Row) -> Iterator[tuple[str, Sequence[Any], Callable[[Any],
     yield "Set back", report.get("offsets_set_back", []), str
     names = ", ".join(report.get("topics_unknown", [])[:MOST])
     yield "Topics", [names] if names else [], lambda text: f"not in config/topics.json, so clients do not find them: {text}"
-    yield "Kept", report.get("kept", []), lambda row: f"{row['file']} {row['start']}: {row['message']}"
+    yield "Kept", report.get("kept", []), _finding
     yield "Settings", [report["settings"]], str
 
 
@@ -132,6 +132,11 @@ def _moved(row: Row) -> str:
     stored = _offsets(row["stored"], row["stored"] + count)
     queue = f"{row['topic']}, queue {row['queue_id']}"
     return f"{count_text(count, 'message')} of {queue}: at {where}, as {stored} is taken or too far away"
+
+
+def _finding(row: Row) -> str:
+    where = row["file"] if row["start"] is None else f"{row['file']} {row['start']:,}"
+    return f"{where}: {row['message']}"
 
 
 def _groups(rows: Sequence[Row], report: Row) -> str:
