@@ -19,6 +19,7 @@ from schemas.rows import EXTENT_DAMAGED, EXTENT_FILLER, EXTENT_MESSAGE, Extent, 
 from store_io.byte_source import ByteFile, ByteSource, StoreLocation, open_source, shown
 from store_io.errors import StoreError
 from store_io.message_columns import RecordCheck
+from store_io.ranges import subtract, union
 from store_io.repair_log import WINDOW_BYTES, segment_path
 from store_io.rules.loading import Tree, segments_of
 from store_io.rules.message_verdict import VALID
@@ -131,11 +132,17 @@ class Donor:
             why = f"neither the copy nor the donor has these {count} segments"
             yield {"file": segment_path(segment.base), "start": 0, "end": end, "phy_offset": segment.base, "reason": why}
             return
-        for start, end in segment.wanted(self.rules.segment_bytes):
-            filled = sum(max(0, min(end, r["end"]) - max(start, r["start"])) for r in taken)
-            if filled >= end - start or filled and not segment.messages:
+        wanted = union(segment.wanted(self.rules.segment_bytes))
+        left = subtract(wanted, union((r["start"], r["end"]) for r in taken))
+        if taken and not segment.messages:  # a whole segment is not damaged where its unwritten end is left
+            return
+        told = sorted(reasons)
+        for start, end in wanted:
+            place = bisect_left(left, start, key=lambda piece: piece[1] - 1)
+            if place == len(left) or left[place][0] >= end:
                 continue
-            why = next((w for low, high, w in reasons if low < end and start < high), "the donor has no valid message there")
+            place = bisect_left(told, start, key=lambda reason: reason[1] - 1)
+            why = told[place][2] if place < len(told) and told[place][0] < end else "the donor has no valid message there"
             path = segment_path(segment.base)
             yield {"file": path, "start": start, "end": end, "phy_offset": segment.base + start, "reason": why}
 
