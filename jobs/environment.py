@@ -202,10 +202,11 @@ def _clear_if_broken() -> None:
         )
     if interrupted:
         _say("an earlier set-up was interrupted; starting anew")
-    for name in entries:
-        path = place / name
+    paths = [place / name for name in entries]
+    for path in paths:
         if ROOT.is_relative_to(path.resolve()):
             raise SetupFailed(f"{str(path)!r} holds this project itself; set STORE_AUDIT_HOME to a new folder")
+    for path in paths:
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)
         else:

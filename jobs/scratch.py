@@ -12,9 +12,11 @@ import os
 import shutil
 import stat
 import tempfile
+import time
 
 PREFIX = "store-audit-scratch-"
 _LOCK = "lock"
+_NEVER_LOCKED_AFTER = 3600  # seconds
 
 
 class Scratch:
@@ -22,11 +24,22 @@ class Scratch:
 
     def __init__(self) -> None:
         """Raises OSError."""
+        while not self._made():
+            pass
+        atexit.register(self.remove)
+
+    def _made(self) -> bool:
+        """Whether this made a folder and locked it. Another run may take an unlocked one for left and remove it."""
         self.path = tempfile.mkdtemp(prefix=PREFIX)
         self._handle = os.open(f"{self.path}/{_LOCK}", os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        with contextlib.suppress(OSError):  # where nothing can be locked nothing is taken for left either
+        try:
             fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        atexit.register(self.remove)
+        except BlockingIOError:
+            os.close(self._handle)
+            return False
+        except OSError:  # where nothing can be locked nothing is taken for left either
+            pass
+        return True
 
     def remove(self) -> None:
         atexit.unregister(self.remove)
@@ -47,7 +60,12 @@ def _remove_if_left(path: str) -> None:
     status = os.lstat(path)
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
         return
-    handle = os.open(f"{path}/{_LOCK}", os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        handle = os.open(f"{path}/{_LOCK}", os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:  # its run is about to make the lock, or was killed before it could
+        if time.time() - status.st_mtime > _NEVER_LOCKED_AFTER:
+            shutil.rmtree(path, ignore_errors=True)
+        return
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)  # raises where its run is still there
         shutil.rmtree(path, ignore_errors=True)

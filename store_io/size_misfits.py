@@ -78,6 +78,7 @@ def misfit_findings(misfits: Iterable[Misfit]) -> list[Finding]:
 
 
 def with_cause(findings: Iterable[Finding], misfits: Sequence[Misfit]) -> list[Finding]:
-    """The findings, those that follow from a wrong broker.conf with that as their next step."""
+    """The findings, those that follow from a wrong broker.conf with that as their next step. One that has a step of its own
+    keeps it: it has another cause."""
     codes = {code for misfit in misfits for code in misfit.codes}
-    return [replace(finding, next=_STEP) if finding.code in codes else finding for finding in findings]
+    return [replace(f, next=_STEP) if f.code in codes and not f.next else f for f in findings]

@@ -202,10 +202,11 @@ def test_only_what_the_marker_names_is_removed_and_never_the_project(place: Path
     monkeypatch.setattr(environment, "ROOT", place / "share" / "checkout")
     with pytest.raises(SetupFailed, match="holds this project itself"):
         environment._clear_if_broken()
-    assert sorted(os.listdir(place)) == ["mine", "share", "store-audit", "store-audit.made"]
+    whole = ["bin", "lib", "mine", "share", "store-audit", "store-audit.made"]
+    assert sorted(os.listdir(place)) == whole, "nothing goes before all is known"
     monkeypatch.undo()
     monkeypatch.setenv("STORE_AUDIT_HOME", str(place))
-    (place / "store-audit.made").write_text(json.dumps({"entries": ["share"]}))
+    (place / "store-audit.made").write_text(json.dumps({"entries": ["bin", "lib", "share", "..", "/etc"]}))
     environment._clear_if_broken()
     assert sorted(os.listdir(place)) == ["mine", "store-audit", "store-audit.made"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import subprocess
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs import environment
+from jobs import environment, scratch
 from jobs.scratch import PREFIX, Scratch, remove_left
 
 KEEPER = "import time; from jobs.scratch import Scratch; print(Scratch().path, flush=True); time.sleep(60)"
@@ -55,3 +56,28 @@ def test_nothing_else_is_removed(place: Path) -> None:
     assert {f"{PREFIX}link", f"{PREFIX}file", f"{PREFIX}no-lock"} <= set(os.listdir(place))
     mine.remove()
     assert not Path(mine.path).exists()
+
+
+def test_a_folder_that_was_never_locked_is_removed_once_it_is_old(place: Path) -> None:
+    young, old = place / f"{PREFIX}young", place / f"{PREFIX}old"
+    young.mkdir()
+    old.mkdir()
+    os.utime(old, (1, 1))
+    remove_left()
+    assert young.is_dir() and not old.exists()
+
+
+def test_a_folder_that_another_run_took_for_left_is_not_used(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    locked: list[int] = []
+    real = fcntl.flock
+
+    def taken_once(handle: int, operation: int) -> None:
+        locked.append(handle)
+        if len(locked) == 1:
+            raise BlockingIOError
+        real(handle, operation)
+
+    monkeypatch.setattr(scratch.fcntl, "flock", taken_once)
+    mine = Scratch()
+    assert len(locked) == 2 and Path(mine.path).is_dir() and len(list(place.iterdir())) == 2
+    mine.remove()
