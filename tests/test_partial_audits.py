@@ -97,7 +97,7 @@ def test_quick_reads_what_recovery_reads_and_says_what_it_left_out(tmp_path: Pat
     assert outcome.not_read["segment_bytes"] == (len(files) - 3) * SEGMENT
     queue_files = [p for p in (store.root / "consumequeue").rglob("*") if p.is_file()]
     assert outcome.not_read["queue_files"] == len(queue_files) - 3 * 3 and outcome.not_read["index_files"] > 0
-    assert f"{len(files) - 3} of {len(files)} CommitLog segments ({(len(files) - 3) * SEGMENT} bytes)" in outcome.incomplete[0]
+    assert f"{len(files) - 3} of {len(files)} CommitLog segments ({(len(files) - 3) * SEGMENT:,} bytes)" in outcome.incomplete[0]
     assert outcome.plan["not_read"] == outcome.not_read
     assert outcome.bytes_read < 3 * SEGMENT + len(queue_files) * 400 + len(files) * 2 * SEGMENT
     kept = {step["file"]: step["reason"] for step in outcome.plan["steps"] if step["action"] == "keep"}

@@ -167,7 +167,7 @@ def _judge_alone(outcome: AuditOutcome) -> Judgement:
             " config/ agree with each other.",
             f"Not judged, although a start reads it: {names_text(outcome.not_judged, len(outcome.not_judged))}.",
         )
-        return Judgement(SAFE, "Safe to start, but not everything in this copy was judged", why)
+        return Judgement(SAFE, "Safe to start, but parts of this copy were not judged", why)
     return Judgement(SAFE, "Safe to start", ("Every byte was checked, and all parts agree with each other.",))
 
 

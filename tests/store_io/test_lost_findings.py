@@ -39,4 +39,4 @@ def test_many_side_by_side_are_one_range_with_their_number() -> None:
         (2000, 22_000, 2000, None, None, 200),
         (40_000, 40_070, 40_000, "A", 500, 1),
     ]
-    assert mixed[0].expected == "200 messages of 20000 bytes, which the ConsumeQueues of 2 queues know"
+    assert mixed[0].expected == "200 messages (20,000 bytes) that 2 ConsumeQueues have"
