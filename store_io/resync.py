@@ -15,6 +15,7 @@ import numpy as np
 from schemas import commitlog_layout as layout
 from schemas.rows import EXTENT_DAMAGED, EXTENT_FILLER, EXTENT_UNWRITTEN, LOSS, Extent, Finding
 from store_io import segment_findings as codes
+from store_io.candidate_frames import CandidateFrames
 from store_io.message_columns import RecordCheck
 from store_io.native import kept
 from store_io.rules.message_verdict import VALID, Verdict
@@ -63,6 +64,7 @@ class Resync:
 
     def __init__(self, window: SegmentWindow, path: str, base_offset: int, check: RecordCheck, unclean: bool):
         self._window, self._path, self._base, self._check, self._unclean = window, path, base_offset, check, unclean
+        self._candidates = CandidateFrames(window, check.rules.old_property_parser)
         self._size = window.size
         self._written_end: int | None = None
 
@@ -82,14 +84,15 @@ class Resync:
         total, magic = self._frame(position)
         return magic == layout.MAGIC_BLANK_BYTES and total == self._size - position
 
-    def _valid(self, position: int) -> Verdict | None:
-        verdict = self._check.verdict(self._window, position, self._size)
-        return verdict if verdict.kind == VALID else None
+    def _valid_size(self, position: int) -> int | None:
+        """The size of the valid message that stands there; None where none does."""
+        verdict = self._check.verdict(self._candidates, position, self._size)
+        return verdict.size if verdict.kind == VALID else None
 
     def _follows(self, position: int) -> bool:
         """Whether what stands there confirms that a message ends there."""
         return position < self._size and (
-            self._zero_from(position) or self.exact_filler(position) or self._valid(position) is not None
+            self._zero_from(position) or self.exact_filler(position) or self._valid_size(position) is not None
         )
 
     def _looks_like_message(self, position: int) -> bool:
@@ -116,9 +119,9 @@ class Resync:
             at = window.start + found
             if self.exact_filler(at):
                 return at
-            verdict = self._valid(at)
-            if verdict is not None:
-                end = at + verdict.size
+            length = self._valid_size(at)
+            if length is not None:
+                end = at + length
                 if end == self._size or self._follows(end) or self._looks_like_message(end):
                     return at
             at += 1
@@ -150,7 +153,7 @@ class Resync:
             if length >= layout.MIN_SIZE_V1_BYTES and start + length < size and not blank_frame
         ]
         for end in ends:
-            if self.exact_filler(end) or self._valid(end) is not None:
+            if self.exact_filler(end) or self._valid_size(end) is not None:
                 return self._hole(start, end, end, verdict)
         zero_behind = [end for end in ends if self._zero_from(end)]
         for end in zero_behind:

@@ -143,6 +143,10 @@ class SegmentWindow:
             crc = checksum.crc32(self.read(at, min(end, at + STREAM_BYTES)), crc)
         return crc
 
+    def properties(self, start: int, end: int) -> bytes:
+        """All properties in bytes [start, end)."""
+        return self.read(start, end)
+
     def digest(self) -> str:
         """The digest of the whole file; reads what was not read yet. Empty without `digest`."""
         if self._digest is None:

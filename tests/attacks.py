@@ -47,6 +47,29 @@ def nested_frames(root: Path, size: int, step: int = 96) -> Store:
     return builder.write(root)
 
 
+def nested_properties(root: Path, size: int, last: bytes, topic: str = TOPIC, step: int = 96, block: int = 32_000) -> Store:
+    """A damaged record, then frames without a body, one each `step` bytes; their properties, short pairs, reach to the end of
+    their block, where `last` makes all of them invalid."""
+    builder = StoreBuilder("5.3.3", Sizes(segment=segment_for(size), index_max=1000))
+    builder.put(Message(TOPIC, body=b"before"))
+    start, clock = builder.end, builder.clock
+    pairs, name = b"\x02" + b"a\x01b\x02" * (step // 4), bytes([len(topic)]) + topic.encode()
+    data = bytearray()
+    while len(data) < size:
+        end = min(size, len(data) + block)
+        while len(data) < end - 2 * step - len(last):
+            at = start + len(data)
+            total = start + end - at
+            head = frame(total, at, 1, clock, 0) + name + struct.pack(">h", total - _LEAST - len(name) + 1)
+            data += head + pairs[: max(0, step - len(head))]
+        data += b"a\x01b\x02" * size
+        data[end - len(last) - 1 :] = b"\x02" + last
+    data[:8] = b"\x00\x00\x00\x01dama"  # the first tells neither what it is nor where it ends
+    builder.put_bytes(bytes(data))
+    builder.put(Message(TOPIC, body=b"after"))
+    return builder.write(root)
+
+
 def claiming_frames(root: Path, size: int) -> Store:
     """Sound small messages; before each a broken frame that fits all checks but the CRC of a body that reaches to the end."""
     builder = StoreBuilder("5.3.3", Sizes(segment=segment_for(size), index_max=1000))

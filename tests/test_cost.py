@@ -1,6 +1,7 @@
 """What a small store that is made to cost much may cost: work that grows with its bytes, not with their square.
 
-Work is counted, never timed: bytes that checksums are taken of, bytes offered to the decoder, entries read, messages hashed.
+Work is counted, never timed: bytes that checksums are taken of, bytes offered to the decoder, properties parsed, entries read,
+messages hashed.
 """
 
 from __future__ import annotations
@@ -14,14 +15,15 @@ from typing import Any
 
 import pytest
 
+from schemas import commitlog_layout as layout
 from schemas.rows import EXTENT_MESSAGE, Extent, SegmentSummary
-from store_io import checksum, commitlog_columns, config_reader, donor, index_merge, queue_leftovers
+from store_io import checksum, commitlog_columns, config_reader, donor, index_merge, queue_leftovers, segment_window
 from store_io.byte_source import StoreLocation, open_source
 from store_io.config_reader import parse_fastjson, read_config
 from store_io.donor import Donor
 from store_io.range_crc import PAGE_BYTES, RangeCrc
+from store_io.rules import message_verdict
 from store_io.rules.releases import Setting, broker_rules
-from store_io.segment_window import SUMS_PER_BYTE
 from store_io.store_dir import list_store
 from tests import attacks, product
 from tests.builders import Message, Sizes, Store, StoreBuilder
@@ -32,7 +34,7 @@ PER_BYTE = 100  # bytes summed up or offered to the decoder, for each byte of th
 
 @pytest.fixture
 def work(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """What is done from here on: bytes summed up, bytes offered to the decoder, entries read, calls."""
+    """What is done from here on: bytes summed up, offered to the decoder, parsed as properties; entries read; calls."""
     done: Counter[str] = Counter()
 
     def counted(owner: Any, name: str, count: Callable[..., dict[str, int]]) -> None:
@@ -46,6 +48,7 @@ def work(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
     counted(checksum, "crc32", lambda data, *_: {"summed": len(data)})
     counted(commitlog_columns, "decode", lambda buffer, position, start, end, *_: {"offered": end - start})
+    counted(message_verdict, "parse_properties", lambda text, *_: {"parsed": len(text)})
     counted(queue_leftovers, "read_entries", lambda _, __, low, high, *___: {"entries": high - low, "reads": 1})
     counted(index_merge, "_hashes_of", lambda _: {"hashed": 1})
     counted(donor, "_gaps", lambda *_: {"segments": 1})
@@ -67,6 +70,24 @@ def test_frames_whose_bodies_reach_to_one_end(size: int, tmp_path: Path, work: C
     store = attacks.nested_frames(tmp_path / "store", size)
     audit = audited(store)
     assert work["summed"] < PER_BYTE * written(store) and work["offered"] < PER_BYTE * written(store)
+    damaged = [f for f in audit.findings if f.code == "commitlog_damaged"]
+    assert sum((f.end or 0) - (f.start or 0) for f in damaged) == size
+
+
+@pytest.mark.parametrize(
+    ("last", "topic"),
+    [
+        (b"__CRC32#\x019999999999\x02", attacks.TOPIC),
+        (b"DELAY\x01none\x02", layout.SCHEDULE_TOPIC),
+        (b"INNER_BASE\x010\x02INNER_NUM\x01none\x02", attacks.TOPIC),
+    ],
+    ids=["crc", "delay", "batch"],
+)
+@pytest.mark.parametrize("size", [100_000, 300_000])
+def test_frames_whose_properties_reach_to_one_end(size: int, last: bytes, topic: str, tmp_path: Path, work: Counter[str]) -> None:
+    store = attacks.nested_properties(tmp_path / "store", size, last, topic)
+    audit = audited(store)
+    assert 0 < work["parsed"] < written(store), "bytes of properties read in Python"
     damaged = [f for f in audit.findings if f.code == "commitlog_damaged"]
     assert sum((f.end or 0) - (f.start or 0) for f in damaged) == size
 
@@ -184,4 +205,21 @@ def test_the_sum_of_any_range_is_its_crc() -> None:
     for start, end in pairs + pairs[::-1]:
         assert ranges.crc32(start, end) == checksum.crc32(data[start:end]), (start, end)
     assert ranges.summed <= 4 * len(data) + len(pairs) * 4 * PAGE_BYTES
-    assert SUMS_PER_BYTE >= 1, "a store without much damage never comes here"
+
+
+def test_sums_of_ranges_are_kept_only_for_much_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[RangeCrc] = []
+
+    class Counted(RangeCrc):
+        def __init__(self, read: Callable[[int, int], bytes]):
+            super().__init__(read)
+            made.append(self)
+
+    monkeypatch.setattr(segment_window, "RangeCrc", Counted)
+    builder = StoreBuilder("5.3.3", Sizes(segment=1 << 17))
+    for _ in range(10):
+        builder.put(Message("T", body=bytes(range(1, 251)) * 40))
+    audited(builder.write(tmp_path / "healthy"))
+    assert not made
+    audited(attacks.nested_frames(tmp_path / "damaged", 200_000))
+    assert made

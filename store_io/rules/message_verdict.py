@@ -30,6 +30,9 @@ class Frames(Protocol):
     def crc32(self, start: int, end: int) -> int:
         """CRC-32 of bytes [start, end), unsigned, in bounded memory."""
 
+    def properties(self, start: int, end: int) -> bytes:
+        """The properties in bytes [start, end): all of them, or those alone that decide whether the message is valid."""
+
 
 class BufferFrames:
     """`Frames` over bytes that are in memory. `base`: the position of the buffer's first byte."""
@@ -43,6 +46,9 @@ class BufferFrames:
 
     def crc32(self, start: int, end: int) -> int:
         return checksum.crc32(self._view[max(0, start - self._base) : max(0, end - self._base)])
+
+    def properties(self, start: int, end: int) -> bytes:
+        return self.read(start, end)
 
 
 @dataclass(slots=True)
@@ -261,7 +267,7 @@ def check_frame(
             raise bad_body
         message.topic = decode_utf8(frames.read(message.topic_position, message.topic_position + topic_length))
         if properties_length > 0:
-            data = frames.read(message.properties_position, message.properties_position + properties_length)
+            data = frames.properties(message.properties_position, message.properties_position + properties_length)
             message.properties = parse_properties(decode_utf8(data), rules.old_property_parser)
             if rules.dup_info:
                 info = message.properties.get("DUP_INFO")
