@@ -33,7 +33,10 @@ def parse_number(text: str | None, bits: int) -> int | None:
     """Integer/Long/Short.parseXxx of that many bits; None where Java throws. ASCII digits only."""
     if text is None or not _NUMBER.fullmatch(text):
         return None
-    number = int(text)
+    sign, digits = ("-" if text[0] == "-" else ""), text.lstrip("+-").lstrip("0")
+    if len(digits) > 20:  # beyond 64 bits; and int() raises on some thousand digits
+        return None
+    number = int(f"{sign}{digits or 0}")
     return number if -(1 << bits - 1) <= number < 1 << bits - 1 else None
 
 
