@@ -208,7 +208,7 @@ def test_what_the_pages_say(browser: Browser, results: Path) -> None:
         "g76-550-foreign-commitlog": "RocketMQ 5.5.0 does not start on this copy",
         "hostile": "Do not start this copy yet",
         "gone": "Not known whether this copy is safe to start",
-        "": "2 of 5 stores are not safe to start",
+        "": "3 of 5 stores are not safe to start",
     }
     witness = Witness()
     for name, words in expected.items():
