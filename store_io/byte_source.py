@@ -393,8 +393,9 @@ class ByteSource:
             return os.path.join(folder.root, relative)
         return f"{self.location.root.rstrip('/')}/{path}"
 
-    def read_small(self, path: str, limit: int = SMALL_BYTES) -> bytes:
-        """The whole file. Raises as `open` does, and Unreadable where it is larger than `limit` bytes."""
+    def read_small(self, path: str, limit: int | None = None) -> bytes:
+        """The whole file. Raises as `open` does, and Unreadable where it is larger than `limit` bytes, else SMALL_BYTES."""
+        limit = SMALL_BYTES if limit is None else limit
         with self.open(path) as file:
             if file.size > limit:
                 raise Unreadable(f"{path}: {file.size} bytes, more than the {limit} that such a file can have")

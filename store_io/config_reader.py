@@ -34,6 +34,8 @@ _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|([{,]\s*)(-?[0-9]+)(?=\s*:)'
 MOST_BYTES = 256 << 20
 MOST_TOPIC_VALUES, MOST_VALUES = 24_000_000, 12_000_000
 _SEPARATORS = b",:{["  # one for each value
+_MAYBE = b"{[}\"'/nN\x1a\xef\0"  # with which a text may begin that one of the releases' parsers takes
+_STRUCTURE = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[{}\[\]]', re.DOTALL)
 
 
 Offset = tuple[str, str, int]  # group, topic, queue id
@@ -44,7 +46,7 @@ class StoreConfig:
     """What config/ says. topics: name -> attributes; None where there is no topics.json that can be read.
 
     offsets: (group, topic, queue id) -> offset; `offset_file` tells the file that says so.  delay_offsets: level -> offset.
-    read_from: file -> itself, or its .bak where that stood in.  files: all that were read; undecodable: those with a fault.
+    read_from: file -> itself, or its .bak where that stood in.  files: all that were read.  loads: file -> how that went.
     """
 
     topics: dict[str, Row] | None = None
@@ -53,7 +55,7 @@ class StoreConfig:
     delay_offsets: dict[int, int] = field(default_factory=dict)
     read_from: dict[str, str] = field(default_factory=dict)
     files: list[str] = field(default_factory=list)
-    undecodable: list[str] = field(default_factory=list)
+    loads: dict[str, Load] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
@@ -65,6 +67,27 @@ class StoreConfig:
     def offset_file(self, offset: Offset) -> str:
         """The file that says so; of several the last one read."""
         return next(path for path, offsets in reversed(self.offsets_from) if offset in offsets)
+
+
+@dataclass
+class BadFile:
+    """A file that is not what a broker writes, `start`: from where on.  refused: by the parser of every release."""
+
+    name: str
+    size: int
+    reason: str
+    start: int
+    refused: bool
+
+
+@dataclass
+class Load:
+    """How the load of a file went. name: that of the file taken, else empty.  problems: why it is not known what a file holds."""
+
+    name: str = ""
+    files: list[str] = field(default_factory=list)
+    bad: list[BadFile] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
 
 
 class ConfigFault(ValueError):
@@ -113,63 +136,128 @@ def _position_of(fault: int, text: str, data: bytes) -> int:
     return max(0, min(after - added, len(data) - 1))
 
 
-def read_config(source: ByteSource, listing: StoreListing) -> StoreConfig:
-    """All files in config/ that matter here. Never raises over bytes; a file that cannot be opened is in `problems`."""
-    config = StoreConfig()
-    config.topics = _load(source, listing, config, TOPICS, _topics)
-    for path in (CONSUMER_OFFSETS, LMQ_OFFSETS):
-        found = _load(source, listing, config, path, _offsets) or {}
-        config.offsets_from.append((config.read_from.get(path, path), found.keys()))
-        config.offsets = config.offsets | found if config.offsets and found else config.offsets or found
-    config.delay_offsets = _load(source, listing, config, DELAY_OFFSETS, _delays) or {}
-    return config
+def cannot_be_parsed(data: bytes) -> bool:
+    """Whether every release's parser refuses this text: zeros, something that is no JSON from its first letter, or an object
+    that is never closed. The parsers are tolerant, each in its own way: of other faults nothing is said."""
+    text = data.rstrip(b"\0").lstrip(b" \t\r\n")
+    if not text:
+        return not data.strip(b"\0")  # white space alone is taken by some
+    if text[:1] not in _MAYBE:
+        return True
+    if text[:1] != b"{":
+        return False
+    depth = 0
+    for token in _STRUCTURE.finditer(text):
+        depth += {b"{": 1, b"[": 1, b"}": -1, b"]": -1}.get(token[0], 0)
+        if depth == 0:
+            return False
+    return True
 
 
-def _load(source: ByteSource, listing: StoreListing, config: StoreConfig, path: str, shape: Callable[[Any], Any]) -> Any:
-    """The file's content, else that of its .bak, else None; with findings for what cannot be decoded."""
-    faults: list[Finding] = []
+def read_bounded(source: ByteSource, name: str) -> bytes:
+    """A file of config/, or a .bak. Raises StoreError, also where it holds more than is read of such a file."""
+    data = source.read_small(name, MOST_BYTES)
+    values = sum(data.count(separator) for separator in _SEPARATORS)
+    most = MOST_TOPIC_VALUES if name.removesuffix(".bak") == TOPICS else MOST_VALUES
+    if values > most:
+        raise StoreError(f"{name}: {values} values, more than the {most} that are read of such a file")
+    return data
+
+
+def load(
+    source: ByteSource,
+    listing: StoreListing,
+    path: str,
+    shape: Callable[[Any], Any],
+    hook: Callable[[Row], Any] | None = None,
+) -> tuple[Any, Load]:
+    """ConfigManager.load: the file's content, where that is empty or cannot be decoded that of its .bak, else None.
+
+    Never raises over bytes. Of a file that could not be read nobody knows what it holds: then its .bak stands in for nothing.
+    """
+    done = Load()
     for name in (path, path + ".bak"):
         if not listing.is_file(name):
             entry = listing.get(name)
             if entry is not None and entry.kind in ("directory", "special"):  # other kinds: store_dir.unreadable_parts
                 kind = "a directory" if entry.kind == "directory" else "a FIFO, socket or device"
-                config.problems.append(f"{name}: {kind}, not a file: its content is not known")
+                done.problems.append(f"{name}: {kind}, not a file: its content is not known")
             continue
         try:
-            data = source.read_small(name, MOST_BYTES)
+            data = read_bounded(source, name)
         except StoreError as error:
-            config.problems.append(str(error))
-            continue
-        config.files.append(name)
+            done.problems.append(str(error))
+            break
+        done.files.append(name)
         if not data:  # as if it were not there
             continue
-        values = sum(data.count(separator) for separator in _SEPARATORS)
-        most = MOST_TOPIC_VALUES if path == TOPICS else MOST_VALUES
-        if values > most:
-            config.problems.append(f"{name}: {values} values, more than the {most} that are read of such a file")
-            return None
         try:
-            content = shape(parse_fastjson(data, _without_settings if path == TOPICS else None))
+            content = shape(parse_fastjson(data, hook))
         except (ValueError, TypeError, AttributeError, RecursionError) as error:
-            config.undecodable.append(name)
-            faults.append(_fault(name, data, error))
+            fault = error if isinstance(error, ConfigFault) else ConfigFault("JSON of another shape")
+            done.bad.append(BadFile(name, len(data), str(fault), fault.start, cannot_be_parsed(data)))
             continue
-        if name != path:  # which the broker then reads as well
+        done.name = name
+        return content, done
+    return None, done
+
+
+def load_form(source: ByteSource, listing: StoreListing, path: str) -> Load:
+    """`load` of a file of which only is asked whether it holds an object: nothing of it is kept."""
+    return load(source, listing, path, _object, _nothing)[1]
+
+
+def _object(content: Any) -> Any:
+    if not isinstance(content, dict):
+        raise ConfigFault("JSON of another shape")
+    return content
+
+
+_NOTHING: Row = {}
+
+
+def _nothing(read: Row) -> Row:
+    return _NOTHING
+
+
+def read_config(source: ByteSource, listing: StoreListing) -> StoreConfig:
+    """All files in config/ that matter here. Never raises over bytes; a file that cannot be opened is in `problems`."""
+    config = StoreConfig()
+    config.topics = _read(source, listing, config, TOPICS, _topics)
+    for path in (CONSUMER_OFFSETS, LMQ_OFFSETS):
+        found = _read(source, listing, config, path, _offsets) or {}
+        config.offsets_from.append((config.read_from.get(path, path), found.keys()))
+        config.offsets = config.offsets | found if config.offsets and found else config.offsets or found
+    config.delay_offsets = _read(source, listing, config, DELAY_OFFSETS, _delays) or {}
+    return config
+
+
+def _read(source: ByteSource, listing: StoreListing, config: StoreConfig, path: str, shape: Callable[[Any], Any]) -> Any:
+    """What `load` gives; with findings for what cannot be decoded."""
+    content, done = load(source, listing, path, shape, _without_settings if path == TOPICS else None)
+    config.loads[path] = done
+    config.files += done.files
+    config.problems += done.problems
+    faults = [_finding(bad) for bad in done.bad]
+    if done.name:
+        config.read_from[path] = done.name
+        if done.name != path:  # which the broker then reads as well
             faults = [replace(fault, severity=NOTE) for fault in faults]
-        config.findings += faults
-        config.read_from[path] = name
-        return content
     config.findings += faults
-    return None
+    return content
 
 
-def _fault(path: str, data: bytes, error: Exception) -> Finding:
+def _finding(bad: BadFile) -> Finding:
     """Of everything from where the bytes stop being what a broker writes."""
-    reason = str(error) if isinstance(error, ConfigFault) else "JSON of another shape"
-    start = error.start if isinstance(error, ConfigFault) else 0
-    message = f"{path}: does not hold what a broker writes ({reason})."
+    message = f"{bad.name}: does not hold what a broker writes ({bad.reason})."
     return Finding(
-        "config_damaged", path, start, len(data), expected="JSON as a broker writes it", actual=reason, message=message
+        "config_damaged",
+        bad.name,
+        bad.start,
+        bad.size,
+        expected="JSON as a broker writes it",
+        actual=bad.reason,
+        message=message,
     )
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from schemas.rows import QueueKey, Row
 from store_io.byte_source import ByteSource
-from store_io.config_reader import CONSUMER_OFFSETS, DELAY_OFFSETS, LMQ_OFFSETS, parse_fastjson
+from store_io.config_reader import CONSUMER_OFFSETS, DELAY_OFFSETS, LMQ_OFFSETS, StoreConfig, parse_fastjson, read_bounded
 from store_io.errors import StoreError
 from store_io.store_dir import StoreListing
 from store_io.trial_writer import Writer
@@ -102,12 +102,15 @@ def timer_units_beyond(source: ByteSource, listing: StoreListing, log_end: int) 
     return count
 
 
-def set_back(writer: Writer, source: ByteSource, listing: StoreListing, rows: Sequence[Row]) -> tuple[list[str], int]:
-    """Set the positions to the ends, in the new store's files: (their paths, how many positions)."""
+def set_back(writer: Writer, source: ByteSource, config: StoreConfig, rows: Sequence[Row]) -> tuple[list[str], int]:
+    """Set the positions to the ends, in the new store's files: (their paths, how many positions). Raises StoreError.
+
+    config: what the audit read there, and of which file.
+    """
     groups = [row for row in rows if row["kind"] == "group"]
     changed, count = [], 0
     for path in (CONSUMER_OFFSETS, LMQ_OFFSETS):
-        table = _table(source, listing, path)
+        table = _table(source, config, path) if groups else None
         tables = [table.get(name) or {} for name in ("offsetTable", "lmqOffsetTable")] if table is not None else []
         done = sum(_set_groups(one, groups) for one in tables)
         if done:
@@ -115,8 +118,8 @@ def set_back(writer: Writer, source: ByteSource, listing: StoreListing, rows: Se
             writer.put(path, _written(table))
             changed.append(path)
     delays = [row for row in rows if row["kind"] == "delay"]
-    table = _table(source, listing, DELAY_OFFSETS)
-    if table is not None and delays:
+    table = _table(source, config, DELAY_OFFSETS) if delays else None
+    if table is not None:
         for row in delays:
             table.setdefault("offsetTable", {})[str(row["level"])] = row["new_max"]
         writer.put(DELAY_OFFSETS, _written(table))
@@ -133,17 +136,15 @@ def set_back(writer: Writer, source: ByteSource, listing: StoreListing, rows: Se
     return changed, count
 
 
-def _table(source: ByteSource, listing: StoreListing, path: str) -> Any:
-    """The file's content, else that of its .bak, as a broker takes them; None without one."""
-    for name in (path, path + ".bak"):
-        if listing.is_file(name):
-            try:
-                table = parse_fastjson(source.read_small(name))
-            except (ValueError, StoreError):
-                continue
-            if isinstance(table, dict):
-                return table
-    return None
+def _table(source: ByteSource, config: StoreConfig, path: str) -> Any:
+    """The content of the file that the audit took the positions from, itself or its .bak; None without one. Raises StoreError."""
+    name = config.read_from.get(path)
+    if name is None:
+        return None
+    try:
+        return parse_fastjson(read_bounded(source, name))
+    except (ValueError, StoreError) as problem:
+        raise StoreError(f"the positions in {path} cannot be set back: {problem}") from problem
 
 
 def _set_groups(table: dict[str, Any], groups: Sequence[Row]) -> int:

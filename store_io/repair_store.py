@@ -9,7 +9,6 @@ into place. What the broker's own recovery gets wrong, and what is done about it
 
 from __future__ import annotations
 
-import hashlib
 import struct
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -26,6 +25,7 @@ from store_io.byte_source import StoreLocation, open_source
 from store_io.consumequeue_reader import read_file_entries
 from store_io.donor import Donor
 from store_io.errors import StoreError
+from store_io.manifest import manifest_row
 from store_io.rebuild import BuildTask, LinkTask, QueueBuild, fill_entries, last_store_time
 from store_io.repair_copy import copy_store
 from store_io.repair_plan import RepairPlan
@@ -189,8 +189,8 @@ class _Repair:
         source, found = open_source(self.location), []
         for path in sorted({checkpoint_layout.CHECKPOINT_FILE, *self.report.get("offsets_set_back", [])}):
             if path in Tree(list_store(self.location).files).by_path:
-                data = source.read_small(path)
-                found.append({"file": path, "size": len(data), "sha256": hashlib.sha256(data).hexdigest()})
+                row = manifest_row(source, path)  # positions may be many, so it is read in parts
+                found.append({"file": path, "size": row.size, "sha256": row.digest})
         return found
 
     @property
@@ -615,7 +615,7 @@ class _Repair:
         self.report["offsets"] = rows
         changed: tuple[list[str], int] = ([], 0)
         if self.request.fix_offsets and rows:
-            changed = repair_offsets.set_back(self.writer, source, listing, rows)
+            changed = repair_offsets.set_back(self.writer, source, final.config, rows)
         self.report["offsets_set_back"], self.report["positions_set_back"] = changed
         known = final.config.topics
         self.report["topics_unknown"] = (

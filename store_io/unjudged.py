@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from schemas import timer_layout
 from schemas.rows import REBUILDABLE, Finding
 from store_io.byte_source import ByteSource
-from store_io.config_reader import DELAY_OFFSETS, LMQ_OFFSETS, StoreConfig, parse_fastjson
+from store_io.config_reader import DELAY_OFFSETS, LMQ_OFFSETS, BadFile, Load, StoreConfig, load_form
 from store_io.errors import StoreError
 from store_io.rules.releases import BrokerRules
 from store_io.store_dir import StoreListing
 
 # (file, first release that loads it, after recovery): a broker ends where both the file and its .bak cannot be parsed.
-_LOADERS = (
+LOADERS = (
     ("config/topics.json", "4.8.0", False),
     ("config/topicQueueMapping.json", "5.0.0", False),
     ("config/consumerOffset.json", "4.8.0", False),
@@ -30,22 +30,18 @@ _LOADERS = (
     ("config/timermetrics", "5.0.0", True),
     (DELAY_OFFSETS, "4.8.0", True),
 )
-_JUDGED = frozenset({"config/topics.json", "config/consumerOffset.json", LMQ_OFFSETS, DELAY_OFFSETS})
+JUDGED = frozenset({"config/topics.json", "config/consumerOffset.json", LMQ_OFFSETS, DELAY_OFFSETS})
 _TIMER_FILES = frozenset({"config/timercheck", "config/timermetrics"})
 _READ = (
-    *((file, since) for file, since, _ in _LOADERS),
+    *((file, since) for file, since, _ in LOADERS),
     ("config/timercheck", "5.0.0"),  # the last three stop no broker
     ("config/messageRequestMode.json", "5.0.0"),
     ("config/transactionMetrics", "5.3.0"),
 )
-_MAYBE = b"{[}\"'/nN\x1a\xef\0"  # with which a text may begin that one of the releases' parsers takes
-_STRUCTURE = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[{}\[\]]', re.DOTALL)
 _TIMERS = "timerWheelEnable"
 NEXT_STEP = (
     "Restore the file or its .bak, or set both aside, before any start: one that fails here overwrites other files in config/."
 )
-
-MISSING, GOOD, BAD, UNCLEAR = "missing", "good", "bad", "unclear"
 
 
 @dataclass
@@ -69,11 +65,15 @@ def start_files(
     """given: broker.conf's keys and values. Never raises over bytes; a file that cannot be opened is in `broken`."""
     found = StartFiles()
     timers = rules.at_least("5.0.0") and given.get(_TIMERS, "").strip().lower() != "false"
-    for file, since, late in _LOADERS:
+    for file, since, late in LOADERS:
         if not rules.at_least(since) or file in _TIMER_FILES and not timers:
             continue
         path = LMQ_OFFSETS if file == "config/consumerOffset.json" and _lmq(rules) else file
-        _load(source, listing, config, path, late, found)
+        loaded = config.loads.get(path)
+        if loaded is None:
+            loaded = load_form(source, listing, path)
+            found.findings += [_finding(bad) for bad in loaded.bad]
+        _judge(loaded, path, late, found)
     if timers:
         found.broken += _timer_faults(source, listing)
     found.names = sorted(_names(listing, rules, timers), key=lambda name: (name.startswith("config/"), name))
@@ -87,15 +87,14 @@ def _lmq(rules: BrokerRules) -> bool:
 # ---- config/ -------------------------------------------------------------------------------------------------------
 
 
-def _load(source: ByteSource, listing: StoreListing, config: StoreConfig, path: str, late: bool, found: StartFiles) -> None:
-    """One loader's decision (ConfigManager.load): the file, where that cannot be taken its .bak, where there is none nothing."""
-    first = _state(source, listing, config, path, found)
-    if first == GOOD:
+def _judge(loaded: Load, path: str, late: bool, found: StartFiles) -> None:
+    """One loader's decision: a broker ends where neither the file nor its .bak can be parsed; no .bak is as good as one."""
+    if loaded.problems:
+        found.broken += loaded.problems
         return
-    second = _state(source, listing, config, path + ".bak", found)
-    if second in (MISSING, GOOD):
+    if loaded.name or not loaded.bad or loaded.bad[-1].name == path:
         return
-    if UNCLEAR in (first, second):
+    if not all(bad.refused for bad in loaded.bad):
         found.broken.append(
             f"{path}: neither it nor its .bak is what a broker writes, and what this release makes of it is not known"
         )
@@ -107,48 +106,9 @@ def _load(source: ByteSource, listing: StoreListing, config: StoreConfig, path: 
         found.refusal = found.refusal or sentence
 
 
-def _state(source: ByteSource, listing: StoreListing, config: StoreConfig, name: str, found: StartFiles) -> str:
-    if not listing.is_file(name):
-        return MISSING
-    if name in config.read_from.values():
-        return GOOD
-    try:
-        data = source.read_small(name)
-    except StoreError as error:
-        found.broken.append(str(error))
-        return UNCLEAR
-    if not data:
-        return MISSING
-    if name not in config.undecodable:  # of those the reader has told
-        try:
-            if isinstance(parse_fastjson(data), dict):
-                return GOOD
-            reason = "JSON of another shape"
-        except ValueError as error:
-            reason = str(error)
-        message = f"{name}: cannot be parsed as what a broker writes ({reason})."
-        found.findings.append(
-            Finding("config_damaged", name, 0, len(data), REBUILDABLE, expected="JSON as a broker writes it", message=message)
-        )
-    return BAD if cannot_be_parsed(data) else UNCLEAR
-
-
-def cannot_be_parsed(data: bytes) -> bool:
-    """Whether every release's parser refuses this text: zeros, something that is no JSON from its first letter, or an object
-    that is never closed. The parsers are tolerant, each in its own way: of other faults nothing is said."""
-    text = data.rstrip(b"\0").lstrip(b" \t\r\n")
-    if not text:
-        return not data.strip(b"\0")  # white space alone is taken by some
-    if text[:1] not in _MAYBE:
-        return True
-    if text[:1] != b"{":
-        return False
-    depth = 0
-    for token in _STRUCTURE.finditer(text):
-        depth += {b"{": 1, b"[": 1, b"}": -1, b"]": -1}.get(token[0], 0)
-        if depth == 0:
-            return False
-    return True
+def _finding(bad: BadFile) -> Finding:
+    message = f"{bad.name}: cannot be parsed as what a broker writes ({bad.reason})."
+    return Finding("config_damaged", bad.name, 0, bad.size, REBUILDABLE, expected="JSON as a broker writes it", message=message)
 
 
 # ---- timers --------------------------------------------------------------------------------------------------------
@@ -197,7 +157,7 @@ def _check_faults(source: ByteSource, listing: StoreListing) -> Iterator[str]:
 
 def _names(listing: StoreListing, rules: BrokerRules, timers: bool) -> set[str]:
     """Files and folders with something in them that this release reads, and of which at most the form was looked at."""
-    wanted = {file for file, since in _READ if rules.at_least(since)} - _JUDGED - (set() if timers else _TIMER_FILES)
+    wanted = {file for file, since in _READ if rules.at_least(since)} - JUDGED - (set() if timers else _TIMER_FILES)
     found = set()
     for entry in listing.files:
         path, top = entry.path, entry.path.partition("/")[0]

@@ -7,10 +7,12 @@ messages hashed.
 from __future__ import annotations
 
 import cProfile
+import json
 import tracemalloc
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,12 +21,13 @@ from schemas import commitlog_layout as layout
 from schemas.rows import EXTENT_MESSAGE, Extent, SegmentSummary
 from store_io import checksum, commitlog_columns, config_reader, donor, index_merge, queue_leftovers, segment_window
 from store_io.byte_source import StoreLocation, open_source
-from store_io.config_reader import parse_fastjson, read_config
+from store_io.config_reader import load_form, parse_fastjson, read_config
 from store_io.donor import Donor
 from store_io.range_crc import PAGE_BYTES, RangeCrc
 from store_io.rules import message_verdict
 from store_io.rules.releases import Setting, broker_rules
 from store_io.store_dir import list_store
+from store_io.unjudged import JUDGED, LOADERS
 from tests import attacks, product
 from tests.builders import Message, Sizes, Store, StoreBuilder
 from tests.product import Audited
@@ -180,18 +183,47 @@ def test_a_text_of_many_quotes_and_keys_is_read_once() -> None:
     assert parse_fastjson(b"{" + keys + b"}") == {str(number): "{1:2" for number in range(1000)}
 
 
-@pytest.mark.parametrize("name", ["topics.json", "consumerOffset.json"])
-def test_more_values_than_are_read_make_the_audit_incomplete(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_for_a_file_of_which_nothing_is_kept(tmp_path: Path) -> None:
+    groups = {f"group{number}": {f"setting{each}": [number, each] for each in range(20)} for number in range(1000)}
+    path = tmp_path / "config" / "subscriptionGroup.json"
+    path.parent.mkdir()
+    (tmp_path / "commitlog").mkdir()
+    path.write_text(json.dumps({"subscriptionGroupTable": groups}), encoding="utf-8")
+    location = StoreLocation(str(tmp_path))
+    source, listing = open_source(location), list_store(location)
+    tracemalloc.start()
+    try:
+        loaded = load_form(source, listing, "config/subscriptionGroup.json")
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert loaded.name and peak < 5 * path.stat().st_size
+
+
+@pytest.mark.parametrize("suffix", ["", ".bak"])
+@pytest.mark.parametrize("path", sorted({*(file for file, _, _ in LOADERS), *JUDGED}))
+def test_more_values_than_are_read_make_the_audit_incomplete(
+    path: str, suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    contents = {"config/topics.json": '{"topicConfigTable":{"T":{}}}', "config/delayOffset.json": '{"offsetTable":{1:0,2:0}}'}
+    content = contents.get(path, '{"offsetTable":{"T@g":{0:1}}}')
     builder = StoreBuilder("5.3.3")
     builder.put(Message("T", body=b"one"))
-    tables = {"topics.json": '{"topicConfigTable":{"T":{}}}', "consumerOffset.json": '{"offsetTable":{"T@g":{0:1}}}'}
-    store = builder.write(tmp_path / "store", config={name: tables[name]})
+    store = builder.write(tmp_path / "store", config={path.removeprefix("config/") + suffix: content})
     audited(store)
+    parsed: list[str] = []
+
+    def loads(text: str, **more: Any) -> Any:
+        parsed.append(text)
+        return json.loads(text, **more)
+
+    monkeypatch.setattr(config_reader, "json", SimpleNamespace(loads=loads, JSONDecodeError=json.JSONDecodeError))
     monkeypatch.setattr(config_reader, "MOST_VALUES", 3)
     monkeypatch.setattr(config_reader, "MOST_TOPIC_VALUES", 3)
-    outcome = product.audit(store.root, store.release, store.broker_conf).outcome
+    outcome = product.audit(store.root, store.release, store.broker_conf + "enableLmq=true\n").outcome
     assert not outcome.complete and outcome.exit_code == 3
-    assert [text for text in outcome.incomplete if text.startswith(f"config/{name}: ") and "more than the 3" in text]
+    assert [text for text in outcome.incomplete if text.startswith(f"{path}{suffix}: ") and "more than the 3" in text]
+    assert len(outcome.incomplete) == len(set(outcome.incomplete)) and not parsed
 
 
 # ---- sums of ranges ----------------------------------------------------------------------------------------------------

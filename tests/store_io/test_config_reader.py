@@ -12,6 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from schemas.rows import NOTE
+from store_io import config_reader
 from store_io.byte_source import StoreLocation, open_source
 from store_io.config_reader import ConfigFault, StoreConfig, delays_beyond, groups_beyond, parse_fastjson, read_config
 from store_io.store_dir import list_store
@@ -181,6 +182,13 @@ def test_texts_that_do_not_end_take_no_quadratic_time(data: bytes) -> None:
 def test_one_file_may_hold_both_tables(tmp_path: Path) -> None:
     data = b'{"offsetTable":{"orders@G":{0:7}},"lmqOffsetTable":{"%LMQ%a@G":5}}'
     assert read(tmp_path, {"lmqConsumerOffset.json": data}).offsets == {("G", "orders", 0): 7, ("G", "%LMQ%a", 0): 5}
+
+
+def test_a_bak_does_not_stand_in_for_a_file_that_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(config_reader, "MOST_BYTES", len(OFFSETS) - 1)
+    config = read(tmp_path, {"consumerOffset.json": OFFSETS, "consumerOffset.json.bak": b'{"offsetTable":{}}'})
+    assert not config.read_from and not config.files
+    assert [problem.partition(": ")[0] for problem in config.problems] == ["config/consumerOffset.json"]
 
 
 def test_what_is_no_file_is_a_problem(tmp_path: Path) -> None:

@@ -6,7 +6,17 @@ import json
 import re
 import struct
 from pathlib import Path
+from typing import cast
 
+import pytest
+
+from store_io import byte_source, config_reader
+from store_io.byte_source import StoreLocation, open_source
+from store_io.config_reader import CONSUMER_OFFSETS, read_config
+from store_io.errors import StoreError
+from store_io.repair_offsets import set_back
+from store_io.store_dir import list_store
+from store_io.trial_writer import Writer
 from tests import corpus_tools
 from tests.repaired import content, plan_of, repaired
 
@@ -62,3 +72,48 @@ def test_offsets_beyond_the_cut(tmp_path: Path) -> None:
         "timer"
     ]
     assert content(tmp_path / "more") == content(tmp_path / "fixed")
+
+
+def test_positions_are_set_back_in_the_file_that_was_judged_and_not_in_an_older_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = CASE.unpack(tmp_path)
+    end = CASE.expected["converged"]["queues"]["Topic0"]["0"]["maxOffsetInQueue"]
+    config = root / "config"
+    config.mkdir(exist_ok=True)
+    monkeypatch.setattr(byte_source, "SMALL_BYTES", 5000)
+    text = f'{{"offsetTable":{{"Topic0@behind":{{0:{end + 5}}},"Topic0@within":{{0:{end}}}}}}}'
+    (config / "consumerOffset.json").write_text(text + " " * 6000)
+    (config / "consumerOffset.json.bak").write_text(f'{{"offsetTable":{{"Topic0@behind":{{0:{end + 5}}}}}}}')
+    fixed = repaired(root, tmp_path / "fixed", plan_of(root, CASE.release, CASE.broker_conf), fix_offsets=True)
+    assert fixed.exit_code == 0 and "config/consumerOffset.json" in fixed.report["offsets_set_back"]
+    path = tmp_path / "fixed" / "config" / "consumerOffset.json"
+    assert parsed(path)["offsetTable"] == {"Topic0@behind": {"0": end}, "Topic0@within": {"0": end}}
+
+
+def test_digests_are_told_of_written_files_of_any_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = CASE.unpack(tmp_path)
+    end = CASE.expected["converged"]["queues"]["Topic0"]["0"]["maxOffsetInQueue"]
+    (root / "config").mkdir(exist_ok=True)
+    table = {f"Topic0@{number}": {"0": end + 5} for number in range(400)}
+    (root / "config" / "consumerOffset.json").write_text(json.dumps({"offsetTable": table}))
+    monkeypatch.setattr(byte_source, "SMALL_BYTES", 5000)
+    fixed = repaired(root, tmp_path / "fixed", plan_of(root, CASE.release, CASE.broker_conf), fix_offsets=True)
+    path = tmp_path / "fixed" / "config" / "consumerOffset.json"
+    assert path.stat().st_size > 5000
+    digest = {"file": "config/consumerOffset.json", "size": path.stat().st_size, "sha256": content(path.parent)[path.name]}
+    assert digest in fixed.report["digests"]
+
+
+def test_positions_that_cannot_be_read_again_are_said_to_be_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("commitlog", "config"):
+        (tmp_path / name).mkdir()
+    (tmp_path / CONSUMER_OFFSETS).write_text('{"offsetTable":{"T@g":{0:9}}}')
+    (tmp_path / f"{CONSUMER_OFFSETS}.bak").write_text('{"offsetTable":{}}')
+    location = StoreLocation(str(tmp_path))
+    source, listing = open_source(location), list_store(location)
+    config = read_config(source, listing)
+    monkeypatch.setattr(config_reader, "MOST_BYTES", 20)
+    rows = [{"kind": "group", "group": "g", "topic": "T", "queue_id": 0, "offset": 9, "new_max": 1}]
+    with pytest.raises(StoreError, match=r"config/consumerOffset\.json cannot be set back: config/consumerOffset\.json: "):
+        set_back(cast(Writer, None), source, config, rows)

@@ -10,7 +10,9 @@ import pytest
 from jobs.report.judgement import judge
 from schemas import timer_layout
 from schemas.rows import AuditOutcome
-from store_io.unjudged import NEXT_STEP, cannot_be_parsed
+from store_io import byte_source
+from store_io.config_reader import cannot_be_parsed
+from store_io.unjudged import NEXT_STEP
 from tests.builders import Message, StoreBuilder
 from tests.product import audit
 
@@ -27,7 +29,7 @@ def outcome_of(tmp_path: Path, files: dict[str, bytes], release: str = "5.3.3", 
     store = builder.write(tmp_path / "store")
     for name, content in files.items():
         path = store.root / name
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
     return audit(store.root, release, store.broker_conf + conf).outcome
 
@@ -69,6 +71,19 @@ def test_what_nobody_knows_of_two_odd_files_makes_the_audit_incomplete(tmp_path:
     path = "config/subscriptionGroup.json"
     outcome = outcome_of(tmp_path, {path: ODD, path + ".bak": TORN})
     assert outcome.exit_code == 3 and outcome.plan["broker"] is None and path in outcome.incomplete[0]
+
+
+def test_a_sound_file_is_read_whatever_its_size_as_far_as_any_of_config_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(byte_source, "SMALL_BYTES", len(GROUPS) - 1)
+    outcome = outcome_of(tmp_path, {"config/subscriptionGroup.json": GROUPS, "config/topics.json": b'{"topicConfigTable":{}}'})
+    assert outcome.complete and outcome.plan["broker"]["starts"]
+
+
+def test_a_folder_where_a_file_belongs_makes_the_audit_incomplete(tmp_path: Path) -> None:
+    outcome = outcome_of(tmp_path, {"config/subscriptionGroup.json/x": b""})
+    assert outcome.exit_code == 3 and outcome.incomplete[0].startswith("config/subscriptionGroup.json: a directory")
 
 
 def test_files_of_later_releases_stop_no_earlier_one(tmp_path: Path) -> None:
