@@ -123,6 +123,7 @@ serves every message in it. The copy is not changed. NEWSTORE.repair.json, besid
   --fix-offsets         also set back consumer and delay offsets beyond the new queue ends
   --dry-run             only show what a run would do, in all its numbers, and what the other policy would keep. It reads as much
                         as a run, keeps its work in the temporary folder, and writes no new store
+  --release X           the release of the plan; needed where the audit assumed one, else only compared
   --broker-conf FILE    compared with the settings that the plan was made with
   --commitlog PATH[,PATH]  --consumequeue PATH  --index PATH    where the copy keeps these parts elsewhere
 

@@ -9,11 +9,13 @@ import sys
 from jobs.message_filters import read_number
 from jobs.options import Command, single_store
 from jobs.report.explain_text import explain_json, explain_text
+from schemas.rows import DEFAULT
 from store_io import checksum
 from store_io.audit_store import AuditRequest
 from store_io.byte_source import StoreLocation
 from store_io.errors import UsageError
 from store_io.explain import explain
+from store_io.premises import assumed_sentence
 from store_io.redaction import Redaction, read_redaction
 
 FORMATS = ("text", "json")
@@ -34,6 +36,8 @@ def run(command: Command) -> int:
     checksum.trust()
     request = AuditRequest(store.name, StoreLocation(store.path, store.parts), store.release, store.broker_conf)
     said = explain(request, phy_offset, redaction)
+    if store.release_from == DEFAULT:
+        print(f"explain: {assumed_sentence(store.release)}", file=sys.stderr, flush=True)
     if form == "json":
         print(explain_json(said), end="")
         return 0

@@ -21,7 +21,7 @@ from jobs.explain import redaction_of
 from jobs.message_filters import read_filter, read_number
 from jobs.options import Command, single_store
 from jobs.report.query_text import JsonLines, Table
-from schemas.rows import MappedFile, Row
+from schemas.rows import DEFAULT, MappedFile, Row
 from schemas.sources import BODY_COLUMNS
 from store_io import checksum
 from store_io.audit_store import AuditRequest, StoreAudit, run_task
@@ -31,6 +31,7 @@ from store_io.errors import StoreError, UsageError
 from store_io.message_filter import ALL, MessageFilter
 from store_io.message_search import Contents, SearchTask, run_search, search, segments_to_read
 from store_io.open_store import open_store, segments_at
+from store_io.premises import assumed_sentence
 from store_io.redaction import BODY_COLUMNS as BODIES
 from store_io.redaction import CHECK_COLUMNS, MAP_COLUMNS, NONE, TEXT_COLUMNS, Redaction
 from store_io.scans import COLUMNS, MAX_BODY_BYTES, MessageScan
@@ -81,6 +82,8 @@ def run(command: Command) -> int:
     with ExitStack() as stack:
         spark = _Spark(stack, command.spark)
         if query.broker:
+            if store.release_from == DEFAULT:
+                _say(assumed_sentence(store.release))
             request = AuditRequest(store.name, location, store.release, store.broker_conf)
             rows = broker_rows(request, query, spark, stack)
         else:

@@ -92,7 +92,12 @@ _ROWS = (
         "Compare this message with another copy before its queue or index file is rebuilt from it.",
     ),
     # ---- CommitLog: files -------------------------------------------------------------------------------------------
-    ("segment_missing", LOSS, "A segment is missing: there is a gap between its neighbours.", _COMPARE_REPLICA),
+    (
+        "segment_missing",
+        LOSS,
+        "A segment is missing: its neighbours leave a gap there, or queue entries lead to it.",
+        _COMPARE_REPLICA,
+    ),
     (
         "segment_wrong_size",
         LOSS,

@@ -25,8 +25,7 @@ def premises(
             )
         )
     if release_from == DEFAULT:
-        newest = ", the newest known" if release == NEWEST_RELEASE else ""
-        sentence = f"No release was named: RocketMQ {release}{newest}, is assumed."
+        sentence = f"{assumed_sentence(release)}."
         told = written.sentence()
         if told:
             sentence += f" This copy was {told}."
@@ -42,6 +41,12 @@ def premises(
             )
         )
     return found
+
+
+def assumed_sentence(release: str) -> str:
+    """That nobody named the release by whose rules something is answered, without a full stop."""
+    newest = ", the newest known, is assumed" if release == NEWEST_RELEASE else " is assumed"
+    return f"No release was named: RocketMQ {release}{newest}"
 
 
 def heads_of(source: ByteSource, listing: StoreListing) -> dict[str, bytes]:

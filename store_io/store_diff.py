@@ -595,7 +595,8 @@ def lost_findings(
         if name in names:
             continue
         odd = live and live.holes
-        message = "a copy of a running broker: queues and log differ in time" if odd else "the ConsumeQueues lead there"
+        entries = count_text(count, "queue entry leads", "queue entries lead")
+        message = "a copy of a running broker: queues and log differ in time" if odd else f"{entries} to messages of this segment"
         found.append(
             Finding(
                 "segment_missing",

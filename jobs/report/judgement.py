@@ -133,6 +133,15 @@ def _judge_alone(outcome: AuditOutcome) -> Judgement:
             "Do not start this copy: its CommitLog holds no message",
             ("Other files name messages that the CommitLog does not hold. A start deletes these files.",),
         )
+    if any(f.severity == LOSS and f.code in ("segment_missing", "message_lost") for f in outcome.findings):
+        return Judgement(
+            CARE,
+            "Messages are missing from this copy already; a start makes nothing worse",
+            (
+                "A segment is gone, or queue entries lead to places where this copy holds no message. A repair cannot bring these"
+                " messages back: look for them in another copy of the same broker first.",
+            ),
+        )
     if damaged:
         return Judgement(
             CARE,

@@ -11,6 +11,7 @@ from jobs.report.ranking import is_emptied, lost_of
 from jobs.report.text import count_text
 from schemas.finding_codes import BY_A_REPAIR
 from schemas.rows import LOSS, REBUILDABLE, AuditOutcome
+from store_io.as_master import as_master
 
 NOTHING = "Nothing to do."
 NOTHING_JUDGED = "Nothing to do for what was judged."
@@ -36,14 +37,31 @@ def next_steps(outcome: AuditOutcome, words: Sequence[str], plan: str) -> NextSt
         return NextSteps(NOTHING_JUDGED if outcome.not_judged else NOTHING)
     repairs = repair_commands(outcome, words, plan)
     emptied = is_emptied(outcome) and not outcome.messages  # a repair would make an empty store of it
+    withheld = repair_withheld(outcome)
+    told_by_repair = bool(repairs) or emptied or bool(withheld)
     steps: dict[str, dict[str, None]] = {}
     for severity in (LOSS, REBUILDABLE):
         for finding in outcome.findings:
-            if finding.severity == severity and finding.next and not ((repairs or emptied) and finding.next in BY_A_REPAIR):
+            if finding.severity == severity and finding.next and not (told_by_repair and finding.next in BY_A_REPAIR):
                 step = _offsets(outcome) if repairs and finding.code == _BEYOND else ""
                 steps.setdefault(step or finding.next, {}).setdefault(finding.file)
     others = [(step, list(files)) for step, files in steps.items()]
-    return NextSteps("", repairs, repair_withheld(outcome), "" if emptied else _start(outcome), others)
+    lacking = _lacking(outcome)
+    if lacking:
+        others.insert(0, (lacking, []))
+    return NextSteps("", repairs, withheld, "" if emptied or lacking else _start(outcome), others)
+
+
+def _lacking(outcome: AuditOutcome) -> str:
+    """What to do with a copy that lacks messages of its group."""
+    lacking = as_master(outcome.replicas, outcome.name)
+    if lacking is None:
+        return ""
+    if lacking.parted:
+        return f"Compare it with {lacking.parted} before either becomes master: replicas.json has what each of them lacks."
+    if lacking.best:
+        return f"Save what {lacking.holder} alone holds before this copy becomes master: replicas.json has the ranges."
+    return f"Start {lacking.holder} as master, and make this copy a slave of it."
 
 
 def _offsets(outcome: AuditOutcome) -> str:

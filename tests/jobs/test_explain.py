@@ -372,3 +372,17 @@ def test_real_stores_at_any_place(prefix: str, tmp_path: Path, capsys: pytest.Ca
         if segment.is_file() and segment.name.isdigit() and segment.stat().st_size:
             for at in (0, 1, 7, segment.stat().st_size - 1):
                 assert said(capsys, root, int(segment.name) + at, *options)["file"] is not None
+
+
+def test_an_assumed_release_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    builder = StoreBuilder("4.9.8", Sizes())
+    builder.put(Message("T", 0, b"x"))
+    store = builder.write(tmp_path)
+    for words in (
+        ["explain", str(store.root), "--phy-offset", "0"],
+        ["query", str(store.root), "--view", "broker", "--topic", "T"],
+    ):
+        assert cli.main(words) == 0
+        assert "No release was named: RocketMQ 5.5.0, the newest known, is assumed" in capsys.readouterr().err
+        assert cli.main([*words, "--release", "4.9.8"]) == 0
+        assert "assumed" not in capsys.readouterr().err

@@ -153,3 +153,38 @@ def test_a_file_that_a_start_deletes_is_named_with_what_it_is() -> None:
     assert "A start deletes 2 ConsumeQueue files: consumequeue/T/0/0 , consumequeue/T/1/0" in text
     outcome.plan["broker"]["deleted_files"] = []
     assert deleted_files(outcome) == [] and "Deletes" not in summary(outcome)
+
+
+def test_an_assumed_release_gets_no_repair_advice_beside_the_refusal_to_give_it() -> None:
+    outcome = hurt()
+    outcome.release_from = "default"
+    step = CATALOGUE["queue_entry_missing"].next
+    outcome.findings.append(Finding("queue_entry_missing", "consumequeue/T/0/0", severity="rebuildable", next=step))
+    for text in (page_text(outcome), summary(outcome)):
+        advice = re.sub(r"\s+", " ", text)
+        assert "no repair command is shown for an assumed one" in advice
+        assert REPAIR not in advice.partition("Words used")[0] and "all repair commands" not in advice
+        assert step not in advice.partition("Words used")[0]
+
+
+@pytest.mark.parametrize(
+    ("parted", "first"),
+    [
+        (False, "Start master as master, and make this copy a slave of it."),
+        (True, "Compare it with master before either becomes master: replicas.json has what each of them lacks."),
+    ],
+)
+def test_a_copy_that_lacks_messages_is_told_which_one_to_start(parted: bool, first: str) -> None:
+    outcome = samples.behind(samples.clean(), parted)
+    for text in (page_text(outcome), summary(outcome)):
+        told = re.sub(r"\s+", " ", text)
+        assert first in told and "loses no message" not in told
+
+
+def test_missing_messages_are_not_called_damaged_ones() -> None:
+    outcome = samples.clean()
+    outcome.findings.append(Finding("segment_missing", "commitlog/x", severity="loss", count=323, next="Find it."))
+    outcome.counts = {"loss": 1}
+    outcome.exit_code = 20
+    for text in (page_text(outcome), summary(outcome)):
+        assert "Messages are missing from this copy already; a start makes nothing worse" in text
