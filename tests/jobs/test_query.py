@@ -376,7 +376,7 @@ def test_arguments_that_make_no_sense(store: Store, tmp_path: Path, capsys: pyte
 def test_a_store_without_messages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "store" / "commitlog").mkdir(parents=True)
     for words in ([], ["--view", "broker"], ["--phy-offset", "7"], ["--key", "k"], ["--format", "jsonl"]):
-        assert cli.main(["query", str(tmp_path / "store"), *words]) == 0
+        assert cli.main(["query", str(tmp_path / "store"), *words, "--release", "5.3.3"]) == 0
         answer = capsys.readouterr()
         assert not answer.out and answer.err.startswith("query: no message is found")
 
