@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from schemas.rows import Row
+from store_io.wording import count_text
 
 
 @dataclass(frozen=True)
@@ -35,19 +36,20 @@ class AsMaster:
         if self.parted:
             return f"Do not start this copy as master{yet}: it and {self.parted} each hold messages that the other lacks"
         though = ", though no other copy would lose fewer" if self.best else ""
-        return f"Do not start this copy as master{yet}: it lacks {_messages(self.lacks)} of its group{though}"
+        return f"Do not start this copy as master{yet}: it lacks {count_text(self.lacks, 'message')} of its group{though}"
 
     def verdict(self) -> str:
         """The same with the numbers and who holds what, a sentence without its full stop."""
         yet = " yet" if self.best else ""
+        lacks = count_text(self.lacks, "message")
         if self.holds == self.lacks:
-            held = f"{self.holder} holds {_messages(self.lacks)} that this copy lacks"
+            held = f"{self.holder} holds {lacks} that this copy lacks"
         else:
-            held = f"other copies hold {_messages(self.lacks)} that this copy lacks, {self.holder} {self.holds:,} of them"
+            held = f"other copies hold {lacks} that this copy lacks, {self.holder} {self.holds:,} of them"
         if self.parted:
             since = f" from physical offset {self.parted_at} on" if self.parted_at is not None else ""
             held += (
-                f"; it and {self.parted} differ{since}, where this copy holds {_messages(self.parted_lacks)}"
+                f"; it and {self.parted} differ{since}, where this copy holds {count_text(self.parted_lacks, 'message')}"
                 f" that {self.parted} lacks"
             )
         return f"Do not start this copy as master{yet}: {held}"
@@ -67,7 +69,3 @@ def as_master(group: Row, store: str) -> AsMaster | None:
             first = (pair["first_difference"] or {}).get("message")
             return AsMaster(copy["lacks"], own[0]["holder"], own[0]["messages"], other, first, theirs, best)
     return AsMaster(copy["lacks"], own[0]["holder"], own[0]["messages"], best=best)
-
-
-def _messages(number: int) -> str:
-    return f"{number:,} message{'' if number == 1 else 's'}"

@@ -37,6 +37,7 @@ from schemas.rows import (
 )
 from store_io.config_reader import CONSUMER_OFFSETS, DELAY_OFFSETS
 from store_io.rules.loading import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
+from store_io.wording import count_text
 
 if TYPE_CHECKING:
     from store_io.audit_store import StoreAudit
@@ -157,8 +158,7 @@ def verdict_addition(outcome: AuditOutcome) -> str:
 
 def _seen(furthest: FurthestRun) -> str:
     until = f", up to physical offset {furthest.log_end:,}" if furthest.log_end is not None else ""
-    number = f"{furthest.messages:,} message{'' if furthest.messages == 1 else 's'}"
-    return f"the audit of {furthest.started_at} UTC (run {furthest.run_id}) saw {number}{until}"
+    return f"the audit of {furthest.started_at} UTC (run {furthest.run_id}) saw {count_text(furthest.messages, 'message')}{until}"
 
 
 def _same_segment(now: Sequence[SegmentSummary], before: Sequence[Row]) -> bool:
