@@ -33,6 +33,9 @@ def heard() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+        # CPython ends by the signal, whatever the exit code, where a KeyboardInterrupt has left an exec of source text, as each
+        # dataclass and named tuple is made by. The next exec of text clears that mark.
+        exec("")
 
 
 def check() -> None:
