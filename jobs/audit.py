@@ -30,12 +30,13 @@ from jobs.report.result_json import RunInfo, result_json, run_exit_code
 from jobs.report.summary_text import summary_text
 from schemas.rows import AuditOutcome
 from store_io import checksum
-from store_io.audit_store import AuditRequest, StoreAudit, Task, task_bytes
+from store_io.audit_store import AuditRequest, StoreAudit
 from store_io.byte_source import StoreLocation
 from store_io.emptied import shrunk_findings
 from store_io.errors import StoreError
 from store_io.replicas import replica_groups
 from store_io.segment_scan import SegmentTask
+from store_io.tasks import Task
 
 if TYPE_CHECKING:
     from jobs.runner import Runner
@@ -130,7 +131,7 @@ def audit_stores(
         reading_all = True
         while waiting:
             tasks = [task for _, own in waiting for task in own]
-            expected_bytes += sum(map(task_bytes, tasks))
+            expected_bytes += sum(task.bytes_to_read for task in tasks)
             expected_segments += sum(isinstance(task, SegmentTask) for task in tasks)
             progress.expect("reading", expected_bytes, expected_segments)
             plan = wanted.plan if wanted is not None and reading_all else None
@@ -199,7 +200,7 @@ def compare_replicas(
     groups = replica_groups(audits, absent)
     try:
         tasks = [group.tasks() for group in groups]
-        expected_bytes += sum(task_bytes(task) for own in tasks for task in own)
+        expected_bytes += sum(task.bytes_to_read for own in tasks for task in own)
         if groups:
             progress.expect("comparing copies", expected_bytes, expected_segments)
         answers = iter(runner.run([task for own in tasks for task in own], "copies of one log"))

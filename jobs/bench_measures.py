@@ -25,10 +25,11 @@ from jobs.bench_store import BenchFailed
 from jobs.options import DATASETS, AuditOptions, StoreArgument
 from jobs.runner import spare_the_collector
 from store_io import checksum
-from store_io.audit_store import AuditRequest, StoreAudit, run_task
+from store_io.audit_store import AuditRequest, StoreAudit
 from store_io.byte_source import ByteSource, StoreLocation, open_source
 from store_io.sample_store import RELEASE
 from store_io.segment_scan import SegmentTask
+from store_io.tasks import run_task
 
 if TYPE_CHECKING:
     from jobs.session import Session

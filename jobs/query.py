@@ -24,7 +24,7 @@ from jobs.report.query_text import JsonLines, Table
 from schemas.rows import DEFAULT, MappedFile, Row
 from schemas.sources import BODY_COLUMNS
 from store_io import checksum
-from store_io.audit_store import AuditRequest, StoreAudit, run_task
+from store_io.audit_store import AuditRequest, StoreAudit
 from store_io.broker_view import BrokerView, Served
 from store_io.byte_source import StoreLocation
 from store_io.errors import StoreError, UsageError
@@ -36,6 +36,7 @@ from store_io.redaction import BODY_COLUMNS as BODIES
 from store_io.redaction import CHECK_COLUMNS, MAP_COLUMNS, NONE, TEXT_COLUMNS, Redaction
 from store_io.scans import COLUMNS, MAX_BODY_BYTES, MessageScan
 from store_io.served_rows import NOTE, body_of, served_row
+from store_io.tasks import run_task
 
 if TYPE_CHECKING:
     from jobs.session import Session

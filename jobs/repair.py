@@ -21,14 +21,13 @@ from jobs.output import OutputFolder
 from jobs.report.json_text import document
 from jobs.report.repair_text import repair_text
 from store_io import checksum
-from store_io.audit_store import task_bytes
 from store_io.byte_source import StoreLocation, open_source
 from store_io.errors import StoreError, UsageError
 from store_io.repair_plan import PLAN_BYTES, RepairPlan, other_settings, read_plan
 from store_io.repair_store import BROKER, SALVAGE, RepairOutcome, RepairRequest, RunTasks, preview, repair
-from store_io.repair_tasks import do_task
 from store_io.settings import read_given
 from store_io.store_dir import list_store
+from store_io.tasks import Task, run_task
 
 REPORT_SUFFIX = ".repair.json"
 SPARK_BYTES = 8 << 30  # of a store from which on a Spark session is worth its start on one machine
@@ -165,13 +164,13 @@ def _runner(spark_words: Sequence[str], location: StoreLocation) -> Iterator[Run
         return
     pool: list[ProcessPoolExecutor] = []
 
-    def local(tasks: Sequence[Any], _: str) -> list[Any]:
-        if len(tasks) < 2 or sum(map(task_bytes, tasks)) < 64 << 20:
-            return [do_task(task) for task in tasks]
+    def local(tasks: Sequence[Task], _: str) -> list[Any]:
+        if len(tasks) < 2 or sum(task.bytes_to_read for task in tasks) < 64 << 20:
+            return [run_task(task) for task in tasks]
         if not pool:
             pool.append(ProcessPoolExecutor(os.cpu_count() or 1, get_context("fork")))
-        order = sorted(range(len(tasks)), key=lambda i: -task_bytes(tasks[i]))
-        waiting = {i: pool[0].submit(do_task, tasks[i]) for i in order}
+        order = sorted(range(len(tasks)), key=lambda i: -tasks[i].bytes_to_read)
+        waiting = {i: pool[0].submit(run_task, tasks[i]) for i in order}
         try:
             return [waiting[i].result() for i in range(len(tasks))]
         except BrokenProcessPool:

@@ -24,9 +24,9 @@ from jobs.datasets import DatasetPlan
 from jobs.task_process import Apart, Fault, run_here
 from schemas.rows import SegmentSummary
 from store_io import checksum
-from store_io.audit_store import NotRead, QueueGroup, Task, task_bytes, too_late
 from store_io.segment_scan import SegmentTask
 from store_io.summary_pickle import KeyTable
+from store_io.tasks import NotRead, Task, too_late
 
 PARTITION_BYTES = 512 << 20  # a partition costs Spark some 10 ms, which is what 100 MB take to audit
 PARTITIONS_PER_CORE = 3
@@ -78,8 +78,8 @@ class Runner:
 
 def partition(tasks: Sequence[Task], cores: int) -> list[list[int]]:
     """Task numbers by partition: longest first, each to the partition with the least so far; in their order where time counts."""
-    weights = [task_bytes(task) for task in tasks]
-    if any(getattr(task, "not_after", 0) for task in tasks):
+    weights = [task.bytes_to_read for task in tasks]
+    if any(task.not_after for task in tasks):
         return _in_order(tasks, weights, cores)
     wanted = max(cores * PARTITIONS_PER_CORE, sum(weights) // PARTITION_BYTES)
     count = max(1, min(len(tasks), wanted))
@@ -101,9 +101,8 @@ def _in_order(tasks: Sequence[Task], weights: Sequence[int], cores: int) -> list
     nth: Counter[int] = Counter()
     places = []
     for i, task in enumerate(tasks):
-        store = task.tasks[0].store if isinstance(task, QueueGroup) else task.store
-        places.append((nth[store], store, i))
-        nth[store] += 1
+        places.append((nth[task.store], task.store, i))
+        nth[task.store] += 1
     heap: list[tuple[int, int, list[int]]] = [(0, number, []) for number in range(cores)]
     for _, _, i in sorted(places):
         load, number, own = heapq.heappop(heap)
@@ -174,7 +173,7 @@ def _worker(
                             ],
                             schema=_ARROW,
                         )
-                        report(task_bytes(task), int(isinstance(task, SegmentTask)))
+                        report(task.bytes_to_read, int(isinstance(task, SegmentTask)))
 
     return work
 

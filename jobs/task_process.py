@@ -21,9 +21,8 @@ from typing import Any
 from jobs.datasets import DatasetPlan, scan_and_write
 from jobs.faults import ending, reason
 from store_io import checksum
-from store_io.audit_store import QueueGroup
-from store_io.repair_tasks import do_task
 from store_io.segment_scan import SegmentTask
+from store_io.tasks import Task, run_task
 
 TRIES = 2  # of one task, apart, after the worker that was lost
 
@@ -40,7 +39,7 @@ def run_here(task: Any, plan: DatasetPlan | None, stores: Sequence[str]) -> byte
     try:
         if plan is not None and isinstance(task, SegmentTask):
             return pickle.dumps(scan_and_write(task, plan, stores[task.store]), protocol=5)
-        return pickle.dumps(do_task(task), protocol=5)
+        return pickle.dumps(run_task(task), protocol=5)
     except Exception as problem:  # told as an incomplete audit of this one store
         where = traceback.extract_tb(problem.__traceback__)[-1]
         said = f"{type(problem).__name__}: {reason(problem)} ({where.name}, line {where.lineno})"
@@ -97,16 +96,9 @@ class Apart:
         self._end()
 
 
-def files_of(task: Any) -> str:
+def files_of(task: Task) -> str:
     """The file that a task reads; of several the first, with their number."""
-    if isinstance(task, QueueGroup):
-        paths = [file.path for one in task.tasks for file in (*one.files, *one.audit_files)]
-    else:
-        paths = [task.path] if hasattr(task, "path") else [file.path for file in getattr(task, "files", ())]
-    paths = list(dict.fromkeys(paths))
-    if not paths:
-        return type(task).__name__
-    return paths[0] + (f" and {len(paths) - 1} more" if len(paths) > 1 else "")
+    return task.paths[0] + (f" and {len(task.paths) - 1} more" if len(task.paths) > 1 else "")
 
 
 def main(handle: int) -> None:

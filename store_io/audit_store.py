@@ -51,20 +51,19 @@ from schemas.rows import (
 from store_io import checkpoint_reader, config_reader, index_reader, store_diff, store_dir, torn_copies
 from store_io.audit_rows import index_rows, queue_rows, segment_rows
 from store_io.byte_source import ByteSource, StoreLocation, open_source
-from store_io.consumequeue_reader import QueueTask, read_file_entries, scan_queue
+from store_io.consumequeue_reader import QueueGroup, QueueTask, read_file_entries
 from store_io.emptied import empty_findings, log_end
 from store_io.errors import StoreError, UsageError
 from store_io.index_merge import IndexFileRef
-from store_io.index_reader import IndexTask, scan_index_file
+from store_io.index_reader import IndexTask
 from store_io.java_compat import parse_number
 from store_io.live_copy import live_copy
 from store_io.log_map import MESSAGE, LogMap, log_map
 from store_io.loss import Loss, compute_loss
 from store_io.planning import plan_steps, verdict_sentence
 from store_io.premises import heads_of, premises
-from store_io.queue_leftovers import LeftoverResult, LeftoverTask, classify_leftovers
+from store_io.queue_leftovers import LeftoverResult, LeftoverTask
 from store_io.ranges import intersect, total
-from store_io.replica_compare import ReplicaTask, compare_segment
 from store_io.rules.loading import (
     BATCH_QUEUES,
     COMMITLOG,
@@ -81,32 +80,16 @@ from store_io.rules.loading import (
 from store_io.rules.queue_state import CHUNK_ENTRIES, DiskEntries
 from store_io.rules.recovery import Fold, IndexHeader, Needs, Prediction, ScanId
 from store_io.rules.releases import BrokerRules, broker_rules
-from store_io.segment_edges import EdgeTask, SegmentEdges, edge_tasks, scan_edges
-from store_io.segment_scan import SegmentTask, scan_segment
+from store_io.segment_edges import EdgeTask, SegmentEdges, edge_tasks
+from store_io.segment_scan import SegmentTask
 from store_io.settings import parse_properties, read_settings
 from store_io.size_misfits import misfit_findings, size_misfits, with_cause
 from store_io.summary_pickle import KeyTable
+from store_io.tasks import NotRead, Task, run_task
 from store_io.unjudged import NEXT_STEP as CONFIG_STEP
 from store_io.unjudged import start_files
 from store_io.wording import count_text
 from store_io.written_by import WrittenBy, written_by
-
-
-@dataclass(frozen=True)
-class QueueGroup:
-    """Queues that are read in one task: thousands of small ones do not become thousands of tasks."""
-
-    tasks: tuple[QueueTask, ...]
-    not_after: float = 0
-
-
-Task = SegmentTask | QueueGroup | IndexTask | LeftoverTask | EdgeTask | ReplicaTask
-
-
-@dataclass(frozen=True)
-class NotRead:
-    """In the place of a result: the time was spent before the task began."""
-
 
 Rounds = Generator[list[Task], list[Any], None]
 
@@ -147,29 +130,6 @@ class AuditRequest:
     def whole(self) -> bool:
         """Whether everything is to be read, whatever it takes."""
         return self.level == "full" and not self.not_after and self.earlier is None
-
-
-def too_late(task: Task) -> bool:
-    """Whether the time is spent in which this task may begin."""
-    return 0 < getattr(task, "not_after", 0) <= time.time()
-
-
-def run_task(task: Task) -> Any:
-    """Do one task; what it returns is small. Reading problems come back in the result's `problem`, never as an exception."""
-    if too_late(task):
-        return NotRead()
-    if isinstance(task, SegmentTask):
-        return scan_segment(task)
-    if isinstance(task, EdgeTask):
-        return scan_edges(task)
-    if isinstance(task, QueueGroup):
-        source = open_source(task.tasks[0].location)
-        return [scan_queue(one, source) for one in task.tasks]
-    if isinstance(task, IndexTask):
-        return scan_index_file(task)
-    if isinstance(task, ReplicaTask):
-        return compare_segment(task)
-    return classify_leftovers(task)
 
 
 def run_local(request: AuditRequest) -> AuditOutcome:
@@ -465,8 +425,9 @@ class StoreAudit:
                 self.prediction, self.broken = None, True
                 continue
             if isinstance(result, NotRead):
-                self.late.update(_files_of(task))
-                if isinstance(task, LeftoverTask) and LEFTOVERS_LATE not in self.incomplete_on_purpose:
+                if not isinstance(task, LeftoverTask):
+                    self.late.update(task.paths)
+                elif LEFTOVERS_LATE not in self.incomplete_on_purpose:
                     self.incomplete_on_purpose.append(LEFTOVERS_LATE)
                 continue
             self.bytes_read += getattr(result, "bytes_read", 0)
@@ -489,7 +450,7 @@ class StoreAudit:
                         self._cannot_read(edges.problem)
             elif isinstance(task, IndexTask):
                 self.index[result.path] = result
-            else:
+            elif isinstance(task, LeftoverTask):
                 self.leftovers[result.key] = result
         if not self.segments:
             self.segments = sorted(self._by_path.values(), key=lambda s: (s.base_offset, s.path))
@@ -1234,12 +1195,6 @@ class StoreAudit:
         }
 
 
-def _files_of(task: Task) -> list[str]:
-    if isinstance(task, QueueGroup):
-        return [f.path for one in task.tasks for f in (*one.files, *one.audit_files)]
-    return [task.path] if isinstance(task, SegmentTask | IndexTask) else []
-
-
 def digest_of(data: bytes) -> str:
     """The digest of a small file in plan.json."""
     return "blake2b-128:" + hashlib.blake2b(data, digest_size=16).hexdigest()
@@ -1251,19 +1206,6 @@ def iso_time(milliseconds: int) -> str | None:
         return None
     seconds, rest = divmod(milliseconds, 1000)
     return str(np.datetime64(seconds, "s")) + f".{rest:03d}Z"
-
-
-def task_bytes(task: Task) -> int:
-    """How much a task may read: the longest ones begin first."""
-    if isinstance(task, QueueGroup):
-        return sum(f.size for one in task.tasks for f in one.audit_files)
-    if isinstance(task, EdgeTask):
-        return len(task.files) << 14
-    if isinstance(task, LeftoverTask):
-        return sum(b - a for a, b in task.leftover) * 20
-    if isinstance(task, ReplicaTask):
-        return task.size * (1 + sum(not other.equal for other in task.others))
-    return task.size
 
 
 def _finding_order(finding: Finding) -> tuple[Any, ...]:

@@ -127,7 +127,30 @@ class QueueTask:
     digest: bool = True
     last_only: bool = False
     known: tuple[tuple[str, int, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class QueueGroup:
+    """Queues that are read in one task: thousands of small ones do not become thousands of tasks."""
+
+    tasks: tuple[QueueTask, ...]
     not_after: float = 0
+
+    @property
+    def store(self) -> int:
+        return self.tasks[0].store
+
+    @property
+    def bytes_to_read(self) -> int:
+        return sum(file.size for one in self.tasks for file in one.audit_files)
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(file.path for one in self.tasks for file in (*one.files, *one.audit_files)))
+
+    def run(self) -> list[QueueSummary]:
+        source = open_source(self.tasks[0].location)
+        return [scan_queue(one, source) for one in self.tasks]
 
 
 @dataclass

@@ -63,6 +63,17 @@ class IndexTask:
     previous_end: tuple[int, int] | None = None
     not_after: float = 0
 
+    @property
+    def bytes_to_read(self) -> int:
+        return self.size
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return (self.path,)
+
+    def run(self) -> IndexFileSummary:
+        return scan_index_file(self)
+
 
 class IndexRef(Protocol):
     """What names entries: a file and where they begin in it."""

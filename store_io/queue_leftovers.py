@@ -40,6 +40,17 @@ class LeftoverTask:
     log: lm.LogMap
     not_after: float = 0
 
+    @property
+    def bytes_to_read(self) -> int:
+        return sum(end - start for start, end in self.leftover) * layout.ENTRY_BYTES
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return tuple(file.path for file in self.files)
+
+    def run(self) -> LeftoverResult:
+        return classify_leftovers(self)
+
 
 @dataclass
 class LeftoverResult:

@@ -71,9 +71,16 @@ class BuildTask:
     index_paths: tuple[str, ...] = ()
     first_key: int = 1
 
+    store: int = 0
+    not_after: float = 0
+
     @property
-    def size(self) -> int:
+    def bytes_to_read(self) -> int:
         return self.scan.size
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return self.scan.paths
 
     def run(self) -> BuildResult:
         """Write them. Raises StoreError."""
@@ -236,9 +243,16 @@ class LinkTask:
     count: int
     previous_end_time: int
 
+    store: int = 0
+    not_after: float = 0
+
     @property
-    def size(self) -> int:
+    def bytes_to_read(self) -> int:
         return index_layout.ENTRY_BYTES * self.count
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return (self.path,)
 
     def run(self) -> None:
         """Make the chains. Raises StoreError."""

@@ -34,6 +34,7 @@ from store_io.rules.loading import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES, 
 from store_io.rules.releases import BrokerRules
 from store_io.store_dir import list_store
 from store_io.store_writer import StoreWriter, WriteFailed
+from store_io.tasks import Task
 from store_io.trial_writer import TrialWriter, Writer
 
 BROKER, SALVAGE = "broker", "salvage"
@@ -50,7 +51,7 @@ KNOWN_CODES = frozenset(
     "message_disputed consumer_offset_beyond_end delay_offset_beyond_end message_lost segment_missing queue_offset_gap".split()
 )
 
-RunTasks = Callable[[Sequence[Any], str], list[Any]]
+RunTasks = Callable[[Sequence[Task], str], list[Any]]
 
 
 @dataclass(frozen=True)

@@ -98,6 +98,18 @@ class ReplicaTask:
     others: tuple[OtherCopy, ...]
     window_bytes: int = WINDOW_BYTES
     decoder: str = "fast"
+    not_after: float = 0
+
+    @property
+    def bytes_to_read(self) -> int:
+        return self.size * (1 + sum(not other.equal for other in self.others))
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return (self.path,)
+
+    def run(self) -> ReplicaPart:
+        return compare_segment(self)
 
 
 @dataclass(frozen=True)

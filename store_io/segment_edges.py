@@ -31,6 +31,17 @@ class EdgeTask:
     files: tuple[MappedFile, ...]
     not_after: float = 0  # always in time: it costs next to nothing
 
+    @property
+    def bytes_to_read(self) -> int:
+        return 2 * EDGE_BYTES * len(self.files)
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return tuple(file.path for file in self.files)
+
+    def run(self) -> list[SegmentEdges]:
+        return scan_edges(self)
+
 
 @dataclass
 class SegmentEdges:

@@ -88,7 +88,18 @@ class SegmentTask:
     unclean: bool = False  # the abort file is present
     window_bytes: int = WINDOW_BYTES
     decoder: str = "fast"  # or "reference"
-    not_after: float = 0  # seconds since 1970 at which it is too late to begin; 0: never
+    not_after: float = 0
+
+    @property
+    def bytes_to_read(self) -> int:
+        return self.size
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return (self.path,)
+
+    def run(self) -> SegmentSummary:
+        return scan_segment(self)
 
 
 _OnRows = Callable[[int], int | None]  # given how many rows are in the columns; a position: the walk stops there

@@ -14,12 +14,12 @@ from store_io.audit_store import AuditRequest, run_local
 from store_io.byte_source import StoreLocation
 from store_io.repair_plan import RepairPlan, read_plan
 from store_io.repair_store import RepairOutcome, RepairRequest, preview, repair
-from store_io.repair_tasks import do_task
+from store_io.tasks import Task, run_task
 from tests import builders
 
 
-def run_tasks(tasks: Sequence[Any], _: str) -> list[Any]:
-    return [do_task(task) for task in tasks]
+def run_tasks(tasks: Sequence[Task], _: str) -> list[Any]:
+    return [run_task(task) for task in tasks]
 
 
 def plan_of(root: Path, release: str, broker_conf: str | None) -> RepairPlan:

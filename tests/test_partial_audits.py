@@ -160,13 +160,13 @@ class Clock:
         def now() -> float:
             return real() + (1000 if len(self.begun) >= most else 0)
 
-        monkeypatch.setattr("store_io.audit_store.time.time", now)
+        monkeypatch.setattr("store_io.tasks.time.time", now)
 
         def scan(task: Any) -> Any:
             self.begun.append(task.path.rpartition("/")[2].lstrip("0") or "0")
             return scan_segment(task)
 
-        monkeypatch.setattr("store_io.audit_store.scan_segment", scan)
+        monkeypatch.setattr("store_io.segment_scan.scan_segment", scan)
 
 
 def earlier(audit: StoreAudit, changes: dict[str, dict[str, Any]] | None = None) -> EarlierRun:

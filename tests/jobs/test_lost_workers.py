@@ -124,8 +124,7 @@ def test_what_a_task_reads_is_named() -> None:
     def files(*paths: str) -> Any:
         return tuple(SimpleNamespace(path=path) for path in paths)
 
-    assert files_of(SimpleNamespace(path="commitlog/0")) == "commitlog/0"
+    one: Any = SimpleNamespace(paths=("commitlog/0",))
+    assert files_of(one) == "commitlog/0"
     queues: Any = (SimpleNamespace(files=files("a", "b"), audit_files=files("b", "c")),)
     assert files_of(QueueGroup(queues)) == "a and 2 more"
-    assert files_of(SimpleNamespace(files=files("a"))) == "a"
-    assert files_of(SimpleNamespace()) == "SimpleNamespace"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from store_io.audit_store import AuditRequest, StoreAudit, run_task
+from store_io.audit_store import AuditRequest, StoreAudit
 from store_io.byte_source import StoreLocation
 from store_io.queue_leftovers import LeftoverTask
+from store_io.tasks import run_task
 from tests import damage
 from tests.builders import Message, Sizes, StoreBuilder
 

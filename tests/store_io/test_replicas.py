@@ -13,9 +13,10 @@ import pytest
 
 from jobs.report.replicas_words import pair_words
 from schemas.rows import LOSS, NOTE, Finding
-from store_io.audit_store import AuditRequest, StoreAudit, run_audit, run_task
+from store_io.audit_store import AuditRequest, StoreAudit, run_audit
 from store_io.byte_source import StoreLocation
 from store_io.replicas import ReplicaGroup, replica_groups
+from store_io.tasks import run_task
 from tests import damage
 from tests.builders import Message, Record, Sizes, Store, StoreBuilder
 

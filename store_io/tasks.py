@@ -1,0 +1,44 @@
+"""What can be done apart from everything else, here or on another machine: a picklable value that does itself.
+
+Whoever runs tasks knows no kind of them. What a task returns is small; a reading problem is in it and is not raised.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+
+class Task(Protocol):
+    """store: the number of its store in the run.  not_after: seconds since 1970 at which it is too late to begin; 0: never."""
+
+    @property
+    def store(self) -> int: ...
+    @property
+    def not_after(self) -> float: ...
+    @property
+    def bytes_to_read(self) -> int:
+        """How much it may read: the longest tasks begin first."""
+
+    @property
+    def paths(self) -> Sequence[str]:
+        """The files that it reads."""
+
+    def run(self) -> Any: ...
+
+
+@dataclass(frozen=True)
+class NotRead:
+    """In the place of a result: the time was spent before the task began."""
+
+
+def too_late(task: Task) -> bool:
+    """Whether the time is spent in which this task may begin."""
+    return 0 < task.not_after <= time.time()
+
+
+def run_task(task: Task) -> Any:
+    """The task's result, or `NotRead`. A task of a repair raises StoreError where it fails; one of an audit never does."""
+    return NotRead() if too_late(task) else task.run()
