@@ -12,6 +12,29 @@ from dataclasses import dataclass
 
 from schemas.rows import LOSS, NOTE, REBUILDABLE
 
+DAMAGED = "commitlog_damaged"
+TORN = "commitlog_torn_tail"
+FOREIGN = "commitlog_foreign"
+PROPERTY_CRC = "property_crc_mismatch"
+PROPERTIES = "properties_malformed"
+HEADER_ODD = "message_header_odd"
+HOST_ODD = "store_host_odd"
+BRIDGED = "commitlog_bridged"
+FILLER_SIZE = "filler_wrong_size"
+FILLER_HIDES = "filler_hides_messages"
+FILLER_NOT_ZERO = "filler_not_zero"
+TIME_ODD = "store_time_odd"
+TIME_BACK = "store_time_back"
+ENTRY_WRONG = "queue_entry_wrong"
+EXT_DAMAGED = "queue_ext_damaged"
+EXT_DANGLING = "queue_ext_dangling"
+INDEX_MISSING = "index_entry_missing"
+INDEX_DANGLING = "index_entry_dangling"
+INDEX_BEYOND = "index_entry_beyond_end"
+INDEX_WRONG = "index_entry_wrong"
+INDEX_HEADER = "index_header_wrong"
+INDEX_DUPLICATE = "index_entry_duplicate"
+
 
 @dataclass(frozen=True, slots=True)
 class FindingCode:
@@ -32,53 +55,53 @@ _REPAIR = "Repair this copy with --policy salvage before a start: it keeps every
 
 _ROWS = (
     # ---- CommitLog: bytes -------------------------------------------------------------------------------------------
-    ("commitlog_damaged", LOSS, "Bytes that are no valid message, filler or unwritten space.", _COMPARE_REPLICA),
+    (DAMAGED, LOSS, "Bytes that are no valid message, filler or unwritten space.", _COMPARE_REPLICA),
     (
-        "commitlog_torn_tail",
+        TORN,
         NOTE,
         "The broker died during its last write and left a part of a message; it never acknowledged it as stored.",
         _NOTHING,
     ),
     (
-        "commitlog_foreign",
+        FOREIGN,
         LOSS,
         "Messages that are valid but name another physical offset than the one where they are: the file has a wrong name, or"
         " holds stale bytes.",
         "Find out where this file comes from. A broker would serve its messages at the offsets that they name.",
     ),
     (
-        "commitlog_bridged",
+        BRIDGED,
         NOTE,
         "A placeholder record that a repair wrote over damaged bytes. A broker reads over it; no consumer sees it.",
         _NOTHING,
     ),
-    ("filler_wrong_size", LOSS, "The filler at a segment's end does not have the size of the space that is left.", _REPAIR),
+    (FILLER_SIZE, LOSS, "The filler at a segment's end does not have the size of the space that is left.", _REPAIR),
     (
-        "filler_hides_messages",
+        FILLER_HIDES,
         LOSS,
         "Valid messages after the filler of a segment: a broker continues with the next segment and never sees them.",
         _REPAIR,
     ),
-    ("filler_not_zero", NOTE, "Bytes other than zero after a segment's filler. Nothing reads them.", _NOTHING),
+    (FILLER_NOT_ZERO, NOTE, "Bytes other than zero after a segment's filler. Nothing reads them.", _NOTHING),
     (
-        "properties_malformed",
+        PROPERTIES,
         LOSS,
         "A message's properties do not have the form that a broker writes. No checksum covers them.",
         _COMPARE_REPLICA,
     ),
     (
-        "message_header_odd",
+        HEADER_ODD,
         NOTE,
         "A message's header holds what no release writes; no checksum covers it. loss: consumers cannot read the message.",
         "Compare this message with another copy: the disk or the copying changed bytes that no check covers.",
     ),
     (
-        "store_host_odd",
+        HOST_ODD,
         NOTE,
         "One message's store host differs from that of all messages around it: damage, or the broker copied an older message.",
         "Compare this message with another copy. Only its offset message id depends on the host.",
     ),
-    ("property_crc_mismatch", LOSS, "The property CRC at a message's end is wrong.", _COMPARE_REPLICA),
+    (PROPERTY_CRC, LOSS, "The property CRC at a message's end is wrong.", _COMPARE_REPLICA),
     (
         "message_lost",
         LOSS,
@@ -168,13 +191,13 @@ _ROWS = (
         "Look at both messages: the queue offset of one is damaged or stale. A repair keeps both as they are.",
     ),
     (
-        "store_time_back",
+        TIME_BACK,
         NOTE,
         "A segment's store times are earlier than those before it: a clock was set back.",
         "Nothing to do. A recovery after a crash may begin too late.",
     ),
     (
-        "store_time_odd",
+        TIME_ODD,
         NOTE,
         "A message's store time is far from its neighbours'.",
         "Nothing to do. A recovery after a crash may begin at the wrong segment.",
@@ -217,7 +240,7 @@ _ROWS = (
     ),
     # ---- ConsumeQueue -----------------------------------------------------------------------------------------------
     ("queue_entry_missing", REBUILDABLE, "Messages without an entry in their queue.", _REBUILD_QUEUE),
-    ("queue_entry_wrong", REBUILDABLE, "An entry whose size or tags code does not fit its message.", _REBUILD_QUEUE),
+    (ENTRY_WRONG, REBUILDABLE, "An entry whose size or tags code does not fit its message.", _REBUILD_QUEUE),
     ("queue_entry_shifted", REBUILDABLE, "Entries at another queue offset than their messages have.", _REBUILD_QUEUE),
     ("queue_entry_unexpected", REBUILDABLE, "Entries that lead to no message of this queue.", _REBUILD_QUEUE),
     ("queue_entry_twice", REBUILDABLE, "A second entry for the same message.", _REBUILD_QUEUE),
@@ -258,15 +281,15 @@ _ROWS = (
         "A queue of a topic that config/topics.json does not name.",
         "Check config/topics.json of this copy before a start.",
     ),
-    ("queue_ext_damaged", REBUILDABLE, "A unit of a ConsumeQueueExt file is damaged.", _REBUILD_QUEUE),
-    ("queue_ext_dangling", REBUILDABLE, "An entry leads to an ext unit that does not exist.", _REBUILD_QUEUE),
+    (EXT_DAMAGED, REBUILDABLE, "A unit of a ConsumeQueueExt file is damaged.", _REBUILD_QUEUE),
+    (EXT_DANGLING, REBUILDABLE, "An entry leads to an ext unit that does not exist.", _REBUILD_QUEUE),
     # ---- Index ------------------------------------------------------------------------------------------------------
-    ("index_entry_missing", REBUILDABLE, "Keys of messages without an index entry.", _REBUILD_INDEX),
-    ("index_entry_dangling", REBUILDABLE, "Index entries that lead to no message.", _REBUILD_INDEX),
-    ("index_entry_wrong", REBUILDABLE, "An index entry whose hash or time does not fit its message.", _REBUILD_INDEX),
-    ("index_entry_duplicate", NOTE, "A message's keys are in the index twice, as after a restart.", _NOTHING),
+    (INDEX_MISSING, REBUILDABLE, "Keys of messages without an index entry.", _REBUILD_INDEX),
+    (INDEX_DANGLING, REBUILDABLE, "Index entries that lead to no message.", _REBUILD_INDEX),
+    (INDEX_WRONG, REBUILDABLE, "An index entry whose hash or time does not fit its message.", _REBUILD_INDEX),
+    (INDEX_DUPLICATE, NOTE, "A message's keys are in the index twice, as after a restart.", _NOTHING),
     (
-        "index_entry_beyond_end",
+        INDEX_BEYOND,
         REBUILDABLE,
         "Index entries beyond the CommitLog's end. They would lead to new messages.",
         _REBUILD_INDEX,
@@ -277,7 +300,7 @@ _ROWS = (
         "Messages with keys that no index file covers.",
         "Repair this copy: a repair rebuilds the index of this range. No release does it after a clean exit.",
     ),
-    ("index_header_wrong", REBUILDABLE, "An index file's header does not fit its entries.", _REBUILD_INDEX),
+    (INDEX_HEADER, REBUILDABLE, "An index file's header does not fit its entries.", _REBUILD_INDEX),
     ("index_chain_broken", REBUILDABLE, "An index entry's link to the entry before it is wrong.", _REBUILD_INDEX),
     ("index_slot_wrong", REBUILDABLE, "A hash slot does not hold the newest entry of its chain.", _REBUILD_INDEX),
     ("index_entries_beyond_count", REBUILDABLE, "More entries than the header counts.", _REBUILD_INDEX),

@@ -60,6 +60,7 @@ from store_io.java_compat import parse_number
 from store_io.live_copy import live_copy
 from store_io.log_map import MESSAGE, LogMap, log_map
 from store_io.loss import Loss, compute_loss
+from store_io.other_kinds import unmodelled
 from store_io.planning import plan_steps, verdict_sentence
 from store_io.premises import heads_of, premises
 from store_io.queue_leftovers import LeftoverResult, LeftoverTask
@@ -246,7 +247,7 @@ class StoreAudit:
         self.misfits = size_misfits(request.broker_conf, self.listing, self.settings)
         self.rules: BrokerRules = broker_rules(request.release, self.settings)
         self.tree = Tree(self.listing.files)
-        self.unmodelled = store_dir.unmodelled(self.listing, self.rules)
+        self.unmodelled = unmodelled(self.listing, self.rules)
         self.incomplete += self.unmodelled
         self.incomplete += store_dir.unreadable_parts(self.listing)
         self.config = config_reader.read_config(self.source, self.listing)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from schemas.commitlog_layout import FRAME_BYTES
+from schemas.finding_codes import PROPERTIES
 from schemas.rows import EXTENT_DAMAGED, EXTENT_FILLER, EXTENT_MESSAGE, Extent, Row, SegmentSummary
 from store_io.byte_source import ByteFile, ByteSource, StoreLocation, open_source, shown
 from store_io.errors import StoreError
@@ -24,7 +25,6 @@ from store_io.repair_log import WINDOW_BYTES, segment_path
 from store_io.rules.loading import Tree, segments_of
 from store_io.rules.message_verdict import VALID
 from store_io.rules.releases import BrokerRules
-from store_io.segment_findings import PROPERTIES
 from store_io.segment_scan import SegmentTask, scan_segment
 from store_io.segment_walk import whole_messages_end
 from store_io.segment_window import SegmentWindow

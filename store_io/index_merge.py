@@ -14,12 +14,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from schemas import commitlog_layout
+from schemas import finding_codes as codes
 from schemas import index_layout as layout
 from schemas.rows import EXTENT_MESSAGE, EXTENT_UNWRITTEN, NOTE, REBUILDABLE, Extent, Finding
 from store_io import message_columns, native, segment_items
-from store_io import segment_findings as codes
 from store_io.byte_source import ByteFile, ByteSource
 from store_io.errors import StoreError
+from store_io.index_reader import TIME_DIFFERENCE
 from store_io.java_compat import int32, string_hash
 from store_io.message_columns import HAS_TAGS, Columns, index_keys
 from store_io.native import kept, load_i32, load_i64, peek_i32, peek_i64
@@ -782,7 +783,7 @@ class IndexMerge:
                         phy_offset=phy,
                         expected=f"{expected} s",
                         actual=f"{actual} s",
-                        message=codes.TIME_DIFFERENCE,
+                        message=TIME_DIFFERENCE,
                         count=end - first,
                     )
                 )

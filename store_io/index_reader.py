@@ -14,9 +14,9 @@ from typing import Protocol
 import numpy as np
 from numba import njit
 
+from schemas import finding_codes as codes
 from schemas import index_layout as layout
 from schemas.rows import NOTE, Finding, IndexFileSummary
-from store_io import segment_findings as codes
 from store_io.byte_source import ByteFile, ByteSource, StoreLocation, open_source
 from store_io.errors import StoreChanged, StoreError
 from store_io.java_compat import divide
@@ -29,6 +29,8 @@ MAX_FINDINGS = 1000
 
 ENTRY_DTYPE = np.dtype([("key_hash", "i4"), ("phy_offset", "i8"), ("time_difference", "i4"), ("previous", "i4")])
 _STORED = ENTRY_DTYPE.newbyteorder(">")
+
+TIME_DIFFERENCE = "the time difference of index entries does not fit their messages"  # message of an INDEX_WRONG about this alone
 
 HASH, LINK, SLOT = 1, 2, 3  # what of a chain is wrong
 
@@ -407,7 +409,7 @@ def _begin_time(finding: Finding) -> bool:
 def _counts_from_begin(finding: Finding) -> bool:
     """Whether it may be nothing but a consequence of a wrong begin time."""
     both_times = finding.code == codes.INDEX_HEADER and (finding.start, finding.end) == (0, 16)
-    return both_times or finding.code == codes.INDEX_WRONG and finding.message == codes.TIME_DIFFERENCE
+    return both_times or finding.code == codes.INDEX_WRONG and finding.message == TIME_DIFFERENCE
 
 
 def settled(findings: Sequence[Finding], summary: IndexFileSummary, slots: int) -> list[Finding]:

@@ -7,9 +7,9 @@ from collections import Counter
 import numpy as np
 
 from schemas import commitlog_layout as layout
+from schemas import finding_codes as codes
 from schemas.rows import LOSS, Finding, QueueKey, TornProperties
 from store_io import bridges
-from store_io import segment_findings as codes
 from store_io.message_columns import HAS_INNER
 from store_io.message_decode import host_text
 from store_io.rules import header_faults as faults

@@ -10,6 +10,7 @@ from schemas.rows import MappedFile, QueueKey, StoreFile
 from store_io.byte_source import ByteSource, StoreLocation, folder_of, open_source
 from store_io.errors import StoreError, Unreadable
 from store_io.message_filter import Range
+from store_io.other_kinds import unmodelled
 from store_io.rules.loading import (
     BATCH_QUEUES,
     EXT,
@@ -22,7 +23,7 @@ from store_io.rules.loading import (
 )
 from store_io.rules.releases import NEWEST_RELEASE, BrokerRules, broker_rules
 from store_io.settings import read_settings
-from store_io.store_dir import StoreListing, check_names, check_roots, list_store, unmodelled, unreadable_parts
+from store_io.store_dir import StoreListing, check_names, check_roots, list_store, unreadable_parts
 
 CLOCK_MARGIN_MS = 3_600_000
 _LARGEST_OFFSET = (1 << 63) - 1

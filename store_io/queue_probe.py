@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from schemas import consumequeue_layout as layout
+from schemas import finding_codes as codes
 from schemas.rows import (
     MATCH_DIFFERS,
     MATCH_EQUAL,
@@ -23,7 +24,6 @@ from schemas.rows import (
     MappedFile,
     QueueKey,
 )
-from store_io import segment_findings as codes
 from store_io.byte_source import ByteFile, ByteSource
 from store_io.errors import StoreError
 from store_io.java_compat import decode_utf8, int64, string_hash

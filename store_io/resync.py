@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from schemas import commitlog_layout as layout
+from schemas import finding_codes as codes
 from schemas.rows import EXTENT_DAMAGED, EXTENT_FILLER, EXTENT_UNWRITTEN, LOSS, Extent, Finding
-from store_io import segment_findings as codes
 from store_io.candidate_frames import CandidateFrames
 from store_io.message_columns import RecordCheck
 from store_io.native import kept

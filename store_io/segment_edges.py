@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from schemas import commitlog_layout as layout
+from schemas import finding_codes as codes
 from schemas.rows import Finding, FirstRecord, MappedFile
-from store_io import segment_findings as codes
 from store_io.byte_source import ByteFile, ByteSource, StoreLocation, open_source
 from store_io.errors import StoreError
 from store_io.message_columns import RecordCheck

@@ -1,4 +1,4 @@
-"""Findings of one segment: a bounded collection in a stable order, and the codes that a segment's scan uses."""
+"""Findings of one segment: a bounded collection in a stable order."""
 
 from __future__ import annotations
 
@@ -7,31 +7,6 @@ from dataclasses import replace
 from schemas.rows import Finding
 
 MOST_FINDINGS = 1_000  # per code and segment; what is beyond is counted
-
-DAMAGED = "commitlog_damaged"
-TORN = "commitlog_torn_tail"
-FOREIGN = "commitlog_foreign"
-PROPERTY_CRC = "property_crc_mismatch"
-PROPERTIES = "properties_malformed"
-HEADER_ODD = "message_header_odd"
-HOST_ODD = "store_host_odd"
-BRIDGED = "commitlog_bridged"
-FILLER_SIZE = "filler_wrong_size"
-FILLER_HIDES = "filler_hides_messages"
-FILLER_NOT_ZERO = "filler_not_zero"
-TIME_ODD = "store_time_odd"
-TIME_BACK = "store_time_back"
-ENTRY_WRONG = "queue_entry_wrong"
-EXT_DAMAGED = "queue_ext_damaged"
-EXT_DANGLING = "queue_ext_dangling"
-INDEX_MISSING = "index_entry_missing"
-INDEX_DANGLING = "index_entry_dangling"
-INDEX_BEYOND = "index_entry_beyond_end"
-INDEX_WRONG = "index_entry_wrong"
-INDEX_HEADER = "index_header_wrong"
-INDEX_DUPLICATE = "index_entry_duplicate"
-
-TIME_DIFFERENCE = "the time difference of index entries does not fit their messages"  # message of an INDEX_WRONG about this alone
 
 
 class Findings:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from schemas import finding_codes as codes
 from schemas.rows import (
     EXTENT_MESSAGE,
     RUN_LMQ,
@@ -28,7 +29,6 @@ from schemas.rows import (
     SegmentSummary,
 )
 from store_io import bridges, commitlog_columns, commitlog_reader
-from store_io import segment_findings as codes
 from store_io.byte_source import ByteFile, ByteSource, StoreLocation, open_source
 from store_io.dataset_rows import DatasetSink
 from store_io.errors import StoreError

@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from schemas import commitlog_layout as layout
+from schemas import finding_codes as codes
 from schemas.rows import LOSS, NOTE, Finding
-from store_io import segment_findings as codes
 from store_io.segment_findings import Findings
 from store_io.segment_runs import TOLERANCE_MS
 

@@ -7,28 +7,24 @@ and the tiered store's path settings (formats.md 1, 8, 10 to 14).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
 from schemas import checkpoint_layout
 from schemas.rows import Finding, StoreFile
-from store_io.byte_source import PARTS, StoreLocation, check_root, folder_of, open_source, shown
+from store_io.byte_source import PARTS, StoreLocation, check_root, open_source, shown
 from store_io.errors import NotAStore, Unreadable
-from store_io.rules.releases import BrokerRules
 
 COMMITLOG, QUEUES, BATCH_QUEUES, EXT, INDEX = "commitlog", "consumequeue", "batchconsumequeue", "consumequeue_ext", "index"
 CONFIG, TIMER_LOG, COMPACTION = "config", "timerlog", "compaction"
 EPOCH_FILE = "epochFileCheckpoint"
-TIERED_METADATA = "config/tieredStoreMetadata.json"
 
 # Folders that are listed with all that is below them. Others are known by name, or not at all.
 _LISTED = re.compile(r"commitlog|consumequeue(_.*)?|batchconsumequeue|index|config|timerlog|compaction|dledger-.*")
 _KNOWN = re.compile(
     r"checkpoint|abort(\.bak)?|lock|timerwheel(\..*)?|epochFileCheckpoint(\.bak)?|transaction|rocksdbstore|RocksDBMessageStore|lost\+found"
 )
-_DLEDGER = re.compile(r"dledger-.+")
-_ROCKSDB = re.compile(r"CURRENT|IDENTITY|MANIFEST-[0-9]+|OPTIONS-[0-9]+(\.dbtmp)?|.+\.sst")
+DLEDGER = re.compile(r"dledger-.+")
 _SEGMENT_NAME = re.compile(r"[0-9]{20}")
 
 
@@ -92,7 +88,7 @@ def check_names(location: StoreLocation, names: list[StoreFile]) -> None:
     """Raise NotAStore where none of these names, directly under the root, is one that a broker's store has."""
     root = shown(location.root)
     for entry in names:
-        if entry.path in (COMMITLOG, QUEUES, BATCH_QUEUES, INDEX, checkpoint_layout.CHECKPOINT_FILE) or _DLEDGER.fullmatch(
+        if entry.path in (COMMITLOG, QUEUES, BATCH_QUEUES, INDEX, checkpoint_layout.CHECKPOINT_FILE) or DLEDGER.fullmatch(
             entry.path
         ):
             return
@@ -122,45 +118,6 @@ def unreadable_parts(listing: StoreListing) -> list[str]:
             found.append(f"{entry.path}: a link that leads out of the store; name its place with --{entry.path}")
         else:
             found.append(f"{entry.path}: a link that leads out of the store or in a circle; not followed")
-    return found
-
-
-def unmodelled(listing: StoreListing, rules: BrokerRules) -> list[str]:
-    """A sentence for each kind of store that is recognised but not modelled: what a broker would do cannot be said then.
-
-    The empty compaction/ folder of every 5.x broker and the RocksDB beside the store that 5.4.0 always makes do not count.
-    """
-    found = []
-    databases: dict[str, list[str]] = {}
-    for entry in listing.files:
-        if (
-            entry.kind == "file"
-            and entry.path.startswith(QUEUES)
-            and entry.path.count("/") == 1
-            and _ROCKSDB.fullmatch(_name(entry))
-        ):
-            databases.setdefault(folder_of(entry.path), []).append(_name(entry))
-    for folder, names in databases.items():
-        found.append(f"{folder}/ holds RocksDB files ({', '.join(names[:3])}): ConsumeQueues in RocksDB are not modelled")
-    store_type = str(rules.value("storeType"))
-    if store_type != "default" and rules.at_least("5.2.0"):  # earlier ones do not know the setting
-        found.append(f"storeType={store_type}: only file ConsumeQueues (storeType=default) are modelled")
-    for entry in listing.files:
-        if "/" not in entry.path and _DLEDGER.fullmatch(entry.path):
-            found.append(f"{entry.path}/: a DLedger CommitLog, which is not modelled")
-    if rules.value("enableDLegerCommitLog"):
-        found.append("enableDLegerCommitLog=true: a DLedger CommitLog is not modelled")
-    if rules.value("enableControllerMode") and rules.at_least("5.0.0"):
-        found.append("enableControllerMode=true: controller mode is not modelled")
-    elif rules.settings["enableControllerMode"].origin != "broker.conf" and _size(listing, EPOCH_FILE):
-        found.append(f"{EPOCH_FILE}: the broker ran in controller mode, which is not modelled")
-    if _size(listing, TIERED_METADATA):
-        found.append(f"{TIERED_METADATA}: the broker moved messages to a tiered store, which is not modelled")
-    for folder in ("compaction/compactionLog", "compaction/compactionCq"):
-        files = [e for e in _below(listing, folder) if e.kind == "file" and e.size]
-        if files:
-            found.append(f"{folder}/ holds data ({files[0].path}): compacted topics are not modelled")
-            break
     return found
 
 
@@ -202,16 +159,3 @@ def changes_since(listing: StoreListing) -> list[str]:
         ):
             found.append(f"{path}: changed during the audit ({before.size} bytes before, {after.size} after)")
     return found
-
-
-def _name(entry: StoreFile) -> str:
-    return entry.path.rpartition("/")[2]
-
-
-def _below(listing: StoreListing, folder: str) -> Iterable[StoreFile]:
-    return (entry for entry in listing.files if entry.path.startswith(folder + "/"))
-
-
-def _size(listing: StoreListing, path: str) -> int:
-    entry = listing.get(path)
-    return entry.size if entry is not None and entry.kind == "file" else 0

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.rows import NOTE, Finding, IndexFileSummary
-from store_io import index_reader, segment_findings
+from store_io import index_reader
 from store_io.byte_source import StoreLocation, open_source
 from store_io.index_reader import IndexTask, entry_position, read_header, read_index_entries, scan_index_file, settled
 from store_io.rules.releases import Setting, broker_rules
@@ -190,7 +190,7 @@ def test_a_wrong_begin_time_is_told_once_whatever_each_segment_says_of_it(scan: 
     assert places(found) == [("index_header_wrong", 0, 16, 1)]
     told, guessed = (Finding("index_header_wrong", NAME, 0, 8, phy_offset=phy) for phy in (395, None))
     at = entry_position(SLOTS, 25)
-    late = Finding("index_entry_wrong", NAME, at + 12, at + 16, message=segment_findings.TIME_DIFFERENCE)
+    late = Finding("index_entry_wrong", NAME, at + 12, at + 16, message=index_reader.TIME_DIFFERENCE)
     assert settled([*found.findings, guessed, late, told], found, SLOTS) == [told]
     assert settled([*found.findings, late, guessed], found, SLOTS) == [guessed]
     assert settled([late], found, SLOTS) == [late]

@@ -12,8 +12,9 @@ import pytest
 from store_io.audit_store import AuditRequest, run_local
 from store_io.byte_source import StoreLocation
 from store_io.errors import NotAStore
+from store_io.other_kinds import unmodelled
 from store_io.rules.releases import Setting, broker_rules
-from store_io.store_dir import StoreListing, changes_since, list_store, name_findings, unmodelled, unreadable_parts
+from store_io.store_dir import StoreListing, changes_since, list_store, name_findings, unreadable_parts
 
 Make = Callable[..., StoreListing]
 
