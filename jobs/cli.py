@@ -11,7 +11,6 @@ import importlib
 import io
 import logging
 import os
-import subprocess
 import sys
 import traceback
 from collections.abc import Callable, Sequence
@@ -25,11 +24,6 @@ from jobs.report.text import printable
 from store_io.errors import StoreError, UsageError
 
 TRACEBACK = "STORE_AUDIT_TRACEBACK"
-_CHECKS = (
-    ("ruff", ["-m", "ruff", "check"]),
-    ("format", ["-m", "ruff", "format", "--check"]),
-    ("mypy", ["-m", "mypy"]),
-)
 
 
 def main(words: Sequence[str]) -> int:
@@ -183,14 +177,10 @@ def run_pack(command: Command) -> int:
 
 
 def run_test(command: Command) -> int:
-    """Lint, types and tests; with arguments only pytest, with these. All are run; the first failure's code counts."""
-    environment.ensure("dev")
-    tests: list[tuple[str, list[str]]] = [("pytest", ["-m", "pytest", *command.rest])]
-    codes = []
-    for name, words in tests if command.rest else [*_CHECKS, *tests]:
-        print(f"== {name}", flush=True)
-        codes.append(subprocess.run([sys.executable, *words], cwd=environment.ROOT).returncode)
-    return next((code for code in codes if code), 0)
+    """Lint, types and tests; with arguments only pytest, with these."""
+    from jobs import checks
+
+    return checks.run(command)
 
 
 def show_help(command: Command) -> int:

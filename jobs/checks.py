@@ -1,0 +1,49 @@
+"""The project's own checks: lint, format, types and tests. All are run; the first failure's code counts.
+
+The tests that use Spark wait for its JVM much of the time, so the others run beside them: about half the time on two cores.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+
+from jobs import environment
+from jobs.options import Command
+
+_LINT = (
+    ("ruff", ["-m", "ruff", "check"]),
+    ("format", ["-m", "ruff", "format", "--check"]),
+    ("mypy", ["-m", "mypy"]),
+)
+SLOW_MARKS = ("broker", "soak", "big", "browser")  # left out where nobody asks for them, as pyproject.toml has it
+_NOT_SLOW = f"not ({' or '.join(SLOW_MARKS)})"
+_PYTEST = ["-m", "pytest", "-p", "no:cacheprovider"]
+WITH_SPARK = [*_PYTEST, "-m", f"spark and {_NOT_SLOW}"]
+WITHOUT_SPARK = [*_PYTEST, "-m", f"not spark and {_NOT_SLOW}"]
+
+
+def run(command: Command) -> int:
+    """Everything, or pytest alone with the arguments that were given."""
+    environment.ensure("dev")
+    if command.rest:
+        return _run("pytest", ["-m", "pytest", *command.rest])
+    codes = [_run(name, words) for name, words in _LINT]
+    with tempfile.TemporaryFile() as kept:
+        beside = subprocess.Popen([sys.executable, *WITHOUT_SPARK], cwd=environment.ROOT, stdout=kept, stderr=kept)
+        try:
+            codes.append(_run("tests with Spark", WITH_SPARK))
+            codes.append(beside.wait())
+        finally:
+            beside.kill()
+        print("== tests without Spark", flush=True)
+        kept.seek(0)
+        print(kept.read().decode(errors="backslashreplace"), end="", flush=True)
+    return next((code for code in codes if code), 0)
+
+
+def _run(name: str, words: Sequence[str]) -> int:
+    print(f"== {name}", flush=True)
+    return subprocess.run([sys.executable, *words], cwd=environment.ROOT).returncode

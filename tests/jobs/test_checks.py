@@ -1,0 +1,43 @@
+"""The command that runs all tests: in two halves side by side, none left out, none twice, any failure reported."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import pytest
+from _pytest.mark.expression import Expression
+
+from jobs import checks, environment, options
+
+MARKS = ("spark", *checks.SLOW_MARKS)
+
+
+def test_each_test_is_in_one_half() -> None:
+    kept = tomllib.loads((environment.ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]["addopts"]
+    everything = Expression.compile(re.findall(r"-m '(.*)'", kept)[0])
+    halves = [Expression.compile(words[-1]) for words in (checks.WITH_SPARK, checks.WITHOUT_SPARK)]
+    for marks in (set(some) for count in range(len(MARKS) + 1) for some in combinations(MARKS, count)):
+        chosen = [half.evaluate(lambda name, marks=marks: name in marks) for half in halves]
+        assert sum(chosen) == everything.evaluate(lambda name, marks=marks: name in marks), marks
+
+
+@pytest.mark.parametrize(("failing", "code"), [("none", 0), ("lint", 1), ("with", 1), ("without", 1)])
+def test_any_failure_is_the_commands_own(
+    failing: str, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def script(name: str) -> list[str]:
+        return ["-c", f"print('ran {name}'); raise SystemExit({int(failing == name)})"]
+
+    monkeypatch.setattr(checks.environment, "ensure", lambda _: None)
+    monkeypatch.setattr(checks, "_LINT", (("ruff", script("lint")),))
+    monkeypatch.setattr(checks, "WITH_SPARK", script("with"))
+    monkeypatch.setattr(checks, "WITHOUT_SPARK", script("without"))
+    command: Any = options.parse(["test"])
+    assert checks.run(command) == code
+    shown = capfd.readouterr().out
+    assert [name for name in ("lint", "with", "without") if f"ran {name}\n" in shown] == ["lint", "with", "without"]
+    assert shown.index("== tests without Spark") < shown.index("ran without")
