@@ -65,7 +65,7 @@ def _command(spark_words: Sequence[str], word: str, packages: str) -> list[str]:
     for name, values in lists.items():
         rest += [name, ",".join(values)]
     script = Path(pyspark.__file__).parent / "bin" / "spark-submit"
-    driver = [str(Path(__file__).with_name("cli.py")), "--submitted", word]
+    driver = [str(environment.ROOT / "jobs" / "cli.py"), "--submitted", word]
     # A driver that fails must not be started again: its result would come late, under an answer already given.
     once = ["--conf", "spark.yarn.maxAppAttempts=1"]
     return [str(script), "--deploy-mode", "cluster", *once, *rest, *driver]

@@ -24,7 +24,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-CORPUS = Path(__file__).resolve().parent / "corpus"
+from tests import TESTS
+
+CORPUS = TESTS / "corpus"
 
 
 @dataclass(frozen=True)

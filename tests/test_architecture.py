@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
+from tests import ROOT
+
 SPARK_TYPES = ROOT / "schemas" / "tables.py"  # rows as Spark types: the one exception, marked there
 FORBIDDEN_IMPORTS = {
     "schemas": {"store_io", "jobs", "tests", "pyspark", "delta", "py4j"},

@@ -16,7 +16,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
+from tests import ROOT
+
 DOCS = ROOT / "docs"
 CODE = sorted(path for package in ("schemas", "store_io", "jobs", "tests") for path in (ROOT / package).rglob("*.py"))
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.glob("*.md"), *(ROOT / "examples").rglob("*.md"), *(ROOT / "tests").rglob("*.md")])

@@ -13,9 +13,9 @@ import pytest
 from jobs.command_table import COMMAND_TABLE
 from jobs.options import usage
 from schemas.finding_codes import CATALOGUE, STOP_REASONS
+from tests import ROOT
 from tests.jobs import samples
 
-ROOT = Path(__file__).parent.parent
 BANNED = {
     "behind": r"\bbehind\b",  # after, beyond
     "told": r"\btold\b",  # reported, listed

@@ -18,11 +18,11 @@ from jobs.bench_store import write_store
 from store_io.audit_store import AuditRequest, run_local
 from store_io.byte_source import StoreLocation
 from store_io.sample_store import RELEASE, SampleStore
+from tests import ROOT
 from tests.broker_truth.real_broker import Jvm
 
 pytestmark = pytest.mark.big
 
-ROOT = Path(__file__).resolve().parents[2]
 GIB = 1 << 30
 BODY_BYTES = 1024
 

@@ -19,7 +19,7 @@ from jobs.options import Command, parse
 from jobs.report.repair_text import repair_text
 from store_io.audit_store import AuditRequest, run_local
 from store_io.byte_source import StoreLocation
-from tests import corpus_tools
+from tests import ROOT, corpus_tools
 from tests.repaired import content
 
 
@@ -34,7 +34,6 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 SLOW = """
 import sys, time
 from jobs import cli, repair

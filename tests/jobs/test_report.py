@@ -8,7 +8,6 @@ import os
 import random
 import unicodedata
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,9 +24,10 @@ from jobs.report.result_json import result_json, run_exit_code
 from jobs.report.summary_text import summary_text
 from jobs.report.text import bytes_text, count_text, markup, printable, seconds_text, span_text, time_text
 from schemas.rows import AuditOutcome, Finding
+from tests import TESTS
 from tests.jobs import samples
 
-GOLDEN = Path(__file__).parent.parent / "golden"
+GOLDEN = TESTS / "golden"
 
 
 def check(name: str, text: str) -> None:

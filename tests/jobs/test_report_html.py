@@ -26,12 +26,12 @@ from jobs.report.text import printable
 from jobs.report.watermarks import offset_marks
 from schemas.rows import AuditOutcome, Finding
 from tests import builders, damage
+from tests.corpus_tools import CORPUS
 from tests.jobs import samples
 from tests.jobs.pages import Page
 from tests.jobs.test_report import check
 from tests.product import audit
 
-CORPUS = Path(__file__).parent.parent / "corpus"
 MAKERS = [samples.clean, samples.damaged, samples.not_audited, samples.refused]
 WORDS = ("/copies/a b", "--release", "4.9.8", "--broker-conf", "/conf/b'c.conf")
 CONTEXT = PageContext(samples.RUN, WORDS, "/out/a/plan.json", index=True)

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from schemas.finding_codes import _ROWS, CATALOGUE, STOP_REASONS
 from schemas.rows import LOSS, NOTE, REBUILDABLE
-
-ROOT = Path(__file__).parent.parent.parent
+from tests import ROOT
 
 
 def sources() -> Iterator[tuple[Path, ast.Module]]:

@@ -26,10 +26,11 @@ from schemas.rows import AuditOutcome
 from store_io.audit_store import AuditRequest, run_local
 from store_io.byte_source import StoreLocation
 from store_io.errors import StoreError
+from tests import ROOT
 from tests.corpus_tools import Case, cases
 from tests.jobs import samples
 
-SCHEMAS = Path(__file__).resolve().parents[2] / "schemas" / "json"
+SCHEMAS = ROOT / "schemas" / "json"
 RUN = RunInfo("run-1", "1.2.3", "7", datetime(2026, 11, 21, 8, 0, 5, tzinfo=UTC), 2.5, "/out/tables")
 
 

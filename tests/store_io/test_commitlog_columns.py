@@ -26,10 +26,9 @@ from store_io import message_columns as mc
 from store_io.message_columns import Columns, RecordCheck, Stop, TopicTable, append_message
 from store_io.rules.message_verdict import BufferFrames, Message, properties_fault
 from store_io.rules.releases import BrokerRules, Setting, broker_rules
-from tests import builders, strategies
+from tests import ROOT, builders, strategies
 from tests.builders import index_hash, java_hash
 
-ROOT = Path(__file__).resolve().parents[2]
 Decode = Callable[[np.ndarray, int, int, int, bool, RecordCheck, Columns, TopicTable], Stop]
 DECODERS: dict[str, Decode] = {"fast": commitlog_columns.decode, "reference": commitlog_reader.decode}
 V4, V6 = b"\x7f\x00\x00\x01\x00\x00\x2a\x9f", bytes(range(16)) + b"\x00\x00\x2a\x9f"
