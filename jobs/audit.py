@@ -32,7 +32,7 @@ from schemas.rows import AuditOutcome
 from store_io import checksum
 from store_io.audit_store import AuditRequest, StoreAudit
 from store_io.byte_source import StoreLocation
-from store_io.emptied import shrunk_findings
+from store_io.emptied import settle, shrunk_findings
 from store_io.errors import StoreError
 from store_io.replicas import replica_groups
 from store_io.segment_scan import SegmentTask
@@ -149,11 +149,13 @@ def audit_stores(
             waiting = going_on
         for audit, sentences in zip(audits, listed.result(), strict=True):
             audit.incomplete += sentences
-        expected_bytes = compare_replicas(runner, prepared, progress, expected_bytes, expected_segments)
-        for (number, store), answer in zip(batch, prepared, strict=True):
-            if isinstance(answer, StoreAudit):
+        for (_, store), one in zip(batch, prepared, strict=True):
+            if isinstance(one, StoreAudit):
                 if reading is not None and reading.past is not None:
-                    _hold_against(answer, store, reading.past.result())
+                    _hold_against(one, store, reading.past.result())
+                settle(one)
+        expected_bytes = compare_replicas(runner, prepared, progress, expected_bytes, expected_segments)
+        for (number, _), answer in zip(batch, prepared, strict=True):
             done[number] = answer.outcome() if isinstance(answer, StoreAudit) else answer
         while turn in done:
             yield done.pop(turn)
@@ -247,7 +249,7 @@ def _prepare(number: int, store: StoreArgument, reading: Reading) -> StoreAudit 
     request = AuditRequest(
         store.name, StoreLocation(store.path, store.parts), store.release, store.broker_conf, store.replica_group or "", number,
         level=reading.level, not_after=reading.not_after, earlier=reading.earlier.get(store.name), reuse=reading.reuse,
-        release_from=store.release_from,
+        release_from=store.release_from, perhaps_emptied=True,
     )  # fmt: skip
     audit = StoreAudit(request)
     try:

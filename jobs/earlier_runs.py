@@ -143,7 +143,7 @@ class Furthest:
             return None
         row = max(rows, key=_reach)
         when = row["started_at"].astimezone(UTC).strftime("%Y-%m-%d %H:%M")
-        return FurthestRun(row["run_id"], when, row["messages"], row["log_end"])
+        return FurthestRun(row["run_id"], when, row["messages"], row["log_end"], row["location"] or "")
 
     def segments(self, store: StoreArgument, run: FurthestRun) -> list[Row]:
         """That run's rows of this store's segments."""

@@ -352,12 +352,14 @@ class FurthestRun:
     """The earlier audit of the same store that saw its log reach furthest. started_at: UTC, to the minute.
 
     messages: valid ones that it saw, at least one.  log_end: the physical offset behind the last; None where it did not tell.
+    location: where that copy lay.
     """
 
     run_id: str
     started_at: str
     messages: int
     log_end: int | None = None
+    location: str = ""
 
 
 # ---- the audit of one store ----------------------------------------------------------------------------------------

@@ -53,7 +53,7 @@ from store_io.audit_rows import index_rows, queue_rows, segment_rows
 from store_io.byte_source import ByteSource, StoreLocation, open_source
 from store_io.consumequeue_reader import QueueGroup, QueueTask, read_file_entries
 from store_io.emptied import empty_findings, log_end
-from store_io.errors import StoreError, UsageError
+from store_io.errors import NotAStore, StoreError, UsageError
 from store_io.index_merge import IndexFileRef
 from store_io.index_reader import IndexTask
 from store_io.java_compat import parse_number
@@ -126,6 +126,7 @@ class AuditRequest:
     earlier: EarlierRun | None = None
     release_from: str = NAMED  # or DEFAULT: nobody named it
     reuse: bool = False  # what the earlier run, or one before it, has verified is not read again
+    perhaps_emptied: bool = False  # a folder that nothing shows to be a store is read too: `emptied.settle` says what it is
 
     @property
     def whole(self) -> bool:
@@ -195,6 +196,7 @@ class StoreAudit:
         self.late: set[str] = set()  # files that the time did not suffice for
         self.incomplete_on_purpose: list[str] = []
         self.broken = False  # a task gave no result: nothing is predicted
+        self.no_store = ""  # why nothing in the folder shows it to be a store
 
     # ---- rounds ----------------------------------------------------------------------------------------------------
 
@@ -213,16 +215,19 @@ class StoreAudit:
             self._fault(fault)
             return []
         self._rounds = self._run()
-        return next(self._rounds, [])
+        return self._advance(None)
 
     def next_tasks(self, results: Sequence[Any]) -> list[Task]:
         """Take in one round's results, in the order of its tasks; the next round's tasks, [] when all is known.
 
         A text in the place of a result says why there is none; the audit is then incomplete.
         """
+        return self._advance(list(results))
+
+    def _advance(self, results: list[Any] | None) -> list[Task]:
         assert self._rounds is not None
         try:
-            return self._rounds.send(list(results))
+            return self._rounds.send(results)  # type: ignore[arg-type]  # None begins a generator
         except StopIteration:
             return []
         except StoreError as error:
@@ -240,7 +245,10 @@ class StoreAudit:
 
     def _prepare(self) -> None:
         request = self.request
-        self.listing = store_dir.list_store(request.location)
+        self.listing = store_dir.list_folder(request.location)
+        self.no_store = store_dir.why_no_store(request.location, self.listing.files)
+        if self.no_store and not request.perhaps_emptied:
+            raise NotAStore(self.no_store)
         self.source = open_source(request.location)
         self.disk = queue_entries_on_disk(self.source)
         self.settings = read_settings(request.broker_conf, self.listing, self.source)

@@ -6,6 +6,9 @@ Three findings, each about one question:
     commitlog_emptied  a loss: it holds none, and other parts of the same copy show that it held some.
     commitlog_shrunk   a loss: an earlier audit saw messages beyond the place where the log ends now.
 
+A folder without commitlog/ is judged like an empty commitlog/, even where nothing at all is in it, if one of the last two is found.
+Without either nothing shows that it ever was a store: a path with a typing mistake is one that cannot be audited (`settle`).
+
 The first two follow from the bytes of the copy alone. The third follows from the bytes and what earlier runs have written into
 the tables, and is there only where these disagree; a run that is repeated under its id counts the runs before it alone.
 
@@ -35,14 +38,20 @@ from schemas.rows import (
     SegmentSummary,
     StoreFile,
 )
+from store_io.byte_source import shown
 from store_io.config_reader import CONSUMER_OFFSETS, DELAY_OFFSETS
 from store_io.rules.loading import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
+from store_io.store_dir import is_foreign
 from store_io.wording import count_text
 
 if TYPE_CHECKING:
     from store_io.audit_store import StoreAudit
 
 TIMER_LOG = "timerlog"
+_LOOK_AT_FOLDER = (
+    "If this folder is only not mounted, or its path is wrong, mend that and audit again. Else copy the store again, or take"
+    " another copy of the same broker."
+)
 _NEW_LOG = "If it was meant to begin anew, give the store another name."
 
 
@@ -60,7 +69,8 @@ def empty_findings(audit: StoreAudit) -> list[Finding]:
         return [Finding("commitlog_empty", COMMITLOG, actual="no message")]
     # A slave copies offsets from its master before its own log arrives: alone they show no more than this.
     who = "this copy held some" if shown else "consumers of this broker or its master had read some"
-    message = f"the CommitLog holds no message, but {who}: {'; '.join([*shown, *offsets])}"
+    here = "the CommitLog holds no message" if audit.listing.get(COMMITLOG) else "there is no commitlog/ here"
+    message = f"{here}, but {who}: {'; '.join([*shown, *offsets])}"
     return [Finding("commitlog_emptied", COMMITLOG, expected="messages", actual="no message", message=message)]
 
 
@@ -111,7 +121,7 @@ def shrunk_findings(audit: StoreAudit, named: bool, segments_before: Callable[[F
     segments_before: the earlier run's rows of `segments` of this store; asked for only where they matter.
     """
     furthest = audit.furthest
-    if furthest is None or not audit.end_is_known:
+    if furthest is None or not audit.end_is_known or _is_another_folder(audit, furthest):
         return []
     end = log_end(audit.segments, (EXTENT_MESSAGE, EXTENT_DAMAGED))
     if end is not None and (furthest.log_end is None or end >= furthest.log_end):
@@ -120,6 +130,9 @@ def shrunk_findings(audit: StoreAudit, named: bool, segments_before: Callable[[F
     until = f"messages up to physical offset {furthest.log_end}" if furthest.log_end is not None else "messages"
     here = "no message" if end is None else f"messages up to physical offset {end}"
     told = "this copy holds none" if end is None else f"this copy's log ends at {end:,}"
+    if audit.no_store:
+        folder = shown(audit.request.location.root)
+        told = f"{folder} {'holds no CommitLog' if audit.listing.files else 'is an empty folder'} now"
     return [
         Finding(
             "commitlog_shrunk",
@@ -129,9 +142,24 @@ def shrunk_findings(audit: StoreAudit, named: bool, segments_before: Callable[[F
             expected=until,
             actual=here,
             message=f"{_seen(furthest)}; {told}" + ("" if same else ", and nothing shows that both are of one broker"),
-            next="" if same else _NEW_LOG,
+            next=_LOOK_AT_FOLDER if audit.no_store else "" if same else _NEW_LOG,
         )
     ]
+
+
+def settle(audit: StoreAudit) -> None:
+    """End the audit of a folder that nothing shows to be, or to have been, a store: it could not be audited."""
+    if audit.no_store and not audit.failed and not any(_is_loss(finding) for finding in audit.findings):
+        audit.failed, audit.incomplete = True, [audit.no_store]
+
+
+def _is_loss(finding: Finding) -> bool:
+    return finding.code in ("commitlog_emptied", "commitlog_shrunk") and finding.severity in ("", LOSS)
+
+
+def _is_another_folder(audit: StoreAudit, furthest: FurthestRun) -> bool:
+    """Whether the folder holds other things than a store and lies elsewhere than the copy that was seen: a wrong path, then."""
+    return bool(audit.no_store) and is_foreign(audit.listing) and furthest.location != audit.request.location.root
 
 
 def verdict(outcome: AuditOutcome) -> str:

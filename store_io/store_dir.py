@@ -7,6 +7,7 @@ and the tiered store's path settings (formats.md 1, 8, 10 to 14).
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -60,6 +61,13 @@ class StoreListing:
 
 def list_store(location: StoreLocation) -> StoreListing:
     """All names of the store. Raises NotAStore, Unreadable or UsageError, each one sentence that names the place."""
+    listing = list_folder(location)
+    check_names(location, listing.files)
+    return listing
+
+
+def list_folder(location: StoreLocation) -> StoreListing:
+    """The same of any folder, of which `why_no_store` then says whether a store is in it. Raises as `list_store`."""
     check_roots(location)
     source = open_source(location)
     names = source.names()
@@ -67,7 +75,6 @@ def list_store(location: StoreLocation) -> StoreListing:
     for entry in names:
         if entry.kind == "directory" and _LISTED.fullmatch(entry.path):
             files += source.list_tree(entry.path)
-    check_names(location, names)
     return StoreListing(location, tuple(sorted(files, key=lambda entry: entry.path)))
 
 
@@ -84,19 +91,36 @@ def check_roots(location: StoreLocation) -> None:
                 raise Unreadable(f"{name}: {error}") from error
 
 
-def check_names(location: StoreLocation, names: list[StoreFile]) -> None:
-    """Raise NotAStore where none of these names, directly under the root, is one that a broker's store has."""
+def check_names(location: StoreLocation, names: Sequence[StoreFile]) -> None:
+    """Raise NotAStore where none of these names is one that a broker's store has."""
+    sentence = why_no_store(location, names)
+    if sentence:
+        raise NotAStore(sentence)
+
+
+def why_no_store(location: StoreLocation, names: Sequence[StoreFile]) -> str:
+    """Why nothing shows this folder to be a store, a sentence; "" where one of these names is directly under the root and one
+    that a broker's store has. A store of which all was deleted has one too: only what is known elsewhere tells them apart.
+
+    Raises NotAStore where it is the inside of a store.
+    """
     root = shown(location.root)
     for entry in names:
         if entry.path in (COMMITLOG, QUEUES, BATCH_QUEUES, INDEX, checkpoint_layout.CHECKPOINT_FILE) or DLEDGER.fullmatch(
             entry.path
         ):
-            return
+            return ""
     if not names:
-        raise NotAStore(f"{root}: an empty directory, not a RocketMQ store")
+        return f"{root}: an empty directory, not a RocketMQ store"
     if any(_SEGMENT_NAME.fullmatch(entry.path) for entry in names):
         raise NotAStore(f"{root}: this is a commitlog directory; name the store directory that holds it")
-    raise NotAStore(f"{root}: no commitlog/, consumequeue/, index/ or checkpoint in it, so not a RocketMQ store")
+    return f"{root}: no commitlog/, consumequeue/, index/ or checkpoint in it, so not a RocketMQ store"
+
+
+def is_foreign(listing: StoreListing) -> bool:
+    """Whether the folder holds something, and nothing that a broker keeps in its store."""
+    names = [entry.path for entry in listing.files if "/" not in entry.path]
+    return bool(names) and not any(_LISTED.fullmatch(name) or _KNOWN.fullmatch(name) for name in names)
 
 
 def unreadable_parts(listing: StoreListing) -> list[str]:
@@ -146,7 +170,7 @@ def name_findings(listing: StoreListing) -> list[Finding]:
 def changes_since(listing: StoreListing) -> list[str]:
     """A sentence for each file that came, went, or changed its length or time since the listing was made."""
     try:
-        now = list_store(listing.location)
+        now = list_folder(listing.location)
     except (NotAStore, Unreadable) as error:
         return [str(error)]
     found = []

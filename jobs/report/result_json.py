@@ -76,7 +76,7 @@ def _store(outcome: AuditOutcome) -> Row:
         **_extent_of(outcome),
         "lost_messages": messages,
         "lost_bytes": size,
-        "emptied": is_emptied(outcome) if outcome.complete or outcome.segments else None,
+        "emptied": is_emptied(outcome) or (False if outcome.complete or outcome.segments else None),
         "earlier": None
         if seen is None
         else {"run_id": seen.run_id, "started_at": seen.started_at, "messages": seen.messages, "log_end": seen.log_end},

@@ -81,8 +81,14 @@ def test_an_emptied_copy_is_told_every_night(spark_session: Session, tmp_path: P
         again = nights.night(run)
         assert (again["code"], nights.files) == (20, files), run
 
+    shutil.rmtree(nights.store)  # not even commitlog/ is left, as where a disk is not mounted
+    nights.store.mkdir()
+    bare = nights.night("n5")
+    assert (bare["code"], bare["emptied"], bare["earlier"]["messages"]) == (20, True, 60)
+    assert ("commitlog_shrunk", "loss") in bare["told"] and f"{nights.store} is an empty folder now" in bare["verdict"]
+
     nights.copy(60)  # the copy is there again
-    back = nights.night("n5")
+    back = nights.night("n6")
     assert (back["code"], back["told"], back["emptied"]) == (0, [], False)
 
 

@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from jobs.report.result_json import result_json
 from schemas.rows import LOSS, NOTE, AuditOutcome, Finding, FurthestRun, Row
 from store_io.audit_store import AuditRequest, StoreAudit, run_audit
 from store_io.byte_source import StoreLocation
-from store_io.emptied import shrunk_findings
+from store_io.emptied import settle, shrunk_findings
 from tests.builders import Message, Sizes, Store, StoreBuilder
+from tests.jobs import samples
 
 CODES = ("commitlog_empty", "commitlog_emptied", "commitlog_shrunk")
 
@@ -39,7 +41,12 @@ def bare(root: Path) -> Store:
 
 
 def audited(store: Store) -> StoreAudit:
-    return run_audit(AuditRequest("s", StoreLocation(str(store.root)), store.release, store.broker_conf))
+    """The audit as the command makes it, without an earlier run."""
+    return audited_folder(store.root, store.release, store.broker_conf)
+
+
+def audited_folder(root: Path, release: str = "5.3.3", broker_conf: str | None = None) -> StoreAudit:
+    return run_audit(AuditRequest("s", StoreLocation(str(root)), release, broker_conf, perhaps_emptied=True))
 
 
 def told(outcome: AuditOutcome) -> list[tuple[str, str]]:
@@ -215,3 +222,75 @@ def test_damage_at_the_end_is_told_as_damage(tmp_path: Path) -> None:
     outcome = audited(store).outcome()
     assert outcome.log_end is not None and before.log_end is not None and outcome.log_end < before.log_end
     assert against(store, before, rows) == []
+
+
+# ---- a folder without commitlog/ -------------------------------------------------------------------------------------
+
+
+def folder(root: Path, *names: str) -> Path:
+    """A folder with these names in it, those with a slash at the end as folders."""
+    root.mkdir()
+    for name in names:
+        (root / name).mkdir(parents=True) if name.endswith("/") else (root / name).write_bytes(b"")
+    return root
+
+
+def held_against(audit: StoreAudit, furthest: FurthestRun | None) -> AuditOutcome:
+    audit.furthest = furthest
+    audit.findings += shrunk_findings(audit, True, lambda _: [])
+    settle(audit)
+    return audit.outcome()
+
+
+SEEN = FurthestRun("r1", "2026-11-20 02:15", 2153, 90_000, "/another/place")
+
+
+@pytest.mark.parametrize("names", [(), ("lost+found/",), ("config/", "lock", "abort"), ("index/",), ("notes.txt", "lock")])
+@pytest.mark.parametrize("level", ["full", "quick"])
+def test_an_emptied_folder_is_a_loss_where_an_earlier_audit_saw_messages(
+    tmp_path: Path, names: tuple[str, ...], level: str
+) -> None:
+    root = folder(tmp_path / "s", *names)
+    audit = run_audit(AuditRequest("s", StoreLocation(str(root)), "5.3.3", level=level, perhaps_emptied=True))
+    outcome = held_against(audit, SEEN)
+    assert outcome.exit_code == 20 and ("commitlog_shrunk", LOSS) in told(outcome)
+    assert "saw 2,153 messages, up to physical offset 90,000" in outcome.verdict
+    assert json.loads("".join(result_json(samples.RUN, [outcome])))["stores"][0]["emptied"] is True
+    if names != ("index/",):
+        (shrunk,) = [f for f in outcome.findings if f.code == "commitlog_shrunk"]
+        assert f"{root} {'holds no CommitLog' if names else 'is an empty folder'} now" in shrunk.message
+        assert "not mounted" in shrunk.next
+
+
+@pytest.mark.parametrize("names", [(), ("notes.txt",), ("config/", "lock")])
+def test_a_folder_that_nothing_shows_to_be_a_store_is_no_emptied_one(tmp_path: Path, names: tuple[str, ...]) -> None:
+    root = folder(tmp_path / "s", *names)
+    outcome = held_against(audited_folder(root), None)
+    assert (outcome.exit_code, outcome.complete, outcome.findings, outcome.segments) == (3, False, [], [])
+    assert outcome.verdict == f"Could not be audited: {outcome.incomplete[0]}" and "not a RocketMQ store" in outcome.verdict
+    assert len(outcome.incomplete) == 1 and outcome.plan["broker"] is None and outcome.plan["settings"] == {}
+
+
+def test_a_path_to_other_things_is_a_wrong_path(tmp_path: Path) -> None:
+    root = folder(tmp_path / "s", "notes.txt", "photos/")
+    assert held_against(audited_folder(root), SEEN).exit_code == 3
+    there = FurthestRun(SEEN.run_id, SEEN.started_at, SEEN.messages, SEEN.log_end, str(root))
+    assert held_against(audited_folder(root), there).exit_code == 20  # the very folder in which the messages were
+    inside = folder(tmp_path / "inside", f"{0:020}")
+    outcome = held_against(audited_folder(inside), SEEN)
+    assert outcome.exit_code == 3 and "a commitlog directory" in outcome.verdict
+    assert held_against(audited_folder(tmp_path / "none"), SEEN).exit_code == 3
+
+
+@pytest.mark.parametrize("kept_part", ["consumequeue", "index", "checkpoint", "config"])
+def test_other_files_prove_messages_where_commitlog_is_gone(tmp_path: Path, kept_part: str) -> None:
+    whole, root = made(tmp_path / "whole"), folder(tmp_path / "s")
+    if kept_part == "config":
+        config("consumerOffset.json", {"offsetTable": {"T@g": {"0": 5}}})(whole, root)
+    elif kept_part == "checkpoint":
+        shutil.copy(whole.root / "checkpoint", root / "checkpoint")
+    else:
+        kept(kept_part)(whole, root)
+    outcome = held_against(audited_folder(root), None)
+    assert (outcome.exit_code, told(outcome)) == (20, [("commitlog_emptied", LOSS)])
+    assert outcome.verdict.startswith("Nothing to lose is left here: there is no commitlog/ here, but ")
