@@ -2,7 +2,9 @@
 
 A run may leave bytes unread: an unreadable file, an interrupted disk, an audit that takes unchanged segments as they were. What
 counts is the union over runs: a segment is verified where some run of that time read all bytes of a file of this name, this size
-and this modification time. A copy made anew without its times (cp without -p) therefore begins again at nothing.
+and this modification time. A copy made anew without its times (cp without -p) therefore begins again at nothing. A segment that
+the newest run could not read, and all of a store in which that run found no segment any more, do not count as verified, whatever
+an earlier run has read there.
 """
 
 from __future__ import annotations
@@ -51,7 +53,7 @@ def read_coverage(history: History, now: datetime, since: datetime, store: str |
     """What `coverage_view` makes of the tables. Raises StoreError where there is no run of any store."""
     from pyspark.sql import functions as F
 
-    runs = history.runs(["location", "segment_count", "exit_code"], store=store)
+    runs = history.runs(["location", "segment_count", "exit_code", "verdict"], store=store)
     reading.chosen_store({row["store"]: row for row in runs}, store, history.uri)
     if not runs:
         raise StoreError(f"no run in {history.uri}")
@@ -60,7 +62,7 @@ def read_coverage(history: History, now: datetime, since: datetime, store: str |
         if row["segment_count"] or row["store"] not in latest:
             latest[row["store"]] = row
     chosen = [(row["store"], row["run_id"]) for row in latest.values()]
-    frame = history.frame("segments", sorted({run_id for _, run_id in chosen}), store).select("run_id", *_FILE)
+    frame = history.frame("segments", sorted({run_id for _, run_id in chosen}), store).select("run_id", "problem", *_FILE)
     wanted = {(name, run_id) for name, run_id in chosen}
     current = [row for row in collect(frame) if (row["store"], row["run_id"]) in wanted]
 
@@ -111,25 +113,37 @@ def coverage_view(
     since: datetime,
 ) -> Row:
     """The coverage as the JSON holds it. current: segments of each store's latest listing.  verified: file as it is -> when it
-    was last wholly read, µs since 1970.  latest, runs: rows of `runs`."""
+    was last wholly read, µs since 1970.  latest: the row of `runs` of that listing.  runs: all rows of `runs`, by time."""
     after = micros_of(since)
     segments: defaultdict[str, list[Row]] = defaultdict(list)
     for row in current:
         segments[row["store"]].append(row)
     counted: defaultdict[str, int] = defaultdict(int)
+    newest = {row["store"]: row for row in runs}
     for row in runs:
         counted[row["store"]] += row["started_at"] >= after
     stores = []
     for name, row in latest.items():
         known = [(verified.get(_key(s), 0), s) for s in segments[name]]
-        done = [s for when, s in known if when >= after]
-        waiting = sorted(((when, s) for when, s in known if when < after), key=lambda pair: (pair[0], pair[1]["file"]))
+        gone = None if newest[name]["segment_count"] or not known else newest[name]
+        done = [s for when, s in known if when >= after and gone is None and not s["problem"]]
+        read_now = {s["file"] for s in done}
+        waiting = sorted(
+            ((when, s) for when, s in known if s["file"] not in read_now), key=lambda pair: (pair[0], pair[1]["file"])
+        )
         size, read = sum(s["size_bytes"] for _, s in known), sum(s["size_bytes"] for s in done)
         stores.append(
             {
                 "store": name,
                 "location": row["location"],
                 "listed": {"run_id": row["run_id"], "started_at": time_of(row["started_at"])},
+                "gone": gone
+                and {
+                    "run_id": gone["run_id"],
+                    "started_at": time_of(gone["started_at"]),
+                    "exit_code": gone["exit_code"],
+                    "verdict": gone["verdict"],
+                },
                 "runs_within": counted[name],
                 "segments": len(known),
                 "segments_verified": len(done),

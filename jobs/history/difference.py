@@ -21,8 +21,9 @@ from store_io.errors import StoreError, UsageError
 
 CODES = (20, 10, 0)  # by severity_rank
 _RUN_COLUMNS = (
-    "level exit_code complete verdict location release settings tool_version rules_version min_phy_offset truncate_at".split()
-)
+    "level exit_code complete verdict location release settings tool_version rules_version min_phy_offset truncate_at "
+    "lacks_messages diverged"
+).split()
 _PLACE = "store code file start end phy_offset topic queue_id queue_offset".split()
 _WORDS = "severity message expected actual next".split()
 
@@ -199,7 +200,10 @@ def _store(
         "code": worst_exit_code(codes),
         "exit_codes": [row and row["exit_code"] for row in (a, b)],
         "complete": [row and row["complete"] for row in (a, b)],
+        "unreadable_now": bool(a and b and a["complete"] and b["exit_code"] == 3),
         "verdicts": [row and row["verdict"] for row in (a, b)],
+        "lacks_messages": [row and row["lacks_messages"] for row in (a, b)],
+        "diverged": [row and row["diverged"] for row in (a, b)],
         "locations": [row["location"] or "" for row in (a, b) if row],
         "other_settings": _other_settings(a, b) if a and b and not (unlisted or _unlisted(a, before)) else [],
         "new": new,

@@ -165,6 +165,9 @@ _DIFF_WORDS = {
 }
 
 
+_UNREADABLE = "it could be read in run A, and not in run B"
+
+
 def _difference_head(store: Row) -> str:
     a, b = store["exit_codes"]
     if a is None:
@@ -172,6 +175,8 @@ def _difference_head(store: Row) -> str:
     if b is None:
         return f"not in run B; code {a} in run A"
     told = [count_text(len(store[kind]), f"{kind} finding") for kind in ("new", "grown", "fixed") if store[kind]]
+    if store["unreadable_now"]:
+        told.insert(0, "it could be read in run A, and not wholly in run B" if store["commitlog"] else _UNREADABLE)
     return f"code {a} -> {b}; " + (", ".join(told) or "no new finding")
 
 
@@ -182,6 +187,7 @@ def _store_difference(store: Row, paint: _Paint) -> Iterator[str]:
             yield paint(_YELLOW, f"  run {side} is incomplete: {printable(verdict)}")
     for sentence in store["other_settings"]:
         yield paint(_YELLOW, f"  other rules: {printable(sentence)}")
+    yield from _of_its_group(store, paint)
     log = store["commitlog"]
     if log:
         for changed in log["changed"][:_LINES]:
@@ -215,6 +221,18 @@ def _store_difference(store: Row, paint: _Paint) -> Iterator[str]:
     if store["persisting"] and moved:
         told = ", ".join(f"{row['code']} {row['count']:,}" for row in store["persisting"][:_LINES])
         yield f"  persisting      {printable(told)}"
+
+
+def _of_its_group(store: Row, paint: _Paint) -> Iterator[str]:
+    """What the copy lacks of its group now and did not before, or the other way round; nothing where run B compared no copies."""
+    before, now = store["lacks_messages"]
+    if now is not None and now > (before or 0):
+        was = "copies were not compared in run A" if before is None else f"{before:,} in run A"
+        yield paint(_RED, f"  lacks           {count_text(now, 'message')} that other copies of its group hold ({was})")
+    elif now == 0 and before:
+        yield paint(_GREEN, f"  lacks           no message of its group any more ({before:,} in run A)")
+    if store["diverged"][1] and not store["diverged"][0]:
+        yield paint(_RED, "  diverged        another copy of its group holds other messages at the same physical offsets")
 
 
 def _changed_text(changed: Row) -> str:
@@ -276,8 +294,11 @@ def _coverage(view: Row, paint: _Paint) -> Iterator[str]:
     if unknown := sum(not store["segments"] for store in view["stores"]):
         yield paint(_YELLOW, f"not in this figure: {count_text(unknown, 'store')} of which no run could list a segment")
     for store in view["stores"]:
-        waiting = store["least_recently"]
-        if waiting:
+        waiting, gone = store["least_recently"], store["gone"]
+        if gone:
+            told = f"run {printable(gone['run_id'])} found no CommitLog segment any more, so nothing counts as verified"
+            yield paint(_RED, f"{printable(store['store'], _NAME)}: {told} ({printable(gone['verdict'])})")
+        elif waiting:
             yield ""
             yield paint(_BOLD, f"{printable(store['store'], _NAME)}: segments that were read longest ago")
             for segment in waiting[:_LINES]:

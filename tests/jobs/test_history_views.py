@@ -297,6 +297,7 @@ def segment(number: int, digest: str | None = "d", wrote: int | None = 100, size
         "wrote": wrote,
         "known": True,
         "modified_ns": 1,
+        "problem": None,
         **more,
     }
 
@@ -363,9 +364,39 @@ def test_a_copy_that_could_not_be_listed_has_lost_nothing() -> None:
     assert store["other_settings"] == []
     assert (store["code"], store["commitlog"], store["fixed"], len(store["not_read"])) == (3, None, [], 1)
     text = difference_text(unlisted)
+    assert "s: code 0 -> 3; it could be read in run A, and not in run B" in text and store["unreadable_now"] is True
+    assert "no new finding" not in text
     assert "run B is incomplete: Could not be audited" in text and "missing  " not in text and "moved back" not in text
     (store,) = diff(A, B, [damage], after=[])["stores"]
     assert (store["code"], len(store["commitlog"]["missing"]), len(store["fixed"])) == (20, 4, 1)
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "told"),
+    [
+        (0, 300, "  lacks           300 messages that other copies of its group hold (0 in run A)"),
+        (None, 1, "  lacks           1 message that other copies of its group hold (copies were not compared in run A)"),
+        (300, 301, "  lacks           301 messages that other copies of its group hold (300 in run A)"),
+        (300, 0, "  lacks           no message of its group any more (300 in run A)"),
+        (300, 300, ""),
+        (300, None, ""),
+        (None, 0, ""),
+    ],
+)
+def test_what_a_copy_lacks_of_its_group_since_then(before: int | None, now: int | None, told: str) -> None:
+    view = diff({**A, "lacks_messages": before}, {**B, "lacks_messages": now}, [])
+    assert (view["exit_code"], view["stores"][0]["lacks_messages"]) == (0, [before, now])
+    assert ("lacks  " in difference_text(view)) == bool(told) and told in difference_text(view).splitlines() + [""]
+    parted = difference_text(diff({**A, "diverged": False}, {**B, "diverged": True}, []))
+    assert "  diverged        another copy of its group holds other messages" in parted
+    assert "diverged  " not in difference_text(diff({**A, "diverged": True}, {**B, "diverged": True}, []))
+
+
+def test_a_copy_of_which_not_all_can_be_read_any_more_is_told() -> None:
+    text = difference_text(diff(A, {**B, "complete": False, "exit_code": 3}, [place(0, 1, None, 1, "note")]))
+    assert "s: code 0 -> 3; it could be read in run A, and not wholly in run B, 1 new finding" in text
+    still = difference_text(diff({**A, "complete": False, "exit_code": 3}, {**B, "complete": False, "exit_code": 3}, []))
+    assert "s: code 3 -> 3; no new finding" in still
 
 
 def test_derived_files() -> None:
@@ -497,6 +528,29 @@ def test_coverage_is_not_rounded_up_and_no_bytes_are_no_fraction() -> None:
     assert empty["stores"][0]["fraction"] is None and coverage_text(empty).splitlines()[1].startswith("       -  s")
     assert coverage_text(empty).splitlines()[-1] == "not in this figure: 1 store of which no run could list a segment"
     assert "not in this figure" not in text
+
+
+@pytest.mark.parametrize(("code", "complete"), [(3, False), (20, True)])
+def test_a_store_without_a_segment_any_more_is_not_covered(code: int, complete: bool) -> None:
+    """As where its disk was not mounted in the newest run, or all was deleted: what runs before have read is not there."""
+    keys = {reading_key(row): T0 + 2 * DAY for row in BEFORE}
+    gone = run_row("s", 3, code, segment_count=0, complete=complete, verdict=f"gone{HOSTILE}")
+    since = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=T0 + DAY)
+    runs = [run_row("s", 2), gone]
+    view = coverage.coverage_view(BEFORE, keys, {"s": runs[0]}, runs, "/t", NOW, since)
+    (store,) = view["stores"]
+    assert (view["fraction"], store["fraction"], store["segments_verified"]) == (0, 0, 0)
+    assert (store["gone"]["run_id"], store["gone"]["exit_code"], store["listed"]["run_id"]) == ("r3", code, "r2")
+    text = coverage_text(view)
+    assert "100.0 %" not in text and "s: run r3 found no CommitLog segment any more, so nothing counts as verified (gone" in text
+    assert "\x1b" not in text
+
+
+def test_a_segment_that_cannot_be_read_any_more_is_not_covered() -> None:
+    view = covered(dict.fromkeys(range(5), 3), [{**BEFORE[0], "problem": "cannot be read"}, *BEFORE[1:]])
+    (store,) = view["stores"]
+    assert (store["segments_verified"], store["fraction"], store["gone"]) == (4, 0.8, None)
+    assert [row["file"] for row in store["least_recently"]] == [BEFORE[0]["file"]]
 
 
 def test_an_unknown_store_is_told_with_the_nearest_name() -> None:
