@@ -14,7 +14,7 @@ from jobs.history import reading
 from jobs.history.reading import History, Row, collect, micros_of, time_of
 from jobs.options import Command
 from jobs.report.judgement import CARE, DANGER, EMPTY, GONE, KINDS, LACKS, PARTED, REBUILD, REFUSES, SAFE, STOP, UNKNOWN
-from jobs.report.ranking import severity_rank
+from jobs.report.ranking import EXIT_RANK, severity_rank
 from schemas.rows import LOSS
 from store_io.errors import StoreError
 
@@ -181,7 +181,8 @@ def _why(row: Row, codes: Sequence[Row]) -> str:
 
 
 def _rank(store: Row) -> tuple[Any, ...]:
-    """The most dangerous to start first, as everywhere."""
+    """The gravest exit code first, of one code the most dangerous to start, as everywhere."""
     latest = store["latest"]
+    code = -EXIT_RANK.get(latest["exit_code"], max(EXIT_RANK.values()))
     losses, rebuildable = latest["losses"] or 0, latest["rebuildable"] or 0
-    return -DANGER[store["safety"]], -(latest["lost_messages"] or 0), -losses, -rebuildable, store["store"]
+    return code, KINDS.index(store["safety"]), -(latest["lost_messages"] or 0), -losses, -rebuildable, store["store"]

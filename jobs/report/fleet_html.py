@@ -8,9 +8,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from jobs.report.judgement import GONE, KINDS, LACKS, PARTED, REFUSES, SAFE, SHORT, STOP, UNKNOWN, lacking_sentence
+from jobs.report.judgement import (
+    CARE,
+    GONE,
+    KINDS,
+    LACKS,
+    PARTED,
+    REFUSES,
+    SAFE,
+    SHORT,
+    STOP,
+    UNKNOWN,
+    damaged_sentence,
+    lacking_sentence,
+)
 from jobs.report.page import code_of, fact, fold, hint, name_of, page, table
-from jobs.report.report_html import SEVERITY_STYLE, STYLE_OF, icon
+from jobs.report.report_html import SEVERITY_STYLE, icon, style_of
 from jobs.report.text import bytes_text, count_text, markup, seconds_text
 
 Row = dict[str, Any]
@@ -33,9 +46,10 @@ def _body(view: Row) -> Iterator[str]:
     yield '<header><p class="kicker">RocketMQ store audits</p>\n'
     yield f"<h1>{count_text(totals['stores'], 'store')}, most dangerous first</h1>\n"
     yield f'<p class="where">Latest run of each in {code_of(view["tables"])}{window}</p></header>\n<main>\n'
-    worst = next((kind for kind in KINDS if totals[kind]), SAFE)
-    yield f'<section class="answer a-{STYLE_OF[worst]}" aria-labelledby="answer">{icon(STYLE_OF[worst])}<div>\n'
-    yield f'<h2 id="answer" class="c-{STYLE_OF[worst]}">{_sentence(totals)}</h2>\n<ul>'
+    worst = stores[0]["safety"] if stores else SAFE
+    style = style_of(worst, stores[0]["latest"]["exit_code"] if stores else 0)
+    yield f'<section class="answer a-{style}" aria-labelledby="answer">{icon(worst, style)}<div>\n'
+    yield f'<h2 id="answer" class="c-{style}">{_sentence(totals)}</h2>\n<ul>'
     yield from (f"<li>{totals[kind]:,}: {SHORT[kind]}</li>" for kind in KINDS if totals[kind])
     for gone in view["not_audited_since"]:
         yield f"<li>not audited since then: {name_of(gone['store'])}, last audit {_when(gone['last'])} UTC</li>"
@@ -65,6 +79,8 @@ def _sentence(totals: Row) -> str:
     unsafe = totals[STOP] + totals[GONE] + totals[REFUSES]
     if unsafe:
         return f"{unsafe:,} of {stores} {'is' if unsafe == 1 else 'are'} not safe to start"
+    if totals[CARE]:
+        return damaged_sentence(totals[CARE], totals["stores"])
     if totals[UNKNOWN]:
         return f"For {totals[UNKNOWN]:,} of {stores} it is not known whether a start is safe"
     if totals[SAFE] == totals["stores"]:
@@ -78,7 +94,7 @@ def _row(place: int, store: Row) -> tuple[str, ...]:
     latest = store["latest"]
     return (
         f'<a href="#store-{place}">{name_of(store["store"])}</a>',
-        f'<span class="badge c-{STYLE_OF[store["safety"]]}">{SHORT[store["safety"]]}</span>',
+        f'<span class="badge c-{style_of(store["safety"], latest["exit_code"])}">{SHORT[store["safety"]]}</span>',
         markup(store["why"], 300),
         _number(latest["lost_messages"]) if latest["starts"] else "not known",
         str(int(latest["exit_code"])),

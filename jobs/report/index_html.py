@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from jobs.report.judgement import (
     CARE,
+    DANGER,
     EMPTY,
     GONE,
     KINDS,
@@ -20,6 +21,7 @@ from jobs.report.judgement import (
     STOP,
     UNKNOWN,
     Judgement,
+    damaged_sentence,
     lacking_sentence,
     most_dangerous_first,
 )
@@ -27,7 +29,7 @@ from jobs.report.page import code_of, fact, hint, more, name_of, page, table
 from jobs.report.ranking import assumed_words, exit_words, lacks_of, lost_of
 from jobs.report.replicas_json import groups_of
 from jobs.report.replicas_words import choice_words
-from jobs.report.report_html import STYLE_OF, footer, icon
+from jobs.report.report_html import footer, icon, style_of
 from jobs.report.result_json import RunInfo, run_exit_code
 from jobs.report.text import bytes_text, count_text, markup, seconds_text, span_text
 from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome
@@ -45,9 +47,10 @@ def _body(run: RunInfo, judged: Sequence[tuple[AuditOutcome, Judgement]], code: 
     yield '<header><p class="kicker">RocketMQ store audit</p>\n'
     yield f"<h1>{count_text(len(judged), 'store')}, most dangerous first</h1></header>\n<main>\n"
     kinds = Counter(judgement.kind for _, judgement in judged)
-    worst = next((kind for kind in KINDS if kinds[kind]), SAFE)
-    yield f'<section class="answer a-{STYLE_OF[worst]}" aria-labelledby="answer">{icon(STYLE_OF[worst])}<div>\n'
-    yield f'<h2 id="answer" class="c-{STYLE_OF[worst]}">{_sentence(kinds, len(judged))}</h2>\n<ul>'
+    worst = judged[0][1].kind if judged else SAFE
+    style = style_of(worst, judged[0][0].exit_code if judged else 0)
+    yield f'<section class="answer a-{style}" aria-labelledby="answer">{icon(worst, style)}<div>\n'
+    yield f'<h2 id="answer" class="c-{style}">{_sentence(kinds, len(judged))}</h2>\n<ul>'
     yield from (f"<li>{words}</li>" for words in _counts(kinds))
     told = assumed_words([outcome for outcome, _ in judged])
     yield f"<li>{told[:1].upper()}{told[1:]}.</li>" if told else ""
@@ -95,6 +98,8 @@ def _sentence(kinds: Counter[str], stores: int) -> str:
     unsafe = kinds[STOP] + kinds[GONE] + kinds[REFUSES]
     if unsafe:
         return f"{unsafe:,} of {count_text(stores, 'store')} {'is' if unsafe == 1 else 'are'} not safe to start"
+    if kinds[CARE]:
+        return damaged_sentence(kinds[CARE], stores)
     if kinds[UNKNOWN]:
         return f"For {kinds[UNKNOWN]:,} of {count_text(stores, 'store')} it is not known whether a start is safe"
     if stores and kinds[SAFE] == stores:
@@ -130,7 +135,7 @@ def _row(outcome: AuditOutcome, judgement: Judgement) -> tuple[str, ...]:
     when = span_text(outcome.first_store_time, outcome.last_store_time) if outcome.messages else ""
     return (
         link + group,
-        f'<span class="badge c-{STYLE_OF[judgement.kind]}">{SHORT[judgement.kind]}</span>',
+        f'<span class="badge c-{style_of(judgement.kind, outcome.exit_code)}">{SHORT[judgement.kind]}</span>',
         markup(outcome.verdict, 400),
         lost,
         counts,
@@ -171,7 +176,7 @@ def _groups(judged: Sequence[tuple[AuditOutcome, Judgement]]) -> Iterator[str]:
             code_of(outcome.release),
         )
         for name, pairs in several.items()
-        for outcome, judgement in reversed(pairs)
+        for outcome, judgement in sorted(reversed(pairs), key=lambda pair: DANGER[pair[1].kind])
     ]
     heads = ("replica group", "store", "safe to start?", "#lost", "#lacks", "messages stored", "release")
     yield from table("Copies of one broker", heads, rows, len(rows), MAX_STORES, "result.json has all", stack=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from jobs.report.ranking import lacks_of, lost_of
+from jobs.report.ranking import EXIT_RANK, lacks_of, lost_of
 from jobs.report.text import bytes_text, count_text, printable, span_text
 from schemas.finding_codes import STOP_REASONS
 from schemas.rows import DEFAULT, LOSS, REBUILDABLE, AuditOutcome, Row
@@ -21,17 +21,19 @@ GONE, PARTED, LACKS, EMPTY = "gone", "diverged", "lacks", "empty"
 SHORT = {
     STOP: "do not start",
     GONE: "messages gone",
-    UNKNOWN: "not known",
     REFUSES: "does not start",
+    CARE: "damaged",
+    UNKNOWN: "not known",
     PARTED: "diverged",
     LACKS: "not as master",
-    CARE: "damaged",
     REBUILD: "rebuild",
     EMPTY: "no message",
     SAFE: "safe to start",
 }
-KINDS = tuple(SHORT)  # the most dangerous to start first
-DANGER = {kind: -place for place, kind in enumerate(KINDS)}
+KINDS = tuple(SHORT)  # those of the gravest exit codes first, of one code the most dangerous to start
+# What a start of a copy by itself or as master would do, whatever its exit code: the most dangerous first.
+_BY_START = (STOP, GONE, UNKNOWN, REFUSES, PARTED, LACKS, CARE, REBUILD, EMPTY, SAFE)
+DANGER = {kind: -place for place, kind in enumerate(_BY_START)}
 
 
 @dataclass(frozen=True)
@@ -188,6 +190,11 @@ def verdict_alone(outcome: AuditOutcome) -> str:
     return verdict
 
 
+def damaged_sentence(number: int, stores: int) -> str:
+    """That so many of these stores are damaged, and that a start changes nothing about it."""
+    return f"{number:,} of {count_text(stores, 'store')} {'is' if number == 1 else 'are'} already damaged; a start makes nothing worse"
+
+
 def lacking_sentence(number: int, stores: int) -> str:
     """That so many of these stores lack messages which other copies of their group hold."""
     one = number == 1
@@ -210,12 +217,13 @@ def why_it_ends(outcome: AuditOutcome, broker: Row) -> str:
 
 
 def most_dangerous_first(outcomes: Iterable[AuditOutcome]) -> list[tuple[AuditOutcome, Judgement]]:
-    """Which copies are unsafe to start, first; then by what would be lost, by findings, by name."""
+    """By exit code, the gravest first; then which copies are unsafe to start, by what would be lost, by findings, by name."""
     judged = [(outcome, judge(outcome)) for outcome in outcomes]
     return sorted(
         judged,
         key=lambda pair: (
-            -DANGER[pair[1].kind],
+            -EXIT_RANK[pair[0].exit_code],
+            KINDS.index(pair[1].kind),
             -lost_of(pair[0])[0],
             -lacks_of(pair[0])[0],
             -pair[0].counts.get(LOSS, 0),

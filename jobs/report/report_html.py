@@ -59,6 +59,7 @@ STYLE_OF = {
     EMPTY: "unknown",
     SAFE: "safe",
 }
+_CODE_STYLE = {20: "stop", 3: "unknown"}
 SEVERITY_STYLE = {LOSS: "stop", REBUILDABLE: "care", NOTE: "unknown"}
 _SEVERITY_WORDS = {
     LOSS: "bytes or messages that this copy lacks or would lose, or what keeps the release from starting",
@@ -149,9 +150,14 @@ def _head(outcome: AuditOutcome, context: PageContext) -> Iterator[str]:
     yield f'<p class="where">{code_of(outcome.location_text)}, {rules}</p></header>\n<main>\n'
 
 
-def icon(style: str) -> str:
-    """The sign of an answer."""
-    words, shape = ICONS[style]
+def style_of(kind: str, exit_code: int) -> str:
+    """The colour of an answer: no store is in a milder one than another of a better exit code."""
+    return _CODE_STYLE.get(exit_code, STYLE_OF[kind])
+
+
+def icon(kind: str, style: str) -> str:
+    """The sign of an answer of this kind, in this colour."""
+    words, shape = ICONS[STYLE_OF[kind]]
     return f'<svg class="icon c-{style}" viewBox="0 0 24 24" role="img" aria-label="{words}"><title>{words}</title>{shape}</svg>'
 
 
@@ -160,15 +166,15 @@ def _premises(outcome: AuditOutcome) -> Iterator[str]:
     if outcome.premises:
         doubtful = any(premise.kind == DOUBT for premise in outcome.premises)
         title = "First: what was named does not fit this copy" if doubtful else "First: what is assumed"
-        yield f'<section class="answer a-care" aria-labelledby="premises">{icon("care")}<div>\n'
+        yield f'<section class="answer a-care" aria-labelledby="premises">{icon(CARE, "care")}<div>\n'
         yield f'<h2 id="premises" class="c-care">{title}</h2>\n<ul>'
         yield from (f"<li>{markup(premise.sentence)}.</li>" for premise in outcome.premises)
         yield "</ul></div></section>\n"
 
 
 def _answer(outcome: AuditOutcome, judgement: Judgement, words: Sequence[str], plan: str) -> Iterator[str]:
-    style = STYLE_OF[judgement.kind]
-    yield f'<section class="answer a-{style}" aria-labelledby="answer">{icon(style)}<div>\n'
+    style = style_of(judgement.kind, outcome.exit_code)
+    yield f'<section class="answer a-{style}" aria-labelledby="answer">{icon(judgement.kind, style)}<div>\n'
     yield f'<h2 id="answer" class="c-{style}">{markup(judgement.headline)}</h2>\n'
     yield f'<p class="verdict">{markup(verdict_alone(outcome))}.</p>\n<ul>'
     untold = (w for w in judgement.why if w.removeprefix("It refuses: ").rstrip(".") not in outcome.verdict)

@@ -172,6 +172,19 @@ def shrunk() -> AuditOutcome:
     return outcome
 
 
+def already_damaged() -> AuditOutcome:
+    """A store with damage that no start makes worse."""
+    outcome = clean()
+    outcome.name, outcome.exit_code, outcome.counts = "scarred", 20, {"loss": 1}
+    outcome.verdict = (
+        "RocketMQ 5.3.3 would start and lose no valid message; bytes of the CommitLog are already damaged or missing"
+    )
+    outcome.findings = [
+        Finding("commitlog_damaged", f"commitlog/{0:020}", 100, 300, "loss", 100, message="damaged", next="Compare.")
+    ]
+    return outcome
+
+
 def not_audited() -> AuditOutcome:
     """A store that could not be opened."""
     sentence = f"/copies/{HOSTILE}: no commitlog folder"

@@ -172,11 +172,11 @@ def test_the_unsafe_copies_come_first() -> None:
     ]
     view = view_of(rows, codes, {"old": T0 - DAY}, datetime(2026, 11, 18, tzinfo=UTC))
     assert [(s["store"], s["safety"]) for s in view["stores"]] == [
-        ("lost-300", "stop"), ("lost-12", "stop"), ("wiped", "gone"), ("unread", "unknown"), ("stuck", "refuses"),
-        ("split", "diverged"), ("slave", "lacks"), ("hurt", "care"), ("behind", "rebuild"), ("new", "empty"), ("calm", "safe"),
+        ("lost-300", "stop"), ("lost-12", "stop"), ("wiped", "gone"), ("hurt", "care"), ("unread", "unknown"),
+        ("stuck", "refuses"), ("behind", "rebuild"), ("split", "diverged"), ("slave", "lacks"), ("new", "empty"), ("calm", "safe"),
     ]  # fmt: skip
     assert view["stores"][0]["why"] == "d 2, a 1, c 41 and 1 more"
-    assert view["stores"][4]["why"] == "no file of 0 bytes"
+    assert view["stores"][5]["why"] == "no file of 0 bytes"
     assert view["totals"] == {
         "stores": 11, "stop": 2, "gone": 1, "unknown": 1, "refuses": 1, "diverged": 1, "lacks": 1, "care": 1, "rebuild": 1,
         "empty": 1, "safe": 1, "lost_messages": 312, "lost_bytes": 0,
@@ -224,7 +224,10 @@ def test_the_page_is_inert_and_hostile_names_stay_text() -> None:
 
 def test_safety_is_what_the_reports_of_single_stores_say() -> None:
     """The same outcomes, judged from their rows of the tables and by the page of each store."""
-    made = (samples.clean, samples.damaged, samples.not_audited, samples.refused, samples.empty, samples.emptied, samples.shrunk)
+    made = (
+        samples.clean, samples.damaged, samples.not_audited, samples.refused, samples.empty, samples.emptied, samples.shrunk,
+        samples.already_damaged,
+    )  # fmt: skip
     outcomes = [make() for make in made] + [samples.behind(make(), parted) for make in made for parted in (False, True)]
     for outcome in outcomes:
         (row,) = run_rows(samples.RUN, [outcome])["runs"]

@@ -19,7 +19,7 @@ from jobs.report.findings_jsonl import findings_jsonl
 from jobs.report.index_html import index_html
 from jobs.report.judgement import judge, most_dangerous_first
 from jobs.report.plan_json import plan_json
-from jobs.report.report_html import PageContext, report_html
+from jobs.report.report_html import PageContext, report_html, style_of
 from jobs.report.segment_map import CELLS, MAX_SHOWN
 from jobs.report.summary_text import summary_text
 from jobs.report.text import printable
@@ -378,10 +378,52 @@ def test_the_most_dangerous_store_comes_first() -> None:
     hurt.findings = [replace(hurt.findings[0], code="broker_drops_messages", count=12)]
     mild = replace(hurt, name="mild", loss={"messages": 1, "bytes": 1})
     fleet = [samples.clean(), samples.refused(), mild, samples.not_audited(), hurt]
-    assert [o.name for o, _ in most_dangerous_first(fleet)] == ["hurt-\u202e", "mild", "gone", "stuck", "calm"]
+    assert [o.name for o, _ in most_dangerous_first(fleet)] == ["hurt-\u202e", "mild", "stuck", "gone", "calm"]
     page = index_of(fleet)
     assert "3 of 5 stores are not safe to start" in page.text
-    assert [a["href"] for a in page.all("a")][2:] == ["gone/report.html", "stuck/report.html", "calm/report.html"]
+    assert [a["href"] for a in page.all("a")][2:] == ["stuck/report.html", "gone/report.html", "calm/report.html"]
+
+
+def every_kind() -> list[AuditOutcome]:
+    """Outcomes of every kind and code, alone and as copies that lack messages of their group."""
+    made = (
+        samples.clean, samples.already_damaged, samples.damaged, samples.not_audited, samples.refused, samples.empty,
+        samples.emptied, samples.shrunk,
+    )  # fmt: skip
+    rebuild = replace(samples.clean(), name="rebuild", exit_code=10, counts={"rebuildable": 1})
+    alone = [make() for make in made] + [rebuild]
+    return alone + [
+        samples.behind(replace(make(), name=f"{make().name}-{parted}"), parted) for make in made for parted in (False, True)
+    ]
+
+
+def test_no_worse_code_stands_below_a_better_one_nor_in_a_milder_colour() -> None:
+    fleet = every_kind()
+    ranked = most_dangerous_first(fleet)
+    codes = [outcome.exit_code for outcome, _ in ranked]
+    assert codes == sorted(codes, key=[20, 3, 10, 0].index) and set(codes) == {20, 3, 10, 0}
+    rows = [row.split() for row in summary_text(samples.RUN, fleet, "/out").splitlines()[1 : len(fleet) + 1]]
+    assert [int(row[0]) for row in rows] == codes
+    colours = [style_of(judgement.kind, outcome.exit_code) for outcome, judgement in ranked]
+    mildness = ["stop", "unknown", "care", "safe"]
+    worst = {code: min(mildness.index(style) for c, style in zip(codes, colours, strict=True) if c == code) for code in codes}
+    mildest = {code: max(mildness.index(style) for c, style in zip(codes, colours, strict=True) if c == code) for code in codes}
+    assert mildest[20] < worst[3] and mildest[3] < worst[10]
+    page = index_of(fleet)
+    badges = [badge["class"].split("c-")[1] for badge in page.all("span") if "badge" in badge.get("class", "")]
+    assert badges == colours
+    scarred = index_of([samples.clean(), samples.not_audited(), samples.already_damaged()])
+    assert "1 of 3 stores is already damaged; a start makes nothing worse" in scarred.text
+    assert [a["href"] for a in scarred.all("a")] == [f"{name}/report.html" for name in ("scarred", "gone", "calm")]
+
+
+def test_copies_of_one_broker_stand_by_what_a_start_of_each_would_do() -> None:
+    """There a copy that is whole and needs a rebuild comes before one that is consistent and lacks messages."""
+    rebuild = replace(samples.behind(samples.clean()), name="master", exit_code=10, counts={"rebuildable": 1})
+    slave = samples.behind(samples.clean())
+    text = index_of([slave, rebuild]).text
+    groups = text[text.index("Copies of one broker") :]
+    assert 0 < groups.index("rebuild") < groups.index("not as master")
 
 
 def test_copies_of_one_broker_stand_side_by_side() -> None:
