@@ -7,7 +7,7 @@ Three findings, each about one question:
     commitlog_shrunk   a loss: an earlier audit saw messages beyond the place where the log ends now.
 
 A folder without commitlog/ is judged like an empty commitlog/, even where nothing at all is in it, if one of the last two is
-found. Without either nothing shows that it ever was a store: a path with a typing mistake is one that cannot be audited (`settle`).
+found. Without either nothing shows that it ever was a store: it could not be audited, as a mistyped path (`settle`).
 
 The first two follow from the bytes of the copy alone. The third follows from the bytes and what earlier runs have written into
 the tables, and is there only where these disagree; a run that is repeated under its id counts the runs before it alone.

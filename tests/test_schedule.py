@@ -16,6 +16,7 @@ from jsonschema import Draft202012Validator
 
 from jobs import environment, options
 from jobs.command_table import COMMAND_TABLE
+from jobs.report.judgement import judge
 from jobs.report.prometheus import prometheus_text
 from jobs.report.result_json import result_json
 from tests.jobs import samples
@@ -306,6 +307,18 @@ def test_kubernetes() -> None:
     places = tuple(mount["mountPath"] for mount in mounted.values())
     assert all(told[name].startswith(places) for name in ("FLEET", "OUT", "METRICS", "STORE_AUDIT_HOME", "HOME"))
     assert (environment.ROOT / container["command"][0].removeprefix(INSTALLED + "/")).is_file()
+
+
+def test_the_alert_of_code_20_is_true_of_every_verdict_with_that_code() -> None:
+    (group,) = yaml((SCHEDULE / "alerts.yml").read_text())["groups"]
+    (rule,) = [rule for rule in group["rules"] if rule["expr"] == "rocketmq_store_audit_exit_code == 20"]
+    told = rule["annotations"]["summary"]
+    assert judge(samples.already_damaged()).headline.endswith("a start makes nothing worse")
+    assert "do not start" not in told.lower() and "unsafe" not in rule["alert"].lower()
+    for cause in ("damaged", "missing", "would lose messages", "fail"):
+        assert cause in told
+    (row,) = [line for line in (environment.ROOT / "README.md").read_text().splitlines() if f"`{rule['expr']}`" in line]
+    assert "do not start" not in row
 
 
 def test_alerts_ask_for_metrics_that_are_written() -> None:

@@ -26,7 +26,7 @@ from jobs.report.judgement import (
     most_dangerous_first,
 )
 from jobs.report.page import code_of, fact, hint, more, name_of, page, table
-from jobs.report.ranking import assumed_words, exit_words, lacks_of, lost_of
+from jobs.report.ranking import assumed_words, exit_words, lacks_of, lost_of, note_kinds
 from jobs.report.replicas_json import groups_of
 from jobs.report.replicas_words import choice_words
 from jobs.report.report_html import footer, icon, style_of
@@ -66,8 +66,9 @@ def _body(run: RunInfo, judged: Sequence[tuple[AuditOutcome, Judgement]], code: 
     counts: Counter[str] = Counter()
     for outcome, _ in judged:
         counts.update(outcome.counts)
-    told = f"{counts[LOSS]:,} loss, {counts[REBUILDABLE]:,} rebuildable, {counts[NOTE]:,} notes"
-    yield fact(count_text(sum(counts.values()), "finding"), told)
+    told = f"{counts[LOSS]:,} loss, {counts[REBUILDABLE]:,} rebuildable, {count_text(counts[NOTE], 'note')}"
+    notes = note_kinds(outcome for outcome, _ in judged)
+    yield fact(count_text(sum(counts.values()), "finding"), told + (f": {markup(notes)}" if notes else ""))
     yield fact(bytes_text(sum(o.bytes_read for o, _ in judged)), f"read in {seconds_text(run.seconds)}")
     yield fact(str(code), f"exit code of the run: {exit_words(code, [outcome for outcome, _ in judged])}")
     yield "</dl>\n"
@@ -136,13 +137,19 @@ def _row(outcome: AuditOutcome, judgement: Judgement) -> tuple[str, ...]:
     return (
         link + group,
         f'<span class="badge c-{style_of(judgement.kind, outcome.exit_code)}">{SHORT[judgement.kind]}</span>',
-        markup(outcome.verdict, 400),
+        markup(outcome.verdict, 400) + _notes(outcome),
         lost,
         counts,
         when,
         markup(outcome.release),
         str(outcome.exit_code),
     )
+
+
+def _notes(outcome: AuditOutcome) -> str:
+    """The kinds of a store's notes, of which its column has but the number."""
+    notes = note_kinds([outcome])
+    return f'<br><span class="where">{count_text(outcome.counts.get(NOTE, 0), "note")}: {markup(notes)}</span>' if notes else ""
 
 
 def _groups(judged: Sequence[tuple[AuditOutcome, Judgement]]) -> Iterator[str]:
@@ -176,7 +183,7 @@ def _groups(judged: Sequence[tuple[AuditOutcome, Judgement]]) -> Iterator[str]:
             code_of(outcome.release),
         )
         for name, pairs in several.items()
-        for outcome, judgement in sorted(reversed(pairs), key=lambda pair: DANGER[pair[1].kind])
+        for outcome, judgement in sorted(pairs[::-1], key=lambda pair: DANGER[pair[1].kind])
     ]
     heads = ("replica group", "store", "safe to start?", "#lost", "#lacks", "messages stored", "release")
     yield from table("Copies of one broker", heads, rows, len(rows), MAX_STORES, "result.json has all", stack=True)

@@ -192,7 +192,8 @@ def verdict_alone(outcome: AuditOutcome) -> str:
 
 def damaged_sentence(number: int, stores: int) -> str:
     """That so many of these stores are damaged, and that a start changes nothing about it."""
-    return f"{number:,} of {count_text(stores, 'store')} {'is' if number == 1 else 'are'} already damaged; a start makes nothing worse"
+    verb = "is" if number == 1 else "are"
+    return f"{number:,} of {count_text(stores, 'store')} {verb} already damaged; a start makes nothing worse"
 
 
 def lacking_sentence(number: int, stores: int) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from schemas.rows import DEFAULT, LOSS, NOTE, REBUILDABLE, AuditOutcome
 from store_io.as_master import as_master
+from store_io.wording import count_text
 
 EXIT_RANK = {0: 0, 10: 1, 3: 2, 20: 3}
 EXIT_WORDS = {0: "consistent", 10: "derived data differ", 3: "incomplete", 20: "loss"}
@@ -44,6 +46,13 @@ def assumed_words(outcomes: Sequence[AuditOutcome]) -> str:
         f"for {number:,} of {len(outcomes):,} stores no release was named: {', '.join(releases)} is assumed, and no repair"
         " command is shown"
     )
+
+
+def note_kinds(outcomes: Iterable[AuditOutcome], most: int = 3) -> str:
+    """The kinds of the notes with their numbers, the most frequent first, of which so many are named; "" where there is none."""
+    kinds = Counter(f.code for outcome in outcomes for f in outcome.findings if f.severity == NOTE)
+    named = [f"{code} {kinds[code]:,}" for code in sorted(kinds, key=lambda code: (-kinds[code], code))]
+    return ", ".join(named[:most]) + (f" and {count_text(len(named) - most, 'more kind')}" if len(named) > most else "")
 
 
 def lost_of(outcome: AuditOutcome) -> tuple[int, int]:

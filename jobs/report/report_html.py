@@ -31,7 +31,7 @@ from jobs.report.judgement import (
 )
 from jobs.report.next_steps import next_steps
 from jobs.report.page import code_of, command_of, fact, fold, hint, more, name_of, page, table
-from jobs.report.ranking import SEVERITIES, exit_words, is_emptied, lacks_of, lost_of
+from jobs.report.ranking import SEVERITIES, exit_words, is_emptied, lacks_of, lost_of, note_kinds
 from jobs.report.replicas_html import replicas_section
 from jobs.report.result_json import RunInfo
 from jobs.report.segment_map import log_map
@@ -229,7 +229,8 @@ def _facts(outcome: AuditOutcome, broker: Row | None) -> Iterator[str]:
         yield fact(f"{int(broker.get('truncate_at') or 0):,}", ends)
     if outcome.segment_count or outcome.findings:
         told = ", ".join(_count_of(severity, outcome.counts.get(severity, 0)) for severity in SEVERITIES)
-        yield fact(count_text(sum(outcome.counts.values()), "finding"), told)
+        notes = note_kinds([outcome])
+        yield fact(count_text(sum(outcome.counts.values()), "finding"), told + (f": {markup(notes)}" if notes else ""))
         when = f", stored {span_text(outcome.first_store_time, outcome.last_store_time)}" if outcome.messages else ""
         held = f"in {count_text(outcome.segment_count, 'segment')}{when}"
         yield fact(count_text(outcome.messages, "message"), held)

@@ -12,7 +12,7 @@ from jobs.report.commands import closer_look, words_of
 from jobs.report.deleted_files import deleted_files
 from jobs.report.judgement import SAFE, SHORT, Judgement, counted, judge, lower, most_dangerous_first, verdict_alone, why_it_ends
 from jobs.report.next_steps import next_steps
-from jobs.report.ranking import EXIT_RANK, SEVERITIES, assumed_words, exit_words, lacks_of, lost_of
+from jobs.report.ranking import EXIT_RANK, SEVERITIES, assumed_words, exit_words, lacks_of, lost_of, note_kinds
 from jobs.report.replicas_json import groups_of
 from jobs.report.replicas_words import choice_words, pair_words
 from jobs.report.result_json import RunInfo, run_exit_code
@@ -172,7 +172,8 @@ def _differences(outcome: AuditOutcome, paint: _Paint) -> list[str]:
     if not any(counts.values()):
         return [_row("Differs", "nothing" if outcome.complete else "nothing in what was read")]
     told = [paint(_SEVERITY_COLOUR[s], count_text(number, *_SEVERITY_WORDS[s])) for s, number in counts.items() if number]
-    lines = [_row("Differs", ", ".join(told))]
+    notes = note_kinds([outcome])
+    lines = _rows("Differs", ", ".join(told) + (f": {notes}" if notes else ""))
     groups: dict[tuple[int, str], list[Finding]] = {}
     for finding in outcome.findings:
         if finding.severity != NOTE:
@@ -307,4 +308,6 @@ def _what(outcome: AuditOutcome, broker: Row) -> str:
     parts += [f"{code} {counts[severity, code]:,}" for severity, code in ranked[:_CODES]]
     if not parts and outcome.not_judged:
         return printable(f"not judged: {names_text(outcome.not_judged)}")
+    if not parts and outcome.counts.get(NOTE):
+        return f"{count_text(outcome.counts[NOTE], 'note')}: {note_kinds([outcome])}"
     return ", ".join(parts) + (f" and {count_text(len(ranked) - _CODES, 'more kind')}" if len(ranked) > _CODES else "")

@@ -173,7 +173,8 @@ def test_the_unsafe_copies_come_first() -> None:
     view = view_of(rows, codes, {"old": T0 - DAY}, datetime(2026, 11, 18, tzinfo=UTC))
     assert [(s["store"], s["safety"]) for s in view["stores"]] == [
         ("lost-300", "stop"), ("lost-12", "stop"), ("wiped", "gone"), ("hurt", "care"), ("unread", "unknown"),
-        ("stuck", "refuses"), ("behind", "rebuild"), ("split", "diverged"), ("slave", "lacks"), ("new", "empty"), ("calm", "safe"),
+        ("stuck", "refuses"), ("behind", "rebuild"), ("split", "diverged"), ("slave", "lacks"), ("new", "empty"),
+        ("calm", "safe"),
     ]  # fmt: skip
     assert view["stores"][0]["why"] == "d 2, a 1, c 41 and 1 more"
     assert view["stores"][5]["why"] == "no file of 0 bytes"
@@ -389,7 +390,7 @@ def test_a_copy_that_could_not_be_listed_has_lost_nothing() -> None:
 def test_what_a_copy_lacks_of_its_group_since_then(before: int | None, now: int | None, told: str) -> None:
     view = diff({**A, "lacks_messages": before}, {**B, "lacks_messages": now}, [])
     assert (view["exit_code"], view["stores"][0]["lacks_messages"]) == (0, [before, now])
-    assert ("lacks  " in difference_text(view)) == bool(told) and told in difference_text(view).splitlines() + [""]
+    assert ("lacks  " in difference_text(view)) == bool(told) and told in [*difference_text(view).splitlines(), ""]
     parted = difference_text(diff({**A, "diverged": False}, {**B, "diverged": True}, []))
     assert "  diverged        another copy of its group holds other messages" in parted
     assert "diverged  " not in difference_text(diff({**A, "diverged": True}, {**B, "diverged": True}, []))

@@ -20,6 +20,7 @@ from jobs.report.json_text import document, line
 from jobs.report.judgement import judge, most_dangerous_first
 from jobs.report.plan_json import plan_json
 from jobs.report.ranking import worst_exit_code
+from jobs.report.report_html import report_html
 from jobs.report.result_json import result_json, run_exit_code
 from jobs.report.summary_text import summary_text
 from jobs.report.text import bytes_text, count_text, markup, printable, seconds_text, span_text, time_text
@@ -60,6 +61,20 @@ def test_a_large_fleet_is_told_in_few_lines_the_dangerous_ones_first() -> None:
     assert len(lines) < 60
     lines = summary_text(samples.RUN, fleet * 2, "/out").splitlines()
     assert lines[51:53] == ["      and 10 more stores: does not start", "      and 400 more stores: safe to start"]
+
+
+def test_notes_are_named_by_kind_where_they_are_counted() -> None:
+    few = replace(samples.clean(), counts={"note": 3})
+    few.findings = [Finding(code, "f", severity="note") for code in ("store_host_odd", "odd_header", "store_host_odd")]
+    told = "3 notes: store_host_odd 2, odd_header 1"
+    assert f"  Differs    {told}" in summary_text(samples.RUN, [few], "/out").splitlines()
+    fleet = [few, samples.refused()]
+    assert [line for line in summary_text(samples.RUN, fleet, "/out").splitlines() if line.endswith(told)]
+    pages = ["".join(index_html(samples.RUN, fleet)), "".join(report_html(few))]
+    assert f'<span class="where">{told}</span>' in pages[0] and "1 loss, 1 rebuildable, 3 notes: store_host_odd 2" in pages[0]
+    assert ">3 notes</span>: store_host_odd 2, odd_header 1" in pages[1]
+    many = replace(few, counts={"note": 8}, findings=[Finding(f"n{i}", "f", severity="note") for i in range(8)])
+    assert "  Differs    8 notes: n0 1, n1 1, n2 1 and 5 more kinds" in summary_text(samples.RUN, [many], "/out").splitlines()
 
 
 def test_a_summary_names_the_command_that_looks_closer_and_breaks_only_its_own_lines() -> None:
