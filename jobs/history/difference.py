@@ -171,8 +171,9 @@ def _store(
     if b is not None and b["level"] == "quick":  # which leaves out queue and index files too
         unread |= {finding["file"] for finding in fixed if finding["file"] not in read}
     unlisted = _unlisted(b, after)
-    not_read = [finding for finding in fixed if unlisted or finding["file"] in unread]
-    fixed = [finding for finding in fixed if not (unlisted or finding["file"] in unread)]
+    emptied = bool(a and b and before["segments"] and not after["segments"])  # what is gone is not fixed
+    not_read = [finding for finding in fixed if unlisted or emptied or finding["file"] in unread]
+    fixed = [finding for finding in fixed if not (unlisted or emptied or finding["file"] in unread)]
     log: Row = {}
     derived: dict[str, Row] = {}
     if a and b and not unlisted:
@@ -205,7 +206,7 @@ def _store(
         "lacks_messages": [row and row["lacks_messages"] for row in (a, b)],
         "diverged": [row and row["diverged"] for row in (a, b)],
         "locations": [row["location"] or "" for row in (a, b) if row],
-        "other_settings": _other_settings(a, b) if a and b and not (unlisted or _unlisted(a, before)) else [],
+        "other_settings": _other_settings(a, b) if a and b and not (unlisted or emptied or _unlisted(a, before)) else [],
         "new": new,
         "grown": grown,
         "fixed": fixed,
@@ -328,6 +329,7 @@ def compare_log(before: Sequence[Row], after: Sequence[Row]) -> Row:
     """What became of the CommitLog's segments. Each row: file, base_offset, size_bytes, modified_ns, digest (null: not wholly
     read), wrote, the byte behind the last written one (null: none is), and known, whether it was looked at for that at all.
 
+    none_left: all segments are gone.
     changed: segments older than the last written one of the earlier run, which no broker writes to any more, with other bytes or
     another size.  missing: gone, though older ones are still there.  retired: gone from the front, as retention does it.
     added: behind the earlier run's last one.  appeared: new between others.  shrank: the log's end has moved back.
@@ -356,6 +358,7 @@ def compare_log(before: Sequence[Row], after: Sequence[Row]) -> Row:
     return {
         **closed.counted(),
         "missing": [row["file"] for row in missing if row["base_offset"] <= last],
+        "none_left": bool(before) and not after,
         "retired": _amount(retired),
         "added": _amount(added),
         "appeared": [row["file"] for row in after if row["file"] not in old and row["base_offset"] <= last],

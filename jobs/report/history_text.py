@@ -193,9 +193,12 @@ def _store_difference(store: Row, paint: _Paint) -> Iterator[str]:
         for changed in log["changed"][:_LINES]:
             yield paint(_RED, f"  bytes changed   {_changed_text(changed)}")
         yield from _more(len(log["changed"]) - _LINES, "segment")
-        for file in log["missing"][:_LINES]:
-            yield paint(_RED, f"  missing         {printable(file)}, though older segments are still there")
-        yield from _more(len(log["missing"]) - _LINES, "segment")
+        if log["none_left"]:
+            yield paint(_RED, f"  missing         all segments of the CommitLog, {len(log['missing']):,} of them with messages")
+        else:
+            for file in log["missing"][:_LINES]:
+                yield paint(_RED, f"  missing         {printable(file)}, though older segments are still there")
+            yield from _more(len(log["missing"]) - _LINES, "segment")
         if log["shrank"]:
             yield paint(_RED, f"  log's end       moved back from {log['end'][0]:,} to {log['end'][1]:,}")
         for file in log["appeared"][:_LINES]:

@@ -152,13 +152,18 @@ def _notes(outcome: AuditOutcome) -> str:
     return f'<br><span class="where">{count_text(outcome.counts.get(NOTE, 0), "note")}: {markup(notes)}</span>' if notes else ""
 
 
+def _by_start(pair: tuple[AuditOutcome, Judgement]) -> int:
+    """Of copies of one broker the most dangerous to start first, whatever their exit codes."""
+    return -DANGER[pair[1].kind]
+
+
 def _groups(judged: Sequence[tuple[AuditOutcome, Judgement]]) -> Iterator[str]:
     """Copies of one broker side by side, the one that a start harms least first, and what their comparison says."""
     groups: dict[str, list[tuple[AuditOutcome, Judgement]]] = defaultdict(list)
     for pair in judged:
         if pair[0].replica_group:
             groups[pair[0].replica_group].append(pair)
-    several = {name: pairs for name, pairs in sorted(groups.items()) if len(pairs) > 1}
+    several = {name: sorted(pairs, key=_by_start) for name, pairs in sorted(groups.items()) if len(pairs) > 1}
     if not several:
         return
     yield '<section aria-labelledby="groups"><h2 id="groups">Copies of one broker</h2>\n'
@@ -183,7 +188,7 @@ def _groups(judged: Sequence[tuple[AuditOutcome, Judgement]]) -> Iterator[str]:
             code_of(outcome.release),
         )
         for name, pairs in several.items()
-        for outcome, judgement in sorted(pairs[::-1], key=lambda pair: DANGER[pair[1].kind])
+        for outcome, judgement in reversed(pairs)
     ]
     heads = ("replica group", "store", "safe to start?", "#lost", "#lacks", "messages stored", "release")
     yield from table("Copies of one broker", heads, rows, len(rows), MAX_STORES, "result.json has all", stack=True)

@@ -371,8 +371,12 @@ def test_a_copy_that_could_not_be_listed_has_lost_nothing() -> None:
     assert "s: code 0 -> 3; it could be read in run A, and not in run B" in text and store["unreadable_now"] is True
     assert "no new finding" not in text
     assert "run B is incomplete: Could not be audited" in text and "missing  " not in text and "moved back" not in text
-    (store,) = diff(A, B, [damage], after=[])["stores"]
-    assert (store["code"], len(store["commitlog"]["missing"]), len(store["fixed"])) == (20, 4, 1)
+    emptied = diff(a, B, [damage], after=[])
+    (store,) = emptied["stores"]
+    assert (store["code"], len(store["commitlog"]["missing"]), store["other_settings"]) == (20, 4, [])
+    assert (store["fixed"], len(store["not_read"])) == ([], 1)  # gone, not mended
+    text = difference_text(emptied)
+    assert "all segments of the CommitLog, 4 of them with messages" in text and "older segments are still there" not in text
 
 
 @pytest.mark.parametrize(
