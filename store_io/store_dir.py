@@ -100,7 +100,7 @@ def check_names(location: StoreLocation, names: Sequence[StoreFile]) -> None:
 
 def why_no_store(location: StoreLocation, names: Sequence[StoreFile]) -> str:
     """Why nothing shows this folder to be a store, a sentence; "" where one of these names is directly under the root and one
-    that a broker's store has. A store of which all was deleted has one too: only what is known elsewhere tells them apart.
+    that a broker's store has. A store of which all was deleted looks like any other folder here.
 
     Raises NotAStore where it is the inside of a store.
     """

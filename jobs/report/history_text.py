@@ -176,7 +176,7 @@ def _difference_head(store: Row) -> str:
         return f"not in run B; code {a} in run A"
     told = [count_text(len(store[kind]), f"{kind} finding") for kind in ("new", "grown", "fixed") if store[kind]]
     if store["unreadable_now"]:
-        told.insert(0, "it could be read in run A, and not wholly in run B" if store["commitlog"] else _UNREADABLE)
+        told.insert(0, "it could be read in run A, and only in part in run B" if store["commitlog"] else _UNREADABLE)
     return f"code {a} -> {b}; " + (", ".join(told) or "no new finding")
 
 

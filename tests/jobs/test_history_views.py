@@ -402,7 +402,7 @@ def test_what_a_copy_lacks_of_its_group_since_then(before: int | None, now: int 
 
 def test_a_copy_of_which_not_all_can_be_read_any_more_is_told() -> None:
     text = difference_text(diff(A, {**B, "complete": False, "exit_code": 3}, [place(0, 1, None, 1, "note")]))
-    assert "s: code 0 -> 3; it could be read in run A, and not wholly in run B, 1 new finding" in text
+    assert "s: code 0 -> 3; it could be read in run A, and only in part in run B, 1 new finding" in text
     still = difference_text(diff({**A, "complete": False, "exit_code": 3}, {**B, "complete": False, "exit_code": 3}, []))
     assert "s: code 3 -> 3; no new finding" in still
 
