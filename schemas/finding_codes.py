@@ -98,7 +98,8 @@ _ROWS = (
     (
         HOST_ODD,
         NOTE,
-        "One message's store host differs from that of all messages around it: damage, or the broker copied an older message.",
+        "One message's store host differs from that of all messages around it: damage, a broker's copy of an older message, or a"
+        " start under another IP address (brokerIP1).",
         "Compare this message with another copy. Only its offset message id depends on the host.",
     ),
     (PROPERTY_CRC, LOSS, "The property CRC at a message's end is wrong.", _COMPARE_REPLICA),
@@ -394,7 +395,7 @@ _ROWS = (
         "live_copy",
         NOTE,
         "The copy was probably taken from a running broker: its parts are of different moments.",
-        "Stop the broker and copy again for an exact answer.",
+        "Stop the broker and copy again for an exact answer. If its machine lost power, compare with a replica.",
     ),
 )
 

@@ -48,7 +48,8 @@ class Extent:
     """Bytes [start, end) of a segment with one kind; a segment's extents tile it. Neighbouring messages are one extent.
 
     plausible: messages found by resynchronising after damage. No local check can prove their boundaries.
-    message_count: messages in it (0 for the other kinds).  reason: why a damaged extent is damaged.
+    message_count: messages in it (0 for the other kinds).  reason: why a damaged extent is damaged.  zeros: how many zero bytes
+    begin a damaged one, where they stand for a whole record's first fields.
     """
 
     kind: str
@@ -57,6 +58,7 @@ class Extent:
     message_count: int = 0
     plausible: bool = False
     reason: str = ""
+    zeros: int = 0
 
 
 # Which walk met a record. The audit's walk reads every byte and accepts what passes every check with a stored physical

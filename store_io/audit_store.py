@@ -89,6 +89,7 @@ from store_io.summary_pickle import KeyTable
 from store_io.tasks import NotRead, Task, run_task
 from store_io.unjudged import NEXT_STEP as CONFIG_STEP
 from store_io.unjudged import start_files
+from store_io.unwritten import unwritten
 from store_io.wording import count_text
 from store_io.written_by import WrittenBy, written_by
 
@@ -801,7 +802,8 @@ class StoreAudit:
         for index in self.index.values():
             found += index.findings
         if log_whole:
-            found += store_diff.log_findings(self.segments)
+            holes = unwritten(self.segments, self.views, self.leftovers, log)
+            found += holes.findings()
             found += empty_findings(self)
             answered = {key: left.answered for key, left in self.leftovers.items()}
             found += store_diff.sequence_findings(self.views, self.segments, log, self.rules, answered)
@@ -817,7 +819,8 @@ class StoreAudit:
         if log_whole and queues_whole:
             last_time = max((s.last_store_time for s in self.segments), default=0)
             flushed_further = self._read_last() and self.checkpoint.physic_time > last_time
-            live = live_copy(self.leftovers.values(), log, self.unclean, flushed_further)
+            copied = holes.copied_live(self.checkpoint.physic_time)
+            live = live_copy(self.leftovers.values(), log, self.unclean, flushed_further, copied)
             found += store_diff.lost_findings(self.leftovers.values(), self.segments, log, live, self.rules)
         self._settle_index()
         found += self._disputed()

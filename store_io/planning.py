@@ -196,8 +196,8 @@ def _other_steps(serious: Sequence[Finding]) -> list[PlanStep]:
 def verdict_sentence(outcome: AuditOutcome, prediction: Prediction | None, loss: Loss | None) -> str:
     """What matters most, in one sentence."""
     sentence = emptied.verdict(outcome) or _verdict(outcome, prediction, loss) + emptied.verdict_addition(outcome)
-    for finding in outcome.findings:
-        if finding.code == "queues_copied_later":  # the cause of what follows
+    for code in ("queues_copied_later", "live_copy"):  # the cause of what follows
+        for finding in (f for f in outcome.findings if f.code == code):
             sentence = f"{finding.message[:1].upper()}{finding.message[1:]}. {sentence}"
     lacking = as_master(outcome.replicas, outcome.name)
     if lacking is not None:

@@ -146,11 +146,11 @@ class Resync:
             return self._filler(start)
         if verdict.reason == "phy_offset":
             return self._stray(start, verdict, stray_chain)
-        blank_frame = first >= start + layout.FRAME_BYTES
+        zeros = first - start if first >= start + layout.FRAME_BYTES else 0
         ends = [
             start + length
             for length in (total, verdict.computed_size)
-            if length >= layout.MIN_SIZE_V1_BYTES and start + length < size and not blank_frame
+            if length >= layout.MIN_SIZE_V1_BYTES and start + length < size and not zeros
         ]
         for end in ends:
             if self.exact_filler(end) or self._valid_size(end) is not None:
@@ -163,13 +163,13 @@ class Resync:
             return self._torn_tail(start, verdict)
         found = self.next_valid(start + 1)
         if found is not None:
-            return self._hole(start, None, found, verdict, blank_frame)
+            return self._hole(start, None, found, verdict, zeros)
         if total == size - start:  # no message leaves so little behind it
             return self._filler_magic(start, verdict)
         written_end = window.last_nonzero_end(start)
-        if not blank_frame and total >= layout.MIN_SIZE_V1_BYTES and written_end < min(start + total, size) - TAIL_ZEROS:
+        if not zeros and total >= layout.MIN_SIZE_V1_BYTES and written_end < min(start + total, size) - TAIL_ZEROS:
             return self._torn_tail(start, verdict)
-        return self._hole(start, None, max(written_end, min(start + layout.FRAME_BYTES, size)), verdict, blank_frame)
+        return self._hole(start, None, max(written_end, min(start + layout.FRAME_BYTES, size)), verdict, zeros)
 
     def _torn_tail(self, start: int, verdict: Verdict) -> Damage:
         end = max(self._window.last_nonzero_end(start), min(start + layout.FRAME_BYTES, self._size))
@@ -260,10 +260,10 @@ class Resync:
         )
         return Damage([Extent(EXTENT_DAMAGED, start, end, reason="phy_offset")], [finding], end)
 
-    def _hole(self, start: int, record_end: int | None, end: int, verdict: Verdict, blank_frame: bool = False) -> Damage:
-        """Damage [start, end) whose first record ends at `record_end`, where that is known."""
-        extent = Extent(EXTENT_DAMAGED, start, end, reason="unwritten" if blank_frame else verdict.reason)
-        if blank_frame:
+    def _hole(self, start: int, record_end: int | None, end: int, verdict: Verdict, zeros: int = 0) -> Damage:
+        """Damage [start, end) whose first record ends at `record_end`, where that is known; so many zeros begin it."""
+        extent = Extent(EXTENT_DAMAGED, start, end, reason="unwritten" if zeros else verdict.reason, zeros=zeros)
+        if zeros:
             finding = self._finding(codes.DAMAGED, start, end, verdict, "zeros, then other bytes, where messages should be")
             return Damage([extent], [finding], end)
         code = codes.PROPERTY_CRC if verdict.reason == "property_crc" else codes.DAMAGED

@@ -17,8 +17,6 @@ import numpy as np
 from schemas import consumequeue_layout, index_layout
 from schemas.rows import (
     EXTENT_DAMAGED,
-    EXTENT_MESSAGE,
-    EXTENT_UNWRITTEN,
     LOSS,
     MATCH_EQUAL,
     MATCH_MISSING,
@@ -260,31 +258,6 @@ def _queue_names(tree: Tree, folder: str, size: int, kind: str) -> list[Finding]
 
 
 # ---- the log as a whole --------------------------------------------------------------------------------------------
-
-
-def log_findings(segments: Sequence[SegmentSummary]) -> list[Finding]:
-    """Zeros inside the log: a segment that ends without a filler although later ones hold messages (audit A)."""
-    found: list[Finding] = []
-    ordered = sorted(segments, key=lambda s: s.base_offset)
-    later = False
-    for segment in reversed(ordered):
-        last = segment.extents[-1] if segment.extents else None
-        if later and last is not None and last.kind == EXTENT_UNWRITTEN:
-            end = min(last.start + 8, last.end)
-            found.append(
-                Finding(
-                    "segment_unwritten",
-                    segment.path,
-                    last.start,
-                    end,
-                    phy_offset=segment.base_offset + last.start,
-                    expected="a message or a filler: later segments hold messages",
-                    actual="zeros up to the segment's end",
-                    message=f"{last.end - last.start} bytes of zeros",
-                )
-            )
-        later = later or any(e.kind in (EXTENT_MESSAGE, EXTENT_DAMAGED) for e in segment.extents)
-    return found[::-1]
 
 
 def sequence_findings(
@@ -589,8 +562,7 @@ def lost_findings(
             lost.append(_LostMessage(segment, start, min(start + size, segment.size), severity, kind, result.key, number, size))
     found += _folded_lost(lost)
     names = {s.path for s in segments}
-    if live:
-        found.append(live.finding(log))
+    found += live.findings(log)
     for name, count in sorted(beyond.items()):
         if name in names:
             continue

@@ -42,7 +42,8 @@ def next_steps(outcome: AuditOutcome, words: Sequence[str], plan: str) -> NextSt
     steps: dict[str, dict[str, None]] = {}
     for severity in (LOSS, REBUILDABLE):
         for finding in outcome.findings:
-            if finding.severity == severity and finding.next and not (told_by_repair and finding.next in BY_A_REPAIR):
+            cause = severity == LOSS and finding.code == "live_copy"  # a note, but it explains the others
+            if (cause or finding.severity == severity) and finding.next and not (told_by_repair and finding.next in BY_A_REPAIR):
                 step = _offsets(outcome) if repairs and finding.code == _BEYOND else ""
                 steps.setdefault(step or finding.next, {}).setdefault(finding.file)
     others = [(step, list(files)) for step, files in steps.items()]

@@ -53,6 +53,14 @@ def test_what_keeps_most_comes_first_and_then_what_a_start_loses() -> None:
     assert REPAIR not in text.partition("Words used")[0]  # the repair's own line says it, with its number
 
 
+def test_a_copy_of_a_running_broker_is_to_be_copied_again_although_that_is_a_note() -> None:
+    outcome, step = hurt(), CATALOGUE["live_copy"].next
+    assert step not in page_text(outcome)
+    outcome.findings.insert(0, Finding("live_copy", "commitlog/x", severity="note", next=step))
+    assert step in page_text(outcome).partition("Words used")[0]
+    assert step in re.sub(r"\s+", " ", summary(outcome))
+
+
 @pytest.mark.parametrize(
     ("outcome", "sentence"),
     [
