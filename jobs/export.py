@@ -27,6 +27,7 @@ from jobs.options import Command, StoreArgument, absolute, is_uri, read_salt, re
 from jobs.output import write_local
 from jobs.report.json_text import document
 from jobs.report.text import bytes_text, count_text
+from jobs.unknown_topics import unknown_topics
 from schemas.rows import MappedFile
 from store_io.byte_source import StoreLocation
 from store_io.errors import StoreChanged, StoreError, UsageError
@@ -239,6 +240,9 @@ class Export:
             with self._told():
                 os.rename(self.folder, f"{self.asked.to}/{MESSAGES}")
         manifest = self._manifest([notes[part.name] for part in parts])
+        unknown = unknown_topics(store, wanted.topics)
+        if unknown:
+            print(f"export: {unknown}", file=sys.stderr)
         with self._told():
             write_local(f"{self.asked.to}/{MANIFEST}", [document(manifest).encode(), b"\n"])
         shutil.rmtree(self.unfinished, ignore_errors=True)

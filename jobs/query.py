@@ -21,6 +21,7 @@ from jobs.explain import redaction_of
 from jobs.message_filters import read_filter, read_number
 from jobs.options import Command, single_store
 from jobs.report.query_text import JsonLines, Table
+from jobs.unknown_topics import unknown_topics
 from schemas.rows import DEFAULT, MappedFile, Row
 from schemas.sources import BODY_COLUMNS
 from store_io import checksum
@@ -97,8 +98,13 @@ def run(command: Command) -> int:
             output.add(row)
             shown += 1
         output.finish()
+    topics, unknown = query.wanted.topics, ""
+    if topics is not None and (not shown or len(topics) > 1):
+        unknown = unknown_topics(open_store(location, store.release, store.broker_conf), topics)
     if not shown:
-        _say(_nothing(query))
+        _say(f"{_nothing(query)}: {unknown}" if unknown else _nothing(query))
+    elif unknown:
+        _say(unknown)
     return 0
 
 

@@ -422,6 +422,7 @@ class AuditOutcome:
     level: str = "full"  # or "quick"
     not_read: Row = field(default_factory=dict)
     release_from: str = NAMED  # or DEFAULT: none was named, and the newest known was taken
+    written_by: str = ""  # by its files the releases that wrote it, where none was named and the one assumed is none of these
     premises: list[Premise] = field(default_factory=list)
     not_judged: list[str] = field(default_factory=list)  # what a start reads and no check judges: a verdict names it
     replica_group: str = ""

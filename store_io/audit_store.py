@@ -30,6 +30,7 @@ import numpy as np
 from schemas import checkpoint_layout
 from schemas.finding_codes import CATALOGUE
 from schemas.rows import (
+    DEFAULT,
     EXTENT_DAMAGED,
     EXTENT_MESSAGE,
     LOSS,
@@ -1003,10 +1004,12 @@ class StoreAudit:
             out.plan = self._empty_plan()
             out.verdict = f"Could not be audited: {out.incomplete[0]}"
             return out
+        written = self.written_by()
+        out.written_by = "" if request.release_from != DEFAULT or written.holds(request.release) else written.range_text()
         out.premises = premises(
             request.release,
             request.release_from,
-            self.written_by(),
+            written,
             self.rules.settings,
             request.broker_conf is not None,
             [misfit.sentence for misfit in self.misfits],

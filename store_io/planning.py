@@ -27,8 +27,7 @@ from schemas.rows import (
 from store_io import emptied
 from store_io.as_master import as_master
 from store_io.rules.loading import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
-from store_io.unjudged import names_text
-from store_io.wording import clause, count_text
+from store_io.wording import clause, count_text, names_text
 
 if TYPE_CHECKING:
     from store_io.audit_store import StoreAudit

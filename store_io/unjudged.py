@@ -174,9 +174,3 @@ def _names(listing: StoreListing, rules: BrokerRules, timers: bool) -> set[str]:
         elif top == "config" and path.count("/") > 1:  # a database of a manager's
             found.add("/".join(path.split("/")[:2]))
     return found
-
-
-def names_text(names: list[str], most: int = 3) -> str:
-    """Some of the names and how many others."""
-    rest = len(names) - most
-    return ", ".join(names[:most]) + (f" and {rest:,} more" if rest > 0 else "")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 def count_text(number: int, noun: str = "", plural: str = "") -> str:
     """12,345 or, with a noun, "1 message" and "12,345 messages"."""
@@ -15,3 +17,9 @@ def clause(sentence: str) -> str:
     text = sentence.rstrip(".")
     kept = text[:2].isupper() and text[:2].isalpha() or text.startswith(("ConsumeQueue", "CommitLog", "Ext ", "INNER"))
     return text if kept else text[:1].lower() + text[1:]
+
+
+def names_text(names: Sequence[str], most: int = 3) -> str:
+    """Some of the names and how many others."""
+    rest = len(names) - most
+    return ", ".join(names[:most]) + (f" and {rest:,} more" if rest > 0 else "")

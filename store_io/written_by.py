@@ -15,10 +15,10 @@ from schemas import checkpoint_layout, commitlog_layout
 from schemas.rows import StoreFile
 from store_io.rules.recovery import Checkpoint
 from store_io.rules.releases import KNOWN_RELEASES, parse_known
+from store_io.wording import names_text
 
 HEAD_BYTES = 1 << 16  # looked at of a file in config/
 HEADS = ("config/topics.json", "config/subscriptionGroup.json", "config/consumerOffset.json")  # files whose form tells
-_SHOWN = 3  # traces named for each bound
 _V1_TOPIC = 127  # UTF-16 units: a longer topic has records of the second version
 _SANE = 1 << 62
 
@@ -68,24 +68,22 @@ class WrittenBy:
         """The range, how sure it is, and from what; empty where nothing tells."""
         if not self.newer and not self.older:
             return ""
-        range_ = self.oldest if self.oldest == self.newest else f"{self.oldest} to {self.newest}"
-        if self.newest == KNOWN_RELEASES[-1] and self.oldest != self.newest:
-            range_ = f"{self.oldest} or newer"
         why = []
         if self.newer:
-            why.append(f"surely {self.surely_since} or newer: {_listed(self.newer)}")
+            why.append(f"surely {self.surely_since} or newer: {names_text(self.newer)}")
         if self.older:
-            why.append(f"likely not newer than {self.newest}: {_listed(self.older)}")
-        return f"written by {range_} ({'; '.join(why)})"
+            why.append(f"likely not newer than {self.newest}: {names_text(self.older)}")
+        return f"written by {self.range_text()} ({'; '.join(why)})"
+
+    def range_text(self) -> str:
+        """The likely releases."""
+        if self.oldest == self.newest:
+            return self.oldest
+        return f"{self.oldest} or newer" if self.newest == KNOWN_RELEASES[-1] else f"{self.oldest} to {self.newest}"
 
     def holds(self, release: str) -> bool:
         """Whether the release lies in the likely range."""
         return parse_known(self.oldest) <= parse_known(release) <= parse_known(self.newest)
-
-
-def _listed(texts: tuple[str, ...]) -> str:
-    rest = len(texts) - _SHOWN
-    return ", ".join(texts[:_SHOWN]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def written_by(

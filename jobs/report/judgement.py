@@ -13,8 +13,7 @@ from jobs.report.text import bytes_text, count_text, printable, span_text
 from schemas.finding_codes import STOP_REASONS
 from schemas.rows import DEFAULT, LOSS, REBUILDABLE, AuditOutcome, Row
 from store_io.as_master import as_master
-from store_io.unjudged import names_text
-from store_io.wording import clause
+from store_io.wording import clause, names_text
 
 STOP, UNKNOWN, REFUSES, CARE, REBUILD, SAFE = "stop", "unknown", "refuses", "care", "rebuild", "safe"
 GONE, PARTED, LACKS, EMPTY = "gone", "diverged", "lacks", "empty"
@@ -50,8 +49,19 @@ def judge(outcome: AuditOutcome) -> Judgement:
     answer = _judge(outcome)
     of_any_release = answer.kind in (GONE, PARTED, LACKS, EMPTY)
     if outcome.release_from == DEFAULT and outcome.plan.get("broker") is not None and not of_any_release:
+        if outcome.written_by:
+            return _of_another_release(outcome, answer)
         return replace(answer, headline=f"{answer.headline}, if its release is {outcome.release}, which is assumed")
     return answer
+
+
+def _of_another_release(outcome: AuditOutcome, answer: Judgement) -> Judgement:
+    """The answer where the release that was assumed is none of those that can have written the copy: it can only warn."""
+    wrote = f"by its files RocketMQ {outcome.written_by} wrote it, and this verdict is for {outcome.release}"
+    if answer.kind == STOP:
+        return replace(answer, headline=f"{answer.headline}; {wrote}")
+    by_its_rules = f"By the rules of {outcome.release}: {lower(answer.headline)}."
+    return Judgement(UNKNOWN, f"Not known whether this copy is safe to start: {wrote}", (by_its_rules, *answer.why))
 
 
 def _judge(outcome: AuditOutcome) -> Judgement:

@@ -47,6 +47,9 @@ def next_steps(outcome: AuditOutcome, words: Sequence[str], plan: str) -> NextSt
                 step = _offsets(outcome) if repairs and finding.code == _BEYOND else ""
                 steps.setdefault(step or finding.next, {}).setdefault(finding.file)
     others = [(step, list(files)) for step, files in steps.items()]
+    if outcome.written_by:
+        wrote = f"by its files RocketMQ {outcome.written_by} wrote this copy"
+        others.insert(0, (f"Name the broker's own release with --release and audit again: {wrote}.", []))
     lacking = _lacking(outcome)
     if lacking:
         others.insert(0, (lacking, []))

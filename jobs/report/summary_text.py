@@ -19,7 +19,7 @@ from jobs.report.result_json import RunInfo, run_exit_code
 from jobs.report.text import bytes_text, count_text, not_read_texts, printable, seconds_text, span_text
 from schemas.finding_codes import CATALOGUE
 from schemas.rows import ASSUMED, DOUBT, LOSS, NOTE, REBUILDABLE, AuditOutcome, Finding, Row
-from store_io.unjudged import names_text
+from store_io.wording import names_text
 
 _RED, _YELLOW, _GREEN, _BOLD, _FAINT, _PLAIN = "\x1b[31m", "\x1b[33m", "\x1b[32m", "\x1b[1m", "\x1b[2m", "\x1b[0m"
 _EXIT_COLOUR = {0: _GREEN, 3: _YELLOW, 10: _YELLOW, 20: _RED}

@@ -264,9 +264,12 @@ def test_delta_is_one_version_with_types_and_comments(here: SparkSession, tmp_pa
 
 
 @pytest.mark.spark
-def test_an_export_without_a_message_still_has_its_columns(here: SparkSession, tmp_path: Path) -> None:
+def test_an_export_without_a_message_still_has_its_columns(
+    here: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     store = odd_store(tmp_path / "store").root
     assert run(store, tmp_path / "out", "--format", "parquet", "--topic", "nowhere") == 0
+    assert capsys.readouterr().err == "export: this copy has no queue of the topic nowhere\n"
     frame = here.read.parquet(str(tmp_path / "out" / "messages"))
     assert frame.columns == list(DEFAULT_COLUMNS) and frame.count() == 0
     assert json.loads((tmp_path / "out" / "manifest.json").read_text())["messages"] == 0

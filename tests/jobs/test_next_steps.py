@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from jobs.report.deleted_files import deleted_files
+from jobs.report.judgement import STOP, UNKNOWN, judge
 from jobs.report.report_html import PageContext, report_html
 from jobs.report.summary_text import summary_text
 from schemas.finding_codes import CATALOGUE
@@ -161,6 +162,23 @@ def test_a_file_that_a_start_deletes_is_named_with_what_it_is() -> None:
     assert "A start deletes 2 ConsumeQueue files: consumequeue/T/0/0 , consumequeue/T/1/0" in text
     outcome.plan["broker"]["deleted_files"] = []
     assert deleted_files(outcome) == [] and "Deletes" not in summary(outcome)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "headline"),
+    [
+        (samples.clean(), "Not known whether this copy is safe to start: by its files"),
+        (hurt(), "Do not start this copy yet; by its files"),
+    ],
+)
+def test_a_release_that_did_not_write_the_copy_makes_no_answer_but_a_warning(outcome: AuditOutcome, headline: str) -> None:
+    outcome.release_from, outcome.written_by = "default", "5.0.0 to 5.3.3"
+    for text in (page_text(outcome), summary(outcome)):
+        told = re.sub(r"\s+", " ", text)
+        assert f"{headline} RocketMQ 5.0.0 to 5.3.3 wrote it, and this verdict is for {outcome.release}" in told
+        assert "Name the broker's own release with --release and audit again: by its files RocketMQ 5.0.0 to 5.3.3" in told
+        assert "which is assumed" not in told
+    assert judge(outcome).kind in (UNKNOWN, STOP)
 
 
 def test_an_assumed_release_gets_no_repair_advice_beside_the_refusal_to_give_it() -> None:

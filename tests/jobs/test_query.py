@@ -16,8 +16,10 @@ import pyarrow.ipc
 import pytest
 
 from jobs import cli, options, query
+from jobs.unknown_topics import unknown_topics
 from store_io.byte_source import StoreLocation
 from store_io.message_search import SearchTask, run_search
+from store_io.open_store import open_store
 from tests import builders, corpus_tools
 from tests.builders import COMPRESSED, Message, Record, Sizes, Store, StoreBuilder, compress
 from tests.corpus_tools import Case
@@ -128,6 +130,19 @@ def test_a_place_and_an_id(store: Store, capsys: pytest.CaptureFixture[str]) -> 
     assert cli.main([*words_of(store), "--phy-offset", str(record.at + 1)]) == 0
     answer = capsys.readouterr()
     assert not answer.out and "explain shows what is there" in answer.err
+
+
+def test_a_topic_without_a_queue_is_named(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main([*words_of(store), "--topic", "Nope"]) == 0  # as any search without an answer
+    (said,) = capsys.readouterr().err.splitlines()
+    assert said == "query: no message is found: this copy has no queue of the topic Nope"
+    assert found(capsys, store, "--topic", "Topic0,Topik1", "--limit", "1") and at(found(capsys, store, "--topic", "Topic0"))
+    opened = open_store(StoreLocation(str(store.root)), store.release, store.broker_conf)
+    assert unknown_topics(opened, None) == unknown_topics(opened, ["Topic0", "Topic1"]) == ""
+    hostile = "this copy has no queue of the topic Topic0\\x1b[m; it has Topic1, Topic0"
+    assert unknown_topics(opened, ["Topic0\x1b[m", "Topic1"]) in (hostile, hostile.replace("Topic1, Topic0", "Topic0, Topic1"))
+    many = unknown_topics(opened, [f"no-{n:03d}" + "y" * 300 for n in range(500)])
+    assert many.startswith("this copy has no queue of these topics: no-000yyy") and " and 497 more" in many and len(many) < 1000
 
 
 def test_a_queue_range_is_looked_up_and_a_damaged_entry_hides_nothing(
