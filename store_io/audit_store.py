@@ -316,10 +316,13 @@ class StoreAudit:
         self.incomplete.append(sentence)
 
     def _batch_topics(self) -> frozenset[str]:
-        """BatchCQ topics by config/topics.json; without that file those with a folder in batchconsumequeue/ (contract.md)."""
+        """BatchCQ topics by config/topics.json; without that file those with a folder in batchconsumequeue/ (contract.md).
+
+        Of a file that is there and that cannot be used, the release holds an empty table.
+        """
         if not self.rules.batch_queues:
             return frozenset()
-        if self.config.topics is not None:
+        if self.config.topics is not None or any(self.listing.is_file(config_reader.TOPICS + end) for end in ("", ".bak")):
             return frozenset(self.config.batch_topics)
         return frozenset(e.path.rpartition("/")[2] for e in self.tree.children(BATCH_QUEUES) if e.kind == "directory")
 

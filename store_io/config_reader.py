@@ -314,6 +314,14 @@ def _integer(value: Any) -> int:
     return number
 
 
+def is_offset(value: Any, offset: int) -> bool:
+    """Whether a value of such a file is this offset, as a number or as a text, which fastjson takes as well."""
+    try:
+        return _integer(value) == offset
+    except ConfigFault:
+        return False
+
+
 def groups_beyond(config: StoreConfig, ends: Mapping[QueueKey, int]) -> list[Row]:
     """Consumer groups whose offset lies beyond the end that their queue would have. Sorted.
 

@@ -49,7 +49,7 @@ class QueueLoss:
             return
         first = int(min(rows["first_store_time"].min(), rows["last_store_time"].min()))
         last = int(max(rows["first_store_time"].max(), rows["last_store_time"].max()))
-        messages = int(rows["messages"].sum())
+        messages = max(0, int(rows["messages"].sum()))  # a damaged INNER_NUM can be negative
         self.first_store_time = min(self.first_store_time, first) if self.messages else first
         self.last_store_time = max(self.last_store_time, last) if self.messages else last
         self.messages += messages

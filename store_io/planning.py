@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from schemas.finding_codes import STOP_REASONS
 from schemas.rows import (
     DEFAULT,
@@ -125,7 +127,7 @@ def _valid_from(audit: StoreAudit, start: int, end: int | None = None) -> tuple[
         rows = segment.runs
         chosen = (rows["walk"] & WALK_AUDIT != 0) & (rows["kind"] != RUN_LMQ)
         chosen &= rows["first_position"] >= start - segment.base_offset
-        messages += int(rows["messages"][chosen].sum())
+        messages += int(np.maximum(rows["messages"][chosen], 0).sum())
         size += int(rows["bytes"][chosen].sum())
     return messages, size
 

@@ -16,7 +16,15 @@ import numpy as np
 
 from schemas.rows import QueueKey, Row
 from store_io.byte_source import ByteSource
-from store_io.config_reader import CONSUMER_OFFSETS, DELAY_OFFSETS, LMQ_OFFSETS, StoreConfig, parse_fastjson, read_bounded
+from store_io.config_reader import (
+    CONSUMER_OFFSETS,
+    DELAY_OFFSETS,
+    LMQ_OFFSETS,
+    StoreConfig,
+    is_offset,
+    parse_fastjson,
+    read_bounded,
+)
 from store_io.errors import StoreError
 from store_io.store_dir import StoreListing
 from store_io.trial_writer import Writer
@@ -154,9 +162,9 @@ def _set_groups(table: dict[str, Any], groups: Sequence[Row]) -> int:
         key, queue = f"{row['topic']}@{row['group']}", str(row["queue_id"])
         held = table.get(key)
         if isinstance(held, dict):
-            if held.get(queue) == row["offset"]:
+            if queue in held and is_offset(held[queue], row["offset"]):
                 held[queue], changed = row["new_max"], changed + 1
-        elif held == row["offset"]:  # an LMQ, which has one queue
+        elif is_offset(held, row["offset"]):  # an LMQ, which has one queue
             table[key], changed = row["new_max"], changed + 1
     return changed
 

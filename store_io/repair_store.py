@@ -39,6 +39,13 @@ from store_io.trial_writer import TrialWriter, Writer
 
 BROKER, SALVAGE = "broker", "salvage"
 MAX_UNBLOCKED = 50
+# Files in config/ without which a broker starts and goes on; of topics, groups and consumer offsets no repair lets go.
+_SPARE_CONFIG = (
+    config_reader.DELAY_OFFSETS,
+    "config/consumerFilter.json",
+    "config/consumerOrderInfo.json",
+    "config/timermetrics",
+)
 MOST_ROUNDS = 3  # of rebuilding what an audit blames
 PAD_BEFORE_MS = 3001  # a crash recovery begins at a segment whose first message is that much older than the checkpoint
 # What an audit says of a message itself: no rebuilding changes it, and nothing is served wrongly. The second kind only where the
@@ -256,7 +263,7 @@ class _Repair:
             self.writer.resize(path, self.rules.segment_bytes)
         elif path == checkpoint_layout.CHECKPOINT_FILE:
             self._put_checkpoint(0, 0, 0, 0)
-        elif path == "config/delayOffset.json":
+        elif path in _SPARE_CONFIG:
             for name in (path, path + ".bak"):
                 self.writer.remove(name)
         elif top in (COMMITLOG, INDEX, QUEUES, BATCH_QUEUES, EXT) and "/" in path:

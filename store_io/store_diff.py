@@ -116,6 +116,8 @@ def _match(view: QueueView, lmq_expected: bool) -> None:
         view.lmq = bool(lmq.any())
         led_to = matched(rows)
         absent = (rows["match"] == MATCH_MISSING) & ~(lmq & (not lmq_expected))
+        if view.batch:
+            absent &= ~_never_put(rows)
         entry = rows["delta"] if view.batch else rows["queue_offset"] + rows["delta"]  # wraps, as in Java
         covered = stretches(entry[led_to], records[led_to])
         if view.batch:
@@ -133,6 +135,12 @@ def _match(view: QueueView, lmq_expected: bool) -> None:
         held = union((f.start // view.unit, (f.start // view.unit) + f.size // view.unit) for f in view.files)
         expired = [(0, view.summary.expired_end)] if view.summary.expired_end else []
         view.leftover = intersect(subtract(subtract(used, view.covered), expired), held)
+
+
+def _never_put(rows: np.ndarray) -> np.ndarray:
+    """Batches for which no broker makes an entry: their base or their number is negative (BatchConsumeQueue)."""
+    never: np.ndarray = (rows["queue_offset"] < 0) | (rows["messages"] < 0)
+    return never
 
 
 # ---- names and sizes -----------------------------------------------------------------------------------------------
@@ -431,6 +439,7 @@ class _MissingRuns:
     def __init__(self, view: QueueView):
         rows = view.runs.rows
         rows = rows[rows["match"] == MATCH_MISSING]
+        rows = rows[~_never_put(rows)] if view.batch else rows
         names = ("queue_offset", "records", "first_phy_offset", "first_size")
         runs = list(zip(*(rows[name].tolist() for name in names), strict=True))
         self._batch, self._first = view.batch, runs[:1]

@@ -6,8 +6,11 @@ import pickle
 
 import numpy as np
 
-from schemas.rows import RUN_DTYPE, RUN_LMQ, RUN_UNQUEUED, WALK_AUDIT, WALK_BROKER, QueueKey, SegmentSummary
+from schemas.rows import MATCH_MISSING, RUN_DTYPE, RUN_LMQ, RUN_UNQUEUED, WALK_AUDIT, WALK_BROKER, QueueKey, SegmentSummary
+from store_io.loss import QueueLoss
 from store_io.queue_runs import BLOCK_QUEUES, StoreRuns, stretches
+from store_io.rules.releases import broker_rules
+from store_io.store_diff import missing_findings, queue_views
 from store_io.summary_pickle import PACKED_FROM, KeyTable
 
 LARGEST = (1 << 63) - 1
@@ -78,3 +81,18 @@ def test_summaries_share_their_queues() -> None:
     for summary in (first, second, other):
         keys.share(summary)
     assert second.queues is first.queues and other.queues[2] is first.queues[2] and len(other.queues) == 4
+
+
+def test_a_batch_that_no_broker_dispatches_misses_no_entry_and_no_number_is_negative() -> None:
+    rows = np.zeros(3, RUN_DTYPE)
+    rows["walk"], rows["match"], rows["records"], rows["bytes"] = WALK_AUDIT, MATCH_MISSING, 1, 100
+    rows["queue_offset"], rows["messages"] = (-7, 4, 9), (5, -3, 2)
+    summary = SegmentSummary("commitlog/0", 0, 1000, queues=[("B", 0)], runs=rows)
+    for batch_topics, missing in ((frozenset({"B"}), 1), (frozenset(), 2)):
+        (view,) = queue_views([summary], {}, {}, {}, batch_topics, None, False).values()
+        found = missing_findings(view, [summary], broker_rules("5.3.3"), [])
+        assert sum(finding.count for finding in found) == missing
+    assert found[0].queue_offset == 4
+    loss = QueueLoss()
+    loss.add(rows, True)
+    assert (loss.messages, loss.cut, loss.bytes) == (7, 7, 300)

@@ -6,6 +6,7 @@ import json
 import re
 import struct
 from pathlib import Path
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
@@ -117,3 +118,22 @@ def test_positions_that_cannot_be_read_again_are_said_to_be_so(tmp_path: Path, m
     rows = [{"kind": "group", "group": "g", "topic": "T", "queue_id": 0, "offset": 9, "new_max": 1}]
     with pytest.raises(StoreError, match=r"config/consumerOffset\.json cannot be set back: config/consumerOffset\.json: "):
         set_back(cast(Writer, None), source, config, rows)
+
+
+def test_positions_that_stand_as_texts_are_set_back_too(tmp_path: Path) -> None:
+    for name in ("commitlog", "config"):
+        (tmp_path / name).mkdir()
+    (tmp_path / CONSUMER_OFFSETS).write_text('{"offsetTable":{"T@g":{0:"9",1:"3"},"T@h":{0:"8"},"%LMQ%a@g":"9"}}')
+    location = StoreLocation(str(tmp_path))
+    source = open_source(location)
+    config = read_config(source, list_store(location))
+    assert config.offsets["g", "T", 0] == 9
+    rows = [
+        {"kind": "group", "group": "g", "topic": topic, "queue_id": 0, "offset": 9, "new_max": 1} for topic in ("T", "%LMQ%a")
+    ]
+    written: dict[str, bytes] = {}
+    writer = cast(Writer, SimpleNamespace(put=written.__setitem__))
+    assert set_back(writer, source, config, rows) == ([CONSUMER_OFFSETS], 2)
+    (text,) = written.values()
+    table = json.loads(re.sub(r"([{,]\s*)(\d+):", r'\1"\2":', text.decode()))["offsetTable"]
+    assert table == {"T@g": {"0": 1, "1": "3"}, "T@h": {"0": "8"}, "%LMQ%a@g": 1}

@@ -10,7 +10,7 @@ import pytest
 
 from store_io.errors import StoreError, UsageError
 from store_io.repair_plan import read_plan
-from tests import corpus_tools
+from tests import builders, corpus_tools
 from tests.corpus_tools import Case
 from tests.repaired import Served, content, numbers, plan_of, previewed, repaired
 
@@ -144,3 +144,21 @@ def test_a_promise_that_the_audit_does_not_find(plain: tuple[Path, str], tmp_pat
     with pytest.raises(StoreError, match="truncate_at"):
         repaired(plain[0], tmp_path / "new", read_plan(json.dumps(plan).encode()))
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(("name", "spared"), [("consumerFilter.json", True), ("consumerOffset.json", False)])
+def test_a_file_of_config_is_set_aside_only_where_a_broker_goes_on_without_it(tmp_path: Path, name: str, spared: bool) -> None:
+    builder = builders.StoreBuilder("5.3.3", builders.Sizes(segment=4096, queue_file=400))
+    builder.put(builders.Message("T", body=b"x"))
+    store = builder.write(tmp_path / "store")
+    (store.root / "config").mkdir(exist_ok=True)
+    for ending in ("", ".bak"):
+        (store.root / "config" / (name + ending)).write_text('{"torn":')
+    plan = plan_of(store.root, store.release, store.broker_conf)
+    if not spared:
+        with pytest.raises(StoreError, match="under policy broker nothing can be done"):
+            repaired(store.root, tmp_path / "new", plan)
+        return
+    done = repaired(store.root, tmp_path / "new", plan)
+    assert done.exit_code == 0 and done.report["unblocked"][0].startswith(f"config/{name}: ")
+    assert not list((tmp_path / "new" / "config").glob(f"{name}*"))

@@ -102,6 +102,16 @@ def test_texts_that_every_parser_refuses() -> None:
     assert not any(map(cannot_be_parsed, taken_by_one))
 
 
+def test_a_batch_queue_whose_topics_file_is_lost_stops_the_broker(tmp_path: Path) -> None:
+    queue = {"batchconsumequeue/B/0/00000000000000000000": bytes(46)}
+    conf = "mapperFileSizeBatchConsumeQueue=46\n"
+    lost = outcome_of(tmp_path / "lost", {**queue, "config/topics.json": b""}, conf=conf)
+    assert lost.plan["broker"]["refusal"] == "batchconsumequeue/B: the topic is of type ConsumeQueue (config/topics.json)"
+    assert outcome_of(tmp_path / "none", queue, conf=conf).plan["broker"]["starts"]  # config/ was not copied
+    topics = b'{"topicConfigTable":{"B":{"topicName":"B","attributes":{"queue.type":"BatchCQ"}}}}'
+    assert outcome_of(tmp_path / "there", {**queue, "config/topics.json": topics}, conf=conf).plan["broker"]["starts"]
+
+
 TIMERS = {"timerwheel": bytes(timer_layout.WHEEL_BYTES), "timerlog/00000000000000000000": UNIT * 3, "config/timercheck": CHECK}
 
 
