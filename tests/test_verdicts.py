@@ -60,7 +60,8 @@ def test_an_assumed_release_is_told_first_and_no_repair_is_shown(tmp_path: Path)
     release, settings = outcome.premises
     assert f"RocketMQ {NEWEST_RELEASE}, the newest known, is assumed. This copy was written by 5.1.0 to 5.3.3" in release.sentence
     assert "mappedFileSizeCommitLog = 131072" in settings.sentence and settings.kind == ASSUMED
-    assert "is assumed" in judge(outcome).headline and "is assumed" in outcome.verdict
+    wrote = f"by its files RocketMQ 5.1.0 to 5.3.3 wrote it, and this verdict is for {NEWEST_RELEASE}"
+    assert judge(outcome).headline == f"Not known whether this copy is safe to start: {wrote}" and "is assumed" in outcome.verdict
     assert outcome.plan["release_from"] == DEFAULT and any(s["action"] != "keep" for s in outcome.plan["steps"])
     words = store_words(StoreArgument("s", outcome.location_text, NEWEST_RELEASE, release_from=DEFAULT))
     summary = summary_text(samples.RUN, [outcome], "/out", words=words)

@@ -60,7 +60,7 @@ def _of_another_release(outcome: AuditOutcome, answer: Judgement) -> Judgement:
     wrote = f"by its files RocketMQ {outcome.written_by} wrote it, and this verdict is for {outcome.release}"
     if answer.kind == STOP:
         return replace(answer, headline=f"{answer.headline}; {wrote}")
-    by_its_rules = f"By the rules of {outcome.release}: {lower(answer.headline)}."
+    by_its_rules = f"By the rules of {outcome.release}: {answer.headline}."
     return Judgement(UNKNOWN, f"Not known whether this copy is safe to start: {wrote}", (by_its_rules, *answer.why))
 
 
