@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from datetime import UTC, datetime
 from itertools import pairwise
 from multiprocessing import active_children, get_context
 from types import FrameType
@@ -20,16 +21,17 @@ from jobs.options import Command, StoreArgument
 from jobs.output import OutputFolder
 from jobs.report.json_text import document
 from jobs.report.repair_text import repair_text
+from schemas.rows import Row
 from store_io import checksum
 from store_io.byte_source import StoreLocation, open_source
 from store_io.errors import StoreError, UsageError
+from store_io.given_up import REPORT_SUFFIX
 from store_io.repair_plan import PLAN_BYTES, RepairPlan, other_settings, read_plan
 from store_io.repair_store import BROKER, SALVAGE, RepairOutcome, RepairRequest, RunTasks, preview, repair
 from store_io.settings import read_given
 from store_io.store_dir import list_store
 from store_io.tasks import Task, run_task
 
-REPORT_SUFFIX = ".repair.json"
 SPARK_BYTES = 8 << 30  # of a store from which on a Spark session is worth its start on one machine
 
 
@@ -60,7 +62,11 @@ def _repair(request: RepairRequest, run_tasks: RunTasks) -> RepairOutcome:
         with contextlib.suppress(OSError):
             os.unlink(request.target + REPORT_SUFFIX)
 
-    return repair(request, run_tasks, lambda report: folder.write(name, document(report) + "\n"), forget, _progress)
+    def keep(report: Row) -> None:
+        made_at = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S")  # no dry run can know it
+        folder.write(name, document({**report, "made_at": made_at}) + "\n")
+
+    return repair(request, run_tasks, keep, forget, _progress)
 
 
 def _scratch(command: Command, request: RepairRequest) -> str:

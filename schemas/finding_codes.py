@@ -392,6 +392,12 @@ _ROWS = (
         "Stop the broker and copy again. If its machine lost power, compare with a replica.",
     ),
     (
+        "store_repaired",
+        NOTE,
+        "A repair made this store and gave up messages that it could not keep: its report beside the store has them.",
+        "Look for these messages in another copy of the same broker if they matter.",
+    ),
+    (
         "live_copy",
         NOTE,
         "The copy was probably taken from a running broker: its parts are of different moments.",

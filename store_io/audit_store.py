@@ -55,6 +55,7 @@ from store_io.byte_source import ByteSource, StoreLocation, open_source
 from store_io.consumequeue_reader import QueueGroup, QueueTask, read_file_entries
 from store_io.emptied import empty_findings, log_end
 from store_io.errors import NotAStore, StoreError, UsageError
+from store_io.given_up import repaired_findings
 from store_io.index_merge import IndexFileRef
 from store_io.index_reader import IndexTask
 from store_io.java_compat import parse_number
@@ -839,7 +840,7 @@ class StoreAudit:
             found += checkpoint_reader.checkpoint_findings(
                 self.checkpoint_file, first_store_time=first, last_store_time=last, log_end=log.data_end, unclean=self.unclean
             )
-        found += self.config.findings + self.start_files.findings + misfit_findings(self.misfits)
+        found += self.config.findings + self.start_files.findings + misfit_findings(self.misfits) + repaired_findings(self)
         self.incomplete += [c for c in store_dir.changes_since(self.listing) if c not in self.incomplete]
         if not self.incomplete:
             found += self._broker_findings()

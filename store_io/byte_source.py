@@ -26,7 +26,7 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 from schemas.rows import StoreFile
-from store_io.errors import NotAStore, StoreChanged, Unreadable, UsageError
+from store_io.errors import NotAStore, StoreChanged, StoreError, Unreadable, UsageError
 
 PARTS = ("commitlog", "consumequeue", "index")  # what may lie elsewhere
 MAX_DEPTH = 8  # folders below a part; a store has five, so what is deeper is listed by its name alone
@@ -462,6 +462,28 @@ def open_source(location: StoreLocation) -> ByteSource:
     for folder in local:
         folder.allowed = tuple(f.real for f in local)
     return ByteSource(location, root, parts)
+
+
+def read_beside(location: StoreLocation, suffix: str, limit: int) -> bytes | None:
+    """What stands in the regular file beside the store's folder that has its name and this suffix; None where there is none that
+    can be read, or a larger one."""
+    if isinstance(location, DerivedLocation):
+        return None
+    try:
+        path = local_path(location.root)
+        if path is not None:
+            around, name = os.path.split(os.path.realpath(path))
+            folder: _Folder = _LocalFolder(around)
+        else:
+            file_system, root = _arrow(location.root)
+            around, _, name = root.rstrip("/").rpartition("/")
+            folder = _ArrowFolder(file_system, around)
+        if not name:
+            return None
+        with folder.open(name + suffix, name + suffix) as file:
+            return file.read(0, file.size) if file.size <= limit else None
+    except (StoreError, OSError, ValueError):
+        return None
 
 
 def local_path(location: str) -> str | None:

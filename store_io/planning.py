@@ -26,7 +26,7 @@ from schemas.rows import (
     PlanStep,
     Row,
 )
-from store_io import emptied
+from store_io import emptied, given_up
 from store_io.as_master import as_master
 from store_io.rules.loading import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from store_io.wording import clause, count_text, names_text
@@ -210,6 +210,8 @@ def verdict_sentence(outcome: AuditOutcome, prediction: Prediction | None, loss:
         sentence += " (no release was named: this one is assumed)"
     if outcome.not_judged and prediction is not None and prediction.starts:
         sentence += f". Not judged: {names_text(outcome.not_judged)}"
+    again = given_up.told_again(outcome).rstrip(".")
+    sentence += f". {again}" if again else ""
     return sentence + ("; not all of this copy was read" if outcome.incomplete and prediction is not None else "")
 
 

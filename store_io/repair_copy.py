@@ -6,14 +6,26 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 from schemas.rows import StoreFile
-from store_io.byte_source import ByteSource, StoreLocation, open_source
+from store_io.byte_source import ByteSource, StoreLocation, open_source, shown
 from store_io.errors import StoreError
-from store_io.rules.loading import COMMITLOG
+from store_io.rules.loading import COMMITLOG, Tree, segments_of
 from store_io.store_dir import list_store
 from store_io.trial_writer import Writer
 
 COPY_THREADS = 4
 SPARE_BYTES = 64 << 20  # beyond what is known to be needed
+
+
+def check_source(location: StoreLocation) -> None:
+    """Raise StoreError where there is no segment to begin with: a repair would make an empty store, whatever else lies there."""
+    if segments_of(Tree(list_store(location).files)):
+        return
+    parts = dict(location.parts).get(COMMITLOG) or (f"{location.root.rstrip('/')}/{COMMITLOG}",)
+    folders = " and ".join(map(shown, parts))
+    raise StoreError(
+        f"nothing to repair from: {folders} holds no segment with bytes in it; find another copy of this broker's store and"
+        " repair that one, a donor alone does not suffice"
+    )
 
 
 def copy_store(location: StoreLocation, writer: Writer) -> tuple[int, list[str]]:

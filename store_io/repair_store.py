@@ -19,7 +19,7 @@ import numpy as np
 
 from schemas import checkpoint_layout, commitlog_layout, consumequeue_layout
 from schemas.rows import EXTENT_MESSAGE, NOTE, RUN_LMQ, WALK_AUDIT, AuditOutcome, Finding, QueueKey, Row
-from store_io import bridges, config_reader, repair_log, repair_offsets, repair_plan, repair_queues
+from store_io import bridges, config_reader, given_up, repair_log, repair_offsets, repair_plan, repair_queues
 from store_io.audit_store import AuditRequest, StoreAudit
 from store_io.byte_source import StoreLocation, open_source
 from store_io.consumequeue_reader import read_file_entries
@@ -27,10 +27,10 @@ from store_io.donor import Donor
 from store_io.errors import StoreError
 from store_io.manifest import manifest_row
 from store_io.rebuild import BuildTask, LinkTask, QueueBuild, fill_entries, last_store_time
-from store_io.repair_copy import copy_store
+from store_io.repair_copy import check_source, copy_store
 from store_io.repair_plan import RepairPlan
 from store_io.repair_queues import Damage, QueuePlan
-from store_io.rules.loading import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES, Tree, is_folder, queue_folder
+from store_io.rules.loading import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES, Tree, is_folder, queue_folder, segments_of
 from store_io.rules.releases import BrokerRules
 from store_io.store_dir import list_store
 from store_io.store_writer import StoreWriter, WriteFailed
@@ -100,6 +100,7 @@ def repair(
     keep: given the report of a repair that succeeded, just before the new store is put into place; no other run places anything
     there meanwhile.  forget: takes the report back where that failed.  progress: told what is done next.
     """
+    check_source(request.location)
     with StoreWriter.beside(request.target) as writer:
         outcome = _Repair(request, writer, run_tasks, progress).run()
         if outcome.exit_code == 0:
@@ -124,6 +125,7 @@ def preview(
     The report also has `free_bytes`, and `other_policy`: how many messages that one would keep.  scratch: a folder for what is
     worked out (rebuilt queues and index files, a donor's messages), which goes when this is done.
     """
+    check_source(request.location)
     try:
         with TrialWriter.beside(request.target, scratch, request.location) as writer:
             outcome = _Repair(request, writer, run_tasks, progress).run()
@@ -189,7 +191,13 @@ class _Repair:
         if outcome.exit_code == 0:
             self._offsets(final)
         self.report["digests"] = self._digests()
+        self.report["log_tail"] = self._log_tail()
         return outcome
+
+    def _log_tail(self) -> Row:
+        """By which an audit knows the new store again."""
+        tree = Tree(list_store(self.location).files)
+        return given_up.log_tail(open_source(self.location), segments_of(tree), self.log.end)
 
     def _digests(self) -> list[Row]:
         """SHA-256 of the small files that were written. Of the large ones it would take another second for each GB, which
@@ -680,6 +688,7 @@ class _Repair:
         return {
             "messages_before": sum(e.message_count for s in first.segments for e in s.extents) - _bridged(first.outcome()),
             "lost": {"messages": messages, "bytes": size},
+            "given_up": self._given_up(messages),
             "donor": self.donor,
             "zeroed_bytes": self.log.zeroed_bytes,
             "log_end": self.log.end,
@@ -697,6 +706,10 @@ class _Repair:
             "moved": [row for q in self.queue_plans for row in q.moved],
             "unserved": [row for q in self.queue_plans for row in q.unserved],
         }
+
+    def _given_up(self, cut: int) -> Row:
+        answered = [row for q in self.queue_plans for row in q.answered]
+        return given_up.given_up(self.before.leftovers, answered, self.log.dropped, cut, self.before.outcome().findings)
 
     def _lost(self, audit: StoreAudit) -> tuple[int, int]:
         """(messages, bytes) of valid messages of the copy that lie behind the new end of the log."""

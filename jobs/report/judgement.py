@@ -13,6 +13,7 @@ from jobs.report.text import bytes_text, count_text, printable, span_text
 from schemas.finding_codes import STOP_REASONS
 from schemas.rows import DEFAULT, LOSS, REBUILDABLE, AuditOutcome, Row
 from store_io.as_master import as_master
+from store_io.given_up import told_again
 from store_io.wording import clause, names_text
 
 STOP, UNKNOWN, REFUSES, CARE, REBUILD, SAFE = "stop", "unknown", "refuses", "care", "rebuild", "safe"
@@ -47,6 +48,11 @@ class Judgement:
 def judge(outcome: AuditOutcome) -> Judgement:
     """The answer for one store: that of the copy by itself, or that its group holds what it lacks, whichever is graver."""
     answer = _judge(outcome)
+    told = told_again(outcome)
+    if told:
+        number = next(f.actual for f in outcome.findings if f.code == "store_repaired")
+        head = f"{answer.headline}; the repair that made it gave up {number}" if answer.kind == SAFE else answer.headline
+        answer = replace(answer, headline=head, why=(*answer.why, told))
     of_any_release = answer.kind in (GONE, PARTED, LACKS, EMPTY)
     if outcome.release_from == DEFAULT and outcome.plan.get("broker") is not None and not of_any_release:
         if outcome.written_by:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from jobs.report.text import bytes_text, count_text, printable, time_text
+from schemas.finding_codes import CATALOGUE
+from store_io.wording import clause
 
 MOST = 12
 _SENTENCE = 300
@@ -33,10 +35,13 @@ def _sections(report: Row) -> Iterator[tuple[str, Sequence[Any], Callable[[Any],
     lost, donor, index, offsets = report["lost"], report["donor"], report["index"], report.get("offsets", [])
     yield "Messages", [report], _messages
     yield "Cut", [lost] if lost["messages"] else [], lambda row: _cut(row, report["log_end"])
+    given_up = report["given_up"]
+    whole = bool(given_up["missing"] or given_up["signs"])
+    yield "Missing", [given_up] if whole else [], _given_up
+    yield "" if whole else "Missing", report["answered"], _missing
     yield "Choice", [report["other_policy"]] if "other_policy" in report else [], _other
     yield "Problem", report.get("problems", []), str
     yield "Start", report["unblocked"], lambda why: f"the release would not have started on the copy: {why}"
-    yield "Missing", report["answered"], _missing
     yield "Bridge", report["bridges"], _bridge
     if donor is not None:
         yield "Donor", [donor], lambda row: f"{row['path']}: {row['sentence']}"
@@ -76,6 +81,19 @@ def _messages(report: Row) -> str:
     return (
         f"{count_text(report['messages_before'], 'valid message')} in the copy,"
         f" {count_text(report['messages_after'])} in the new store"
+    )
+
+
+def _given_up(row: Row) -> str:
+    look = "in another copy of the same broker: a repair takes"
+    if not row["missing"]:
+        signs = "; ".join(clause(CATALOGUE[code].meaning) for code in row["signs"])
+        return f"Messages are missing and given up; how many is not known ({signs}). Look for them {look} them with --donor."
+    one = row["missing"] == 1
+    be, was, whom = ("is", "it was", "it") if one else ("are", "they were", "them")
+    return (
+        f"{count_text(row['missing'], 'message')} {be} missing and given up: the copy shows that {was} there, and does not hold"
+        f" {whom}. Look for {whom} {look} {whom} with --donor."
     )
 
 

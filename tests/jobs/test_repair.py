@@ -81,8 +81,10 @@ def test_the_words_of_a_report() -> None:
         "offsets": [group, group, {**group, "group": "h"}],
         "donor": {"path": "D", "sentence": "S", "taken": [], "not_taken": [{"file": "f", "start": 1, "end": 2, "reason": "why"}]},
     }  # fmt: skip
+    report["given_up"] = {"messages": 15895, "missing": 4, "cut": 15891, "signs": []}
     said = repair_text(report, "store", "new", dry=True)
     for sentence in (
+        "4 messages are missing and given up: the copy shows that they were there, and does not hold them.",
         "18,943 valid messages in the copy, 3,052 in the new store",
         "--policy salvage would keep 15,891 more messages",
         "Replaced 487 damaged bytes with a placeholder record",
@@ -93,6 +95,8 @@ def test_the_words_of_a_report() -> None:
         "group \\x1b[31mg stands",
     ):
         assert sentence in said
+    unknown = {"messages": 0, "missing": 0, "cut": 0, "signs": ["index_entry_beyond_end"]}
+    assert "Messages are missing and given up; how many is not known" in repair_text({**report, "given_up": unknown}, "s", "new")
     fixed = repair_text({**report, "offsets_set_back": ["config/consumerOffset.json"]}, "store", "new")
     assert "3 offsets of 2 groups lay past the new queue ends and were set back to them." in fixed
     report["other_policy"] = {"policy": "broker", "refused": "why not"}

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from store_io.byte_source import StoreLocation
 from store_io.errors import StoreError, UsageError
 from store_io.repair_plan import read_plan
 from tests import builders, corpus_tools
@@ -19,7 +20,14 @@ CASES = corpus_tools.cases()
 REFUSED: set[tuple[str, str]] = set()
 LARGE = {"g5x-533-broker-live"}
 AGAIN = {"g14-533-torn-old-seen", "g85-533-queue-offsets"}
-RUNS = [(case, policy) for case in CASES for policy in ("broker", "salvage") if case.name not in LARGE or policy == "salvage"]
+NOTHING = {"g32-480-commitlog-empty", "g41-533-fresh"}  # no segment
+RUNS = [
+    (case, policy)
+    for case in CASES
+    if case.name not in NOTHING
+    for policy in ("broker", "salvage")
+    if case.name not in LARGE or policy == "salvage"
+]
 
 
 def segment_bytes(case: Case) -> int:
@@ -51,15 +59,15 @@ def test_corpus(case: Case, policy: str, tmp_path: Path) -> None:
             topic, _, number = name.rpartition("-")
             if topic not in batch:
                 assert sum(key[:2] == (topic, int(number)) for key in served.messages) >= queue["served"], name
-    if policy == "salvage" and case.name not in AGAIN:
-        return
+    if policy == "salvage" and case.name not in AGAIN or not list((tmp_path / "new" / "commitlog").iterdir()):
+        return  # or a start would cut all there is, so nothing is left to repair from
     again = plan_of(tmp_path / "new", case.release, case.broker_conf)
     assert repaired(tmp_path / "new", tmp_path / "again", again, policy).exit_code == 0
     assert content(tmp_path / "again") == content(tmp_path / "new")
     assert not [p for p in tmp_path.iterdir() if p.name.startswith(".")]
 
 
-OTHERWISE = ("g14-533-torn-old-seen", "g19-514-size-mid", "g32-480-commitlog-empty", "g37-533-crc-props")
+OTHERWISE = ("g14-533-torn-old-seen", "g19-514-size-mid", "g37-533-crc-props")
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if c.name in OTHERWISE], ids=lambda case: case.name)
@@ -70,6 +78,18 @@ def test_a_dry_run_says_what_the_other_policy_keeps(case: Case, tmp_path: Path) 
     for policy, other in (("broker", "salvage"), ("salvage", "broker")):
         told = previewed(root, tmp_path / "new", plan, policy).report["other_policy"]
         assert told == {"policy": other, "messages": kept[other], "more": kept[other] - kept[policy]}
+
+
+@pytest.mark.parametrize("donor", [False, True])
+@pytest.mark.parametrize("case", [c for c in CASES if c.name in NOTHING], ids=lambda case: case.name)
+def test_a_copy_without_a_segment_is_refused_before_anything_is_done(case: Case, donor: bool, tmp_path: Path) -> None:
+    root = case.unpack(tmp_path)
+    before, plan = content(tmp_path), plan_of(root, case.release, case.broker_conf)
+    for act in (repaired, previewed):
+        with pytest.raises(StoreError) as told:
+            act(root, tmp_path / "new", plan, donor=StoreLocation(str(tmp_path)) if donor else None)
+        assert str(told.value).startswith(f"nothing to repair from: {root}/commitlog holds no segment")
+    assert content(tmp_path) == before
 
 
 def changed(plan: Path, **values: object) -> bytes:
