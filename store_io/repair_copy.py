@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
+from schemas.checkpoint_layout import ABORT_FILE
 from schemas.rows import StoreFile
 from store_io.byte_source import ByteSource, StoreLocation, open_source, shown
 from store_io.errors import StoreError
-from store_io.rules.loading import COMMITLOG, Tree, segments_of
+from store_io.java_compat import parse_number
+from store_io.rules.loading import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES, Tree, segments_of
 from store_io.store_dir import list_store
 from store_io.trial_writer import Writer
 
@@ -53,6 +55,35 @@ def copy_store(location: StoreLocation, writer: Writer) -> tuple[int, list[str]]
             threads.shutdown(cancel_futures=True)
             raise
     return needed, sorted(e.path for e in files.values() if e.kind not in ("file", "directory"))
+
+
+def removed(location: StoreLocation, made: StoreLocation, moved: Container[str]) -> list[str]:
+    """What the source holds and the new store lacks: names that a broker does not write first.
+
+    Left out are the abort marker, files of a queue or index that are made anew, and what was only given another name (`moved`).
+    """
+    here, there = _files(location, open_source(location)), _files(made, open_source(made))
+    gone = [e for e in here.values() if e.path not in there and e.path not in moved]
+    holding = {e.path.rpartition("/")[0] for e in here.values() if e.kind == "file"}
+    told = [e.path for e in gone if e.kind == "file" and not _made_anew(e.path)]
+    told += [e.path for e in gone if e.kind == "directory" and not _leads_to(e.path, holding)]
+    return sorted(told, key=lambda path: (_is_number(path), path))
+
+
+def _made_anew(path: str) -> bool:
+    """Whether a start or a repair makes such a file anew: the report tells of the whole queue or index instead."""
+    top, *names = path.split("/")
+    if top in (QUEUES, BATCH_QUEUES, EXT) and len(names) == 3:
+        return _is_number(names[1]) and _is_number(names[2])
+    return path == ABORT_FILE or top == INDEX and len(names) == 1 and _is_number(names[0])
+
+
+def _leads_to(folder: str, holding: Iterable[str]) -> bool:
+    return any(path == folder or path.startswith(folder + "/") for path in holding)
+
+
+def _is_number(path: str) -> bool:
+    return parse_number(path.rpartition("/")[2], 64) is not None
 
 
 def _files(location: StoreLocation, source: ByteSource) -> dict[str, StoreFile]:

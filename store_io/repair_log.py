@@ -45,7 +45,7 @@ class Edit:
 @dataclass
 class LogPlan:
     """end: physical offset behind the last message, 0 where no message stays.  messages: how many stay, bridges not counted.
-    bridges, dropped, removed: rows of the report."""
+    bridges, dropped: rows of the report."""
 
     edits: list[Edit] = field(default_factory=list)
     start: int = 0
@@ -53,7 +53,6 @@ class LogPlan:
     messages: int = 0
     bridges: list[Row] = field(default_factory=list)
     dropped: list[Row] = field(default_factory=list)
-    removed: list[str] = field(default_factory=list)
     zeroed_bytes: int = 0
 
 
@@ -125,7 +124,7 @@ class LogRepair:
                 and entry.path != COMMITLOG
                 and not any(s.summary is not None and s.summary.path == entry.path for s in kept)
             ):
-                self._remove(entry.path)
+                self.plan.edits.append(Edit("remove", entry.path))
         if not kept:
             return self.plan
         self.plan.start, last = kept[0].base, kept[-1]
@@ -203,10 +202,6 @@ class LogRepair:
             return whole_messages_end(check, window, start, limit)
 
     # ---- what is written -------------------------------------------------------------------------------------------
-
-    def _remove(self, path: str) -> None:
-        self.plan.edits.append(Edit("remove", path))
-        self.plan.removed.append(path)
 
     def _normalise(self, segment: _Segment, whole: Sequence[_Segment]) -> None:
         path = segment_path(segment.base)

@@ -27,7 +27,7 @@ from store_io.donor import Donor
 from store_io.errors import StoreError
 from store_io.manifest import manifest_row
 from store_io.rebuild import BuildTask, LinkTask, QueueBuild, fill_entries, last_store_time
-from store_io.repair_copy import check_source, copy_store
+from store_io.repair_copy import check_source, copy_store, removed
 from store_io.repair_plan import RepairPlan
 from store_io.repair_queues import Damage, QueuePlan
 from store_io.rules.loading import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES, Tree, is_folder, queue_folder, segments_of
@@ -694,7 +694,7 @@ class _Repair:
             "log_end": self.log.end,
             "bridges": self.log.bridges,
             "dropped": self.log.dropped,
-            "removed": self.log.removed,
+            "removed": removed(self.request.location, self.location, {e.path for e in self.log.edits if e.action == "rename"}),
             "unblocked": self.unblocked,
             "not_copied": self.not_copied,
             "queues": [

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from jobs.report.judgement import judge
+from jobs.report.repair_text import repair_text
 from schemas.rows import NOTE, AuditOutcome, Finding
 from store_io.audit_store import AuditRequest, run_local
 from store_io.byte_source import StoreLocation
@@ -129,3 +130,29 @@ def test_a_message_is_counted_once() -> None:
     ]
     assert given_up({}, [], [], 0, signs)["signs"] == ["index_entry_beyond_end"]
     assert given_up({}, answered, [], 0, signs)["signs"] == []
+
+
+STRANGERS = (
+    "commitlog/00000000000000000000.bak",
+    "config/../commitlog/\x1b[31mnotes",
+    "consumequeue/T/0/x.tmp",
+    "consumequeue/T/old/00000000000000000000",
+    "consumequeue/notes",
+    "index/copy of 20261120",
+)
+
+
+@pytest.mark.parametrize("policy", ["broker", "salvage"])
+def test_files_that_do_not_belong_are_listed_where_they_are_removed(policy: str, tmp_path: Path) -> None:
+    store = made(tmp_path / "store")
+    for name in STRANGERS:
+        (store.root / name).parent.mkdir(parents=True, exist_ok=True)
+        (store.root / name).write_text("?")
+    plan = plan_of(store.root, store.release, store.broker_conf)
+    dry = previewed(store.root, tmp_path / "new", plan, policy)
+    outcome = repaired(store.root, tmp_path / "new", plan, policy)
+    assert outcome.exit_code == 0 and numbers(dry) == outcome.report
+    names = [name.removeprefix("config/../") for name in STRANGERS]
+    assert outcome.report["removed"] == sorted(names, key=lambda name: (name.endswith("/00000000000000000000"), name))
+    said = repair_text(outcome.report, "s", "new")
+    assert said.count("\n  Removed ") == len(STRANGERS) and "commitlog/\\x1b[31mnotes\n" in said
