@@ -679,14 +679,14 @@ class _Repair:
         code = 0 if not problems else 20 if any(f.severity == "loss" for f in left) else 10
         self.report |= {"consistent": not problems, "problems": problems, "kept": [_finding_row(f) for f in kept]}
         self.report |= self._told(first)
-        self.report["messages_after"] = outcome.messages - _bridged(outcome)
+        self.report["messages_after"] = outcome.messages
         return RepairOutcome(code, self.report, outcome)
 
     def _told(self, first: StoreAudit) -> Row:
         """What was decided, for the report."""
         messages, size = self._lost(first)
         return {
-            "messages_before": sum(e.message_count for s in first.segments for e in s.extents) - _bridged(first.outcome()),
+            "messages_before": sum(e.message_count for s in first.segments for e in s.extents),
             "lost": {"messages": messages, "bytes": size},
             "given_up": self._given_up(messages),
             "donor": self.donor,
@@ -738,11 +738,6 @@ def _finding_row(finding: Finding) -> Row:
         "phy_offset": finding.phy_offset, "topic": finding.topic, "queue_id": finding.queue_id,
         "queue_offset": finding.queue_offset, "message": finding.message,
     }  # fmt: skip
-
-
-def _bridged(outcome: AuditOutcome) -> int:
-    """How many of the store's messages are bridges."""
-    return sum(f.count for f in outcome.findings if f.code == "commitlog_bridged")
 
 
 def _raise_faults(results: Sequence[Any]) -> None:

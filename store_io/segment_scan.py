@@ -352,9 +352,10 @@ class _Scan:
             self._malformed(row, text)
 
     def _bridge(self, row: np.void) -> None:
-        """A record that a repair put there, where it is one."""
+        """A record that a repair put there, where it is one: it is no message."""
         topic, _ = self.topics.keys[row["topic_ref"]]
         if bridges.is_bridge(topic, int(row["flag"]), int(row["sys_flag"])):
+            self.messages -= 1
             start = int(row["position"])
             end = start + int(row["total_size"])
             self.findings.add_beside(Finding(codes.BRIDGED, self.task.path, start, end, phy_offset=self.base + start), 0)

@@ -255,6 +255,12 @@ def counted(outcome: AuditOutcome, code: str) -> int:
     return sum(f.count for f in outcome.findings if f.code == code) + outcome.findings_dropped.get(code, 0)
 
 
+def held(outcome: AuditOutcome) -> str:
+    """How many messages a copy holds, and how many placeholder records of a repair besides."""
+    told, placeholders = count_text(outcome.messages, "message"), counted(outcome, "commitlog_bridged")
+    return f"{told} and {count_text(placeholders, 'placeholder record')}" if placeholders else told
+
+
 def lower(sentence: str) -> str:
     """A catalogue sentence as a part of a longer one: no capital, no full stop."""
     return clause(printable(sentence))

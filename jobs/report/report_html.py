@@ -25,6 +25,7 @@ from jobs.report.judgement import (
     STOP,
     UNKNOWN,
     Judgement,
+    held,
     judge,
     verdict_alone,
     why_it_ends,
@@ -232,8 +233,8 @@ def _facts(outcome: AuditOutcome, broker: Row | None) -> Iterator[str]:
         notes = note_kinds([outcome])
         yield fact(count_text(sum(outcome.counts.values()), "finding"), told + (f": {markup(notes)}" if notes else ""))
         when = f", stored {span_text(outcome.first_store_time, outcome.last_store_time)}" if outcome.messages else ""
-        held = f"in {count_text(outcome.segment_count, 'segment')}{when}"
-        yield fact(count_text(outcome.messages, "message"), held)
+        where = f"in {count_text(outcome.segment_count, 'segment')}{when}"
+        yield fact(held(outcome), where)
     style = {0: "c-safe", 20: "c-stop"}.get(outcome.exit_code, "c-care")
     yield fact(str(outcome.exit_code), f"exit code: {exit_words(outcome.exit_code, [outcome])}", style)
     yield "</dl>\n"

@@ -10,7 +10,18 @@ from collections.abc import Iterator, Sequence
 
 from jobs.report.commands import closer_look, words_of
 from jobs.report.deleted_files import deleted_files
-from jobs.report.judgement import SAFE, SHORT, Judgement, counted, judge, lower, most_dangerous_first, verdict_alone, why_it_ends
+from jobs.report.judgement import (
+    SAFE,
+    SHORT,
+    Judgement,
+    counted,
+    held,
+    judge,
+    lower,
+    most_dangerous_first,
+    verdict_alone,
+    why_it_ends,
+)
 from jobs.report.next_steps import next_steps
 from jobs.report.ranking import EXIT_RANK, SEVERITIES, assumed_words, exit_words, lacks_of, lost_of, note_kinds
 from jobs.report.replicas_json import groups_of
@@ -111,7 +122,7 @@ def _store(outcome: AuditOutcome, paint: _Paint, words: Sequence[str], plan: str
         lines += _loss(outcome, paint)
     lines += _differences(outcome, paint)
     lines += _next(outcome, words or words_of(outcome), plan)
-    size = f"{count_text(outcome.segment_count, 'segment')}, {count_text(outcome.messages, 'message')}"
+    size = f"{count_text(outcome.segment_count, 'segment')}, {held(outcome)}"
     if outcome.messages:
         size += f" of {span_text(outcome.first_store_time, outcome.last_store_time)}"
     if outcome.not_read.get("segments"):

@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
-from jobs.report.judgement import judge
+from jobs.report.judgement import held, judge
 from jobs.report.repair_text import repair_text
 from schemas.rows import NOTE, AuditOutcome, Finding
 from store_io.audit_store import AuditRequest, run_local
 from store_io.byte_source import StoreLocation
 from store_io.given_up import given_up
 from store_io.queue_leftovers import LeftoverResult
+from store_io.wording import count_text
 from tests import damage
 from tests.builders import Message, Sizes, Store, StoreBuilder
 from tests.repaired import numbers, plan_of, previewed, repaired
@@ -156,3 +157,17 @@ def test_files_that_do_not_belong_are_listed_where_they_are_removed(policy: str,
     assert outcome.report["removed"] == sorted(names, key=lambda name: (name.endswith("/00000000000000000000"), name))
     said = repair_text(outcome.report, "s", "new")
     assert said.count("\n  Removed ") == len(STRANGERS) and "commitlog/\\x1b[31mnotes\n" in said
+
+
+def test_placeholders_are_told_beside_messages_and_not_counted_as_such(tmp_path: Path) -> None:
+    store = made(tmp_path / "store")
+    damage.drop_segment(store, 2)
+    before = audited(store, store.root)
+    outcome = repaired(store.root, tmp_path / "new", plan_of(store.root, store.release, store.broker_conf), "salvage")
+    after = audited(store, tmp_path / "new")
+    placeholders = sum(f.count for f in after.findings if f.code == "commitlog_bridged")
+    assert placeholders > 0
+    assert after.messages == before.messages == outcome.report["messages_after"] == sum(row["messages"] for row in after.segments)
+    assert sum(extent["message_count"] for row in after.segments for extent in row["extents"]) == after.messages
+    assert held(after) == f"{after.messages} messages and {count_text(placeholders, 'placeholder record')}"
+    assert held(before) == f"{before.messages} messages"
