@@ -120,7 +120,7 @@ _ROWS = (
         "segment_missing",
         LOSS,
         "A segment is missing: its neighbours leave a gap there, or queue entries lead to it.",
-        _COMPARE_REPLICA,
+        "Look for this segment in another copy of the same broker; a repair takes it with --donor where others follow it here.",
     ),
     (
         "segment_wrong_size",

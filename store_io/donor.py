@@ -301,7 +301,7 @@ def _sentence(row: Row) -> str:
         return "nothing was taken: the donor has no message where the copy has one, so the two cannot be compared"
     told = f"{row['taken_bytes']} bytes in {len(taken)} ranges were taken"
     if not taken:
-        told = "nothing was taken" + ("" if left else ": no range of the copy is damaged or missing")
+        told = "nothing was taken" + ("" if left else ": up to its last message no range of the copy is damaged or missing")
     return told + (f"; of {len(left)} damaged ranges not all could be" if left and taken else "")
 
 

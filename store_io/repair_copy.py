@@ -11,6 +11,8 @@ from store_io.byte_source import ByteSource, StoreLocation, open_source, shown
 from store_io.errors import StoreError
 from store_io.java_compat import parse_number
 from store_io.rules.loading import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES, Tree, segments_of
+from store_io.settings import read_settings
+from store_io.size_misfits import size_misfits
 from store_io.store_dir import list_store
 from store_io.trial_writer import Writer
 
@@ -18,9 +20,15 @@ COPY_THREADS = 4
 SPARE_BYTES = 64 << 20  # beyond what is known to be needed
 
 
-def check_source(location: StoreLocation) -> None:
-    """Raise StoreError where there is no segment to begin with: a repair would make an empty store, whatever else lies there."""
-    if segments_of(Tree(list_store(location).files)):
+def check_source(location: StoreLocation, broker_conf: str | None) -> None:
+    """Raise StoreError where the work need not begin: there is no segment, so whatever else lies there, a repair would make an
+    empty store; or no segment has the size that the plan's broker.conf gives them."""
+    listing = list_store(location)
+    if segments_of(Tree(listing.files)):
+        settings = read_settings(broker_conf, listing, open_source(location))
+        for misfit in size_misfits(broker_conf, listing, settings):
+            if misfit.file.startswith(COMMITLOG) and not misfit.alone:
+                raise StoreError(f"{misfit.sentence}. Audit the copy again with its own broker.conf, and repair by that plan")
         return
     parts = dict(location.parts).get(COMMITLOG) or (f"{location.root.rstrip('/')}/{COMMITLOG}",)
     folders = " and ".join(map(shown, parts))

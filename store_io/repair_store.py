@@ -100,7 +100,7 @@ def repair(
     keep: given the report of a repair that succeeded, just before the new store is put into place; no other run places anything
     there meanwhile.  forget: takes the report back where that failed.  progress: told what is done next.
     """
-    check_source(request.location)
+    check_source(request.location, request.plan.broker_conf)
     with StoreWriter.beside(request.target) as writer:
         outcome = _Repair(request, writer, run_tasks, progress).run()
         if outcome.exit_code == 0:
@@ -125,7 +125,7 @@ def preview(
     The report also has `free_bytes`, and `other_policy`: how many messages that one would keep.  scratch: a folder for what is
     worked out (rebuilt queues and index files, a donor's messages), which goes when this is done.
     """
-    check_source(request.location)
+    check_source(request.location, request.plan.broker_conf)
     try:
         with TrialWriter.beside(request.target, scratch, request.location) as writer:
             outcome = _Repair(request, writer, run_tasks, progress).run()

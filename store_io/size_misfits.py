@@ -21,13 +21,15 @@ _STEP = "Find this store's own broker.conf, or leave --broker-conf out: sizes ar
 
 @dataclass(frozen=True)
 class Misfit:
-    """A size in force under a broker.conf that no file of its kind has. codes: findings that follow from it."""
+    """A size in force under a broker.conf that no file of its kind has. codes: findings that follow from it.  alone: there is one
+    file of its kind, so that it may as well be this file that is wrong."""
 
     file: str
     expected: str
     actual: str
     codes: tuple[str, ...]
     sentence: str
+    alone: bool = False
 
 
 def size_misfits(broker_conf: str | None, listing: StoreListing, settings: Mapping[str, Setting]) -> list[Misfit]:
@@ -65,7 +67,9 @@ def size_misfits(broker_conf: str | None, listing: StoreListing, settings: Mappi
             many = f"all {len(files)}" if len(same) == len(files) else f"{len(same)} of {len(files)}"
             told = f"{many} {noun}s of this copy are {size} bytes long: this broker.conf is probably not this store's"
         codes = {"segment": _SEGMENT_CODES, "index file": _INDEX_CODES}.get(noun, _QUEUE_CODES)
-        found.append(Misfit(same[0].path, f"{wanted} bytes", f"{size} bytes", codes, f"broker.conf {said}; {told}"))
+        found.append(
+            Misfit(same[0].path, f"{wanted} bytes", f"{size} bytes", codes, f"broker.conf {said}; {told}", len(files) == 1)
+        )
     return found
 
 

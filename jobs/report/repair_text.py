@@ -85,15 +85,15 @@ def _messages(report: Row) -> str:
 
 
 def _given_up(row: Row) -> str:
-    look = "in another copy of the same broker: a repair takes"
+    look = "in another copy of the same broker before you use the new store."
     if not row["missing"]:
         signs = "; ".join(clause(CATALOGUE[code].meaning) for code in row["signs"])
-        return f"Messages are missing and given up; how many is not known ({signs}). Look for them {look} them with --donor."
+        return f"Messages are missing and given up; how many is not known ({signs}). Look for them {look}"
     one = row["missing"] == 1
     be, was, whom = ("is", "it was", "it") if one else ("are", "they were", "them")
     return (
         f"{count_text(row['missing'], 'message')} {be} missing and given up: the copy shows that {was} there, and does not hold"
-        f" {whom}. Look for {whom} {look} {whom} with --donor."
+        f" {whom}. Look for {whom} {look}"
     )
 
 

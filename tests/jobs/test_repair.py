@@ -19,8 +19,10 @@ from jobs.options import Command, parse
 from jobs.report.repair_text import repair_text
 from store_io.audit_store import AuditRequest, run_local
 from store_io.byte_source import StoreLocation
+from store_io.errors import StoreError
 from tests import ROOT, corpus_tools
-from tests.repaired import content
+from tests.builders import Message, Sizes, StoreBuilder
+from tests.repaired import content, plan_of, previewed, repaired
 
 
 @pytest.fixture(scope="module")
@@ -256,6 +258,22 @@ def test_a_setting_that_the_plan_s_audit_cannot_have_had(store: Path, tmp_path: 
     (store / "odd.json").write_text(json.dumps(plan))
     assert typed(store, "--to", str(tmp_path / "new"), plan="odd.json") == 3
     assert f"settings.{key}" in capsys.readouterr().err and not list(tmp_path.iterdir())
+
+
+def test_a_broker_conf_that_fits_no_segment_is_named_before_the_work_and_alone(tmp_path: Path) -> None:
+    sizes = Sizes(segment=1 << 13)
+    builder = StoreBuilder("5.3.3", sizes)
+    for number in range(60):
+        builder.put(Message("T", 0, bytes(200), keys=f"k{number}"))
+    root = builder.write(tmp_path / "store").root
+    for size in (1 << 12, 1 << 14):
+        plan = plan_of(root, "5.3.3", builder.broker_conf().replace(f"={1 << 13}", f"={size}"))
+        for act in (repaired, previewed):
+            with pytest.raises(StoreError) as told:
+                act(root, tmp_path / "new", plan, "salvage")
+            assert str(told.value).startswith(f"broker.conf says mappedFileSizeCommitLog = {size}; all 3 segments")
+            assert str(told.value).endswith("Audit the copy again with its own broker.conf, and repair by that plan")
+        assert [p.name for p in tmp_path.iterdir()] == ["store"]
 
 
 def test_a_manifest(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -141,7 +141,7 @@ def test_what_a_donor_gave_is_told_and_why_the_rest_was_not_taken(tmp_path: Path
     donor, _ = small_store(tmp_path / "two")
     told = donor_told(root, conf, tmp_path / "sound", donor)
     assert (told["taken"], told["not_taken"]) == ([], [])
-    assert told["sentence"] == "nothing was taken: no range of the copy is damaged or missing"
+    assert told["sentence"] == "nothing was taken: up to its last message no range of the copy is damaged or missing"
     damage.zero_range(root / "commitlog" / f"{4096:020d}", 700, 1500)
     damage.zero_range(root / "commitlog" / f"{8192:020d}", 700, 1500)
     damage.zero_range(donor / "commitlog" / f"{8192:020d}", 400, 2500)
