@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from jobs.report.ranking import EXIT_RANK, lacks_of, lost_of
 from jobs.report.text import bytes_text, count_text, printable, span_text
-from schemas.finding_codes import STOP_REASONS
+from schemas.finding_codes import CATALOGUE, STOP_REASONS
 from schemas.rows import DEFAULT, LOSS, REBUILDABLE, AuditOutcome, Row
 from store_io.as_master import as_master
 from store_io.given_up import told_again
@@ -253,6 +253,14 @@ def most_dangerous_first(outcomes: Iterable[AuditOutcome]) -> list[tuple[AuditOu
 def counted(outcome: AuditOutcome, code: str) -> int:
     """How many there are of a code, the folded ones too."""
     return sum(f.count for f in outcome.findings if f.code == code) + outcome.findings_dropped.get(code, 0)
+
+
+def meaning_of(outcome: AuditOutcome, code: str) -> str:
+    """A code's catalogue sentence. Of damage also in how many ranges it lies, where one range makes several findings."""
+    known = CATALOGUE.get(code)
+    if known is None or code != "commitlog_damaged" or not 0 < outcome.damaged_extents < counted(outcome, code):
+        return known.meaning if known else ""
+    return f"{known.meaning.rstrip('.')}, in {count_text(outcome.damaged_extents, 'damaged range')}."
 
 
 def held(outcome: AuditOutcome) -> str:

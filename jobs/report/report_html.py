@@ -27,6 +27,7 @@ from jobs.report.judgement import (
     Judgement,
     held,
     judge,
+    meaning_of,
     verdict_alone,
     why_it_ends,
 )
@@ -38,7 +39,6 @@ from jobs.report.result_json import RunInfo
 from jobs.report.segment_map import log_map
 from jobs.report.text import bytes_text, count_text, markup, not_read_texts, span_text
 from jobs.report.watermarks import watermarks
-from schemas.finding_codes import CATALOGUE
 from schemas.rows import DOUBT, LOSS, NOTE, REBUILDABLE, AuditOutcome, Finding, Row
 
 MAX_EXAMPLES = 20  # findings shown of one code and severity
@@ -440,13 +440,11 @@ def _findings(outcome: AuditOutcome, words: Sequence[str]) -> Iterator[str]:
         # What was dropped has no severity of its own left: it is told once, where the gravest of the code are.
         dropped = 0 if code in counted else outcome.findings_dropped.get(code, 0)
         counted.add(code)
-        yield from _group(SEVERITIES[rank], code, found, dropped, words)
+        yield from _group(SEVERITIES[rank], code, meaning_of(outcome, code), found, dropped, words)
 
 
-def _group(severity: str, code: str, found: Sequence[Finding], dropped: int, words: Sequence[str]) -> Iterator[str]:
+def _group(severity: str, code: str, meaning: str, found: Sequence[Finding], dropped: int, words: Sequence[str]) -> Iterator[str]:
     total = sum(f.count for f in found) + dropped
-    entry = CATALOGUE.get(code)
-    meaning = entry.meaning if entry else ""
     badge = f'<span class="badge c-{SEVERITY_STYLE[severity]}">{severity}</span>'
     head = f"{badge} <b>{total:,}</b> {code_of(code)} {markup(meaning)}"
     yield f"<details{'' if severity == NOTE else ' open'}><summary>{head}</summary>\n"

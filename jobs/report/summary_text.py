@@ -18,6 +18,7 @@ from jobs.report.judgement import (
     held,
     judge,
     lower,
+    meaning_of,
     most_dangerous_first,
     verdict_alone,
     why_it_ends,
@@ -28,7 +29,6 @@ from jobs.report.replicas_json import groups_of
 from jobs.report.replicas_words import choice_words, pair_words
 from jobs.report.result_json import RunInfo, run_exit_code
 from jobs.report.text import bytes_text, count_text, not_read_texts, printable, seconds_text, span_text
-from schemas.finding_codes import CATALOGUE
 from schemas.rows import ASSUMED, DOUBT, LOSS, NOTE, REBUILDABLE, AuditOutcome, Finding, Row
 from store_io.wording import names_text
 
@@ -192,7 +192,8 @@ def _differences(outcome: AuditOutcome, paint: _Paint) -> list[str]:
     for (_, code), found in sorted(groups.items(), key=lambda item: item[0])[:_LINES]:
         total = sum(f.count for f in found) + outcome.findings_dropped.get(code, 0)
         files = sorted({f.file for f in found})
-        lines += _rows("", f"{total:>{_NUMBER - 2},}  {code}: {lower(_meaning(code))} ({_listed(files)})", _NUMBER)
+        meaning = lower(meaning_of(outcome, code) or code)
+        lines += _rows("", f"{total:>{_NUMBER - 2},}  {code}: {meaning} ({_listed(files)})", _NUMBER)
     lines += _more(len(groups) - _LINES, "kind")
     return lines
 
@@ -231,11 +232,6 @@ def _run_the_repair(outcome: AuditOutcome) -> str:
     else:
         does = f"{kept} and mends what differs" if outcome.messages else "mends what differs"
     return f"Run the Repair line below: it {does}."
-
-
-def _meaning(code: str) -> str:
-    known = CATALOGUE.get(code)
-    return known.meaning if known else code
 
 
 def _listed(names: Sequence[str]) -> str:

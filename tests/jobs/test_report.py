@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from jobs.report.findings_jsonl import FIELDS, findings_jsonl
 from jobs.report.index_html import index_html
 from jobs.report.json_text import document, line
-from jobs.report.judgement import judge, most_dangerous_first
+from jobs.report.judgement import judge, meaning_of, most_dangerous_first
 from jobs.report.plan_json import plan_json
 from jobs.report.ranking import worst_exit_code
 from jobs.report.report_html import report_html
@@ -45,6 +45,16 @@ def check(name: str, text: str) -> None:
 def test_summary_of_one_store(make: Any, colour: bool) -> None:
     name = f"summary-{make.__name__}{'-colour' if colour else ''}.txt"
     check(name, summary_text(samples.RUN, [make()], "/out", colour))
+
+
+def test_findings_that_one_damaged_range_makes_are_told_as_one_range() -> None:
+    outcome = samples.damaged()
+    first = next(f for f in outcome.findings if f.code == "commitlog_damaged")
+    outcome = replace(outcome, findings=[first, replace(first, start=first.end, end=(first.end or 0) + 9)], damaged_extents=1)
+    told = "no valid message, filler or unwritten space, in 1 damaged range"
+    text = " ".join(summary_text(samples.RUN, [outcome], "out").split())
+    assert "2 commitlog_damaged: bytes that are " + told in text and told in "".join(report_html(outcome))
+    assert ", in " not in meaning_of(replace(outcome, damaged_extents=2), "commitlog_damaged")
 
 
 def test_summary_of_a_fleet() -> None:
