@@ -29,12 +29,28 @@ def test_any_damage(seed: int, policy: str, tmp_path: Path) -> None:
     made: RandomStore = random_stores.random_store(tmp_path / "store", random.Random(seed))
     root, conf = made.store.root, made.broker_conf
     before = content(root)
+    if not has_segment(root):
+        assert_nothing_to_repair_from(root, tmp_path / "new", made, policy)
+        return
     outcome = repaired(root, tmp_path / "new", plan_of(root, made.release, conf), policy)
     assert content(root) == before
     assert outcome.exit_code == 0, (made.describe(), outcome.report["problems"])
+    if not has_segment(tmp_path / "new"):  # no valid message, or the release cuts them all
+        assert_nothing_to_repair_from(tmp_path / "new", tmp_path / "again", made, policy)
+        return
     again = repaired(tmp_path / "new", tmp_path / "again", plan_of(tmp_path / "new", made.release, conf), policy)
     assert again.exit_code == 0, made.describe()
     assert content(tmp_path / "again") == content(tmp_path / "new"), made.describe()
+
+
+def has_segment(root: Path) -> bool:
+    return any(path.name.isdigit() and path.stat().st_size for path in (root / "commitlog").glob("*"))
+
+
+def assert_nothing_to_repair_from(root: Path, target: Path, made: RandomStore, policy: str) -> None:
+    with pytest.raises(StoreError, match="nothing to repair from"):
+        repaired(root, target, plan_of(root, made.release, made.broker_conf), policy)
+    assert not target.exists(), made.describe()
 
 
 SIZES = Sizes(segment=4096)
