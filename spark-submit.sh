@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The one entry: finds a Python, makes the environment where it is missing (jobs/environment.py), runs the command (jobs/cli.py).
+# The one entry: finds a Python, makes the environment where it is missing (jobs/environment/setup.py), runs the command (jobs/cli.py).
 set -u
 
 self=$0
@@ -54,6 +54,6 @@ if [ -z "$found" ]; then
   fi
   exit 3
 fi
-"$found" -m jobs.environment "$@" || exit
+"$found" -m jobs.environment.setup "$@" || exit
 [ -x "$python" ] || python=$found # only help was asked for
 exec "$python" -m jobs.cli "$@"

@@ -1,4 +1,15 @@
-"""WHERE it runs: Spark and Delta. No byte offsets, no magics."""
+"""WHERE it runs: Spark and Delta. No byte offsets, no magics.
+
+* `cli`: arguments in, exit code out; `command_line`: what the arguments may be.
+* `environment`, `session`: what is installed; the only Spark session.
+* `audit`: a run over one or many stores; `tables` and `history`: what is kept of runs, and what they say together.
+* `explore`, `sources`: messages for people; stores as Spark data sources.
+* `repair`: a new store.
+* `report`: texts, pages and files.
+* `bench`, `checks`: speed; lint, types and tests.
+* `output`, `scratch`: files whole or not there; temporary files.
+* `faults`, `interrupts`, `task_process`: exceptions in one line; signals; tasks in processes of their own.
+"""
 
 VERSION = "0.1.0"  # pyproject.toml's; it stands here too, because executors and cluster drivers have no pyproject.toml
 RULES_VERSION = "2"  # of what is judged: goes up when the same bytes may be judged differently

@@ -10,8 +10,8 @@ import sys
 import tempfile
 from collections.abc import Sequence
 
-from jobs import environment
-from jobs.options import Command
+from jobs.command_line.options import Command
+from jobs.environment import setup as environment
 
 _LINT = (
     ("ruff", ["-m", "ruff", "check"]),

@@ -16,12 +16,14 @@ import traceback
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
-from jobs import environment, interrupts, options
-from jobs.command_table import COMMAND_TABLE
+from jobs import interrupts
+from jobs.command_line import options
+from jobs.command_line.command_table import COMMAND_TABLE
+from jobs.command_line.options import AuditOptions, Command
+from jobs.environment import setup as environment
 from jobs.faults import fault_sentence
-from jobs.options import AuditOptions, Command
-from jobs.report.text import printable
-from store_io.errors import StoreError, UsageError
+from jobs.report.texts.text import printable
+from store_io.base.errors import StoreError, UsageError
 
 TRACEBACK = "STORE_AUDIT_TRACEBACK"
 
@@ -43,7 +45,7 @@ def main(words: Sequence[str]) -> int:
 
 
 def _run(words: Sequence[str]) -> int:
-    if words[:1] == ["--submitted"]:  # the driver of cluster deploy mode: jobs.cluster has checked and packed the options
+    if words[:1] == ["--submitted"]:  # the driver of cluster deploy mode: the options were checked before
         return run_in_cluster(options.from_word(words[1]))
     command = options.parse(words)
     if command.name not in ("help", "test"):  # before anything that compiles is loaded
@@ -68,7 +70,7 @@ def _told(problem: BaseException) -> tuple[str, int]:
 
 
 def run_other(command: Command) -> int:
-    """A command of jobs/command_table.py: its module's own exit code."""
+    """A command of jobs/command_line/command_table.py: its module's own exit code."""
     spec = COMMAND_TABLE[command.name]
     if spec.group:
         environment.ensure(spec.group)
@@ -78,7 +80,8 @@ def run_other(command: Command) -> int:
 
 def run_audit(command: Command) -> int:
     """Audit on this machine or with the driver here, or submit it to a cluster. Metrics are written here in any case."""
-    from jobs import cluster, run_lock
+    from jobs.audit import run_lock
+    from jobs.environment import cluster
 
     asked = command.audit
     assert asked is not None
@@ -105,7 +108,7 @@ def _audit_with_quick_start(asked: AuditOptions, spark_words: Sequence[str]) -> 
 
 
 def _audit_here(asked: AuditOptions, spark_words: Sequence[str]) -> int:
-    from jobs import audit
+    from jobs.audit import run_audit as audit
 
     return audit.run(asked, spark_words)
 
@@ -113,7 +116,7 @@ def _audit_here(asked: AuditOptions, spark_words: Sequence[str]) -> int:
 def _write_metrics(asked: AuditOptions, path: str) -> None:
     """What result.json says, for Prometheus. That it cannot be written does not change what was found: the old time in the
     old file tells."""
-    from jobs import results
+    from jobs.audit import results
 
     try:
         if (result := results.read_result(asked.out, asked.run_id)) is not None:
@@ -124,7 +127,7 @@ def _write_metrics(asked: AuditOptions, path: str) -> None:
 
 def _guarded(asked: AuditOptions, work: Callable[[AuditOptions], int]) -> int:
     """The code that the work ends with, or that of what stopped it, with a result.json in any case."""
-    from jobs import results
+    from jobs.audit import results
 
     started_at = datetime.now(UTC)
     try:
@@ -146,7 +149,7 @@ def _stopped(asked: AuditOptions, sentence: str, code: int, started_at: datetime
     In result.json the code is 3, not or not wholly audited, also where the process ends as the shell expects of an interrupted
     one (130, 143): whoever reads the file knows the contract's codes, and no others.
     """
-    from jobs import results
+    from jobs.audit import results
 
     with contextlib.suppress(StoreError):
         if (result := results.read_result(asked.out, asked.run_id)) is not None:
@@ -160,15 +163,15 @@ def _stopped(asked: AuditOptions, sentence: str, code: int, started_at: datetime
 
 
 def run_bench(command: Command) -> int:
-    """Measure. Its own options are jobs.bench's."""
-    from jobs import bench
+    """Measure. Its own options are jobs.bench.run_bench's."""
+    from jobs.bench import run_bench as bench
 
     return bench.main(list(command.rest), list(command.spark))
 
 
 def run_pack(command: Command) -> int:
     """Write the executors' environment archive."""
-    from jobs import packaging
+    from jobs.environment import packaging
 
     assert command.out is not None
     size = packaging.pack_environment(command.out)

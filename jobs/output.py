@@ -13,8 +13,8 @@ import stat
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from jobs.options import is_uri
-from store_io.errors import StoreError
+from jobs.command_line.options import is_uri
+from store_io.base.errors import StoreError
 
 RESULT = "result.json"
 INDEX = "index.html"

@@ -16,21 +16,23 @@ from multiprocessing import active_children, get_context
 from types import FrameType
 from typing import Any
 
-from jobs import cluster, interrupts, options
-from jobs.options import Command, StoreArgument
+from jobs import interrupts
+from jobs.command_line import options
+from jobs.command_line.options import Command, StoreArgument
+from jobs.environment import cluster
 from jobs.output import OutputFolder
-from jobs.report.json_text import document
-from jobs.report.repair_text import repair_text
+from jobs.report.files.json_text import document
+from jobs.report.texts.repair_text import repair_text
 from schemas.rows import Row
-from store_io import checksum
-from store_io.byte_source import StoreLocation, open_source
-from store_io.errors import StoreError, UsageError
-from store_io.given_up import REPORT_SUFFIX
-from store_io.repair_plan import PLAN_BYTES, RepairPlan, other_settings, read_plan
-from store_io.repair_store import BROKER, SALVAGE, RepairOutcome, RepairRequest, RunTasks, preview, repair
-from store_io.settings import read_given
-from store_io.store_dir import list_store
-from store_io.tasks import Task, run_task
+from store_io.audit.checks.given_up import REPORT_SUFFIX
+from store_io.base import checksum
+from store_io.base.errors import StoreError, UsageError
+from store_io.base.tasks import Task, run_task
+from store_io.formats.settings import read_given
+from store_io.repair.repair_plan import PLAN_BYTES, RepairPlan, other_settings, read_plan
+from store_io.repair.repair_store import BROKER, SALVAGE, RepairOutcome, RepairRequest, RunTasks, preview, repair
+from store_io.source.byte_source import StoreLocation, open_source
+from store_io.source.store_dir import list_store
 
 SPARK_BYTES = 8 << 30  # of a store from which on a Spark session is worth its start on one machine
 
@@ -197,7 +199,7 @@ def _runner(spark_words: Sequence[str], location: StoreLocation) -> Iterator[Run
 @contextlib.contextmanager
 def _on_spark(spark_words: Sequence[str]) -> Iterator[RunTasks]:
     from jobs import session
-    from jobs.runner import Runner
+    from jobs.audit.runner import Runner
     from jobs.task_process import Fault
 
     with session.start(spark_words) as started:

@@ -21,10 +21,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from jobs import environment, interrupts, options
+from jobs import interrupts
+from jobs.command_line import options
+from jobs.environment import setup as environment
 from jobs.faults import ending, is_sparks, reason
 from jobs.scratch import Scratch, remove_left
-from store_io.errors import StoreError
+from store_io.base.errors import StoreError
 
 if TYPE_CHECKING:
     from pyspark import SparkConf
@@ -43,7 +45,7 @@ DEFAULTS = {
     "spark.app.name": "store-audit",
     "spark.log.level": "ERROR",
     "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",  # jobs.audit draws its own
+    "spark.ui.showConsoleProgress": "false",  # jobs.audit.run_audit draws its own
     "spark.python.worker.reuse": "true",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
     "spark.sql.shuffle.partitions": "2",  # only summaries are ever shuffled
@@ -139,7 +141,7 @@ class Session:
 
 
 def start(spark_words: Sequence[str] = (), java_options: Sequence[str] = ()) -> Session:
-    """Start Spark with these of Spark's own options (as `jobs.options.parse` sorted them out).
+    """Start Spark with these of Spark's own options (as `jobs.command_line.options.parse` sorted them out).
 
     java_options: more of the JVM's own, for this driver.  Raises SparkFailed; SetupFailed where there is no Java.
     """
@@ -311,7 +313,7 @@ def _send_packages(spark: SparkSession) -> tempfile.TemporaryDirectory[str] | No
     """
     if _one_process(str(spark.sparkContext.master)) or "PYSPARK_GATEWAY_PORT" in os.environ:
         return None
-    from jobs import packaging
+    from jobs.environment import packaging
 
     folder = tempfile.TemporaryDirectory(prefix="store-audit-")
     spark.sparkContext.addPyFile(packaging.zip_packages(folder.name))

@@ -43,17 +43,17 @@ from pyspark.sql.datasource import (
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from jobs import options as command_line
-from jobs.message_filters import read_time
+from jobs.command_line import options as command_line
+from jobs.command_line.message_filters import read_time
 from schemas.rows import MappedFile
 from schemas.sources import BODY_COLUMNS, SOURCES
 from schemas.tables import field_json
-from store_io.byte_source import StoreLocation
-from store_io.errors import UsageError
-from store_io.message_filter import EVERY_MESSAGE, MessageFilter, Range
-from store_io.open_store import OpenStore, QueueFiles, SegmentTimes, check_store, open_store, segment_times
-from store_io.redaction import Redaction, read_redaction
-from store_io.scans import DEFAULT_COLUMNS, MAX_BODY_BYTES, EntryScan, MessageScan
+from store_io.base.errors import UsageError
+from store_io.explore.message_filter import EVERY_MESSAGE, MessageFilter, Range
+from store_io.explore.open_store import OpenStore, QueueFiles, SegmentTimes, check_store, open_store, segment_times
+from store_io.explore.redaction import Redaction, read_redaction
+from store_io.explore.scans import DEFAULT_COLUMNS, MAX_BODY_BYTES, EntryScan, MessageScan
+from store_io.source.byte_source import StoreLocation
 
 PUSHDOWN_CONF = "spark.sql.python.filterPushdown.enabled"
 GROUP_BYTES = 64 << 20  # of ConsumeQueue files that one task reads
@@ -189,7 +189,7 @@ class StoreReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         if partition.value is None:  # Spark's own, where there are none
             return
-        from store_io import checksum  # only tasks need what reads bytes: planners start faster without it
+        from store_io.base import checksum  # only tasks need what reads bytes: planners start faster without it
 
         checksum.trust()
         for batch in self.batches(partition.value):
@@ -312,7 +312,7 @@ class MessagesReader(StoreReader):
         return _longest_first(f for f in found if wanted.may_be_in(f.start, f.size))
 
     def batches(self, part: MappedFile) -> Iterator[pa.RecordBatch]:
-        from store_io.message_rows import scan_messages
+        from store_io.explore.message_rows import scan_messages
 
         wanted = self.wanted.narrowed(self.scan.wanted)
         scan = replace(self.scan, path=part.path, base_offset=part.start, size=part.size, wanted=wanted)
@@ -358,7 +358,7 @@ class QueuesReader(StoreReader):
         return [InputPartition(g) for g in [*groups, tuple(group)] if g]
 
     def batches(self, part: tuple[QueueFiles, ...]) -> Iterator[pa.RecordBatch]:
-        from store_io.entry_rows import scan_queue_entries
+        from store_io.explore.entry_rows import scan_queue_entries
 
         for queue in part:
             yield from scan_queue_entries(replace(self.scan, phy_offsets=self.wanted.phy_offsets), queue)
@@ -397,7 +397,7 @@ class FilesReader(StoreReader):
         return _longest_first(f for f in self.listed if self.index or self.wanted.may_be_in(f.start, f.size))
 
     def batches(self, part: MappedFile) -> Iterator[pa.RecordBatch]:
-        from store_io.entry_rows import scan_extents, scan_index_entries
+        from store_io.explore.entry_rows import scan_extents, scan_index_entries
 
         if self.index:
             return scan_index_entries(replace(self.scan, phy_offsets=self.wanted.phy_offsets), part)

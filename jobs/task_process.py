@@ -18,11 +18,11 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
 
-from jobs.datasets import DatasetPlan, scan_and_write
+from jobs.audit.datasets import DatasetPlan, scan_and_write
 from jobs.faults import ending, reason
-from store_io import checksum
-from store_io.segment_scan import SegmentTask
-from store_io.tasks import Task, run_task
+from store_io.base import checksum
+from store_io.base.tasks import Task, run_task
+from store_io.scan.segment_scan import SegmentTask
 
 TRIES = 2  # of one task, apart, after the worker that was lost
 

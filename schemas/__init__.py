@@ -1,8 +1,9 @@
 """WHAT: the bytes and the rows. No logic, no Spark.
 
-* `commitlog_layout`, `consumequeue_layout`, `index_layout`, `checkpoint_layout`: where each field of a file lies.
+* `commitlog_layout`, `consumequeue_layout`, `index_layout`, `checkpoint_layout`, `timer_layout`: where each field of a file lies.
 * `rows`: the dataclasses that travel between the packages.
 * `finding_codes`: the catalogue of findings: code, severity, meaning, next step.
+* `sources`: the columns of the Spark data sources.
 * `arrow`: Arrow schemas of the record-level datasets (messages, rebuilt ConsumeQueue and Index entries).
 * `tables`: the Delta tables' columns, with unit and key in each comment.
 """

@@ -17,8 +17,8 @@ from numba import njit
 
 from schemas import checkpoint_layout, consumequeue_layout, index_layout
 from schemas import commitlog_layout as layout
-from store_io.java_compat import string_hash
-from store_io.native import masked_crc32
+from store_io.base.java_compat import string_hash
+from store_io.base.native import masked_crc32
 
 RELEASE = "5.3.3"  # 5.4.0 and later would put a key more for each message that has tags
 CHUNK_BYTES = 32 << 20

@@ -1,4 +1,4 @@
-"""The tests; `builders`, `damage`, `strategies`, `corpus_tools` and `second_witness` are their tools."""
+"""The tests. They mirror the folders of what they test; what several tests use lies in `support`."""
 
 from pathlib import Path
 

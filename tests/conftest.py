@@ -12,7 +12,7 @@ from jobs import session
 
 @pytest.fixture(scope="session")
 def spark_session() -> Iterator[session.Session]:
-    """The project's own session on two cores, as `jobs.audit.run_with` takes it."""
+    """The project's own session on two cores, as `jobs.audit.run_audit.run_with` takes it."""
     with session.start(["--master", "local[2]"]) as started:
         yield started
 

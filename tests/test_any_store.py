@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from schemas.rows import NOTE, REBUILDABLE
 from store_io.rules import recovery
-from tests import damage, differential, product, random_stores, strategies
-from tests.builders import Message, Sizes, StoreBuilder, version_of
-from tests.strategies import Mutation
+from tests.support import damage, differential, product, random_stores, strategies
+from tests.support.builders import Message, Sizes, StoreBuilder, version_of
+from tests.support.strategies import Mutation
 
 EXAMPLES = settings(
     max_examples=150,

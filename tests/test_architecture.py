@@ -18,6 +18,8 @@ FORBIDDEN_IMPORTS = {
     "store_io": {"jobs", "tests", "pyspark", "delta", "py4j"},
     "jobs": {"tests", "struct"},
 }
+# Folders of store_io in the order in which bytes become a plan: each imports from itself and from those before it.
+ORDER = ("base", "source", "rules", "formats", "scan", "audit", "replicas", "explore", "repair")
 LAYOUTS = {path.stem for path in (ROOT / "schemas").glob("*_layout.py")}
 MAGICS = (0xDAA320A7, 0xDAA320AB, 0xCBD43194)
 OPENERS = {
@@ -75,6 +77,27 @@ def test_imports_point_one_way(package: str) -> None:
         assert not wrong, f"{path.relative_to(ROOT)} imports {wrong}"
 
 
+def test_folders_import_from_those_before_them() -> None:
+    folders = {path.name for path in (ROOT / "store_io").iterdir() if path.is_dir() and path.name != "__pycache__"}
+    assert folders == set(ORDER)
+    for path in modules("store_io"):
+        own = path.relative_to(ROOT / "store_io").parts[0]
+        if own not in ORDER:  # a module beside the folders may use all of them
+            continue
+        used = {name.split(".")[1] for name in imported(path) if name.startswith("store_io.")}
+        later = used - set(ORDER[: ORDER.index(own) + 1])
+        assert not later, f"{path.relative_to(ROOT)} imports from {later}"
+
+
+def test_every_folder_has_a_map_of_its_modules() -> None:
+    for package in ("schemas", "store_io", "jobs"):
+        for start in sorted((ROOT / package).rglob("__init__.py")):
+            shown = ast.get_docstring(tree(start)) or ""
+            inside = [path for path in start.parent.iterdir() if path.suffix == ".py" or (path / "__init__.py").is_file()]
+            missing = [path.name for path in inside if path != start and not re.search(rf"\b{path.stem}\b", shown)]
+            assert not missing, f"{start.relative_to(ROOT)} says nothing of {missing}"
+
+
 def test_schemas_hold_no_logic() -> None:
     for path in modules("schemas"):
         if path.stem.endswith("_layout"):
@@ -98,10 +121,10 @@ def test_only_byte_source_opens_files_of_a_store() -> None:
 
 
 def test_byte_source_only_reads() -> None:
-    text = (ROOT / "store_io" / "byte_source.py").read_text(encoding="utf-8")
+    text = (ROOT / "store_io" / "source" / "byte_source.py").read_text(encoding="utf-8")
     assert "O_RDONLY" in text and "O_NONBLOCK" in text
     assert not re.search(r"O_(WRONLY|RDWR|CREAT|TRUNC|APPEND)|os\.p?write|open_(output|append)_stream", text)
-    for name, node in calls(ROOT / "store_io" / "byte_source.py"):
+    for name, node in calls(ROOT / "store_io" / "source" / "byte_source.py"):
         if name == "open":
             modes = [ast.literal_eval(a) for a in [*node.args[1:2], *(k.value for k in node.keywords if k.arg == "mode")]]
             assert modes == ["rb"], f"open with {modes} at line {node.lineno}"
@@ -109,7 +132,7 @@ def test_byte_source_only_reads() -> None:
 
 def test_the_writer_of_new_stores_opens_no_source() -> None:
     """It gets what it copies as open files of byte_source, and makes every path of its own below its own folder."""
-    path = ROOT / "store_io" / "store_writer.py"
+    path = ROOT / "store_io" / "repair" / "store_writer.py"
     opened = [node for name, node in calls(path) if name in OPENERS and name != "os.open"]
     assert not opened
     origins = {ast.unparse(node.args[0]) for name, node in calls(path) if name == "os.open"}

@@ -19,18 +19,24 @@ import pytest
 
 from schemas import commitlog_layout as layout
 from schemas.rows import EXTENT_MESSAGE, Extent, SegmentSummary
-from store_io import checksum, commitlog_columns, config_reader, donor, index_merge, queue_leftovers, segment_window
-from store_io.byte_source import StoreLocation, open_source
-from store_io.config_reader import load_form, parse_fastjson, read_config
-from store_io.donor import Donor
-from store_io.range_crc import PAGE_BYTES, RangeCrc
+from store_io.audit import queue_leftovers
+from store_io.audit.checks.unjudged import JUDGED, LOADERS
+from store_io.base import checksum
+from store_io.base.range_crc import PAGE_BYTES, RangeCrc
+from store_io.formats import config_reader
+from store_io.formats.commitlog import commitlog_columns
+from store_io.formats.config_reader import load_form, parse_fastjson, read_config
+from store_io.repair import donor
+from store_io.repair.donor import Donor
 from store_io.rules import message_verdict
 from store_io.rules.releases import Setting, broker_rules
-from store_io.store_dir import list_store
-from store_io.unjudged import JUDGED, LOADERS
-from tests import attacks, product
-from tests.builders import Message, Sizes, Store, StoreBuilder
-from tests.product import Audited
+from store_io.scan import index_merge
+from store_io.source import segment_window
+from store_io.source.byte_source import StoreLocation, open_source
+from store_io.source.store_dir import list_store
+from tests.support import attacks, product
+from tests.support.builders import Message, Sizes, Store, StoreBuilder
+from tests.support.product import Audited
 
 PER_BYTE = 100  # bytes summed up or offered to the decoder, for each byte of the CommitLog that is written
 

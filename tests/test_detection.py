@@ -17,11 +17,11 @@ from typing import Any
 import pytest
 
 from schemas.rows import LOSS, NOTE, REBUILDABLE, Finding
-from tests import builders, corpus_tools, damage, product
-from tests.builders import Message, Record, Sizes, Store, StoreBuilder
-from tests.corpus_tools import Case
-from tests.damage import Done
-from tests.test_builders import sizes_of
+from tests.support import builders, corpus_tools, damage, product
+from tests.support.builders import Message, Record, Sizes, Store, StoreBuilder
+from tests.support.corpus_tools import Case
+from tests.support.damage import Done
+from tests.support.test_builders import sizes_of
 
 MUTATED = [case for case in corpus_tools.cases() if case.case["mutations"]]
 UNDAMAGED = [case for case in corpus_tools.cases() if not case.case["mutations"]]

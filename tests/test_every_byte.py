@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from schemas.rows import NOTE
-from tests import builders, product
-from tests.builders import Message, Record, Sizes, Store, StoreBuilder
-from tests.second_witness import broker as witness
+from tests.support import builders, product
+from tests.support.builders import Message, Record, Sizes, Store, StoreBuilder
+from tests.support.second_witness import broker as witness
 
 SIZES = Sizes(segment=512, queue_file=60, slots=3, index_max=12)
 PRODUCERS_OWN = "what a producer sends here is its own; nothing derives from it"

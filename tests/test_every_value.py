@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from schemas.rows import SegmentSummary
-from store_io import segment_scan
-from store_io.resync import Damage, Resync
-from store_io.segment_runs import LOAD, NO_RUN, RESOLVE, _asked
-from tests import builders, product, segment_tasks
-from tests.builders import Message, Sizes, Store, StoreBuilder
+from store_io.scan import segment_scan
+from store_io.scan.resync import Damage, Resync
+from store_io.scan.segment_runs import LOAD, NO_RUN, RESOLVE, _asked
+from tests.support import builders, product, segment_tasks
+from tests.support.builders import Message, Sizes, Store, StoreBuilder
 
 LENGTHS = ("size", "bodyLength", "topicLength", "propsLength", "sysFlag")
 FEW = (0x00, 0x01, 0x7F, 0x80, 0x81, 0xC4, 0xFE, 0xFF)

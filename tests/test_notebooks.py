@@ -11,9 +11,11 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from jobs import environment, notebook, options
-from jobs.options import Command
-from store_io.errors import UsageError
+from jobs.command_line import options
+from jobs.command_line.options import Command
+from jobs.environment import setup as environment
+from jobs.explore import notebook
+from store_io.base.errors import UsageError
 
 NOTEBOOKS = {path.stem: path for path in sorted(notebook.FOLDER.glob("*.ipynb"))}
 SHOWN = {  # notebook -> (texts that its outputs hold, plots)

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from schemas.rows import LOSS, NOTE, AuditOutcome, EarlierRun, EarlierSegment
-from store_io.audit_store import AuditRequest, StoreAudit, run_audit
-from store_io.byte_source import StoreLocation
-from store_io.segment_scan import scan_segment
-from tests import damage, random_stores
-from tests.builders import Message, Sizes, Store, StoreBuilder
-from tests.corpus_tools import Case, cases
+from store_io.audit.audit_store import AuditRequest, StoreAudit, run_audit
+from store_io.scan.segment_scan import scan_segment
+from store_io.source.byte_source import StoreLocation
+from tests.support import damage, random_stores
+from tests.support.builders import Message, Sizes, Store, StoreBuilder
+from tests.support.corpus_tools import Case, cases
 
 SEGMENT = 4096
 VERIFIED_AT = datetime(2026, 11, 20, 3, 0, tzinfo=UTC)
@@ -160,13 +160,13 @@ class Clock:
         def now() -> float:
             return real() + (1000 if len(self.begun) >= most else 0)
 
-        monkeypatch.setattr("store_io.tasks.time.time", now)
+        monkeypatch.setattr("store_io.base.tasks.time.time", now)
 
         def scan(task: Any) -> Any:
             self.begun.append(task.path.rpartition("/")[2].lstrip("0") or "0")
             return scan_segment(task)
 
-        monkeypatch.setattr("store_io.segment_scan.scan_segment", scan)
+        monkeypatch.setattr("store_io.scan.segment_scan.scan_segment", scan)
 
 
 def earlier(audit: StoreAudit, changes: dict[str, dict[str, Any]] | None = None) -> EarlierRun:

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from jobs import cli, environment
-from store_io.audit_store import AuditRequest, run_local
-from store_io.byte_source import StoreLocation
+from jobs import cli
+from jobs.environment import setup as environment
+from store_io.audit.audit_store import AuditRequest, run_local
+from store_io.source.byte_source import StoreLocation
 
 README = environment.ROOT / "README.md"
 BLOCK = re.compile(r"^```console\n\$ (.+)\n((?:.*\n)*?)```$", re.MULTILINE)

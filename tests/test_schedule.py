@@ -14,12 +14,13 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from jobs import environment, options
-from jobs.command_table import COMMAND_TABLE
-from jobs.report.judgement import judge
-from jobs.report.prometheus import prometheus_text
-from jobs.report.result_json import result_json
-from tests.jobs import samples
+from jobs.command_line import options
+from jobs.command_line.command_table import COMMAND_TABLE
+from jobs.environment import setup as environment
+from jobs.report.files.prometheus import prometheus_text
+from jobs.report.files.result_json import result_json
+from jobs.report.texts.judgement import judge
+from tests.support import samples
 
 SCHEDULE = environment.ROOT / "examples" / "schedule"
 INSTALLED = "/opt/store-audit"

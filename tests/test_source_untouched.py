@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests import corpus_tools, product
+from tests.support import corpus_tools, product
 
 WATCHED: list[str] = []  # the store being audited, while it is
 TOUCHED: list[str] = []

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs import environment
+from jobs.environment import setup as environment
 
 ROOT = environment.ROOT
 SCRIPT = ROOT / "spark-submit.sh"
@@ -85,7 +85,13 @@ def test_a_fitting_python_behind_an_old_one_is_found(bare_path: Path, tmp_path: 
 def test_the_command_line_is_checked_with_the_standard_library_alone() -> None:
     """Before there is an environment, nothing else is there."""
     done = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r}); import jobs.cli, jobs.environment"],
+        [
+            sys.executable,
+            "-I",
+            "-S",
+            "-c",
+            f"import sys; sys.path.insert(0, {str(ROOT)!r}); import jobs.cli, jobs.environment.setup",
+        ],
         capture_output=True,
         text=True,
     )

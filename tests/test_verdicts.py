@@ -8,20 +8,20 @@ from typing import Any
 
 import pytest
 
-from jobs.options import StoreArgument
-from jobs.report.commands import repair_commands, repair_withheld, store_words, words_of
-from jobs.report.index_html import index_html
-from jobs.report.judgement import REFUSES, SAFE, judge
-from jobs.report.ranking import exit_words
-from jobs.report.report_html import PageContext, report_html
-from jobs.report.summary_text import summary_text
+from jobs.command_line.options import StoreArgument
+from jobs.report.pages.index_html import index_html
+from jobs.report.pages.report_html import PageContext, report_html
+from jobs.report.texts.commands import repair_commands, repair_withheld, store_words, words_of
+from jobs.report.texts.judgement import REFUSES, SAFE, judge
+from jobs.report.texts.ranking import exit_words
+from jobs.report.texts.summary_text import summary_text
 from schemas.rows import ASSUMED, DEFAULT, DOUBT, NAMED, NOTE, AuditOutcome
-from store_io.audit_store import AuditRequest, run_local
-from store_io.byte_source import StoreLocation
+from store_io.audit.audit_store import AuditRequest, run_local
 from store_io.rules.releases import NEWEST_RELEASE
-from tests.corpus_tools import Case, cases
-from tests.jobs import samples
-from tests.product import audit
+from store_io.source.byte_source import StoreLocation
+from tests.support import samples
+from tests.support.corpus_tools import Case, cases
+from tests.support.product import audit
 
 
 @pytest.mark.parametrize("case", cases(), ids=lambda case: case.name)

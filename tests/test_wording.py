@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from jobs.command_table import COMMAND_TABLE
-from jobs.options import usage
+from jobs.command_line.command_table import COMMAND_TABLE
+from jobs.command_line.options import usage
 from schemas.finding_codes import CATALOGUE, STOP_REASONS
 from tests import ROOT
-from tests.jobs import samples
+from tests.support import samples
 
 BANNED = {
     "behind": r"\bbehind\b",  # after, beyond

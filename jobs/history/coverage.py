@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from jobs.command_line.options import Command
 from jobs.history import reading
 from jobs.history.reading import History, Row, collect, micros_of, time_of
-from jobs.options import Command
-from store_io.errors import StoreError, UsageError
+from store_io.base.errors import StoreError, UsageError
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -42,7 +42,7 @@ def run(command: Command) -> int:
     if kind == "json":
         text = reading.json_text(view)
     else:
-        from jobs.report.history_text import coverage_text
+        from jobs.report.texts.history_text import coverage_text
 
         text = coverage_text(view, reading.is_terminal(command))
     reading.put(command, text, sorted({store["location"] or "" for store in view["stores"]}))

@@ -13,11 +13,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from jobs.command_line.options import Command
 from jobs.history import reading
 from jobs.history.reading import History, Row, collect, time_of
-from jobs.options import Command
-from jobs.report.ranking import SEVERITIES, severity_rank, worst_exit_code
-from store_io.errors import StoreError, UsageError
+from jobs.report.texts.ranking import SEVERITIES, severity_rank, worst_exit_code
+from store_io.base.errors import StoreError, UsageError
 
 CODES = (20, 10, 0)  # by severity_rank
 _RUN_COLUMNS = (
@@ -40,7 +40,7 @@ def run(command: Command) -> int:
     if kind == "json":
         text = reading.json_text(view)
     else:
-        from jobs.report.history_text import difference_text
+        from jobs.report.texts.history_text import difference_text
 
         text = difference_text(view, reading.is_terminal(command))
     reading.put(command, text, sorted({place for store in view["stores"] for place in store["locations"]}))

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from jobs.command_line.options import Command
 from jobs.history import reading
 from jobs.history.reading import History, Row, collect, micros_of, time_of
-from jobs.options import Command
-from jobs.report.judgement import CARE, DANGER, EMPTY, GONE, KINDS, LACKS, PARTED, REBUILD, REFUSES, SAFE, STOP, UNKNOWN
-from jobs.report.ranking import EXIT_RANK, severity_rank
+from jobs.report.texts.judgement import CARE, DANGER, EMPTY, GONE, KINDS, LACKS, PARTED, REBUILD, REFUSES, SAFE, STOP, UNKNOWN
+from jobs.report.texts.ranking import EXIT_RANK, severity_rank
 from schemas.rows import LOSS
-from store_io.errors import StoreError
+from store_io.base.errors import StoreError
 
 TREND_RUNS = 1000  # of one store, the newest: bounds what a long history takes
 _SHOWN_RUNS = {"text": 20, "html": 100, "json": TREND_RUNS}
@@ -46,11 +46,11 @@ def run(command: Command) -> int:
     if kind == "json":
         text = reading.json_text(view)
     elif kind == "html":
-        from jobs.report.fleet_html import fleet_html
+        from jobs.report.pages.fleet_html import fleet_html
 
         text = "".join(fleet_html(view))
     else:
-        from jobs.report.history_text import fleet_text
+        from jobs.report.texts.history_text import fleet_text
 
         text = fleet_text(view, reading.is_terminal(command))
     reading.put(command, text, sorted({store["latest"]["location"] or "" for store in view["stores"]}))
@@ -126,8 +126,8 @@ def fleet_view(
 
 
 def safety_of(row: Row, codes: Sequence[Row]) -> str:
-    """What a start of this copy would mean, as `jobs.report.judgement.judge` says it of an outcome: by its row of `runs` and the
-    codes of its findings."""
+    """What a start of this copy would mean, as `judgement.judge` says it of an outcome: by its row of `runs` and the codes of its
+    findings."""
     damaged = bool(row["losses"])
     alone = _safety_alone(row, codes, damaged)
     kind = PARTED if row["diverged"] else LACKS if row["lacks_messages"] else alone

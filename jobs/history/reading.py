@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from jobs.options import Command, absolute, is_uri, refuse_not_utf8
-from store_io.errors import StoreError, UsageError
+from jobs.command_line.options import Command, absolute, is_uri, refuse_not_utf8
+from store_io.base.errors import StoreError, UsageError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -87,7 +87,7 @@ def put(command: Command, text: str, stores: Sequence[str]) -> None:
 
     stores: where the copies lie that the text speaks of: nothing is written into one (UsageError). Raises OutputFailed.
     """
-    from jobs.options import refuse_inside
+    from jobs.command_line.options import refuse_inside
     from jobs.output import OutputFailed, OutputFolder, write_local
 
     if "--out" not in command.options:
@@ -117,7 +117,7 @@ class History:
     """The tables under one address. Raises StoreError where there are none."""
 
     def __init__(self, spark: SparkSession, uri: str):
-        from jobs.tables import Tables
+        from jobs.tables.delta_tables import Tables
 
         self._tables = Tables(spark, uri)
         self.uri = self._tables.uri
@@ -152,8 +152,8 @@ def one_per_run(rows: Sequence[Row]) -> list[Row]:
 
 def collect(frame: DataFrame) -> list[Row]:
     """The rows. Raises StoreError where the table cannot be read."""
-    from jobs.delta_log import TablesFailed
     from jobs.faults import reason
+    from jobs.tables.delta_log import TablesFailed
 
     try:
         rows: list[Row] = frame.toArrow().to_pylist()

@@ -1,1 +1,6 @@
-"""Rendering only: rows in, text out. No Spark, no files, no decisions."""
+"""Rendering only: rows in, text out. No Spark, no files, no decisions.
+
+* `texts`: what a terminal shows, and the words that pages and terminals share.
+* `pages`: HTML.
+* `files`: plan.json, findings.jsonl, result.json, replicas.json, metrics.
+"""

@@ -1,9 +1,10 @@
 """What the BROKER would do, release by release. Pure functions of summaries; each cites its Java method.
 
 * `releases`: release and settings -> the rule set that all others take as an argument.
-* `message_verdict`: one frame -> what the release's check says of it, and what the audit says.
+* `message_verdict`, `header_faults`: one frame -> what the release's check says of it, and what the audit says.
+* `multi_dispatch`: one message -> the light queues that it enters too.
 * `loading`: names and lengths -> the files that load() maps, or why it refuses.
-* `queue_state`: one ConsumeQueue in the broker's memory: recover, truncate, put, correctMinOffset.
+* `queue_state`, `queue_pieces`: one ConsumeQueue in the broker's memory: recover, truncate, put, correctMinOffset.
 * `index_state`: the index files in the broker's memory.
 * `recovery`: summaries -> start segment, cut, states after load and after dispatch.
 """

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from schemas import commitlog_layout as layout
-from store_io import checksum
-from store_io.java_compat import decode_utf8, int32, parse_number, split_dropping_tail, string_hash
+from store_io.base import checksum
+from store_io.base.java_compat import decode_utf8, int32, parse_number, split_dropping_tail, string_hash
 from store_io.rules.releases import BrokerRules, broker_rules
 
 VALID, END, BAD, HALF = "valid", "end", "bad", "half"

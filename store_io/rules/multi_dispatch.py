@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from schemas import commitlog_layout as layout
 from schemas.rows import QueueKey
-from store_io.java_compat import decode_utf8, is_blank, parse_number, split_dropping_tail
+from store_io.base.java_compat import decode_utf8, is_blank, parse_number, split_dropping_tail
 from store_io.rules.releases import BrokerRules
 
 _PROPERTIES = re.compile(rb"(?<![^\x02])(INNER_MULTI_DISPATCH|INNER_MULTI_QUEUE_OFFSET)\x01([^\x02]+)")

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from schemas import commitlog_layout, consumequeue_layout, index_layout
-from store_io.errors import UsageError
-from store_io.java_compat import parse_number
+from store_io.base.errors import UsageError
+from store_io.base.java_compat import parse_number
 
 KNOWN_RELEASES = (
     "4.8.0 4.9.0 4.9.1 4.9.2 4.9.3 4.9.4 4.9.5 4.9.6 4.9.7 4.9.8 "

@@ -37,8 +37,8 @@ from typing import Any, Self
 
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 
-from jobs import environment
-from tests.builders import Record, decode
+from jobs.environment import setup as environment
+from tests.support.builders import Record, decode
 
 HERE = Path(__file__).resolve().parent
 RELEASES = ("4.8.0", "4.9.8", "5.1.4", "5.3.3", "5.4.0", "5.5.0")

@@ -7,7 +7,7 @@ CRCs that it says, it says the offset at which it stands, and it lies in no othe
 
 repairs each case of the corpus by both policies, starts the release that recovered it on each result, and writes the table:
 messages valid in the copy, served after the broker's own recovery, and served of the two repaired stores. CORPUS_ALSO as in
-tests/corpus_tools.py.
+tests/support/corpus_tools.py.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from pathlib import Path
 from typing import Any
 
 from jobs import cli
-from store_io.audit_store import AuditRequest, run_local
-from store_io.byte_source import StoreLocation
-from tests import corpus_tools
+from store_io.audit.audit_store import AuditRequest, run_local
+from store_io.source.byte_source import StoreLocation
 from tests.broker_truth.real_broker import PREPARED, ROLLBACK, Jvm, Jvms, Served, batch_topics
-from tests.builders import Record, decode, property_crc_text
-from tests.corpus_tools import Case
+from tests.support import corpus_tools
+from tests.support.builders import Record, decode, property_crc_text
+from tests.support.corpus_tools import Case
 
 POLICIES = ("broker", "salvage")
 _PROPERTY_CRC = re.compile(rb"__CRC32#\x01([0-9]{10})\x02\Z")

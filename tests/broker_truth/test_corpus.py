@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from tests import corpus_tools, product
-from tests.corpus_tools import Case
+from tests.support import corpus_tools, product
+from tests.support.corpus_tools import Case
 
 LISTED = ("commitlog/", "consumequeue/", "batchconsumequeue/")  # index files are recorded without their names
 CASES = corpus_tools.cases()

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from tests import corpus_tools
 from tests.broker_truth.real_broker import (
     BATCH,
     COMMIT,
@@ -23,7 +22,8 @@ from tests.broker_truth.real_broker import (
     Put,
     batch_topics,
 )
-from tests.corpus_tools import Case
+from tests.support import corpus_tools
+from tests.support.corpus_tools import Case
 
 pytestmark = pytest.mark.broker
 

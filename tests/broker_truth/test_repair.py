@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from tests import corpus_tools
 from tests.broker_truth.real_broker import (
     BATCH,
     COMMIT,
@@ -24,8 +23,9 @@ from tests.broker_truth.real_broker import (
     Served,
 )
 from tests.broker_truth.repairs import POLICIES, Key, expected, in_a_queue, measure, repair, served, valid_records
-from tests.builders import Record
-from tests.corpus_tools import Case
+from tests.support import corpus_tools
+from tests.support.builders import Record
+from tests.support.corpus_tools import Case
 
 pytestmark = pytest.mark.broker
 

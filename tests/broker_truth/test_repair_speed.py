@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from jobs.bench_store import write_store
-from store_io.audit_store import AuditRequest, run_local
-from store_io.byte_source import StoreLocation
+from jobs.bench.store import write_store
+from store_io.audit.audit_store import AuditRequest, run_local
 from store_io.sample_store import RELEASE, SampleStore
+from store_io.source.byte_source import StoreLocation
 from tests import ROOT
 from tests.broker_truth.real_broker import Jvm
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from store_io.broker_view import SERVED, BrokerView, Served
-from tests import corpus_tools, product
-from tests.corpus_tools import Case
+from store_io.explore.broker_view import SERVED, BrokerView, Served
+from tests.support import corpus_tools, product
+from tests.support.corpus_tools import Case
 
 PULL = 16  # messages that the recording consumer asked for at a time
 KEYED = 64

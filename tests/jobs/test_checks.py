@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 from _pytest.mark.expression import Expression
 
-from jobs import checks, environment, options
+from jobs import checks
+from jobs.command_line import options
+from jobs.environment import setup as environment
 
 MARKS = ("spark", *checks.SLOW_MARKS)
 

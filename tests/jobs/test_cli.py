@@ -16,9 +16,12 @@ from typing import Any
 
 import pytest
 
-from jobs import cli, environment, faults, interrupts, options, results
-from jobs.options import COMMANDS
-from store_io.errors import StoreError
+from jobs import cli, faults, interrupts
+from jobs.audit import results
+from jobs.command_line import options
+from jobs.command_line.options import COMMANDS
+from jobs.environment import setup as environment
+from store_io.base.errors import StoreError
 
 
 class Gone(Exception):
@@ -54,7 +57,7 @@ def test_every_command_has_its_own_usage_and_makes_nothing(
 
 
 def test_the_usage_of_bench_names_its_options() -> None:
-    from jobs import bench
+    from jobs.bench import run_bench as bench
 
     with redirect_stdout(io.StringIO()) as told, pytest.raises(SystemExit):
         bench.parse(["--help"])

@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
-from jobs import audit
-from jobs.options import AuditOptions, StoreArgument
+from jobs.audit import run_audit as audit
+from jobs.command_line.options import AuditOptions, StoreArgument
 from jobs.session import Session
 from jobs.task_process import Apart, Fault, files_of
-from store_io.audit_store import AuditRequest, QueueGroup, StoreAudit, Task
-from store_io.byte_source import StoreLocation
-from store_io.segment_scan import SegmentTask
-from tests.builders import Message, Sizes, StoreBuilder
+from store_io.audit.audit_store import AuditRequest, QueueGroup, StoreAudit, Task
+from store_io.scan.segment_scan import SegmentTask
+from store_io.source.byte_source import StoreLocation
+from tests.support.builders import Message, Sizes, StoreBuilder
 
 STORES = 4
 

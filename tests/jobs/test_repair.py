@@ -15,14 +15,15 @@ import pytest
 
 from jobs import cli
 from jobs import repair as repair_command
-from jobs.options import Command, parse
-from jobs.report.repair_text import repair_text
-from store_io.audit_store import AuditRequest, run_local
-from store_io.byte_source import StoreLocation
-from store_io.errors import StoreError
-from tests import ROOT, corpus_tools
-from tests.builders import Message, Sizes, StoreBuilder
-from tests.repaired import content, plan_of, previewed, repaired
+from jobs.command_line.options import Command, parse
+from jobs.report.texts.repair_text import repair_text
+from store_io.audit.audit_store import AuditRequest, run_local
+from store_io.base.errors import StoreError
+from store_io.source.byte_source import StoreLocation
+from tests import ROOT
+from tests.support import corpus_tools
+from tests.support.builders import Message, Sizes, StoreBuilder
+from tests.support.repaired import content, plan_of, previewed, repaired
 
 
 @pytest.fixture(scope="module")

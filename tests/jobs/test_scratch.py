@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs import environment, scratch
+from jobs import scratch
+from jobs.environment import setup as environment
 from jobs.scratch import PREFIX, Scratch, remove_left
 
 KEEPER = "import time; from jobs.scratch import Scratch; print(Scratch().path, flush=True); time.sleep(60)"

@@ -14,7 +14,9 @@ import pytest
 from pyspark import SparkConf
 from pyspark.sql import SparkSession
 
-from jobs import environment, packaging, session
+from jobs import session
+from jobs.environment import packaging
+from jobs.environment import setup as environment
 
 pytestmark = pytest.mark.spark
 needs_environment = pytest.mark.skipif(not environment.is_ready(), reason="needs the environment that spark-submit.sh makes")
@@ -48,7 +50,7 @@ def test_the_tables_follow_the_umask(tmp_path: Path) -> None:
     """Logs that the JVM writes have the mode of the files that Python writes beside them. A JVM's umask is fixed at its start."""
     code = (
         "import os, sys; os.umask(0o077)\n"
-        "from jobs import session, tables\nfrom tests.jobs import samples\n"
+        "from jobs import session\nfrom jobs.tables import delta_tables as tables\nfrom tests.support import samples\n"
         "with session.start() as started: tables.Tables(started.spark, sys.argv[1]).write_run(samples.RUN, [samples.clean()])"
     )
     subprocess.run([sys.executable, "-c", code, f"{tmp_path}/t"], cwd=environment.ROOT, check=True, timeout=300)
@@ -136,7 +138,7 @@ def test_the_packed_environment_works_wherever_it_is_unpacked(tmp_path: Path) ->
     packaging.pack_environment(str(tmp_path / "e.tar.gz"))
     with tarfile.open(tmp_path / "e.tar.gz") as archive:
         archive.extractall(tmp_path / "some where", filter="data")
-    check = "import numba, pandas, pyarrow, isal.isal_zlib, store_io.audit_store as a; print(pyarrow.__file__); print(a.__file__)"
+    check = "import numba, pandas, pyarrow, isal.isal_zlib, store_io.audit.loss as a; print(pyarrow.__file__); print(a.__file__)"
     done = subprocess.run(
         [tmp_path / "some where" / "bin" / "python", "-P", "-c", check],
         env={"PATH": f"{os.path.dirname(os.path.realpath(sys.executable))}:/usr/bin:/bin", "PYTHONPATH": str(environment.ROOT)},
@@ -145,7 +147,7 @@ def test_the_packed_environment_works_wherever_it_is_unpacked(tmp_path: Path) ->
     )
     assert done.stdout.splitlines() == [
         f"{tmp_path}/some where/site-packages/pyarrow/__init__.py",
-        f"{environment.ROOT}/store_io/audit_store.py",
+        f"{environment.ROOT}/store_io/audit/loss.py",
     ], done.stderr
 
 

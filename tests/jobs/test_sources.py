@@ -29,14 +29,15 @@ from pyspark.sql.datasource import (
     StringStartsWith,
 )
 
-from jobs import environment, sources
+from jobs import sources
+from jobs.environment import setup as environment
 from jobs.sources import PUSHDOWN_CONF, MessagesSource, as_message_filter, read, register
 from schemas.sources import SOURCES
-from store_io.errors import NotAStore, UsageError
-from store_io.message_filter import EVERY_MESSAGE, MessageFilter
-from tests import builders
-from tests.corpus_tools import cases
-from tests.store_io.test_message_rows import odd_store, plain, rows_of
+from store_io.base.errors import NotAStore, UsageError
+from store_io.explore.message_filter import EVERY_MESSAGE, MessageFilter
+from tests.store_io.explore.test_message_rows import odd_store, plain, rows_of
+from tests.support import builders
+from tests.support.corpus_tools import cases
 
 spark_test = pytest.mark.spark
 

@@ -15,20 +15,21 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from jobs import cli, interrupts, results
-from jobs.options import AuditOptions, StoreArgument
-from jobs.outcomes import not_audited
-from jobs.report.findings_jsonl import FIELDS, findings_jsonl
-from jobs.report.plan_json import plan_json
-from jobs.report.result_json import RunInfo, result_json
+from jobs import cli, interrupts
+from jobs.audit import results
+from jobs.audit.outcomes import not_audited
+from jobs.command_line.options import AuditOptions, StoreArgument
+from jobs.report.files.findings_jsonl import FIELDS, findings_jsonl
+from jobs.report.files.plan_json import plan_json
+from jobs.report.files.result_json import RunInfo, result_json
 from schemas.finding_codes import CATALOGUE, STOP_REASONS
 from schemas.rows import AuditOutcome
-from store_io.audit_store import AuditRequest, run_local
-from store_io.byte_source import StoreLocation
-from store_io.errors import StoreError
+from store_io.audit.audit_store import AuditRequest, run_local
+from store_io.base.errors import StoreError
+from store_io.source.byte_source import StoreLocation
 from tests import ROOT
-from tests.corpus_tools import Case, cases
-from tests.jobs import samples
+from tests.support import samples
+from tests.support.corpus_tools import Case, cases
 
 SCHEMAS = ROOT / "schemas" / "json"
 RUN = RunInfo("run-1", "1.2.3", "7", datetime(2026, 11, 21, 8, 0, 5, tzinfo=UTC), 2.5, "/out/tables")

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from store_io.sample_store import RELEASE, Piece, SampleStore, sample_pieces
-from tests.builders import Dispatcher, Record, Sizes, walk, write_derived
-from tests.product import audit
+from tests.support.builders import Dispatcher, Record, Sizes, walk, write_derived
+from tests.support.product import audit
 
 TINY = SampleStore(
     [200, 1024, 0, 4000], segment_bytes=65_536, last_bytes=40_000, topics=3, queues=2, queue_file_bytes=400, index_slots=97,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from schemas.rows import RUN_DTYPE, MappedFile
-from store_io.consumequeue_reader import ENTRY_DTYPE
+from store_io.formats.consumequeue_reader import ENTRY_DTYPE
 from store_io.rules.queue_state import NeedCut, QueueRefusal, QueueState
 from store_io.rules.releases import Setting, broker_rules
 

@@ -1,0 +1,173 @@
+"""What earlier runs say of the stores, out of the Delta tables: what need not be read again, what comes first, and how far each
+store's log has reached."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from jobs.command_line.options import LAST_RUN, StoreArgument
+from jobs.faults import reason
+from schemas.rows import NOTE, EarlierRun, EarlierSegment, FurthestRun, QueueKey, Row
+from store_io.base.errors import StoreError, UsageError
+
+if TYPE_CHECKING:
+    from jobs.tables.delta_tables import Tables
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How much of the stores is read. earlier: store -> the run before.  past: how far logs reached in earlier runs, once that is
+    read.  The other fields are those of `AuditRequest`."""
+
+    level: str = "full"
+    not_after: float = 0
+    earlier: dict[str, EarlierRun] = field(default_factory=dict)
+    reuse: bool = False
+    past: Future[Furthest] | None = None
+
+
+def earlier_runs(
+    tables: Tables, stores: Sequence[StoreArgument], since_run: str | None, run_id: str, rules_version: str
+) -> dict[str, EarlierRun]:
+    """Store -> its row of `since_run`, or of the latest run that it has one of; without those that have none.
+
+    A run of the id that is being repeated, and runs of other rules, do not count. Raises UsageError where there is no run of the
+    id that was asked for; TablesFailed.
+    """
+    try:
+        return _earlier_runs(tables, stores, since_run, run_id, rules_version)
+    except StoreError:
+        raise
+    except Exception as problem:  # a damaged file, a protocol that this Delta does not know: Spark's errors have no common kind
+        raise StoreError(f"earlier runs cannot be read from the tables {tables.uri}: {reason(problem)}") from None
+
+
+def _earlier_runs(
+    tables: Tables, stores: Sequence[StoreArgument], since_run: str | None, run_id: str, rules_version: str
+) -> dict[str, EarlierRun]:
+    from pyspark.sql import functions as sql
+
+    names = {store.name for store in stores}
+    chosen: dict[str, Any] = {}
+    named = since_run if since_run != LAST_RUN else None
+    runs = tables.read("runs").where(sql.col("run_id") != run_id)
+    if "level" not in runs.columns:  # tables of a version that did not say what was verified
+        return {}
+    runs = runs.where(sql.coalesce("level", sql.lit("")) != "quick")
+    columns = [*(sql.col(name) for name in ("store", "run_id", "release", "rules_version", "settings"))]
+    for row in runs.select(*columns, sql.unix_micros("started_at").alias("began")).collect():
+        if named is not None and row["run_id"] != named:
+            continue
+        if row["store"] in names and (row["store"] not in chosen or (row["began"], row["run_id"]) > chosen[row["store"]][:2]):
+            chosen[row["store"]] = (row["began"], row["run_id"], row)
+    if named is not None and not chosen:
+        raise UsageError(f"--since-run {named!r}: {tables.uri} has no run of this id with a store of this audit")
+    wanted = {(store, row["run_id"]): row for store, (_, _, row) in chosen.items() if row["rules_version"] == rules_version}
+    segments: dict[tuple[str, str], dict[str, EarlierSegment]] = {key: {} for key in wanted}
+    chosen_runs = sql.col("run_id").isin(sorted({run for _, run in wanted}))
+    if wanted:
+        frame = tables.read("segments").where(chosen_runs)
+        for row in frame.withColumn("verified_at", sql.unix_micros("verified_at")).collect():
+            key = (row["store"], row["run_id"])
+            if key in segments:
+                segments[key][row["file"]] = _segment(row.asDict(True))
+    derived: dict[tuple[str, str], list[tuple[str, int | None, int]]] = {key: [] for key in wanted}
+    queues: dict[tuple[str, str], dict[QueueKey, tuple[tuple[str, int, str], ...]]] = {key: {} for key in wanted}
+    index: dict[tuple[str, str], dict[str, str]] = {key: {} for key in wanted}
+    if wanted and since_run is not None:
+        for row in (
+            tables.read("queues")
+            .where(chosen_runs)
+            .select("store", "run_id", "topic", "queue_id", "compared", "file_count")
+            .collect()
+        ):
+            if (row["store"], row["run_id"]) in queues:
+                if row["compared"] is None and row["file_count"]:  # not read in time: nothing is known of them
+                    derived[row["store"], row["run_id"]].append(("consumequeue", None, 1))
+                files = tuple((file["file"], file["entries"], file["digest"]) for file in row["compared"] or ())
+                queues[row["store"], row["run_id"]][row["topic"], row["queue_id"]] = files
+        for row in tables.read("index_files").where(chosen_runs).select("store", "run_id", "file", "digest").collect():
+            if (row["store"], row["run_id"]) in index:
+                index[row["store"], row["run_id"]][row["file"]] = row["digest"]
+        frame = tables.read("findings").where(chosen_runs & (sql.col("severity") != NOTE))
+        frame = frame.where(sql.col("file").rlike("^(consumequeue|batchconsumequeue|consumequeue_ext|index)(/|$)"))
+        for row in frame.select("store", "run_id", "file", "phy_offset", "count").collect():
+            if (row["store"], row["run_id"]) in derived:
+                derived[row["store"], row["run_id"]].append((row["file"], row["phy_offset"], row["count"]))
+    found = {}
+    for (store, run), row in wanted.items():
+        settings = {setting["key"]: setting["value"] for setting in row["settings"] or ()}
+        found[store] = EarlierRun(
+            run, row["release"], settings, segments[store, run], queues[store, run], index[store, run], tuple(derived[store, run])
+        )
+    return found
+
+
+class Furthest:
+    """Of each store the earlier run that saw its log reach furthest, read once.
+
+    A run that is repeated under its id counts neither its own rows nor those of runs that began after it. Without a name that a
+    person gave it, a store is the one that lay in the same place: names of folders are often alike.
+    """
+
+    def __init__(self, tables: Callable[[], Tables], run_id: str):
+        self._tables, self._run_id = tables, run_id
+        self._by_store: dict[str, list[Row]] = {}
+        self.problem = ""  # why not all is known, a sentence
+
+    def read(self) -> Furthest:
+        """Read the runs."""
+        rows = [row for row in self._rows("runs", _FURTHEST) if row["started_at"] is not None]
+        own = min((row["started_at"] for row in rows if row["run_id"] == self._run_id), default=datetime.now(UTC))
+        for row in rows:
+            if row["started_at"] < own and row["messages"]:
+                self._by_store.setdefault(row["store"], []).append(row)
+        return self
+
+    def _rows(self, table: str, columns: Sequence[str], run_id: str | None = None) -> list[Row]:
+        """As `Tables.few`; no rows where they cannot be read: the audit itself needs no table."""
+        try:
+            return self._tables().few(table, columns, run_id)
+        except Exception as problem:  # the JVM's own kinds of errors have no common one
+            self.problem = f"what earlier runs saw of the stores is not known: {problem}"
+            return []
+
+    def of(self, store: StoreArgument) -> FurthestRun | None:
+        """The run that saw most of this store; None where no run saw a message of it."""
+        rows = [row for row in self._by_store.get(store.name, ()) if store.named or row["location"] == store.path]
+        if not rows:
+            return None
+        row = max(rows, key=_reach)
+        when = row["started_at"].astimezone(UTC).strftime("%Y-%m-%d %H:%M")
+        return FurthestRun(row["run_id"], when, row["messages"], row["log_end"], row["location"] or "")
+
+    def segments(self, store: StoreArgument, run: FurthestRun) -> list[Row]:
+        """That run's rows of this store's segments."""
+        rows = self._rows("segments", ("store", "file", "messages", "first_store_time_ms"), run.run_id)
+        return [row for row in rows if row["store"] == store.name]
+
+
+_FURTHEST = ("store", "location", "started_at", "level", "messages", "log_end")
+
+
+def _reach(row: Row) -> tuple[int, bool, datetime, str]:
+    """How much a run saw: by the log's end; of equals the one that read all of it, the newest of these."""
+    end = row["log_end"] if row["log_end"] is not None else -1
+    return end, row["level"] != "quick", row["started_at"], row["run_id"]
+
+
+def _segment(row: dict[str, Any]) -> EarlierSegment:
+    verified = row["verified_at"]
+    return EarlierSegment(
+        row["size_bytes"],
+        row["modified_ns"],
+        row["edge_digest"] or "",
+        bool(row["problem"] or row["damaged_bytes"] or row["findings"]),
+        row["verified_run"] or "",
+        datetime.fromtimestamp(verified / 1e6, UTC) if verified is not None else None,
+        row,
+    )

@@ -1,0 +1,27 @@
+"""Outcomes that no audit made: of a store that could not be opened, and of one whose run was stopped."""
+
+from __future__ import annotations
+
+from jobs.command_line.options import StoreArgument
+from schemas.rows import AuditOutcome
+
+
+def not_audited(store: StoreArgument, sentence: str, verdict: str = "") -> AuditOutcome:
+    """Code 3, with the sentence as the reason. verdict: where the audit itself is not what failed."""
+    outcome = AuditOutcome(
+        store.name, store.path, store.release, 3, False, [sentence], verdict or f"Could not be audited: {sentence}"
+    )
+    outcome.plan = {
+        "schema_version": 1,
+        "store": store.name,
+        "release": store.release,
+        "release_from": store.release_from,
+        "complete": False,
+        "settings": {},
+        "inputs": [],
+        "broker": None,
+        "steps": [],
+    }
+    outcome.release_from = store.release_from
+    outcome.replica_group = store.replica_group or ""
+    return outcome

@@ -1,0 +1,55 @@
+"""result.json, the one file that is there, whole, whenever a run has ended; and the metrics that are made of it."""
+
+from __future__ import annotations
+
+import json
+import time
+from datetime import datetime
+from typing import Any
+
+from jobs import RULES_VERSION, VERSION
+from jobs.audit.outcomes import not_audited
+from jobs.command_line.options import AuditOptions
+from jobs.output import RESULT, OutputFailed, OutputFolder, write_local
+from jobs.report.files.prometheus import prometheus_text
+from jobs.report.files.result_json import RunInfo, result_json
+
+
+def write_stopped(asked: AuditOptions, sentence: str, started_at: datetime, seconds: float) -> dict[str, Any]:
+    """Write, and return, the result of a run that was stopped: the keys of any other's, every store not audited.
+
+    Raises OutputFailed.
+    """
+    info = RunInfo(asked.run_id, VERSION, RULES_VERSION, started_at, seconds, problems=(sentence,))
+    verdict = f"Was not audited: {sentence}"
+    text = result_json(info, [not_audited(store, store.problem or sentence, verdict) for store in asked.stores])
+    OutputFolder(asked.out).write(RESULT, text)
+    return dict(json.loads(text))
+
+
+def write_metrics(path: str, result: dict[str, Any]) -> None:
+    """Write the result as Prometheus reads it from a file. Raises OutputFailed.
+
+    node_exporter, another user, reads it under any umask: it holds stores' names and numbers alone.
+    """
+    try:
+        write_local(path, [prometheus_text(result, time.time()).encode("utf-8", "backslashreplace")], for_all=True)
+    except OSError as problem:
+        raise OutputFailed(f"--prometheus {path}: cannot write: {problem.strerror or problem}") from None
+
+
+def remove_result(folder: str) -> None:
+    """Remove an earlier run's result.json, making the folder where it is missing. Raises OutputFailed."""
+    OutputFolder(folder).begin(())
+
+
+def read_result(folder: str, run_id: str) -> dict[str, Any] | None:
+    """That run's result; None while there is none. Raises OutputFailed."""
+    content = OutputFolder(folder).read(RESULT)
+    if content is None:
+        return None
+    try:
+        result: dict[str, Any] = json.loads(content)
+    except ValueError as problem:
+        raise OutputFailed(f"{folder}/{RESULT}: cannot read: {problem}") from None
+    return result if result.get("run_id") == run_id else None

@@ -1,0 +1,292 @@
+"""The audit as a table of contents: prepare, scan, fold, write. Many stores go through each Spark job together."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from jobs import RULES_VERSION, VERSION
+from jobs.audit.datasets import DatasetPlan, SegmentOutput, collect
+from jobs.audit.earlier_runs import Furthest, Reading, earlier_runs
+from jobs.audit.listing import listing_problems
+from jobs.audit.outcomes import not_audited
+from jobs.audit.progress import Progress, SparkCounters
+from jobs.command_line.options import AuditOptions, StoreArgument
+from jobs.faults import reason
+from jobs.output import INDEX, REPLICAS, RESULT, OutputFolder
+from jobs.report.files.findings_jsonl import findings_jsonl
+from jobs.report.files.plan_json import plan_json
+from jobs.report.files.replicas_json import replicas_json
+from jobs.report.files.result_json import RunInfo, result_json, run_exit_code
+from jobs.report.pages.index_html import index_html
+from jobs.report.pages.report_html import PageContext, report_html
+from jobs.report.texts.commands import store_words
+from jobs.report.texts.summary_text import summary_text
+from jobs.tables.delta_log import DataFile
+from schemas.rows import AuditOutcome
+from store_io.audit.audit_store import AuditRequest, StoreAudit
+from store_io.audit.checks.emptied import settle, shrunk_findings
+from store_io.base import checksum
+from store_io.base.errors import StoreError
+from store_io.base.tasks import Task
+from store_io.replicas.replica_groups import replica_groups
+from store_io.scan.segment_scan import SegmentTask
+from store_io.source.byte_source import StoreLocation
+
+if TYPE_CHECKING:
+    from jobs.audit.runner import Runner
+    from jobs.session import Session
+
+BATCH_STORES = 256  # audited together; bounds what the driver holds of a large fleet
+
+
+def run(asked: AuditOptions, spark_words: Sequence[str] = ()) -> int:
+    """Audit all stores, write all results; the exit code."""
+    from jobs import session
+
+    with session.start(spark_words) as started:
+        return run_with(started, asked)
+
+
+def run_with(started: Session, asked: AuditOptions) -> int:
+    """The same on a session that is there already."""
+    began = time.monotonic()
+    checksum.trust()  # the engine that this machine offers is trusted once crcmod agrees with it
+    info = RunInfo(asked.run_id, VERSION, RULES_VERSION, datetime.now(UTC), tables=asked.tables or f"{asked.out}/tables")
+    output = OutputFolder(asked.out)
+    output.begin([store.name for store in asked.stores])
+    problems: list[str] = []
+    outcomes: list[AuditOutcome] = []
+    counters = SparkCounters(started.spark.sparkContext)
+    shown = sys.stderr if asked.progress or asked.progress_json else None
+    with Progress(shown, counters, asked.progress_json) as progress:
+        reading = replace(_reading(started, asked, info), past=_past(started, info))
+        wanted = Wanted(DatasetPlan(info.tables, info.run_id, tuple(sorted(asked.write)))) if asked.write else None
+        for outcome in audit_stores(started, asked.stores, progress, counters, wanted, reading):
+            outcomes.append(outcome)
+            plan = f"{asked.out}/{outcome.name}/plan.json"
+            context = PageContext(info, store_words(asked.stores[len(outcomes) - 1]), plan, index=True)
+            problems += write_store(output, outcome, context)
+        problems += [problem for problem in (reading.past.result().problem,) if problem] if reading.past is not None else []
+        problems += write_tables(started, info, outcomes, wanted)
+    info = replace(info, seconds=time.monotonic() - began, problems=tuple(problems))
+    info = replace(info, problems=(*problems, *write_run_files(output, info, outcomes)))
+    output.write(RESULT, result_json(info, outcomes))
+    words = store_words(asked.stores[0]) if len(asked.stores) == 1 else ()
+    print(summary_text(info, outcomes, asked.out, asked.color, words), end="", flush=True)
+    return run_exit_code(info, outcomes)
+
+
+@dataclass
+class Wanted:
+    """The record-level datasets of a run: what tasks shall write, and what they have written so far."""
+
+    plan: DatasetPlan
+    files: list[dict[str, DataFile]] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+    def take(self, answer: Any) -> Any:
+        """Keep what a task wrote; what it found is handed on."""
+        if not isinstance(answer, SegmentOutput):
+            return answer
+        self.files.append(answer.files)
+        if answer.problem:
+            self.problems.append(answer.problem)
+        return answer.summary
+
+
+def audit_stores(
+    started: Session,
+    stores: Sequence[StoreArgument],
+    progress: Progress,
+    counters: SparkCounters,
+    wanted: Wanted | None = None,
+    reading: Reading | None = None,
+) -> Iterator[AuditOutcome]:
+    """The outcome of each store, in their order; BATCH_STORES of them share each Spark job, and all copies of a group do.
+
+    wanted: datasets that the first round, which reads each segment whole, writes on the way.  reading: how much is read;
+    None: every byte.
+    """
+    from jobs.audit.runner import Runner
+    from jobs.task_process import Fault
+
+    runner = Runner(started.spark, counters.report)
+    expected_bytes = expected_segments = 0
+    done: dict[int, AuditOutcome] = {}  # those whose turn has not come
+    turn = 0
+    for batch in batches(stores):
+        with ThreadPoolExecutor(8) as threads:
+            prepared = list(threads.map(lambda one: _prepare(one[0], one[1], reading or Reading()), batch))
+        audits = [a for a in prepared if isinstance(a, StoreAudit)]
+        waiting: list[tuple[StoreAudit, list[Task]]] = [(a, a.first) for a in audits if a.first]
+        witness = ThreadPoolExecutor(1)  # Spark's listing runs beside the first round: neither waits for the other
+        listed = witness.submit(listing_problems, started.spark, audits)
+        witness.shutdown(wait=False)
+        reading_all = True
+        while waiting:
+            tasks = [task for _, own in waiting for task in own]
+            expected_bytes += sum(task.bytes_to_read for task in tasks)
+            expected_segments += sum(isinstance(task, SegmentTask) for task in tasks)
+            progress.expect("reading", expected_bytes, expected_segments)
+            plan = wanted.plan if wanted is not None and reading_all else None
+            answers = runner.run(tasks, f"{len(waiting)} stores", plan, [store.name for store in stores])
+            reading_all = False
+            if wanted is not None:
+                answers = [wanted.take(answer) for answer in answers]
+            at, going_on = 0, []
+            for audit, own in waiting:
+                part = [r.sentence if isinstance(r, Fault) else r for r in answers[at : at + len(own)]]
+                at += len(own)
+                following = audit.next_tasks(part)
+                if following:
+                    going_on.append((audit, following))
+            waiting = going_on
+        for audit, sentences in zip(audits, listed.result(), strict=True):
+            audit.incomplete += sentences
+        for (_, store), one in zip(batch, prepared, strict=True):
+            if isinstance(one, StoreAudit):
+                if reading is not None and reading.past is not None:
+                    _hold_against(one, store, reading.past.result())
+                settle(one)
+        expected_bytes = compare_replicas(runner, prepared, progress, expected_bytes, expected_segments)
+        for (number, _), answer in zip(batch, prepared, strict=True):
+            done[number] = answer.outcome() if isinstance(answer, StoreAudit) else answer
+        while turn in done:
+            yield done.pop(turn)
+            turn += 1
+
+
+def batches(stores: Sequence[StoreArgument], most: int = BATCH_STORES) -> Iterator[list[tuple[int, StoreArgument]]]:
+    """The stores with their numbers, `most` together, and more only where a group's copies would be parted."""
+    groups: dict[str, list[int]] = {}
+    for number, store in enumerate(stores):
+        if store.replica_group:
+            groups.setdefault(store.replica_group, []).append(number)
+    batch: list[int] = []
+    taken: set[int] = set()
+    for number, store in enumerate(stores):
+        if number in taken:
+            continue
+        together = groups[store.replica_group] if store.replica_group else [number]
+        taken.update(together)
+        batch += together
+        if len(batch) >= most:
+            yield [(n, stores[n]) for n in sorted(batch)]
+            batch = []
+    if batch:
+        yield [(n, stores[n]) for n in sorted(batch)]
+
+
+def compare_replicas(
+    runner: Runner,
+    prepared: Sequence[StoreAudit | AuditOutcome],
+    progress: Progress,
+    expected_bytes: int,
+    expected_segments: int,
+) -> int:
+    """Compare the copies of each group, in one Spark job; the bytes that are expected with those read here.
+
+    Adds to the audits' findings, gives them their group's row of replicas.json, and makes those incomplete whose files could not
+    be compared.
+    """
+    from jobs.task_process import Fault
+
+    audits = [audit for audit in prepared if isinstance(audit, StoreAudit)]
+    absent = [(store.replica_group, store.name) for store in prepared if isinstance(store, AuditOutcome) and store.replica_group]
+    groups = replica_groups(audits, absent)
+    try:
+        tasks = [group.tasks() for group in groups]
+        expected_bytes += sum(task.bytes_to_read for own in tasks for task in own)
+        if groups:
+            progress.expect("comparing copies", expected_bytes, expected_segments)
+        answers = iter(runner.run([task for own in tasks for task in own], "copies of one log"))
+        for group, own in zip(groups, tasks, strict=True):
+            group.finish([r.sentence if isinstance(r, Fault) else r for r in (next(answers) for _ in own)])
+    except Exception as fault:  # of ours: the audits stand, but say that something is missing
+        for audit in audits:
+            if audit.request.replica_group and not audit.replicas:
+                audit.incomplete.append(f"the copies of this log could not be compared: {type(fault).__name__}: {reason(fault)}")
+    return expected_bytes
+
+
+def _reading(started: Session, asked: AuditOptions, info: RunInfo) -> Reading:
+    """How much is to be read. The time that was granted counts from here, where Spark is there."""
+    not_after = time.time() + asked.max_seconds if asked.max_seconds is not None else 0
+    if asked.since_run is None and asked.max_seconds is None:
+        return Reading(asked.level)
+    from jobs.tables.delta_tables import Tables
+
+    before = earlier_runs(Tables(started.spark, info.tables), asked.stores, asked.since_run, info.run_id, info.rules_version)
+    return Reading(asked.level, not_after, before, asked.since_run is not None)
+
+
+def _past(started: Session, info: RunInfo) -> Future[Furthest]:
+    """How far each store's log reached in earlier runs: read beside the first round, which waits for nothing of it."""
+    from jobs.tables.delta_tables import Tables
+
+    thread = ThreadPoolExecutor(1)
+    past = thread.submit(lambda: Furthest(lambda: Tables(started.spark, info.tables), info.run_id).read())
+    thread.shutdown(wait=False)
+    return past
+
+
+def _hold_against(audit: StoreAudit, store: StoreArgument, past: Furthest) -> None:
+    """Add what an audit of a copy finds that has less than an earlier one of the same store."""
+    audit.furthest = past.of(store)
+    audit.findings += shrunk_findings(audit, store.named, lambda run: past.segments(store, run))
+
+
+def _prepare(number: int, store: StoreArgument, reading: Reading) -> StoreAudit | AuditOutcome:
+    """The store's audit with its first tasks; an outcome of code 3 where it cannot even begin."""
+    if store.problem:
+        return not_audited(store, store.problem)
+    request = AuditRequest(
+        store.name, StoreLocation(store.path, store.parts), store.release, store.broker_conf, store.replica_group or "", number,
+        level=reading.level, not_after=reading.not_after, earlier=reading.earlier.get(store.name), reuse=reading.reuse,
+        release_from=store.release_from, perhaps_emptied=True,
+    )  # fmt: skip
+    audit = StoreAudit(request)
+    try:
+        audit.first = audit.first_tasks()
+    except (StoreError, OSError) as problem:
+        return not_audited(store, str(problem))
+    return audit
+
+
+def write_store(output: OutputFolder, outcome: AuditOutcome, context: PageContext | None = None) -> list[str]:
+    """The store's own files; sentences about what could not be written."""
+    try:
+        output.write(f"{outcome.name}/plan.json", plan_json(outcome))
+        output.write(f"{outcome.name}/findings.jsonl", findings_jsonl(outcome.findings))
+        output.write(f"{outcome.name}/report.html", report_html(outcome, context))
+    except StoreError as problem:
+        return [str(problem)]
+    return []
+
+
+def write_run_files(output: OutputFolder, info: RunInfo, outcomes: Sequence[AuditOutcome]) -> list[str]:
+    """The page of the whole run, and what groups of copies have come to; sentences about what could not be written."""
+    try:
+        output.write(INDEX, index_html(info, outcomes))
+        if any(outcome.replicas for outcome in outcomes):
+            output.write(REPLICAS, replicas_json(outcomes))
+    except StoreError as problem:
+        return [str(problem)]
+    return []
+
+
+def write_tables(started: Session, info: RunInfo, outcomes: Sequence[AuditOutcome], wanted: Wanted | None) -> list[str]:
+    from jobs.tables.delta_tables import Tables
+
+    problems = list(dict.fromkeys(wanted.problems)) if wanted is not None else []
+    try:
+        Tables(started.spark, info.tables).write_run(info, outcomes, collect(wanted.files) if wanted is not None else None)
+    except StoreError as problem:
+        problems.append(str(problem))
+    return problems

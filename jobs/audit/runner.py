@@ -1,0 +1,188 @@
+"""One round of tasks as one Spark job: a task's bytes are read where it runs, only its small result comes back.
+
+The round's tasks are broadcast once; a row of the job names the tasks of one partition. Heavy tasks have a partition of
+their own, small ones (a fleet of small stores has thousands) share one.
+"""
+
+from __future__ import annotations
+
+import gc
+import heapq
+import io
+import pickle
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql import SparkSession
+
+from jobs import interrupts
+from jobs.audit.datasets import DatasetPlan
+from jobs.task_process import Apart, Fault, run_here
+from schemas.rows import SegmentSummary
+from store_io.base import checksum
+from store_io.base.tasks import NotRead, Task, too_late
+from store_io.scan.segment_scan import SegmentTask
+from store_io.scan.summary_pickle import KeyTable
+
+PARTITION_BYTES = 512 << 20  # a partition costs Spark some 10 ms, which is what 100 MB take to audit
+PARTITIONS_PER_CORE = 3
+SCHEMA = "bin long, task long, result binary"
+_ARROW = pa.schema([("bin", pa.int64()), ("task", pa.int64()), ("result", pa.binary())])
+
+
+class Runner:
+    """Runs rounds of tasks on a session."""
+
+    def __init__(self, spark: SparkSession, report: Callable[[int, int], None]):
+        """report: told (bytes, segments) of each finished task, where it runs."""
+        self.spark = spark
+        self.report = report
+        self.context = spark.sparkContext
+
+    def run(
+        self, tasks: Sequence[Task], describe: str = "audit", plan: DatasetPlan | None = None, stores: Sequence[str] = ()
+    ) -> list[Any]:
+        """The tasks' results in their order; a Fault where one failed, or where the process that ran it was lost each time.
+
+        plan: with it segments give a SegmentOutput, their datasets written on the way.  stores: names by `task.store`.
+        """
+        interrupts.check()
+        late = [too_late(task) for task in tasks]
+        if any(late):  # not worth a job
+            others = iter(self.run([task for task, now in zip(tasks, late, strict=True) if not now], describe, plan, stores))
+            return [NotRead() if now else next(others) for now in late]
+        if not tasks:
+            return []
+        bins = partition(tasks, self.context.defaultParallelism)
+        shared = self.context.broadcast(pack(tasks, bins))
+        self.context.setJobDescription(f"{describe}: {len(tasks)} tasks")
+        try:
+            frame = self.spark.range(0, len(bins), 1, len(bins)).mapInArrow(_worker(shared, self.report, plan, stores), SCHEMA)
+            rows = frame.collect()
+        finally:
+            self.context.setJobDescription(None)  # type: ignore[arg-type]
+            shared.unpersist()
+        results: list[Any] = [Fault("a task gave no result")] * len(tasks)
+        keys = KeyTable()
+        for row in rows:
+            result = results[row["task"]] = pickle.loads(row["result"])
+            summary = getattr(result, "summary", result)
+            if isinstance(summary, SegmentSummary):
+                keys.share(summary)
+        return results
+
+
+def partition(tasks: Sequence[Task], cores: int) -> list[list[int]]:
+    """Task numbers by partition: longest first, each to the partition with the least so far; in their order where time counts."""
+    weights = [task.bytes_to_read for task in tasks]
+    if any(task.not_after for task in tasks):
+        return _in_order(tasks, weights, cores)
+    wanted = max(cores * PARTITIONS_PER_CORE, sum(weights) // PARTITION_BYTES)
+    count = max(1, min(len(tasks), wanted))
+    bins: list[list[int]] = [[] for _ in range(count)]
+    loads = [0] * count
+    order = sorted(range(len(tasks)), key=lambda i: -weights[i])
+    heap = [(0, b) for b in range(count)]
+    for i in order:
+        load, b = heapq.heappop(heap)
+        bins[b].append(i)
+        loads[b] = load + weights[i] + (1 << 16)  # a task costs something however little it reads
+        heapq.heappush(heap, (loads[b], b))
+    return [b for b in bins if b]
+
+
+def _in_order(tasks: Sequence[Task], weights: Sequence[int], cores: int) -> list[list[int]]:
+    """A partition per core, so that all begin at once, each with the next task in order: every store's first one, then every
+    store's second one, ..."""
+    nth: Counter[int] = Counter()
+    places = []
+    for i, task in enumerate(tasks):
+        places.append((nth[task.store], task.store, i))
+        nth[task.store] += 1
+    heap: list[tuple[int, int, list[int]]] = [(0, number, []) for number in range(cores)]
+    for _, _, i in sorted(places):
+        load, number, own = heapq.heappop(heap)
+        own.append(i)
+        heapq.heappush(heap, (load + weights[i] + (1 << 16), number, own))
+    return [own for _, _, own in sorted(heap, key=lambda bin_: bin_[1]) if own]
+
+
+# What the tasks of one store have in common: pickled once a round, not once a partition.
+_COMMON = ("rules", "queue_files", "batch_queue_files", "ext_files", "index_files", "location", "log")
+
+
+def pack(tasks: Sequence[Task], bins: Sequence[Sequence[int]]) -> tuple[list[bytes], list[bytes]]:
+    """(pickles of the objects that tasks share, one pickle per partition that refers to them by number)."""
+    numbers: dict[int, int] = {}
+    common: list[bytes] = []
+    for task in tasks:
+        for name in _COMMON:
+            value = getattr(task, name, None)
+            if value is not None and id(value) not in numbers:
+                numbers[id(value)] = len(common)
+                common.append(pickle.dumps(value, protocol=5))
+    packed = []
+    for bin_ in bins:
+        stream = io.BytesIO()
+        pickler = pickle.Pickler(stream, protocol=5)
+        pickler.persistent_id = lambda value: numbers.get(id(value))  # type: ignore[method-assign]
+        pickler.dump([(i, tasks[i]) for i in bin_])
+        packed.append(stream.getvalue())
+    return common, packed
+
+
+def unpack(shared: tuple[list[bytes], list[bytes]], number: int) -> list[tuple[int, Task]]:
+    """One partition's tasks."""
+    common, packed = shared
+    loaded: dict[int, Any] = {}
+
+    def load(reference: int) -> Any:
+        if reference not in loaded:
+            loaded[reference] = pickle.loads(common[reference])
+        return loaded[reference]
+
+    unpickler = pickle.Unpickler(io.BytesIO(packed[number]))
+    unpickler.persistent_load = load  # type: ignore[method-assign]
+    tasks: list[tuple[int, Task]] = unpickler.load()
+    return tasks
+
+
+def _worker(
+    shared: Any, report: Callable[[int, int], None], plan: DatasetPlan | None, stores: Sequence[str]
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        spare_the_collector()
+        checksum.trust()
+        context = TaskContext.get()
+        with ExitStack() as stack:
+            run = run_here
+            if context is not None and context.attemptNumber():  # a worker was lost with one of these tasks
+                run = stack.enter_context(Apart()).run
+            for batch in batches:
+                for number in batch.column(0).to_pylist():
+                    for index, task in unpack(shared.value, number):
+                        yield pa.RecordBatch.from_arrays(
+                            [
+                                pa.array([number], pa.int64()),
+                                pa.array([index], pa.int64()),
+                                pa.array([run(task, plan, stores)], pa.binary()),
+                            ],
+                            schema=_ARROW,
+                        )
+                        report(task.bytes_to_read, int(isinstance(task, SegmentTask)))
+
+    return work
+
+
+def spare_the_collector() -> None:
+    """Have Python's garbage collector leave alone what is in memory now: above all what the compiler's modules are made of.
+
+    A worker collects after each partition (pyspark/daemon.py) and looked through some hundred thousand objects each time, which
+    took longer than most partitions. What is garbage by now goes first, so that it is not kept.
+    """
+    gc.collect()
+    gc.freeze()

@@ -1,0 +1,223 @@
+"""What `jobs.bench.run_bench` measures, one function each. Times are wall time, the least of several rounds.
+
+What is compared takes turns over the same bytes within a round: another program on the machine then slows both.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import pickle
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from jobs import RULES_VERSION, VERSION
+from jobs.audit.runner import spare_the_collector
+from jobs.bench.store import BenchFailed
+from jobs.command_line.options import DATASETS, AuditOptions, StoreArgument
+from jobs.environment import setup as environment
+from store_io.audit.audit_store import AuditRequest, StoreAudit
+from store_io.base import checksum
+from store_io.base.tasks import run_task
+from store_io.sample_store import RELEASE
+from store_io.scan.segment_scan import SegmentTask
+from store_io.source.byte_source import ByteSource, StoreLocation, open_source
+
+if TYPE_CHECKING:
+    from jobs.session import Session
+
+FLOOR_BUFFERS = (256 << 10, 1 << 20, 4 << 20)  # bytes; the fastest of them counts
+_RESET_PEAK = "/proc/self/clear_refs"
+_STATUS = "/proc/self/status"
+
+
+# ---- the segment task, in this process -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ScanTimes:
+    """Seconds for the segments of one nominal body size, one after the other on one core.
+
+    floor: reading them and the CRC-32 of all their bytes.  task: the whole task without the index.  with_index: with it.
+    """
+
+    body: int
+    size_bytes: int
+    messages: int
+    floor: float
+    task: float
+    with_index: float
+
+
+def measure_scans(root: Path, bodies: Sequence[int], rounds: int) -> list[ScanTimes]:
+    """The tasks against the floor, by body size. bodies: the nominal one of each segment of the store, in order."""
+    tasks = [task for task in _audit(root).first_tasks() if isinstance(task, SegmentTask)]
+    source = open_source(StoreLocation(str(root)))
+    buffers = [np.empty(size, np.uint8) for size in FLOOR_BUFFERS]
+    messages = [_check_scan(task) for task in tasks]
+    spare_the_collector()  # as a worker does
+    best: dict[tuple[int, str], float] = {}
+    for _ in range(rounds):
+        for number, task in enumerate(tasks):
+            alone = replace(task, index_files=())
+            for buffer in buffers:
+                _keep_least(best, (number, "floor"), lambda t=task, b=buffer: _read_and_sum(source, t, b))  # type: ignore[misc]
+            _keep_least(best, (number, "task"), lambda t=alone: run_task(t))  # type: ignore[misc]
+            _keep_least(best, (number, "with_index"), lambda t=task: run_task(t))  # type: ignore[misc]
+    gc.unfreeze()
+    found = []
+    for body in dict.fromkeys(bodies):
+        mine = [number for number, of_segment in enumerate(bodies) if of_segment == body]
+        sums = [sum(best[number, what] for number in mine) for what in ("floor", "task", "with_index")]
+        found.append(ScanTimes(body, sum(tasks[n].size for n in mine), sum(messages[n] for n in mine), *sums))
+    return found
+
+
+def _keep_least(best: dict[tuple[int, str], float], key: tuple[int, str], action: Callable[[], object]) -> None:
+    began = time.perf_counter()
+    action()
+    best[key] = min(best.get(key, float("inf")), time.perf_counter() - began)
+
+
+def _audit(root: Path) -> StoreAudit:
+    return StoreAudit(AuditRequest(root.name, StoreLocation(str(root)), RELEASE))
+
+
+def _check_scan(task: SegmentTask) -> int:
+    """Run the task once: compiled code is loaded, the file is in memory, and what is measured is what it should be."""
+    summary = run_task(task)
+    messages: int = sum(extent.message_count for extent in summary.extents)
+    unlike = {int(match) for match in summary.runs["match"]} if len(summary.runs) else set()
+    if summary.problem or summary.findings or not messages or len(unlike) != 1:
+        raise BenchFailed(f"{task.path}: a sound segment is not found sound: {summary.problem or summary.findings[:1]}")
+    return messages
+
+
+def _read_and_sum(source: ByteSource, task: SegmentTask, buffer: np.ndarray) -> None:
+    view = buffer.data
+    with source.open(task.path) as file:
+        at = 0
+        while at < file.size:
+            count = file.read_into(at, buffer)
+            checksum.crc32(view[:count])
+            at += count
+
+
+# ---- audits in a session ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class AuditTimes:
+    """Seconds. first: of the first audit in the session, with tables.  audit: a later one, to plan and findings.
+    tables: the Delta tables on top.  datasets: all record-level datasets on top of both; None where not asked for."""
+
+    first: float
+    audit: float
+    tables: float
+    datasets: float | None
+
+
+def measure_audits(started: Session, root: Path, out: Path, rounds: int, datasets: bool) -> AuditTimes:
+    """Audits of one store in one session, which has done nothing yet. All rounds add to the same tables."""
+    asked = AuditOptions((StoreArgument(root.name, str(root), RELEASE),), str(out))
+    everything = replace(asked, write=frozenset(DATASETS))
+    first = sum(_one_audit(started, replace(asked, run_id="first")))
+    plain, more = [], []
+    for number in range(rounds):
+        plain.append(_one_audit(started, replace(asked, run_id=f"round-{number}")))
+        if datasets:
+            more.append(sum(_one_audit(started, replace(everything, run_id=f"datasets-{number}"))))
+    audit, tables = min(row[0] for row in plain), min(row[1] for row in plain)
+    return AuditTimes(first, audit, tables, min(more) - audit - tables if more else None)
+
+
+def _one_audit(started: Session, asked: AuditOptions) -> tuple[float, float]:
+    """Seconds (to plan and findings, for the tables): what `jobs.audit.run_audit.run_with` does, with a clock between the two."""
+    from jobs.audit import run_audit as audit
+    from jobs.audit.datasets import DatasetPlan
+    from jobs.audit.progress import Progress, SparkCounters
+    from jobs.output import RESULT, OutputFolder
+    from jobs.report.files.result_json import RunInfo, result_json
+
+    began = time.perf_counter()
+    info = RunInfo(asked.run_id, VERSION, RULES_VERSION, datetime.now(UTC), tables=f"{asked.out}/tables")
+    output = OutputFolder(asked.out)
+    output.begin([store.name for store in asked.stores])
+    counters = SparkCounters(started.spark.sparkContext)
+    wanted = audit.Wanted(DatasetPlan(info.tables, info.run_id, tuple(sorted(asked.write)))) if asked.write else None
+    outcomes = []
+    problems: list[str] = []
+    with Progress(None, counters) as progress:
+        for outcome in audit.audit_stores(started, asked.stores, progress, counters, wanted):
+            outcomes.append(outcome)
+            problems += audit.write_store(output, outcome)
+    output.write(RESULT, result_json(info, outcomes))
+    audited = time.perf_counter()
+    problems += audit.write_tables(started, info, outcomes, wanted)
+    written = time.perf_counter()
+    if problems or any(outcome.exit_code for outcome in outcomes):
+        raise BenchFailed(f"a sound store is not found sound: {problems or outcomes[0].verdict}")
+    return audited - began, written - audited
+
+
+# ---- the memory of a worker ------------------------------------------------------------------------------------------
+
+
+def measure_peak(started: Session, root: Path) -> int | None:
+    """Most memory (RSS, bytes) that a Spark worker of this session held while it ran the task of the store's one segment.
+
+    None where the system cannot tell.
+    """
+    if not (os.path.exists(_RESET_PEAK) and os.path.exists(_STATUS)):
+        return None
+    task = next(task for task in _audit(root).first_tasks() if isinstance(task, SegmentTask))
+    packed = pickle.dumps(task)
+
+    def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for _ in batches:
+            peak, problem = _peak_of(pickle.loads(packed))
+            yield pa.RecordBatch.from_pydict({"peak": [peak], "problem": [problem]})
+
+    row = started.spark.range(0, 1, 1, 1).mapInArrow(work, "peak long, problem string").collect()[0]
+    if row["problem"]:
+        raise BenchFailed(row["problem"])
+    return int(row["peak"])
+
+
+def _peak_of(task: SegmentTask) -> tuple[int, str]:
+    with open(_RESET_PEAK, "w") as file:
+        file.write("5")  # what was held before does not count
+    summary = run_task(task)
+    with open(_STATUS) as file:
+        peak = next(int(line.split()[1]) * 1024 for line in file if line.startswith("VmHWM:"))
+    return peak, summary.problem or ("" if summary.extents else "nothing was scanned")
+
+
+# ---- the command -----------------------------------------------------------------------------------------------------
+
+
+def measure_command(root: Path, out: Path, spark_words: Sequence[str], rounds: int) -> float | None:
+    """Seconds of the audit command as a process of its own. None where the environment is not made."""
+    if not environment.is_ready():
+        return None
+    words = [str(environment.ROOT / "spark-submit.sh"), "audit", str(root), "--out", str(out), "--release", RELEASE, *spark_words]
+    best = float("inf")
+    for _ in range(rounds):
+        shutil.rmtree(out, ignore_errors=True)
+        began = time.perf_counter()
+        done = subprocess.run(
+            words, capture_output=True, text=True, env={**os.environ, "STORE_AUDIT_HOME": str(environment.home())}
+        )
+        best = min(best, time.perf_counter() - began)
+        if done.returncode:
+            raise BenchFailed(f"the audit command ended with {done.returncode}: {(done.stderr or done.stdout).strip()[-500:]}")
+    return best

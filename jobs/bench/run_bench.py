@@ -1,0 +1,269 @@
+"""Measure: make sample stores, run what an audit runs over them, and print one table with the limits beside the figures.
+
+A figure stands for the machine it was measured on, ratios for more: both sides of one are measured in turns over the same
+bytes. Whatever else runs on the machine makes them worse, never better.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import shutil
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from jobs.bench.measures import AuditTimes, ScanTimes, measure_audits, measure_command, measure_peak, measure_scans
+from jobs.bench.store import BenchFailed, scratch_folder, write_store
+from jobs.command_line import options
+from jobs.report.texts.text import bytes_text
+from store_io.base import checksum
+from store_io.base.errors import UsageError
+from store_io.sample_store import SampleStore
+
+BODIES = (200, 1024, 16384)  # nominal, bytes
+TASK_LIMITS = {200: 5.0, 1024: 2.0, 16384: 2.0}  # times the floor
+INDEX_LIMITS = {200: 10.0, 1024: 3.0, 16384: 2.0}
+AUDIT_LIMIT, TABLES_LIMIT, COMMAND_LIMIT = 1.5, 2.0, 12.0  # seconds
+PEAK_LIMIT = 600_000_000  # bytes
+PARTS = ("scan", "audit", "datasets", "memory", "command")
+SEGMENT_BYTES = 1 << 30
+LARGE_BYTES, SMALL_BYTES = 2 << 30, 256 << 20  # segments whose scans are compared for memory
+_GIB = 1 << 30
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What to measure. Sizes in bytes. directory: where the stores are made for the time being."""
+
+    size: int
+    audit_size: int
+    large: int
+    directory: str | None
+    keep: bool
+    rounds: int
+    parts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One line of the table; empty texts where a column says nothing. met: None without a limit."""
+
+    what: str
+    bodies: str
+    value: str
+    rate: str = ""
+    ratio: str = ""
+    limit: str = ""
+    met: bool | None = None
+
+
+def main(words: Sequence[str], spark_words: Sequence[str]) -> int:
+    """Measure and print the table; 0 whether or not all limits are met. Raises UsageError, BenchFailed."""
+    asked = parse(words)
+    with scratch_folder(asked.directory, asked.keep) as folder:
+        _check_room(asked, folder)
+        print(_machine(), flush=True)
+        print(table(measure(asked, folder, list(spark_words))), flush=True)
+        if asked.keep:
+            print(f"The stores are kept in {folder}")
+    return 0
+
+
+def parse(words: Sequence[str]) -> Asked:
+    """The options of the command line. Raises UsageError."""
+
+    class Parser(argparse.ArgumentParser):
+        def error(self, message: str) -> NoReturn:
+            raise UsageError(f"bench: {message}")
+
+    parser = Parser(
+        prog="./spark-submit.sh bench", description="Make sample stores and measure audits of them.", allow_abbrev=False
+    )
+    gib = "GiB"
+    parser.add_argument("--size", type=float, default=3.0, metavar=gib, help="messages to scan, a third of each body size (3)")
+    parser.add_argument("--audit-size", type=float, default=1.5, metavar=gib, help="messages of the store that is audited (1.5)")
+    parser.add_argument(
+        "--large", type=float, default=LARGE_BYTES / _GIB, metavar=gib, help="the segment for the memory figure (2)"
+    )
+    parser.add_argument("--dir", metavar="DIR", help="where the stores are made; their files are removed at the end")
+    parser.add_argument("--keep", action="store_true", help="leave them there")
+    parser.add_argument("--rounds", type=int, default=5, metavar="N", help="of which the fastest counts (5)")
+    parser.add_argument("--only", default=",".join(PARTS), metavar="LIST", help=f"some of {','.join(PARTS)}")
+    found = parser.parse_args(list(words))
+    parts = tuple(part for part in PARTS if part in found.only.split(","))
+    unknown = set(found.only.split(",")) - set(PARTS)
+    if unknown or not parts:
+        raise UsageError(f"bench: --only {found.only!r}: the parts are {', '.join(PARTS)}")
+    sizes = [int(size * _GIB) for size in (found.size, found.audit_size, found.large)]
+    if min(sizes) < 1 << 20 or found.rounds < 1:
+        raise UsageError("bench: sizes are at least 0.001 GiB, rounds at least 1")
+    return Asked(sizes[0], sizes[1], sizes[2], found.dir, found.keep, found.rounds, parts)
+
+
+def measure(asked: Asked, folder: Path, spark_words: list[str]) -> list[Figure]:
+    """All parts that were asked for, in the order of the table. Stores that are not needed any more are removed."""
+    from jobs import session
+
+    if options.spark_setting(spark_words, "spark.master", "--master") is None:
+        spark_words = [*spark_words, "--master", f"local[{min(2, os.cpu_count() or 1)}]"]
+    figures: list[Figure] = []
+    if "scan" in asked.parts:
+        store = scan_store(asked.size)
+        root = _make(folder, "scan", store, asked)
+        for times in measure_scans(root, store.bodies, asked.rounds):
+            figures += scan_figures(times)
+        _drop(root, asked)
+    audited: Path | None = None
+    if {"audit", "datasets", "command"} & set(asked.parts):
+        audited = _make(folder, "audited", audit_store(asked.audit_size), asked)
+    if {"audit", "datasets", "memory"} & set(asked.parts):
+        began = time.perf_counter()
+        with session.start(spark_words) as started:
+            figures.append(Figure("start of the session", "", _seconds(time.perf_counter() - began)))
+            if audited is not None and {"audit", "datasets"} & set(asked.parts):
+                done = measure_audits(started, audited, folder / "out", asked.rounds, "datasets" in asked.parts)
+                figures += audit_figures(done, asked.audit_size)
+            if "memory" in asked.parts:
+                for size in (SMALL_BYTES * asked.large // LARGE_BYTES, asked.large):
+                    large = _make(folder, f"memory-{size}", SampleStore([BODIES[1]], segment_bytes=size), asked)
+                    figures.append(peak_figure(size, measure_peak(started, large)))
+                    _drop(large, asked)
+    if audited is not None and "command" in asked.parts:
+        seconds = measure_command(audited, folder / "command", spark_words, min(3, asked.rounds))
+        figures.append(_timed("audit command, everything installed", asked.audit_size, seconds, COMMAND_LIMIT))
+    return figures
+
+
+# ---- stores ----------------------------------------------------------------------------------------------------------
+
+
+def scan_store(size: int) -> SampleStore:
+    """Equal parts of each body size, in segments of the default size where there is so much."""
+    each = max(1, round(size / len(BODIES) / SEGMENT_BYTES))
+    segment = min(SEGMENT_BYTES, size // len(BODIES) // 4096 * 4096)
+    return SampleStore([body for body in BODIES for _ in range(each)], segment_bytes=segment)
+
+
+def audit_store(size: int) -> SampleStore:
+    """So many bytes of 1 KiB messages; the rest of the last segment is unwritten."""
+    count = -(-size // SEGMENT_BYTES)
+    segment = SEGMENT_BYTES if size >= SEGMENT_BYTES else size // 4096 * 4096
+    return SampleStore([BODIES[1]] * count, segment_bytes=segment, last_bytes=min(size - (count - 1) * SEGMENT_BYTES, segment))
+
+
+def _make(folder: Path, name: str, store: SampleStore, asked: Asked) -> Path:
+    began = time.perf_counter()
+    root = folder / name
+    write_store(root, store)
+    made = bytes_text(len(store.bodies) * store.segment_bytes)
+    print(f"made a store of {made} in {time.perf_counter() - began:.0f} s: {root}", file=sys.stderr, flush=True)
+    return root
+
+
+def _drop(root: Path, asked: Asked) -> None:
+    if not asked.keep:
+        shutil.rmtree(root, ignore_errors=True)
+
+
+def _check_room(asked: Asked, folder: Path) -> None:
+    """Derived files and datasets are up to as large again."""
+    largest = 2 * max(asked.size if "scan" in asked.parts else 0, asked.audit_size + asked.large)
+    free = shutil.disk_usage(folder).free
+    if largest > free:
+        raise BenchFailed(f"{folder}: up to {bytes_text(largest)} are needed, {bytes_text(free)} are free (--dir, --size)")
+
+
+# ---- the table -------------------------------------------------------------------------------------------------------
+
+
+def scan_figures(times: ScanTimes) -> list[Figure]:
+    """The three lines of one body size."""
+    bodies = _bodies(times.body)
+    lines = [
+        Figure(
+            f"floor: read and CRC-32 ({checksum.ENGINE})",
+            bodies,
+            _seconds(times.floor),
+            _rate(times.size_bytes, times.floor),
+            "1.00",
+        )
+    ]
+    for what, seconds, limits in (
+        ("segment task", times.task, TASK_LIMITS),
+        ("segment task with index", times.with_index, INDEX_LIMITS),
+    ):
+        ratio, limit = seconds / times.floor, limits[times.body]
+        rate = _rate(times.size_bytes, seconds)
+        lines.append(Figure(what, bodies, _seconds(seconds), rate, f"{ratio:.2f}", f"{limit:g} x floor", ratio <= limit))
+    return lines
+
+
+def audit_figures(done: AuditTimes, size: int) -> list[Figure]:
+    """The lines of the audits in a session."""
+    lines = [
+        _timed("first audit in the session, with tables", size, done.first, None),
+        _timed("repeated audit, to plan and findings", size, done.audit, AUDIT_LIMIT),
+        _timed("Delta tables on top", size, done.tables, TABLES_LIMIT),
+    ]
+    if done.datasets is not None:
+        lines.append(_timed("datasets (all three) on top", size, done.datasets, None))
+    return lines
+
+
+def peak_figure(size: int, peak: int | None) -> Figure:
+    """The line of one segment size."""
+    what = f"peak memory of a worker, segment of {size / _GIB:g} GiB"
+    if peak is None:
+        return Figure(what, _bodies(BODIES[1]), "not known on this system")
+    return Figure(what, _bodies(BODIES[1]), bytes_text(peak), limit=bytes_text(PEAK_LIMIT), met=peak < PEAK_LIMIT)
+
+
+def _timed(what: str, size: int, seconds: float | None, limit: float | None) -> Figure:
+    what = f"{what} ({size / _GIB:g} GiB)"
+    if seconds is None:
+        return Figure(what, _bodies(BODIES[1]), "not measured: no environment")
+    text = f"{limit:g} s" if limit else ""
+    return Figure(
+        what, _bodies(BODIES[1]), _seconds(seconds), _rate(size, seconds), "", text, None if limit is None else seconds < limit
+    )
+
+
+def table(figures: Sequence[Figure]) -> str:
+    """The figures as text, columns aligned."""
+    rows = [("", "bodies", "value", "GB/s", "x floor", "limit", "met")]
+    rows += [(f.what, f.bodies, f.value, f.rate, f.ratio, f.limit, {None: "", True: "yes", False: "NO"}[f.met]) for f in figures]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
+        lines.append("  ".join(cells).rstrip())
+    lines.insert(1, "-" * max(map(len, lines)))
+    return "\n".join(lines)
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.3f} s"
+
+
+def _rate(size: int, seconds: float) -> str:
+    return f"{size / seconds / 1e9:.2f}"
+
+
+def _bodies(size: int) -> str:
+    return f"{size} B" if size < 1024 else f"{size // 1024} KiB"
+
+
+def _machine() -> str:
+    name = platform.processor() or platform.machine()
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            name = next((line.partition(":")[2].strip() for line in file if line.startswith("model name")), name)
+    except OSError:
+        pass
+    busy = f", load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
+    return f"{name}, {os.cpu_count()} cores{busy}; Python {platform.python_version()}"

@@ -1,0 +1,101 @@
+"""The options that say which messages of a store are wanted, for every command that reads messages. Standard library only.
+
+    --topic NAME[,NAME]   --queue ID[,ID]   --from-queue-offset N --to-queue-offset N   --from-phy-offset N --to-phy-offset N
+    --since TIME --until TIME
+
+Ranges are half-open. A TIME is ISO-8601 (UTC where it names no zone) or ms since 1970, and stands for the store time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+
+from store_io.base.errors import UsageError
+from store_io.explore.message_filter import MessageFilter, Range
+
+FILTER_OPTIONS = frozenset(
+    "--topic --queue --from-queue-offset --to-queue-offset --from-phy-offset --to-phy-offset --since --until".split()
+)
+FILTER_USAGE = """\
+  --topic NAME[,NAME]        messages of these topics (write a comma in a name as \\,)
+  --queue ID[,ID]            of these queue ids
+  --from-queue-offset N      from this queue offset on      --to-queue-offset N   below this one
+  --from-phy-offset N        from this physical offset on   --to-phy-offset N     below this one
+  --since TIME               stored at this time or later   --until TIME          stored before it
+                             TIME: ISO-8601 (2026-11-20T21:20:22.5; UTC unless it names a zone), or ms since 1970
+"""
+
+_NUMBER = re.compile(r"[0-9]{1,19}")
+_GROUPED = re.compile(r"[0-9]{1,3}(,[0-9]{3}){1,6}")
+_MILLISECONDS = re.compile(r"-?[0-9]{5,19}")  # four digits are a year
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_LARGEST = (1 << 63) - 1
+
+
+def read_filter(options: Mapping[str, str]) -> MessageFilter:
+    """The filter that these options ask for; options of other names are not looked at. Raises UsageError."""
+    topics = queue_ids = None
+    if "--topic" in options:
+        names = [name.replace("\\,", ",") for name in re.split(r"(?<!\\),", options["--topic"])]
+        if not all(names):
+            raise UsageError(f"--topic {options['--topic']!r}: an empty name")
+        topics = frozenset(names)
+    if "--queue" in options:
+        queue_ids = frozenset(_number(text.strip(), "--queue", 31) for text in options["--queue"].split(","))
+    return MessageFilter(
+        topics,
+        queue_ids,
+        _range(options, "--from-queue-offset", "--to-queue-offset"),
+        _range(options, "--from-phy-offset", "--to-phy-offset"),
+        _times(options),
+    )
+
+
+def _range(options: Mapping[str, str], low: str, high: str) -> Range:
+    found: Range = (
+        read_number(options[low], low) if low in options else None,
+        read_number(options[high], high) if high in options else None,
+    )
+    return _checked(found, options, low, high)
+
+
+def _times(options: Mapping[str, str]) -> Range:
+    found: Range = (
+        read_time(options["--since"], "--since") if "--since" in options else None,
+        read_time(options["--until"], "--until") if "--until" in options else None,
+    )
+    return _checked(found, options, "--since", "--until")
+
+
+def _checked(found: Range, options: Mapping[str, str], low: str, high: str) -> Range:
+    if found[0] is not None and found[1] is not None and found[0] >= found[1]:
+        raise UsageError(f"{low} {options[low]} and {high} {options[high]}: the range is empty")
+    return found
+
+
+def read_number(text: str, option: str) -> int:
+    """An offset as people type it, or as results print it (530,831). Raises UsageError, naming the option."""
+    return _number(text.replace(",", "") if _GROUPED.fullmatch(text) else text, option, 63)
+
+
+def _number(text: str, option: str, bits: int) -> int:
+    if not _NUMBER.fullmatch(text) or int(text) >= 1 << bits:
+        raise UsageError(f"{option} {text!r}: not a number from 0 to {(1 << bits) - 1}")
+    return int(text)
+
+
+def read_time(text: str, option: str) -> int:
+    """A moment in ms since 1970; what is finer than a ms is cut off. Raises UsageError, naming the option."""
+    text = text.strip()
+    if _MILLISECONDS.fullmatch(text):
+        if abs(int(text)) > _LARGEST:
+            raise UsageError(f"{option} {text}: larger than 63 bits")
+        return int(text)
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise UsageError(f"{option} {text!r}: not a time (ISO-8601, such as 2026-11-20T21:20:22Z, or ms since 1970)") from None
+    moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
+    return (moment - _EPOCH) // timedelta(milliseconds=1)

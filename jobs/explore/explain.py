@@ -1,0 +1,54 @@
+"""explain STORE --phy-offset N: what lies at a physical offset, as annotated bytes. Needs no Spark, so it answers at once."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+
+from jobs.command_line.message_filters import read_number
+from jobs.command_line.options import Command, single_store
+from jobs.report.texts.explain_text import explain_json, explain_text
+from schemas.rows import DEFAULT
+from store_io.audit.audit_store import AuditRequest
+from store_io.audit.premises import assumed_sentence
+from store_io.base import checksum
+from store_io.base.errors import UsageError
+from store_io.explore.explain import explain
+from store_io.explore.redaction import Redaction, read_redaction
+from store_io.source.byte_source import StoreLocation
+
+FORMATS = ("text", "json")
+PIPE_WIDTH = 130
+
+
+def run(command: Command) -> int:
+    """Explain one physical offset on standard output; 0 whatever lies there."""
+    store = single_store(command)
+    options = command.options
+    if "--phy-offset" not in options:
+        raise UsageError("--phy-offset N is missing: which physical offset is to be explained?")
+    phy_offset = read_number(options["--phy-offset"], "--phy-offset")
+    form = options.get("--format", "text")
+    if form not in FORMATS:
+        raise UsageError(f"--format {form!r}: {' or '.join(FORMATS)}")
+    redaction = redaction_of(command)
+    checksum.trust()
+    request = AuditRequest(store.name, StoreLocation(store.path, store.parts), store.release, store.broker_conf)
+    said = explain(request, phy_offset, redaction)
+    if store.release_from == DEFAULT:
+        print(f"explain: {assumed_sentence(store.release)}", file=sys.stderr, flush=True)
+    if form == "json":
+        print(explain_json(said), end="")
+        return 0
+    terminal = sys.stdout.isatty()
+    width = shutil.get_terminal_size().columns if terminal else PIPE_WIDTH
+    colour = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    print(explain_text(said, width, colour), end="", flush=True)
+    return 0
+
+
+def redaction_of(command: Command) -> Redaction:
+    """What --redact asks for: none (the default), hide or hash. Raises UsageError."""
+    mode = command.options.get("--redact", "none")
+    return read_redaction(None if mode == "none" else mode)

@@ -1,0 +1,400 @@
+"""export STORE --to DIR --format parquet|delta|jsonl: a store's messages as files that other tools read.
+
+    DIR/manifest.json      what was exported, and each file with its digest; written last
+    DIR/messages/          one file per segment, named by it; with --format delta a Delta table
+    DIR/unfinished/        all of this until it is whole; the same command again goes on where an earlier one was stopped
+
+So whoever finds DIR/messages finds all of it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import stat
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+from jobs import VERSION
+from jobs.audit import run_lock
+from jobs.command_line.message_filters import FILTER_OPTIONS, read_filter
+from jobs.command_line.options import (
+    Command,
+    StoreArgument,
+    absolute,
+    is_uri,
+    read_salt,
+    refuse_all_inside,
+    refuse_not_utf8,
+    single_store,
+)
+from jobs.explore.unknown_topics import unknown_topics
+from jobs.output import write_local
+from jobs.report.files.json_text import document
+from jobs.report.texts.text import bytes_text, count_text
+from schemas.rows import MappedFile
+from store_io.base.errors import StoreChanged, StoreError, UsageError
+from store_io.explore.message_filter import MessageFilter
+from store_io.explore.open_store import open_store, segments_at
+from store_io.explore.redaction import HASH, Redaction, read_redaction
+from store_io.explore.scans import COLUMNS, DEFAULT_COLUMNS, MessageScan
+from store_io.source.byte_source import StoreLocation
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from jobs.explore.export_files import Part, SegmentFiles
+
+MANIFEST, MESSAGES, UNFINISHED, STATE, ASKED = "manifest.json", "messages", "unfinished", "state", "export.json"
+FORMATS = ("parquet", "delta", "jsonl")
+BODIES = ("none", "raw", "decoded")
+SCHEMA_VERSION = 1
+_SALT = "salt"
+_RESULT = "note string"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A checked command line. words: what makes an export the same as another, as JSON."""
+
+    store: StoreArgument
+    to: str
+    form: str
+    columns: tuple[str, ...]
+    wanted: MessageFilter
+    body: str
+    unpack: bool
+    trust_clock: bool
+    redaction: Redaction
+    given_salt: bool
+    words: dict[str, Any]
+
+
+def run(command: Command) -> int:
+    """Export; 0 once the manifest is written."""
+    asked = read_arguments(command)
+    check_target(asked)
+    with run_lock.hold(asked.to, "export", lambda sentence: print(f"spark-submit.sh: {sentence}", file=sys.stderr)):
+        manifest = read_json(f"{asked.to}/{MANIFEST}")
+        if manifest is not None:
+            check_same(asked, manifest)
+            check_whole(asked.to, manifest)
+            shutil.rmtree(f"{asked.to}/{UNFINISHED}", ignore_errors=True)  # of a run that was stopped in its last moment
+            print(f"{asked.to}: this export is whole already; nothing was done")
+            return 0
+        manifest = Export(asked).run(command.spark)
+    rows, size = sum(f["rows"] for f in manifest["files"]), sum(f["bytes"] for f in manifest["files"])
+    segments = count_text(len(manifest["files"]), "segment")
+    print(f"{count_text(rows, 'message')} of {segments}, {bytes_text(size)} of {asked.form}, in {asked.to}/{MESSAGES}")
+    return 0
+
+
+# ---- arguments -------------------------------------------------------------------------------------------------------
+
+
+def read_arguments(command: Command) -> Asked:
+    """The command line, checked. Raises UsageError."""
+    store, options = single_store(command), command.options
+    for option in ("--to", "--format"):
+        if option not in options:
+            raise UsageError(f"{option} is missing: export takes STORE, --to DIR and --format {'|'.join(FORMATS)}")
+    form, body = options["--format"], options.get("--body", "none")
+    if form not in FORMATS:
+        raise UsageError(f"--format {form!r}: {', '.join(FORMATS)}")
+    if body not in BODIES:
+        raise UsageError(f"--body {body!r}: {', '.join(BODIES)}")
+    to = absolute(options["--to"])
+    if is_uri(to):
+        raise UsageError(f"--to {options['--to']!r}: a folder that this machine and all executors see, not a URI")
+    columns = _columns(options.get("--columns"), body)
+    mode = options.get("--redact", "none")
+    salt = read_salt(options["--redact-salt-file"], "--redact-salt-file") if "--redact-salt-file" in options else None
+    redaction = read_redaction(None if mode == "none" else mode, salt)
+    wanted = read_filter(options)
+    words: dict[str, Any] = {
+        "store": store.path,
+        "parts": {name: list(folders) for name, folders in store.parts},
+        "release": store.release,
+        "broker_conf": None if store.broker_conf is None else sha256(store.broker_conf.encode("latin-1")).hexdigest(),
+        "format": form,
+        "columns": list(columns),
+        "filter": {name.removeprefix("--"): options[name] for name in sorted(FILTER_OPTIONS & options.keys())},
+        "body": body,
+        "unpack": "--unpack" in command.flags,
+        "trust_clock": "--trust-clock" in command.flags,
+        "redact": mode,
+        "salt": None if salt is None else sha256(b"export" + redaction.salt).hexdigest()[:16],
+    }
+    return Asked(
+        store, to, form, columns, wanted, body, words["unpack"], words["trust_clock"], redaction, salt is not None, words
+    )
+
+
+def _columns(text: str | None, body: str) -> tuple[str, ...]:
+    bodies = () if body == "none" else ("body", "body_status")
+    if text is None:
+        return DEFAULT_COLUMNS + bodies
+    names = tuple(name.strip() for name in text.split(","))
+    for name in names:
+        if name not in COLUMNS:
+            raise UsageError(f"--columns {name!r}: the columns are {', '.join(COLUMNS)}")
+    if len(set(names)) != len(names):
+        raise UsageError(f"--columns {text!r}: a column twice")
+    if body == "none" and {"body", "body_status"} & set(names):
+        raise UsageError("--columns names a body: say --body raw or --body decoded as well")
+    return names + tuple(name for name in bodies if name not in names)
+
+
+def check_target(asked: Asked) -> None:
+    """Raise UsageError where the folder cannot be this export's: inside the store, a file, somebody else's."""
+    folders = [asked.to, *(f"{asked.to}/{name}" for name in (MESSAGES, UNFINISHED, f"{UNFINISHED}/{MESSAGES}"))]
+    roots = [asked.store.path, *(folder for _, paths in asked.store.parts for folder in paths)]
+    if asked.form == "delta":
+        refuse_not_utf8("--to", asked.to)
+    refuse_all_inside([("--to", folder) for folder in folders], roots)
+    if not os.path.lexists(asked.to):
+        return
+    if not os.path.isdir(asked.to):
+        raise UsageError(f"--to {asked.to!r}: there is a file of that name")
+    names = [name for name in os.listdir(asked.to) if not name.startswith(".")]
+    if names and not {MANIFEST, UNFINISHED} & set(names):
+        raise UsageError(f"--to {asked.to!r}: holds {sorted(names)[0]!r} and no export; name a folder that is new or empty")
+    for name in (MESSAGES, UNFINISHED):
+        if name in names and not stat.S_ISDIR(os.lstat(f"{asked.to}/{name}").st_mode):
+            raise UsageError(f"--to {asked.to!r}: {name} in it is a link or no folder")
+
+
+def check_same(asked: Asked, other: Mapping[str, Any]) -> None:
+    """Raise UsageError where the folder holds an export of something else."""
+    before = other.get("asked")
+    if before == asked.words:
+        return
+    differing = [name for name in asked.words if not isinstance(before, dict) or before.get(name) != asked.words[name]]
+    raise UsageError(
+        f"--to {asked.to!r} holds an export that was asked for differently ({', '.join(differing)}); name another folder"
+    )
+
+
+def check_whole(to: str, manifest: Mapping[str, Any]) -> None:
+    """Raise StoreError where a file that the manifest names is gone or has another length."""
+    for file in manifest["files"]:
+        if file["file"] is None:
+            continue
+        path = f"{to}/{MESSAGES}/{file['file']}"
+        try:
+            size = os.stat(path).st_size
+        except OSError as problem:
+            raise StoreError(f"{path}: {problem.strerror}, though the manifest names it") from None
+        if size != file["bytes"]:
+            raise StoreError(f"{path}: {size} bytes, {file['bytes']} by the manifest")
+
+
+def read_json(path: str) -> dict[str, Any] | None:
+    """A file of ours; None where there is none. Raises StoreError where it is no JSON object."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            found = json.load(file)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as problem:
+        raise StoreError(f"{path}: cannot be read: {getattr(problem, 'strerror', None) or problem}") from None
+    if not isinstance(found, dict):
+        raise StoreError(f"{path}: not what an export writes")
+    return found
+
+
+# ---- the work --------------------------------------------------------------------------------------------------------
+
+
+class Export:
+    """One export, from the listing to the manifest; begun anew or gone on with."""
+
+    def __init__(self, asked: Asked):
+        self.asked = asked
+        self.unfinished = f"{asked.to}/{UNFINISHED}"
+        self.state = f"{self.unfinished}/{STATE}"
+        self.folder = f"{self.unfinished}/{MESSAGES}"
+
+    def run(self, spark_words: Sequence[str]) -> dict[str, Any]:
+        """Do what is left to do; the manifest."""
+        from jobs import session
+
+        store = open_store(
+            StoreLocation(self.asked.store.path, self.asked.store.parts), self.asked.store.release, self.asked.store.broker_conf
+        )
+        wanted = self.asked.wanted
+        segments = segments_at(store, wanted.store_times) if self.asked.trust_clock else store.segments()
+        segments = [s for s in segments if wanted.may_be_in(s.start, s.size)]
+        listed = [[s.path, s.size, store.listing.by_path[s.path].mtime_ns] for s in segments]
+        salt = self._begin(listed)
+        parts = named_parts(segments)
+        notes = self._notes(parts)
+        moved = os.path.isdir(f"{self.asked.to}/{MESSAGES}")
+        left = [part for part in parts if part.name not in notes]
+        if moved and left:
+            raise StoreError(f"{self.asked.to}/{MESSAGES}: is there although {left[0].name} is not done; remove the folder")
+        if not moved and (left or self.asked.form == "delta"):
+            with session.start(spark_words) as started:
+                notes |= self._write(started.spark, left, salt, dict(store.rules.delays))
+                self._say_columns()
+                if self.asked.form == "delta":
+                    self._make_delta(started.spark)
+        if not moved:
+            self._say_columns()
+            with self._told():
+                os.rename(self.folder, f"{self.asked.to}/{MESSAGES}")
+        manifest = self._manifest([notes[part.name] for part in parts])
+        unknown = unknown_topics(store, wanted.topics)
+        if unknown:
+            print(f"export: {unknown}", file=sys.stderr)
+        with self._told():
+            write_local(f"{self.asked.to}/{MANIFEST}", [document(manifest).encode(), b"\n"])
+        shutil.rmtree(self.unfinished, ignore_errors=True)
+        return manifest
+
+    def _begin(self, listed: list[list[Any]]) -> bytes:
+        """Make the folders, or find what an earlier run left there; the salt of this export's tokens."""
+        before = read_json(f"{self.state}/{ASKED}")
+        with self._told():
+            if before is None:
+                shutil.rmtree(self.unfinished, ignore_errors=True)  # stopped before it said what it would be
+                os.makedirs(self.state)
+                os.makedirs(self.folder)
+                if self.asked.redaction.mode == HASH and not self.asked.given_salt:
+                    # For whoever goes on; gone with the folder, since tokens could be tried with it.
+                    handle = os.open(f"{self.state}/{_SALT}", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+                    with os.fdopen(handle, "wb") as file:
+                        file.write(self.asked.redaction.salt)
+                write_local(f"{self.state}/{ASKED}", [json.dumps({"asked": self.asked.words, "segments": listed}).encode()])
+                return self.asked.redaction.salt
+            check_same(self.asked, before)
+            if before.get("segments") != listed:
+                changed = next((row[0] for row in listed if row not in before.get("segments", [])), "a segment less than before")
+                raise StoreChanged(f"{changed}: the store has changed since this export began; begin again in another folder")
+            if not os.path.isdir(f"{self.asked.to}/{MESSAGES}"):
+                for name in os.listdir(self.folder):
+                    if name.startswith("."):
+                        os.unlink(f"{self.folder}/{name}")
+            if self.asked.redaction.mode == HASH and not self.asked.given_salt:
+                with open(f"{self.state}/{_SALT}", "rb") as file:
+                    return file.read()
+        return self.asked.redaction.salt
+
+    def _notes(self, parts: Iterable[Part]) -> dict[str, dict[str, Any]]:
+        """What earlier runs have done, by the names of the parts."""
+        found = {}
+        for part in parts:
+            note = read_json(f"{self.state}/{part.name}.json")
+            if note is not None:
+                found[part.name] = note
+        return found
+
+    def _write(self, spark: Any, left: Sequence[Part], salt: bytes, delays: dict[int, int]) -> dict[str, dict[str, Any]]:
+        """Write these parts' files; their notes. Raises StoreError once all others are done."""
+        from jobs.audit.progress import Progress, SparkCounters
+        from jobs.explore.export_files import SegmentFiles
+
+        asked = self.asked
+        scan = MessageScan(
+            StoreLocation(asked.store.path, asked.store.parts), "", 0, 0, asked.columns, asked.wanted,
+            asked.body == "decoded", asked.unpack, delays,
+        )  # fmt: skip
+        files = SegmentFiles(self.folder, self.state, asked.form, scan, Redaction(asked.redaction.mode, salt))
+        done: dict[str, dict[str, Any]] = {}
+        problems: list[str] = []
+        if left:
+            order = sorted(left, key=lambda part: -part.segment.size)
+            counters = SparkCounters(spark.sparkContext)
+            with Progress(sys.stderr if sys.stderr.isatty() else None, counters) as progress:
+                progress.expect("exporting", sum(part.segment.size for part in left), len(left))
+                work = _worker(files, order, counters.report)
+                for row in spark.range(0, len(order), 1, len(order)).mapInArrow(work, _RESULT).collect():
+                    note = json.loads(row["note"])
+                    if "problem" in note:
+                        problems.append(note["problem"])
+                    else:
+                        done[note.pop("name")] = note
+        if problems:
+            more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+            raise StoreError(f"{sorted(problems)[0]}{more}; give the same command again to continue")
+        return done
+
+    def _say_columns(self) -> None:
+        """Without a file, readers could not tell which columns an export without a message has."""
+        from jobs.explore.export_files import PARQUET, write_empty
+
+        if self.asked.form != "jsonl" and not any(name.endswith(f".{PARQUET}") for name in os.listdir(self.folder)):
+            with self._told():
+                write_empty(self.folder, self.asked.columns)
+
+    def _make_delta(self, spark: Any) -> None:
+        """Turn the folder of Parquet files into a Delta table, in one version."""
+        from jobs.faults import reason
+
+        shutil.rmtree(f"{self.folder}/_delta_log", ignore_errors=True)  # of a run that was stopped in the middle of this
+        try:
+            spark.sql(f"CONVERT TO DELTA parquet.`{self.folder.replace('`', '``')}`")
+        except Exception as problem:
+            raise StoreError(f"{self.folder}: no Delta table could be made of it: {reason(problem)}") from None
+
+    def _manifest(self, notes: list[dict[str, Any]]) -> dict[str, Any]:
+        asked = self.asked
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "tool_version": VERSION,
+            "store": asked.store.name,
+            "asked": asked.words,
+            "columns": [{"name": name, "type": COLUMNS[name].type, "comment": COLUMNS[name].comment} for name in asked.columns],
+            "messages": sum(note["rows"] for note in notes),
+            "bytes": sum(note["bytes"] for note in notes),
+            "files": notes,
+        }
+
+    @contextlib.contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as problem:
+            raise StoreError(f"{problem.filename or self.asked.to}: cannot write: {problem.strerror or problem}") from None
+
+
+def named_parts(segments: Sequence[MappedFile]) -> list[Part]:
+    """Each segment with the name of its file: its base offset, and a number where a store has several of one name."""
+    from jobs.explore.export_files import Part
+
+    met: Counter[int] = Counter()
+    parts = []
+    for segment in segments:
+        met[segment.start] += 1
+        twin = f"-{met[segment.start]}" if met[segment.start] > 1 else ""
+        parts.append(Part(segment, f"{segment.start:020d}{twin}"))
+    return parts
+
+
+def _worker(
+    files: SegmentFiles, order: Sequence[Part], report: Callable[[int, int], None]
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        from jobs.explore.export_files import export_segment
+        from store_io.base import checksum
+
+        checksum.trust()
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                part = order[number]
+                try:
+                    note = {**export_segment(files, part), "name": part.name}
+                except StoreError as problem:
+                    note = {"problem": str(problem)}
+                yield pa.RecordBatch.from_pydict({"note": [json.dumps(note)]})
+                report(part.segment.size, 1)
+
+    return work

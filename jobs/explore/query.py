@@ -1,0 +1,432 @@
+"""query STORE: the messages that meet some conditions, as the copy holds them, or as a broker would serve them after its start.
+
+Small stores, and whatever names a place, are read in this process. Large ones go through Spark, a few segments at a time in the
+order of the log, so that a limit ends the search early and the driver never holds more than one wave's bounded answers.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from jobs.command_line.message_filters import read_filter, read_number
+from jobs.command_line.options import Command, single_store
+from jobs.explore.explain import redaction_of
+from jobs.explore.unknown_topics import unknown_topics
+from jobs.report.texts.query_text import JsonLines, Table
+from schemas.rows import DEFAULT, MappedFile, Row
+from schemas.sources import BODY_COLUMNS
+from store_io.audit.audit_store import AuditRequest, StoreAudit
+from store_io.audit.premises import assumed_sentence
+from store_io.base import checksum
+from store_io.base.errors import StoreError, UsageError
+from store_io.base.tasks import run_task
+from store_io.explore.broker_view import BrokerView, Served
+from store_io.explore.message_filter import ALL, MessageFilter
+from store_io.explore.message_search import Contents, SearchTask, run_search, search, segments_to_read
+from store_io.explore.open_store import open_store, segments_at
+from store_io.explore.redaction import BODY_COLUMNS as BODIES
+from store_io.explore.redaction import CHECK_COLUMNS, MAP_COLUMNS, NONE, TEXT_COLUMNS, Redaction
+from store_io.explore.scans import COLUMNS, MAX_BODY_BYTES, MessageScan
+from store_io.explore.served_rows import NOTE, body_of, served_row
+from store_io.source.byte_source import StoreLocation
+
+if TYPE_CHECKING:
+    from jobs.session import Session
+
+FORMATS, VIEWS, BODY_FORMS = ("table", "jsonl"), ("copy", "broker"), ("none", "text", "base64")
+TABLE_LIMIT = 100
+SPARK_BYTES = 8 << 30  # less than this is read here in the time that Spark needs to start
+TASK_ROWS, TASK_BYTES = 10_000, 8 << 20  # that a task brings back at most; what is more is read here
+WAVE_BYTES = 64 << 20  # that all tasks of a wave bring back at most
+TABLE_COLUMNS = ("phy_offset", "topic", "queue_id", "queue_offset", "store_time", "total_size", "tags", "keys", "status")
+LINE_COLUMNS = tuple(name for name in COLUMNS if name not in BODY_COLUMNS and name not in ("store_time_ms", "born_time_ms"))
+PIPE_WIDTH = 200
+
+_OFFSET_ID = re.compile(r"[0-9A-Fa-f]{32}|[0-9A-Fa-f]{56}")
+
+
+@dataclass(frozen=True)
+class Query:
+    """A checked command line. limit: None without one.  at: the physical offset that --phy-offset or an id names.
+    offset_id: the id, as RocketMQ prints it."""
+
+    wanted: MessageFilter
+    contents: Contents
+    at: int | None
+    offset_id: str | None
+    limit: int | None
+    columns: tuple[str, ...]
+    form: str
+    body: str
+    broker: bool
+    redaction: Redaction
+    trust_clock: bool
+
+
+def run(command: Command) -> int:
+    """Print what is found; 0 whether or not there is anything."""
+    store = single_store(command)
+    query = read_query(command)
+    if "--deploy-mode" in command.spark and "cluster" in command.spark:
+        raise UsageError("query prints its answer where it is typed: --deploy-mode client")
+    checksum.trust()
+    location = StoreLocation(store.path, store.parts)
+    output = _output(query)
+    with ExitStack() as stack:
+        spark = _Spark(stack, command.spark)
+        if query.broker:
+            if store.release_from == DEFAULT:
+                _say(assumed_sentence(store.release))
+            request = AuditRequest(store.name, location, store.release, store.broker_conf)
+            rows = broker_rows(request, query, spark, stack)
+        else:
+            rows = copy_rows(location, store.release, store.broker_conf, query, spark)
+        shown = 0
+        for row in rows:
+            if query.limit is not None and shown == query.limit:
+                _say(f"{shown} shown, and there are more: raise --limit, or narrow the search")
+                break
+            output.add(row)
+            shown += 1
+        output.finish()
+    topics, unknown = query.wanted.topics, ""
+    if topics is not None and (not shown or len(topics) > 1):
+        unknown = unknown_topics(open_store(location, store.release, store.broker_conf), topics)
+    if not shown:
+        _say(f"{_nothing(query)}: {unknown}" if unknown else _nothing(query))
+    elif unknown:
+        _say(unknown)
+    return 0
+
+
+def _say(sentence: str) -> None:
+    sys.stdout.flush()
+    print(f"query: {sentence}", file=sys.stderr, flush=True)
+
+
+def _nothing(query: Query) -> str:
+    if query.at is not None:
+        return f"no message is found at physical offset {query.at}; explain shows what is there"
+    return "no message is found"
+
+
+# ---- arguments -----------------------------------------------------------------------------------------------------
+
+
+def read_query(command: Command) -> Query:
+    """The query that the options ask for. Raises UsageError."""
+    options = command.options
+    form = _choice(options, "--format", FORMATS)
+    body = _choice(options, "--body", BODY_FORMS)
+    broker = _choice(options, "--view", VIEWS) == "broker"
+    wanted = read_filter(options)
+    if ("--from-queue-offset" in options or "--to-queue-offset" in options) and "--topic" not in options:
+        raise UsageError("a queue offset means something in a topic: say --topic and, for one queue, --queue")
+    at = read_number(options["--phy-offset"], "--phy-offset") if "--phy-offset" in options else None
+    offset_id = options.get("--offset-msg-id")
+    if offset_id is not None:
+        if not _OFFSET_ID.fullmatch(offset_id):
+            raise UsageError(f"--offset-msg-id {offset_id!r}: not 32 or 56 hexadecimal digits, as RocketMQ prints such an id")
+        named = int(offset_id[-16:], 16)
+        if named >= 1 << 63 or at not in (None, named):
+            raise UsageError(f"--offset-msg-id {offset_id}: names physical offset {named}, and no other is to be had with it")
+        at = named
+    if at is not None:
+        wanted = wanted.narrowed(MessageFilter(phy_offsets=(at, at + 1)))
+    for option in ("--key", "--unique-key"):
+        try:
+            options.get(option, "").encode("utf-8")
+        except UnicodeEncodeError:
+            raise UsageError(f"{option} {options[option]!r}: not UTF-8, which keys are") from None
+    contents = Contents(options.get("--key"), options.get("--unique-key"), _needle(options.get("--body-contains")))
+    if contents.key is not None and contents.unique_key is not None:
+        raise UsageError("say either --key, which finds unique keys too, or --unique-key")
+    if broker and (contents.key or contents.unique_key) and (wanted.topics is None or len(wanted.topics) != 1):
+        raise UsageError("--view broker looks keys up by topic: say --topic, one of them")
+    limit = _limit(options, TABLE_LIMIT if form == "table" else None)
+    return Query(
+        wanted,
+        contents,
+        at,
+        offset_id.upper() if offset_id else None,
+        limit,
+        _columns(options, form, body),
+        form,
+        body,
+        broker,
+        redaction_of(command),
+        "--trust-clock" in command.flags,
+    )
+
+
+def _choice(options: Mapping[str, str], option: str, choices: Sequence[str]) -> str:
+    value = options.get(option, choices[0])
+    if value not in choices:
+        raise UsageError(f"{option} {value!r}: one of {', '.join(choices)}")
+    return value
+
+
+def _limit(options: Mapping[str, str], default: int | None) -> int | None:
+    text = options.get("--limit")
+    if text is None:
+        return default
+    if not re.fullmatch(r"[0-9]{1,12}", text) or not int(text):
+        raise UsageError(f"--limit {text!r}: a number from 1 on")
+    return int(text)
+
+
+def _needle(text: str | None) -> bytes | None:
+    if text is None:
+        return None
+    if not text.startswith("hex:"):
+        return text.encode("utf-8", "surrogateescape")
+    try:
+        found = bytes.fromhex(text[4:])
+    except ValueError:
+        found = b""
+    if not found:
+        raise UsageError(f"--body-contains {text!r}: after hex: write pairs of hexadecimal digits")
+    return found
+
+
+def _columns(options: Mapping[str, str], form: str, body: str) -> tuple[str, ...]:
+    names = TABLE_COLUMNS if form == "table" else LINE_COLUMNS
+    if "--columns" in options:
+        names = tuple(name.strip() for name in options["--columns"].split(","))
+        for name in names:
+            if name not in COLUMNS:
+                raise UsageError(f"--columns: {name!r} is none; there are {', '.join(COLUMNS)}")
+        if len(set(names)) != len(names):
+            raise UsageError(f"--columns: one is named twice in {', '.join(names)}")
+        if body == "none" and "body" in names:
+            raise UsageError("--columns: body is shown with --body text or --body base64")
+    if body != "none" and "body" not in names:
+        more = ("body",) if form == "table" else ("body", "body_status")
+        names += tuple(name for name in more if name not in names)
+    return names
+
+
+# ---- the copy ------------------------------------------------------------------------------------------------------
+
+
+class _Spark:
+    """Spark, started when somebody asks for it."""
+
+    def __init__(self, stack: ExitStack, words: Sequence[str]):
+        self._stack, self.words = stack, words
+        self._session: Session | None = None
+
+    def wanted(self, size: int) -> bool:
+        """Whether so many bytes are worth it, or the command line asks for it."""
+        return bool(self.words) or size > SPARK_BYTES
+
+    @property
+    def session(self) -> Session:
+        from jobs import session
+
+        if self._session is None:
+            self._session = self._stack.enter_context(session.start(self.words))
+        return self._session
+
+
+def copy_rows(location: StoreLocation, release: str, broker_conf: str | None, query: Query, spark: _Spark) -> Iterator[Row]:
+    """What the copy holds, by physical offset."""
+    store = open_store(location, release, broker_conf)
+    segments = sorted(store.segments(), key=lambda f: (f.start, f.path))
+    if query.trust_clock:
+        kept = segments_at(store, query.wanted.store_times)
+        segments = [f for f in segments if f in kept]
+    segments, looked_up = segments_to_read(store, query.wanted, segments)
+    columns = query.columns
+    if query.offset_id is not None and "offset_msg_id" not in columns:
+        columns += ("offset_msg_id",)
+    scan = MessageScan(location, "", 0, 0, columns, query.wanted, query.body != "none", delays=dict(store.rules.delays))
+    size = sum(f.size for f in segments)
+    direct = looked_up or query.at is not None or len(segments) < 2
+    if not direct and query.limit is not None and spark.wanted(size):
+        batches = _through_spark(scan, query, segments, spark.session)
+    else:
+        batches = (batch for f in segments for batch in search(_of(scan, f), query.contents))
+    for batch in batches:
+        if query.offset_id is not None and query.offset_id not in batch.column("offset_msg_id").to_pylist():
+            _say(
+                f"the message at physical offset {query.at} has another id: it was stored by another broker, or the id is damaged"
+            )
+        yield from query.redaction.batch(batch).select(list(query.columns)).to_pylist()
+
+
+def _of(scan: MessageScan, file: MappedFile) -> MessageScan:
+    return replace(scan, path=file.path, base_offset=file.start, size=file.size)
+
+
+def _through_spark(scan: MessageScan, query: Query, segments: list[MappedFile], session: Session) -> Iterator[pa.RecordBatch]:
+    """Wave by wave, in log order; a wave grows while nothing is found, so that a rare message costs few of them."""
+    assert query.limit is not None
+    context = session.spark.sparkContext
+    wave, at, left = context.defaultParallelism, 0, query.limit + 1
+    while at < len(segments) and left > 0:
+        files = segments[at : at + wave]
+        room = min(TASK_BYTES, WAVE_BYTES // len(files))
+        tasks = [SearchTask(_of(scan, f), query.contents, min(left, TASK_ROWS), room) for f in files]
+        answers = context.parallelize(tasks, len(tasks)).map(_search).collect()
+        for file, (data, whole) in zip(files, answers, strict=True):
+            known = 0
+            for batch in pa.ipc.open_stream(data):
+                known += batch.num_rows
+                yield batch
+            left -= known
+            if not whole and left > 0:
+                for batch in _rest(_of(scan, file), query.contents, known):
+                    left -= batch.num_rows
+                    yield batch
+            if left <= 0:
+                return
+        at += wave
+        wave = min(wave * 2, context.defaultParallelism * 16)
+
+
+def _rest(scan: MessageScan, contents: Contents, known: int) -> Iterator[pa.RecordBatch]:
+    """What a task did not bring back of a segment: read here, batch by batch."""
+    for batch in search(scan, contents):
+        if batch.num_rows > known:
+            yield batch.slice(known)
+        known = max(0, known - batch.num_rows)
+
+
+def _search(task: SearchTask) -> tuple[bytes, bool]:
+    checksum.trust()
+    return run_search(task)
+
+
+# ---- the broker ----------------------------------------------------------------------------------------------------
+
+
+def broker_rows(request: AuditRequest, query: Query, spark: _Spark, stack: ExitStack) -> Iterator[Row]:
+    """What the release would serve when it has been started on the copy: by queue and queue offset, or as a lookup answers."""
+    audit = _audited(request, spark)
+    prediction = audit.prediction
+    if audit.failed or prediction is None:
+        raise StoreError(f"what a broker would do is not known: {(audit.incomplete or ['the audit is incomplete'])[0]}")
+    release = f"RocketMQ {request.release}"
+    if not prediction.starts:
+        raise StoreError(f"{release} would not start on this copy, so it would serve nothing: {prediction.refusal}")
+    view = stack.enter_context(BrokerView(audit))
+    key = query.contents.key or query.contents.unique_key
+    for one in _served(view, query, key):
+        if _meets(view, one, query):
+            yield _redacted(served_row(view, one, query.columns, key), query.redaction)
+
+
+def _audited(request: AuditRequest, spark: _Spark) -> StoreAudit:
+    audit = StoreAudit(request)
+    tasks = audit.first_tasks()
+    if not audit.failed and spark.wanted(sum(f.size for f in audit.segment_files)):
+        from jobs.audit.runner import Runner
+        from jobs.task_process import Fault
+
+        runner = Runner(spark.session.spark, _unheard)
+        while tasks:
+            results = runner.run(tasks, "query")
+            tasks = audit.next_tasks([r.sentence if isinstance(r, Fault) else r for r in results])
+    while tasks:
+        tasks = audit.next_tasks([run_task(task) for task in tasks])
+    return audit
+
+
+def _unheard(size: int, segments: int) -> None:
+    pass
+
+
+def _served(view: BrokerView, query: Query, key: str | None) -> Iterator[Served]:
+    wanted = query.wanted
+    if query.at is not None:
+        one = view.at(query.at)
+        yield from [one] if one is not None else []
+        return
+    if key is not None and wanted.topics is not None:
+        low, high = wanted.store_times
+        most = min(query.limit or 1 << 31, 64)
+        found = view.by_key(next(iter(wanted.topics)), key, most, low or 0, (1 << 63) - 1 if high is None else high - 1)
+        yield from found
+        if len(found) == most:
+            _say(f"a lookup by key gives at most {most} messages")
+        return
+    low, high = wanted.queue_offsets
+    yield from view.read(
+        [
+            (queue, low or 0, (1 << 62) if high is None else high)
+            for queue in view.queues()
+            if (wanted.topics is None or queue[0] in wanted.topics) and (wanted.queue_ids is None or queue[1] in wanted.queue_ids)
+        ]
+    )
+
+
+def _meets(view: BrokerView, one: Served, query: Query) -> bool:
+    """The conditions that a broker's own lookups do not know."""
+    wanted, m = query.wanted, one.message
+    low, high = wanted.phy_offsets
+    if query.at is None and (low is not None and one.phy_offset < low or high is not None and one.phy_offset >= high):
+        return False
+    looked_up = query.at is not None or query.contents.key is not None or query.contents.unique_key is not None
+    if looked_up and not _in_queues(one, query):
+        return False
+    contents = Contents(body=query.contents.body)  # a lookup by key compares hashes alone, and so do we
+    if wanted.store_times == ALL and contents.body is None:
+        return True
+    if m is None:
+        return False
+    low, high = wanted.store_times
+    if low is not None and m.store_time < low or high is not None and m.store_time >= high:
+        return False
+    return contents.body is None or contents.matches(m, body_of(view, one), MAX_BODY_BYTES)
+
+
+def _in_queues(one: Served, query: Query) -> bool:
+    """Whether a message that was found otherwise is of the topics, queues and queue offsets asked for."""
+    wanted = query.wanted
+    low, high = wanted.queue_offsets
+    return (
+        (wanted.topics is None or one.topic in wanted.topics)
+        and (wanted.queue_ids is None or one.queue_id in wanted.queue_ids)
+        and (low is None or one.queue_offset >= low)
+        and (high is None or one.queue_offset < high)
+    )
+
+
+def _redacted(row: Row, redaction: Redaction) -> Row:
+    if redaction.mode == NONE:
+        return row
+    shown: dict[str, Any] = {}
+    for name, value in row.items():
+        if name in TEXT_COLUMNS:
+            value = redaction.text(value)
+        elif name in CHECK_COLUMNS:
+            value = None
+        elif name in BODIES:
+            value = redaction.data(value)
+        elif name in MAP_COLUMNS and value is not None:
+            value = redaction.properties(value)
+        shown[name] = value
+    return shown
+
+
+# ---- output --------------------------------------------------------------------------------------------------------
+
+
+def _output(query: Query) -> Table | JsonLines:
+    columns = query.columns + ((NOTE,) if query.broker else ())
+    if query.form == "jsonl":
+        return JsonLines(columns, query.body, sys.stdout.write)
+    terminal = sys.stdout.isatty()
+    width = shutil.get_terminal_size().columns if terminal else PIPE_WIDTH
+    colour = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return Table(columns, query.body, width, colour, sys.stdout.write)

@@ -1,0 +1,317 @@
+"""The map of a CommitLog: every byte range of every segment by its kind, as bars from left to right.
+
+A bar is made of cells, each showing the worst kind of bytes in it, so that no damage is too small to be seen. Kinds differ by
+pattern and are named in words beside, never by colour alone. Of a long log, neighbouring segments are folded into one bar.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from jobs.report.pages.page import code_of, fold, hint, more, table
+from jobs.report.texts.judgement import lower
+from jobs.report.texts.text import bytes_text, count_text, markup, span_text
+from schemas.finding_codes import STOP_REASONS
+from schemas.rows import EXTENT_DAMAGED, EXTENT_FILLER, EXTENT_MESSAGE, EXTENT_UNWRITTEN, AuditOutcome, Row
+
+CELLS = 240  # of a bar
+MAX_SHOWN = 120  # segments with a bar of their own; the others are folded with their neighbours
+MAX_RANGES = 40  # listed of one segment
+MAX_RANGES_IN_ALL = 2000
+MISSING, UNREAD, PLAUSIBLE, BEYOND = "missing", "unread", "plausible", "beyond"
+_WORST = (EXTENT_DAMAGED, UNREAD, MISSING, PLAUSIBLE, BEYOND, EXTENT_MESSAGE, EXTENT_FILLER, EXTENT_UNWRITTEN)
+_RANK = {kind: rank for rank, kind in enumerate(_WORST)}
+_BY_KIND = {EXTENT_FILLER, EXTENT_UNWRITTEN, EXTENT_DAMAGED}
+KIND_WORDS = {
+    EXTENT_MESSAGE: ("messages", "whole messages that pass every check"),
+    BEYOND: ("beyond the cut", "valid messages that a start cuts"),
+    PLAUSIBLE: (
+        "after damage",
+        "messages found after damaged bytes; where they begin is plausible, not proven",
+    ),
+    EXTENT_DAMAGED: ("damaged", "no valid message, filler or unwritten space"),
+    EXTENT_FILLER: ("filler", "the frame that closes a full segment"),
+    EXTENT_UNWRITTEN: ("unwritten", "zeros, where nothing was written yet"),
+    UNREAD: ("not read", "a file that could not be read"),
+    MISSING: ("no file", "a part of the log for which this copy has no file"),
+}
+_MARKED = frozenset({EXTENT_DAMAGED, PLAUSIBLE, MISSING, UNREAD, BEYOND})  # drawn with a pattern: worth a look
+
+# The patterns, defined once in a page. Their colours are the style sheet's.
+PATTERNS = (
+    '<svg class="defs" width="0" height="0" aria-hidden="true" focusable="false"><defs>'
+    '<pattern id="p-damaged" width="6" height="6" patternUnits="userSpaceOnUse"><rect class="f-damaged" width="6" height="6"/>'
+    '<path class="s-mark" d="M0 6L6 0M-1 1L1 -1M5 7L7 5"/></pattern>'
+    '<pattern id="p-beyond" width="6" height="6" patternUnits="userSpaceOnUse"><rect class="f-beyond" width="6" height="6"/>'
+    '<path class="s-mark" d="M0 0L6 6M-1 5L1 7M5 -1L7 1"/></pattern>'
+    '<pattern id="p-plausible" width="6" height="6" patternUnits="userSpaceOnUse"><rect class="f-plausible" width="6"'
+    ' height="6"/><circle class="f-mark" cx="3" cy="3" r="1.2"/></pattern>'
+    '<pattern id="p-unread" width="5" height="5" patternUnits="userSpaceOnUse"><rect class="f-unread" width="5" height="5"/>'
+    '<path class="s-mark" d="M0 2.5H5"/></pattern>'
+    '<pattern id="p-missing" width="5" height="5" patternUnits="userSpaceOnUse"><rect class="f-missing" width="5" height="5"/>'
+    '<path class="s-line" d="M2.5 0V5"/></pattern>'
+    "</defs></svg>\n"
+)
+
+Piece = tuple[int, int, str]  # [start, end) of a bar, kind
+
+
+@dataclass
+class _Part:
+    """A stretch of the log: a segment, a gap (no row), or neighbours folded together."""
+
+    start: int  # physical offset
+    end: int
+    size: int  # bytes that its bar stands for
+    pieces: list[Piece]
+    rows: list[Row] = field(default_factory=list)
+    gaps: int = 0
+    notes: list[str] = field(default_factory=list)  # markup
+    cut: int | None = None  # where in the bar
+    marked: bool = False
+    weight: int = 0  # of those with more, fewer are folded
+
+
+def log_map(outcome: AuditOutcome, broker: Row | None) -> Iterator[str]:
+    """The section's content; markup."""
+    if not outcome.segments:
+        yield "<p>There is no CommitLog file in this copy.</p>\n"
+        return
+    cut = int(broker["truncate_at"]) if broker and broker.get("starts") and broker.get("truncate_at") is not None else None
+    parts = _parts(outcome, cut, str(broker.get("start_segment")) if broker else "")
+    yield hint(
+        "The <b>CommitLog</b> is the broker's one log of all messages, in files of a fixed size, the <b>segments</b>. A "
+        "segment's name is the <b>physical offset</b> of its first byte: its place in the whole log. Everything else in a store "
+        "can be rebuilt from it."
+    )
+    yield PATTERNS + _legend({kind for part in parts for _, _, kind in part.pieces})
+    if len(parts) > 1:
+        yield f'<figure class="whole"><figcaption>The whole log, {_held(outcome)}</figcaption>{_whole(parts)}</figure>\n'
+    shown = _folded(parts)
+    yield '<ol class="segments">\n'
+    for part in shown:
+        yield _item(part, outcome)
+    yield "</ol>\n"
+    left = len(parts) - sum(1 for part in shown if len(part.rows) + part.gaps == 1)
+    if left:
+        yield hint(f"{left:,} of {len(parts):,} segments are drawn together with their neighbours. findings.jsonl and the table "
+                   "segments list each of them.")  # fmt: skip
+    yield from _ranges(outcome, cut)
+
+
+def _held(outcome: AuditOutcome) -> str:
+    size = sum(int(s["size_bytes"]) for s in outcome.segments)
+    return f"{count_text(len(outcome.segments), 'segment')}, {bytes_text(size)}"
+
+
+def _legend(kinds: set[str]) -> str:
+    items = []
+    for kind in (EXTENT_MESSAGE, EXTENT_FILLER, EXTENT_UNWRITTEN, BEYOND, EXTENT_DAMAGED, PLAUSIBLE, MISSING, UNREAD):
+        if kind in kinds:
+            swatch = f'<svg class="swatch" aria-hidden="true"><rect class="k-{kind}" width="100%" height="100%"/></svg>'
+            items.append(f"<li>{swatch}<span><b>{KIND_WORDS[kind][0]}</b> {KIND_WORDS[kind][1]}</span></li>")
+    return f'<ul class="legend">{"".join(items)}</ul>\n'
+
+
+# ---- what is where -------------------------------------------------------------------------------------------------
+
+
+def pieces_of(segment: Row, cut: int | None) -> list[Piece]:
+    """A segment's bytes by kind, ascending. cut: the physical offset behind which a start drops everything."""
+    size = int(segment["size_bytes"])
+    if segment.get("problem"):
+        return [(0, size, UNREAD)]
+    edge = size if cut is None else min(size, max(0, cut - int(segment.get("base_offset") or 0)))
+    pieces: list[Piece] = []
+    for extent in segment.get("extents") or ():
+        start, end, kind = int(extent["start"]), int(extent["end"]), str(extent["kind"])
+        if kind == EXTENT_MESSAGE and extent.get("plausible"):
+            pieces.append((start, end, PLAUSIBLE))
+        elif kind == EXTENT_MESSAGE and end > edge:
+            pieces += [piece for piece in ((start, edge, kind), (max(start, edge), end, BEYOND)) if piece[0] < piece[1]]
+        else:
+            pieces.append((start, end, kind if kind in _BY_KIND else EXTENT_MESSAGE))
+    return pieces
+
+
+def _parts(outcome: AuditOutcome, cut: int | None, start_segment: str) -> list[_Part]:
+    """Segments and the gaps between them, in the log's order."""
+    parts: list[_Part] = []
+    rows = sorted(outcome.segments, key=lambda s: (int(s.get("base_offset") or 0), str(s["file"])))
+    for row in rows:
+        base, size = int(row.get("base_offset") or 0), int(row["size_bytes"])
+        if parts and parts[-1].end < base:
+            gap = base - parts[-1].end
+            drawn = min(gap, max(parts[-1].size, 1))
+            parts.append(_Part(parts[-1].end, base, drawn, [(0, drawn, MISSING)], gaps=1, weight=3))
+        part = _Part(base, base + size, size, pieces_of(row, cut), [row])
+        kinds = {kind for _, _, kind in part.pieces}
+        if start_segment and str(row["file"]).rpartition("/")[2] == start_segment:
+            part.notes.append("recovery begins here")
+            part.weight = 2
+        part.weight = max(part.weight, 4 if kinds & {EXTENT_DAMAGED, UNREAD, PLAUSIBLE} else 0)
+        parts.append(part)
+    _mark_ends(parts, cut)
+    parts[0].weight, parts[-1].weight = max(parts[0].weight, 2), max(parts[-1].weight, 2)
+    return parts
+
+
+def _mark_ends(parts: Sequence[_Part], cut: int | None) -> None:
+    """The cut, where something stands behind it; and zeros, where they are not the log's end."""
+    ends = [
+        part.start + end
+        for part in parts
+        for _, end, kind in part.pieces
+        if kind not in (EXTENT_UNWRITTEN, EXTENT_FILLER, MISSING)
+    ]
+    last = max(ends, default=0)
+    for part in parts:
+        if cut is not None and part.rows and part.start <= cut < part.end and cut < last:
+            part.cut = cut - part.start
+            part.notes.append(f"<b>cut</b> at byte {part.cut:,}, physical offset {cut:,}")
+            part.weight = 5
+        if part.end < last and part.pieces and part.pieces[-1][2] == EXTENT_UNWRITTEN:
+            part.notes.append("<b>zeros</b>, although later segments hold messages")
+            part.weight = max(part.weight, 4)
+            part.marked = True
+
+
+def _folded(parts: list[_Part]) -> list[_Part]:
+    """At most about 2 * MAX_SHOWN of them: the weightiest stay, those between are joined."""
+    if len(parts) <= MAX_SHOWN:
+        return parts
+    ranked = sorted(range(len(parts)), key=lambda i: (-parts[i].weight, i))
+    kept = {i for i in ranked[:MAX_SHOWN] if parts[i].weight}
+    folded: list[_Part] = []
+    run: list[_Part] = []
+    for i, part in enumerate(parts):
+        if i not in kept:
+            run.append(part)
+            continue
+        folded += _joined(run)
+        run = []
+        folded.append(part)
+    return folded + _joined(run)
+
+
+def _joined(run: list[_Part]) -> list[_Part]:
+    if len(run) < 2:
+        return run
+    at, pieces = 0, []
+    for part in run:
+        pieces += [(at + start, at + end, kind) for start, end, kind in part.pieces]
+        at += part.size
+    rows = [row for part in run for row in part.rows]
+    notes = [note for part in run for note in part.notes]
+    return [_Part(run[0].start, run[-1].end, at, pieces, rows, sum(part.gaps for part in run), notes)]
+
+
+# ---- how it looks --------------------------------------------------------------------------------------------------
+
+
+def cells_of(pieces: Sequence[Piece], size: int) -> list[tuple[int, int, str]]:
+    """The bar as (first cell, cells, kind), neighbouring equal ones as one; a cell shows the worst kind of bytes in it."""
+    if size <= 0:
+        return []
+    cells = [_RANK[EXTENT_UNWRITTEN]] * CELLS
+    for start, end, kind in sorted(pieces, key=lambda piece: -_RANK[piece[2]]):  # the worst last: it stays
+        if start < end:
+            first, last = start * CELLS // size, (end * CELLS - 1) // size + 1
+            cells[first:last] = [_RANK[kind]] * (last - first)
+    edges = [0, *(i for i in range(1, CELLS) if cells[i] != cells[i - 1]), CELLS]
+    return [(a, b - a, _WORST[cells[a]]) for a, b in pairwise(edges)]
+
+
+def _bar(pieces: Sequence[Piece], size: int, told: str, cut: int | None = None, marks: str = "") -> str:
+    rects = "".join(
+        f'<rect class="k-{kind}" x="{first * 100 / CELLS:.4g}%" width="{count * 100 / CELLS:.4g}%" height="100%"/>'
+        for first, count, kind in cells_of(pieces, size)
+    )
+    if cut is not None and size:
+        x = f"{min(99.6, max(0.4, cut * 100 / size)):.4g}%"
+        rects += f'<line class="cut" x1="{x}" x2="{x}" y1="0" y2="100%"/>'
+    return f'<svg class="bar" role="img" aria-label="{told}"><title>{told}</title>{rects}{marks}</svg>'
+
+
+def _whole(parts: Sequence[_Part]) -> str:
+    at, pieces, cut = 0, [], None
+    for part in parts:
+        pieces += [(at + start, at + end, kind) for start, end, kind in part.pieces]
+        if part.cut is not None:
+            cut = at + part.cut
+        at += part.size
+    told = "The whole log from left to right: " + _told(pieces)
+    return _bar(pieces, at, told, cut)
+
+
+def _told(pieces: Sequence[Piece]) -> str:
+    """Bytes by kind, in words."""
+    sizes: Counter[str] = Counter()
+    for start, end, kind in pieces:
+        sizes[kind] += end - start
+    order = (EXTENT_MESSAGE, BEYOND, PLAUSIBLE, EXTENT_DAMAGED, EXTENT_FILLER, EXTENT_UNWRITTEN, UNREAD)
+    told = [f"{KIND_WORDS[kind][0]} {bytes_text(sizes[kind])}" for kind in order if sizes[kind]]
+    if sizes[MISSING]:
+        told.append("a part without a file")
+    return ", ".join(told) or "no bytes"
+
+
+def _item(part: _Part, outcome: AuditOutcome) -> str:
+    told = _told(part.pieces)
+    marked = part.marked or bool({kind for _, _, kind in part.pieces} & _MARKED)
+    if not part.rows:
+        name = f"no file for {part.end - part.start:,} bytes"
+        words = [f"physical offsets {part.start:,} to {part.end:,}"]
+    elif len(part.rows) == 1 and not part.gaps:
+        row = part.rows[0]
+        name = code_of(str(row["file"]).rpartition("/")[2])
+        words = [markup(row["problem"])] if row.get("problem") else [count_text(int(row.get("messages") or 0), "message"), told]
+        first, last = row.get("first_store_time_ms"), row.get("last_store_time_ms")
+        if first is not None and last is not None:
+            words.insert(1, span_text(int(first), int(last)))
+    else:
+        first, last = (str(part.rows[i]["file"]).rpartition("/")[2] for i in (0, -1))
+        name = f"{count_text(len(part.rows), 'segment')}, {code_of(first)}" + (f" to {code_of(last)}" if first != last else "")
+        messages = sum(int(row.get("messages") or 0) for row in part.rows)
+        words = [count_text(messages, "message"), told]
+        if part.gaps:
+            words.append(f"{count_text(part.gaps, 'gap')} among them")
+    words += part.notes
+    bar = _bar(part.pieces, part.size, told, part.cut)
+    style = ' class="marked"' if marked else ""
+    return f'<li{style}><span class="seg">{name}</span>{bar}<span class="what">{"; ".join(words)}</span></li>\n'
+
+
+def _ranges(outcome: AuditOutcome, cut: int | None) -> Iterator[str]:
+    """Byte for byte, of the segments that hold more than messages and what closes them."""
+    rows: list[tuple[str, ...]] = []
+    left = 0
+    for segment in outcome.segments:
+        pieces = [(int(e["start"]), int(e["end"]), e) for e in segment.get("extents") or ()]
+        if not any(e["kind"] == EXTENT_DAMAGED or e.get("plausible") for _, _, e in pieces):
+            continue
+        room = min(MAX_RANGES, MAX_RANGES_IN_ALL - len(rows))
+        left += max(0, len(pieces) - room)
+        for start, end, extent in pieces[:room]:
+            kind = PLAUSIBLE if extent.get("plausible") else str(extent["kind"])
+            reason = str(extent.get("reason") or "")
+            what = KIND_WORDS.get(kind, (kind, ""))[0]
+            if extent.get("message_count") and kind != PLAUSIBLE:
+                what = count_text(int(extent["message_count"]), "message")
+            elif extent.get("message_count"):
+                what = f"{count_text(int(extent['message_count']), 'message')} {what}"
+            if reason:
+                what += f": {markup(lower(STOP_REASONS.get(reason, reason)))}"
+            base = int(segment.get("base_offset") or 0)
+            cells = (code_of(str(segment["file"]).rpartition("/")[2]), f"{start:,}", f"{end:,}", f"{base + start:,}", what)
+            rows.append(cells)
+    if not rows:
+        return
+    heads = ("segment", "#from byte", "#to byte", "#physical offset", "what is there")
+    yield from fold(
+        "Byte ranges of the segments that hold damaged bytes",
+        [*table("Byte ranges of damaged segments", heads, rows, len(rows), len(rows)), *([more(left, "range")] if left else [])],
+    )

@@ -1,0 +1,133 @@
+"""The commands that look closer at a finding, or repair a store, ready for a shell: quoted, and with nothing in them that steers
+a terminal."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from jobs.report.texts.judgement import SAFE, counted, judge
+from jobs.report.texts.ranking import is_emptied, lost_of
+from jobs.report.texts.text import count_text, printable
+from schemas.rows import DEFAULT, DOUBT, AuditOutcome, Finding
+
+if TYPE_CHECKING:
+    from jobs.command_line.options import StoreArgument
+
+_COMMAND = "./spark-submit.sh"
+_UNNAMED = "Name the release with --release; no repair command is shown for an assumed one."
+_MISFIT = "Audit again with this store's own release and broker.conf; no repair command is shown for those that do not fit it."
+_RANGE = 100  # queue offsets that a query begins with
+
+
+def shell_word(text: str) -> str:
+    """One word of a POSIX shell's command line; a text that holds what cannot be seen becomes bash's $'...' with escapes.
+
+    "" where no word can hold it (a zero byte).
+    """
+    if "\0" in text:
+        return ""
+    if printable(text) == text:
+        return shlex.quote(text)
+    parts = []
+    for character in text:
+        if character in "\\'":
+            parts.append("\\" + character)
+        elif printable(character) == character:
+            parts.append(character)
+        else:
+            code = ord(character)
+            raw = bytes([code - 0xDC00]) if 0xDC80 <= code <= 0xDCFF else character.encode("utf-8", "surrogatepass")
+            parts.append("".join(f"\\x{byte:02x}" for byte in raw))
+    return "$'" + "".join(parts) + "'"
+
+
+def store_words(store: StoreArgument) -> tuple[str, ...]:
+    """The words with which another command reads the same store in the same way."""
+    words = [store.path] if store.release_from == DEFAULT else [store.path, "--release", store.release]
+    if store.broker_conf is not None:
+        file = store.broker_conf_file or ""
+        lasting = file and not file.startswith(("/dev/", "/proc/"))  # a pipe of the shell's is gone by now
+        words += ["--broker-conf", file if lasting else "broker.conf"]
+    for part, paths in store.parts:
+        words += [f"--{part}", ",".join(paths)]
+    return tuple(words)
+
+
+def command_line(command: str, words: Sequence[str], options: Sequence[tuple[str, object]]) -> str:
+    """`./spark-submit.sh COMMAND STORE ... --option value`; "" where a word cannot be written."""
+    shown = [_COMMAND, command]
+    for word in words:
+        shown.append(shell_word(word))
+    for option, value in options:
+        text = shell_word(str(value))
+        # A value that begins with a dash would be taken for an option of its own.
+        shown += [f"{option}={text}"] if str(value).startswith("-") else [option, text]
+    return "" if "" in shown else " ".join(shown)
+
+
+def closer_look(finding: Finding, words: Sequence[str]) -> str:
+    """The command for one finding; "" where none would tell more. words: as `store_words` gives them."""
+    if finding.topic is not None and finding.queue_id is not None and finding.queue_offset is not None and _about_queue(finding):
+        first = max(0, finding.queue_offset)
+        options = [("--topic", finding.topic.replace(",", "\\,")), ("--queue", finding.queue_id)]
+        options += [("--from-queue-offset", first), ("--to-queue-offset", first + max(1, min(finding.count, _RANGE)))]
+        return command_line("query", words, options)
+    if finding.phy_offset is not None and finding.phy_offset >= 0:
+        return command_line("explain", words, [("--phy-offset", finding.phy_offset)])
+    return ""
+
+
+def _about_queue(finding: Finding) -> bool:
+    return finding.code.startswith("queue_") or finding.phy_offset is None
+
+
+def words_of(outcome: AuditOutcome) -> tuple[str, ...]:
+    """The same where no more is known than the outcome."""
+    named = () if outcome.release_from == DEFAULT else ("--release", outcome.release)
+    return (outcome.location_text, *named)
+
+
+def repair_withheld(outcome: AuditOutcome) -> str:
+    """Why no command repairs this store although there is something to do; "" where one is shown or nothing is to be done."""
+    if not any(step["action"] != "keep" for step in outcome.plan.get("steps", ())):
+        return ""
+    if outcome.release_from == DEFAULT:
+        return _UNNAMED
+    return _MISFIT if any(premise.kind == DOUBT for premise in outcome.premises) else ""
+
+
+def repair_commands(outcome: AuditOutcome, words: Sequence[str], plan: str) -> list[tuple[str, str]]:
+    """(what it keeps, the command) for each way to repair this store, the one that keeps most first; none where nothing is to be
+    done or a repair would refuse.
+
+    words: as `store_words` gives them; a store that no path of a machine names is not repaired.  plan: where plan.json is.
+    """
+    broker = outcome.plan.get("broker")
+    acts = any(step["action"] != "keep" for step in outcome.plan.get("steps", ()))
+    if broker is None or not acts or not outcome.complete or repair_withheld(outcome) or not plan or not words[0].startswith("/"):
+        return []
+    if judge(outcome).kind == SAFE or is_emptied(outcome) and not outcome.messages:  # of nothing it would make an empty store
+        return []
+    options: list[tuple[str, object]] = [("--plan", plan), ("--to", words[0].rstrip("/") + "-repaired")]
+    messages, lost = outcome.messages, lost_of(outcome)[0]
+    cut = lost - counted(outcome, "broker_skips_messages")
+    if not broker.get("starts"):
+        most = f"keeps {count_text(messages, 'message')} and removes what stops the release"
+        less = "removes what stops the release, then keeps what the release keeps"
+    elif lost:
+        most = f"keeps {count_text(messages, 'message')}, {lost:,} more than a start would"
+        less = f"keeps {count_text(messages - cut, 'message')}, those that a start would leave in the log"
+    else:
+        kept = f"keeps {count_text(messages, 'message')}, as a start would, and " if messages else ""
+        most, less = f"{kept}mends what differs", ""
+    if broker.get("starts") and cut <= 0:
+        ways = [(f"Repair: {most}", options)]
+    else:
+        ways = [
+            (f"Repair with --policy salvage: {most}", [*options, ("--policy", "salvage")]),
+            (f"Repair with --policy broker: {less}", [*options, ("--policy", "broker")]),
+        ]
+    found = [(what, command_line("repair", words, given)) for what, given in ways]
+    return [(what, command) for what, command in found if command]

@@ -1,0 +1,319 @@
+"""The text of report, diff and coverage. All that a store holds goes through `printable`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any
+
+from jobs.report.texts.judgement import SHORT
+from jobs.report.texts.ranking import severity_rank
+from jobs.report.texts.text import bytes_text, count_text, printable, seconds_text
+
+Row = dict[str, Any]
+_RED, _YELLOW, _GREEN, _BOLD, _PLAIN = "\x1b[31m", "\x1b[33m", "\x1b[32m", "\x1b[1m", "\x1b[0m"
+_CODE_COLOUR = {0: _GREEN, 3: _YELLOW, 10: _YELLOW, 20: _RED}
+_NAME = 40
+_TREND = 8  # codes of a store's line
+_DETAILED = 3  # stores at most whose runs are listed one by one
+_RUNS = 20  # of these, the newest
+_LINES = 20  # of a list of findings or files
+
+
+class _Paint:
+    def __init__(self, colour: bool):
+        self._colour = colour
+
+    def __call__(self, code: str, text: str) -> str:
+        return f"{code}{text}{_PLAIN}" if self._colour and text else text
+
+
+def _when(text: str | None) -> str:
+    """A JSON time as people read it."""
+    return "never" if text is None else text.replace("T", " ").rstrip("Z")
+
+
+def _columns(rows: Sequence[Sequence[str]], right: Sequence[int], paints: Sequence[str], paint: _Paint) -> Iterator[str]:
+    """Rows of equal width in columns; the first is the head. right: columns aligned to the right.  paints: a colour per row."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    for row, colour in zip(rows, paints, strict=True):
+        cells = [
+            cell.rjust(width) if i in right else cell.ljust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        line = "  ".join(cells).rstrip()
+        yield paint(colour, line) if colour else line
+
+
+def _more(rest: int, noun: str) -> list[str]:
+    return [f"  and {count_text(rest, 'more ' + noun)} (--format json has all)"] if rest > 0 else []
+
+
+# ---- report --------------------------------------------------------------------------------------------------------
+
+
+def fleet_text(view: Row, colour: bool = False) -> str:
+    """The whole text of a fleet's view (`jobs.history.fleet`)."""
+    return "\n".join(_fleet(view, _Paint(colour))) + "\n"
+
+
+def _fleet(view: Row, paint: _Paint) -> Iterator[str]:
+    stores = view["stores"]
+    head = ("code", "store", "safe to start?", "lost messages", "audited", "runs", "why")
+    rows: list[Sequence[str]] = [head]
+    paints = [_BOLD]
+    for store in stores:
+        latest = store["latest"]
+        lost = "?" if latest["lost_messages"] is None or not latest["starts"] else count_text(latest["lost_messages"])
+        codes = " ".join(str(run["exit_code"]) for run in store["trend"][-_TREND:])
+        name, why = printable(store["store"], _NAME), printable(store["why"], 120)
+        rows.append((str(latest["exit_code"]), name, SHORT[store["safety"]], lost, _when(latest["started_at"]), codes, why))
+        paints.append(_CODE_COLOUR.get(latest["exit_code"], ""))
+    yield from _columns(rows, (0, 3), paints, paint)
+    totals = view["totals"]
+    told = ", ".join(f"{totals[kind]:,} {word}" for kind, word in SHORT.items() if totals[kind])
+    lost_text = f"{count_text(totals['lost_messages'], 'message')} ({bytes_text(totals['lost_bytes'])})"
+    yield paint(_BOLD, f"{count_text(totals['stores'], 'store')}: {told}; {lost_text} would be lost")
+    window = f" since {_when(view['since'])} UTC" if view["since"] else ""
+    yield f"{count_text(view['runs'], 'run')}{window} in {printable(view['tables'])}; the latest run of each store counts"
+    for gone in view["not_audited_since"]:
+        yield paint(_YELLOW, f"not audited since then: {printable(gone['store'], _NAME)} (last {_when(gone['last'])} UTC)")
+    if len(stores) <= _DETAILED:
+        for store in stores:
+            yield from _trend(store, paint)
+
+
+def _trend(store: Row, paint: _Paint) -> Iterator[str]:
+    runs = store["trend"]
+    yield ""
+    yield paint(_BOLD, f"{printable(store['store'], _NAME)}: {printable(store['latest']['verdict'])}")
+    head = (
+        "started (UTC)",
+        "code",
+        "lost",
+        "losses",
+        "rebuildable",
+        "notes",
+        "segments",
+        "messages",
+        "damaged",
+        "read",
+        "took",
+        "run",
+    )
+    rows: list[Sequence[str]] = [head]
+    paints = [""]
+    for run in runs[-_RUNS:]:
+        numbers = [
+            "?" if run[key] is None else f"{run[key]:,}"
+            for key in "lost_messages losses rebuildable notes segment_count messages damaged_extents".split()
+        ]
+        tail = (bytes_text(run["bytes_read"] or 0), seconds_text(run["seconds"] or 0.0), printable(run["run_id"]))
+        rows.append((_when(run["started_at"]), str(run["exit_code"]), *numbers, *tail))
+        paints.append(_CODE_COLOUR.get(run["exit_code"], ""))
+    yield from ("  " + line for line in _columns(rows, range(1, 11), paints, paint))
+    if store["runs"] > min(len(runs), _RUNS):
+        yield f"  and {count_text(store['runs'] - min(len(runs), _RUNS), 'earlier run')} (--format json has more)"
+    places = Counter(run["location"] for run in runs)
+    if len(places) > 1:
+        yield f"  under this name, copies in {count_text(len(places), 'place')}; the latest in {printable(runs[-1]['location'])}"
+    for before, after in pairwise(runs):
+        changed = [
+            f"{word} {printable(before[key])} -> {printable(after[key])}"
+            for key, word in (("release", "release"), ("tool_version", "tool"), ("rules_version", "rules"))
+            if before[key] != after[key]
+        ]
+        if changed:
+            yield f"  other rules from {_when(after['started_at'])}: {', '.join(changed)}"
+
+
+# ---- diff ----------------------------------------------------------------------------------------------------------
+
+
+def difference_text(view: Row, colour: bool = False) -> str:
+    """The whole text of a difference (`jobs.history.difference`)."""
+    return "\n".join(_difference(view, _Paint(colour))) + "\n"
+
+
+def _difference(view: Row, paint: _Paint) -> Iterator[str]:
+    for side in "ab":
+        run = view[f"run_{side}"]
+        yield f"run {side.upper()}  {printable(run['run_id'])}, {_when(run['started_at'])} UTC"
+    for sentence in view["other_rules"]:
+        yield paint(_YELLOW, f"other rules: {printable(sentence)}; they may judge the same bytes differently")
+    alike = 0
+    for store in view["stores"]:
+        lines = list(_store_difference(store, paint))
+        if store["code"] == 0 and not lines:
+            alike += 1
+            continue
+        yield ""
+        yield paint(_BOLD + _CODE_COLOUR[store["code"]], f"{printable(store['store'], _NAME)}: {_difference_head(store)}")
+        yield from lines
+    if alike:
+        yield f"{count_text(alike, 'store')} without a difference"
+    code = view["exit_code"]
+    yield paint(_CODE_COLOUR[code], f"exit code {code} ({_DIFF_WORDS[code]})")
+
+
+_DIFF_WORDS = {
+    0: "nothing new",
+    3: "a run is missing or incomplete",
+    10: "new: derived data differ",
+    20: "new: loss, or changed bytes",
+}
+
+
+_UNREADABLE = "it could be read in run A, and not in run B"
+
+
+def _difference_head(store: Row) -> str:
+    a, b = store["exit_codes"]
+    if a is None:
+        return f"first seen in run B, code {b}"
+    if b is None:
+        return f"not in run B; code {a} in run A"
+    told = [count_text(len(store[kind]), f"{kind} finding") for kind in ("new", "grown", "fixed") if store[kind]]
+    if store["unreadable_now"]:
+        told.insert(0, "it could be read in run A, and only in part in run B" if store["commitlog"] else _UNREADABLE)
+    return f"code {a} -> {b}; " + (", ".join(told) or "no new finding")
+
+
+def _store_difference(store: Row, paint: _Paint) -> Iterator[str]:
+    for side, complete in zip("AB", store["complete"], strict=True):
+        if complete is False:
+            verdict = store["verdicts"]["AB".index(side)]
+            yield paint(_YELLOW, f"  run {side} is incomplete: {printable(verdict)}")
+    for sentence in store["other_settings"]:
+        yield paint(_YELLOW, f"  other rules: {printable(sentence)}")
+    yield from _of_its_group(store, paint)
+    log = store["commitlog"]
+    if log:
+        for changed in log["changed"][:_LINES]:
+            yield paint(_RED, f"  bytes changed   {_changed_text(changed)}")
+        yield from _more(len(log["changed"]) - _LINES, "segment")
+        if log["none_left"]:
+            yield paint(_RED, f"  missing         all segments of the CommitLog, {len(log['missing']):,} of them with messages")
+        else:
+            for file in log["missing"][:_LINES]:
+                yield paint(_RED, f"  missing         {printable(file)}, though older segments are still there")
+            yield from _more(len(log["missing"]) - _LINES, "segment")
+        if log["shrank"]:
+            yield paint(_RED, f"  log's end       moved back from {log['end'][0]:,} to {log['end'][1]:,}")
+        for file in log["appeared"][:_LINES]:
+            yield paint(_YELLOW, f"  appeared        {printable(file)}, older than the last segment of run A")
+    for kind in ("index", "queues"):
+        found = store[kind]
+        for changed in found["changed"][:_LINES] if found else ():
+            yield paint(_YELLOW, f"  bytes changed   {_changed_text(changed)}")
+        yield from _more(len(found["changed"]) - _LINES if found else 0, "file")
+    for kind, colour in (("new", _RED), ("grown", _RED), ("fixed", _GREEN)):
+        rows = sorted(store[kind], key=lambda row: severity_rank(row["severity"]))
+        for row in rows[:_LINES]:
+            yield paint(colour if row["severity"] != "note" else "", f"  {kind:<15} {_finding_text(row)}")
+        yield from _more(len(rows) - _LINES, f"{kind} finding")
+    if store["not_read"]:
+        told = count_text(len(store["not_read"]), "finding")
+        yield paint(_YELLOW, f"  not read        {told} of run A in files that run B did not read: not compared")
+    if log and (
+        log["added"]["files"] or log["retired"]["files"] or log["end"][1] > log["end"][0] or log["not_compared"]["files"]
+    ):
+        yield f"  as expected     {_growth_text(log)}"
+    moved = store["new"] or store["grown"] or store["fixed"]
+    if store["persisting"] and moved:
+        told = ", ".join(f"{row['code']} {row['count']:,}" for row in store["persisting"][:_LINES])
+        yield f"  persisting      {printable(told)}"
+
+
+def _of_its_group(store: Row, paint: _Paint) -> Iterator[str]:
+    """What the copy lacks of its group now and did not before, or the other way round; nothing where run B compared no copies."""
+    before, now = store["lacks_messages"]
+    if now is not None and now > (before or 0):
+        was = "copies were not compared in run A" if before is None else f"{before:,} in run A"
+        yield paint(_RED, f"  lacks           {count_text(now, 'message')} that other copies of its group hold ({was})")
+    elif now == 0 and before:
+        yield paint(_GREEN, f"  lacks           no message of its group any more ({before:,} in run A)")
+    if store["diverged"][1] and not store["diverged"][0]:
+        yield paint(_RED, "  diverged        another copy of its group holds other messages at the same physical offsets")
+
+
+def _changed_text(changed: Row) -> str:
+    before, after = changed["size_bytes"]
+    size = f"{before:,} bytes" if before == after else f"{before:,} -> {after:,} bytes"
+    time = {True: "with a new modification time", False: "with the old modification time", None: ""}[changed["modified"]]
+    return f"{printable(changed['file'])}, {size} {time}".rstrip()
+
+
+def _finding_text(row: Row) -> str:
+    place = "" if row["start"] is None else f" [{row['start']:,}, {row['end']:,})"
+    count = f" {row['count']:,} times" if row["count"] != 1 else ""
+    what = f"{printable(row['severity'], 20)} {row['code']}{count}"
+    text = f"{what}, {printable(row['file'], 100)}{place}: {printable(row['message'], 160)}"
+    if "was" in row:
+        text += f" (was {row['was']['severity']}, {row['was']['count']:,} times)"
+    if row.get("bytes_changed") is False:
+        text += " (this file's bytes are the same in both runs)"
+    return text
+
+
+def _growth_text(log: Row) -> str:
+    told = []
+    if log["end"][1] > log["end"][0]:
+        told.append(f"the log grew by {bytes_text(log['end'][1] - log['end'][0])}")
+    for kind, words in (("added", "new"), ("retired", "retired from the front")):
+        if log[kind]["files"]:
+            told.append(f"{count_text(log[kind]['files'], 'segment')} {words}")
+    if log["same"]["files"]:
+        told.append(f"{count_text(log['same']['files'], 'older segment')} unchanged")
+    if log["not_compared"]["files"]:
+        told.append(f"{count_text(log['not_compared']['files'], 'older segment')} not compared (not fully read in both runs)")
+    return ", ".join(told)
+
+
+# ---- coverage ------------------------------------------------------------------------------------------------------
+
+
+def coverage_text(view: Row, colour: bool = False) -> str:
+    """The whole text of a coverage (`jobs.history.coverage`)."""
+    return "\n".join(_coverage(view, _Paint(colour))) + "\n"
+
+
+def _coverage(view: Row, paint: _Paint) -> Iterator[str]:
+    rows: list[Sequence[str]] = [("verified", "store", "of", "segments", "runs", "listed (UTC)")]
+    paints = [_BOLD]
+    for store in view["stores"]:
+        segments = f"{store['segments_verified']:,} of {store['segments']:,}"
+        name, listed = printable(store["store"], _NAME), _when(store["listed"]["started_at"])
+        rows.append(
+            (_percent(store["fraction"]), name, bytes_text(store["bytes"]), segments, f"{store['runs_within']:,}", listed)
+        )
+        paints.append(_tone(store["fraction"]))
+    yield from _columns(rows, (0, 2, 3, 4), paints, paint)
+    told = f"{bytes_text(view['bytes_verified'])} of {bytes_text(view['bytes'])}"
+    yield paint(
+        _BOLD, f"{_percent(view['fraction'])} of the fleet's CommitLog bytes fully read since {_when(view['since'])} UTC: {told}"
+    )
+    if unknown := sum(not store["segments"] for store in view["stores"]):
+        yield paint(_YELLOW, f"not in this figure: {count_text(unknown, 'store')} of which no run could list a segment")
+    for store in view["stores"]:
+        waiting, gone = store["least_recently"], store["gone"]
+        if gone:
+            told = f"run {printable(gone['run_id'])} found no CommitLog segment any more, so nothing counts as verified"
+            yield paint(_RED, f"{printable(store['store'], _NAME)}: {told} ({printable(gone['verdict'])})")
+        elif waiting:
+            yield ""
+            yield paint(_BOLD, f"{printable(store['store'], _NAME)}: segments that were read longest ago")
+            for segment in waiting[:_LINES]:
+                last = f"{_when(segment['verified'])} UTC" if segment["verified"] else f"not within {view['looked_back']}"
+                yield f"  {printable(segment['file'])}  {bytes_text(segment['size_bytes'])}, {last}"
+            yield from _more(len(waiting) + store["unlisted"] - _LINES, "segment")
+
+
+def _percent(fraction: float | None) -> str:
+    """Rounded down: 100 % is all of it."""
+    return "-" if fraction is None else f"{int(fraction * 1000) / 10:.1f} %"
+
+
+def _tone(fraction: float | None) -> str:
+    return "" if fraction is None else _GREEN if fraction == 1 else _YELLOW if fraction else _RED

@@ -1,0 +1,274 @@
+"""Whether a copy is safe to start, in words: what the audit says, put as the answer to the question that people come with.
+
+The words add nothing to what an outcome holds: they follow from its broker section, its loss and its findings' severities.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from jobs.report.texts.ranking import EXIT_RANK, lacks_of, lost_of
+from jobs.report.texts.text import bytes_text, count_text, printable, span_text
+from schemas.finding_codes import CATALOGUE, STOP_REASONS
+from schemas.rows import DEFAULT, LOSS, REBUILDABLE, AuditOutcome, Row
+from store_io.audit.as_master import as_master
+from store_io.audit.checks.given_up import told_again
+from store_io.base.wording import clause, names_text
+
+STOP, UNKNOWN, REFUSES, CARE, REBUILD, SAFE = "stop", "unknown", "refuses", "care", "rebuild", "safe"
+GONE, PARTED, LACKS, EMPTY = "gone", "diverged", "lacks", "empty"
+SHORT = {
+    STOP: "do not start",
+    GONE: "messages gone",
+    REFUSES: "does not start",
+    CARE: "damaged",
+    UNKNOWN: "not known",
+    PARTED: "diverged",
+    LACKS: "not as master",
+    REBUILD: "rebuild",
+    EMPTY: "no message",
+    SAFE: "safe to start",
+}
+KINDS = tuple(SHORT)  # those of the gravest exit codes first, of one code the most dangerous to start
+# What a start of a copy by itself or as master would do, whatever its exit code: the most dangerous first.
+_BY_START = (STOP, GONE, UNKNOWN, REFUSES, PARTED, LACKS, CARE, REBUILD, EMPTY, SAFE)
+DANGER = {kind: -place for place, kind in enumerate(_BY_START)}
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """kind: one of the above.  headline: the answer.  why: sentences, plain text that may hold a store's names."""
+
+    kind: str
+    headline: str
+    why: tuple[str, ...] = ()
+
+
+def judge(outcome: AuditOutcome) -> Judgement:
+    """The answer for one store: that of the copy by itself, or that its group holds what it lacks, whichever is graver."""
+    answer = _judge(outcome)
+    told = told_again(outcome)
+    if told:
+        number = next(f.actual for f in outcome.findings if f.code == "store_repaired")
+        head = f"{answer.headline}; the repair that made it gave up {number}" if answer.kind == SAFE else answer.headline
+        answer = replace(answer, headline=head, why=(*answer.why, told))
+    of_any_release = answer.kind in (GONE, PARTED, LACKS, EMPTY)
+    if outcome.release_from == DEFAULT and outcome.plan.get("broker") is not None and not of_any_release:
+        if outcome.written_by:
+            return _of_another_release(outcome, answer)
+        return replace(answer, headline=f"{answer.headline}, if its release is {outcome.release}, which is assumed")
+    return answer
+
+
+def _of_another_release(outcome: AuditOutcome, answer: Judgement) -> Judgement:
+    """The answer where the release that was assumed is none of those that can have written the copy: it can only warn."""
+    wrote = f"by its files RocketMQ {outcome.written_by} wrote it, and this verdict is for {outcome.release}"
+    if answer.kind == STOP:
+        return replace(answer, headline=f"{answer.headline}; {wrote}")
+    by_its_rules = f"By the rules of {outcome.release}: {answer.headline}."
+    return Judgement(UNKNOWN, f"Not known whether this copy is safe to start: {wrote}", (by_its_rules, *answer.why))
+
+
+def _judge(outcome: AuditOutcome) -> Judgement:
+    alone = _judge_alone(outcome)
+    lacking = as_master(outcome.replicas, outcome.name)
+    if lacking is None:
+        return alone
+    kind = PARTED if lacking.parted else LACKS
+    if DANGER[alone.kind] > DANGER[kind]:
+        return Judgement(alone.kind, alone.headline, (*alone.why, f"{lacking.verdict()}."))
+    by_itself = () if alone.kind in (SAFE, EMPTY) else (f"{alone.headline}.", *alone.why)
+    return Judgement(kind, lacking.headline(), by_itself)
+
+
+def _judge_gone(outcome: AuditOutcome) -> Judgement | None:
+    """The answer for a copy whose messages are gone: from its CommitLog, or from the log's end since an earlier audit."""
+    codes = {f.code for f in outcome.findings if f.severity == LOSS}
+    if "commitlog_emptied" not in codes and "commitlog_shrunk" not in codes:
+        return None
+    seen = outcome.furthest
+    saw = f"the audit of {seen.started_at} UTC saw {count_text(seen.messages, 'message')}" if seen is not None else ""
+    if outcome.messages:
+        return Judgement(GONE, f"Messages are gone from the end of this copy; {saw}")
+    tells = any(queue.get("disk_entries") for queue in outcome.queues) or outcome.index_files
+    return Judgement(
+        GONE,
+        f"Nothing to lose is left here; {saw or 'there were messages once'}",
+        ("Do not start it: a start deletes the queues and index files that still tell what was there.",) if tells else (),
+    )
+
+
+def _judge_alone(outcome: AuditOutcome) -> Judgement:
+    """The answer for the copy by itself."""
+    gone = _judge_gone(outcome)
+    if gone is not None and not outcome.messages:
+        return gone
+    broker = outcome.plan.get("broker")
+    damaged = outcome.counts.get(LOSS, 0) > counted(outcome, "broker_refuses")
+    if broker is None:
+        why = tuple(outcome.incomplete[:5]) or ("What this release would do here is not modelled.",)
+        if damaged:
+            return Judgement(STOP, "Do not start this copy: it is damaged, and not all of it could be audited", why)
+        return Judgement(UNKNOWN, "Not known whether this copy is safe to start", why)
+    if not broker.get("starts"):
+        why = (f"It refuses: {broker.get('refusal')}.", "A refused start loses nothing. A repair removes the cause.")
+        if damaged:
+            why += ("Bytes of the CommitLog are also damaged or missing.",)
+        return Judgement(REFUSES, f"RocketMQ {outcome.release} does not start on this copy", why)
+    reasons = []
+    cut, skipped = counted(outcome, "broker_drops_messages"), counted(outcome, "broker_skips_messages")
+    hangs = counted(outcome, "broker_hangs")
+    if hangs:
+        reasons.append("A start never ends: it waits at a gap in the CommitLog.")
+    if cut:
+        stop = STOP_REASONS.get(str(broker.get("stop_reason")), "").rstrip(".")
+        reasons.append(
+            f"Recovery reads the CommitLog up to physical offset {int(broker.get('truncate_at') or 0):,}"
+            f"{f' and stops there: {lower(stop)}' if stop else ''}. It cuts everything after that:"
+            f" {count_text(cut, 'valid message')}."
+        )
+    if skipped:
+        word = "message stays" if skipped == 1 else "messages stay"
+        reasons.append(f"{skipped:,} {word} in the CommitLog without a queue entry: consumers do not get {_them(skipped)}.")
+    messages, size = lost_of(outcome)
+    if messages:
+        topics = outcome.loss.get("by_topic", ())
+        times = [(t["first_store_time"], t["last_store_time"]) for t in topics]
+        when = f", stored {span_text(min(t[0] for t in times), max(t[1] for t in times))}" if times else ""
+        reasons.append(
+            f"Consumers lose {count_text(messages, 'message')} ({bytes_text(size)}) of {count_text(len(topics), 'topic')} in"
+            f" all{when}."
+        )
+    if reasons:
+        head = "Do not start this copy yet" if hangs or cut else "Do not start this copy before its queues are rebuilt"
+        return Judgement(STOP, head, tuple(reasons))
+    if gone is not None:
+        return gone
+    if damaged and not outcome.messages:
+        return Judgement(
+            STOP,
+            "Do not start this copy: its CommitLog holds no message",
+            ("Other files name messages that the CommitLog does not hold. A start deletes these files.",),
+        )
+    if any(f.severity == LOSS and f.code in ("segment_missing", "message_lost") for f in outcome.findings):
+        return Judgement(
+            CARE,
+            "Messages are missing from this copy already; a start makes nothing worse",
+            (
+                "A segment is gone, or queue entries lead to places where this copy holds no message. A repair cannot bring these"
+                " messages back: look for them in another copy of the same broker first.",
+            ),
+        )
+    if damaged:
+        return Judgement(
+            CARE,
+            "Some messages in this copy are already damaged; a start makes nothing worse",
+            ("Bytes of the CommitLog are damaged or missing. Look for them in another copy of the same broker.",),
+        )
+    if outcome.incomplete and outcome.not_read:
+        return Judgement(
+            UNKNOWN, "A start loses nothing that was read, but not all of this copy was read", tuple(outcome.incomplete[:5])
+        )
+    if outcome.incomplete:
+        return Judgement(UNKNOWN, "Not known whether this copy is safe to start", tuple(outcome.incomplete[:5]))
+    if counted(outcome, "commitlog_empty"):
+        return Judgement(
+            EMPTY,
+            "This copy holds no message, and nothing in it shows that it ever held one",
+            ("If messages were expected here, copy the store again; a CommitLog that lies elsewhere is named with --commitlog.",),
+        )
+    if outcome.counts.get(REBUILDABLE):
+        after = "after a crash; a start mends some of it by itself" if broker.get("exit") == "unclean" else ""
+        return Judgement(
+            REBUILD,
+            "A start loses no message, but queues, index or other derived files need a rebuild",
+            (
+                "ConsumeQueues, index files, the checkpoint or config/ do not agree with the CommitLog"
+                f"{f' ({after})' if after else ''}. The CommitLog is whole; the others can be rebuilt from it.",
+            ),
+        )
+    if outcome.not_judged:
+        why = (
+            "Every byte of CommitLog, ConsumeQueues and index files was checked; they, the checkpoint and the offsets in"
+            " config/ agree with each other.",
+            f"Not judged, although a start reads it: {names_text(outcome.not_judged, len(outcome.not_judged))}.",
+        )
+        return Judgement(SAFE, "Safe to start, but parts of this copy were not judged", why)
+    return Judgement(SAFE, "Safe to start", ("Every byte was checked, and all parts agree with each other.",))
+
+
+def verdict_alone(outcome: AuditOutcome) -> str:
+    """The verdict where its premises are told before it: without the one that it begins with."""
+    verdict = outcome.verdict
+    for premise in outcome.premises:
+        verdict = verdict.removeprefix(f"{premise.sentence}. ")
+    return verdict
+
+
+def damaged_sentence(number: int, stores: int) -> str:
+    """That so many of these stores are damaged, and that a start changes nothing about it."""
+    verb = "is" if number == 1 else "are"
+    return f"{number:,} of {count_text(stores, 'store')} {verb} already damaged; a start makes nothing worse"
+
+
+def lacking_sentence(number: int, stores: int) -> str:
+    """That so many of these stores lack messages which other copies of their group hold."""
+    one = number == 1
+    told = (
+        f"{number:,} of {count_text(stores, 'store')} {'lacks' if one else 'lack'} messages of {'its' if one else 'their'} group"
+    )
+    return f"{told}: do not start {'it' if one else 'them'} as master"
+
+
+def _them(number: int) -> str:
+    return "it" if number == 1 else "them"
+
+
+def why_it_ends(outcome: AuditOutcome, broker: Row) -> str:
+    """Why recovery ends where it does, a catalogue sentence; of a log that simply ends there, just that."""
+    reason = str(broker.get("stop_reason"))
+    if reason == "unwritten" and not counted(outcome, "broker_drops_messages"):
+        return "Nothing is written after it."
+    return STOP_REASONS.get(reason, reason)
+
+
+def most_dangerous_first(outcomes: Iterable[AuditOutcome]) -> list[tuple[AuditOutcome, Judgement]]:
+    """By exit code, the gravest first; then which copies are unsafe to start, by what would be lost, by findings, by name."""
+    judged = [(outcome, judge(outcome)) for outcome in outcomes]
+    return sorted(
+        judged,
+        key=lambda pair: (
+            -EXIT_RANK[pair[0].exit_code],
+            KINDS.index(pair[1].kind),
+            -lost_of(pair[0])[0],
+            -lacks_of(pair[0])[0],
+            -pair[0].counts.get(LOSS, 0),
+            -pair[0].counts.get(REBUILDABLE, 0),
+            pair[0].name,
+        ),
+    )
+
+
+def counted(outcome: AuditOutcome, code: str) -> int:
+    """How many there are of a code, the folded ones too."""
+    return sum(f.count for f in outcome.findings if f.code == code) + outcome.findings_dropped.get(code, 0)
+
+
+def meaning_of(outcome: AuditOutcome, code: str) -> str:
+    """A code's catalogue sentence. Of damage also in how many ranges it lies, where one range makes several findings."""
+    known = CATALOGUE.get(code)
+    if known is None or code != "commitlog_damaged" or not 0 < outcome.damaged_extents < counted(outcome, code):
+        return known.meaning if known else ""
+    return f"{known.meaning.rstrip('.')}, in {count_text(outcome.damaged_extents, 'damaged range')}."
+
+
+def held(outcome: AuditOutcome) -> str:
+    """How many messages a copy holds, and how many placeholder records of a repair besides."""
+    told, placeholders = count_text(outcome.messages, "message"), counted(outcome, "commitlog_bridged")
+    return f"{told} and {count_text(placeholders, 'placeholder record')}" if placeholders else told
+
+
+def lower(sentence: str) -> str:
+    """A catalogue sentence as a part of a longer one: no capital, no full stop."""
+    return clause(printable(sentence))

@@ -1,0 +1,92 @@
+"""What to do with a store, in words that the terminal and its page share: the action that keeps most comes first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from jobs.report.texts.commands import repair_commands, repair_withheld
+from jobs.report.texts.judgement import SAFE, counted, judge
+from jobs.report.texts.ranking import is_emptied, lost_of
+from jobs.report.texts.text import count_text
+from schemas.finding_codes import BY_A_REPAIR
+from schemas.rows import LOSS, REBUILDABLE, AuditOutcome
+from store_io.audit.as_master import as_master
+
+NOTHING = "Nothing to do."
+NOTHING_JUDGED = "Nothing to do for what was judged."
+_BEYOND = "consumer_offset_beyond_end"
+
+
+@dataclass
+class NextSteps:
+    """nothing: the sentence of a consistent store, else "".  repairs: (what it keeps, command).  withheld: why there is none
+    although there is something to do.  start: what a start of the release does instead, "" where it does not start or that
+    is not known.  others: (sentence, the files that it is about) of the findings, the gravest first."""
+
+    nothing: str = ""
+    repairs: list[tuple[str, str]] = field(default_factory=list)
+    withheld: str = ""
+    start: str = ""
+    others: list[tuple[str, list[str]]] = field(default_factory=list)
+
+
+def next_steps(outcome: AuditOutcome, words: Sequence[str], plan: str) -> NextSteps:
+    """words, plan: as `repair_commands` takes them."""
+    if judge(outcome).kind == SAFE:
+        return NextSteps(NOTHING_JUDGED if outcome.not_judged else NOTHING)
+    repairs = repair_commands(outcome, words, plan)
+    emptied = is_emptied(outcome) and not outcome.messages  # a repair would make an empty store of it
+    withheld = repair_withheld(outcome)
+    told_by_repair = bool(repairs) or emptied or bool(withheld)
+    steps: dict[str, dict[str, None]] = {}
+    for severity in (LOSS, REBUILDABLE):
+        for finding in outcome.findings:
+            cause = severity == LOSS and finding.code == "live_copy"  # a note, but it explains the others
+            if (cause or finding.severity == severity) and finding.next and not (told_by_repair and finding.next in BY_A_REPAIR):
+                step = _offsets(outcome) if repairs and finding.code == _BEYOND else ""
+                steps.setdefault(step or finding.next, {}).setdefault(finding.file)
+    others = [(step, list(files)) for step, files in steps.items()]
+    if outcome.written_by:
+        wrote = f"by its files RocketMQ {outcome.written_by} wrote this copy"
+        others.insert(0, (f"Name the broker's own release with --release and audit again: {wrote}.", []))
+    lacking = _lacking(outcome)
+    if lacking:
+        others.insert(0, (lacking, []))
+    return NextSteps("", repairs, withheld, "" if emptied or lacking else _start(outcome), others)
+
+
+def _lacking(outcome: AuditOutcome) -> str:
+    """What to do with a copy that lacks messages of its group."""
+    lacking = as_master(outcome.replicas, outcome.name)
+    if lacking is None:
+        return ""
+    if lacking.parted:
+        return f"Compare it with {lacking.parted} before either becomes master: replicas.json has what each of them lacks."
+    if lacking.best:
+        return f"Save what {lacking.holder} alone holds before this copy becomes master: replicas.json has the ranges."
+    return f"Start {lacking.holder} as master, and make this copy a slave of it."
+
+
+def _offsets(outcome: AuditOutcome) -> str:
+    """What to do about consumer groups beyond the new ends of their queues."""
+    rows = outcome.loss.get("groups", ())
+    groups = count_text(len({row["group"] for row in rows}), "group")
+    lie = "lies past the new queue end" if len(rows) == 1 else "lie past the new queue ends"
+    return f"{count_text(len(rows), 'offset')} of {groups} {lie}: repair with --fix-offsets." if rows else ""
+
+
+def _start(outcome: AuditOutcome) -> str:
+    """What a start does, in one sentence."""
+    broker = outcome.plan.get("broker")
+    if broker is None or not broker.get("starts"):  # the headline says it
+        return ""
+    release = f"RocketMQ {outcome.release}"
+    if counted(outcome, "broker_hangs"):
+        return f"A start of {release} never ends: it waits at a gap in the CommitLog."
+    lost, _ = lost_of(outcome)
+    if not lost:
+        return f"A start of {release} loses no message."
+    cut = lost - counted(outcome, "broker_skips_messages")
+    where = f" It cuts the CommitLog at physical offset {int(broker.get('truncate_at') or 0):,}." if cut > 0 else ""
+    return f"A start of {release} keeps {count_text(outcome.messages - lost, 'message')} and loses {lost:,}.{where}"

@@ -1,0 +1,139 @@
+"""Messages as a table for people, or as JSON lines. Rendering only; what a store holds is escaped (`printable`)."""
+
+from __future__ import annotations
+
+import base64
+import json
+import unicodedata
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any
+
+from jobs.report.texts.text import printable
+from schemas.rows import Row
+
+FIRST_ROWS = 200  # by which a table's widths are chosen
+LONGEST = 300  # characters of a cell, however wide the terminal is
+LEAST = 6  # characters that a text is cut to, before the table is wider than the terminal
+_BOLD, _YELLOW, _PLAIN = "\x1b[1m", "\x1b[33m", "\x1b[0m"
+_GAP = "  "
+_NUMBERS = (int, float)
+
+
+class JsonLines:
+    """One object a line, keys in the order of the columns; times as ISO-8601 in UTC, None as null."""
+
+    def __init__(self, columns: Sequence[str], body: str, write: Callable[[str], object]):
+        self._columns, self._body, self._write = columns, body, write
+
+    def add(self, row: Row) -> None:
+        """Write one row."""
+        shown = {name: _plain(row[name], self._body) for name in self._columns}
+        self._write(json.dumps(shown, ensure_ascii=True, allow_nan=False) + "\n")
+
+    def finish(self) -> None:
+        """Nothing is held back."""
+
+
+def _plain(value: Any, body: str) -> Any:
+    if isinstance(value, datetime):
+        return value.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode("ascii") if body == "base64" else value.decode("utf-8", "replace")
+    if isinstance(value, list):
+        return dict(value)  # an Arrow map
+    return value
+
+
+class Table:
+    """A row a line, no wider than `width` while texts can be cut; numbers and times never are."""
+
+    def __init__(self, columns: Sequence[str], body: str, width: int, colour: bool, write: Callable[[str], object]):
+        self._columns, self._body, self._width, self._colour, self._write = list(columns), body, width, colour, write
+        self._first: list[list[str]] = []
+        self._widths: list[int] = []
+        self._right = [False] * len(self._columns)
+        self._fixed = [False] * len(self._columns)
+        self._marked: list[bool] = []
+
+    def add(self, row: Row) -> None:
+        """Take one row; the first ones are held back until the widths are known."""
+        cells = [self._cell(number, row[name]) for number, name in enumerate(self._columns)]
+        marked = row.get("status") not in (None, "valid", "served") or bool(row.get("note"))
+        if self._widths:
+            self._line(cells, marked)
+            return
+        self._first.append(cells)
+        self._marked.append(marked)
+        if len(self._first) == FIRST_ROWS:
+            self._begin()
+
+    def finish(self) -> None:
+        """Write what is held back."""
+        if not self._widths and self._first:
+            self._begin()
+
+    def _cell(self, number: int, value: Any) -> str:
+        if isinstance(value, bool) or value is None:
+            return "" if value is None else str(value).lower()
+        if isinstance(value, _NUMBERS):
+            self._right[number] = self._fixed[number] = True
+            return str(value)
+        if isinstance(value, datetime):
+            self._fixed[number] = True
+            return value.strftime("%Y-%m-%d %H:%M:%S.") + f"{value.microsecond // 1000:03d}"
+        if isinstance(value, bytes):
+            plain = _plain(value, self._body)
+            return printable(plain, LONGEST)
+        if isinstance(value, (list, dict)):
+            pairs = value.items() if isinstance(value, dict) else value
+            return printable(" ".join(f"{name}={text}" for name, text in pairs), LONGEST)
+        return printable(value, LONGEST)
+
+    def _begin(self) -> None:
+        empty = [not any(cells[n] for cells in self._first) for n in range(len(self._columns))]
+        if "note" in self._columns and empty[self._columns.index("note")] and len(self._first) < FIRST_ROWS:
+            self._drop(self._columns.index("note"))
+        heads = self._columns
+        self._widths = [max(len(heads[n]), *(_width(cells[n]) for cells in self._first)) for n in range(len(heads))]
+        room = self._width - len(_GAP) * (len(heads) - 1)
+        while sum(self._widths) > room:
+            cuttable = [n for n in range(len(heads)) if not self._fixed[n] and self._widths[n] > max(LEAST, 1)]
+            if not cuttable:
+                break
+            widest = max(cuttable, key=lambda n: self._widths[n])
+            self._widths[widest] -= 1
+        self._line(heads, False, _BOLD)
+        for cells, marked in zip(self._first, self._marked, strict=True):
+            self._line(cells, marked)
+        self._first, self._marked = [], []
+
+    def _drop(self, number: int) -> None:
+        for cells in (self._columns, self._right, self._fixed, *self._first):
+            del cells[number]  # type: ignore[attr-defined]
+
+    def _line(self, cells: Sequence[str], marked: bool, code: str = "") -> None:
+        shown = []
+        for number, cell in enumerate(cells):
+            width = self._widths[number]
+            text = cell if self._fixed[number] else _cut(cell, width)
+            space = " " * (width - _width(text))
+            shown.append(space + text if self._right[number] else text + space)
+        line = _GAP.join(shown).rstrip()
+        code = code or (_YELLOW if marked else "")
+        self._write((f"{code}{line}{_PLAIN}" if self._colour and code else line) + "\n")
+
+
+def _width(text: str) -> int:
+    """Columns on a terminal: Chinese letters and most emoji take two, combining marks none."""
+    if text.isascii():
+        return len(text)
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def _cut(text: str, width: int) -> str:
+    if _width(text) <= width:
+        return text
+    while _width(text) >= width:
+        text = text[:-1]
+    return text + "…"

@@ -1,0 +1,71 @@
+"""Which exit code and which store counts for more (contract.md: 20 outranks 3, 3 outranks 10)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from schemas.rows import DEFAULT, LOSS, NOTE, REBUILDABLE, AuditOutcome
+from store_io.audit.as_master import as_master
+from store_io.base.wording import count_text
+
+EXIT_RANK = {0: 0, 10: 1, 3: 2, 20: 3}
+EXIT_WORDS = {0: "consistent", 10: "derived data differ", 3: "incomplete", 20: "loss"}
+SEVERITIES = (LOSS, REBUILDABLE, NOTE)
+_REFUSED = "no start"
+
+
+def severity_rank(severity: str) -> int:
+    """0 for the gravest. One that this version does not know, in tables that a later one wrote, counts as that."""
+    return SEVERITIES.index(severity) if severity in SEVERITIES else 0
+
+
+def worst_exit_code(codes: Iterable[int]) -> int:
+    """The one that counts for a run of several stores; 0 for none."""
+    return max(codes, key=lambda code: EXIT_RANK[code], default=0)
+
+
+def exit_words(code: int, outcomes: Iterable[AuditOutcome]) -> str:
+    """What an exit code says of the stores that earned it; of 20, whether messages are concerned or the start."""
+    grave = [_REFUSED if _refuses(o) else EXIT_WORDS[20] for o in outcomes if o.exit_code == code == 20]
+    return " or ".join(sorted(set(grave), reverse=True)) or EXIT_WORDS[code]
+
+
+def _refuses(outcome: AuditOutcome) -> bool:
+    broker = outcome.plan.get("broker")
+    return broker is not None and not broker.get("starts")
+
+
+def assumed_words(outcomes: Sequence[AuditOutcome]) -> str:
+    """For how many stores of a run nobody named a release; "" where for none."""
+    releases = sorted({o.release for o in outcomes if o.release_from == DEFAULT})
+    number = sum(o.release_from == DEFAULT for o in outcomes)
+    if not number:
+        return ""
+    return (
+        f"for {number:,} of {len(outcomes):,} stores no release was named: {', '.join(releases)} is assumed, and no repair"
+        " command is shown"
+    )
+
+
+def note_kinds(outcomes: Iterable[AuditOutcome], most: int = 3) -> str:
+    """The kinds of the notes with their numbers, the most frequent first, of which so many are named; "" where there is none."""
+    kinds = Counter(f.code for outcome in outcomes for f in outcome.findings if f.severity == NOTE)
+    named = [f"{code} {kinds[code]:,}" for code in sorted(kinds, key=lambda code: (-kinds[code], code))]
+    return ", ".join(named[:most]) + (f" and {count_text(len(named) - most, 'more kind')}" if len(named) > most else "")
+
+
+def lost_of(outcome: AuditOutcome) -> tuple[int, int]:
+    """(messages, bytes) that a start would cut."""
+    return int(outcome.loss.get("messages", 0)), int(outcome.loss.get("bytes", 0))
+
+
+def lacks_of(outcome: AuditOutcome) -> tuple[int, bool]:
+    """(messages that other copies of its group hold and it does not, whether it has parted from one of them)."""
+    lacking = as_master(outcome.replicas, outcome.name)
+    return (0, False) if lacking is None else (lacking.lacks, bool(lacking.parted))
+
+
+def is_emptied(outcome: AuditOutcome) -> bool:
+    """Whether something proves that the copy's log held messages that are not in it any more, at its end or altogether."""
+    return any(f.severity == LOSS and f.code in ("commitlog_emptied", "commitlog_shrunk") for f in outcome.findings)

@@ -1,0 +1,166 @@
+"""A repair as people read it on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from jobs.report.texts.text import bytes_text, count_text, printable, time_text
+from schemas.finding_codes import CATALOGUE
+from store_io.base.wording import clause
+
+MOST = 12
+_SENTENCE = 300
+Row = dict[str, Any]
+
+
+def repair_text(report: Row, store: str, target: str, dry: bool = False) -> str:
+    """What was done, or with `dry` would be."""
+    made = report.get("consistent")
+    verb = "would be made of it" if dry else "made of it"
+    if not made:
+        verb = "would not be made: the result would not be consistent" if dry else "not made: the result was not consistent"
+    lines = [f"{printable(store)}: a store for RocketMQ {report['release']}, policy {report['policy']}, {verb}"]
+    for title, items, sentence in _sections(report):
+        lines += [f"  {title:<10} {printable(sentence(item), _SENTENCE)}" for item in items[:MOST]]
+        if len(items) > MOST:
+            lines.append(f"             and {count_text(len(items) - MOST)} more")
+    for title, text in _last(report, target, dry):
+        lines.append(f"  {title:<10} {text}")
+    return "\n".join(lines) + "\n"
+
+
+def _sections(report: Row) -> Iterator[tuple[str, Sequence[Any], Callable[[Any], str]]]:
+    """(title, items, how one is said), in the order in which they matter."""
+    lost, donor, index, offsets = report["lost"], report["donor"], report["index"], report.get("offsets", [])
+    yield "Messages", [report], _messages
+    yield "Cut", [lost] if lost["messages"] else [], lambda row: _cut(row, report["log_end"])
+    given_up = report["given_up"]
+    whole = bool(given_up["missing"] or given_up["signs"])
+    yield "Missing", [given_up] if whole else [], _given_up
+    yield "" if whole else "Missing", report["answered"], _missing
+    yield "Choice", [report["other_policy"]] if "other_policy" in report else [], _other
+    yield "Problem", report.get("problems", []), str
+    yield "Start", report["unblocked"], lambda why: f"the release would not have started on the copy: {why}"
+    yield "Bridge", report["bridges"], _bridge
+    if donor is not None:
+        yield "Donor", [donor], lambda row: f"{row['path']}: {row['sentence']}"
+        yield "Taken", donor["taken"], _range
+        yield "Not taken", donor["not_taken"], lambda row: f"{_range(row)}: {row['reason']}"
+    for name in ("dropped", "unserved"):
+        yield "Left out", report[name], lambda row: ", ".join(f"{key} {value}" for key, value in row.items())
+    yield "Removed", report["removed"], str
+    yield "Queue", report["queues"], _queue
+    yield "Index", [index] if index["reasons"] else [], _index
+    yield "Moved", report["moved"], _moved
+    yield "Not copied", report["not_copied"], str
+    groups = [row for row in offsets if row["kind"] == "group"]
+    yield "Offsets", [groups] if groups else [], lambda rows: _groups(rows, report)
+    yield "", groups, lambda row: str(row["sentence"])
+    yield "Offset", [row for row in offsets if row["kind"] != "group"], lambda row: str(row["sentence"])
+    yield "Set back", report.get("offsets_set_back", []), str
+    names = ", ".join(report.get("topics_unknown", [])[:MOST])
+    yield "Topics", [names] if names else [], lambda text: f"not in config/topics.json, so clients do not find them: {text}"
+    yield "Kept", report.get("kept", []), _finding
+    yield "Settings", [report["settings"]], str
+
+
+def _last(report: Row, target: str, dry: bool) -> Iterator[tuple[str, str]]:
+    if dry:
+        yield "Space", f"{bytes_text(report['needed_bytes'])} needed at most, {bytes_text(report['free_bytes'])} free there"
+        yield "Result", "nothing was written; a run does the same" if report.get("consistent") else "nothing was written"
+    elif report.get("consistent"):
+        yield "Result", printable(target)
+        yield "Report", printable(target) + ".repair.json"
+
+
+# ---- sentences ---------------------------------------------------------------------------------------------------------
+
+
+def _messages(report: Row) -> str:
+    return (
+        f"{count_text(report['messages_before'], 'valid message')} in the copy,"
+        f" {count_text(report['messages_after'])} in the new store"
+    )
+
+
+def _given_up(row: Row) -> str:
+    look = "in another copy of the same broker before you use the new store."
+    if not row["missing"]:
+        signs = "; ".join(clause(CATALOGUE[code].meaning) for code in row["signs"])
+        return f"Messages are missing and given up; how many is not known ({signs}). Look for them {look}"
+    one = row["missing"] == 1
+    be, was, whom = ("is", "it was", "it") if one else ("are", "they were", "them")
+    return (
+        f"{count_text(row['missing'], 'message')} {be} missing and given up: the copy shows that {was} there, and does not hold"
+        f" {whom}. Look for {whom} {look}"
+    )
+
+
+def _cut(lost: Row, end: int) -> str:
+    return f"{count_text(lost['messages'], 'message')}, {bytes_text(lost['bytes'])}, after physical offset {end:,}"
+
+
+def _other(other: Row) -> str:
+    if "refused" in other:
+        return f"--policy {other['policy']} would be refused: {other['refused']}"
+    if not other["more"]:
+        return f"--policy {other['policy']} would keep the same messages"
+    word = "more" if other["more"] > 0 else "fewer"
+    return f"--policy {other['policy']} would keep {count_text(abs(other['more']), f'{word} message')}"
+
+
+def _range(row: Row) -> str:
+    return f"{row['file']} {row['start']:,} to {row['end']:,}"
+
+
+def _bridge(bridge: Row) -> str:
+    if bridge["kind"] == "segment":
+        return f"Added a segment with a placeholder record ({_range(bridge)})."
+    if bridge["kind"] == "filler":
+        return f"Ended a segment early with a filler ({_range(bridge)})."
+    time = f", {time_text(bridge['store_time'])} UTC" if "store_time" in bridge else ""
+    size = count_text(bridge["end"] - bridge["start"], "damaged byte")
+    return f"Replaced {size} with a placeholder record ({_range(bridge)}{time})."
+
+
+def _queue(queue: Row) -> str:
+    entries = count_text(queue["entries"], "entry", "entries")
+    return f"{queue['folder']}: {entries} from the CommitLog ({', '.join(queue['reasons'])})"
+
+
+def _index(index: Row) -> str:
+    entries = count_text(index["entries"], "entry", "entries")
+    return f"{count_text(index['files'], 'file')} with {entries} from the CommitLog ({', '.join(index['reasons'])})"
+
+
+def _offsets(first: int, end: int) -> str:
+    return f"offset {first:,}" if end - first == 1 else f"offsets {first:,} to {end - 1:,}"
+
+
+def _missing(row: Row) -> str:
+    count = row["end"] - row["first"]
+    where = f"{row['topic']}, queue {row['queue_id']}, {_offsets(row['first'], row['end'])}"
+    whom = "it" if count == 1 else "them"
+    return f"{count_text(count, 'message')} could not be recovered ({where}). Consumers skip {whom} or see the next one twice."
+
+
+def _moved(row: Row) -> str:
+    count, where = row["end"] - row["first"], _offsets(row["first"], row["end"])
+    stored = _offsets(row["stored"], row["stored"] + count)
+    queue = f"{row['topic']}, queue {row['queue_id']}"
+    return f"{count_text(count, 'message')} of {queue}: at {where}, as {stored} is taken or too far away"
+
+
+def _finding(row: Row) -> str:
+    where = row["file"] if row["start"] is None else f"{row['file']} {row['start']:,}"
+    return f"{where}: {row['message']}"
+
+
+def _groups(rows: Sequence[Row], report: Row) -> str:
+    groups = len({row["group"] for row in rows})
+    told = f"{count_text(len(rows), 'offset')} of {count_text(groups, 'group')}"
+    if report.get("offsets_set_back"):
+        return f"{told} lay past the new queue ends and were set back to them."
+    lie = "lies" if len(rows) == 1 else "lie"
+    return f"{told} {lie} past the new queue ends: repair with --fix-offsets."

@@ -1,0 +1,57 @@
+"""What a comparison of copies says, in words that the terminal and the pages share. Names come as they are: escape the result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jobs.report.texts.text import count_text
+from schemas.rows import Row
+
+_OTHER_HAS = {
+    "missing": "has no file there",
+    "unwritten": "has zeros there",
+    "damaged": "is damaged there",
+    "filler": "has a filler there",
+    "disputed": "has the same message with other bytes",
+    "other": "has other messages from there on",
+}
+
+
+def choice_words(group: Row) -> str:
+    """Which copy to start as master, in a sentence."""
+    best = group["best"]
+    if not best:
+        return str(group["why"])
+    loses = next((copy["loses"] for copy in group["copies"] if copy["store"] == best), 0)
+    choice = f"each would lose messages as master, {best} the fewest" if loses else f"start {best} as master"
+    return f"{choice}: {group['why']}"
+
+
+def pair_words(pair: Row) -> str:
+    """How two copies differ, in a sentence."""
+    left, right, relation = pair["left"], pair["right"], pair["relation"]
+    if relation == "equal" and pair["same_until"] is None:
+        return f"{left} and {right} are equal: neither has a message that the other lacks"
+    if relation == "equal":
+        return f"{left} and {right} are equal up to physical offset {pair['same_until']:,}"
+    if relation == "behind":
+        return f"{left} and {right} are equal up to physical offset {pair['same_until']:,}, where one of them ends"
+    if relation == "apart":
+        return f"{left} and {right} have no physical offset in common"
+    if relation == "unknown":
+        return f"{left} and {right} could not be compared completely"
+    first = pair["first_difference"]
+    text = f"{left} and {right} are equal up to physical offset {pair['same_until']:,}"
+    if first is None:
+        return text
+    place = f"{first['topic']}/{first['queue_id']} at queue offset {first['queue_offset']:,}"
+    where = f"in {first['field']} of the message of {place}" if first["field"] else f"at the message of {place}"
+    return f"{text}: {where}; {first['other']} {_OTHER_HAS.get(first['other_has'], 'differs there')}"
+
+
+def lack_words(group: Row, store: str) -> Iterator[str]:
+    """What the other copies have that this one lacks, a sentence for each."""
+    for lack in group["lacks"]:
+        if lack["store"] == store and lack["messages"]:
+            queues = count_text(len(lack["by_queue"]), "queue")
+            yield f"{lack['holder']} holds {count_text(lack['messages'], 'message')} of {queues} that {store} lacks"

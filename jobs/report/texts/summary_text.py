@@ -1,0 +1,320 @@
+"""The short text at the end of a run: is this copy safe to start, where would the broker cut, what would be lost, what differs,
+what to do next. For a fleet: one line per store, the most dangerous first, and a total."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from jobs.report.files.replicas_json import groups_of
+from jobs.report.files.result_json import RunInfo, run_exit_code
+from jobs.report.texts.commands import closer_look, words_of
+from jobs.report.texts.deleted_files import deleted_files
+from jobs.report.texts.judgement import (
+    SAFE,
+    SHORT,
+    Judgement,
+    counted,
+    held,
+    judge,
+    lower,
+    meaning_of,
+    most_dangerous_first,
+    verdict_alone,
+    why_it_ends,
+)
+from jobs.report.texts.next_steps import next_steps
+from jobs.report.texts.ranking import EXIT_RANK, SEVERITIES, assumed_words, exit_words, lacks_of, lost_of, note_kinds
+from jobs.report.texts.replicas_words import choice_words, pair_words
+from jobs.report.texts.text import bytes_text, count_text, not_read_texts, printable, seconds_text, span_text
+from schemas.rows import ASSUMED, DOUBT, LOSS, NOTE, REBUILDABLE, AuditOutcome, Finding, Row
+from store_io.base.wording import names_text
+
+_RED, _YELLOW, _GREEN, _BOLD, _FAINT, _PLAIN = "\x1b[31m", "\x1b[33m", "\x1b[32m", "\x1b[1m", "\x1b[2m", "\x1b[0m"
+_EXIT_COLOUR = {0: _GREEN, 3: _YELLOW, 10: _YELLOW, 20: _RED}
+_SEVERITY_COLOUR = {LOSS: _RED, REBUILDABLE: _YELLOW, NOTE: _FAINT}
+_SEVERITY_WORDS = {LOSS: ("loss", "losses"), REBUILDABLE: ("rebuildable", "rebuildable"), NOTE: ("note", "notes")}
+_PREMISE_WORDS = {DOUBT: "Doubt", ASSUMED: "Assumed"}
+_LINES = 5  # of a list: topics, groups, codes, next steps
+_CODES = 3  # named in a fleet's line
+_NAME = 40  # characters of a name
+_WIDTH = 120  # characters of a line of ours; paths and commands are never broken
+_STORES = 50  # of a fleet with a line each; of those that are safe to start, fewer
+_SAFE_STORES = 10
+_INDENT = 13  # where a row's text begins
+_SOME_FILE = re.compile(r"\bthis (queue|index file|message|range|group|file)\b")  # a step that has to say which
+_NUMBER = 11  # a count at the start of a line, with the gap behind it
+
+
+class _Paint:
+    """Colours, or none."""
+
+    def __init__(self, colour: bool):
+        self._colour = colour
+
+    def __call__(self, code: str, text: str) -> str:
+        return f"{code}{text}{_PLAIN}" if self._colour and code and text else text
+
+
+def summary_text(
+    run: RunInfo, outcomes: Sequence[AuditOutcome], out: str, colour: bool = False, words: Sequence[str] = ()
+) -> str:
+    """The whole text, with its last line end.
+
+    out: the folder of the results, as the user named it.  colour: only where a terminal reads it and NO_COLOR is not set.
+    words: those with which another command reads the one store (`commands.store_words`).
+    """
+    paint = _Paint(colour)
+    lines: list[str] = []
+    if len(outcomes) == 1:
+        lines += _store(outcomes[0], paint, words, f"{out}/{outcomes[0].name}/plan.json")
+    else:
+        lines += _fleet(outcomes, paint)
+        lines += _replicas(outcomes)
+    for problem in run.problems:
+        lines.append(_row("Problem", paint(_YELLOW, printable(problem))))
+    code = run_exit_code(run, outcomes)
+    folder = printable(out)
+    if len(outcomes) == 1:
+        name = printable(outcomes[0].name)
+        lines.append(_row("Results", f"{folder}/{name}/report.html to read; plan.json and findings.jsonl beside it"))
+    else:
+        lines.append(
+            _row("Results", f"{folder}/index.html to read; plan.json, findings.jsonl and report.html of each store in its folder")
+        )
+    lines.append(_row("", f"{folder}/result.json"))
+    if run.tables and not run.problems:
+        lines.append(_row("", f"tables in {printable(run.tables)}, run {printable(run.run_id)}"))
+    lines.append(_row("Exit code", paint(_EXIT_COLOUR[code], f"{code} ({exit_words(code, outcomes)})")))
+    return "\n".join(lines) + "\n"
+
+
+def _row(label: str, text: str) -> str:
+    return f"  {label:<10} {text}".rstrip()
+
+
+def _rows(label: str, text: str, indent: int = 0) -> list[str]:
+    """A row whose text may go on in further lines, further in by `indent`."""
+    wrapped = textwrap.wrap(
+        text, _WIDTH - _INDENT, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False
+    )
+    return [_row(label if not i else "", line) for i, line in enumerate(wrapped or [""])]
+
+
+def _store(outcome: AuditOutcome, paint: _Paint, words: Sequence[str], plan: str) -> list[str]:
+    judgement = judge(outcome)
+    head = f"{printable(outcome.name, _NAME)}: {printable(judgement.headline)}"
+    lines = [paint(_BOLD + _EXIT_COLOUR[outcome.exit_code], head)]
+    for premise in outcome.premises:
+        lines += _rows(_PREMISE_WORDS[premise.kind], printable(premise.sentence))
+    lines += _rows("Verdict", printable(verdict_alone(outcome)))
+    untold = [sentence for sentence in outcome.incomplete if sentence not in outcome.verdict]
+    lines += [_row("Incomplete" if not i else "", printable(sentence)) for i, sentence in enumerate(untold[:_LINES])]
+    lines += _more(len(untold) - _LINES, "reason")
+    broker = outcome.plan.get("broker")
+    if not outcome.complete and not outcome.segment_count:
+        return lines
+    if broker:
+        lines += _broker(outcome, broker, paint)
+    if broker and broker.get("starts"):
+        lines += _loss(outcome, paint)
+    lines += _differences(outcome, paint)
+    lines += _next(outcome, words or words_of(outcome), plan)
+    size = f"{count_text(outcome.segment_count, 'segment')}, {held(outcome)}"
+    if outcome.messages:
+        size += f" of {span_text(outcome.first_store_time, outcome.last_store_time)}"
+    if outcome.not_read.get("segments"):
+        size += " in what was read"
+    if outcome.damaged_extents:
+        size += f", {count_text(outcome.damaged_extents, 'damaged range')}"
+    lines.append(_row("Copy", size))
+    lines += [_row("Not read" if not i else "", told) for i, told in enumerate(not_read_texts(outcome))]
+    lines.append(_row("Read", f"{bytes_text(outcome.bytes_read)} in {seconds_text(outcome.seconds)}"))
+    return lines
+
+
+def _broker(outcome: AuditOutcome, broker: Row, paint: _Paint) -> list[str]:
+    release = f"RocketMQ {outcome.release}"
+    after = "a clean stop" if broker.get("exit") == "clean" else "a crash (the abort file is there)"
+    if not broker.get("starts"):
+        refusal = str(broker.get("refusal"))
+        why = "" if refusal in outcome.verdict else f": {printable(refusal)}"
+        return [_row("Starts", paint(_RED, "no") + f", {release} refuses{why}")]
+    lines = [_row("Starts", paint(_GREEN, "yes") + f", {release}, as after {after}")]
+    segment = broker.get("start_segment")
+    if segment is not None:
+        lines.append(_row("Reads", f"from segment {printable(segment)}"))
+    cut = f"at physical offset {count_text(int(broker.get('truncate_at') or 0))}"
+    lines.append(_row("Ends", f"{cut}: {lower(why_it_ends(outcome, broker))}"))
+    for place, deleted in enumerate(deleted_files(outcome)):
+        words = paint(_RED if deleted.held else "", deleted.words)
+        lines.append(_row("" if place else "Deletes", f"{words}: {_listed(deleted.files)}"))
+    return lines
+
+
+def _loss(outcome: AuditOutcome, paint: _Paint) -> list[str]:
+    messages, size = lost_of(outcome)
+    if not messages and not outcome.loss.get("groups") and not outcome.loss.get("delay_levels"):
+        return [_row("Loses", "nothing")]
+    lines = [_row("Loses", paint(_RED, count_text(messages, "message")) + f", {bytes_text(size)}")]
+    topics = sorted(outcome.loss.get("by_topic", ()), key=lambda t: (-t["messages"], t["topic"]))
+    for topic in topics[:_LINES]:
+        when = span_text(topic["first_store_time"], topic["last_store_time"])
+        lines.append(_row("", f"{topic['messages']:>9,}  {printable(topic['topic'], _NAME)}, {when}"))
+    lines += _more(len(topics) - _LINES, "topic")
+    groups = outcome.loss.get("groups", ())
+    for group in groups[:_LINES]:
+        who = f"group {printable(group['group'], _NAME)} on {printable(group['topic'], _NAME)}/{group['queue_id']}"
+        lines.append(_row("", f"{who} is at {group['offset']:,}, the queue would end at {group['new_max']:,}"))
+    lines += _more(len(groups) - _LINES, "group")
+    levels = outcome.loss.get("delay_levels", ())
+    for level in levels[:_LINES]:
+        lines.append(
+            _row("", f"delay level {level['level']} is at {level['offset']:,}, its queue would end at {level['new_max']:,}")
+        )
+    lines += _more(len(levels) - _LINES, "delay level")
+    return lines
+
+
+def _differences(outcome: AuditOutcome, paint: _Paint) -> list[str]:
+    counts = {severity: outcome.counts.get(severity, 0) for severity in SEVERITIES}
+    if not any(counts.values()):
+        return [_row("Differs", "nothing" if outcome.complete else "nothing in what was read")]
+    told = [paint(_SEVERITY_COLOUR[s], count_text(number, *_SEVERITY_WORDS[s])) for s, number in counts.items() if number]
+    notes = note_kinds([outcome])
+    lines = _rows("Differs", ", ".join(told) + (f": {notes}" if notes else ""))
+    groups: dict[tuple[int, str], list[Finding]] = {}
+    for finding in outcome.findings:
+        if finding.severity != NOTE:
+            groups.setdefault((SEVERITIES.index(finding.severity), finding.code), []).append(finding)
+    for (_, code), found in sorted(groups.items(), key=lambda item: item[0])[:_LINES]:
+        total = sum(f.count for f in found) + outcome.findings_dropped.get(code, 0)
+        files = sorted({f.file for f in found})
+        meaning = lower(meaning_of(outcome, code) or code)
+        lines += _rows("", f"{total:>{_NUMBER - 2},}  {code}: {meaning} ({_listed(files)})", _NUMBER)
+    lines += _more(len(groups) - _LINES, "kind")
+    return lines
+
+
+def _next(outcome: AuditOutcome, words: Sequence[str], plan: str) -> list[str]:
+    """What to do, what keeps most first, with the files of each step; the commands that repair and that look closer."""
+    steps = next_steps(outcome, words, plan)
+    if steps.nothing:
+        return _rows("Next", steps.nothing)
+    lines: list[str] = []
+    if steps.repairs:
+        lines += _rows("Next", _run_the_repair(outcome))
+    for step, files in steps.others[:_LINES]:
+        told = printable(step)
+        if _SOME_FILE.search(step):
+            where = printable(files[0], 80) if len(files) == 1 else count_text(len(files), "file")
+            told = f"{told.rstrip('.')} ({where})."
+        lines += _rows("" if lines else "Next", told, 2)
+    lines += _more(len(steps.others) - _LINES, "step")
+    lines += _rows("Repair", steps.withheld) if steps.withheld else []
+    lines += [_row("Repair", command) for _, command in steps.repairs[:1]]
+    serious = (f for severity in (LOSS, REBUILDABLE) for f in outcome.findings if f.severity == severity)
+    command = next((line for line in (closer_look(finding, words) for finding in serious) if line), "")
+    return lines + ([_row("Closer", command)] if command else [])
+
+
+def _run_the_repair(outcome: AuditOutcome) -> str:
+    """The sentence about the Repair line."""
+    lost, _ = lost_of(outcome)
+    kept = f"keeps {'the' if outcome.messages == 1 else 'all'} {count_text(outcome.messages, 'message')}"
+    if not (outcome.plan.get("broker") or {}).get("starts"):
+        does = f"{kept} and removes what stops the release"
+    elif lost:
+        verb = "cut" if lost > counted(outcome, "broker_skips_messages") else "lose"
+        does = f"keeps the {count_text(lost, 'message')} that a start would {verb}"
+    else:
+        does = f"{kept} and mends what differs" if outcome.messages else "mends what differs"
+    return f"Run the Repair line below: it {does}."
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(printable(name, 80) for name in names[:2])
+    return shown + (f" and {len(names) - 2:,} more" if len(names) > 2 else "")
+
+
+def _more(rest: int, noun: str) -> list[str]:
+    return [_row("", f"           and {count_text(rest, 'more ' + noun)}")] if rest > 0 else []
+
+
+def _fleet(outcomes: Sequence[AuditOutcome], paint: _Paint) -> Iterator[str]:
+    judged = most_dangerous_first(outcomes)
+    shown, folded = _shown(judged)
+    width = min(_NAME, max((len(printable(o.name, _NAME)) for o, _ in shown), default=4))
+    yield paint(_BOLD, f"{'code':>4}  {'store':<{width}}  {'release':<7}  {'answer':<14}  {'lost messages':>13}  what")
+    for outcome, judgement in shown:
+        broker = outcome.plan.get("broker") or {}
+        lost = count_text(lost_of(outcome)[0]) if broker.get("starts") else "?"
+        code = paint(_EXIT_COLOUR[outcome.exit_code], f"{outcome.exit_code:>4}")
+        name = f"{printable(outcome.name, _NAME):<{width}}"
+        start = f"{code}  {name}  {printable(outcome.release):<7}  {SHORT[judgement.kind]:<14}  {lost:>13}"
+        yield f"{start}  {_what(outcome, broker)}".rstrip()
+    for kind, number in folded.items():
+        yield f"      and {count_text(number, 'more store')}: {SHORT[kind]}"
+    kinds = Counter((-EXIT_RANK[o.exit_code], exit_words(o.exit_code, [o])) for o in outcomes)
+    told = ", ".join(f"{kinds[kind]:,} {kind[1]}" for kind in sorted(kinds, key=lambda kind: (kind[0], kind[1] != LOSS)))
+    lost_total = sum(lost_of(o)[0] for o in outcomes)
+    yield paint(
+        _BOLD, f"{count_text(len(outcomes), 'store')}: {told or 'none'}; {count_text(lost_total, 'message')} would be lost"
+    )
+    told = assumed_words(outcomes)
+    if told:
+        yield _row("Assumed", told)
+
+
+def _replicas(outcomes: Sequence[AuditOutcome]) -> Iterator[str]:
+    groups = groups_of(outcomes)
+    for group in groups[:_LINES]:
+        yield _row("Replicas", printable(f"{group['group']}: {choice_words(group)}"))
+        different = [pair for pair in group["pairs"] if pair["relation"] != "equal"]
+        yield from (_row("", printable(pair_words(pair))) for pair in different[:_LINES])
+        yield from _more(len(different) - _LINES, "pair of copies")
+        yield from (_row("", printable(problem)) for problem in group["problems"][:_LINES])
+    yield from _more(len(groups) - _LINES, "group")
+
+
+def _shown(
+    judged: Sequence[tuple[AuditOutcome, Judgement]],
+) -> tuple[list[tuple[AuditOutcome, Judgement]], Counter[str]]:
+    """The stores with a line of their own, and of the others how many there are of each kind."""
+    shown: list[tuple[AuditOutcome, Judgement]] = []
+    folded: Counter[str] = Counter()
+    safe = 0
+    for pair in judged:
+        safe += pair[1].kind == SAFE
+        if len(shown) < _STORES and safe <= _SAFE_STORES:
+            shown.append(pair)
+        else:
+            folded[pair[1].kind] += 1
+    return shown, folded
+
+
+def _what(outcome: AuditOutcome, broker: Row) -> str:
+    """Why a store is where it is in the ranking: what stops it, or what it lacks of its group and its worst findings' codes, most
+    of them first."""
+    doubts = [premise.sentence for premise in outcome.premises if premise.kind == DOUBT]
+    if doubts:
+        return printable(doubts[0])
+    if broker.get("refusal"):
+        return printable(broker["refusal"])
+    if outcome.exit_code == 3 and outcome.incomplete:
+        return printable(outcome.incomplete[0])
+    counts: Counter[tuple[str, str]] = Counter()
+    for finding in outcome.findings:
+        if finding.severity != NOTE:
+            counts[finding.severity, finding.code] += finding.count
+    ranked = sorted(counts, key=lambda kind: (SEVERITIES.index(kind[0]), -counts[kind], kind[1]))
+    lacks = lacks_of(outcome)[0]
+    parts = [f"lacks {count_text(lacks, 'message')} of its group"] if lacks else []
+    parts += [f"{code} {counts[severity, code]:,}" for severity, code in ranked[:_CODES]]
+    if not parts and outcome.not_judged:
+        return printable(f"not judged: {names_text(outcome.not_judged)}")
+    if not parts and outcome.counts.get(NOTE):
+        return f"{count_text(outcome.counts[NOTE], 'note')}: {note_kinds([outcome])}"
+    return ", ".join(parts) + (f" and {count_text(len(ranked) - _CODES, 'more kind')}" if len(ranked) > _CODES else "")

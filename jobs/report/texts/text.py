@@ -1,0 +1,99 @@
+"""Values as people read them. Everything that a store holds (topics, keys, names) is hostile: it goes through `printable`."""
+
+from __future__ import annotations
+
+import html
+import unicodedata
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from store_io.base.wording import count_text as count_text
+
+if TYPE_CHECKING:  # jobs.cli needs this module before there is an environment
+    from schemas.rows import AuditOutcome
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_LAST_MS = 253_402_300_799_999  # the end of the year 9999
+_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+
+
+def printable(text: object, limit: int = 0) -> str:
+    """The text with everything that steers a terminal or a page, or that cannot be seen, written as an escape.
+
+    Controls, newlines, bidirectional and zero-width characters, lone surrogates and unassigned code points become \\x1b,
+    \\u202e and the like. limit > 0: at most that many characters of the result, the last one then an ellipsis.
+    """
+    raw = str(text)
+    if not (raw.isascii() and raw.isprintable()):
+        raw = "".join(_escape(c) if unicodedata.category(c) in _HIDDEN else c for c in raw)
+    if limit and len(raw) > limit:
+        raw = raw[: limit - 1] + "…"
+    return raw
+
+
+def _escape(character: str) -> str:
+    code = ord(character)
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def markup(text: object, limit: int = 0) -> str:
+    """`printable` text, safe inside an HTML element and inside a quoted attribute."""
+    return html.escape(printable(text, limit), quote=True)
+
+
+def bytes_text(size: int) -> str:
+    """A size in the unit that suits it, decimal: 812 B, 1.61 GB."""
+    value = float(size)
+    for unit in ("B", "KB", "MB", "GB", "TB"):
+        if abs(value) < 999.5 or unit == "TB":
+            break
+        value /= 1000
+    return f"{size:,} B" if unit == "B" else f"{value:.3g} {unit}" if abs(value) < 999.5 else f"{value:,.0f} {unit}"
+
+
+def seconds_text(seconds: float) -> str:
+    """0.4 s, 12 s, 3 min 20 s, 2 h 5 min."""
+    if seconds < 9.95:
+        return f"{max(seconds, 0.0):.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def time_text(ms: int) -> str:
+    """A store time in UTC to the second; the bare number where it is none that a calendar has."""
+    if not 0 < ms <= _LAST_MS:
+        return f"{ms} ms"
+    return (_EPOCH + timedelta(milliseconds=ms)).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def span_text(first_ms: int, last_ms: int) -> str:
+    """A time window; the day is told once where it is the same."""
+    first, last = time_text(first_ms), time_text(last_ms)
+    unit = "" if last.endswith("ms") else " UTC"
+    if first == last:
+        return f"{first}{unit}"
+    if first[:11] == last[:11] and unit:
+        last = last[11:]
+    return f"{first} to {last}{unit}"
+
+
+def not_read_texts(outcome: AuditOutcome) -> list[str]:
+    """What an audit left out on purpose, a line per part; [] where it read everything."""
+    row = outcome.not_read
+    parts = (
+        ("segments", "segment_bytes", "segment"),
+        ("queue_files", "queue_bytes", "ConsumeQueue file"),
+        ("index_files", "index_bytes", "index file"),
+    )
+    told = [f"{count_text(row[count], noun)}, {bytes_text(row[size])}" for count, size, noun in parts if row.get(count)]
+    if row.get("reused_segments"):
+        kept = f"{count_text(row['reused_segments'], 'segment')}, {bytes_text(row['reused_bytes'])}"
+        since = printable(row["since"])
+        told.append(f"{kept}: unchanged since run {since} or an earlier one verified them")
+    return told

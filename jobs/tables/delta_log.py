@@ -1,0 +1,295 @@
+"""Parquet files -> versions of Delta tables. The only module that speaks Delta's kernel.
+
+Spark's own writer needs half a second per small table even when all is warm, and rewrites what is Parquet already. The
+kernel, a library that delta-spark itself depends on, commits files where they lie, without a Spark job: it makes the log entry,
+settles races with other writers, and writes checkpoints. Every table here is partitioned by `run_id`, and a run's files lie
+in the folder `run_id=<id>`, so that one look tells whether a run was there before.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+from jobs.faults import reason
+from schemas.tables import RUN_ID, STORE, Column, field_json
+from store_io.base.errors import StoreError
+
+ENGINE_NAME = "rocketmq-store-audit"
+_ATTEMPTS = 20
+_RACES = (
+    "ConcurrentWrite",
+    "TableAlreadyExists",
+    "ConcurrentTransaction",
+    "FileAlreadyExists",
+    "MetadataChanged",
+    "ProtocolChanged",
+)
+
+
+class TablesFailed(StoreError):
+    """The result tables cannot be read or written."""
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """A Parquet file that lies in a table's folder and is not in its log yet.
+
+    partition: its values of the table's partition columns but run_id.  bounds: column -> (smallest, largest) of int64 columns.
+    """
+
+    uri: str
+    size_bytes: int
+    modified_ms: int
+    rows: int
+    partition: tuple[str, ...] = ()
+    bounds: tuple[tuple[str, int, int], ...] = ()
+
+
+def is_local(uri: str) -> bool:
+    """Whether a table's or folder's address is a path of this machine."""
+    return uri.startswith(("/", "file:"))
+
+
+def local_path(uri: str) -> str:
+    """The path behind a local address. Hadoop's way: no percent-decoding."""
+    return "/" + uri.removeprefix("file:").lstrip("/") if uri.startswith("file:") else uri
+
+
+class DeltaLog:
+    """One table's log.
+
+    columns: without run_id.  partition: names of those that are partition columns besides run_id: not in the data files.
+    """
+
+    def __init__(self, spark: SparkSession, uri: str, columns: Sequence[Column], partition: tuple[str, ...] = ()):
+        self._spark = spark
+        jvm: Any = spark._jvm
+        self._jvm = jvm
+        java_context: Any = spark._jsc
+        self._conf = java_context.hadoopConfiguration()
+        path = self._jvm.org.apache.hadoop.fs.Path(local_path(uri) if is_local(uri) else uri)
+        self.uri = uri
+        self._files = self._call(lambda: path.getFileSystem(self._conf))
+        self.uri = str(self._files.makeQualified(path).toString())
+        self._columns = columns
+        self._partition = partition
+        self._engine = self._jvm.io.delta.kernel.defaults.engine.DefaultEngine.create(self._conf)
+
+    # ---- data files --------------------------------------------------------------------------------------------
+
+    def run_folder(self, run_id: str) -> str:
+        """Where a run's files lie."""
+        return f"{self.uri}/run_id={run_id}"
+
+    def write_file(self, run_id: str, rows: pa.Table) -> DataFile:
+        """Write rows as one Parquet file of the run. It counts once it is committed. Raises TablesFailed."""
+        sink = pa.BufferOutputStream()
+        pq.write_table(rows, sink, compression="zstd")
+        data = sink.getvalue()
+        uri = f"{self.run_folder(run_id)}/part-{uuid.uuid4()}.parquet"
+        try:
+            if is_local(self.uri):
+                path = local_path(uri)
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+                with open(path, "xb") as file:
+                    file.write(data)
+                    file.flush()
+                    os.fsync(file.fileno())
+            else:
+                out = self._files.create(self._jvm.org.apache.hadoop.fs.Path(uri))
+                try:
+                    out.write(data.to_pybytes())
+                finally:
+                    out.close()
+        except (OSError, Py4JJavaError) as problem:
+            raise TablesFailed(f"{uri}: cannot write: {reason(problem)}") from None
+        return DataFile(uri, data.size, int(time.time() * 1000), rows.num_rows)
+
+    def rows(self, columns: Sequence[str], run_id: str | None = None) -> list[dict[str, Any]]:
+        """Rows of these columns and `run_id`, of one run alone where one is named; a column that a file lacks is null.
+
+        For a few small files: read here, one after the other, without a Spark job, which would take its first second to begin.
+        Raises TablesFailed.
+        """
+        found: list[dict[str, Any]] = []
+        for uri in self._call(lambda: self._live_files(run_id)):
+            own = re.search(r"/run_id=([^/]*)/", uri)
+            table: list[dict[str, Any]] = self._call(partial(self._parquet, uri, columns))
+            found += [{RUN_ID.name: own[1] if own else None, **row} for row in table]
+        return found
+
+    def _live_files(self, run_id: str | None) -> list[str]:
+        """Addresses of the files of the newest version; none where there is no table."""
+        snapshot = self._snapshot()
+        if snapshot is None:
+            return []
+        files: list[str] = []
+        for row in self._scan_files(snapshot, run_id):
+            files.append(str(self._jvm.io.delta.kernel.internal.InternalScanFileUtils.getAddFileStatus(row).getPath()))
+        return files
+
+    def _parquet(self, uri: str, columns: Sequence[str]) -> list[dict[str, Any]]:
+        if is_local(uri):
+            source: Any = local_path(unquote(uri))
+        else:
+            stream = self._files.open(self._jvm.org.apache.hadoop.fs.Path(self._jvm.java.net.URI(uri)))
+            try:
+                source = pa.BufferReader(bytes(self._jvm.org.apache.commons.io.IOUtils.toByteArray(stream)))
+            finally:
+                stream.close()
+        file = pq.ParquetFile(source)
+        present = [name for name in columns if name in file.schema_arrow.names]
+        absent = dict.fromkeys(set(columns) - set(present))
+        return [{**row, **absent} for row in file.read(columns=present).to_pylist()]
+
+    # ---- the log -----------------------------------------------------------------------------------------------
+
+    def exists(self) -> bool:
+        """Whether the table has a version. Raises TablesFailed."""
+        return self._call(self._snapshot) is not None
+
+    def _snapshot(self) -> Any:
+        """The newest version, None where there is none yet (also where a writer has only made the folder)."""
+        try:
+            return self._jvm.io.delta.kernel.TableManager.loadSnapshot(self.uri).build(self._engine)
+        except Py4JJavaError as problem:
+            if "TableNotFound" in str(problem.java_exception.getClass()):
+                return None
+            raise
+
+    def has_run(self, run_id: str) -> bool:
+        """Whether a run of this id ever wrote files here."""
+        return bool(self._call(lambda: self._files.exists(self._jvm.org.apache.hadoop.fs.Path(self.run_folder(run_id)))))
+
+    def replace_run(self, run_id: str, files: Sequence[DataFile]) -> None:
+        """Make these files, which may be none, all that the table holds of the run; one version, other runs untouched.
+
+        The table is made where it is new. Raises TablesFailed.
+        """
+        for attempt in range(_ATTEMPTS):
+            try:
+                self._commit(run_id, files)
+                return
+            except Py4JJavaError as problem:
+                if attempt + 1 == _ATTEMPTS or not any(race in str(problem.java_exception.getClass()) for race in _RACES):
+                    raise TablesFailed(f"table {self.uri}: {reason(problem)}") from None
+                time.sleep(0.02 * (attempt + 1))
+
+    def _commit(self, run_id: str, files: Sequence[DataFile]) -> None:
+        kernel = self._jvm.io.delta.kernel
+        actions = self._closeable(self._jvm.java.util.ArrayList())
+        snapshot = self._snapshot()
+        if snapshot is not None:
+            if self._add_columns(set(snapshot.getSchema().fieldNames())):
+                snapshot = self._snapshot()
+            removed = self._removals(snapshot, run_id) if self.has_run(run_id) else self._jvm.java.util.ArrayList()
+            if removed.isEmpty() and not files:
+                return
+            actions = self._closeable(removed)
+            transaction = snapshot.buildUpdateTableTransaction(ENGINE_NAME, kernel.Operation.WRITE).build(self._engine)
+        else:
+            by = self._jvm.java.util.ArrayList()
+            for name in (RUN_ID.name, *self._partition):
+                by.add(kernel.expressions.Column(name))
+            layout = kernel.transaction.DataLayoutSpec.partitioned(by)
+            create = kernel.TableManager.buildCreateTableTransaction(self.uri, self._schema(), ENGINE_NAME)
+            transaction = create.withDataLayoutSpec(layout).build(self._engine)
+        state = transaction.getTransactionState(self._engine)
+        for values in sorted({file.partition for file in files}):
+            chosen = self._jvm.java.util.ArrayList()
+            for file in files:
+                if file.partition == values:
+                    chosen.add(self._status(file))
+            literals = self._jvm.java.util.HashMap()
+            for name, value in zip((RUN_ID.name, *self._partition), (run_id, *values), strict=True):
+                literals.put(name, kernel.expressions.Literal.ofString(value))
+            context = kernel.Transaction.getWriteContext(self._engine, state, literals)
+            added = kernel.Transaction.generateAppendActions(self._engine, state, self._closeable(chosen), context)
+            actions = actions.combine(added)
+        result = transaction.commit(self._engine, kernel.utils.CloseableIterable.inMemoryIterable(actions))
+        for hook in result.getPostCommitHooks():
+            try:
+                hook.threadSafeInvoke(self._engine)
+            except Py4JJavaError:
+                pass  # a checkpoint or checksum that speeds up readers; the version itself is committed
+
+    def _removals(self, snapshot: Any, run_id: str) -> Any:
+        """Log actions that take the run's files out of the table."""
+        kernel = self._jvm.io.delta.kernel
+        actions = kernel.internal.actions
+        now = self._jvm.java.util.Optional.of(int(time.time() * 1000))
+        removals = self._jvm.java.util.ArrayList()
+        for row in self._scan_files(snapshot, run_id):
+            added = actions.AddFile(row.getStruct(kernel.internal.InternalScanFileUtils.ADD_FILE_ORDINAL))
+            removals.add(actions.SingleAction.createRemoveFileSingleAction(added.toRemoveFileRow(True, now)))
+        return removals
+
+    def _scan_files(self, snapshot: Any, run_id: str | None) -> Iterator[Any]:
+        """The kernel's rows for a version's files, of one run alone where one is named."""
+        scan = snapshot.getScanBuilder()
+        if run_id is not None:
+            expressions = self._jvm.io.delta.kernel.expressions
+            run = expressions.Literal.ofString(run_id)
+            scan = scan.withFilter(expressions.Predicate("=", expressions.Column(RUN_ID.name), run))
+        batches = scan.build().getScanFiles(self._engine)
+        while batches.hasNext():
+            rows = batches.next().getRows()
+            while rows.hasNext():
+                yield rows.next()
+            rows.close()
+        batches.close()
+
+    def _closeable(self, items: Any) -> Any:
+        return self._jvm.io.delta.kernel.internal.util.Utils.toCloseableIterator(items.iterator())
+
+    def _status(self, file: DataFile) -> Any:
+        kernel, java = self._jvm.io.delta.kernel, self._jvm.java.util
+        least, most = java.HashMap(), java.HashMap()
+        for name, low, high in file.bounds:
+            least.put(kernel.expressions.Column(name), kernel.expressions.Literal.ofLong(low))
+            most.put(kernel.expressions.Column(name), kernel.expressions.Literal.ofLong(high))
+        statistics = kernel.statistics.DataFileStatistics(file.rows, least, most, java.HashMap(), java.Optional.empty())
+        return kernel.utils.DataFileStatus(file.uri, file.size_bytes, file.modified_ms, java.Optional.of(statistics))
+
+    def _schema(self) -> Any:
+        known = {column.name for column in self._columns}
+        extra = [
+            column for column in (STORE, RUN_ID) if column.name in (RUN_ID.name, *self._partition) and column.name not in known
+        ]
+        text = json.dumps({"type": "struct", "fields": [field_json(column) for column in (*self._columns, *extra)]})
+        return self._jvm.io.delta.kernel.internal.types.DataTypeJsonSerDe.deserializeStructType(text)
+
+    def _add_columns(self, present: set[str]) -> bool:
+        """Give a table that an earlier version of this tool made the columns that it lacks."""
+        absent = [column for column in self._columns if column.name not in present]
+        for column in absent:
+            simple = self._spark.createDataFrame([], _spark_schema(column)).schema[0].dataType.simpleString()
+            comment = column.comment.replace("\\", "\\\\").replace("'", "\\'")
+            self._spark.sql(f"ALTER TABLE delta.`{self.uri}` ADD COLUMNS (`{column.name}` {simple} COMMENT '{comment}')")
+        return bool(absent)
+
+    def _call(self, action: Callable[[], Any]) -> Any:
+        try:
+            return action()
+        except Exception as problem:
+            raise TablesFailed(f"table {self.uri}: {reason(problem)}") from None
+
+
+def _spark_schema(column: Column) -> Any:
+    from pyspark.sql.types import StructType
+
+    return StructType.fromJson({"type": "struct", "fields": [field_json(column)]})

@@ -1,0 +1,215 @@
+"""The Delta tables of the results: six small tables per run, the datasets that were asked for, and whole runs read back.
+
+Writing a run is idempotent: what an earlier run of the same id left is taken out first, its `runs` rows before everything
+else, and the new `runs` rows come last. So a reader that goes by `runs` never sees half a run, wherever a writer was stopped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import lit
+
+from jobs.faults import reason
+from jobs.report.files.findings_jsonl import finding_row
+from jobs.report.files.result_json import RunInfo
+from jobs.report.texts.ranking import lacks_of, lost_of
+from jobs.tables.delta_log import DataFile, DeltaLog, TablesFailed
+from schemas.arrow import arrow_schema
+from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome, Row
+from schemas.tables import DATASETS, RUN_ID, STORE, TABLES, Column, field_json
+
+RUNS = "runs"
+SELDOM = ("replica_parts",)  # not made before there is a row for it
+
+
+class Tables:
+    """The tables under one address (a folder or a URI that Spark knows). Others may write there at the same time."""
+
+    def __init__(self, spark: SparkSession, uri: str):
+        self._spark = spark
+        self.uri = uri.rstrip("/")
+        self._logs = {name: DeltaLog(spark, f"{self.uri}/{name}", columns) for name, columns in TABLES.items()}
+        for name, columns in DATASETS.items():
+            self._logs[name] = DeltaLog(spark, f"{self.uri}/{name}", columns, (STORE.name,))
+
+    def write_run(
+        self, run: RunInfo, outcomes: Sequence[AuditOutcome], datasets: Mapping[str, Sequence[DataFile]] | None = None
+    ) -> None:
+        """Put one run's rows into all tables, in the place of an earlier run of its id. Raises TablesFailed.
+
+        datasets: the files that the run's tasks wrote for record-level datasets (`jobs.audit.datasets`).
+        """
+        datasets = datasets or {}
+        self._logs[RUNS].replace_run(run.run_id, [])
+        rows = run_rows(run, outcomes)
+        work = [
+            name for name in TABLES if name != RUNS and (rows[name] or name not in SELDOM or self._logs[name].has_run(run.run_id))
+        ]
+        work += [name for name in DATASETS if datasets.get(name) or self._logs[name].has_run(run.run_id)]
+        with ThreadPoolExecutor(len(work)) as threads:
+            for done in [threads.submit(self._replace, name, run.run_id, rows, datasets) for name in work]:
+                done.result()
+        self._replace(RUNS, run.run_id, rows, datasets)
+
+    def _replace(self, name: str, run_id: str, rows: Mapping[str, list[Row]], datasets: Mapping[str, Sequence[DataFile]]) -> None:
+        log = self._logs[name]
+        if name in DATASETS:
+            log.replace_run(run_id, datasets.get(name, ()))
+        else:
+            log.replace_run(run_id, [log.write_file(run_id, arrow_table(rows[name], TABLES[name]))] if rows[name] else [])
+
+    def has_runs(self) -> bool:
+        """Whether any run was ever written here. Raises TablesFailed."""
+        return self._logs[RUNS].exists()
+
+    def few(self, name: str, columns: Sequence[str], run_id: str | None = None) -> list[Row]:
+        """Rows of a small table with these columns and run_id, without a Spark job, of one run alone where one is named; none
+        where nothing was written yet. Raises TablesFailed."""
+        return self._logs[name].rows(columns, run_id)
+
+    def rows_of(self, name: str, run_ids: Sequence[str] | None = None) -> DataFrame:
+        """A table's rows with the columns of today, of these runs alone where any are named; a column that is younger than the
+        table is null. Which runs are whole only `runs` tells. Raises TablesFailed.
+        """
+        if not self._logs[name].exists():
+            return self._spark.createDataFrame([], _schema(TABLES[name]))
+        try:
+            frame = self._spark.read.format("delta").load(self._logs[name].uri)
+        except Exception as problem:
+            raise TablesFailed(f"table {self._logs[name].uri}: {reason(problem)}") from None
+        if run_ids is not None:
+            frame = frame.filter(frame[RUN_ID.name].isin(list(run_ids)))
+        for field in _schema(TABLES[name]):
+            if field.name not in frame.columns:
+                frame = frame.withColumn(field.name, lit(None).cast(field.dataType))
+        return frame
+
+    def read(self, name: str) -> DataFrame:
+        """A table's or dataset's rows of all whole runs; no rows where nothing was written yet. Raises TablesFailed."""
+        if not self._logs[RUNS].exists() or not self._logs[name].exists():
+            extra = (STORE,) if name in DATASETS else ()
+            return self._spark.createDataFrame([], _schema((*{**TABLES, **DATASETS}[name], *extra)))
+        frame = self._spark.read.format("delta").load(self._logs[name].uri)
+        if name == RUNS:
+            return frame
+        whole = self._spark.read.format("delta").load(self._logs[RUNS].uri).select(RUN_ID.name).distinct()
+        return frame.join(whole, RUN_ID.name, "left_semi")
+
+
+def _schema(columns: Iterable[Column]) -> Any:
+    from pyspark.sql.types import StructType
+
+    return StructType.fromJson({"type": "struct", "fields": [field_json(column) for column in (*columns, RUN_ID)]})
+
+
+def arrow_table(rows: Sequence[Row], columns: Sequence[Column]) -> pa.Table:
+    """Rows -> columns of a table. A missing key is null; an unknown one is a KeyError, so that no value is dropped unseen."""
+    names = {column.name for column in columns}
+    for row in rows:
+        unknown = row.keys() - names
+        if unknown:
+            raise KeyError(f"no such column: {', '.join(sorted(unknown))}")
+    schema = arrow_schema(columns)
+    arrays = [pa.array([_clean(row.get(field.name)) for row in rows], field.type) for field in schema]
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _clean(value: Any) -> Any:
+    """A file name may hold bytes that are no UTF-8; Parquet's text may not."""
+    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
+
+
+def run_rows(run: RunInfo, outcomes: Sequence[AuditOutcome]) -> dict[str, list[Row]]:
+    """Table -> its rows of this run, without run_id."""
+    rows: dict[str, list[Row]] = {name: [] for name in TABLES}
+    for outcome in outcomes:
+        store = {"store": outcome.name}
+        rows["segments"] += [{**store, **row, **_verified(run, row)} for row in outcome.segments]
+        rows["queues"] += [{**store, **row} for row in outcome.queues]
+        rows["index_files"] += [{**store, **row} for row in outcome.index_files]
+        rows["findings"] += [{**store, "number": i, **finding_row(f)} for i, f in enumerate(outcome.findings)]
+        rows["plan_steps"] += [{**store, "number": i, **step} for i, step in enumerate(outcome.plan.get("steps", ()))]
+        rows["replica_parts"] += _replica_rows(outcome)
+        rows[RUNS].append(_run_row(run, outcome))
+    return rows
+
+
+def _verified(run: RunInfo, segment: Row) -> Row:
+    """Which run has read all of a segment: this one, if none before is named."""
+    if segment.get("verified_run") or not segment.get("digest") or segment.get("problem"):
+        return {}
+    return {"verified_run": run.run_id, "verified_at": run.started_at}
+
+
+def _replica_rows(outcome: AuditOutcome) -> list[Row]:
+    """What other copies hold and this one lacks, range by range."""
+    return [
+        {
+            "store": outcome.name,
+            "holder": lack["holder"],
+            "replica_group": outcome.replica_group,
+            "start": part["start"],
+            "end": part["end"],
+            "other_has": part["other_has"],
+            "messages": part["messages"],
+            "bytes": part["bytes"],
+            "first_store_time_ms": part["first_store_time"],
+            "last_store_time_ms": part["last_store_time"],
+        }
+        for lack in outcome.replicas.get("lacks", ())
+        if lack["store"] == outcome.name
+        for part in lack["ranges"]
+    ]
+
+
+def _run_row(run: RunInfo, outcome: AuditOutcome) -> Row:
+    broker = outcome.plan.get("broker") or {}
+    settings = outcome.plan.get("settings", {})
+    lost_messages, lost_bytes = lost_of(outcome)
+    lacks, parted = lacks_of(outcome)
+    return {
+        "store": outcome.name,
+        "started_at": run.started_at,
+        "location": outcome.location_text,
+        "replica_group": outcome.replica_group or None,
+        "release": outcome.release,
+        "exit_code": outcome.exit_code,
+        "complete": outcome.complete,
+        "incomplete": outcome.incomplete,
+        "level": outcome.level,
+        "unread_segments": outcome.not_read.get("segments", 0),
+        "unread_bytes": outcome.not_read.get("segment_bytes", 0),
+        "reused_segments": outcome.not_read.get("reused_segments", 0),
+        "verdict": outcome.verdict,
+        "starts": broker.get("starts"),
+        "refusal": broker.get("refusal"),
+        "exit_kind": broker.get("exit"),
+        "start_segment": broker.get("start_segment"),
+        "stop_reason": broker.get("stop_reason"),
+        "min_phy_offset": broker.get("min_phy_offset"),
+        "truncate_at": broker.get("truncate_at"),
+        "log_end": outcome.log_end,
+        "lacks_messages": lacks if outcome.replicas else None,
+        "diverged": parted if outcome.replicas else None,
+        "lost_messages": lost_messages if broker else None,
+        "lost_bytes": lost_bytes if broker else None,
+        "messages": outcome.messages,
+        "first_store_time_ms": outcome.first_store_time if outcome.messages else None,
+        "last_store_time_ms": outcome.last_store_time if outcome.messages else None,
+        "segment_count": outcome.segment_count,
+        "damaged_extents": outcome.damaged_extents,
+        "notes": outcome.counts.get(NOTE, 0),
+        "rebuildable": outcome.counts.get(REBUILDABLE, 0),
+        "losses": outcome.counts.get(LOSS, 0),
+        "findings_dropped": sum(outcome.findings_dropped.values()),
+        "settings": [{"key": key, "value": str(s["value"]), "from": s["from"]} for key, s in sorted(settings.items())],
+        "bytes_read": outcome.bytes_read,
+        "seconds": outcome.seconds,
+        "tool_version": run.tool_version,
+        "rules_version": run.rules_version,
+    }

@@ -1,0 +1,202 @@
+"""An audit's summaries -> rows of the Delta tables `segments`, `queues` and `index_files` (columns of schemas/tables.py)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from schemas.finding_codes import CATALOGUE
+from schemas.rows import (
+    EXTENT_DAMAGED,
+    EXTENT_FILLER,
+    EXTENT_MESSAGE,
+    EXTENT_UNWRITTEN,
+    MATCH_DIFFERS,
+    MATCH_EQUAL,
+    MATCH_MISSING,
+    MATCH_SHIFTED,
+    NOTE,
+    RUN_QUEUE,
+    Extent,
+    MappedFile,
+    Row,
+)
+from store_io.audit.queue_runs import FAR, NO_RUNS
+from store_io.base.ranges import total, union
+
+if TYPE_CHECKING:
+    from store_io.audit.audit_store import StoreAudit
+
+_EXTENT = tuple(one.name for one in fields(Extent))  # `asdict` copies values deeply: of a hundred thousand that takes seconds
+
+
+def segment_rows(audit: StoreAudit) -> list[Row]:
+    """One row per CommitLog file, by name."""
+    p = audit.prediction
+    loaded = {f.path: i for i, f in enumerate(audit.loaded.segments)}
+    wrote = {f.file.path: f.wrote for f in p.after_load.log} if p is not None and p.after_load is not None else {}
+    scanned = set(p.scanned) if p is not None else set()
+    blamed = Counter(f.file for f in audit.findings if (f.severity or CATALOGUE[f.code].severity) != NOTE)
+    rows = []
+    for segment in audit.segments:
+        entry = audit.listing.get(segment.path)
+        by_kind: Counter[str] = Counter()
+        for extent in segment.extents:
+            by_kind[extent.kind] += extent.end - extent.start
+        rows.append(
+            {
+                "file": segment.path,
+                "base_offset": segment.base_offset,
+                "size_bytes": segment.size,
+                "modified_ns": entry.mtime_ns if entry else None,
+                "digest": segment.digest or None,
+                "edge_digest": segment.edge_digest or None,
+                "bytes_read": segment.bytes_read,
+                "findings": blamed[segment.path],
+                "problem": segment.problem or None,
+                "broker_reads": loaded.get(segment.path) in scanned if p is not None else None,
+                "stop_kind": segment.broker.kind,
+                "stop_position": segment.broker.position,
+                "stop_reason": segment.broker.reason,
+                "wrote_after_load": wrote.get(segment.path),
+                "messages": sum(e.message_count for e in segment.extents),
+                "plausible_messages": sum(e.message_count for e in segment.extents if e.plausible),
+                "first_store_time_ms": segment.first_store_time or None,
+                "last_store_time_ms": segment.last_store_time or None,
+                "message_bytes": by_kind[EXTENT_MESSAGE],
+                "filler_bytes": by_kind[EXTENT_FILLER],
+                "unwritten_bytes": by_kind[EXTENT_UNWRITTEN],
+                "damaged_bytes": by_kind[EXTENT_DAMAGED],
+                "extents": [{name: getattr(extent, name) for name in _EXTENT} for extent in segment.extents],
+                "verified_run": None,  # this run, which whoever writes the row can name
+                "verified_at": None,
+            }
+        )
+    rows += [_unread_row(audit, file, wrote, blamed) for file in audit.unread]
+    return sorted(rows, key=lambda row: (row["base_offset"], row["file"]))
+
+
+_OF_THE_FILE = tuple(
+    "digest stop_kind stop_position stop_reason messages plausible_messages first_store_time_ms last_store_time_ms "
+    "message_bytes filler_bytes unwritten_bytes damaged_bytes extents findings".split()
+)
+
+
+def _unread_row(audit: StoreAudit, file: MappedFile, wrote: Mapping[str, int], blamed: Mapping[str, int]) -> Row:
+    """A segment of which this run has read the edges alone: what an earlier run has verified still stands if it is unchanged."""
+    entry, edges, known = audit.listing.get(file.path), audit.edges.get(file.path), audit.unchanged(file.path)
+    row: Row = {
+        "file": file.path,
+        "base_offset": file.start,
+        "size_bytes": file.size,
+        "modified_ns": entry.mtime_ns if entry else None,
+        "digest": None,
+        "edge_digest": (edges.digest if edges else "") or None,
+        "bytes_read": edges.bytes_read if edges else 0,
+        "problem": (edges.problem if edges else "") or None,
+        "broker_reads": False if audit.prediction is not None else None,
+        "wrote_after_load": wrote.get(file.path),
+        "findings": blamed.get(file.path, 0),
+        "verified_run": None,
+        "verified_at": None,
+    }
+    if known is not None and known.verified_run:
+        row |= {name: known.row.get(name) for name in _OF_THE_FILE}
+        row |= {"verified_run": known.verified_run, "verified_at": known.verified_at}
+    return row
+
+
+def queue_rows(audit: StoreAudit) -> list[Row]:
+    """One row per queue that the log, the disk or the broker's memory knows, by topic and queue id."""
+    p = audit.prediction
+    load = p.after_load.queues if p is not None and p.after_load is not None else {}
+    later = p.after_dispatch.queues if p is not None and p.after_dispatch is not None else {}
+    lost = audit.loss.by_queue if audit.loss is not None else {}
+    unexpected: Counter[tuple[str, int]] = Counter()
+    for finding in audit.findings:
+        if finding.code in ("queue_entry_unexpected", "queue_entry_twice") and finding.topic is not None:
+            unexpected[finding.topic, finding.queue_id or 0] += finding.count
+    rows = []
+    for key in sorted(audit.views.keys() | load.keys() | later.keys()):
+        view = audit.views.get(key)
+        summary = view.summary if view is not None else None
+        runs = view.runs.rows if view is not None else NO_RUNS
+        if view is not None and not view.lmq:
+            runs = runs[runs["kind"] == RUN_QUEUE]
+        counts = {match: int(runs["messages"][runs["match"] == match].sum()) for match in range(MATCH_MISSING + 1)}
+        row: Row = {
+            "topic": key[0],
+            "queue_id": key[1],
+            "batch": key[0] in audit.batch_topics,
+            "lmq": bool(view is not None and view.lmq),
+            "file_count": len(view.files) if view is not None else 0,
+            "bytes_read": summary.bytes_read if summary else 0,
+            "problem": (summary.problem if summary else "") or None,
+            "compared": [
+                {"file": path, "entries": entries, "digest": digest}
+                for path, (entries, digest) in sorted(summary.used_digests.items())
+            ]
+            if summary and audit.request.level == "full"
+            else None,
+            "disk_entries": total(union(summary.used)) if summary else 0,
+            "disk_end": summary.used_end if summary else 0,
+            "log_messages": sum(counts.values()),
+            "equal": counts[MATCH_EQUAL],
+            "shifted": counts[MATCH_SHIFTED],
+            "wrong": counts[MATCH_DIFFERS],
+            "missing": counts[MATCH_MISSING],
+            "unexpected": unexpected[key],
+            "lost_messages": lost[key].messages if key in lost else 0,
+            "files": [
+                {"file": path, "size_bytes": entry.size, "digest": digest}
+                for path, digest in sorted(summary.digests.items())
+                if (entry := audit.listing.get(path)) is not None and digest
+            ]
+            if summary is not None and not summary.problem
+            else [],
+        }
+        if len(runs):
+            far = int(np.abs(runs["queue_offset"]).max()) > FAR
+            offsets = runs["queue_offset"].astype(object) if far else runs["queue_offset"]
+            row["log_first_offset"] = int(offsets.min())
+            row["log_end_offset"] = int((offsets + runs["messages"]).max())
+            row["first_store_time_ms"] = int(runs["first_store_time"].min())
+            row["last_store_time_ms"] = int(runs["last_store_time"].max())
+        for name, states in (("load", load), ("dispatch", later)):
+            state = states.get(key)
+            if state is not None:
+                row[f"{name}_min_offset"] = state.min_offset
+                row[f"{name}_max_offset"] = state.max_offset
+                row[f"{name}_max_phy_offset"] = state.max_phy
+        rows.append(row)
+    return rows
+
+
+def index_rows(audit: StoreAudit) -> list[Row]:
+    """One row per index file, by name."""
+    p = audit.prediction
+    kept = {f.path for f in p.after_load.index} if p is not None and p.after_load is not None else None
+    blamed = Counter(f.file for f in audit.findings)
+    return [
+        {
+            "file": index.path,
+            "size_bytes": index.size,
+            "digest": index.digest,
+            "bytes_read": index.bytes_read,
+            "problem": index.problem or None,
+            "begin_time_ms": index.begin_timestamp,
+            "end_time_ms": index.end_timestamp,
+            "begin_phy_offset": index.begin_phy_offset,
+            "end_phy_offset": index.end_phy_offset,
+            "hash_slot_count": index.hash_slot_count,
+            "index_count": index.index_count,
+            "entries": index.entries,
+            "findings": blamed[index.path],
+            "kept": None if kept is None else index.path in kept,
+        }
+        for _, index in sorted(audit.index.items())
+    ]

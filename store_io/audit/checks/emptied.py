@@ -1,0 +1,195 @@
+"""A copy that holds no message, or less of its log than an earlier audit saw: what is gone has no bytes that could be wrong.
+
+Three findings, each about one question:
+
+    commitlog_empty    a note: the copy holds no message, and nothing in it shows that it ever held one, as of a new broker.
+    commitlog_emptied  a loss: it holds none, and other parts of the same copy show that it held some.
+    commitlog_shrunk   a loss: an earlier audit saw messages beyond the place where the log ends now.
+
+A folder without commitlog/ is judged like an empty commitlog/, even where nothing at all is in it, if one of the last two is
+found. Without either nothing shows that it ever was a store: it could not be audited, as a mistyped path (`settle`).
+
+The first two follow from the bytes of the copy alone. The third follows from the bytes and what earlier runs have written into
+the tables, and is there only where these disagree; a run that is repeated under its id counts the runs before it alone.
+
+What retention may do decides the third. It deletes whole segments at the log's front and never the newest one, so the log begins
+later and holds fewer messages, but its end never goes back: however many messages less, they are no finding as long as the end
+stands. Nor is a log that begins beyond the earlier end: one that turned over between two audits does so, and a slave that was
+made anew. An end that goes back was cut by a recovery, wiped by a hand, or copied from something else. Bytes that are damaged
+count as there: they are told by findings of their own. The copy is held against the run that saw the log reach furthest, not
+against the last one: the night after an emptied copy must not find everything as it was the night before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from schemas.finding_codes import CATALOGUE
+from schemas.rows import (
+    EXTENT_DAMAGED,
+    EXTENT_MESSAGE,
+    LOSS,
+    NOTE,
+    AuditOutcome,
+    Finding,
+    FurthestRun,
+    Row,
+    SegmentSummary,
+    StoreFile,
+)
+from store_io.base.wording import count_text
+from store_io.formats.config_reader import CONSUMER_OFFSETS, DELAY_OFFSETS
+from store_io.rules.loading import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
+from store_io.source.byte_source import shown
+from store_io.source.store_dir import is_foreign
+
+if TYPE_CHECKING:
+    from store_io.audit.audit_store import StoreAudit
+
+TIMER_LOG = "timerlog"
+_LOOK_AT_FOLDER = (
+    "If this folder is only not mounted, or its path is wrong, mend that and audit again. Else copy the store again, or take"
+    " another copy of the same broker."
+)
+_NEW_LOG = "If it was meant to begin anew, give the store another name."
+
+
+def log_end(segments: Sequence[SegmentSummary], kinds: Sequence[str] = (EXTENT_MESSAGE,)) -> int | None:
+    """The physical offset behind the last extent of these kinds; None where there is none."""
+    return max((s.base_offset + e.end for s in segments for e in s.extents if e.kind in kinds), default=None)
+
+
+def empty_findings(audit: StoreAudit) -> list[Finding]:
+    """The finding of a copy whose log was read wholly and holds neither a message nor damage; none of any other."""
+    if audit.unread or log_end(audit.segments, (EXTENT_MESSAGE, EXTENT_DAMAGED)) is not None:
+        return []
+    shown, offsets = list(_traces(audit)), list(_offsets_read(audit))
+    if not shown and not offsets:
+        return [Finding("commitlog_empty", COMMITLOG, actual="no message")]
+    # A slave copies offsets from its master before its own log arrives: alone they show no more than this.
+    who = "this copy held some" if shown else "consumers of this broker or its master had read some"
+    here = "the CommitLog holds no message" if audit.listing.get(COMMITLOG) else "there is no commitlog/ here"
+    message = f"{here}, but {who}: {'; '.join([*shown, *offsets])}"
+    return [Finding("commitlog_emptied", COMMITLOG, expected="messages", actual="no message", message=message)]
+
+
+def _traces(audit: StoreAudit) -> Iterator[str]:
+    """What in the copy shows that its log held messages, a part of a sentence each."""
+    checkpoint = audit.checkpoint
+    if max(checkpoint.physic_time, checkpoint.logics_time, checkpoint.index_time) > 0:
+        yield "the checkpoint has the time of a message"
+    if max(checkpoint.confirm_phy_offset, checkpoint.logics_phy_offset) > 0:
+        yield "the checkpoint has the physical offset of a message"
+    queues = sum(queue.used_end > 0 for queue in audit.queues.values())
+    if queues:
+        yield f"{queues:,} ConsumeQueue{' has' if queues == 1 else 's have'} entries"
+    index = sum(header.index_count > 1 or header.end_phy > 0 for header in audit.headers.values())
+    if index:
+        yield f"{index:,} index file{' has' if index == 1 else 's have'} entries"
+    for known, folders, noun in (
+        (queues, (QUEUES, BATCH_QUEUES, EXT), "ConsumeQueue file"),
+        (index, (INDEX,), "index file"),
+        (0, (TIMER_LOG,), "timer log file"),
+    ):
+        files = 0 if known else sum(_is_made_for_a_message(entry, folders) for entry in audit.listing.files)
+        if files:
+            yield f"{files:,} {noun}{' is' if files == 1 else 's are'} here, which a broker makes when it stores a message"
+
+
+def _is_made_for_a_message(entry: StoreFile, folders: Sequence[str]) -> bool:
+    """Whether a file lies in one of these folders under a number, whatever it holds: mapped files are made by their first put
+    (MappedFileQueue.getLastMappedFile, asked by ConsumeQueue, ConsumeQueueExt, BatchConsumeQueue, IndexService and TimerLog)."""
+    top, _, name = entry.path.partition("/")
+    number = name.rpartition("/")[2]
+    return entry.kind == "file" and entry.size > 0 and top in folders and number.isascii() and number.isdecimal()
+
+
+def _offsets_read(audit: StoreAudit) -> Iterator[str]:
+    """Offsets in config/ that show that there were messages, a part of a sentence each."""
+    for offsets, file in ((audit.config.offsets, CONSUMER_OFFSETS), (audit.config.delay_offsets, DELAY_OFFSETS)):
+        beyond = sum(offset > 0 for offset in offsets.values())
+        if beyond:
+            yield f"{beyond:,} offset{' is' if beyond == 1 else 's are'} above 0 in {file}"
+
+
+def shrunk_findings(audit: StoreAudit, named: bool, segments_before: Callable[[FurthestRun], Sequence[Row]]) -> list[Finding]:
+    """The finding of a copy that lacks messages which `audit.furthest` saw; none of any other.
+
+    named: a person gave both the same name, so both are of one broker. Without that the two are held to be of one log where
+    the copy is empty, or a segment of both begins alike; else the finding is a note, as another store may have lain there.
+    segments_before: the earlier run's rows of `segments` of this store; asked for only where they matter.
+    """
+    furthest = audit.furthest
+    if furthest is None or not audit.end_is_known or _is_another_folder(audit, furthest):
+        return []
+    end = log_end(audit.segments, (EXTENT_MESSAGE, EXTENT_DAMAGED))
+    if end is not None and (furthest.log_end is None or end >= furthest.log_end):
+        return []
+    same = named or end is None or _same_segment(audit.segments, segments_before(furthest))
+    until = f"messages up to physical offset {furthest.log_end}" if furthest.log_end is not None else "messages"
+    here = "no message" if end is None else f"messages up to physical offset {end}"
+    told = "this copy holds none" if end is None else f"this copy's log ends at {end:,}"
+    if audit.no_store:
+        folder = shown(audit.request.location.root)
+        told = f"{folder} {'holds no CommitLog' if audit.listing.files else 'is an empty folder'} now"
+    return [
+        Finding(
+            "commitlog_shrunk",
+            COMMITLOG,
+            severity="" if same else NOTE,
+            phy_offset=end,
+            expected=until,
+            actual=here,
+            message=f"{_seen(furthest)}; {told}" + ("" if same else ", and nothing shows that both are of one broker"),
+            next=_LOOK_AT_FOLDER if audit.no_store else "" if same else _NEW_LOG,
+        )
+    ]
+
+
+def settle(audit: StoreAudit) -> None:
+    """End the audit of a folder that nothing shows to be, or to have been, a store: it could not be audited."""
+    if audit.no_store and not audit.failed and not any(_is_loss(finding) for finding in audit.findings):
+        audit.failed, audit.incomplete = True, [audit.no_store]
+
+
+def _is_loss(finding: Finding) -> bool:
+    return finding.code in ("commitlog_emptied", "commitlog_shrunk") and finding.severity in ("", LOSS)
+
+
+def _is_another_folder(audit: StoreAudit, furthest: FurthestRun) -> bool:
+    """Whether the folder holds other things than a store and lies elsewhere than the copy that was seen: a wrong path, then."""
+    return bool(audit.no_store) and is_foreign(audit.listing) and furthest.location != audit.request.location.root
+
+
+def verdict(outcome: AuditOutcome) -> str:
+    """The verdict of a copy without a message, one sentence; empty for any other."""
+    found = {f.code: f for f in outcome.findings if f.code in ("commitlog_empty", "commitlog_emptied", "commitlog_shrunk")}
+    shrunk = found.get("commitlog_shrunk")
+    if "commitlog_emptied" in found:
+        told = f"; {_seen(outcome.furthest)}" if shrunk is not None and outcome.furthest is not None else ""
+        return f"Nothing to lose is left here: {found['commitlog_emptied'].message}{told}"
+    if "commitlog_empty" not in found:
+        return ""
+    if shrunk is not None:
+        return f"Nothing to lose is left here: {shrunk.message}"
+    broker = outcome.plan.get("broker") or {}
+    starts = f"; RocketMQ {outcome.release} would start on it" if broker.get("starts") else ""
+    return f"{CATALOGUE['commitlog_empty'].meaning.rstrip('.')}{starts}"
+
+
+def verdict_addition(outcome: AuditOutcome) -> str:
+    """What belongs behind the verdict of a copy that has shrunk and still holds messages."""
+    shrunk = next((f for f in outcome.findings if f.code == "commitlog_shrunk" and f.severity == LOSS), None)
+    return f"; {shrunk.message}" if shrunk is not None else ""
+
+
+def _seen(furthest: FurthestRun) -> str:
+    until = f", up to physical offset {furthest.log_end:,}" if furthest.log_end is not None else ""
+    return f"the audit of {furthest.started_at} UTC (run {furthest.run_id}) saw {count_text(furthest.messages, 'message')}{until}"
+
+
+def _same_segment(now: Sequence[SegmentSummary], before: Sequence[Row]) -> bool:
+    """Whether two audits have a segment in common: the same file, with messages whose earliest store time is the same."""
+    first = {row["file"]: row["first_store_time_ms"] for row in before if row["messages"]}
+    return any(segment.first_store_time and first.get(segment.path) == segment.first_store_time for segment in now)

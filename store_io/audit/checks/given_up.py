@@ -1,0 +1,167 @@
+"""What a repair gives up: messages that the copy shows to have been there and that the new store does not hold.
+
+The repair counts them and writes the number into its report, NEW.repair.json beside the new store. An audit of that store reads
+it there and says so in a note, else a store that lacks messages would look like one that never had them. The report counts only
+where the store's log still holds the bytes with which that repair ended it: one that another store left behind says nothing.
+The file is ordinary input: whatever it holds, the worst is that there is no note.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from schemas.rows import EXTENT_MESSAGE, NOTE, AuditOutcome, Finding, MappedFile, QueueKey, Row
+from store_io.audit.queue_leftovers import LeftoverResult
+from store_io.base.errors import StoreError
+from store_io.base.wording import count_text
+from store_io.rules.loading import COMMITLOG
+from store_io.source.byte_source import ByteSource, read_beside
+
+if TYPE_CHECKING:
+    from store_io.audit.audit_store import StoreAudit
+
+REPORT_SUFFIX = ".repair.json"
+REPORT_BYTES = 32 << 20
+TAIL_BYTES = 4096
+# Above a note, each shows that messages were there and does not say how many.
+_SIGNS = ("index_entry_beyond_end", "checkpoint_ahead", "checkpoint_offset_beyond_end")
+_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+# ---- counted by a repair -----------------------------------------------------------------------------------------------
+
+
+def given_up(
+    leftovers: Mapping[QueueKey, LeftoverResult],
+    answered: Sequence[Row],
+    dropped: Sequence[Row],
+    cut: int,
+    findings: Iterable[Finding],
+) -> Row:
+    """messages: all that are given up.  missing: those that the copy does not hold.  cut: valid ones that it holds.
+    signs: codes of findings that show missing messages without a number; told only where nothing gives one.
+
+    leftovers, findings: of the copy's audit.  answered, dropped: the repair's rows. A message is counted once: by its physical
+    offset, which several queues can lead to, and by its position in a queue.
+    """
+    places: set[int] = set()
+    by_queue: dict[QueueKey, _Queue] = {}
+    for key, result in leftovers.items():
+        places.update(phy for _, phy, _, _ in result.lost)
+        more = sum(result.lost_count.values()) - len(result.lost)
+        by_queue[key] = _Queue(sorted({number for number, _, _, _ in result.lost}), more)
+    for row in answered:
+        by_queue.setdefault((row["topic"], row["queue_id"]), _Queue([])).add(row["first"], row["end"])
+    for row in dropped:
+        by_queue.setdefault((row["topic"], row["queue_id"]), _Queue([])).add(row["queue_offset"], row["queue_offset"] + 1)
+    missing = len(places) + sum(max(queue.more, queue.positions) for queue in by_queue.values())
+    signs = sorted({f.code for f in findings if f.code in _SIGNS and f.severity != NOTE})
+    return {"messages": missing + cut, "missing": missing, "cut": cut, "signs": [] if missing else signs}
+
+
+@dataclass
+class _Queue:
+    """Positions of a queue whose messages are missing. known: those that are counted already, by entries; more: how many other
+    entries there are.  positions: how many the rows of a repair add, in ranges that are in none before."""
+
+    known: list[int]
+    more: int = 0
+    positions: int = 0
+    ranges: list[tuple[int, int]] = field(default_factory=list)
+
+    def add(self, first: int, end: int) -> None:
+        if any(a <= first and end <= b for a, b in self.ranges):
+            return
+        self.ranges.append((first, end))
+        self.positions += end - first - (bisect_left(self.known, end) - bisect_left(self.known, first))
+
+
+def log_tail(source: ByteSource, segments: Iterable[MappedFile], end: int) -> Row:
+    """The last bytes of a log that ends at `end`, by which it is known again. Raises StoreError."""
+    size, digest = 0, hashlib.sha256()
+    segment = next((s for s in segments if s.start < end <= s.start + s.size), None)
+    if segment is not None:
+        position = end - segment.start
+        size = min(TAIL_BYTES, position)
+        with source.open(segment.path) as file:
+            digest.update(file.read(position - size, size))
+    return {"end": end, "bytes": size, "sha256": digest.hexdigest()}
+
+
+# ---- read by an audit --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Told:
+    made_at: str
+    messages: int
+    unknown: bool  # more than are counted, or some where none is
+    tail: Row
+
+
+def repaired_findings(audit: StoreAudit) -> list[Finding]:
+    """The note on a store that a repair has made and given up messages for; none of any other."""
+    data = read_beside(audit.request.location, REPORT_SUFFIX, REPORT_BYTES)
+    told = _read(data) if data is not None else None
+    if told is None or not (told.messages or told.unknown) or not _same_log(audit, told.tail):
+        return []
+    number = count_text(told.messages, "message") if told.messages else "messages whose number is not known"
+    return [
+        Finding(
+            "store_repaired",
+            COMMITLOG,
+            phy_offset=told.tail["end"],
+            actual=number,
+            message=f"this store was made by a repair on {told.made_at} UTC that gave up {number}",
+            count=max(1, told.messages),
+        )
+    ]
+
+
+def told_again(outcome: AuditOutcome) -> str:
+    """What the repair that made this store gave up, a sentence with its full stop; empty for any other store."""
+    message = next((f.message for f in outcome.findings if f.code == "store_repaired"), "")
+    return f"{message[:1].upper()}{message[1:]}." if message else ""
+
+
+def _same_log(audit: StoreAudit, tail: Row) -> bool:
+    if not tail["end"]:
+        return not any(e.kind == EXTENT_MESSAGE for s in audit.segments for e in s.extents)
+    try:
+        return log_tail(audit.source, audit.segment_files, tail["end"]) == tail
+    except StoreError:
+        return False
+
+
+def _read(data: bytes) -> _Told | None:
+    """What a report says, None where it is no report of a repair that was put in place."""
+    try:
+        report = json.loads(data.decode("utf-8"))
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(report, dict) or report.get("schema_version") != 1 or report.get("consistent") is not True:
+        return None
+    given, tail, made_at = report.get("given_up"), report.get("log_tail"), report.get("made_at")
+    if not isinstance(given, dict) or not isinstance(tail, dict) or tail.keys() != {"end", "bytes", "sha256"}:
+        return None
+    if not isinstance(made_at, str) or not _TIME.fullmatch(made_at):
+        return None
+    numbers = (given.get("messages"), tail["end"], tail["bytes"])
+    if not all(_is_count(number) for number in numbers) or not _is_digest(tail["sha256"]):
+        return None
+    return _Told(made_at, given["messages"], bool(given.get("signs")), tail)
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and 0 <= value < 1 << 63
+
+
+def _is_digest(value: Any) -> bool:
+    return isinstance(value, str) and _SHA256.fullmatch(value) is not None

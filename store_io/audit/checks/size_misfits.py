@@ -1,0 +1,88 @@
+"""Sizes in a broker.conf that no file of the copy has: it is probably another store's then, and much else follows from that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from schemas import consumequeue_layout
+from schemas.rows import Finding
+from store_io.base.java_compat import parse_number
+from store_io.formats.settings import INDEX_KEYS, agreed_size, index_bytes, mapped_files
+from store_io.rules.releases import Setting
+from store_io.source.byte_source import folder_of
+from store_io.source.store_dir import StoreListing
+
+_SEGMENT_CODES = ("segment_wrong_size", "segment_misnamed", "segment_missing", "broker_refuses")
+_QUEUE_CODES = ("queue_file_wrong_size", "queue_file_missing", "broker_refuses")
+_INDEX_CODES = ("index_file_wrong_size", "index_header_wrong", "index_chain_broken", "index_slot_wrong")
+_STEP = "Find this store's own broker.conf, or leave --broker-conf out: sizes are then taken from the files. Then audit again."
+
+
+@dataclass(frozen=True)
+class Misfit:
+    """A size in force under a broker.conf that no file of its kind has. codes: findings that follow from it.  alone: there is one
+    file of its kind, so that it may as well be this file that is wrong."""
+
+    file: str
+    expected: str
+    actual: str
+    codes: tuple[str, ...]
+    sentence: str
+    alone: bool = False
+
+
+def size_misfits(broker_conf: str | None, listing: StoreListing, settings: Mapping[str, Setting]) -> list[Misfit]:
+    """Where a broker.conf was given and the files agree on another size: it is probably another store's."""
+    if broker_conf is None:
+        return []
+    kinds = mapped_files(listing)
+    unit = consumequeue_layout.ENTRY_BYTES
+    queue_bytes = -(-settings["mappedFileSizeConsumeQueue"].value // unit) * unit
+    index = [
+        e
+        for e in listing.files
+        if folder_of(e.path) == "index" and e.kind == "file" and parse_number(e.path.rpartition("/")[2], 64) is not None
+    ]
+    slots, entries = (settings[key] for key in INDEX_KEYS)
+    rows = (
+        ("segment", kinds["commitlog"], 1, ("mappedFileSizeCommitLog",), settings["mappedFileSizeCommitLog"].value),
+        ("ConsumeQueue file", kinds["consumequeue"], unit, ("mappedFileSizeConsumeQueue",), queue_bytes),
+        ("index file", [e for e in index if e.size], 1, INDEX_KEYS, index_bytes(slots.value, entries.value)),
+    )
+    found = []
+    for noun, files, step, keys, wanted in rows:
+        size = agreed_size(files, step)
+        if not size or any(entry.size == wanted for entry in files):
+            continue
+        same = [entry for entry in files if entry.size == size]
+        said = " and ".join(
+            f"{'says ' if settings[key].origin == 'broker.conf' else 'leaves the default '}{key} = {settings[key].value}"
+            for key in keys
+        )
+        said += f", which makes files of {wanted} bytes" if keys == INDEX_KEYS else ""
+        if len(files) == 1:
+            told = f"the only {noun} of this copy is {size} bytes long: this broker.conf is not this store's, or the file was cut"
+        else:
+            many = f"all {len(files)}" if len(same) == len(files) else f"{len(same)} of {len(files)}"
+            told = f"{many} {noun}s of this copy are {size} bytes long: this broker.conf is probably not this store's"
+        codes = {"segment": _SEGMENT_CODES, "index file": _INDEX_CODES}.get(noun, _QUEUE_CODES)
+        found.append(
+            Misfit(same[0].path, f"{wanted} bytes", f"{size} bytes", codes, f"broker.conf {said}; {told}", len(files) == 1)
+        )
+    return found
+
+
+def misfit_findings(misfits: Iterable[Misfit]) -> list[Finding]:
+    """A note for each, at the first file that tells."""
+    return [
+        Finding("setting_mismatch", m.file, expected=m.expected, actual=m.actual, message=f"{m.sentence}.", next=_STEP)
+        for m in misfits
+    ]
+
+
+def with_cause(findings: Iterable[Finding], misfits: Sequence[Misfit]) -> list[Finding]:
+    """The findings, those that follow from a wrong broker.conf with that as their next step. One that has a step of its own
+    keeps it: it has another cause."""
+    codes = {code for misfit in misfits for code in misfit.codes}
+    return [replace(f, next=_STEP) if f.code in codes and not f.next else f for f in findings]

@@ -1,0 +1,176 @@
+"""What a start reads and this audit does not judge: files whose load() refuses, what is visibly broken, and the names to tell.
+
+Nothing here says what a sound file holds. A verdict over a store that has any of these names them (`StartFiles.names`).
+Source: BrokerController.initialize (the order of the loaders), ConfigManager.load, TimerWheel, TimerLog, TimerCheckpoint.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from schemas import timer_layout
+from schemas.rows import REBUILDABLE, Finding
+from store_io.base.errors import StoreError
+from store_io.formats.config_reader import DELAY_OFFSETS, LMQ_OFFSETS, BadFile, Load, StoreConfig, load_form
+from store_io.rules.releases import BrokerRules
+from store_io.source.byte_source import ByteSource
+from store_io.source.store_dir import StoreListing
+
+# (file, first release that loads it, after recovery): a broker ends where both the file and its .bak cannot be parsed.
+LOADERS = (
+    ("config/topics.json", "4.8.0", False),
+    ("config/topicQueueMapping.json", "5.0.0", False),
+    ("config/consumerOffset.json", "4.8.0", False),
+    ("config/subscriptionGroup.json", "4.8.0", False),
+    ("config/consumerFilter.json", "4.8.0", False),
+    ("config/consumerOrderInfo.json", "5.0.0", False),
+    ("config/timermetrics", "5.0.0", True),
+    (DELAY_OFFSETS, "4.8.0", True),
+)
+JUDGED = frozenset({"config/topics.json", "config/consumerOffset.json", LMQ_OFFSETS, DELAY_OFFSETS})
+_TIMER_FILES = frozenset({"config/timercheck", "config/timermetrics"})
+_READ = (
+    *((file, since) for file, since, _ in LOADERS),
+    ("config/timercheck", "5.0.0"),  # the last three stop no broker
+    ("config/messageRequestMode.json", "5.0.0"),
+    ("config/transactionMetrics", "5.3.0"),
+)
+_TIMERS = "timerWheelEnable"
+NEXT_STEP = (
+    "Restore the file or its .bak, or set both aside, before any start: one that fails here overwrites other files in config/."
+)
+
+
+@dataclass
+class StartFiles:
+    """refusal, late_refusal: the sentence with which the release ends before, or after, recovery; else empty.
+
+    broken: sentences about what is visibly broken and not modelled.  names: what is there, is read, and was not judged;
+    config/ last.
+    """
+
+    refusal: str = ""
+    late_refusal: str = ""
+    broken: list[str] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+
+
+def start_files(
+    source: ByteSource, listing: StoreListing, config: StoreConfig, rules: BrokerRules, given: Mapping[str, str]
+) -> StartFiles:
+    """given: broker.conf's keys and values. Never raises over bytes; a file that cannot be opened is in `broken`."""
+    found = StartFiles()
+    timers = rules.at_least("5.0.0") and given.get(_TIMERS, "").strip().lower() != "false"
+    for file, since, late in LOADERS:
+        if not rules.at_least(since) or file in _TIMER_FILES and not timers:
+            continue
+        path = LMQ_OFFSETS if file == "config/consumerOffset.json" and _lmq(rules) else file
+        loaded = config.loads.get(path)
+        if loaded is None:
+            loaded = load_form(source, listing, path)
+            found.findings += [_finding(bad) for bad in loaded.bad]
+        _judge(loaded, path, late, found)
+    if timers:
+        found.broken += _timer_faults(source, listing)
+    found.names = sorted(_names(listing, rules, timers), key=lambda name: (name.startswith("config/"), name))
+    return found
+
+
+def _lmq(rules: BrokerRules) -> bool:
+    return bool(rules.value("enableLmq")) and rules.at_least("4.9.3")
+
+
+# ---- config/ -------------------------------------------------------------------------------------------------------
+
+
+def _judge(loaded: Load, path: str, late: bool, found: StartFiles) -> None:
+    """One loader's decision: a broker ends where neither the file nor its .bak can be parsed; no .bak is as good as one."""
+    if loaded.problems:
+        found.broken += loaded.problems
+        return
+    if loaded.name or not loaded.bad or loaded.bad[-1].name == path:
+        return
+    if not all(bad.refused for bad in loaded.bad):
+        found.broken.append(
+            f"{path}: neither it nor its .bak is what a broker writes, and what this release makes of it is not known"
+        )
+        return
+    sentence = f"{path}: neither it nor its .bak can be parsed, so the broker ends"
+    if late:
+        found.late_refusal = found.late_refusal or sentence
+    else:
+        found.refusal = found.refusal or sentence
+
+
+def _finding(bad: BadFile) -> Finding:
+    message = f"{bad.name}: cannot be parsed as what a broker writes ({bad.reason})."
+    return Finding("config_damaged", bad.name, 0, bad.size, REBUILDABLE, expected="JSON as a broker writes it", message=message)
+
+
+# ---- timers --------------------------------------------------------------------------------------------------------
+
+
+def _timer_faults(source: ByteSource, listing: StoreListing) -> Iterator[str]:
+    """What no broker leaves of its timers. The timers themselves are not modelled."""
+    wheel = listing.get("timerwheel")
+    if wheel is not None and wheel.kind == "file" and wheel.size not in (0, timer_layout.WHEEL_BYTES):
+        yield f"timerwheel: {wheel.size} bytes, where a timer wheel has {timer_layout.WHEEL_BYTES}; timers are not judged"
+    try:
+        yield from _log_faults(source, listing)
+        yield from _check_faults(source, listing)
+    except StoreError as error:
+        yield str(error)
+
+
+def _log_faults(source: ByteSource, listing: StoreListing) -> Iterator[str]:
+    for entry in listing.files:
+        if entry.kind == "file" and entry.path.startswith("timerlog/") and entry.size >= timer_layout.UNIT_BYTES:
+            with source.open(entry.path) as file:
+                size, _, magic = struct.unpack(timer_layout.UNIT_HEAD_FORMAT, file.read(0, timer_layout.UNIT_HEAD_BYTES))
+            unit = size == timer_layout.UNIT_BYTES and 0 <= magic <= timer_layout.LARGEST_MAGIC
+            if not unit and (size, magic) != (0, 0) and magic != timer_layout.BLANK_MAGIC:
+                yield f"{entry.path}: begins with no unit of a timer log; timers are not judged"
+                return
+
+
+def _check_faults(source: ByteSource, listing: StoreListing) -> Iterator[str]:
+    path = "config/timercheck"
+    entry = listing.get(path)
+    if entry is None or entry.kind != "file" or not entry.size:
+        return
+    with source.open(path) as file:
+        data = file.read(0, timer_layout.CHECK_FIELDS_BYTES)
+    if len(data) < timer_layout.CHECK_FIELDS_BYTES:
+        yield f"{path}: {entry.size} bytes, too few for its fields; timers are not judged"
+        return
+    read_time, *offsets = struct.unpack(timer_layout.CHECK_FIELDS_FORMAT, data)
+    if not 0 <= read_time <= timer_layout.LARGEST_TIME or any(not -1 <= offset < 1 << 62 for offset in offsets):
+        yield f"{path}: holds values that no broker writes; timers are not judged"
+
+
+# ---- names ---------------------------------------------------------------------------------------------------------
+
+
+def _names(listing: StoreListing, rules: BrokerRules, timers: bool) -> set[str]:
+    """Files and folders with something in them that this release reads, and of which at most the form was looked at."""
+    wanted = {file for file, since in _READ if rules.at_least(since)} - JUDGED - (set() if timers else _TIMER_FILES)
+    found = set()
+    for entry in listing.files:
+        path, top = entry.path, entry.path.partition("/")[0]
+        base = path.removesuffix(".bak")
+        if entry.kind == "directory":
+            if path == "rocksdbstore" and rules.at_least("5.4.0") or path == "transaction":
+                found.add(path)
+        elif not entry.size:
+            continue
+        elif base in wanted:
+            found.add(base)
+        elif timers and (top == "timerlog" or re.fullmatch(r"timerwheel(\.[0-9]+)?", path)):
+            found.add(top if top == "timerlog" else path)
+        elif top == "config" and path.count("/") > 1:  # a database of a manager's
+            found.add("/".join(path.split("/")[:2]))
+    return found

@@ -1,0 +1,170 @@
+"""Parts of the CommitLog that were never written although messages follow, and what the queues say lay there.
+
+A copy of a running broker has them: a segment is read before its end is written, and the next one when it has messages. A loss of
+power leaves the same where later pages reached the disk first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from schemas.commitlog_layout import MIN_SIZE_V1_BYTES
+from schemas.rows import EXTENT_DAMAGED, EXTENT_MESSAGE, EXTENT_UNWRITTEN, RUN_QUEUE, Finding, QueueKey, SegmentSummary
+from store_io.audit import log_map as lm
+from store_io.audit.queue_leftovers import LeftoverResult
+from store_io.audit.queue_runs import FAR, QueueRuns
+from store_io.base.wording import count_text
+
+PAGE_BYTES = 4096  # what is written and copied together: zeros that reach over a page's edge were not left by one wrong field
+
+
+class _View(Protocol):
+    """What is asked of a queue (`store_diff.QueueView`)."""
+
+    batch: bool
+    runs: QueueRuns
+
+
+@dataclass(frozen=True)
+class Hole:
+    """Zeros from `position` of a segment on, where messages follow.
+
+    next_time: the store time of the first message of the next segment that has one; 0 without one.  to_end: whether they reach
+    the segment's end; else `end` is where messages go on.
+    """
+
+    path: str
+    base: int
+    position: int
+    end: int
+    zeros: int
+    to_end: bool
+    next_time: int = 0
+
+    @property
+    def phy_offset(self) -> int:
+        """Where it begins."""
+        return self.base + self.position
+
+
+def _holes(segments: Iterable[SegmentSummary]) -> list[Hole]:
+    """All of them, by physical offset. Zeros before the end of the last segment that holds something are none."""
+    found: list[Hole] = []
+    later, next_time = False, 0
+    for segment in sorted(segments, key=lambda s: s.base_offset, reverse=True):
+        message_follows = later
+        for extent in reversed(segment.extents):
+            to_end = extent.kind == EXTENT_UNWRITTEN and later
+            over_page = (extent.start + extent.zeros) // PAGE_BYTES > extent.start // PAGE_BYTES
+            if to_end or extent.kind == EXTENT_DAMAGED and message_follows and over_page:
+                zeros = extent.end - extent.start if to_end else extent.zeros
+                found.append(
+                    Hole(segment.path, segment.base_offset, extent.start, extent.end, zeros, to_end, next_time if to_end else 0)
+                )
+            message_follows = message_follows or extent.kind == EXTENT_MESSAGE
+        later = later or any(extent.kind in (EXTENT_MESSAGE, EXTENT_DAMAGED) for extent in segment.extents)
+        next_time = segment.first_store_time or next_time
+    return found[::-1]
+
+
+def _messages_in(
+    found: Sequence[Hole], views: Mapping[QueueKey, _View], results: Iterable[LeftoverResult], log: lm.LogMap
+) -> list[int]:
+    """How many messages lay in each hole at least: the queue offsets that are missing between a queue's messages before and after
+    it, and behind a queue's last message those whose entries lead there. A gap over several holes counts for the first one."""
+    counts = np.zeros(len(found), np.int64)
+    starts = np.array([hole.phy_offset for hole in found], np.int64)
+    ends = np.array([hole.base + hole.end for hole in found], np.int64)
+    broken = log.starts[np.isin(log.kinds, (lm.DAMAGED, lm.MISSING, lm.UNWRITTEN, lm.UNREAD))]
+    last: dict[QueueKey, int] = {}  # the physical offset of its last run
+    for key, view in views.items():
+        rows, positions = view.runs.rows, view.runs.positions
+        own = np.flatnonzero(rows["kind"] == RUN_QUEUE)
+        own = own[np.argsort(positions[own], kind="stable")]
+        if not len(own):
+            continue
+        rows, positions = rows[own], positions[own]
+        last[key] = int(positions[-1])
+        firsts, steps = rows["queue_offset"], rows["messages" if view.batch else "records"]
+        near = (np.abs(firsts[1:]) < FAR) & (np.abs(firsts[:-1]) < FAR)
+        missing = np.where(near, firsts[1:] - firsts[:-1] - steps[:-1], 0)
+        first, past = np.searchsorted(starts, positions[:-1]), np.searchsorted(starts, positions[1:])
+        other = np.searchsorted(broken, positions[1:]) - np.searchsorted(broken, positions[:-1]) - (past - first)
+        for i in np.flatnonzero((missing > 0) & (past > first) & (other == 0)).tolist():
+            room = int((ends[first[i] : past[i]] - starts[first[i] : past[i]]).sum()) // (1 if view.batch else MIN_SIZE_V1_BYTES)
+            if missing[i] <= room:  # no more than fit there: else the queue offsets themselves are damaged
+                counts[first[i]] += missing[i]
+    for result in results:
+        entries = {(number, phy) for number, phy, _, _ in result.lost if phy > last.get(result.key, -1)}
+        for _, phy in entries:
+            place = int(np.searchsorted(starts, phy, side="right")) - 1
+            if place >= 0 and phy < ends[place]:
+                counts[place] += 1
+    return [int(count) for count in counts]
+
+
+@dataclass(frozen=True)
+class Unwritten:
+    """The holes of a store, and how many messages lay in each at least."""
+
+    holes: Sequence[Hole]
+    counts: Sequence[int]
+
+    def findings(self) -> list[Finding]:
+        """One per segment whose end is zero; what is zero inside of one is damage that the scan has told."""
+        return [
+            Finding(
+                "segment_unwritten",
+                hole.path,
+                hole.position,
+                min(hole.position + 8, hole.end),
+                phy_offset=hole.phy_offset,
+                expected="a message or a filler: later segments hold messages",
+                actual="zeros up to the segment's end",
+                message=f"{count_text(hole.zeros, 'byte')} of zeros{_lay(count)}",
+            )
+            for hole, count in zip(self.holes, self.counts, strict=True)
+            if hole.to_end
+        ]
+
+    def copied_live(self, flushed_until: int) -> Finding | None:
+        """That they tell of a copy of a running broker. flushed_until: the checkpoint's store time of what was flushed.
+
+        A broker flushes in physical order, and what was flushed outlasts a loss of power: a hole before a message that was
+        flushed is the copying's.
+        """
+        if not self.holes:
+            return None
+        first, zeros = self.holes[0], sum(hole.zeros for hole in self.holes)
+        power = "" if all(0 < hole.next_time <= flushed_until for hole in self.holes) else ", or its machine lost power"
+        where = "" if len(self.holes) == 1 else f" in {len(self.holes):,} places"
+        return Finding(
+            "live_copy",
+            first.path,
+            first.position,
+            min(first.position + 8, first.end),
+            phy_offset=first.phy_offset,
+            expected="a message or a filler",
+            actual="zeros",
+            message=f"probably copied while the broker ran{power}: {count_text(zeros, 'byte')} of the CommitLog were never"
+            f" written{where}, although messages follow{_lay(sum(self.counts))}",
+        )
+
+
+def _lay(count: int) -> str:
+    return f"; at least {count_text(count, 'message')} lay there" if count else ""
+
+
+def unwritten(
+    segments: Iterable[SegmentSummary],
+    views: Mapping[QueueKey, _View],
+    results: Mapping[QueueKey, LeftoverResult],
+    log: lm.LogMap,
+) -> Unwritten:
+    """What these segments leave out, and what the queues say of it."""
+    found = _holes(segments)
+    return Unwritten(found, _messages_in(found, views, results.values(), log) if found else [])

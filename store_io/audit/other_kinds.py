@@ -1,0 +1,66 @@
+"""Kinds of store that are recognised and not modelled: RocksDB ConsumeQueues, DLedger, controller mode, tiered, compacted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from schemas.rows import StoreFile
+from store_io.rules.releases import BrokerRules
+from store_io.source.byte_source import folder_of
+from store_io.source.store_dir import DLEDGER, EPOCH_FILE, QUEUES, StoreListing
+
+TIERED_METADATA = "config/tieredStoreMetadata.json"
+_ROCKSDB = re.compile(r"CURRENT|IDENTITY|MANIFEST-[0-9]+|OPTIONS-[0-9]+(\.dbtmp)?|.+\.sst")
+
+
+def unmodelled(listing: StoreListing, rules: BrokerRules) -> list[str]:
+    """A sentence for each kind of store that is recognised but not modelled: what a broker would do cannot be said then.
+
+    The empty compaction/ folder of every 5.x broker and the RocksDB beside the store that 5.4.0 always makes do not count.
+    """
+    found = []
+    databases: dict[str, list[str]] = {}
+    for entry in listing.files:
+        if (
+            entry.kind == "file"
+            and entry.path.startswith(QUEUES)
+            and entry.path.count("/") == 1
+            and _ROCKSDB.fullmatch(_name(entry))
+        ):
+            databases.setdefault(folder_of(entry.path), []).append(_name(entry))
+    for folder, names in databases.items():
+        found.append(f"{folder}/ holds RocksDB files ({', '.join(names[:3])}): ConsumeQueues in RocksDB are not modelled")
+    store_type = str(rules.value("storeType"))
+    if store_type != "default" and rules.at_least("5.2.0"):  # earlier ones do not know the setting
+        found.append(f"storeType={store_type}: only file ConsumeQueues (storeType=default) are modelled")
+    for entry in listing.files:
+        if "/" not in entry.path and DLEDGER.fullmatch(entry.path):
+            found.append(f"{entry.path}/: a DLedger CommitLog, which is not modelled")
+    if rules.value("enableDLegerCommitLog"):
+        found.append("enableDLegerCommitLog=true: a DLedger CommitLog is not modelled")
+    if rules.value("enableControllerMode") and rules.at_least("5.0.0"):
+        found.append("enableControllerMode=true: controller mode is not modelled")
+    elif rules.settings["enableControllerMode"].origin != "broker.conf" and _size(listing, EPOCH_FILE):
+        found.append(f"{EPOCH_FILE}: the broker ran in controller mode, which is not modelled")
+    if _size(listing, TIERED_METADATA):
+        found.append(f"{TIERED_METADATA}: the broker moved messages to a tiered store, which is not modelled")
+    for folder in ("compaction/compactionLog", "compaction/compactionCq"):
+        files = [e for e in _below(listing, folder) if e.kind == "file" and e.size]
+        if files:
+            found.append(f"{folder}/ holds data ({files[0].path}): compacted topics are not modelled")
+            break
+    return found
+
+
+def _name(entry: StoreFile) -> str:
+    return entry.path.rpartition("/")[2]
+
+
+def _below(listing: StoreListing, folder: str) -> Iterable[StoreFile]:
+    return (entry for entry in listing.files if entry.path.startswith(folder + "/"))
+
+
+def _size(listing: StoreListing, path: str) -> int:
+    entry = listing.get(path)
+    return entry.size if entry is not None and entry.kind == "file" else 0

@@ -1,0 +1,244 @@
+"""What the plan proposes, and the verdict in one sentence.
+
+The steps follow what the release itself would leave of the CommitLog, and rebuild what it gets wrong from there
+(pitfalls.md): a queue or an index file with a disagreement is rebuilt from the log, not patched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from schemas.finding_codes import STOP_REASONS
+from schemas.rows import (
+    DEFAULT,
+    DOUBT,
+    EXTENT_DAMAGED,
+    EXTENT_MESSAGE,
+    LOSS,
+    NOTE,
+    RUN_LMQ,
+    WALK_AUDIT,
+    AuditOutcome,
+    Finding,
+    PlanStep,
+    Row,
+)
+from store_io.audit.as_master import as_master
+from store_io.audit.checks import emptied, given_up
+from store_io.base.wording import clause, count_text, names_text
+from store_io.rules.loading import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
+
+if TYPE_CHECKING:
+    from store_io.audit.audit_store import StoreAudit
+    from store_io.audit.loss import Loss
+    from store_io.rules.recovery import Prediction
+
+
+def plan_steps(audit: StoreAudit, findings: Sequence[Finding]) -> list[Row]:
+    """The proposal: first the CommitLog file by file, then queues, index files, checkpoint; each with its reason and loss."""
+    serious = [f for f in findings if f.severity != NOTE]
+    steps = [*_log_steps(audit, serious), *_queue_steps(audit, serious), *_index_steps(audit, serious), *_other_steps(serious)]
+    return [
+        {
+            "action": s.action,
+            "file": s.file,
+            "start": s.start,
+            "end": s.end,
+            "reason": s.reason,
+            "lost_messages": s.lost_messages,
+            "lost_bytes": s.lost_bytes,
+        }
+        for s in steps
+    ]
+
+
+def _log_steps(audit: StoreAudit, serious: Sequence[Finding]) -> list[PlanStep]:
+    p = audit.prediction
+    steps = []
+    if p is None or not p.starts or p.after_load is None:
+        return _blocked_steps(audit)
+    wrote = {f.file.path: f.wrote for f in p.after_load.log}
+    deleted = set(p.deleted_files)
+    why = clause(STOP_REASONS.get(p.stop_reason, p.stop_reason))
+    cut = f"recovery by RocketMQ {audit.request.release} ends at physical offset {p.truncate_at:,}: {why}"
+    for segment in audit.segments:
+        end = segment.size
+        if segment.path in deleted:
+            messages, size = _valid_from(audit, segment.base_offset)
+            reason = cut if messages else "lies beyond the log's end"
+            steps.append(PlanStep("delete", segment.path, 0, end, reason, messages, size))
+        elif segment.path in wrote:
+            kept = wrote[segment.path]
+            used = max((e.end for e in segment.extents if e.kind in (EXTENT_MESSAGE, EXTENT_DAMAGED)), default=0)
+            if kept < used:
+                messages, size = _valid_from(audit, segment.base_offset + kept, segment.base_offset + segment.size)
+                steps.append(PlanStep("truncate", segment.path, kept, end, cut, messages, size))
+            else:
+                damaged = sum(1 for e in segment.extents if e.kind == EXTENT_DAMAGED)
+                reason = f"has {count_text(damaged, 'damaged range')} that recovery does not read" if damaged else "sound"
+                steps.append(PlanStep("keep", segment.path, 0, kept, reason))
+    for file in audit.unread:
+        if file.path not in deleted:
+            steps.append(PlanStep("keep", file.path, 0, wrote.get(file.path, file.size), "not read by this audit"))
+    steps.sort(key=lambda step: step.file)
+    blamed = {f.file for f in serious}
+    known = {s.path for s in audit.segments} | {f.path for f in audit.unread}
+    for path in sorted(deleted):
+        if path not in known and path.startswith(COMMITLOG + "/"):
+            steps.append(PlanStep("delete", path, None, None, "an empty file, which a start deletes"))
+    for entry in audit.tree.children(COMMITLOG):
+        if entry.path in blamed and entry.path not in known and entry.path not in deleted:
+            steps.append(PlanStep("delete", entry.path, None, None, "not a segment: no release writes such a name"))
+    return steps
+
+
+def _blocked_steps(audit: StoreAudit) -> list[PlanStep]:
+    """Where the broker would not start, or nothing is known of what it would do: nothing that holds a message is given up."""
+    refusal = audit.prediction.refusal if audit.prediction is not None else ""
+    blocking = audit.tree.blamed(refusal)
+    size = audit.rules.segment_bytes
+    steps = []
+    for segment in audit.segments:
+        if segment.path != blocking:
+            steps.append(PlanStep("keep", segment.path, 0, segment.size, "kept whole: where a start would cut is not known"))
+        elif not any(extent.kind in (EXTENT_MESSAGE, EXTENT_DAMAGED) for extent in segment.extents):
+            steps.append(PlanStep("delete", segment.path, None, None, f"it stops the start and holds no message: {refusal}"))
+        elif segment.size > size:
+            messages, lost = _valid_from(audit, segment.base_offset + size, segment.base_offset + segment.size)
+            steps.append(PlanStep("truncate", segment.path, size, segment.size, f"it stops the start: {refusal}", messages, lost))
+        else:
+            steps.append(PlanStep("keep", segment.path, 0, segment.size, f"it stops the start, but it holds messages: {refusal}"))
+    if blocking.startswith(COMMITLOG + "/") and all(segment.path != blocking for segment in audit.segments):
+        steps.append(PlanStep("delete", blocking, None, None, f"not a segment, and it stops the start: {refusal}"))
+    return steps
+
+
+def _valid_from(audit: StoreAudit, start: int, end: int | None = None) -> tuple[int, int]:
+    """(messages, bytes) of valid messages with a position in [start, end)."""
+    messages = size = 0
+    for segment in audit.segments:
+        if segment.base_offset + segment.size <= start or end is not None and segment.base_offset >= end:
+            continue
+        if end is None and segment.base_offset != start:
+            continue
+        rows = segment.runs
+        chosen = (rows["walk"] & WALK_AUDIT != 0) & (rows["kind"] != RUN_LMQ)
+        chosen &= rows["first_position"] >= start - segment.base_offset
+        messages += int(np.maximum(rows["messages"][chosen], 0).sum())
+        size += int(rows["bytes"][chosen].sum())
+    return messages, size
+
+
+def _queue_steps(audit: StoreAudit, serious: Sequence[Finding]) -> list[PlanStep]:
+    blamed: dict[str, list[str]] = {}
+    for finding in serious:
+        top, _, rest = finding.file.partition("/")
+        parts = rest.split("/")
+        if top in (QUEUES, BATCH_QUEUES, EXT) and len(parts) >= 2:
+            folder = f"{BATCH_QUEUES if top == BATCH_QUEUES else QUEUES}/{parts[0]}/{parts[1]}"
+            blamed.setdefault(folder, []).append(finding.code)
+    steps = [
+        PlanStep("rebuild", folder, None, None, "from the CommitLog: " + ", ".join(sorted(set(codes))))
+        for folder, codes in sorted(blamed.items())
+    ]
+    return steps + _queue_cuts(audit, set(blamed))
+
+
+def _queue_cuts(audit: StoreAudit, rebuilt: set[str]) -> list[PlanStep]:
+    """What the cut of the CommitLog takes from queues that are sound otherwise."""
+    p = audit.prediction
+    if p is None or p.after_load is None:
+        return []
+    steps = []
+    for key, queue in sorted(p.after_load.queues.items()):
+        summary = audit.queues.get(key)
+        if queue.folder in rebuilt or summary is None:
+            continue
+        reason = f"its entries lead past the cut of the CommitLog at {p.truncate_at:,}"
+        steps += [PlanStep("delete", path, None, None, reason) for path in sorted(queue.deleted)]
+        end = summary.used_end * queue.unit
+        steps += [
+            PlanStep("truncate", file.path, file.wrote, file.size, reason)
+            for file in queue.files
+            if file.path is not None and file.start + file.wrote < min(end, file.start + file.size)
+        ]
+    return steps
+
+
+def _index_steps(audit: StoreAudit, serious: Sequence[Finding]) -> list[PlanStep]:
+    p = audit.prediction
+    deleted = set(p.deleted_files) if p is not None else set()
+    blamed: dict[str, list[str]] = {}
+    for finding in serious:
+        if finding.file.partition("/")[0] == INDEX:
+            blamed.setdefault(finding.file, []).append(finding.code)
+    steps = []
+    for path in sorted(blamed.keys() | {d for d in deleted if d.startswith(INDEX + "/")}):
+        if path in deleted:
+            reason = "newer than the checkpoint's index time: a start deletes it and rebuilds a part of it"
+            steps.append(PlanStep("rebuild", path, None, None, reason))
+        else:
+            steps.append(PlanStep("rebuild", path, None, None, "from the CommitLog: " + ", ".join(sorted(set(blamed[path])))))
+    return steps
+
+
+def _other_steps(serious: Sequence[Finding]) -> list[PlanStep]:
+    steps = []
+    for name in ("checkpoint",):
+        codes = sorted({f.code for f in serious if f.file == name})
+        if codes:
+            steps.append(PlanStep("rebuild", name, None, None, "from the CommitLog: " + ", ".join(codes)))
+    return steps
+
+
+def verdict_sentence(outcome: AuditOutcome, prediction: Prediction | None, loss: Loss | None) -> str:
+    """What matters most, in one sentence."""
+    sentence = emptied.verdict(outcome) or _verdict(outcome, prediction, loss) + emptied.verdict_addition(outcome)
+    for code in ("queues_copied_later", "live_copy"):  # the cause of what follows
+        for finding in (f for f in outcome.findings if f.code == code):
+            sentence = f"{finding.message[:1].upper()}{finding.message[1:]}. {sentence}"
+    lacking = as_master(outcome.replicas, outcome.name)
+    if lacking is not None:
+        sentence = f"{lacking.verdict()}; by itself: {sentence}"
+    doubts = [premise.sentence for premise in outcome.premises if premise.kind == DOUBT]
+    if doubts:
+        sentence = f"{doubts[0]}. With what was named: {sentence}"
+    if outcome.release_from == DEFAULT and prediction is not None:
+        sentence += " (no release was named: this one is assumed)"
+    if outcome.not_judged and prediction is not None and prediction.starts:
+        sentence += f". Not judged: {names_text(outcome.not_judged)}"
+    again = given_up.told_again(outcome).rstrip(".")
+    sentence += f". {again}" if again else ""
+    return sentence + ("; not all of this copy was read" if outcome.incomplete and prediction is not None else "")
+
+
+def _verdict(outcome: AuditOutcome, prediction: Prediction | None, loss: Loss | None) -> str:
+    release = outcome.release
+    if prediction is None:
+        why = outcome.incomplete[0] if outcome.incomplete else "the store is not understood"
+        return f"What RocketMQ {release} would do on this copy is not known: {why}"
+    if not prediction.starts:
+        return f"RocketMQ {release} would not start on this copy: {prediction.refusal}"
+    lost = loss.messages if loss is not None else 0
+    cut = sum(queue.cut for queue in loss.by_queue.values()) if loss is not None else 0
+    if lost and not cut:
+        left = f"leave {count_text(lost, 'valid message')} without a queue entry"
+        return f"RocketMQ {release} would start and {left}, so that consumers do not get {'it' if lost == 1 else 'them'}"
+    if lost:
+        return (
+            f"RocketMQ {release} would start, cut the CommitLog at physical offset {prediction.truncate_at:,} and lose"
+            f" {count_text(lost, 'valid message')}"
+        )
+    if outcome.counts.get(LOSS):
+        return f"RocketMQ {release} would start and lose no valid message; bytes of the CommitLog are already damaged or missing"
+    if outcome.counts.get("rebuildable"):
+        return (
+            f"RocketMQ {release} would start and lose nothing; derived data differ from the CommitLog and can be rebuilt from it"
+        )
+    told = "everything" if outcome.complete else "what was read of it"
+    if outcome.complete and outcome.not_judged:
+        told = "all that was judged"
+    return f"RocketMQ {release} would start on this copy and lose nothing; {told} is consistent"

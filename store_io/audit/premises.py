@@ -1,0 +1,62 @@
+"""What a verdict rests on that nobody said: told before the verdict itself, because another premise may turn it round."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from schemas.rows import ASSUMED, DEFAULT, DOUBT, Premise
+from store_io.audit.written_by import HEAD_BYTES, HEADS, WrittenBy
+from store_io.base.errors import StoreError
+from store_io.rules.releases import NEWEST_RELEASE, Setting, parse_known
+from store_io.source.byte_source import ByteSource
+from store_io.source.store_dir import StoreListing
+
+
+def premises(
+    release: str, release_from: str, written: WrittenBy, settings: Mapping[str, Setting], conf: bool, misfits: Sequence[str]
+) -> list[Premise]:
+    """All of them, the gravest first. conf: whether a broker.conf was given.  misfits: sentences about values of it."""
+    found = [Premise(DOUBT, sentence) for sentence in misfits]
+    if release_from != DEFAULT and written.surely_since and parse_known(release) < parse_known(written.surely_since):
+        traces = ", ".join(written.newer[:3])
+        found.append(
+            Premise(
+                DOUBT, f"RocketMQ {release} was named, but a broker of {written.surely_since} or newer wrote this copy: {traces}"
+            )
+        )
+    if release_from == DEFAULT:
+        sentence = f"{assumed_sentence(release)}."
+        told = written.sentence()
+        if told:
+            sentence += f" This copy was {told}."
+        if not written.holds(release):
+            sentence += " Under the release that wrote it the answer may be another."
+        found.append(Premise(ASSUMED, f"{sentence} Name the broker's own with --release"))
+    if not conf:
+        inferred = [f"{key} = {setting.value}" for key, setting in sorted(settings.items()) if setting.origin == "inferred"]
+        from_files = f"from the files {', '.join(inferred)}; " if inferred else ""
+        found.append(
+            Premise(
+                ASSUMED, f"No broker.conf was named: {from_files}RocketMQ's defaults for all {'else' if inferred else 'settings'}"
+            )
+        )
+    return found
+
+
+def assumed_sentence(release: str) -> str:
+    """That nobody named the release by whose rules something is answered, without a full stop."""
+    newest = ", the newest known, is assumed" if release == NEWEST_RELEASE else " is assumed"
+    return f"No release was named: RocketMQ {release}{newest}"
+
+
+def heads_of(source: ByteSource, listing: StoreListing) -> dict[str, bytes]:
+    """The beginnings of the files in config/ whose form tells a release; of what cannot be read nothing."""
+    found = {}
+    for path in HEADS:
+        if listing.is_file(path):
+            try:
+                with source.open(path) as file:
+                    found[path] = file.read(0, min(file.size, HEAD_BYTES))
+            except StoreError:  # told where it is read as a whole
+                continue
+    return found

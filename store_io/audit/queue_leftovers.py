@@ -1,0 +1,326 @@
+"""ConsumeQueue entries that lead to no message of their queue: what each is, by where it leads.
+
+Only the entries that the scan's probe left unmatched are read, in bounded windows; neighbours of one kind fold into ranges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from schemas import consumequeue_layout as layout
+from schemas.rows import Finding, MappedFile, QueueKey
+from store_io.audit import log_map as lm
+from store_io.audit.queue_runs import stretches
+from store_io.base.errors import StoreError
+from store_io.base.ranges import union
+from store_io.formats.consumequeue_reader import entry_address, read_entries
+from store_io.source.byte_source import ByteSource, StoreLocation, open_source
+
+WINDOW_ENTRIES = 1 << 16
+MAX_FINDINGS = 1000
+MAX_LOST = 1000
+MAX_TWICE = 1 << 20  # physical offsets of which is known whether a matched entry leads there as well
+
+
+@dataclass(frozen=True)
+class LeftoverTask:
+    """One queue's unmatched entry numbers. missing: entry numbers whose message has no entry; covered: matched ones."""
+
+    store: int
+    location: StoreLocation
+    key: QueueKey
+    batch: bool
+    files: tuple[MappedFile, ...]
+    leftover: tuple[tuple[int, int], ...]
+    missing: tuple[tuple[int, int], ...]
+    covered: tuple[tuple[int, int], ...]
+    log: lm.LogMap
+    not_after: float = 0
+
+    @property
+    def bytes_to_read(self) -> int:
+        return sum(end - start for start, end in self.leftover) * layout.ENTRY_BYTES
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return tuple(file.path for file in self.files)
+
+    def run(self) -> LeftoverResult:
+        return classify_leftovers(self)
+
+
+@dataclass
+class LeftoverResult:
+    """Findings of the queue's files, and what the entries prove about messages that the copy lacks.
+
+    lost: (queue offset, phy_offset, size, kind) of messages that an entry knows and the CommitLog no longer holds, at most
+    MAX_LOST; lost_count and lost_bytes count all of them, by kind; beyond_end: the largest physical end among them.
+    """
+
+    key: QueueKey
+    findings: list[Finding] = field(default_factory=list)
+    findings_dropped: dict[str, int] = field(default_factory=dict)
+    lost: list[tuple[int, int, int, int]] = field(default_factory=list)
+    lost_count: dict[int, int] = field(default_factory=dict)
+    lost_bytes: dict[int, int] = field(default_factory=dict)
+    lost_first: dict[int, int] = field(default_factory=dict)
+    beyond_end: int = 0
+    disputed: int = 0
+    wrong: list[tuple[int, int]] = field(default_factory=list)  # entry numbers reported as wrong, of those missing
+    answered: list[tuple[int, int]] = field(default_factory=list)  # entry numbers without a message that lead to the next one
+    problem: str = ""
+
+
+def classify_leftovers(task: LeftoverTask, source: ByteSource | None = None) -> LeftoverResult:
+    """Read the task's unmatched entries and say what each one is; `problem` alone where a file can no longer be read. Each entry
+    of the queue is read a few times at the most, however the unmatched ones lie among the others."""
+    try:
+        return _classified(task, source or open_source(task.location))
+    except StoreError as error:
+        return LeftoverResult(task.key, problem=str(error))
+
+
+def _classified(task: LeftoverTask, own: ByteSource) -> LeftoverResult:
+    result = LeftoverResult(task.key)
+    look = _Look(task, own)
+    twice: set[int] | None = None  # physical offsets inside of messages to which matched entries lead, too; not known yet
+    for first, last in look.windows():
+        numbers, rows = look.entries(first, last)
+        if not len(rows):
+            continue
+        kinds = look.kinds(numbers, rows)
+        if twice is None and (kinds.code == _INSIDE).any():
+            twice = look.matched_too(first)
+        _classify(task, result, numbers, rows, kinds, twice or set())
+    result.wrong = union(result.wrong)
+    result.answered = union(result.answered)
+    return result
+
+
+# What an entry is: places in the names of `_classify`.
+(_NOTHING, _WRONG, _INVALID, _PRE_BLANK, _BELOW, _INSIDE, _TWICE, _BEYOND_END, _ANSWERED) = range(9)
+
+
+@dataclass(frozen=True)
+class _Kinds:
+    """Of some entries: the code of each, where it leads, and whether the message is lost."""
+
+    code: np.ndarray
+    where: np.ndarray
+    lost: np.ndarray
+
+
+class _Look:
+    """The unmatched entries of one queue, window by window."""
+
+    def __init__(self, task: LeftoverTask, source: ByteSource):
+        self._task, self._source = task, source
+        missing = union(task.missing)
+        self._missing_starts = np.array([r[0] for r in missing], np.int64)
+        self._missing_ends = np.array([r[1] for r in missing], np.int64)
+        self._leftover_starts = np.array([r[0] for r in task.leftover], np.int64)
+        self._leftover_ends = np.array([r[1] for r in task.leftover], np.int64)
+        self._covered_starts = np.array(sorted(first for first, _ in task.covered), np.int64)
+
+    def windows(self, after: int | None = None) -> Iterator[tuple[int, int]]:
+        """Ranges of entry numbers that together hold all unmatched ones, from number `after` on."""
+        yield from _windows(self._task.leftover, after)
+
+    def entries(self, first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
+        """(numbers, entries) of the unmatched ones of [first, last)."""
+        rows = read_entries(self._source, self._task.files, first, last, self._task.batch)
+        numbers = np.arange(first, first + len(rows))
+        place = np.searchsorted(self._leftover_starts, numbers, side="right") - 1
+        kept = (place >= 0) & (numbers < self._leftover_ends[np.maximum(place, 0)])
+        return numbers[kept], rows[kept]
+
+    def kinds(self, numbers: np.ndarray, rows: np.ndarray) -> _Kinds:
+        """What each of these entries is; which of those that lead into messages are known elsewhere is not looked at yet."""
+        log, starts, ends = self._task.log, self._missing_starts, self._missing_ends
+        phy, size = rows["phy_offset"].astype(np.int64), rows["size"].astype(np.int64)
+        valid = (phy >= 0) & (size > 0)
+        blank = (phy == 0) & (size == layout.PRE_BLANK_SIZE)
+        place = np.searchsorted(starts, numbers, side="right") - 1
+        awaited = (place >= 0) & (numbers < ends[np.maximum(place, 0)]) if len(starts) else np.zeros(len(rows), bool)
+        where = log.kind_at(phy)
+        answered = valid & ~blank & ~awaited & self._answers(numbers, rows)
+        lost = valid & ~blank & ~answered & np.isin(where, (lm.DAMAGED, lm.UNWRITTEN, lm.MISSING, lm.BEYOND)) & ~awaited
+        code = np.full(len(rows), _NOTHING, np.int8)
+        code[awaited & ~blank & (where != lm.UNREAD)] = _WRONG  # one that leads to what was not read may be right
+        code[~awaited & ~valid] = _INVALID
+        code[~awaited & blank] = _PRE_BLANK
+        code[~awaited & valid & ~blank & (where == lm.EXPIRED)] = _BELOW
+        code[~awaited & valid & ~blank & ~answered & np.isin(where, (lm.MESSAGE, lm.FILLER))] = _INSIDE
+        behind_data = (where == lm.UNWRITTEN) & (phy >= log.data_end)
+        code[~awaited & valid & ~blank & (behind_data | (where == lm.BEYOND))] = _BEYOND_END
+        code[answered] = _ANSWERED
+        return _Kinds(code, where, lost)
+
+    def _answers(self, numbers: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Which entries stand where no message does and are what a repair writes there: they lead to the queue's next message,
+        or to the last byte of the segment before that one's."""
+        found = np.zeros(len(numbers), bool)
+        starts = self._covered_starts
+        if self._task.batch or not len(starts):
+            return found
+        place = np.searchsorted(starts, numbers, side="right")
+        followed = np.flatnonzero(place < len(starts))
+        if not len(followed):
+            return found
+        wanted, which = np.unique(starts[place[followed]], return_inverse=True)
+        following = self._read(wanted)[which]
+        mine = rows[followed]
+        phy = following["phy_offset"].astype(np.int64)
+        same = (mine["phy_offset"] == phy) & (mine["size"] == following["size"])
+        nowhere = (mine["size"] == layout.ANSWER_SIZE) & (mine["tags_code"] == 0)
+        found[followed] = same | nowhere & (mine["phy_offset"] == phy - phy % self._task.log.segment_bytes - 1)
+        return found
+
+    def _read(self, numbers: np.ndarray) -> np.ndarray:
+        """The entries of these ascending numbers."""
+        parts = []
+        for first, last in _windows([(n, n + 1) for n in numbers.tolist()]):
+            rows = read_entries(self._source, self._task.files, first, last, self._task.batch)
+            inside = numbers[np.searchsorted(numbers, first) : np.searchsorted(numbers, last)]
+            parts.append(rows[inside - first])
+        return np.concatenate(parts)
+
+    def matched_too(self, after: int) -> set[int]:
+        """Of the physical offsets inside of messages to which entries from number `after` on lead, those to which matched
+        entries lead as well: one pass over each."""
+        wanted: set[int] = set()
+        for first, last in self.windows(after):
+            numbers, rows = self.entries(first, last)
+            if len(rows) and len(wanted) < MAX_TWICE:
+                wanted.update(rows["phy_offset"][self.kinds(numbers, rows).code == _INSIDE].tolist())
+        sought = np.array(sorted(wanted), np.int64)
+        found: set[int] = set()
+        for first, last in _windows(union(self._task.covered)):
+            phy = read_entries(self._source, self._task.files, first, last, self._task.batch)["phy_offset"].astype(np.int64)
+            numbers = np.arange(first, first + len(phy))
+            place = np.searchsorted(self._leftover_starts, numbers, side="right") - 1
+            matched = ~((place >= 0) & (numbers < self._leftover_ends[np.maximum(place, 0)]))
+            found.update(phy[matched & np.isin(phy, sought)].tolist())
+        return found
+
+
+def _windows(ranges: Sequence[tuple[int, int]], after: int | None = None) -> Iterator[tuple[int, int]]:
+    """Parts of at most WINDOW_ENTRIES entries that together hold all of these ascending ranges, from number `after` on."""
+    first = last = 0
+    for start, end in ranges:
+        at = start if after is None else max(start, after)
+        while at < end:
+            if first < last and at < first + WINDOW_ENTRIES:
+                last = min(end, first + WINDOW_ENTRIES)
+            else:
+                if first < last:
+                    yield first, last
+                first, last = at, min(end, at + WINDOW_ENTRIES)
+            at = last
+    if first < last:
+        yield first, last
+
+
+def _classify(
+    task: LeftoverTask, result: LeftoverResult, numbers: np.ndarray, rows: np.ndarray, kinds: _Kinds, twice: set[int]
+) -> None:
+    phy, size, code = rows["phy_offset"].astype(np.int64), rows["size"].astype(np.int64), kinds.code
+    for kind in (lm.DAMAGED, lm.UNWRITTEN, lm.MISSING, lm.BEYOND):
+        chosen = kinds.lost & (kinds.where == kind)
+        count = int(chosen.sum())
+        if count:
+            result.lost_count[kind] = result.lost_count.get(kind, 0) + count
+            result.lost_bytes[kind] = result.lost_bytes.get(kind, 0) + int(size[chosen].sum())
+            result.lost_first[kind] = min(result.lost_first.get(kind, 1 << 62), int(phy[chosen].min()))
+            if kind == lm.BEYOND:
+                result.beyond_end = max(result.beyond_end, int((phy + size)[chosen].max()))
+            room = MAX_LOST - len(result.lost)
+            for i in np.nonzero(chosen)[0][: max(room, 0)]:
+                result.lost.append((int(numbers[i]), int(phy[i]), int(size[i]), kind))
+    answered = numbers[code == _ANSWERED]
+    result.answered += stretches(answered, np.ones(len(answered), np.int64))
+    inside = np.flatnonzero(code == _INSIDE)
+    if twice and len(inside):
+        code[inside[np.isin(phy[inside], np.array(sorted(twice), np.int64))]] = _TWICE
+    for i in np.flatnonzero(code == _INSIDE).tolist():
+        _dispute(task, result, int(numbers[i]), int(phy[i]), int(size[i]))
+    names = (
+        "",
+        "queue_entry_wrong",
+        "queue_entry_invalid",
+        "queue_pre_blank",
+        "queue_entry_below_minimum",
+        "queue_entry_unexpected",
+        "queue_entry_twice",
+        "queue_entry_beyond_end",
+        "queue_position_answered",
+    )
+    edges = np.flatnonzero((np.diff(code) != 0) | (np.diff(numbers) != 1)) + 1
+    for start, end in zip([0, *edges.tolist()], [*edges.tolist(), len(rows)], strict=True):
+        name = names[code[start]]
+        if not name:
+            continue
+        if code[start] == _WRONG:
+            result.wrong.append((int(numbers[start]), int(numbers[end - 1]) + 1))
+        _report(task, result, name, rows, int(numbers[start]) - start, start, end)
+
+
+def _report(task: LeftoverTask, result: LeftoverResult, code: str, rows: np.ndarray, base: int, start: int, end: int) -> None:
+    """One finding per file for entries [start, end) of `rows`, which follow one another: entry i has number base + i."""
+    unit = layout.BATCH_ENTRY_BYTES if task.batch else layout.ENTRY_BYTES
+    at = start
+    while at < end:
+        path, position = entry_address(task.files, base + at, task.batch)
+        file = next(f for f in task.files if f.path == path)
+        n = min(end - at, (file.size - position) // unit)
+        if n <= 0:
+            return
+        if len(result.findings) >= MAX_FINDINGS:
+            result.findings_dropped[code] = result.findings_dropped.get(code, 0) + n
+        else:
+            row = rows[at]
+            result.findings.append(
+                Finding(
+                    code,
+                    path,
+                    position,
+                    position + n * unit,
+                    phy_offset=int(row["phy_offset"]),
+                    topic=task.key[0],
+                    queue_id=task.key[1],
+                    queue_offset=int(row["base"]) if task.batch else base + at,
+                    actual=f"phy_offset {int(row['phy_offset'])}, size {int(row['size'])}, tags code {int(row['tags_code'])}",
+                    count=n,
+                )
+            )
+        at += n
+
+
+def _dispute(task: LeftoverTask, result: LeftoverResult, number: int, phy_offset: int, size: int) -> None:
+    """An entry of this queue leads into messages, and none there is of this queue and number: one of the two is wrong.
+
+    A damaged topic, queue id or queue offset looks like this, and no checksum covers them.
+    """
+    if phy_offset + size > task.log.range_end(phy_offset):
+        return
+    if result.disputed >= MAX_FINDINGS:
+        result.findings_dropped["message_disputed"] = result.findings_dropped.get("message_disputed", 0) + 1
+        return
+    result.disputed += 1
+    path, position = task.log.segment_of(phy_offset)
+    result.findings.append(
+        Finding(
+            "message_disputed",
+            path,
+            position,
+            position + size,
+            phy_offset=phy_offset,
+            topic=task.key[0],
+            queue_id=task.key[1],
+            queue_offset=number,
+            expected="a message of this queue and queue offset, as its ConsumeQueue entry says",
+        )
+    )

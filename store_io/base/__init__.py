@@ -1,0 +1,10 @@
+"""What everything above needs, and what knows nothing of stores.
+
+* `errors`: what can go wrong, with its exit code.
+* `tasks`: what can be done apart from everything else.
+* `ranges`: half-open ranges of numbers: union, intersection, difference.
+* `java_compat`: numbers, texts and splits as Java has them.
+* `checksum`, `crc_folding`, `range_crc`: CRC-32 of bytes, at the speed of reading them, and of any part of a file.
+* `native`: compiled functions, kept on disk.
+* `wording`: numbers and lists of names in sentences.
+"""

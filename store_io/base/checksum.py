@@ -1,0 +1,133 @@
+"""CRC-32 of bodies: the fastest engine that is there, checked against crcmod before it is trusted.
+
+Two ways lead to it: `crc32` from Python, and for compiled code the address of a C function (`native_engine`). Both are
+CRC-32 ISO-HDLC as in zlib. crcmod is the reference because it shares no line with any of them, and far too slow to be one.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+import crcmod
+
+from store_io.base.errors import StoreError
+
+
+@dataclass(frozen=True)
+class NativeEngine:
+    """A C function `uint32 f(uint32 crc, const void *bytes, size_t length)` with zlib's meaning of crc. Its result may come
+    with undefined upper bits where the library's own type is wider."""
+
+    name: str
+    address: int
+
+    def crc32(self, data: bytes, value: int = 0) -> int:
+        """The function called through ctypes: slow, for checks."""
+        function = ctypes.CFUNCTYPE(ctypes.c_uint32, ctypes.c_uint64, ctypes.c_char_p, ctypes.c_uint64)(self.address)
+        return int(function(value, data, len(data)))
+
+
+# name -> module, and the C function that its shared object carries; libz comes with the standard library's own module.
+# Fastest first.
+NATIVE = {
+    "isal": ("isal.isal_zlib", "crc32_gzip_refl"),
+    "zlib-ng": ("zlib_ng.zlib_ng", "zng_crc32_z"),
+    "libz": ("zlib", "crc32_z"),
+}
+
+
+def find_native(name: str) -> NativeEngine | None:
+    """One engine of `NATIVE`; None where this process cannot reach it."""
+    module, symbol = NATIVE[name]
+    try:
+        function = getattr(ctypes.CDLL(importlib.import_module(module).__file__), symbol)
+    except (ImportError, OSError, AttributeError):
+        return None
+    address = ctypes.cast(function, ctypes.c_void_p).value
+    return NativeEngine(name, address) if address else None
+
+
+def find_folding(library: NativeEngine) -> NativeEngine | None:
+    """Code of our own for this processor, with a library for what it leaves out; None where it cannot be had, or is wrong."""
+    try:
+        address = importlib.import_module("store_io.base.crc_folding").compiled(library.address)
+    except (ImportError, OSError, RuntimeError):  # no code generator, or one that does not take this code
+        return None
+    engine = NativeEngine(f"folding with {library.name}", address) if address else None
+    return engine if engine is not None and _wrong_length(engine.crc32) is None else None
+
+
+@cache
+def native_engine() -> NativeEngine | None:
+    """The fastest C function that this process can reach; None where no library offers one."""
+    library = next((engine for name in NATIVE if (engine := find_native(name)) is not None), None)
+    return library and (find_folding(library) or library)
+
+
+def _python_engine() -> tuple[str, Callable[..., int]]:
+    for name, module in (("isal", "isal.isal_zlib"), ("zlib-ng", "zlib_ng.zlib_ng")):
+        try:
+            return name, importlib.import_module(module).crc32
+        except (ImportError, AttributeError):
+            continue
+    return "zlib", zlib.crc32
+
+
+ENGINE, crc32 = _python_engine()
+
+
+def body_crc(body: bytes | memoryview) -> int:
+    """The BODYCRC field's value for this body: CRC-32 ISO-HDLC with the top bit cleared."""
+    return crc32(body) & 0x7FFFFFFF
+
+
+_SELF_TEST_LENGTHS = (
+    *range(70),
+    *range(126, 131),
+    *range(190, 194),
+    *range(250, 262),
+    *range(511, 518),
+    767,
+    1023,
+    1025,
+    4099,
+    9001,
+)
+
+
+def _wrong_length(engine: Callable[..., int]) -> tuple[int, int, int] | None:
+    """(length, the engine's value, crcmod's) of the first text whose CRC the engine gets wrong; None: it gets none wrong."""
+    reference = crcmod.mkCrcFun(0x104C11DB7, initCrc=0, rev=True, xorOut=0xFFFFFFFF)
+    material = bytes(i * i * 31 + (i >> 3) & 0xFF for i in range(_SELF_TEST_LENGTHS[-1]))
+    for length in _SELF_TEST_LENGTHS:
+        data = material[len(material) - length :]
+        expected = reference(data)
+        # The second half of a split computation starts from the first half's value, as streamed CRCs do.
+        for actual in (engine(data), engine(data[length // 3 :], engine(data[: length // 3]))):
+            if actual != expected:
+                return length, actual, expected
+    return None
+
+
+def self_test() -> None:
+    """Check every engine in use against crcmod, in a few milliseconds. Raises StoreError naming the two values."""
+    engines: list[tuple[str, Callable[..., int]]] = [(ENGINE, crc32)]
+    native = native_engine()
+    if native is not None:
+        engines.append((f"{native.name} (native)", native.crc32))
+    for name, engine in engines:
+        wrong = _wrong_length(engine)
+        if wrong is not None:
+            length, actual, expected = wrong
+            raise StoreError(f"CRC-32 engine {name}: 0x{actual:08x} over {length} bytes, crcmod says 0x{expected:08x}")
+
+
+@cache
+def trust() -> None:
+    """`self_test`, once a process: before its first CRC counts."""
+    self_test()

@@ -1,0 +1,11 @@
+"""Messages for people, from a store as it is.
+
+* `open_store`: a store opened for reading messages.
+* `scans`: what to read of a store, as plain values that travel.
+* `message_rows`, `entry_rows`: messages, queue and index entries as Arrow batches.
+* `message_search`, `message_filter`: messages by key, id, offset or time.
+* `explain`, `explain_record`: what lies at one offset, field by field.
+* `broker_view`, `served_rows`: what a consumer would get from a started broker.
+* `redaction`: bodies and properties hidden.
+* `manifest`: digests of a copy's files.
+"""

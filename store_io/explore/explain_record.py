@@ -1,0 +1,340 @@
+"""A record's bytes, field by field: name, place, and the value in people's terms, as far as the bytes go.
+
+Source: MessageExtEncoder, MessageDecoder.decode, MessageSysFlag (formats.md 2). Unlike a check this reads on behind a field that
+is wrong, because what stands there is the question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from schemas import commitlog_layout as layout
+from store_io.audit.audit_store import iso_time
+from store_io.base.java_compat import decode_utf8, string_hash
+from store_io.explore.redaction import HASH, HIDDEN, NONE, OPEN_PROPERTIES, Redaction
+from store_io.formats.commitlog.message_decode import host_text
+from store_io.rules.message_verdict import VALID, Frames, Message, Verdict, property_crc_value, tags_code_of
+from store_io.rules.releases import BrokerRules
+
+SHOWN_BYTES = 256  # of a body's or a property's bytes
+TEXT_CHARACTERS = 400
+UNPACKED_BYTES = 64 << 10  # of a compressed body
+MAX_PROPERTIES = 500
+
+
+def concealed(redaction: Redaction, name: str, data: bytes) -> str | None:
+    """The text that stands for a value, None: it may be shown. name: "BODY", "BORNHOST", or a property's."""
+    if redaction.mode == NONE or name in OPEN_PROPERTIES:
+        return None
+    if name == "BODY":
+        return (redaction.data(data) or HIDDEN.encode()).decode()
+    return redaction.text(host_text(data) if name == "BORNHOST" else decode_utf8(data))
+
+
+@dataclass(frozen=True)
+class Field:
+    """at: bytes from the record's first.  size: as the record says; data: at most SHOWN_BYTES of them, empty where concealed.
+    wrong: why a check blames this field, or ""."""
+
+    name: str
+    at: int
+    size: int
+    data: bytes
+    value: str
+    wrong: str = ""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A value that a broker derives from the record."""
+
+    name: str
+    value: str
+
+
+_BLAME = {
+    "size_beyond_file": "TOTALSIZE",
+    "negative_size": "TOTALSIZE",
+    "size_mismatch": "TOTALSIZE",
+    "no_room": "TOTALSIZE",
+    "magic": "MAGICCODE",
+    "unwritten": "MAGICCODE",
+    "body_crc": "BODYCRC",
+    "topic_length": "TOPICLENGTH",
+    "phy_offset": "PHYSICALOFFSET",
+    "delay": "property DELAY",
+    "dup_info": "property DUP_INFO",
+    "property_crc": "property " + layout.PROPERTY_CRC_NAME,
+    "property_crc_missing": "PROPERTIESLENGTH",
+    "inner_batch": "property INNER_NUM",
+}
+
+_COMPRESSIONS = {0: "zlib", 1: "LZ4", 2: "ZSTD", 3: "zlib"}
+_TRANSACTIONS = {0: "none", layout.SYS_PREPARED: "prepared", layout.SYS_COMMIT: "commit", layout.SYS_ROLLBACK: "rollback"}
+
+
+def annotate(frames: Frames, position: int, limit: int, phy_offset: int, verdict: Verdict, redaction: Redaction) -> list[Field]:
+    """The fields of the frame at `position` of a segment of `limit` bytes, in order, as far as they lie in the segment.
+
+    verdict: whose complaint is shown at the field to blame.  redaction: what of the values may be shown.
+    """
+    fields: list[Field] = []
+    open_texts = redaction.mode == NONE or boundaries_hold(verdict)
+    try:
+        for found in _fields(frames, position, limit, phy_offset, redaction):
+            if open_texts or found.name != "TOPIC" and not found.name.startswith("property"):
+                fields.append(found)
+            else:
+                name = found.name.partition(" ")[0]
+                fields.append(Field(name, found.at, found.size, b"", HIDDEN, found.wrong and "damaged"))
+    except _End as end:
+        fields.append(
+            Field(end.name, end.at, 0, b"", "", f"needs {end.size} bytes, {max(0, limit - position - end.at)} are left")
+        )
+    return _blamed(fields, verdict)
+
+
+def boundaries_hold(verdict: Verdict) -> bool:
+    """Whether the fields of what a check refused lie where they say: else a piece of a body may stand in a topic's place."""
+    return verdict.kind == VALID or verdict.computed_size > 0 and verdict.reason != "size_mismatch"
+
+
+class _End(Exception):
+    """A field leads out of the segment, or its length makes no sense."""
+
+    def __init__(self, name: str, at: int, size: int):
+        super().__init__(name)
+        self.name, self.at, self.size = name, at, size
+
+
+def _blamed(fields: list[Field], verdict: Verdict) -> list[Field]:
+    if not verdict.reason or verdict.reason == "filler":
+        return fields
+    name = _BLAME.get(verdict.reason)
+    text = f"expected {verdict.expected}, found {verdict.actual}" if verdict.expected else "a check fails here"
+    marked = [Field(f.name, f.at, f.size, f.data, f.value, text) if f.name == name and not f.wrong else f for f in fields]
+    return marked
+
+
+def _fields(frames: Frames, position: int, limit: int, phy_offset: int, redaction: Redaction) -> Iterator[Field]:
+    def take(name: str, at: int, size: int) -> bytes:
+        if size < 0 or position + at + size > limit:
+            raise _End(name, at, size)
+        return frames.read(position + at, position + at + min(size, SHOWN_BYTES))
+
+    def number(name: str, at: int, size: int) -> tuple[bytes, int]:
+        data = take(name, at, size)
+        return data, int.from_bytes(data, "big", signed=True)
+
+    data, total = number("TOTALSIZE", layout.TOTAL_SIZE_POSITION, 4)
+    yield Field("TOTALSIZE", layout.TOTAL_SIZE_POSITION, 4, data, f"{total} bytes")
+    data, magic = number("MAGICCODE", layout.MAGIC_POSITION, 4)
+    kinds = {
+        layout.MAGIC_V1: "a message, V1",
+        layout.MAGIC_V2: "a message, V2 (since 5.1.0)",
+        layout.MAGIC_BLANK: "the end-of-segment filler",
+    }
+    yield Field(
+        "MAGICCODE", layout.MAGIC_POSITION, 4, data, f"0x{magic & 0xFFFFFFFF:08x}, {kinds.get(magic, 'none that is known')}"
+    )
+    if magic == layout.MAGIC_BLANK:
+        return
+    data, crc = number("BODYCRC", layout.BODY_CRC_POSITION, 4)
+    yield Field("BODYCRC", layout.BODY_CRC_POSITION, 4, data, f"0x{crc & 0xFFFFFFFF:08x}")
+    data, value = number("QUEUEID", layout.QUEUE_ID_POSITION, 4)
+    yield Field("QUEUEID", layout.QUEUE_ID_POSITION, 4, data, str(value))
+    data, value = number("FLAG", layout.FLAG_POSITION, 4)
+    yield Field("FLAG", layout.FLAG_POSITION, 4, data, f"{value}, the producer's own")
+    data, value = number("QUEUEOFFSET", layout.QUEUE_OFFSET_POSITION, 8)
+    yield Field("QUEUEOFFSET", layout.QUEUE_OFFSET_POSITION, 8, data, str(value))
+    data, value = number("PHYSICALOFFSET", layout.PHY_OFFSET_POSITION, 8)
+    same = "its own position" if value == phy_offset else f"its position is {phy_offset}"
+    yield Field("PHYSICALOFFSET", layout.PHY_OFFSET_POSITION, 8, data, f"{value}, {same}")
+    data, flag = number("SYSFLAG", layout.SYS_FLAG_POSITION, 4)
+    yield Field("SYSFLAG", layout.SYS_FLAG_POSITION, 4, data, sys_flag_text(flag))
+    data, value = number("BORNTIMESTAMP", layout.BORN_TIMESTAMP_POSITION, 8)
+    yield Field("BORNTIMESTAMP", layout.BORN_TIMESTAMP_POSITION, 8, data, _time(value))
+    moved = layout.IPV6_EXTRA_BYTES if flag & layout.SYS_BORN_HOST_V6 else 0
+    size = layout.STORE_TIMESTAMP_POSITION - layout.BORN_HOST_POSITION + moved
+    data = take("BORNHOST", layout.BORN_HOST_POSITION, size)
+    hidden = concealed(redaction, "BORNHOST", data)
+    yield Field("BORNHOST", layout.BORN_HOST_POSITION, size, b"" if hidden else data, hidden or host_text(data))
+    at = layout.STORE_TIMESTAMP_POSITION + moved
+    data, value = number("STORETIMESTAMP", at, 8)
+    yield Field("STORETIMESTAMP", at, 8, data, _time(value))
+    at = layout.STORE_HOST_POSITION + moved
+    more = layout.IPV6_EXTRA_BYTES if flag & layout.SYS_STORE_HOST_V6 else 0
+    size = layout.RECONSUME_TIMES_POSITION - layout.STORE_HOST_POSITION + more
+    data = take("STOREHOST", at, size)
+    yield Field("STOREHOST", at, size, data, host_text(data))
+    moved += more
+    for name, place, size in (
+        ("RECONSUMETIMES", layout.RECONSUME_TIMES_POSITION, 4),
+        ("PREPAREDTRANSACTIONOFFSET", layout.PREPARED_OFFSET_POSITION, 8),
+    ):
+        data, value = number(name, place + moved, size)
+        yield Field(name, place + moved, size, data, str(value))
+    data, length = number("BODYLENGTH", layout.BODY_LENGTH_POSITION + moved, 4)
+    yield Field("BODYLENGTH", layout.BODY_LENGTH_POSITION + moved, 4, data, f"{length} bytes")
+    at = layout.BODY_POSITION + moved
+    if length > 0:
+        take("BODY", at, length)
+        yield _body(frames, position, at, length, flag, crc, redaction)
+        at += length
+    width = 1 if magic == layout.MAGIC_V1 else 2
+    data, length = number("TOPICLENGTH", at, width)
+    yield Field("TOPICLENGTH", at, width, data, f"{length} bytes")
+    at += width
+    take("TOPIC", at, length)
+    data = frames.read(position + at, position + at + length)
+    yield Field("TOPIC", at, length, data[:SHOWN_BYTES], decode_utf8(data))
+    at += length
+    data, length = number("PROPERTIESLENGTH", at, 2)
+    yield Field("PROPERTIESLENGTH", at, 2, data, f"{length} bytes")
+    at += 2
+    if length > 0:
+        take("PROPERTIES", at, length)
+        yield from _properties(frames.read(position + at, position + at + length), at, redaction)
+
+
+def _body(frames: Frames, position: int, at: int, length: int, flag: int, stored: int, redaction: Redaction) -> Field:
+    start = position + at
+    crc = frames.crc32(start, start + length) & 0x7FFFFFFF
+    match = "fits" if crc == stored else "differs from"
+    about = f"its checksum, 0x{crc:08x}, {match} BODYCRC"
+    if redaction.mode != NONE:
+        whole = frames.read(start, start + length) if redaction.mode == HASH else b""
+        return Field("BODY", at, length, b"", f"{concealed(redaction, 'BODY', whole)}; {about}")
+    data = frames.read(start, start + min(length, UNPACKED_BYTES))
+    shown, what = data, ""
+    if flag & layout.SYS_COMPRESSED:
+        kind = (flag & layout.SYS_COMPRESSION_MASK) >> layout.SYS_COMPRESSION_SHIFT
+        unpacked = unpack_prefix(data, kind)
+        if unpacked is None:
+            what = f"; compressed with {_COMPRESSIONS.get(kind, f'type {kind}')}, which does not unpack"
+        else:
+            shown, what = unpacked, f"; unpacked with {_COMPRESSIONS[kind]}"
+    text = _text(shown)
+    return Field(
+        "BODY", at, length, data[:SHOWN_BYTES], f"{text}{what}; {about}" if text else f"{about.removeprefix('its ')}{what}"
+    )
+
+
+def unpack_prefix(data: bytes, kind: int, most: int = 4 * TEXT_CHARACTERS) -> bytes | None:
+    """The first bytes, at most `most`, of what a compressed body's first bytes unpack to; None where they do not.
+
+    kind: the compression type of SYSFLAG. Source: CompressionType, ZlibCompressor, Lz4Compressor, ZstdCompressor.
+    """
+    import zlib
+
+    try:
+        if kind in (0, 3):
+            return zlib.decompressobj().decompress(data, most)
+        if kind == 1:
+            import lz4.frame
+
+            return bytes(lz4.frame.LZ4FrameDecompressor().decompress(data, most))
+        if kind == 2:
+            import zstandard
+
+            with zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(data) as reader:
+                return bytes(reader.read(most))
+    except Exception:  # three libraries, each with errors of its own, all of which mean the same here
+        return None
+    return None
+
+
+def _text(data: bytes) -> str:
+    """The bytes as a quoted text where they are one; "" where they are not."""
+    try:
+        text = data[: 4 * TEXT_CHARACTERS].decode("utf-8")
+    except UnicodeDecodeError as why:
+        if why.start < len(data[: 4 * TEXT_CHARACTERS]) - 3:  # not just a character that the bound cut
+            return ""
+        text = data[: why.start].decode("utf-8")
+    if not text or sum(not c.isprintable() and c not in "\r\n\t" for c in text) * 10 > len(text):
+        return ""
+    cut = len(text) > TEXT_CHARACTERS or len(data) > 4 * TEXT_CHARACTERS
+    return '"' + text[:TEXT_CHARACTERS] + ("…" if cut else "") + '"'
+
+
+def _properties(data: bytes, at: int, redaction: Redaction) -> Iterator[Field]:
+    """One field for each name 0x01 value 0x02, separators included."""
+    start, count = 0, 0
+    while start < len(data):
+        end = data.find(layout.PROPERTY_END, start)
+        end = len(data) if end < 0 else end + 1
+        if count == MAX_PROPERTIES:
+            end = len(data)
+        item = data[start:end]
+        count += 1
+        name, split, value = item.partition(layout.PROPERTY_NAME_END)
+        label = decode_utf8(name) if split else ""
+        body = value.removesuffix(layout.PROPERTY_END)
+        # The last of too many stands for all that follow, whose names nobody has looked at.
+        hidden = concealed(redaction, label if count <= MAX_PROPERTIES else "", body)
+        if hidden is not None:
+            closing = "\x02" if value.endswith(layout.PROPERTY_END) else ""
+            yield Field(f"property {label}", at + start, len(item), b"", f"{label}\x01{hidden}{closing}")
+        else:
+            text = decode_utf8(item[: 4 * TEXT_CHARACTERS])
+            wrong = "" if split and name else "no name and separator"
+            more = "…" if len(item) > 4 * TEXT_CHARACTERS else ""
+            if label == layout.PROPERTY_CRC_NAME and len(body) == 10:
+                more += f"  0x{property_crc_value(decode_utf8(body)) & 0xFFFFFFFF:08x}"
+            yield Field(f"property {label}".strip(), at + start, len(item), item[:SHOWN_BYTES], text + more, wrong)
+        start = end
+
+
+def sys_flag_text(flag: int) -> str:
+    """SYSFLAG in words."""
+    kind = (flag & layout.SYS_COMPRESSION_MASK) >> layout.SYS_COMPRESSION_SHIFT
+    words = []
+    if flag & layout.SYS_COMPRESSED:
+        words.append(f"body compressed ({_COMPRESSIONS.get(kind, f'unknown type {kind}')})")
+    if flag & layout.SYS_MULTI_TAGS:
+        words.append("multi tags")
+    words.append(f"transaction {_TRANSACTIONS[flag & layout.SYS_TRANSACTION_MASK]}")
+    words.append(f"born host IPv{6 if flag & layout.SYS_BORN_HOST_V6 else 4}")
+    words.append(f"store host IPv{6 if flag & layout.SYS_STORE_HOST_V6 else 4}")
+    if flag & layout.SYS_NEED_UNWRAP:
+        words.append("to be unwrapped")
+    if flag & layout.SYS_INNER_BATCH:
+        words.append("inner batch")
+    known = 0x7FF
+    if flag & ~known & 0xFFFFFFFF:
+        words.append(f"unknown bits 0x{flag & ~known & 0xFFFFFFFF:x}")
+    return f"0x{flag & 0xFFFFFFFF:x}: {', '.join(words)}"
+
+
+def _time(milliseconds: int) -> str:
+    text = iso_time(milliseconds)
+    return f"{milliseconds} ms" + (f", {text[:10]} {text[11:-1]} UTC" if text else ", no date")
+
+
+def offset_msg_id(store_host: bytes, phy_offset: int) -> str:
+    """MessageDecoder.createMessageId: the store host and the physical offset, in hexadecimal."""
+    return (store_host + phy_offset.to_bytes(8, "big", signed=True)).hex().upper()
+
+
+def derived(message: Message, phy_offset: int, rules: BrokerRules, redaction: Redaction) -> list[Part]:
+    """What a broker derives from a message whose fields could all be read: ids, tags code, what it is."""
+    properties = message.properties
+    parts = [Part("offset message id", offset_msg_id(message.store_host, message.phy_offset))]
+    code = tags_code_of(message.topic, properties, message.store_time, rules.delays)
+    tags = properties.get("TAGS")
+    if code is None:
+        parts.append(Part("tags code", "none: DELAY is no number"))
+    elif message.topic == layout.SCHEDULE_TOPIC and "DELAY" in properties and code != (string_hash(tags) if tags else 0):
+        parts.append(Part("tags code", f"{code}: to be delivered at {_time(code)}"))
+    else:
+        shown = tags and (concealed(redaction, "TAGS", tags.encode("utf-8", "surrogatepass")) or f'"{tags}"')
+        parts.append(Part("tags code", f"{code}" + (f": the hash of {shown}" if shown else ": no tags")))
+    if "REAL_TOPIC" in properties:
+        parts.append(Part("real queue", f"{properties['REAL_TOPIC']}, queue {properties.get('REAL_QID', '?')}"))
+    if message.batch_count != 1 or "INNER_NUM" in properties:
+        parts.append(Part("inner batch", f"{message.batch_count} messages, queue offsets from {message.batch_base} on"))
+    if not message.in_queue:
+        parts.append(Part("dispatch", "gets no ConsumeQueue entry: a prepared or rollback record"))
+    return parts

@@ -1,0 +1,201 @@
+"""Messages of a copy that meet conditions which only their contents can: keys, ids, pieces of bodies. Bounded, in log order.
+
+`scan_messages` gives what the audit accepts; here it is narrowed down further, and no more rows are made than are asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from schemas.rows import MappedFile, QueueKey
+from store_io.explore.message_filter import MessageFilter
+from store_io.explore.message_rows import message_schema, scan_messages
+from store_io.explore.open_store import OpenStore
+from store_io.explore.scans import MessageScan
+from store_io.formats.commitlog.message_bodies import STATUS_NAMES, TOO_LARGE, decode_body
+from store_io.formats.commitlog.message_columns import RecordCheck
+from store_io.formats.consumequeue_reader import read_entries
+from store_io.rules.message_verdict import VALID, Message
+from store_io.source.byte_source import ByteSource
+from store_io.source.segment_window import SegmentWindow
+
+DIRECT_OFFSETS = 4096  # queue offsets that are looked up through ConsumeQueue entries instead of by reading the log
+WINDOW_BYTES = 1 << 16
+
+
+@dataclass(frozen=True)
+class Contents:
+    """Conditions on what a message says. Picklable. None: any.
+
+    key: one of its KEYS, or its unique key, as an index has them.  unique_key: that alone.  body: bytes that stand in it, as the
+    producer sent it or as it is stored.
+    """
+
+    key: str | None = None
+    unique_key: str | None = None
+    body: bytes | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns that must be read to know."""
+        names: tuple[str, ...] = ()
+        if self.key is not None:
+            names += ("keys", "unique_key")
+        elif self.unique_key is not None:
+            names += ("unique_key",)
+        return names + (("sys_flag", "body") if self.body is not None else ())
+
+    def mask(self, batch: pa.RecordBatch, max_body_bytes: int) -> pa.Array:
+        """Which rows of a batch that holds these columns, bodies as they are stored, meet them all."""
+        found = pa.array(np.ones(batch.num_rows, bool))
+        if self.key is not None:
+            found = pc.and_(found, pc.or_(_equal(batch, "unique_key", self.key), _has_key(batch.column("keys"), self.key)))
+        if self.unique_key is not None:
+            found = pc.and_(found, _equal(batch, "unique_key", self.unique_key))
+        if self.body is not None and pc.any(found).as_py():
+            numbers = np.flatnonzero(found.to_numpy(zero_copy_only=False))
+            kept = np.zeros(batch.num_rows, bool)
+            bodies, flags = batch.column("body"), batch.column("sys_flag")
+            for number in numbers.tolist():
+                kept[number] = self.in_body(bodies[number].as_py(), flags[number].as_py(), max_body_bytes)
+            found = pa.array(kept)
+        return found
+
+    def matches(self, message: Message, body: bytes, max_body_bytes: int) -> bool:
+        """The same for one message."""
+        keys = message.properties.get("KEYS", "").split(" ")
+        unique = message.properties.get("UNIQ_KEY")
+        if self.key is not None and self.key != unique and self.key not in keys:
+            return False
+        if self.unique_key is not None and self.unique_key != unique:
+            return False
+        return self.body is None or self.in_body(body, message.sys_flag, max_body_bytes)
+
+    def in_body(self, body: bytes | None, sys_flag: int, max_body_bytes: int) -> bool:
+        """Whether the wanted bytes stand in a stored body, or in what it unpacks to."""
+        assert self.body is not None
+        if body is None:
+            return False
+        if self.body in body:
+            return True
+        unpacked, _ = decode_body(body, sys_flag, max_body_bytes)
+        return unpacked is not None and self.body in unpacked
+
+
+def _equal(batch: pa.RecordBatch, name: str, text: str) -> pa.Array:
+    column = batch.column(name)
+    column = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+    return pc.fill_null(pc.equal(column.cast(pa.string()), text), False)
+
+
+def _has_key(column: pa.Array, key: str) -> pa.Array:
+    column = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+    near = pc.fill_null(pc.match_substring(column.cast(pa.string()), key), False).to_numpy(zero_copy_only=False)
+    kept = np.zeros(len(column), bool)
+    for number in np.flatnonzero(near).tolist():
+        kept[number] = key in column[number].as_py().split(" ")
+    return pa.array(kept)
+
+
+def search(scan: MessageScan, contents: Contents, source: ByteSource | None = None) -> Iterator[pa.RecordBatch]:
+    """The segment's messages that meet the scan's filter and these contents: batches of the scan's columns, in log order.
+
+    Bodies are as the scan wants them, decoded or stored, whatever `contents` had to look at.
+    """
+    if contents == Contents():
+        yield from scan_messages(scan, source)
+        return
+    # What is looked into is the stored body; those that match are uncompressed afterwards.
+    decode = contents.body is not None and scan.decompress
+    columns = tuple(dict.fromkeys((*scan.columns, *contents.columns)))
+    wide = replace(scan, columns=columns, decompress=scan.decompress and contents.body is None)
+    for batch in scan_messages(wide, source):
+        kept = batch.filter(contents.mask(batch, scan.max_body_bytes))
+        if kept.num_rows:
+            yield (_decoded(kept, scan.max_body_bytes) if decode else kept).select(list(scan.columns))
+
+
+def _decoded(batch: pa.RecordBatch, max_body_bytes: int) -> pa.RecordBatch:
+    """The same with uncompressed bodies."""
+    flags = batch.column("sys_flag").to_pylist()
+    found = [
+        (None, TOO_LARGE) if body is None else decode_body(body, flag, max_body_bytes)
+        for body, flag in zip(batch.column("body").to_pylist(), flags, strict=True)
+    ]
+    values = {"body": [body for body, _ in found], "body_status": [STATUS_NAMES[status] for _, status in found]}
+    for name in values.keys() & set(batch.schema.names):
+        place = batch.schema.get_field_index(name)
+        batch = batch.set_column(place, batch.schema.field(place), pa.array(values[name], batch.schema.field(place).type))
+    return batch
+
+
+def segments_to_read(store: OpenStore, wanted: MessageFilter, segments: Sequence[MappedFile]) -> tuple[list[MappedFile], bool]:
+    """(the segments that can hold what is wanted, whether ConsumeQueue entries told them).
+
+    A short range of one queue's offsets is looked up in its ConsumeQueue: where each entry leads to the very message, only the
+    segments of these are read. Where one does not, anything may be wrong, and all are.
+    """
+    files = [f for f in segments if wanted.may_be_in(f.start, f.size)]
+    low, high = wanted.queue_offsets
+    if wanted.topics is None or wanted.queue_ids is None or low is None or high is None:
+        return files, False
+    if len(wanted.topics) != 1 or len(wanted.queue_ids) != 1 or high - low > DIRECT_OFFSETS or len(files) < 2:
+        return files, False
+    key = next(iter(wanted.topics)), next(iter(wanted.queue_ids))
+    queue = next((q for q in store.queues() if q.key == key and not q.batch), None)
+    if queue is None:
+        return files, False
+    source = store.source()
+    entries = read_entries(source, queue.files, low, high)
+    chosen: dict[str, MappedFile] = {}
+    for number, (phy_offset, size) in enumerate(zip(entries["phy_offset"].tolist(), entries["size"].tolist(), strict=True), low):
+        file = next((f for f in segments if f.start <= phy_offset < f.start + f.size), None)
+        if file is None or size <= 0 or not _is_at(store, source, file, phy_offset, key, number):
+            return files, False
+        chosen[file.path] = file
+    return [f for f in files if f.path in chosen], True
+
+
+def _is_at(store: OpenStore, source: ByteSource, file: MappedFile, phy_offset: int, key: QueueKey, number: int) -> bool:
+    """Whether the message of this queue and offset stands there."""
+    with source.open(file.path) as opened:
+        check = RecordCheck.audit_of(file.start, store.rules)
+        verdict = check.verdict(SegmentWindow(opened, file.size, WINDOW_BYTES), phy_offset - file.start, file.size)
+    m = verdict.message
+    return verdict.kind == VALID and m is not None and ((m.topic, m.queue_id), m.queue_offset) == (key, number)
+
+
+# ---- many segments, in tasks ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SearchTask:
+    """One segment to search, and at most so many rows of it to bring back. Picklable."""
+
+    scan: MessageScan
+    contents: Contents
+    most_rows: int
+    most_bytes: int
+
+
+def run_search(task: SearchTask) -> tuple[bytes, bool]:
+    """(the first rows found as an Arrow stream, whether these are surely all). Raises as `scan_messages`."""
+    sink = pa.BufferOutputStream()
+    rows = size = 0
+    whole = True
+    with pa.ipc.new_stream(sink, message_schema(task.scan.columns)) as writer:
+        for batch in search(task.scan, task.contents):
+            part = batch.slice(0, task.most_rows - rows)
+            while part.num_rows and size + part.nbytes > task.most_bytes:  # a batch of large bodies may alone be more
+                part = part.slice(0, part.num_rows // 2)
+            writer.write_batch(part)
+            rows, size = rows + part.num_rows, size + part.nbytes
+            if part.num_rows < batch.num_rows or size >= task.most_bytes:
+                whole = False
+                break
+    return sink.getvalue().to_pybytes(), whole

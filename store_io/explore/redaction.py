@@ -1,0 +1,104 @@
+"""What producers put into messages, hidden or hashed before it leaves the store's own copy.
+
+Topics, queues, offsets, sizes and times stay: what a store looks like can be told without what its messages say.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from store_io.base.errors import UsageError
+
+NONE, HIDE, HASH = "none", "hide", "hash"
+MODES = (HIDE, HASH)
+HIDDEN = "(hidden)"
+TOKEN_DIGITS = 16
+
+TEXT_COLUMNS = frozenset({"keys", "key", "unique_key", "msg_id", "tags", "born_host", "body_text"})
+"""Columns that hold what a producer or its users chose, or its address. A unique key, and with it the id that clients show,
+is made of the producer's address."""
+BODY_COLUMNS = frozenset({"body"})
+MAP_COLUMNS = frozenset({"properties"})
+CHECK_COLUMNS = frozenset({"tags_code", "ext_tags_code", "body_crc"})
+"""Unkeyed sums of what is concealed: whoever has a list of words finds the tag in no time, and so a short body."""
+
+OPEN_PROPERTIES = frozenset(
+    "DELAY REAL_TOPIC REAL_QID WAIT TRAN_MSG PGROUP MIN_OFFSET MAX_OFFSET RETRY_TOPIC RECONSUME_TIME MAX_RECONSUME_TIMES "
+    "CONSUME_START_TIME TRANSACTION_PREPARED_QUEUE_OFFSET TRANSACTION_CHECK_TIMES CHECK_IMMUNITY_TIME_IN_SECONDS CLUSTER "
+    "INNER_NUM INNER_BASE INNER_MULTI_DISPATCH INNER_MULTI_QUEUE_OFFSET TIMER_DELIVER_MS TIMER_DELAY_SEC TIMER_DELAY_MS "
+    "TIMER_OUT_MS TIMER_ENQUEUE_MS TIMER_DEQUEUE_MS TIMER_ROLL_TIMES TIMER_DEL_FLAG POP_CK DUP_INFO".split()
+)
+"""Properties that brokers and clients set for one another; their values say nothing of what is in a message."""
+
+
+@dataclass(frozen=True)
+class Redaction:
+    """mode: NONE; HIDE: a value becomes "(hidden)"; HASH: a token that equal values share, and nothing else does.
+
+    salt: what tokens are keyed with, so that nobody without it can try values; None: a new one. Tokens of two runs agree only
+    under the same salt. A value that is not there stays null. Picklable.
+    """
+
+    mode: str = NONE
+    salt: bytes = field(default_factory=lambda: secrets.token_bytes(16), repr=False)
+
+    def text(self, value: str | None) -> str | None:
+        """A text as it may be shown."""
+        if value is None or self.mode == NONE:
+            return value
+        return HIDDEN if self.mode == HIDE else self._token(value.encode("utf-8", "surrogatepass"))
+
+    def data(self, value: bytes | None) -> bytes | None:
+        """A body as it may be shown: nothing of it where it is hidden, its token's letters where it is hashed."""
+        if value is None or self.mode == NONE:
+            return value
+        return None if self.mode == HIDE else self._token(value).encode("ascii")
+
+    def properties(self, values: dict[str, str]) -> dict[str, str]:
+        """Properties with their names; values as they may be shown."""
+        return {name: value if name in OPEN_PROPERTIES else self.text(value) or "" for name, value in values.items()}
+
+    def batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The same columns and types, values as they may be shown. Columns are known by their names."""
+        if self.mode == NONE:
+            return batch
+        arrays = [self._column(field, column) for field, column in zip(batch.schema, batch.columns, strict=True)]
+        return pa.RecordBatch.from_arrays(arrays, schema=batch.schema)
+
+    def _column(self, field: pa.Field, column: pa.Array) -> pa.Array:
+        if field.name in TEXT_COLUMNS:
+            plain = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+            coded = plain.dictionary_encode()
+            shown = pa.array([self.text(value) for value in coded.dictionary.to_pylist()], pa.string())
+            return pa.DictionaryArray.from_arrays(coded.indices, shown).cast(pa.string()).cast(field.type)
+        if field.name in CHECK_COLUMNS:
+            return pa.nulls(len(column), field.type)
+        if field.name in BODY_COLUMNS:
+            return pa.array([self.data(value) for value in column.to_pylist()], field.type)
+        if field.name in MAP_COLUMNS:
+            maps = [None if value is None else list(self.properties(dict(value)).items()) for value in column.to_pylist()]
+            return pa.array(maps, field.type)
+        return column
+
+    def _token(self, value: bytes) -> str:
+        return "#" + hmac.new(self.salt, value, hashlib.sha256).hexdigest()[:TOKEN_DIGITS]
+
+
+def read_redaction(mode: str | None, salt: str | None = None) -> Redaction:
+    """The redaction that an option asks for, None: nothing is hidden. salt: of HASH alone. Raises UsageError."""
+    if mode is None:
+        if salt is not None:
+            raise UsageError("a salt goes with --redact hash")
+        return Redaction(NONE, b"")
+    if mode not in MODES:
+        raise UsageError(f"--redact {mode!r}: {' or '.join(MODES)}")
+    if salt is None:
+        return Redaction(mode)
+    if mode != HASH or not salt:
+        raise UsageError("a salt goes with --redact hash, and is not empty")
+    return Redaction(mode, hashlib.sha256(salt.encode("utf-8", "surrogateescape")).digest()[:16])

@@ -1,0 +1,50 @@
+"""What to read of a store, as plain values that travel to where it is read. Imports nothing heavy: planners load it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from schemas.sources import BODY_COLUMNS, MESSAGES
+from store_io.explore.message_filter import ALL, EVERY_MESSAGE, MessageFilter, Range
+from store_io.rules.releases import BrokerRules, broker_rules
+from store_io.source.byte_source import StoreLocation
+
+WINDOW_BYTES = 4 << 20
+MAX_BODY_BYTES = 64 << 20  # a broker takes 4 MiB unless told otherwise
+
+COLUMNS = {column.name: column for column in MESSAGES}
+DEFAULT_COLUMNS = tuple(name for name in COLUMNS if name not in BODY_COLUMNS)
+"""Columns that are given where none are chosen: all but the bodies."""
+
+
+@dataclass(frozen=True)
+class MessageScan:
+    """One segment to read. Picklable.
+
+    path, base_offset, size: as listed.  columns: names of `schemas.sources.MESSAGES`, in the order in which they are wanted.
+    decompress: bodies as producers sent them instead of as they are stored.  unpack: the messages of an inner batch instead of
+    the batch; one that cannot be unpacked stays as it is.  delays: the level table behind tags codes, ms by level.
+    """
+
+    location: StoreLocation
+    path: str
+    base_offset: int
+    size: int
+    columns: tuple[str, ...] = DEFAULT_COLUMNS
+    wanted: MessageFilter = EVERY_MESSAGE
+    decompress: bool = False
+    unpack: bool = False
+    delays: Mapping[int, int] = field(default_factory=lambda: broker_rules().delays)
+    max_body_bytes: int = MAX_BODY_BYTES
+    window_bytes: int = WINDOW_BYTES
+    decoder: str = "fast"  # or "reference"
+
+
+@dataclass(frozen=True)
+class EntryScan:
+    """What to read, and where. Picklable. phy_offsets: only entries that lead there."""
+
+    location: StoreLocation
+    rules: BrokerRules
+    phy_offsets: Range = ALL

@@ -1,0 +1,124 @@
+"""The checkpoint file: its fields as stored, and what they say beside the CommitLog.
+
+Source: StoreCheckpoint, read at 4.8.0, 5.0.0, 5.1.1 and 5.5.0 (formats.md 7; recovery.md 5.1, 5.3b, 10; pitfalls D1 to D9).
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+
+from schemas import checkpoint_layout as layout
+from schemas.rows import NOTE, REBUILDABLE, Finding
+from store_io.rules.recovery import Checkpoint
+from store_io.source.byte_source import ByteSource
+from store_io.source.store_dir import StoreListing
+
+# getMinTimestamp takes this much off, so a checkpoint that is ahead by no more makes no recovery begin too late.
+MARGIN_MS = 3000
+MASTER_AHEAD_BYTES = 1 << 44  # a slave's log may end so much before its master's
+_FIELDS_BYTES = struct.calcsize(layout.FIELDS_FORMAT)
+_TIMES = (
+    ("physicMsgTimestamp", layout.PHYSIC_MSG_TIMESTAMP_POSITION),
+    ("logicsMsgTimestamp", layout.LOGICS_MSG_TIMESTAMP_POSITION),
+    ("indexMsgTimestamp", layout.INDEX_MSG_TIMESTAMP_POSITION),
+)
+_OFFSETS = (
+    ("confirmPhyOffset", layout.CONFIRM_PHY_OFFSET_POSITION),
+    ("logicsPhysicalOffset", layout.LOGICS_PHYSICAL_OFFSET_POSITION),
+)
+
+
+@dataclass(frozen=True)
+class StoredCheckpoint:
+    """The file as it is. `fields`: as a broker reads them, zeros where the file is missing or short.
+
+    behind_fields: positions of the first byte that is not zero behind the known fields and behind the last such one; None
+    where all are zero.
+    """
+
+    present: bool = False
+    size: int = 0
+    fields: Checkpoint = field(default_factory=Checkpoint)
+    behind_fields: tuple[int, int] | None = None
+
+
+def read_checkpoint(source: ByteSource, listing: StoreListing) -> StoredCheckpoint:
+    """The store's checkpoint; `present` is False where there is none. Raises as `ByteSource.open`."""
+    if listing.get(layout.CHECKPOINT_FILE) is None:
+        return StoredCheckpoint()
+    with source.open(layout.CHECKPOINT_FILE) as file:
+        data = file.read(0, layout.FILE_BYTES)
+        size = file.size
+    rest = data[_FIELDS_BYTES:]
+    first = len(rest) - len(rest.lstrip(b"\0"))
+    behind = None if first == len(rest) else (_FIELDS_BYTES + first, _FIELDS_BYTES + len(rest.rstrip(b"\0")))
+    values = struct.unpack_from(layout.FIELDS_FORMAT, data.ljust(_FIELDS_BYTES, b"\0"))
+    return StoredCheckpoint(True, size, Checkpoint(*values), behind)
+
+
+def checkpoint_findings(
+    checkpoint: StoredCheckpoint, *, first_store_time: int, last_store_time: int, log_end: int, unclean: bool
+) -> list[Finding]:
+    """What is wrong with the checkpoint beside the log. Pure.
+
+    first_store_time, last_store_time: smallest and largest (ms) of the copy's messages, 0 without one.  log_end: physical offset
+    behind the last message.  A healthy store's checkpoint gives nothing above a note: one that was killed young has zeros, a
+    copy of a running broker has one of another moment.
+    """
+    if not checkpoint.present:
+        severity = "" if last_store_time else NOTE
+        return [_finding("checkpoint_missing", None, severity, f"a file of {layout.FILE_BYTES} bytes", "no file")]
+    found = []
+    if checkpoint.size < layout.FILE_BYTES:
+        found.append(_finding("checkpoint_short", None, "", f"{layout.FILE_BYTES} bytes", f"{checkpoint.size} bytes"))
+    elif checkpoint.size > layout.FILE_BYTES:
+        # What is longer is mapped in part and loses nothing.
+        found.append(_finding("checkpoint_bytes_behind", None, NOTE, f"{layout.FILE_BYTES} bytes", f"{checkpoint.size} bytes"))
+    values = checkpoint.fields
+    times = dict(zip(_TIMES, (values.physic_time, values.logics_time, values.index_time), strict=True))
+    for (name, at), time in times.items():
+        if time < 0:
+            found.append(_finding("checkpoint_damaged", at, "", f"{name} of at least 0", str(time)))
+        elif time > last_store_time:
+            severity = NOTE if last_store_time and time - last_store_time <= MARGIN_MS else ""
+            latest = str(last_store_time) if last_store_time else "0, as there is no message"
+            found.append(_finding("checkpoint_ahead", at, severity, f"{name} of at most {latest}", str(time)))
+        elif 0 < time < first_store_time and name != "indexMsgTimestamp":
+            found.append(_finding("checkpoint_behind", at, "", f"{name} of at least {first_store_time}", str(time)))
+    if last_store_time and values.logics_time == 0:
+        # A broker that stops cleanly has written the time of the last message that it dispatched.
+        severity = NOTE if unclean else REBUILDABLE
+        at = layout.LOGICS_MSG_TIMESTAMP_POSITION
+        found.append(_finding("checkpoint_zero", at, severity, "logicsMsgTimestamp of a message", "0"))
+    for (name, at), offset in zip(_OFFSETS, (values.confirm_phy_offset, values.logics_phy_offset), strict=True):
+        if offset < -1:
+            found.append(_finding("checkpoint_damaged", at, "", f"{name} of at least -1", str(offset)))
+        elif offset > log_end:
+            found.append(_finding("checkpoint_offset_beyond_end", at, "", f"{name} of at most {log_end}", str(offset)))
+    found += _master_findings(values.master_flushed_offset, log_end)
+    if checkpoint.behind_fields is not None:
+        start, end = checkpoint.behind_fields
+        message = "Bytes after the known fields, from a newer release or stray."
+        found.append(
+            Finding("checkpoint_bytes_behind", layout.CHECKPOINT_FILE, start, end, NOTE, expected="zeros", message=message)
+        )
+    return found
+
+
+def _master_findings(offset: int, log_end: int) -> list[Finding]:
+    """The end of the master's log as a slave was told it last; 0 or -1 on a broker that never was one (5.0.0 and later)."""
+    name, at = "masterFlushedOffset", layout.MASTER_FLUSHED_OFFSET_POSITION
+    if offset < -1:
+        return [_finding("checkpoint_damaged", at, "", f"{name} of at least -1", str(offset))]
+    most = log_end + MASTER_AHEAD_BYTES
+    if offset > most:
+        return [_finding("checkpoint_offset_beyond_end", at, "", f"{name} of at most {most}", str(offset))]
+    return []
+
+
+def _finding(code: str, at: int | None, severity: str, expected: str, actual: str) -> Finding:
+    """at: position of the field concerned, of 8 bytes; None: the whole file."""
+    end = None if at is None else at + 8
+    message = f"checkpoint: {actual}; expected {expected}."
+    return Finding(code, layout.CHECKPOINT_FILE, at, end, severity, expected=expected, actual=actual, message=message)

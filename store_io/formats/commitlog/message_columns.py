@@ -1,0 +1,475 @@
+"""What a decoder fills: one row per message, the (topic, queue id) pairs met, and where it stopped.
+
+Two decoders share it: `commitlog_columns` (compiled, fast) and `commitlog_reader` (the readable reference). What the fast
+one does not accept is judged by `RecordCheck.verdict` and, where valid, appended with `append_message`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from schemas import commitlog_layout as layout
+from schemas.rows import QueueKey
+from store_io.base.java_compat import int32, int64, split_dropping_tail, string_hash
+from store_io.rules.header_faults import HEAD_BYTES, header_faults
+from store_io.rules.message_verdict import (
+    AUDIT_RULES,
+    Frames,
+    Message,
+    Verdict,
+    appended_crc,
+    audit_frame,
+    check_frame,
+    properties_fault,
+)
+from store_io.rules.releases import BrokerRules
+
+# ---- rows ----------------------------------------------------------------------------------------------------------
+
+# Bits of the column `flags`. "Present" means: after the parser's rules, so with a value that is not empty.
+HAS_TAGS = 0x1  # TAGS present
+HAS_UNIQ = 0x2  # UNIQ_KEY present
+HAS_KEYS = 0x4  # KEYS present (it may consist of spaces, then it yields no key)
+HAS_MULTI_DISPATCH = 0x8  # INNER_MULTI_DISPATCH and INNER_MULTI_QUEUE_OFFSET present and not blank
+HAS_INNER = 0x10  # INNER_NUM and INNER_BASE present, and the rules know them: batch_base and batch_count are theirs
+MALFORMED_PROPERTIES = 0x20  # `message_verdict.properties_fault` has something to say
+HAS_PROPERTY_CRC = 0x40  # the record ends in a property CRC as a broker appends it
+SCHEDULE = 0x80  # topic SCHEDULE_TOPIC_XXXX with DELAY present
+ODD_HEADER = 0x100  # `header_faults` has something to say
+
+ROW_DTYPE = np.dtype(
+    [
+        ("position", "i8"),  # byte in the segment
+        ("phy_offset", "i8"),  # as stored
+        ("queue_offset", "i8"),
+        ("store_time", "i8"),  # ms
+        ("tags_code", "i8"),  # with the check's delay table, see `message_verdict.tags_code_of`
+        ("total_size", "i4"),
+        ("topic_ref", "i4"),  # number of the (topic, queue id) pair in the TopicTable
+        ("sys_flag", "i4"),
+        ("flags", "u4"),  # the bits above
+        ("store_host", "i8"),  # `host_number` of it
+        ("batch_base", "i8"),  # queue_offset where there is no HAS_INNER
+        ("batch_count", "i4"),  # 1 where there is no HAS_INNER
+        ("key_count", "i4"),  # index keys: UNIQ_KEY, then the parts of KEYS; without the tag key; 0 for rollback
+        ("key_start", "i4"),  # of its hashes in `Columns.key_hash`; only written with want_keys
+        ("flag", "i4"),  # the producer's
+        ("born_time", "i8"),  # ms
+        ("prepared_offset", "i8"),
+        ("body_crc", "i4"),  # as stored
+        ("reconsume_times", "i4"),
+        # Parts of the record, in bytes from its first one; a length of 0: none.
+        ("body_at", "i4"),
+        ("body_len", "i4"),
+        ("topic_at", "i4"),
+        ("topic_len", "i4"),
+        ("props_at", "i4"),
+        ("props_len", "i4"),
+        ("uniq_at", "i4"),  # the values of UNIQ_KEY, KEYS and TAGS
+        ("uniq_len", "i4"),
+        ("keys_at", "i4"),
+        ("keys_len", "i4"),
+        ("tags_at", "i4"),
+        ("tags_len", "i4"),
+    ],
+    align=True,
+)
+"""One message. Rows, not columns, lie together in memory: a decoder writes a whole row at once, and thirty separate streams
+cost it more than half of its speed."""
+
+MAX_RECORD_KEYS = 16_386  # KEYS of 32,767 bytes at most, every second one a space; UNIQ_KEY; the tag key
+DEFAULT_CAPACITY = 32_768
+
+
+class Columns:
+    """Room for `capacity` messages. Each field of ROW_DTYPE is an attribute: a (strided) view of all `capacity` rows, of
+    which the first `count` are valid. Decoding appends; `clear` makes room.
+
+    key_hash: with want_keys, hashes as they stand in an index entry, from `key_start` of a row on: its `key_count` keys in
+    order, then, for a message with tags that is no rollback, that of its tag key topic#T#TAGS, whatever the release.
+    """
+
+    rows: np.ndarray
+    key_hash: np.ndarray
+    position: np.ndarray
+    phy_offset: np.ndarray
+    queue_offset: np.ndarray
+    store_time: np.ndarray
+    tags_code: np.ndarray
+    total_size: np.ndarray
+    topic_ref: np.ndarray
+    sys_flag: np.ndarray
+    flags: np.ndarray
+    store_host: np.ndarray
+    batch_base: np.ndarray
+    batch_count: np.ndarray
+    key_count: np.ndarray
+    key_start: np.ndarray
+    flag: np.ndarray
+    born_time: np.ndarray
+    prepared_offset: np.ndarray
+    body_crc: np.ndarray
+    reconsume_times: np.ndarray
+    body_at: np.ndarray
+    body_len: np.ndarray
+    topic_at: np.ndarray
+    topic_len: np.ndarray
+    props_at: np.ndarray
+    props_len: np.ndarray
+    uniq_at: np.ndarray
+    uniq_len: np.ndarray
+    keys_at: np.ndarray
+    keys_len: np.ndarray
+    tags_at: np.ndarray
+    tags_len: np.ndarray
+
+    def __init__(self, capacity: int = DEFAULT_CAPACITY, want_keys: bool = False):
+        self.capacity = capacity
+        self.want_keys = want_keys
+        self.rows = np.zeros(capacity, ROW_DTYPE)
+        self.key_hash = np.zeros(4 * capacity + MAX_RECORD_KEYS if want_keys else 0, np.int32)
+        for name in ROW_DTYPE.names or ():
+            setattr(self, name, self.rows[name])
+        self.count = 0
+        self.key_hash_count = 0
+
+    def clear(self) -> None:
+        """Forget all rows; the next decode fills from the start."""
+        self.count = 0
+        self.key_hash_count = 0
+
+    @property
+    def full(self) -> bool:
+        """Whether one more message, with as many keys as a message can have, might not fit."""
+        return self.count >= self.capacity or self.want_keys and self.key_hash_count + MAX_RECORD_KEYS > len(self.key_hash)
+
+
+# ---- topics --------------------------------------------------------------------------------------------------------
+
+_WORD = (1 << 64) - 1
+HASH_SEED = 0x9E3779B97F4A7C15
+HASH_FACTOR = 0xD6E8FEB86659FD93
+
+TOPIC_DTYPE = np.dtype(
+    [
+        ("hash", "u8"),
+        ("text_at", "i8"),  # in `TopicTable.text`
+        ("text_len", "i4"),
+        ("queue_id", "i4"),
+        ("prefix_hash", "u4"),  # String.hashCode of topic + "#": where the hash of an index key begins
+    ],
+    align=True,
+)
+
+
+class TopicTable:
+    """The (topic, queue id) pairs of one segment, numbered from 0 in the order in which they are met.
+
+    Open addressing over flat arrays, because the compiled decoder looks up and adds pairs by itself. Topics are kept as
+    valid UTF-8, so a pair is one `QueueKey` and the other way round.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.text_used = 0
+        self.entries = np.zeros(64, TOPIC_DTYPE)
+        self.text = np.zeros(4096, np.uint8)
+        self.slots = np.zeros(256, np.int32)  # number of the pair + 1; 0: free. Four for each entry, so never full.
+        self._keys: list[QueueKey] = []
+        self._numbers: dict[QueueKey, int] = {}
+
+    def __len__(self) -> int:
+        return self.count
+
+    @property
+    def keys(self) -> list[QueueKey]:
+        """All pairs, by number. The list is the table's own and grows with it."""
+        for number in range(len(self._keys), self.count):
+            entry = self.entries[number]
+            start = int(entry["text_at"])
+            topic = self.text[start : start + int(entry["text_len"])].tobytes().decode("utf-8")
+            self._keys.append((topic, int(entry["queue_id"])))
+            self._numbers[self._keys[-1]] = number
+        return self._keys
+
+    def number_of(self, topic: str, queue_id: int) -> int:
+        """The pair's number; it is added where it is new."""
+        key = (topic, queue_id)
+        known = len(self.keys)
+        number = self._numbers.get(key)
+        if number is not None:
+            return number
+        text = topic.encode("utf-8")
+        self.reserve(len(text))
+        entry = self.entries[known]
+        entry["hash"] = pair_hash(text, queue_id)
+        entry["text_at"] = self.text_used
+        entry["text_len"] = len(text)
+        entry["queue_id"] = queue_id
+        entry["prefix_hash"] = string_hash(topic + "#") & 0xFFFFFFFF
+        self.text[self.text_used : self.text_used + len(text)] = np.frombuffer(text, np.uint8)
+        self.text_used += len(text)
+        self.count += 1
+        self._place(known)
+        return known
+
+    def reserve(self, text_bytes: int) -> None:
+        """Make room for one more pair with a topic of that many bytes."""
+        if self.text_used + text_bytes > len(self.text):
+            self.text = np.concatenate([self.text, np.zeros(max(len(self.text), text_bytes), np.uint8)])
+        if self.count == len(self.entries):
+            self.entries = np.concatenate([self.entries, np.zeros(len(self.entries), TOPIC_DTYPE)])
+            self.slots = np.zeros(2 * len(self.slots), np.int32)
+            for number in range(self.count):
+                self._place(number)
+
+    def _place(self, number: int) -> None:
+        mask = len(self.slots) - 1
+        slot = int(self.entries[number]["hash"]) & mask
+        while self.slots[slot]:
+            slot = (slot + 1) & mask
+        self.slots[slot] = number + 1
+
+
+def pair_hash(topic: bytes, queue_id: int) -> int:
+    """The table's hash of a pair, 64 bits: over 8-byte little-endian words, the last of which overlaps the one before."""
+    words = []
+    for start in range(0, len(topic), 8):
+        start = max(0, min(start, len(topic) - 8))
+        words.append(int.from_bytes(topic[start : start + 8], "little"))
+    value = HASH_SEED
+    for word in (*words, queue_id & 0xFFFFFFFF | len(topic) << 32):
+        value = (value ^ word) * HASH_FACTOR & _WORD
+        value ^= value >> 32
+    return value
+
+
+# ---- checks and stops ----------------------------------------------------------------------------------------------
+
+AUDIT, BROKER, REPUT = "audit", "broker", "reput"
+NEED_MORE, FULL, STOPPED = "need_more", "full", "stopped"
+
+
+# Bits of `RecordCheck.settings`: what compiled code asks of a check.
+KNOWS_V2 = 0x1
+CHECK_PHY_OFFSET = 0x2  # against the position
+CHECK_BODY_CRC = 0x4
+CHECK_PROPERTY_CRC = 0x8  # where the record ends in one
+NEED_PROPERTY_CRC = 0x10  # it has to
+ZERO_CRC_OK = 0x20
+NEED_DUP_INFO = 0x40
+INNER_BATCH = 0x80
+OLD_PARSER = 0x100
+
+
+@dataclass(frozen=True)
+class RecordCheck:
+    """Which check a decoder applies; make one with `audit`, `broker` or `reput`. Picklable.
+
+    delays: the table that tags codes of delayed messages are computed with.  base_offset: of the segment; AUDIT only.
+    """
+
+    mode: str
+    rules: BrokerRules
+    delays: Mapping[int, int]
+    base_offset: int = 0
+
+    @staticmethod
+    def audit(base_offset: int, delays: Mapping[int, int] | None = None, rules: BrokerRules = AUDIT_RULES) -> RecordCheck:
+        """Exactly what `audit_frame` calls VALID. delays: default those of the rules during recovery, as there."""
+        return RecordCheck(AUDIT, rules, rules.delays_in_recovery if delays is None else delays, base_offset)
+
+    @staticmethod
+    def audit_of(base_offset: int, rules: BrokerRules) -> RecordCheck:
+        """The audit of a store under a release's rules: its delays, and the properties as its parser reads them."""
+        return RecordCheck(AUDIT, replace(AUDIT_RULES, old_property_parser=rules.old_property_parser), rules.delays, base_offset)
+
+    @staticmethod
+    def broker(rules: BrokerRules, delays: Mapping[int, int] | None = None) -> RecordCheck:
+        """Exactly what `check_frame` calls VALID while that release recovers."""
+        return RecordCheck(BROKER, rules, rules.delays_in_recovery if delays is None else delays)
+
+    @staticmethod
+    def reput(rules: BrokerRules, delays: Mapping[int, int] | None = None) -> RecordCheck:
+        """The check of doReputMessage: neither checksums nor DUP_INFO are looked at, and the body is not read."""
+        return RecordCheck(REPUT, replace(rules, dup_info=False), rules.delays if delays is None else delays)
+
+    def verdict(self, frames: Frames, position: int, limit: int) -> Verdict:
+        """The reference's verdict of the one frame at `position`. limit: the segment's end (or that of what was written)."""
+        if self.mode == AUDIT:
+            return audit_frame(frames, position, limit, self.base_offset + position, self.delays, self.rules)
+        if self.mode == BROKER:
+            return check_frame(frames, position, limit, self.rules, delays=self.delays)
+        return check_frame(frames, position, limit, self.rules, crc=False, read_body=False, delays=self.delays)
+
+    @cached_property
+    def settings(self) -> int:
+        """The check as bits, for compiled code."""
+        rules = self.rules
+        crc = self.mode == AUDIT or self.mode == BROKER and rules.check_crc
+        need = crc and rules.verify_property_crc
+        bits = 0
+        for bit, holds in (
+            (KNOWS_V2, rules.knows_v2),
+            (CHECK_PHY_OFFSET, self.mode == AUDIT),
+            (CHECK_BODY_CRC, crc and not need),
+            (CHECK_PROPERTY_CRC, need or self.mode == AUDIT),
+            (NEED_PROPERTY_CRC, need),
+            (ZERO_CRC_OK, rules.property_crc_zero_ok),
+            (NEED_DUP_INFO, rules.dup_info),
+            (INNER_BATCH, rules.inner_batch),
+            (OLD_PARSER, rules.old_property_parser),
+        ):
+            if holds:
+                bits |= bit
+        return bits
+
+    @cached_property
+    def delay_table(self) -> np.ndarray:
+        """ms by level, int64, [0] unused; the highest level caps all others."""
+        levels = range(max(self.delays, default=0) + 1)
+        return np.array([int64(self.delays.get(level, 1000)) for level in levels], np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Why a decoder returned. All messages before `position` are in the columns, in order.
+
+    kind: NEED_MORE (the frame at `position` may be fine but reaches beyond `end`: give at least `need_bytes` from `position`
+    on, or the rest of the segment with final=True); FULL (no room in the columns); STOPPED (the frame at `position` was not
+    accepted: a filler, the segment's very end, something bad, or something rare that only the reference decides).
+    """
+
+    kind: str
+    position: int
+    need_bytes: int = 0
+
+
+# ---- appending what the reference accepted ---------------------------------------------------------------------------
+
+
+def append_message(columns: Columns, topics: TopicTable, message: Message, frames: Frames, check: RecordCheck) -> None:
+    """Append one message that `check.verdict` called VALID, as both decoders would. Raises ValueError where it is full."""
+    if columns.full:
+        raise ValueError(f"no room for another message: {columns.count} of {columns.capacity} rows in use")
+    data = b""
+    if message.properties_length > 0:
+        data = frames.read(message.properties_position, message.properties_position + message.properties_length)
+    row = columns.rows[columns.count]
+    row["position"] = message.position
+    row["phy_offset"] = message.phy_offset
+    row["queue_offset"] = message.queue_offset
+    row["store_time"] = message.store_time
+    row["tags_code"] = int64(message.tags_code)
+    row["total_size"] = message.total_size
+    row["topic_ref"] = topics.number_of(message.topic, message.queue_id)
+    row["sys_flag"] = message.sys_flag
+    row["batch_base"] = message.batch_base
+    row["batch_count"] = message.batch_count
+    row["flag"] = message.flag
+    row["born_time"] = message.born_time
+    row["prepared_offset"] = message.prepared_offset
+    row["body_crc"] = message.body_crc
+    row["reconsume_times"] = message.reconsume_times
+    row["body_at"] = message.body_position - message.position
+    row["body_len"] = max(0, message.body_length)
+    row["topic_at"] = message.topic_position - message.position
+    row["topic_len"] = message.topic_length
+    row["props_at"] = message.properties_position - message.position
+    row["props_len"] = max(0, message.properties_length)
+    values = locate_properties(data, check.rules.old_property_parser)
+    for name, at, length in (
+        (b"UNIQ_KEY", "uniq_at", "uniq_len"),
+        (b"KEYS", "keys_at", "keys_len"),
+        (b"TAGS", "tags_at", "tags_len"),
+    ):
+        start, size = values.get(name, (0, 0))
+        row[at] = message.properties_position - message.position + start if size else 0
+        row[length] = size
+    row["flags"] = _flags(message, data, frames, check)
+    row["store_host"] = host_number(message.store_host)
+    keys = index_keys(message)
+    row["key_count"] = len(keys)
+    if columns.want_keys:
+        row["key_start"] = columns.key_hash_count
+        texts = [message.topic + "#" + key for key in keys]
+        if "TAGS" in message.properties and message.sys_flag & layout.SYS_TRANSACTION_MASK != layout.SYS_ROLLBACK:
+            texts.append(message.topic + "#T#" + message.properties["TAGS"])
+        for text in texts:
+            columns.key_hash[columns.key_hash_count] = max(0, int32(abs(string_hash(text))))
+            columns.key_hash_count += 1
+    columns.count += 1
+
+
+def index_keys(message: Message) -> list[str]:
+    """The keys under which a message is indexed, in order, without the tag key. Source: IndexService.buildIndex."""
+    if message.sys_flag & layout.SYS_TRANSACTION_MASK == layout.SYS_ROLLBACK:
+        return []
+    keys = [message.properties["UNIQ_KEY"]] if "UNIQ_KEY" in message.properties else []
+    return keys + [part for part in message.properties.get("KEYS", "").split(" ") if part]
+
+
+def locate_properties(data: bytes, old_parser: bool = False) -> dict[bytes, tuple[int, int]]:
+    """`message_verdict.parse_properties` over the undecoded bytes: name -> (where its value begins, its length).
+
+    The separators are single bytes in UTF-8 whatever stands around them, so both parsers find the same parts.
+    """
+    found: dict[bytes, tuple[int, int]] = {}
+    at = 0
+    while at < len(data):
+        end = data.find(layout.PROPERTY_END, at)
+        end = len(data) if end < 0 else end
+        split = data.find(layout.PROPERTY_NAME_END, at, end)
+        if old_parser:
+            parts = split_dropping_tail(data[at:end].decode("latin-1"), "\x01")
+            if len(parts) == 2:
+                found[data[at:split]] = (split + 1, len(parts[1]))
+        elif at < split < end - 1:
+            found[data[at:split]] = (split + 1, end - split - 1)
+        at = end + 1
+    return found
+
+
+def host_number(host: bytes) -> int:
+    """One number for an address with its port: all of IPv4's bytes, of IPv6's a mixture."""
+    words = [int.from_bytes(host[at : at + 8], "big", signed=True) for at in range(0, len(host) & ~7, 8)]
+    value = words[0] if words else 0
+    if len(host) == 20:
+        value = int64(int64(value * 31 + words[1]) * 31 + int.from_bytes(host[16:], "big", signed=True))
+    return value
+
+
+def is_blank(text: str | None) -> bool:
+    """StringUtils.isBlank: nothing but Character.isWhitespace, which leaves out the spaces that do not break."""
+    return not text or all(c in "\x1c\x1d\x1e\x1f" or c.isspace() and c not in "\x85\xa0\u2007\u202f" for c in text)
+
+
+def _flags(message: Message, data: bytes, frames: Frames, check: RecordCheck) -> int:
+    properties = message.properties
+    text = properties.get(layout.PROPERTY_CRC_NAME)
+    flags = 0
+    for flag, holds in (
+        (HAS_TAGS, "TAGS" in properties),
+        (HAS_UNIQ, "UNIQ_KEY" in properties),
+        (HAS_KEYS, "KEYS" in properties),
+        (
+            HAS_MULTI_DISPATCH,
+            not is_blank(properties.get("INNER_MULTI_DISPATCH")) and not is_blank(properties.get("INNER_MULTI_QUEUE_OFFSET")),
+        ),
+        (HAS_INNER, check.rules.inner_batch and "INNER_NUM" in properties and "INNER_BASE" in properties),
+        (MALFORMED_PROPERTIES, bool(data) and bool(properties_fault(data))),
+        (HAS_PROPERTY_CRC, text is not None and appended_crc(frames, message, text)),
+        (SCHEDULE, message.topic == layout.SCHEDULE_TOPIC and "DELAY" in properties),
+    ):
+        if holds:
+            flags |= flag
+    head = frames.read(message.body_position, message.body_position + min(max(message.body_length, 0), HEAD_BYTES))
+    lengths = message.body_length, message.properties_length
+    inner = "INNER_NUM" in properties and "INNER_BASE" in properties
+    if header_faults(message.sys_flag, *lengths, message.body_crc, head, inner):
+        flags |= ODD_HEADER
+    return flags

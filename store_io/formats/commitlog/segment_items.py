@@ -1,0 +1,63 @@
+"""What a decoded row is to its queue, and where its fields stand for compiled code that reads rows by address."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from schemas import commitlog_layout
+from schemas import rows as rows_module
+from schemas.rows import RUN_QUEUE, RUN_UNQUEUED
+from store_io.base import native
+from store_io.base.native import kept, peek_i32, peek_i64
+from store_io.formats.commitlog import message_columns
+from store_io.formats.commitlog.message_columns import ROW_DTYPE
+
+KIND_BATCH = 3  # beside RUN_*: in a BatchConsumeQueue, where messages count, not entries
+BATCH_ROWS = 1 << 32  # beside the rows' own flags: one of them belongs to a BatchConsumeQueue
+HOST_CHANGES = 1 << 33  # beside them: one has another store host than the first
+FAR = 1 << 56  # no queue offset reaches it; keeps sums from wrapping
+
+
+def _at(name: str) -> int:
+    assert ROW_DTYPE.fields is not None
+    return int(ROW_DTYPE.fields[name][1])
+
+
+ROW = ROW_DTYPE.itemsize
+POSITION, PHY_OFFSET, QUEUE_OFFSET, STORE_TIME = _at("position"), _at("phy_offset"), _at("queue_offset"), _at("store_time")
+TAGS_CODE, TOTAL_SIZE, TOPIC_REF, SYS_FLAG = _at("tags_code"), _at("total_size"), _at("topic_ref"), _at("sys_flag")
+STORE_HOST = _at("store_host")
+FLAGS, BATCH_BASE, BATCH_COUNT, KEY_COUNT, KEY_START = map(_at, ("flags", "batch_base", "batch_count", "key_count", "key_start"))
+
+
+@kept(commitlog_layout, rows_module, message_columns, native)
+def row_kinds(rows, count, batch_refs, kinds):  # type: ignore[no-untyped-def]
+    """Fill `kinds` for the rows at that address; gives all their flags, BATCH_ROWS and HOST_CHANGES.
+
+    batch_refs: per topic ref, whether it is a BatchConsumeQueue's.
+    """
+    met = np.int64(0)
+    host = peek_i64(rows + STORE_HOST) if count else np.int64(0)
+    for i in range(count):
+        row = rows + i * ROW
+        transaction = peek_i32(row + SYS_FLAG) & commitlog_layout.SYS_TRANSACTION_MASK
+        if transaction == commitlog_layout.SYS_PREPARED or transaction == commitlog_layout.SYS_ROLLBACK:
+            kinds[i] = RUN_UNQUEUED
+        elif batch_refs[peek_i32(row + TOPIC_REF)]:
+            kinds[i] = KIND_BATCH
+            met |= BATCH_ROWS
+        else:
+            kinds[i] = RUN_QUEUE
+        met |= peek_i32(row + FLAGS)
+        if peek_i64(row + STORE_HOST) != host:
+            met |= HOST_CHANGES
+    return met
+
+
+def grown(array: np.ndarray, size: int, fill: int) -> np.ndarray:
+    """The array, at least `size` long; what is new holds `fill`."""
+    if len(array) >= size:
+        return array
+    larger = np.full((max(size, 2 * len(array)), *array.shape[1:]), fill, array.dtype)
+    larger[: len(array)] = array
+    return larger

@@ -1,0 +1,115 @@
+"""How a segment is walked: decoded batch by batch through a bounded window, up to the first frame that is refused.
+
+The audit and whoever reads messages for other purposes walk alike, so they find the same messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+
+import numpy as np
+
+from schemas import commitlog_layout as layout
+from store_io.formats.commitlog.message_columns import (
+    DEFAULT_CAPACITY,
+    FULL,
+    NEED_MORE,
+    Columns,
+    RecordCheck,
+    Stop,
+    TopicTable,
+    append_message,
+)
+from store_io.rules.message_verdict import AUDIT_RULES, VALID, Verdict
+from store_io.source.segment_window import SegmentWindow
+
+FIRST_REACH = 4096
+
+Decoder = Callable[[np.ndarray, int, int, int, bool, RecordCheck, Columns, TopicTable], Stop]
+
+
+def capacity_for(window_bytes: int) -> int:
+    """How many rows a decoder needs room for, so that the window is what bounds a batch."""
+    return min(DEFAULT_CAPACITY, window_bytes // layout.MIN_SIZE_V1_BYTES + 2)
+
+
+def walk_batches(
+    decode: Decoder,
+    window: SegmentWindow,
+    columns: Columns,
+    topics: TopicTable,
+    check: RecordCheck,
+    start: int,
+    limit: int,
+) -> Generator[int, None, tuple[int, Verdict]]:
+    """Decode from `start` on; gives the number of rows in `columns`, again and again, until a frame is refused.
+
+    The generator's value is then (position of that frame, the verdict). The rows are good until it goes on.
+    A frame larger than the window goes through the reference, which reads it in pieces, so the buffer never grows.
+    A walk inside of a segment mostly begins behind damage, and more may follow: it looks FIRST_REACH bytes ahead, and twice as
+    far each time, so what it decodes in vain is no more than what it has come. A frame larger than that is the reference's, too.
+    """
+    at, reach = start, FIRST_REACH if start else len(window.buffer)
+    columns.clear()
+    if at > limit:
+        return at, check.verdict(window, at, limit)
+    while True:
+        if not window.start <= at <= window.end or (at == window.end and at < limit):
+            window.hold(at)
+        begin, end = at, min(window.end, limit, at + reach)
+        stop = decode(window.buffer, window.start, at, end, end == limit, check, columns, topics)
+        at = stop.position
+        if end < min(window.end, limit) and stop.kind == NEED_MORE:  # the reach ended it, not the window
+            refill, further = False, at > begin
+            reach *= 2
+        else:
+            refill = stop.kind == NEED_MORE and at > window.start and stop.need_bytes <= len(window.buffer)
+            further = False
+        verdict = None
+        if not further and stop.kind != FULL and not refill:
+            verdict = check.verdict(window, at, limit)
+            if verdict.kind == VALID and verdict.message is not None and not columns.full:
+                append_message(columns, topics, verdict.message, window, check)
+                at += verdict.size
+                continue
+        if columns.count:
+            yield columns.count
+            columns.clear()
+        if verdict is not None and verdict.kind != VALID:
+            return at, verdict
+        if refill:
+            window.hold(at)
+
+
+def whole_messages_end(check: RecordCheck, window: SegmentWindow, start: int, limit: int) -> int:
+    """Behind the last of the valid messages that follow one another from `start` on and end at or before `limit`."""
+    at = start
+    while at < limit:
+        verdict = check.verdict(window, at, window.size)
+        if verdict.kind != VALID or at + verdict.size > limit:
+            break
+        at += verdict.size
+    return at
+
+
+def stray_chain(
+    decode: Decoder,
+    window: SegmentWindow,
+    columns: Columns,
+    topics: TopicTable,
+    base_offset: int,
+    delays: Mapping[int, int],
+    start: int,
+) -> tuple[int, int, bool]:
+    """Messages from `start` on that are valid but for their stored physical offset: what `Resync.judge` asks for."""
+    met = 0
+    batches = walk_batches(decode, window, columns, topics, RecordCheck.broker(AUDIT_RULES, delays), start, window.size)
+    while True:
+        try:
+            rows = columns.rows[: next(batches)]
+        except StopIteration as end:
+            return end.value[0], met, False
+        own = np.flatnonzero(rows["phy_offset"] == base_offset + rows["position"])
+        if len(own):
+            return int(rows["position"][own[0]]), met + int(own[0]), True
+        met += len(rows)

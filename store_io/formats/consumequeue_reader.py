@@ -1,0 +1,561 @@
+"""ConsumeQueue, BatchConsumeQueue and ConsumeQueueExt files: entries, and what a release's recover() makes of a queue.
+
+Bytes are looked at in bounded windows, column by column. Holes of sparse files (most of a preallocated file) are not read.
+Source: ConsumeQueue.recover, BatchConsumeQueue.recover, ConsumeQueueExt.recover and truncateByMaxAddress,
+MappedFileQueue.truncateDirtyFiles and findMappedFileByOffset, read at 4.8.0, 4.9.8, 5.1.4, 5.3.3, 5.4.0 (recovery.md 6, 7.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from schemas import consumequeue_layout as layout
+from schemas.rows import Finding, MappedFile, QueueEdges, QueueKey, QueueSummary
+from store_io.base.errors import StoreChanged, StoreError
+from store_io.base.ranges import union
+from store_io.source.byte_source import ByteFile, ByteSource, StoreLocation, open_source
+from store_io.source.segment_window import PieceDigest
+
+WINDOW_BYTES = 1 << 20
+FIRST_WINDOW_BYTES = 1 << 14
+MAX_RANGES = 1000
+MAX_FINDINGS = 1000
+MAX_UNIT_BYTES = 1 << 15
+RECOVERED_FILES = 3  # that recover() looks at, from the end
+
+ENTRY_DTYPE = np.dtype([("phy_offset", "i8"), ("size", "i4"), ("tags_code", "i8")])
+BATCH_DTYPE = np.dtype(
+    [
+        ("phy_offset", "i8"),
+        ("size", "i4"),
+        ("tags_code", "i8"),
+        ("store_time", "i8"),
+        ("base", "i8"),
+        ("count", "i2"),
+        ("compacted", "i4"),
+        ("reserved", "i4"),
+    ]
+)
+_STORED, _BATCH_STORED = ENTRY_DTYPE.newbyteorder(">"), BATCH_DTYPE.newbyteorder(">")
+
+
+def unit_bytes(batch: bool) -> int:
+    """Size of one entry."""
+    return layout.BATCH_ENTRY_BYTES if batch else layout.ENTRY_BYTES
+
+
+def entries_of(data: bytes | bytearray | memoryview | np.ndarray, batch: bool = False) -> np.ndarray:
+    """The whole entries in some bytes, as ENTRY_DTYPE or BATCH_DTYPE, in the machine's byte order."""
+    unit = unit_bytes(batch)
+    stored = np.frombuffer(data, _BATCH_STORED if batch else _STORED, count=len(data) // unit)
+    return stored.astype(BATCH_DTYPE if batch else ENTRY_DTYPE)
+
+
+def valid_entries(rows: np.ndarray) -> np.ndarray:
+    """Which entries recover() takes: an address, a size, and in a BatchConsumeQueue a base and a count."""
+    good = (rows["phy_offset"] >= 0) & (rows["size"] > 0)
+    if rows.dtype == BATCH_DTYPE:
+        good &= (rows["base"] >= 0) & (rows["count"] > 0)
+    return good
+
+
+# ---- entries by number ---------------------------------------------------------------------------------------------
+
+
+def entry_address(files: Iterable[MappedFile], number: int, batch: bool = False) -> tuple[str, int]:
+    """(path, position) of an entry, by its number in the queue. Raises LookupError where no file holds it."""
+    unit = unit_bytes(batch)
+    for file in files:
+        first = file.start // unit
+        if first <= number < first + file.size // unit:
+            return file.path, (number - first) * unit
+    raise LookupError(f"no file holds entry {number}")
+
+
+def read_entries(source: ByteSource, files: Sequence[MappedFile], first: int, last: int, batch: bool = False) -> np.ndarray:
+    """Entries [first, last) of a queue as ENTRY_DTYPE or BATCH_DTYPE; zeros where no file holds one.
+
+    Where files overlap (a name twice) the first one counts. The caller bounds the range.
+    """
+    unit = unit_bytes(batch)
+    rows = np.zeros(max(0, last - first), BATCH_DTYPE if batch else ENTRY_DTYPE)
+    filled = np.zeros(len(rows), bool)
+    for file in files:
+        start = file.start // unit
+        low, high = max(first, start), min(last, start + file.size // unit)
+        if low >= high or filled[low - first : high - first].all():
+            continue
+        found = read_file_entries(source, file.path, low - start, high - low, batch)
+        place = slice(low - first, low - first + len(found))
+        rows[place] = np.where(filled[place], rows[place], found)
+        filled[place] = True
+    return rows
+
+
+def read_file_entries(source: ByteSource, path: str, first: int, count: int, batch: bool = False) -> np.ndarray:
+    """Entries [first, first + count) of one file as ENTRY_DTYPE or BATCH_DTYPE; fewer at the file's end."""
+    unit = unit_bytes(batch)
+    with source.open(path) as file:
+        return entries_of(file.read(first * unit, count * unit), batch)
+
+
+# ---- one queue, scanned --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class QueueTask:
+    """One queue to scan. Picklable.
+
+    files: as load() maps them, in its order (none where it refuses them).  audit_files: all files of the queue that can be
+    read, in order of their names; empty: the same.  ext_files: as load() maps them where enableConsumeQueueExt is on.
+    log_min: first physical offset of the CommitLog, -1 without one.  last_only: only what recover() reads, the last three files.
+    known: (path, entries, digest) of what an earlier run has compared.
+    """
+
+    store: int
+    key: QueueKey
+    location: StoreLocation
+    files: tuple[MappedFile, ...]
+    audit_files: tuple[MappedFile, ...] = ()
+    ext_files: tuple[MappedFile, ...] = ()
+    batch: bool = False
+    ext_enabled: bool = False
+    log_min: int = -1
+    digest: bool = True
+    last_only: bool = False
+    known: tuple[tuple[str, int, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class QueueGroup:
+    """Queues that are read in one task: thousands of small ones do not become thousands of tasks."""
+
+    tasks: tuple[QueueTask, ...]
+    not_after: float = 0
+
+    @property
+    def store(self) -> int:
+        return self.tasks[0].store
+
+    @property
+    def bytes_to_read(self) -> int:
+        return sum(file.size for one in self.tasks for file in one.audit_files)
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(file.path for one in self.tasks for file in (*one.files, *one.audit_files)))
+
+    def run(self) -> list[QueueSummary]:
+        source = open_source(self.tasks[0].location)
+        return [scan_queue(one, source) for one in self.tasks]
+
+
+@dataclass
+class _FileFacts:
+    """What one pass over a file leaves of it.
+
+    prefix: entries from the first slot, which is taken untested, to the first invalid one behind it; prefix_phy: the largest
+    phy_offset among them; prefix_end: what max_phy_offset becomes by the last of them.  first_valid: whether slot 0 passes
+    the test.  ext_address: the last ext address in a valid prefix; 1: none.
+    """
+
+    prefix: int = 0
+    prefix_phy: int = -1
+    prefix_end: int = -1
+    first_valid: bool = False
+    ext_address: int = 1
+    open_end: bool = True  # the prefix has not met an invalid entry yet
+    edges: tuple[tuple[int, int, int], ...] = ()  # (number, phy_offset, size) of the prefix's first and last entry
+    below: int = 0  # leading entries of the prefix below the CommitLog's minimum
+    parted: bool = True  # behind them all are above it, but for the first, which may be at it
+
+
+def scan_queue(task: QueueTask, source: ByteSource | None = None) -> QueueSummary:
+    """What recover() leaves of the queue, and which of its slots are used. Never raises over bytes.
+
+    A file that cannot be read, or that changed, gives `problem` alone. `used` holds at most MAX_RANGES ranges: holes behind
+    the last but one of them are not told apart. `deleted` names ext files too.
+    """
+    summary = QueueSummary(task.key, task.batch, files=list(task.files))
+    try:
+        own = source or open_source(task.location)
+        facts = {}
+        audit = _Audit(task, summary)
+        loaded = task.files[-RECOVERED_FILES:] if task.last_only else task.files
+        for file in _distinct(loaded if task.last_only else task.audit_files or task.files):
+            facts[file.path] = _scan_file(own, task, file, audit)
+        for file in loaded:
+            if file.path not in facts:
+                facts[file.path] = _scan_file(own, task, file, None)
+        audit.finish()
+        recovered = _recover(task, summary, facts)
+        if task.ext_enabled:
+            ext = _scan_ext(own, task, summary)
+            if recovered:
+                _recover_ext(own, task, summary, ext)
+        elif task.ext_files:
+            _scan_ext(own, task, summary)
+            summary.refusal = ""
+    except StoreError as why:
+        return QueueSummary(task.key, task.batch, files=list(task.files), problem=str(why))
+    return summary
+
+
+def _distinct(files: Iterable[MappedFile]) -> list[MappedFile]:
+    return list({file.path: file for file in files}.values())
+
+
+class _Audit:
+    """Folds windows, in order of entry numbers, into the summary's audit fields."""
+
+    def __init__(self, task: QueueTask, summary: QueueSummary):
+        self.task, self.summary = task, summary
+        self.leading = True  # nothing but pre-blank and expired entries so far
+        self.ranges: list[tuple[int, int]] = []
+
+    def window(self, first: int, data: np.ndarray, rows: np.ndarray) -> None:
+        """Entries from number `first` on, as bytes and as rows."""
+        used = _nonzero_rows(data, rows)
+        edges = np.flatnonzero(np.diff(np.concatenate(([False], used, [False])).view(np.int8)))
+        for start, end in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
+            self._add(first + start, first + end)
+        if self.leading:
+            expired = valid_entries(rows) & (rows["phy_offset"] < self.task.log_min)
+            if not self.task.batch:
+                expired |= (rows["phy_offset"] == 0) & (rows["size"] == layout.PRE_BLANK_SIZE)
+            count = len(rows) if expired.all() else int(np.argmin(expired))
+            if count:
+                self.summary.expired_end = first + count
+            self.leading = count == len(rows)
+
+    def _add(self, start: int, end: int) -> None:
+        ranges = self.ranges
+        if ranges and (start == ranges[-1][1] or start > ranges[-1][1] and len(ranges) >= MAX_RANGES):
+            ranges[-1] = (ranges[-1][0], end)
+        else:
+            ranges.append((start, end))
+
+    def finish(self) -> None:
+        self.summary.used = union(self.ranges)
+        self.summary.used_end = self.summary.used[-1][1] if self.summary.used else 0
+
+
+def _nonzero_rows(data: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Which entries have a byte that is not zero."""
+    if rows.dtype == BATCH_DTYPE:
+        return np.asarray(data[: len(rows) * layout.BATCH_ENTRY_BYTES].reshape(-1, layout.BATCH_ENTRY_BYTES).any(axis=1))
+    found: np.ndarray = (rows["phy_offset"] | rows["tags_code"] | rows["size"]) != 0
+    return found
+
+
+def _scan_file(source: ByteSource, task: QueueTask, file: MappedFile, audit: _Audit | None) -> _FileFacts:
+    """Read a file once: its facts, its digest, and the audit's view of its entries."""
+    facts = _FileFacts()
+    unit = unit_bytes(task.batch)
+    digest = PieceDigest() if task.digest and audit is not None else None
+    used = _UsedDigest(digest, task, file) if digest is not None else None
+    buffer = np.empty(WINDOW_BYTES // unit * unit, np.uint8)
+    # Data in a sparse file is mostly short, so a stretch of it is read in growing windows.
+    window = first_window = FIRST_WINDOW_BYTES // unit * unit
+    with source.open(file.path) as stream:
+        if stream.size != file.size:
+            raise StoreChanged(f"{file.path}: {stream.size} bytes, {file.size} when the copy was listed")
+        at = 0
+        while at < file.size:
+            data_at = min(stream.next_data(at), file.size)
+            if data_at - at >= 2 * unit:
+                # A hole: zeros, and with them the end of any prefix and of what leads.
+                skipped = file.size if data_at == file.size else data_at // unit * unit
+                if digest is not None:
+                    digest.feed_zeros(skipped - at)
+                _end_prefix(facts, at, task.log_min)
+                if audit is not None:
+                    audit.leading = False
+                at, window = skipped, first_window
+                continue
+            data = buffer[: min(window, file.size - at)]
+            window = min(len(buffer), 4 * window)
+            stream.read_into(at, data)
+            rows = entries_of(data, task.batch)
+            if used is not None:
+                used.feed(at, data)
+            if audit is not None:
+                audit.summary.bytes_read += len(data)
+                audit.window(file.start // unit + at // unit, data, rows)
+            _extend_prefix(facts, at, rows, task.log_min)
+            at += len(data)
+    if digest is not None and audit is not None:
+        audit.summary.digests[file.path] = digest.text()
+    if used is not None and audit is not None:
+        audit.summary.used_digests[file.path] = used.entries, used.text
+        audit.summary.changed |= used.changed
+    return facts
+
+
+class _UsedDigest:
+    """The digest of a file's bytes up to its last entry that is not zero, taken on the way of the whole file's; and whether the
+    part that an earlier run has compared is still the same."""
+
+    def __init__(self, digest: PieceDigest, task: QueueTask, file: MappedFile):
+        self._digest, self._unit = digest, unit_bytes(task.batch)
+        self.entries, self.text = 0, ""
+        self._known = next(((entries, text) for path, entries, text in task.known if path == file.path), (0, ""))
+        self.changed = self._known[0] > 0  # until it is met
+
+    def feed(self, at: int, data: np.ndarray) -> None:
+        """The next bytes, from position `at` on."""
+        whole = data[: len(data) // self._unit * self._unit].reshape(-1, self._unit)
+        last = len(whole)
+        if last and not whole[-1].any():
+            used = np.flatnonzero(whole.any(axis=1))
+            last = int(used[-1]) + 1 if len(used) else 0
+        first_entry, fed = at // self._unit, 0
+        known = self._known[0] - first_entry
+        for stop in sorted({last, known}):
+            if 0 < stop <= len(whole):
+                self._digest.feed(data[fed : stop * self._unit])
+                fed = stop * self._unit
+                if stop == known:
+                    self.changed = self._digest.copy().text() != self._known[1]
+                if stop == last:
+                    self.entries, self.text = first_entry + last, self._digest.copy().text()
+        self._digest.feed(data[fed:])
+
+
+def _end_prefix(facts: _FileFacts, at: int, log_min: int) -> None:
+    """Zeros from position `at` on. As the file's first slot they are taken untested, with phy_offset and end 0."""
+    if at == 0:
+        facts.prefix, facts.prefix_phy, facts.prefix_end = 1, 0, 0
+        facts.edges, facts.below, facts.parted = ((0, 0, 0),), int(log_min > 0), False
+    facts.open_end = False
+
+
+def _extend_prefix(facts: _FileFacts, at: int, rows: np.ndarray, log_min: int) -> None:
+    if not facts.open_end or not len(rows):
+        return
+    good = valid_entries(rows)
+    if at == 0:
+        facts.first_valid = bool(good[0])
+        good = good.copy()
+        good[0] = True
+    count = len(rows) if good.all() else int(np.argmin(good))
+    facts.open_end = count == len(rows)
+    if not count:
+        return
+    phy = rows["phy_offset"][:count]
+    whole_so_far = facts.below == facts.prefix
+    if whole_so_far:
+        above = phy >= log_min
+        facts.below += int(np.argmax(above)) if above.any() else count
+    behind = max(facts.below + 1 - facts.prefix, 0) if whole_so_far and facts.below < facts.prefix + count else 0
+    if facts.below < facts.prefix + count:
+        facts.parted &= bool((phy[behind:] > log_min).all())
+    ends = [(facts.prefix + i, int(phy[i]), int(rows["size"][i])) for i in (0, count - 1)]
+    facts.edges = (*(facts.edges[:1] or ends[:1]), ends[1])
+    facts.prefix += count
+    facts.prefix_phy = max(facts.prefix_phy, int(phy.max())) if at else int(phy.max())
+    last = rows[count - 1]
+    facts.prefix_end = int(last["phy_offset"])
+    if rows.dtype == ENTRY_DTYPE:
+        with np.errstate(over="ignore"):  # wraps, as in Java
+            facts.prefix_end = int(last["phy_offset"] + np.int64(last["size"]))
+        addresses = np.flatnonzero(rows["tags_code"][:count] <= layout.EXT_ADDRESS_MAX)
+        if len(addresses) and facts.first_valid:
+            facts.ext_address = int(rows["tags_code"][addresses[-1]])
+
+
+def _recover(task: QueueTask, summary: QueueSummary, facts: dict[str, _FileFacts]) -> bool:
+    """recover() over the last three files, and its truncation. Says whether the queue had a file at all."""
+    files = task.files
+    if not files:
+        return False
+    unit = unit_bytes(task.batch)
+    i = max(0, len(files) - RECOVERED_FILES)
+    while True:
+        file, fact = files[i], facts[files[i].path]
+        entries = fact.prefix if fact.first_valid else 0
+        if entries:
+            summary.max_phy_offset = fact.prefix_end
+            if fact.ext_address <= layout.EXT_ADDRESS_MAX:
+                summary.ext_address = fact.ext_address
+        position = entries * unit
+        if position != file.size or i + 1 == len(files):
+            break
+        i += 1
+    summary.wrote = file.start + position
+    kept, deleted = _truncated(files, summary.wrote)
+    summary.deleted += [f.path for f in deleted]
+    if kept:
+        last = facts[kept[-1].path]
+        summary.last_prefix, summary.last_prefix_phy, summary.last_prefix_max_phy = last.prefix, last.prefix_phy, last.prefix_end
+        if not task.batch:
+            seen = [f.path for f in (kept[0], kept[-1]) if f.path in facts]
+            known = tuple(dict.fromkeys((path, *edge) for path in seen for edge in facts[path].edges))
+            first = facts.get(kept[0].path)
+            summary.edges = QueueEdges(known)
+            if first is not None:
+                summary.edges = QueueEdges(known, kept[0].path, first.prefix, task.log_min, first.below, first.parted)
+    return True
+
+
+def _truncated(files: Sequence[MappedFile], end: int) -> tuple[list[MappedFile], list[MappedFile]]:
+    """MappedFileQueue.truncateDirtyFiles: (files kept, files deleted)."""
+    deleted = [f for f in files if f.start + f.size > end and end < f.start]
+    return [f for f in files if f not in deleted], deleted
+
+
+# ---- ext files -----------------------------------------------------------------------------------------------------
+
+
+NO_ROOM = -32769  # in place of a unit's size: the file ends where one would have to stand
+
+
+def ext_units(file: ByteFile) -> Iterator[tuple[int, int, np.ndarray]]:
+    """(position, unit size, units as rows of bytes) for each stretch of equally large units, from the file's start on.
+
+    The last one given has no rows: position is where the walk ends, size what stands there (0: unwritten, negative: full,
+    positive: a unit that leads past the file's end, NO_ROOM).
+    """
+    at, base, data = 0, 0, np.zeros(0, np.uint8)
+    none = np.zeros((0, 0), np.uint8)
+    while True:
+        if at + MAX_UNIT_BYTES > base + len(data) and base + len(data) < file.size or not len(data):
+            base, data = at, np.frombuffer(file.read(at, WINDOW_BYTES), np.uint8)
+        left = data[at - base :]
+        if len(left) < 2:
+            yield at, NO_ROOM, none
+            return
+        size = int(left[0].view(np.int8)) << 8 | int(left[1])
+        if size <= 0 or at + size > file.size:
+            yield at, size, none
+            return
+        count = len(left) // size
+        table = left[: count * size].reshape(count, size)
+        if size >= 2:
+            same = (table[:, 0] == left[0]) & (table[:, 1] == left[1])
+            count = count if same.all() else int(np.argmin(same))
+        else:
+            count = 1  # the next size overlaps this one
+        yield at, size, table[:count]
+        at += size * count
+
+
+def _scan_ext(source: ByteSource, task: QueueTask, summary: QueueSummary) -> dict[str, int]:
+    """Walk all ext files: findings, digests and the refusal; path -> position behind the last unit."""
+    ends: dict[str, int] = {}
+    for file in task.ext_files:
+        with source.open(file.path) as stream:
+            if stream.size != file.size:
+                raise StoreChanged(f"{file.path}: {stream.size} bytes, {file.size} when the copy was listed")
+            last_unit = 0
+            for position, size, units in ext_units(stream):
+                ends[file.path] = position
+                if len(units):
+                    last_unit = position + size * (len(units) - 1)
+                    _check_units(task, summary, file, position, size, units)
+                    continue
+                fails = ", where recovery of the ext file fails"
+                if size == NO_ROOM:
+                    # A writer leaves four bytes behind the last unit.
+                    left = f"{file.size - position} bytes"
+                    _ext_finding(summary, task, file, last_unit, last_unit + 2, "room after the unit", left)
+                    summary.refusal = summary.refusal or f"{file.path}: no room for a unit's size at {position}{fails}"
+                elif size > 0:
+                    _ext_finding(summary, task, file, position, position + 2, f"at most {file.size - position}", str(size))
+                    summary.refusal = summary.refusal or f"{file.path}: the unit at {position} leads past the file's end{fails}"
+                elif size < layout.EXT_FILE_FULL:
+                    _ext_finding(summary, task, file, position, position + 2, "a unit's size, 0 or -1", str(size))
+            if task.digest:
+                summary.digests[file.path] = _digest(stream)
+            summary.bytes_read += stream.size
+    return ends
+
+
+def _check_units(task: QueueTask, summary: QueueSummary, file: MappedFile, position: int, size: int, units: np.ndarray) -> None:
+    """A unit's size is that of its 20 bytes and of its bit map."""
+    header = layout.EXT_UNIT_HEADER_BYTES
+    if size < header:
+        _ext_finding(summary, task, file, position, position + 2, f"at least {header}", str(size), len(units))
+        return
+    maps = units[:, header - 2 : header].copy().view(">i2")[:, 0].astype(np.int64)
+    for i in np.flatnonzero(np.maximum(maps, 0) != size - header).tolist():
+        at = position + i * size
+        _ext_finding(summary, task, file, at, at + header, f"a bit map of {size - header} bytes", f"{int(maps[i])} bytes")
+
+
+def _ext_finding(
+    summary: QueueSummary, task: QueueTask, file: MappedFile, start: int, end: int, expected: str, actual: str, count: int = 1
+) -> None:
+    if len(summary.findings) >= MAX_FINDINGS:
+        code = "queue_ext_damaged"
+        summary.findings_dropped[code] = summary.findings_dropped.get(code, 0) + count
+        return
+    topic, queue_id = task.key
+    message = f"{file.path}: the ext unit at {start} is not one that a broker writes."
+    summary.findings.append(
+        Finding(
+            "queue_ext_damaged", file.path, start, end, topic=topic, queue_id=queue_id, expected=expected, actual=actual,
+            message=message, count=count,
+        )
+    )  # fmt: skip
+
+
+def _recover_ext(source: ByteSource, task: QueueTask, summary: QueueSummary, ends: dict[str, int]) -> None:
+    """ConsumeQueueExt.recover, then truncateByMaxAddress: which ext files are deleted."""
+    if summary.refusal or not task.ext_files:
+        return
+    last = task.ext_files[-1]
+    kept, deleted = _truncated(task.ext_files, last.start + ends[last.path])
+    if summary.ext_address <= layout.EXT_ADDRESS_MAX:
+        offset = summary.ext_address - layout.EXT_ADDRESS_BASE
+        unit = _unit_at(source, kept, offset, last, ends[last.path])
+        if isinstance(unit, str):
+            summary.refusal = unit
+            return
+        if unit > 0:
+            deleted += _truncated(kept, offset + unit)[1]
+    summary.deleted += [f.path for f in deleted]
+
+
+def _unit_at(source: ByteSource, files: Sequence[MappedFile], offset: int, last: MappedFile, last_wrote: int) -> int | str:
+    """Size of the unit at an offset of the ext queue; 0 where there is none; a sentence where reading it throws."""
+    found = next((f for f in files if f.start <= offset < f.start + f.size), files[0] if files and offset == 0 else None)
+    if found is None:
+        return 0
+    position = offset % found.size
+    wrote = last_wrote if found == last else found.size
+    if position >= wrote or position + 2 > wrote:
+        return 0
+    data = _bytes(source, found.path, position, min(layout.EXT_UNIT_HEADER_BYTES, wrote - position))
+    size = int.from_bytes(data[:2], "big", signed=True)
+    if size < 1:
+        return 0
+    bit_map = int.from_bytes(data[18:20], "big", signed=True)
+    if len(data) < layout.EXT_UNIT_HEADER_BYTES or position + layout.EXT_UNIT_HEADER_BYTES + max(bit_map, 0) > wrote:
+        return (
+            f"{found.path}: the unit at {position}, to which the queue's last ext address leads, is longer than what is written"
+        )
+    return size
+
+
+def _bytes(source: ByteSource, path: str, position: int, size: int) -> bytes:
+    with source.open(path) as file:
+        return file.read(position, size)
+
+
+def _digest(file: ByteFile) -> str:
+    digest = PieceDigest()
+    at = 0
+    while at < file.size:
+        data_at = min(file.next_data(at), file.size)
+        if data_at > at:
+            digest.feed_zeros(data_at - at)
+            at = data_at
+            continue
+        data = np.frombuffer(file.read(at, WINDOW_BYTES), np.uint8)
+        digest.feed(data)
+        at += len(data)
+    return digest.text()

@@ -1,0 +1,113 @@
+"""The copy that a repair works on: every file and folder of the source, whatever an audit makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+
+from schemas.checkpoint_layout import ABORT_FILE
+from schemas.rows import StoreFile
+from store_io.audit.checks.size_misfits import size_misfits
+from store_io.base.errors import StoreError
+from store_io.base.java_compat import parse_number
+from store_io.formats.settings import read_settings
+from store_io.repair.trial_writer import Writer
+from store_io.rules.loading import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES, Tree, segments_of
+from store_io.source.byte_source import ByteSource, StoreLocation, open_source, shown
+from store_io.source.store_dir import list_store
+
+COPY_THREADS = 4
+SPARE_BYTES = 64 << 20  # beyond what is known to be needed
+
+
+def check_source(location: StoreLocation, broker_conf: str | None) -> None:
+    """Raise StoreError where the work need not begin: there is no segment, so whatever else lies there, a repair would make an
+    empty store; or no segment has the size that the plan's broker.conf gives them."""
+    listing = list_store(location)
+    if segments_of(Tree(listing.files)):
+        settings = read_settings(broker_conf, listing, open_source(location))
+        for misfit in size_misfits(broker_conf, listing, settings):
+            if misfit.file.startswith(COMMITLOG) and not misfit.alone:
+                raise StoreError(f"{misfit.sentence}. Audit the copy again with its own broker.conf, and repair by that plan")
+        return
+    parts = dict(location.parts).get(COMMITLOG) or (f"{location.root.rstrip('/')}/{COMMITLOG}",)
+    folders = " and ".join(map(shown, parts))
+    raise StoreError(
+        f"nothing to repair from: {folders} holds no segment with bytes in it; find another copy of this broker's store and"
+        " repair that one, a donor alone does not suffice"
+    )
+
+
+def copy_store(location: StoreLocation, writer: Writer) -> tuple[int, list[str]]:
+    """Copy all that lies there: (bytes of the medium that are needed at most, names that are no files and so are not copied).
+
+    Raises StoreError where one CommitLog cannot be made of several folders, WriteFailed where too little is free.
+    """
+    source = open_source(location)
+    files = _files(location, source)
+    regular = [e for e in files.values() if e.kind == "file"]
+    needed = _needed(source, files) + SPARE_BYTES
+    writer.require(needed, "the copy needs")
+    twins = sorted({e.path.partition("/")[0] for e in regular if e.path.startswith(f"{COMMITLOG}[")})
+    if twins:
+        raise StoreError(
+            f"{twins[0]}: the same segment name in two CommitLog folders; name with --commitlog the one whose is right"
+        )
+    for entry in files.values():
+        if entry.kind == "directory":
+            writer.make_folder(entry.path)
+    with ThreadPoolExecutor(COPY_THREADS) as threads:
+        try:
+            list(threads.map(lambda e: writer.copy(source, e.path, e.path, e.mtime_ns), regular))
+        except BaseException:  # one that failed, or an interrupt: nobody needs the others
+            threads.shutdown(cancel_futures=True)
+            raise
+    return needed, sorted(e.path for e in files.values() if e.kind not in ("file", "directory"))
+
+
+def removed(location: StoreLocation, made: StoreLocation, moved: Container[str]) -> list[str]:
+    """What the source holds and the new store lacks: names that a broker does not write first.
+
+    Left out are the abort marker, files of a queue or index that are made anew, and what was only given another name (`moved`).
+    """
+    here, there = _files(location, open_source(location)), _files(made, open_source(made))
+    gone = [e for e in here.values() if e.path not in there and e.path not in moved]
+    holding = {e.path.rpartition("/")[0] for e in here.values() if e.kind == "file"}
+    told = [e.path for e in gone if e.kind == "file" and not _made_anew(e.path)]
+    told += [e.path for e in gone if e.kind == "directory" and not _leads_to(e.path, holding)]
+    return sorted(told, key=lambda path: (_is_number(path), path))
+
+
+def _made_anew(path: str) -> bool:
+    """Whether a start or a repair makes such a file anew: the report tells of the whole queue or index instead."""
+    top, *names = path.split("/")
+    if top in (QUEUES, BATCH_QUEUES, EXT) and len(names) == 3:
+        return _is_number(names[1]) and _is_number(names[2])
+    return path == ABORT_FILE or top == INDEX and len(names) == 1 and _is_number(names[0])
+
+
+def _leads_to(folder: str, holding: Iterable[str]) -> bool:
+    return any(path == folder or path.startswith(folder + "/") for path in holding)
+
+
+def _is_number(path: str) -> bool:
+    return parse_number(path.rpartition("/")[2], 64) is not None
+
+
+def _files(location: StoreLocation, source: ByteSource) -> dict[str, StoreFile]:
+    """All that lies in the source, by path."""
+    files: dict[str, StoreFile] = {e.path: e for e in list_store(location).files}
+    for entry in list(files.values()):
+        if entry.kind == "directory" and "/" not in entry.path:  # folders that the audit knows by name alone
+            files.update((e.path, e) for e in source.list_tree(entry.path))
+    return files
+
+
+def _needed(source: ByteSource, files: Mapping[str, StoreFile]) -> int:
+    """How much of a medium a copy takes at most."""
+    needed = 0
+    for entry in files.values():
+        if entry.kind == "file":
+            with source.open(entry.path) as file:
+                needed += file.allocated
+    return needed

@@ -1,0 +1,322 @@
+"""What the CommitLog of a repaired store is: which bytes stay, where it ends, what is bridged, filled, zeroed or removed.
+
+Nothing is written here: the result is a list of edits of a copy. Sources of the bytes that stay are the audit's extents: only
+messages that pass every check count. Offsets never move.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from schemas import commitlog_layout as layout
+from schemas.rows import EXTENT_FILLER, EXTENT_MESSAGE, RUN_LMQ, WALK_AUDIT, Row, SegmentSummary
+from store_io.base.errors import StoreError
+from store_io.formats.commitlog import bridges
+from store_io.formats.commitlog.message_columns import RecordCheck
+from store_io.formats.commitlog.segment_walk import whole_messages_end
+from store_io.repair.trial_writer import Writer
+from store_io.rules.loading import COMMITLOG, Tree
+from store_io.rules.message_verdict import VALID, Message
+from store_io.rules.releases import BrokerRules
+from store_io.source.byte_source import ByteSource
+from store_io.source.segment_window import SegmentWindow
+
+MAX_NEW_SEGMENTS = 10_000
+WINDOW_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Edit:
+    """One act on the copy. action: "create" (`end` zeros), "resize" (to `end`), "write", "zero", "remove", "rename" (to `to`),
+    "bridge" (with `store_time`, of the segment that begins at `base`)."""
+
+    action: str
+    path: str
+    start: int = 0
+    end: int = 0
+    data: bytes = b""
+    to: str = ""
+    mtime_ns: int = 0
+    base: int = 0
+    store_time: int = 0
+
+
+@dataclass
+class LogPlan:
+    """end: physical offset behind the last message, 0 where no message stays.  messages: how many stay, bridges not counted.
+    bridges, dropped: rows of the report."""
+
+    edits: list[Edit] = field(default_factory=list)
+    start: int = 0
+    end: int = 0
+    messages: int = 0
+    bridges: list[Row] = field(default_factory=list)
+    dropped: list[Row] = field(default_factory=list)
+    zeroed_bytes: int = 0
+
+
+@dataclass
+class _Segment:
+    base: int
+    summary: SegmentSummary | None
+    valid: list[tuple[int, int]]  # positions of what stays, ascending
+    filler: int = -1  # where a sound filler begins; -1: none
+
+
+def segment_path(base: int) -> str:
+    """The path that a broker gives the segment."""
+    return f"{COMMITLOG}/{base:020d}"
+
+
+def apply_edits(writer: Writer, edits: Sequence[Edit], rules: BrokerRules) -> None:
+    """Carry the edits out on the copy. Raises WriteFailed."""
+    for edit in edits:
+        if edit.action == "create":
+            writer.create(edit.path, edit.end)
+            if edit.mtime_ns > 0:
+                writer.set_time(edit.path, edit.mtime_ns)
+        elif edit.action == "resize":
+            writer.resize(edit.path, edit.end)
+        elif edit.action == "write":
+            writer.write(edit.path, edit.start, edit.data)
+        elif edit.action == "zero":
+            writer.zero(edit.path, edit.start, edit.end)
+        elif edit.action == "remove":
+            writer.remove(edit.path)
+        elif edit.action == "rename":
+            writer.move(edit.path, edit.to)
+        else:
+            writer.zero(edit.path, edit.start, edit.end)
+            for bridge in bridges.bridges(edit.base, edit.start, edit.end, edit.store_time, rules):
+                for at, part in bridge.parts():
+                    writer.write(edit.path, at, part)
+
+
+class LogRepair:
+    """Plans the log of one store. limit: physical offset at which the log ends at the latest; None: keeps all that is valid."""
+
+    def __init__(
+        self,
+        segments: Sequence[SegmentSummary],
+        rules: BrokerRules,
+        source: ByteSource,
+        tree: Tree,
+        limit: int | None,
+    ):
+        self.rules, self.source, self.tree, self.limit = rules, source, tree, limit
+        self.size = rules.segment_bytes
+        self.plan = LogPlan()
+        self.summaries = segments
+
+    def run(self) -> LogPlan:
+        """The plan. Raises StoreError where the log cannot be made whole."""
+        kept = self._chosen()
+        while kept and not kept[-1].valid:
+            kept.pop()
+        while kept and not kept[0].valid:
+            kept.pop(0)
+        bases = {s.base for s in kept}
+        for entry in self.tree.all:
+            top = entry.path.partition("/")[0].partition("[")[0]
+            if (
+                top == COMMITLOG
+                and entry.path != COMMITLOG
+                and not any(s.summary is not None and s.summary.path == entry.path for s in kept)
+            ):
+                self.plan.edits.append(Edit("remove", entry.path))
+        if not kept:
+            return self.plan
+        self.plan.start, last = kept[0].base, kept[-1]
+        missing = (last.base - kept[0].base) // self.size + 1 - len(kept)
+        if missing > MAX_NEW_SEGMENTS:
+            raise StoreError(
+                f"{COMMITLOG}: {missing} segments are missing between {segment_path(kept[0].base)} and"
+                f" {segment_path(last.base)}; one of these names is wrong"
+            )
+        whole = list(kept)
+        for base in range(kept[0].base, last.base, self.size):
+            if base not in bases:
+                whole.append(_Segment(base, None, []))
+        whole.sort(key=lambda s: s.base)
+        for number, segment in enumerate(whole):
+            self._normalise(segment, whole)
+            self._fill(segment, whole, number)
+        final = [s for s in whole if s.valid]
+        self.plan.end = final[-1].base + final[-1].valid[-1][1]
+        self.plan.messages = sum(map(self._messages, kept)) - len(self.plan.dropped)
+        return self.plan
+
+    def _messages(self, segment: _Segment) -> int:
+        """How many of the segment's messages begin below the limit; bridges are none."""
+        assert segment.summary is not None
+        limit = self.size if self.limit is None else self.limit - segment.base
+        runs = segment.summary.runs
+        own = (runs["walk"] & WALK_AUDIT != 0) & (runs["kind"] != RUN_LMQ) & (runs["first_position"] < limit)
+        old = (f for f in segment.summary.findings if f.code == "commitlog_bridged")
+        return int(runs["records"][own].sum()) - sum(f.count for f in old if (f.start or 0) < limit)
+
+    # ---- which segments --------------------------------------------------------------------------------------------
+
+    def _chosen(self) -> list[_Segment]:
+        """One segment per base, the one with most messages, those whose name fits; by base."""
+        best: dict[int, _Segment] = {}
+        for summary in self.summaries:
+            if summary.base_offset % self.size or summary.base_offset < 0:
+                if any(e.kind == EXTENT_MESSAGE for e in summary.extents):
+                    raise StoreError(
+                        f"{summary.path}: holds messages of this log, and its name is no multiple of the segment size"
+                        f" {self.size}; which of the two is wrong is not known"
+                    )
+                continue
+            segment = self._segment(summary)
+            other = best.get(segment.base)
+            if other is None or _weight(segment) > _weight(other):
+                best[segment.base] = segment
+        return [best[base] for base in sorted(best)]
+
+    def _segment(self, summary: SegmentSummary) -> _Segment:
+        base, room = summary.base_offset, self.size
+        limit = room if self.limit is None else max(0, min(room, self.limit - base))
+        valid: list[tuple[int, int]] = []
+        filler = -1
+        for extent in summary.extents:
+            if extent.kind == EXTENT_MESSAGE and extent.start < limit:
+                end = extent.end if extent.end <= limit else self._boundary(summary, extent.start, limit)
+                if end > extent.start:
+                    valid.append((extent.start, end))
+            elif extent.kind == EXTENT_FILLER and valid and valid[-1][1] == extent.start and summary.size == room:
+                with self.source.open(summary.path) as file:
+                    stored = int.from_bytes(file.read(extent.start, 4), "big", signed=True)
+                if stored == room - extent.start:
+                    filler = extent.start
+        return _Segment(base, summary, valid, filler)
+
+    def _boundary(self, summary: SegmentSummary, start: int, limit: int) -> int:
+        """The last boundary between messages at or before `limit`, walking from `start` where it must."""
+        with self.source.open(summary.path) as file:
+            window = SegmentWindow(file, summary.size, WINDOW_BYTES)
+            check = RecordCheck.audit_of(summary.base_offset, self.rules)
+            if check.verdict(window, limit, summary.size).kind == VALID:
+                return limit
+            return whole_messages_end(check, window, start, limit)
+
+    # ---- what is written -------------------------------------------------------------------------------------------
+
+    def _normalise(self, segment: _Segment, whole: Sequence[_Segment]) -> None:
+        path = segment_path(segment.base)
+        if segment.summary is None:
+            neighbour = next(s.summary for s in whole if s.base > segment.base and s.summary is not None)
+            entry = self.tree.by_path.get(neighbour.path)
+            self.plan.edits.append(Edit("create", path, 0, self.size, mtime_ns=entry.mtime_ns if entry else 0))
+            return
+        if segment.summary.path != path:
+            self.plan.edits.append(Edit("rename", segment.summary.path, to=path))
+        if segment.summary.size != self.size:
+            self.plan.edits.append(Edit("resize", path, 0, self.size))
+
+    def _fill(self, segment: _Segment, whole: list[_Segment], number: int) -> None:
+        """Bridge the gaps between the segment's messages, and end it."""
+        path, last = segment_path(segment.base), number == len(whole) - 1
+        at = 0
+        kept: list[tuple[int, int]] = []
+        for start, end in segment.valid:
+            start = self._bridged(segment, path, at, start, end, whole, number)
+            if start < end:
+                kept.append((start, end))
+                at = end
+        segment.valid = kept
+        if not kept and not last:
+            least = bridges.least_bytes(self.rules)
+            time = self._time_near(whole, number, 0)
+            self._bridge(segment, path, 0, max(least, least + len(bridges.TOPIC)), time)
+            at = max(least, least + len(bridges.TOPIC))
+        if segment.filler == at and at:
+            return
+        if at < self.size:
+            self._zero(segment, path, at)
+        if not last and at < self.size:
+            self._end_segment(segment, path, at, whole, number)
+
+    def _end_segment(self, segment: _Segment, path: str, at: int, whole: Sequence[_Segment], number: int) -> None:
+        """A bridge, which tells what is missing here, and a filler; where there is no room for the first, the second alone."""
+        least = bridges.least_bytes(self.rules) + len(bridges.TOPIC)
+        if self.size - at >= least + layout.FRAME_BYTES and segment.valid:
+            self._bridge(segment, path, at, at + least, self._time_near(whole, number, at))
+            at += least
+        if self.size - at < layout.FRAME_BYTES:
+            raise StoreError(f"{path}: {self.size - at} bytes are left after its last message, too few for a filler")
+        filler = (self.size - at).to_bytes(4, "big") + layout.MAGIC_BLANK_BYTES
+        self.plan.edits.append(Edit("write", path, at, at + len(filler), filler))
+        row = {"file": path, "start": at, "end": self.size, "phy_offset": segment.base + at, "kind": "filler"}
+        self.plan.bridges.append(row)
+
+    def _zero(self, segment: _Segment, path: str, at: int) -> None:
+        if segment.summary is None:
+            return
+        size = min(segment.summary.size, self.size)
+        if at < size:
+            with self.source.open(segment.summary.path) as file:
+                window = SegmentWindow(file, segment.summary.size, WINDOW_BYTES)
+                used = window.last_nonzero_end(at)
+            if used > at:
+                self.plan.edits.append(Edit("zero", path, at, size))
+                self.plan.zeroed_bytes += min(used, size) - at
+
+    def _bridged(
+        self, segment: _Segment, path: str, at: int, start: int, end: int, whole: Sequence[_Segment], number: int
+    ) -> int:
+        """Bridge [at, start); where that is too short for a record, the messages behind it go until it is not. The new start."""
+        least = bridges.least_bytes(self.rules)
+        if at == start:
+            return start
+        while start < end and start - at < least:
+            message = self._message(segment, start)
+            self.plan.dropped.append(
+                {
+                    "file": path, "start": start, "end": start + message.total_size, "topic": message.topic,
+                    "queue_id": message.queue_id, "queue_offset": message.queue_offset,
+                    "reason": f"the {start - at} damaged bytes before it are too few for a bridge",
+                }
+            )  # fmt: skip
+            start += message.total_size
+        if start >= end:
+            return end
+        self._bridge(segment, path, at, start, self._time_near(whole, number, at))
+        return start
+
+    def _bridge(self, segment: _Segment, path: str, start: int, end: int, time: int) -> None:
+        self.plan.edits.append(Edit("bridge", path, start, end, base=segment.base, store_time=time))
+        self.plan.bridges.append(
+            {"file": path, "start": start, "end": end, "phy_offset": segment.base + start, "kind": "record", "store_time": time}
+        )
+
+    def _time_near(self, whole: Sequence[_Segment], number: int, position: int) -> int:
+        """Store time of the last message before that position, else of the first one behind it."""
+        for segment in reversed(whole[: number + 1]):
+            before = [r for r in segment.valid if segment is not whole[number] or r[1] <= position]
+            if before and segment.summary is not None:
+                return self._last_time(segment, before[-1])
+        later = next((s, r) for s in whole[number:] for r in s.valid if s is not whole[number] or r[0] >= position)
+        return self._message(later[0], later[1][0]).store_time
+
+    def _last_time(self, segment: _Segment, valid: tuple[int, int]) -> int:
+        """Store time of the last message that a scan's run ends with in this range."""
+        assert segment.summary is not None
+        runs = segment.summary.runs
+        inside = (runs["walk"] & WALK_AUDIT != 0) & (runs["first_position"] >= valid[0]) & (runs["first_position"] < valid[1])
+        times = runs["last_store_time"][inside]
+        return int(times.max()) if len(times) else self._message(segment, valid[0]).store_time
+
+    def _message(self, segment: _Segment, position: int) -> Message:
+        assert segment.summary is not None
+        with self.source.open(segment.summary.path) as file:
+            window = SegmentWindow(file, segment.summary.size, WINDOW_BYTES)
+            verdict = RecordCheck.audit_of(segment.base, self.rules).verdict(window, position, segment.summary.size)
+        if verdict.kind != VALID or verdict.message is None:
+            raise StoreError(f"{segment.summary.path}: changed while it was repaired")
+        return verdict.message
+
+
+def _weight(segment: _Segment) -> int:
+    return sum(end - start for start, end in segment.valid)

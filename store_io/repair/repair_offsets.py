@@ -1,0 +1,174 @@
+"""Positions of consumers, delay levels and timers that lie beyond the ends of a repaired store's queues: found, and set back.
+
+A broker corrects none of a consumer's when it starts; delay levels since 4.9.2, the timer's queue offset always.
+Source: ConsumerOffsetManager, LmqConsumerOffsetManager, ScheduleMessageService, TimerLog, TimerCheckpoint (formats.md 11, 14).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from schemas.rows import QueueKey, Row
+from store_io.base.errors import StoreError
+from store_io.formats.config_reader import (
+    CONSUMER_OFFSETS,
+    DELAY_OFFSETS,
+    LMQ_OFFSETS,
+    StoreConfig,
+    is_offset,
+    parse_fastjson,
+    read_bounded,
+)
+from store_io.repair.trial_writer import Writer
+from store_io.source.byte_source import ByteSource
+from store_io.source.store_dir import StoreListing
+
+TIMER_TOPIC = "rmq_sys_wheel_timer"
+TIMER_CHECK = "config/timercheck"
+_TIMER_LOG = "timerlog/"
+_UNIT = np.dtype(
+    [
+        ("size", ">i4"), ("previous", ">i8"), ("magic", ">i4"), ("written", ">i8"), ("delayed", ">i4"), ("phy_offset", ">i8"),
+        ("message_size", ">i4"), ("topic_hash", ">i4"), ("reserved", ">i8"),
+    ]
+)  # fmt: skip
+_QUEUE_OFFSETS_AT = 16  # in the timer's checkpoint: the last queue offset read, and the master's
+_WINDOW_UNITS = 1 << 15
+_INTEGER_KEY = re.compile(r'([{,]\s*)"(-?[0-9]+)"(\s*:)')
+
+
+def beyond(
+    groups: Sequence[Row],
+    delays: Sequence[Row],
+    source: ByteSource,
+    listing: StoreListing,
+    ends: Mapping[QueueKey, int],
+    log_end: int,
+) -> list[Row]:
+    """Rows of the report: what each position is, where it stands, and where the end is."""
+    found: list[Row] = [
+        {
+            "kind": "group", **row,
+            "sentence": f"group {row['group']} is at {row['offset']} of {row['topic']} queue {row['queue_id']},"
+            f" which ends at {row['new_max']}",
+        }
+        for row in groups
+    ]  # fmt: skip
+    found += [
+        {
+            "kind": "delay", **row,
+            "sentence": f"delay level {row['level']} is at {row['offset']}, its queue ends at {row['new_max']}",
+        }
+        for row in delays
+    ]  # fmt: skip
+    end = ends.get((TIMER_TOPIC, 0), 0)
+    try:
+        read = timer_queue_offset(source, listing)
+        units = timer_units_beyond(source, listing, log_end)
+    except StoreError as problem:
+        return [*found, {"kind": "timer", "sentence": f"the timer's state could not be read: {problem}"}]
+    if read is not None and read > end:
+        sentence = f"the timer has read its queue up to {read}, which ends at {end}"
+        found.append({"kind": "timer_queue", "offset": read, "new_max": end, "sentence": sentence})
+    if units:
+        sentence = f"{units} units of the timer's log lead to messages beyond the log's end {log_end}; the broker skips them"
+        found.append({"kind": "timer", "units": units, "sentence": sentence})
+    return found
+
+
+def timer_queue_offset(source: ByteSource, listing: StoreListing) -> int | None:
+    """How far the timer has read its queue, by config/timercheck; None without one."""
+    if not listing.is_file(TIMER_CHECK):
+        return None
+    data = source.read_small(TIMER_CHECK)
+    return int.from_bytes(data[_QUEUE_OFFSETS_AT : _QUEUE_OFFSETS_AT + 8], "big", signed=True) if len(data) >= 24 else None
+
+
+def timer_units_beyond(source: ByteSource, listing: StoreListing, log_end: int) -> int:
+    """How many units of the timer's log lead to the log's end or beyond."""
+    count = 0
+    for entry in listing.files:
+        if entry.kind != "file" or not entry.path.startswith(_TIMER_LOG):
+            continue
+        with source.open(entry.path) as file:
+            at = 0
+            while at + _UNIT.itemsize <= file.size:
+                at = max(at, file.next_data(at) // _UNIT.itemsize * _UNIT.itemsize)
+                data = file.read(at, _WINDOW_UNITS * _UNIT.itemsize)
+                rows = np.frombuffer(data, _UNIT, len(data) // _UNIT.itemsize)
+                if not len(rows):
+                    break
+                units = (rows["size"] == _UNIT.itemsize) & (rows["magic"] >= 0) & (rows["magic"] <= 15)
+                count += int((units & (rows["phy_offset"] >= log_end)).sum())
+                at += len(rows) * _UNIT.itemsize
+    return count
+
+
+def set_back(writer: Writer, source: ByteSource, config: StoreConfig, rows: Sequence[Row]) -> tuple[list[str], int]:
+    """Set the positions to the ends, in the new store's files: (their paths, how many positions). Raises StoreError.
+
+    config: what the audit read there, and of which file.
+    """
+    groups = [row for row in rows if row["kind"] == "group"]
+    changed, count = [], 0
+    for path in (CONSUMER_OFFSETS, LMQ_OFFSETS):
+        table = _table(source, config, path) if groups else None
+        tables = [table.get(name) or {} for name in ("offsetTable", "lmqOffsetTable")] if table is not None else []
+        done = sum(_set_groups(one, groups) for one in tables)
+        if done:
+            count += done
+            writer.put(path, _written(table))
+            changed.append(path)
+    delays = [row for row in rows if row["kind"] == "delay"]
+    table = _table(source, config, DELAY_OFFSETS) if delays else None
+    if table is not None:
+        for row in delays:
+            table.setdefault("offsetTable", {})[str(row["level"])] = row["new_max"]
+        writer.put(DELAY_OFFSETS, _written(table))
+        changed.append(DELAY_OFFSETS)
+        count += len(delays)
+    for row in rows:
+        if row["kind"] == "timer_queue":
+            master = source.read_small(TIMER_CHECK)[_QUEUE_OFFSETS_AT + 8 : _QUEUE_OFFSETS_AT + 16]
+            there = int.from_bytes(master, "big", signed=True)
+            data = struct.pack(">qq", row["new_max"], min(there, row["new_max"]))
+            writer.write(TIMER_CHECK, _QUEUE_OFFSETS_AT, data[: 8 + len(master)])
+            changed.append(TIMER_CHECK)
+            count += 1
+    return changed, count
+
+
+def _table(source: ByteSource, config: StoreConfig, path: str) -> Any:
+    """The content of the file that the audit took the positions from, itself or its .bak; None without one. Raises StoreError."""
+    name = config.read_from.get(path)
+    if name is None:
+        return None
+    try:
+        return parse_fastjson(read_bounded(source, name))
+    except (ValueError, StoreError) as problem:
+        raise StoreError(f"the positions in {path} cannot be set back: {problem}") from problem
+
+
+def _set_groups(table: dict[str, Any], groups: Sequence[Row]) -> int:
+    """How many positions of the table were set back."""
+    changed = 0
+    for row in groups:
+        key, queue = f"{row['topic']}@{row['group']}", str(row["queue_id"])
+        held = table.get(key)
+        if isinstance(held, dict):
+            if queue in held and is_offset(held[queue], row["offset"]):
+                held[queue], changed = row["new_max"], changed + 1
+        elif is_offset(held, row["offset"]):  # an LMQ, which has one queue
+            table[key], changed = row["new_max"], changed + 1
+    return changed
+
+
+def _written(table: Any) -> bytes:
+    """JSON as the broker writes it: integer keys without quotes."""
+    return _INTEGER_KEY.sub(r"\1\2\3", json.dumps(table, ensure_ascii=False, indent=1)).encode("utf-8", "surrogatepass")

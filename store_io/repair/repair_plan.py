@@ -1,0 +1,188 @@
+"""plan.json as a repair takes it: text from anywhere, so every part is checked before it is believed.
+
+Nothing in it is ever used as a place to write to. It is a promise that the audit of the copy must find again: the same files
+with the same digests, release and settings, and the same decision of the broker.
+
+A digest here notices what changed by accident: a segment's, queue's or index file's is folded from CRC-32s, which someone who
+means to can keep. It is no signature (`manifest` has SHA-256s). A repair does not rest on it either: it goes by its own audit of
+its own copy, so other bytes with the same digest are repaired as what they are.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from schemas.rows import DEFAULT, Row
+from store_io.base.errors import StoreError, UsageError
+from store_io.rules.releases import ALL_DEFAULTS, parse_release
+
+PLAN_BYTES = 1 << 30
+_KEYS = {
+    "schema_version": int, "store": str, "release": str, "complete": bool, "settings": dict, "inputs": list, "steps": list,
+}  # fmt: skip
+_ACTIONS = ("keep", "truncate", "delete", "rebuild")
+
+
+@dataclass(frozen=True)
+class RepairPlan:
+    """A plan whose shape is right and whose paths lie inside a store. inputs: path -> (size, digest)."""
+
+    store: str
+    release: str
+    settings: Mapping[str, Any]
+    given: bool  # whether sizes and flags come from a broker.conf, and none was inferred
+    inputs: Mapping[str, tuple[int, str]]
+    broker: Row
+    steps: tuple[Row, ...]
+    in_force: Mapping[str, Any]  # all settings that the plan names, defaults included
+    origins: Mapping[str, str]  # of the same: "broker.conf", "default", "inferred"
+    sha256: str  # of the plan's own bytes
+    assumed: bool = False  # nobody named the release
+
+    @property
+    def broker_conf(self) -> str | None:
+        """A properties file that says what this plan's settings were; None where they came from the files themselves."""
+        return properties_text(self.settings) if self.given else None
+
+
+def properties_text(settings: Mapping[str, Any]) -> str:
+    """A properties file with these values."""
+    lines = []
+    for key, value in sorted(settings.items()):
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        lines.append(f"{key}={text}".replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r"))
+    return "\n".join(lines) + "\n"
+
+
+def read_plan(data: bytes) -> RepairPlan:
+    """The plan. Raises UsageError where it is none, StoreError where it is one that nothing can be done with."""
+    try:
+        plan = json.loads(data.decode("utf-8"), parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"the plan is no JSON: {error}") from None
+    if not isinstance(plan, dict):
+        raise UsageError("the plan is no JSON object")
+    for key, kind in _KEYS.items():
+        if type(plan.get(key)) is not kind:
+            raise UsageError(f"the plan has no {key}, or one of the wrong kind")
+    if plan["schema_version"] != 1:
+        raise UsageError(f"the plan is of schema version {plan['schema_version']}, only 1 is known")
+    parse_release(plan["release"])
+    inputs = _inputs(plan["inputs"])
+    steps = _steps(plan["steps"])
+    settings, given = _settings(plan["settings"])
+    broker = plan.get("broker")
+    if broker is not None and not isinstance(broker, dict):
+        raise UsageError("the plan's broker is no object")
+    if not plan["complete"]:
+        raise StoreError(
+            "the plan is incomplete: its audit could not read or understand everything, so nothing is repaired by it"
+        )
+    if broker is None:
+        raise StoreError("the plan does not say what a broker would do, so nothing is repaired by it")
+    _broker(broker)
+    in_force = {key: row["value"] for key, row in plan["settings"].items()}
+    origins = {key: row["from"] for key, row in plan["settings"].items()}
+    sha256, assumed = hashlib.sha256(data).hexdigest(), plan.get("release_from") == DEFAULT
+    return RepairPlan(plan["store"], plan["release"], settings, given, inputs, broker, steps, in_force, origins, sha256, assumed)
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def checked_path(path: Any) -> str:
+    """The path, where it is one inside a store. Raises UsageError."""
+    pieces = path.split("/") if isinstance(path, str) else []
+    if not pieces or "\0" in path or any(piece in ("", ".", "..") for piece in pieces):
+        raise UsageError(f"the plan names {path!r}, which is no path inside a store")
+    return str(path)
+
+
+def _inputs(rows: list[Any]) -> dict[str, tuple[int, str]]:
+    found: dict[str, tuple[int, str]] = {}
+    for row in rows:
+        if not isinstance(row, dict) or type(row.get("size")) is not int or not isinstance(row.get("digest"), str):
+            raise UsageError("an input of the plan has no size, or no digest")
+        path = checked_path(row.get("file"))
+        if path in found or row["size"] < 0 or not row["digest"]:
+            raise UsageError(f"the plan's input {path!r} is there twice, or has no sense")
+        found[path] = (row["size"], row["digest"])
+    return found
+
+
+def _steps(rows: list[Any]) -> tuple[Row, ...]:
+    for row in rows:
+        if not isinstance(row, dict) or row.get("action") not in _ACTIONS:
+            raise UsageError("a step of the plan has an action that is none of " + ", ".join(_ACTIONS))
+        checked_path(row.get("file"))
+        for key in ("start", "end"):
+            if row.get(key) is not None and (type(row[key]) is not int or row[key] < 0):
+                raise UsageError(f"a step of the plan has {key} {row[key]!r}")
+    return tuple(rows)
+
+
+def _settings(rows: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+    settings: dict[str, Any] = {}
+    inferred = False
+    for key, row in rows.items():
+        if key not in ALL_DEFAULTS or not isinstance(row, dict) or type(row.get("value")) is not type(ALL_DEFAULTS[key]):
+            raise UsageError(f"the plan's setting {key!r} is not known, or of the wrong kind")
+        if row.get("from") not in ("broker.conf", "default", "inferred"):
+            raise UsageError(f"the plan's setting {key!r} comes from {row.get('from')!r}")
+        settings[key] = row["value"]
+        inferred = inferred or row["from"] == "inferred"
+    given = {key: settings[key] for key, row in rows.items() if row["from"] == "broker.conf"}
+    return (settings, False) if inferred else (given, True)
+
+
+def _broker(broker: Row) -> None:
+    if type(broker.get("starts")) is not bool:
+        raise UsageError("the plan's broker does not say whether it starts")
+    if not broker["starts"]:
+        return
+    if type(broker.get("truncate_at")) is not int or broker["truncate_at"] < 0:
+        raise UsageError(f"the plan's truncate_at is {broker.get('truncate_at')!r}")
+    if not isinstance(broker.get("deleted_files"), list):
+        raise UsageError("the plan's broker has no deleted_files")
+    for path in broker["deleted_files"]:
+        checked_path(path)
+
+
+def other_settings(plan: RepairPlan, given: Mapping[str, Any]) -> list[str]:
+    """Where a broker.conf with these settings, and defaults for all others, is not what the plan was made with: sentences."""
+    wrong = []
+    for key in sorted(plan.in_force.keys() | given.keys()):
+        then, now = plan.in_force.get(key, ALL_DEFAULTS[key]), given.get(key, ALL_DEFAULTS[key])
+        if then != now:
+            named = f"{key}={now}" if key in given else f"does not name {key}, so that its default {now} holds"
+            wrong.append(f"{named}; the plan was made with {then} ({plan.origins.get(key, 'default')})")
+    return wrong
+
+
+def differences(plan: RepairPlan, found: Row) -> list[str]:
+    """Where the audit of the copy differs from the plan: sentences."""
+    inputs = {row["file"]: (row["size"], row["digest"]) for row in found["inputs"]}
+    wrong = []
+    for path in sorted(plan.inputs.keys() | inputs.keys()):
+        then, now = plan.inputs.get(path), inputs.get(path)
+        if then is None or now is None:
+            wrong.append(f"{path}: {'is not in the plan' if then is None else 'is in the plan and not in the copy'}")
+        elif then != now:
+            what = f"{then[0]} bytes then, {now[0]} now" if then[0] != now[0] else "other bytes than the plan was made from"
+            wrong.append(f"{path}: {what}")
+    if plan.release != found["release"]:
+        wrong.append(f"release: {plan.release} in the plan, {found['release']} asked for")
+    for key, then in sorted(plan.in_force.items()):
+        now = found["settings"].get(key, {}).get("value")
+        if then != now:
+            wrong.append(f"settings.{key}: {then!r} in the plan, {now!r} in its repetition")
+    for key in ("starts", "truncate_at", "min_phy_offset", "exit", "deleted_files"):
+        then, now = plan.broker.get(key), (found["broker"] or {}).get(key)
+        if then != now:
+            wrong.append(f"broker.{key}: {then!r} in the plan, {now!r} in its repetition")
+    return wrong

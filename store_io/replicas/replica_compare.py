@@ -1,0 +1,472 @@
+"""One segment of one copy against the other copies of its group: which of its messages does which copy not hold, and why.
+
+Copies of one broker's log hold the same bytes at the same physical offsets, wherever their files begin and end. So a message is
+looked for at its own place; nothing is matched by content. Bytes that are a message in no copy are not compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from schemas import commitlog_layout as layout
+from schemas.rows import MappedFile, QueueKey
+from store_io.audit import log_map
+from store_io.base.errors import StoreError
+from store_io.formats.commitlog import commitlog_columns, commitlog_reader
+from store_io.formats.commitlog.message_columns import MALFORMED_PROPERTIES, Columns, RecordCheck, TopicTable
+from store_io.formats.commitlog.segment_walk import capacity_for, walk_batches
+from store_io.source.byte_source import ByteFile, ByteSource, StoreLocation, open_source
+from store_io.source.segment_window import SegmentWindow
+
+WINDOW_BYTES = 4 << 20
+MOST_COPIES = 16  # of one group
+MOST_PIECES = 1000  # told of one segment; what is behind them is counted only
+
+# What another copy has in a message's place.
+EQUAL = 0  # the same bytes
+EXPIRED = 1  # nothing: its log begins later, as retention or a late start of a slave leaves it
+UNKNOWN = 2  # a file that could not be read
+BEYOND = 3  # nothing: its last message is before
+MISSING = 4  # nothing: no file, between others
+UNWRITTEN = 5  # zeros, between messages
+DAMAGED = 6  # bytes that are no message
+FILLED = 7  # a filler
+DISPUTED = 8  # the same message with other bytes, valid by every check
+OTHER = 9  # another valid message
+STATE_NAMES = ("equal", "expired", "unknown", "beyond", "missing", "unwritten", "damaged", "filler", "disputed", "other")
+GAPS = (MISSING, UNWRITTEN, DAMAGED, FILLED)  # no message, where there are some behind
+LACKING = (BEYOND, *GAPS, OTHER)  # the message is not in that copy
+
+_OF_KIND = np.full(7, OTHER, np.uint8)  # by kind of a LogMap, where the bytes differ
+for _kind, _state in ((log_map.DAMAGED, DAMAGED), (log_map.UNWRITTEN, UNWRITTEN), (log_map.MISSING, MISSING)):
+    _OF_KIND[_kind] = _state
+_OF_KIND[log_map.FILLER] = FILLED
+
+_HEADER = layout.STORE_HOST_POSITION + layout.IPV6_EXTRA_BYTES  # as far as what tells two messages apart may stand
+_FIELDS = (
+    ("TOTALSIZE", layout.TOTAL_SIZE_POSITION),
+    ("MAGICCODE", layout.MAGIC_POSITION),
+    ("BODYCRC", layout.BODY_CRC_POSITION),
+    ("QUEUEID", layout.QUEUE_ID_POSITION),
+    ("FLAG", layout.FLAG_POSITION),
+    ("QUEUEOFFSET", layout.QUEUE_OFFSET_POSITION),
+    ("PHYSICALOFFSET", layout.PHY_OFFSET_POSITION),
+    ("SYSFLAG", layout.SYS_FLAG_POSITION),
+    ("BORNTIMESTAMP", layout.BORN_TIMESTAMP_POSITION),
+    ("BORNHOST", layout.BORN_HOST_POSITION),
+    ("STORETIMESTAMP", layout.STORE_TIMESTAMP_POSITION),
+    ("STOREHOST", layout.STORE_HOST_POSITION),
+    ("RECONSUMETIMES", layout.RECONSUME_TIMES_POSITION),
+    ("PREPAREDTRANSACTIONOFFSET", layout.PREPARED_OFFSET_POSITION),
+    ("BODYLENGTH", layout.BODY_LENGTH_POSITION),
+)
+
+
+@dataclass(frozen=True)
+class OtherCopy:
+    """What a task must know of another copy, within its own segment's range. Picklable.
+
+    equal: its segment is the same, by digest.  files: its segments there, ascending, none over another.  starts, kinds: ranges
+    as in `LogMap`.  start: where its log begins; end: behind its last message.  unreadable: half-open physical ranges.
+    """
+
+    copy: int
+    location: StoreLocation
+    equal: bool
+    files: tuple[MappedFile, ...]
+    starts: np.ndarray
+    kinds: np.ndarray
+    start: int
+    end: int
+    unreadable: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True)
+class ReplicaTask:
+    """One segment of copy `copy` to compare. Picklable. messages: its extents of messages, as positions in the segment."""
+
+    store: int
+    copy: int
+    path: str
+    base_offset: int
+    size: int
+    location: StoreLocation
+    messages: tuple[tuple[int, int], ...]
+    delays: Mapping[int, int]
+    others: tuple[OtherCopy, ...]
+    window_bytes: int = WINDOW_BYTES
+    decoder: str = "fast"
+    not_after: float = 0
+
+    @property
+    def bytes_to_read(self) -> int:
+        return self.size * (1 + sum(not other.equal for other in self.others))
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return (self.path,)
+
+    def run(self) -> ReplicaPart:
+        return compare_segment(self)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Where a message's bytes differ from another copy's: half-open physical offsets, and the field of the first of them."""
+
+    start: int
+    end: int
+    field: str
+
+
+@dataclass
+class Piece:
+    """Messages of this copy, neighbours of each other, that are alike in what the others have in their place.
+
+    start, end: physical offsets.  states: per copy, EQUAL for this one.  malformed: their properties have a wrong form.
+    topic, queue_id, queue_offset: of the first of them; differences: how that one differs, by copy.
+    """
+
+    start: int
+    end: int
+    messages: int
+    bytes: int
+    first_store_time: int
+    last_store_time: int
+    states: tuple[int, ...]
+    malformed: bool = False
+    topic: str = ""
+    queue_id: int = 0
+    queue_offset: int = 0
+    size: int = 0
+    differences: dict[int, Difference] = field(default_factory=dict)
+
+
+@dataclass
+class QueueTotal:
+    """Messages of one queue. Offsets are queue offsets, times ms; all of them bounds, not a count of what is between."""
+
+    messages: int = 0
+    bytes: int = 0
+    first_offset: int = (1 << 63) - 1
+    last_offset: int = -(1 << 63)
+    first_store_time: int = (1 << 63) - 1
+    last_store_time: int = -(1 << 63)
+
+    def add(self, other: QueueTotal) -> None:
+        """Take in more messages of the same queue."""
+        self.messages += other.messages
+        self.bytes += other.bytes
+        self.first_offset = min(self.first_offset, other.first_offset)
+        self.last_offset = max(self.last_offset, other.last_offset)
+        self.first_store_time = min(self.first_store_time, other.first_store_time)
+        self.last_store_time = max(self.last_store_time, other.last_store_time)
+
+
+@dataclass
+class ReplicaPart:
+    """What one segment has that others do not. totals: (states, queue) -> messages; pieces_dropped: beyond the bound.
+
+    problem: a sentence; of which copy, in `problem_copy`. Everything else is then void.
+    """
+
+    copy: int
+    base_offset: int
+    pieces: list[Piece] = field(default_factory=list)
+    totals: dict[tuple[tuple[int, ...], QueueKey], QueueTotal] = field(default_factory=dict)
+    pieces_dropped: int = 0
+    bytes_read: int = 0
+    problem: str = ""
+    problem_copy: int = -1
+
+
+class _OtherFailed(StoreError):
+    def __init__(self, copy: int, sentence: str):
+        super().__init__(sentence)
+        self.copy = copy
+
+
+def compare_segment(task: ReplicaTask) -> ReplicaPart:
+    """Compare message by message. Memory is a few windows; reading problems come back in `problem`."""
+    part = ReplicaPart(task.copy, task.base_offset)
+    readers: list[_Reader] = []
+    try:
+        readers += [_Reader(other) for other in task.others]
+        with open_source(task.location).open(task.path) as file:
+            if file.size != task.size:
+                return _void(task, task.copy, f"{task.path}: {file.size} bytes, {task.size} when the copy was listed")
+            _Comparison(task, file, readers, part).run()
+        part.bytes_read += sum(reader.bytes_read for reader in readers)
+    except _OtherFailed as why:
+        return _void(task, why.copy, str(why))
+    except StoreError as why:
+        return _void(task, task.copy, str(why))
+    finally:
+        for reader in readers:
+            reader.close()
+    return part
+
+
+def _void(task: ReplicaTask, copy: int, sentence: str) -> ReplicaPart:
+    return ReplicaPart(task.copy, task.base_offset, problem=sentence, problem_copy=copy)
+
+
+class _Reader:
+    """Another copy's bytes by physical offset."""
+
+    def __init__(self, other: OtherCopy):
+        self.other = other
+        self.bytes_read = 0
+        self._open: dict[str, ByteFile] = {}
+        self._source: ByteSource | None = None
+
+    def close(self) -> None:
+        for file in self._open.values():
+            file.close()
+
+    def read(self, low: int, high: int) -> tuple[np.ndarray, np.ndarray]:
+        """(the bytes of [low, high), which of them no file holds)."""
+        data, absent = np.zeros(high - low, np.uint8), np.ones(high - low, bool)
+        for file in self.other.files:
+            start, end = max(low, file.start), min(high, file.start + file.size)
+            if start < end:
+                part = slice(start - low, end - low)
+                try:
+                    self._file(file).read_into(start - file.start, data[part])
+                except StoreError as why:
+                    raise _OtherFailed(self.other.copy, str(why)) from why
+                absent[part] = False
+                self.bytes_read += end - start
+        return data, absent
+
+    def _file(self, file: MappedFile) -> ByteFile:
+        if file.path not in self._open:
+            if self._source is None:
+                self._source = open_source(self.other.location)
+            opened = self._open[file.path] = self._source.open(file.path)
+            if opened.size != file.size:
+                raise StoreError(f"{file.path}: {opened.size} bytes, {file.size} when the copy was listed")
+        return self._open[file.path]
+
+
+class _Comparison:
+    def __init__(self, task: ReplicaTask, file: ByteFile, readers: list[_Reader], part: ReplicaPart):
+        self.task, self.readers, self.part = task, readers, part
+        self.base = task.base_offset
+        self.decode = commitlog_columns.decode if task.decoder == "fast" else commitlog_reader.decode
+        self.window = SegmentWindow(file, task.size, task.window_bytes)
+        self.columns = Columns(capacity_for(task.window_bytes))
+        self.topics = TopicTable()
+        self.copies = 1 + max(task.copy, *(other.copy for other in task.others))
+        self.open: Piece | None = None
+
+    def run(self) -> None:
+        check = RecordCheck.audit(self.base, self.task.delays)
+        for start, end in self.task.messages:
+            for count in walk_batches(self.decode, self.window, self.columns, self.topics, check, start, end):
+                self._batch(self.columns.rows[:count])
+        self._close_piece()
+        self.part.bytes_read += self.window.bytes_read
+
+    def _batch(self, rows: np.ndarray) -> None:
+        starts = rows["phy_offset"].astype(np.int64)
+        ends = starts + rows["total_size"]
+        states = np.zeros((len(rows), self.copies), np.uint8)
+        for reader in self.readers:
+            states[:, reader.other.copy] = self._states(rows, starts, ends, reader)
+        malformed = (rows["flags"] & MALFORMED_PROPERTIES != 0) & (states == DISPUTED).any(1)
+        self._total(rows, states)
+        told = np.column_stack([states, malformed])
+        # Not only lacking ones: where a message that all copies hold stands between two others, these are no neighbours.
+        cuts = np.flatnonzero((told[1:] != told[:-1]).any(1)) + 1
+        for low, high in zip([0, *cuts.tolist()], [*cuts.tolist(), len(rows)], strict=True):
+            self._piece(rows, starts, ends, low, high, tuple(states[low].tolist()), bool(malformed[low]))
+
+    def _states(self, rows: np.ndarray, starts: np.ndarray, ends: np.ndarray, reader: _Reader) -> np.ndarray:
+        other = reader.other
+        states = np.full(len(rows), EQUAL, np.uint8)
+        if other.equal:
+            return states
+        place = np.searchsorted(other.starts, starts, "right")
+        kinds = np.concatenate([[log_map.EXPIRED], other.kinds])[place]
+        states[starts >= other.end] = BEYOND
+        states[starts < other.start] = EXPIRED
+        for low, high in other.unreadable:
+            states[(starts < high) & (ends > low)] = UNKNOWN
+        here = np.flatnonzero(states == EQUAL)
+        if not len(here):
+            return states
+        differs, same = self._differing(rows, starts, ends, here, reader)
+        wrong = here[differs]
+        states[wrong] = _OF_KIND[kinds[wrong]]
+        states[wrong[same & (kinds[wrong] == log_map.MESSAGE)]] = DISPUTED
+        return states
+
+    def _differing(
+        self, rows: np.ndarray, starts: np.ndarray, ends: np.ndarray, here: np.ndarray, reader: _Reader
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """(which of the messages `here` differ; of those, which the other copy holds as the same message by its header)."""
+        low, high = int(starts[here[0]]), int(ends[here[-1]])
+        differs = np.zeros(len(rows), bool)
+        heads = np.zeros((len(rows), _HEADER), np.uint8)
+        for at in range(low, high, self.task.window_bytes):
+            end = min(high, at + self.task.window_bytes)
+            mine = self._own(at, end)
+            theirs, absent = reader.read(at, end)
+            unlike = (mine != theirs) | absent
+            first, last = np.searchsorted(starts, [at, end])  # messages that begin here
+            inside = np.arange(max(0, first - 1), last)
+            edges = np.maximum(starts[inside], at) - at
+            edges = edges[: np.searchsorted(edges, len(unlike))]
+            inside = inside[: len(edges)]
+            hit = inside[np.logical_or.reduceat(unlike, edges)] if len(edges) else inside
+            hit = hit[(starts[hit] < end) & (ends[hit] > at)]
+            differs[hit] = True
+            _take_heads(heads, hit, starts, at, theirs)
+        differs = differs[here]
+        wrong = here[differs]
+        return differs, _same_message(rows[wrong], heads[wrong])
+
+    def _own(self, low: int, high: int) -> np.ndarray:
+        low, high, window = low - self.base, high - self.base, self.window
+        if window.start <= low and high <= window.end:
+            return window.buffer[low - window.start : high - window.start]
+        return np.frombuffer(window.read(low, high), np.uint8)
+
+    def _total(self, rows: np.ndarray, states: np.ndarray) -> None:
+        told = np.flatnonzero((states != EQUAL).any(1))
+        if not len(told):
+            return
+        # One number per message for what it is counted under: `MOST_COPIES` states of four bits each, then the queue.
+        codes = (states[told].astype(np.uint64) << (4 * np.arange(self.copies, dtype=np.uint64))).sum(1, dtype=np.uint64)
+        _, first_of_kind, kind = np.unique(codes, return_index=True, return_inverse=True)
+        mine = rows[told]
+        groups, group = np.unique(kind.reshape(-1) * len(self.topics) + mine["topic_ref"], return_inverse=True)
+        order = np.argsort(group.reshape(-1), kind="stable")
+        bounds = np.searchsorted(group.reshape(-1)[order], np.arange(len(groups)))
+        sizes, offsets, times = (mine[name].astype(np.int64)[order] for name in ("total_size", "queue_offset", "store_time"))
+        columns = [
+            np.diff([*bounds.tolist(), len(told)]),
+            np.add.reduceat(sizes, bounds),
+            np.minimum.reduceat(offsets, bounds),
+            np.maximum.reduceat(offsets, bounds),
+            np.minimum.reduceat(times, bounds),
+            np.maximum.reduceat(times, bounds),
+        ]
+        texts = [tuple(states[told[i]].tolist()) for i in first_of_kind.tolist()]
+        for number, values in zip(groups.tolist(), zip(*(column.tolist() for column in columns), strict=True), strict=True):
+            which, ref = divmod(number, len(self.topics))
+            self.part.totals.setdefault((texts[which], self.topics.keys[ref]), QueueTotal()).add(QueueTotal(*values))
+
+    def _piece(
+        self,
+        rows: np.ndarray,
+        starts: np.ndarray,
+        ends: np.ndarray,
+        low: int,
+        high: int,
+        states: tuple[int, ...],
+        malformed: bool,
+    ) -> None:
+        if not any(states):
+            self._close_piece()
+            return
+        mine, size = rows[low:high], int(rows["total_size"][low:high].sum(dtype=np.int64))
+        times = int(mine["store_time"].min()), int(mine["store_time"].max())
+        piece = self.open
+        if piece is not None and (piece.states, piece.malformed, piece.end) == (states, malformed, int(starts[low])):
+            piece.end = int(ends[high - 1])
+            piece.messages += high - low
+            piece.bytes += size
+            piece.first_store_time = min(piece.first_store_time, times[0])
+            piece.last_store_time = max(piece.last_store_time, times[1])
+            return
+        self._close_piece()
+        head = rows[low]
+        topic, queue_id = self.topics.keys[head["topic_ref"]]
+        self.open = Piece(
+            int(starts[low]), int(ends[high - 1]), high - low, size, *times, states, malformed,
+            topic, queue_id, int(head["queue_offset"]), int(head["total_size"]),
+        )  # fmt: skip
+        if len(self.part.pieces) < MOST_PIECES:
+            self.open.differences = dict(self._differences(head, states))
+
+    def _close_piece(self) -> None:
+        if self.open is not None:
+            if len(self.part.pieces) < MOST_PIECES:
+                self.part.pieces.append(self.open)
+            else:
+                self.part.pieces_dropped += 1
+        self.open = None
+
+    def _differences(self, head: np.void, states: tuple[int, ...]) -> Iterator[tuple[int, Difference]]:
+        """How the message differs from each other copy that has bytes in its place."""
+        start = int(head["phy_offset"])
+        end = start + int(head["total_size"])
+        for reader in self.readers:
+            if states[reader.other.copy] not in (*GAPS, DISPUTED, OTHER):
+                continue
+            first, last = -1, -1
+            for at in range(start, end, self.task.window_bytes):
+                stop = min(end, at + self.task.window_bytes)
+                theirs, absent = reader.read(at, stop)
+                found = np.flatnonzero((self._own(at, stop) != theirs) | absent)
+                if len(found):
+                    first = at + int(found[0]) if first < 0 else first
+                    last = at + int(found[-1])
+            yield reader.other.copy, Difference(first, last + 1, field_at(head, first - start))
+
+
+def _take_heads(heads: np.ndarray, hit: np.ndarray, starts: np.ndarray, at: int, data: np.ndarray) -> None:
+    """Copy what `data`, which begins at physical offset `at`, holds of the first bytes of these messages."""
+    low = starts[hit] - at
+    whole = (low >= 0) & (low + _HEADER <= len(data))
+    heads[hit[whole]] = data[low[whole][:, None] + np.arange(_HEADER)]
+    for row, start in zip(hit[~whole].tolist(), low[~whole].tolist(), strict=True):
+        first, last = max(start, 0), min(start + _HEADER, len(data))
+        if first < last:
+            heads[row, first - start : last - start] = data[first:last]
+
+
+def _same_message(rows: np.ndarray, heads: np.ndarray) -> np.ndarray:
+    """Whether headers found in these messages' places are theirs, one field being damaged at the most: the same body by its
+    CRC, and two of queue offset, producer's time and broker's time. Different messages share none of the times."""
+
+    def number(at: int, kind: str) -> np.ndarray:
+        width = np.dtype(kind).itemsize
+        return np.ascontiguousarray(heads[:, at : at + width]).view(kind).reshape(-1).astype(np.int64)
+
+    v6 = rows["sys_flag"] & layout.SYS_BORN_HOST_V6 != 0
+    stored = layout.STORE_TIMESTAMP_POSITION
+    times = np.where(v6, number(stored + layout.IPV6_EXTRA_BYTES, ">i8"), number(stored, ">i8"))
+    alike = (number(layout.QUEUE_OFFSET_POSITION, ">i8") == rows["queue_offset"]).astype(int)
+    alike += number(layout.BORN_TIMESTAMP_POSITION, ">i8") == rows["born_time"]
+    alike += times == rows["store_time"]
+    same: np.ndarray = (number(layout.BODY_CRC_POSITION, ">i4") == rows["body_crc"]) & (alike >= 2)
+    return same
+
+
+def field_at(row: np.void, at: int) -> str:
+    """The name of the field that holds byte `at` of a message, as its columns locate the parts."""
+    parts = [("BODY", "body"), ("TOPIC", "topic"), ("PROPERTIES", "props")]
+    for name, column in parts:
+        start = int(row[f"{column}_at"])
+        if start <= at < start + int(row[f"{column}_len"]):
+            return name
+    if at >= int(row["body_at"]):
+        return "TOPICLENGTH" if at < int(row["topic_at"]) else "PROPERTIESLENGTH"
+    flag = int(row["sys_flag"])
+    extra = 0
+    found = _FIELDS[0][0]
+    for name, start in _FIELDS:
+        if name == "STORETIMESTAMP" and flag & layout.SYS_BORN_HOST_V6:
+            extra += layout.IPV6_EXTRA_BYTES
+        if name == "RECONSUMETIMES" and flag & layout.SYS_STORE_HOST_V6:
+            extra += layout.IPV6_EXTRA_BYTES
+        if at < start + extra:
+            break
+        found = name
+    return found

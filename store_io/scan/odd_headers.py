@@ -1,0 +1,129 @@
+"""What stands out in the headers of one segment's messages that pass every check: found in columns, judged one by one."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from schemas import commitlog_layout as layout
+from schemas import finding_codes as codes
+from schemas.rows import LOSS, Finding, QueueKey, TornProperties
+from store_io.formats.commitlog import bridges
+from store_io.formats.commitlog.message_columns import HAS_INNER
+from store_io.formats.commitlog.message_decode import host_text
+from store_io.rules import header_faults as faults
+from store_io.scan.segment_findings import Findings
+from store_io.source.segment_window import SegmentWindow
+
+NEIGHBOURS = 2  # messages of one other host, on either side of a single one, that make it odd
+MOST_ODD_HOSTS = 100
+
+
+def _place(row: np.void, field: str) -> tuple[int, int]:
+    """(first byte, end) of a header's field, in bytes of the segment."""
+    start = int(row["position"])
+    if field == faults.BODY_CRC:
+        return start + layout.BODY_CRC_POSITION, start + layout.BODY_CRC_POSITION + 4
+    if field == faults.SYS_FLAG:
+        return start + layout.SYS_FLAG_POSITION, start + layout.SYS_FLAG_POSITION + 4
+    if field == faults.PROPERTIES_LENGTH:
+        return start + int(row["props_at"]) - 2, start + int(row["props_at"])
+    return start + int(row["body_at"]) - 4, start + int(row["body_at"])
+
+
+def odd_header(path: str, row: np.void, key: QueueKey, window: SegmentWindow) -> tuple[list[Finding], list[TornProperties]]:
+    """The findings on a message with ODD_HEADER, and what a copy of it would have in common with it."""
+
+    def read(field: str, signed: bool = True) -> int:
+        return int.from_bytes(window.read(*_place(row, field)), "big", signed=signed)
+
+    start = int(row["position"]) + int(row["body_at"])
+    head = window.read(start, start + min(int(row["body_len"]), faults.HEAD_BYTES))
+    inner = bool(row["flags"] & HAS_INNER)
+    lengths = read(faults.BODY_LENGTH), read(faults.PROPERTIES_LENGTH)
+    found, torn = [], []
+    for fault in faults.header_faults(int(row["sys_flag"]), *lengths, int(row["body_crc"]), head, inner):
+        low, high = _place(row, fault.field)
+        actual = read(fault.field, signed=False)
+        found.append(
+            Finding(
+                codes.HEADER_ODD,
+                path,
+                low,
+                high,
+                LOSS if fault.unreadable else "",
+                int(row["phy_offset"]),
+                *key,
+                int(row["queue_offset"]),
+                actual=f"0x{actual:0{2 * (high - low)}x}",
+                message=f"the header of a message holds {fault.text}",
+            )
+        )
+        if fault.field == faults.SYS_FLAG:  # a broker that writes the message again keeps them, but for the transaction's state
+            same = int(row["body_crc"]), int(row["body_len"]), int(row["born_time"])
+            flags = actual & ~layout.SYS_TRANSACTION_MASK
+            torn.append(TornProperties(int(row["phy_offset"]), same, frozenset({f"{fault.field} {flags}"}), codes.HEADER_ODD))
+    return found, torn
+
+
+class StoreHosts:
+    """Fed with all messages of a segment in order: single ones whose store host no other message there has.
+
+    A broker's address changes at a start, for all messages from then on; what it copies from older messages keeps theirs, so
+    this proves no damage.
+    """
+
+    def __init__(self, path: str, findings: Findings):
+        self._path, self._findings = path, findings
+        self._runs: list[tuple[int, int, np.void]] = []  # the last three: host, messages, the first of them
+        self._met: Counter[int] = Counter()
+        self._odd: list[tuple[np.void, int]] = []  # and the host of its neighbours
+
+    def feed(self, rows: np.ndarray, changes: bool) -> None:
+        """The next messages. changes: they are not all of one host."""
+        hosts = rows["store_host"]
+        starts = np.flatnonzero(hosts[1:] != hosts[:-1]) + 1 if changes else np.zeros(0, np.int64)
+        if len(starts) > MOST_ODD_HOSTS:  # hosts that mean nothing
+            self._odd, self._runs = [], []
+            self._met.update(dict(zip(*(part.tolist() for part in np.unique(hosts, return_counts=True)), strict=True)))
+            return
+        for low, high in zip([0, *starts.tolist()], [*starts.tolist(), len(rows)], strict=True):
+            self._run(int(hosts[low]), high - low, rows[low])
+
+    def _run(self, host: int, count: int, first: np.void) -> None:
+        self._met[host] += count
+        if self._runs and self._runs[-1][0] == host:
+            host, before, first = self._runs.pop()
+            count += before
+        self._runs = [*self._runs[-2:], (host, count, first.copy())]
+        if len(self._runs) == 3 and len(self._odd) < MOST_ODD_HOSTS:
+            (left, before, _), (_, single, row), (right, behind, _) = self._runs
+            if left == right and single == 1 and min(before, behind) >= NEIGHBOURS and row["flag"] != bridges.FLAG:
+                self._odd.append((row, left))
+                self._runs = [(left, before + behind, self._runs[0][2])]
+
+    def finish(self, window: SegmentWindow, keys: list[QueueKey]) -> None:
+        """No message follows."""
+        for row, _ in self._odd:
+            if self._met[int(row["store_host"])] > 1:
+                continue
+            flags = int(row["sys_flag"])
+            start = int(row["position"]) + layout.STORE_HOST_POSITION
+            start += layout.IPV6_EXTRA_BYTES if flags & layout.SYS_BORN_HOST_V6 else 0
+            end = start + (8 + layout.IPV6_EXTRA_BYTES if flags & layout.SYS_STORE_HOST_V6 else 8)
+            topic, queue_id = keys[row["topic_ref"]]
+            self._findings.add(
+                Finding(
+                    codes.HOST_ODD,
+                    self._path,
+                    start,
+                    end,
+                    phy_offset=int(row["phy_offset"]),
+                    topic=topic,
+                    queue_id=queue_id,
+                    queue_offset=int(row["queue_offset"]),
+                    expected="the store host of the messages before and after it",
+                    actual=host_text(window.read(start, end)),
+                )
+            )

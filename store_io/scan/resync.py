@@ -1,0 +1,305 @@
+"""What stands where no valid message stands: unwritten, a filler, or damage, and where messages go on behind it.
+
+No local check can prove a message's boundary, so all that is found behind damage is plausible at best. Order of trust:
+the sizes that the broken frame itself gives, where something valid follows there; else the next magic whose frame passes
+every check, stores its own position and has a successor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from schemas import commitlog_layout as layout
+from schemas import finding_codes as codes
+from schemas.rows import EXTENT_DAMAGED, EXTENT_FILLER, EXTENT_UNWRITTEN, LOSS, Extent, Finding
+from store_io.base.native import kept
+from store_io.base.wording import count_text
+from store_io.formats.commitlog.message_columns import RecordCheck
+from store_io.rules.message_verdict import VALID, Verdict
+from store_io.scan.candidate_frames import CandidateFrames
+from store_io.source.segment_window import SegmentWindow
+
+_DA, _A3, _20, _A7, _AB = layout.MAGIC_V1_BYTES + layout.MAGIC_V2_BYTES[3:]
+_CB, _D4, _31, _94 = layout.MAGIC_BLANK_BYTES
+TAIL_ZEROS = 2  # a whole message ends in at most so many zero bytes: a properties length of 0
+
+
+@dataclass
+class Damage:
+    """What [start, resume) of a segment is. resume: where messages may go on; None: the segment is told to its end."""
+
+    extents: list[Extent] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    resume: int | None = None
+
+
+@kept(layout)
+def _next_magic(data, low, high, base):  # type: ignore[no-untyped-def]
+    """Index of the next frame's first byte in data[low:high], or -1.
+
+    A message's magic counts only where the frame stores its own address, 8 bytes at 28, which must lie in `data` as well;
+    base: the physical offset of data[0].
+    """
+    for i in range(low, high):
+        if data[i + 4] == _DA:
+            if data[i + 5] == _A3 and data[i + 6] == _20 and (data[i + 7] == _A7 or data[i + 7] == _AB):
+                if i + layout.PHY_OFFSET_POSITION + 8 > len(data):
+                    continue
+                stored = np.int64(0)
+                for k in range(8):
+                    stored = (stored << 8) | data[i + layout.PHY_OFFSET_POSITION + k]
+                if stored == base + i:
+                    return i
+        elif data[i + 4] == _CB:
+            if data[i + 5] == _D4 and data[i + 6] == _31 and data[i + 7] == _94:
+                return i
+    return -1
+
+
+class Resync:
+    """Judges one segment's broken places. check: the audit's own."""
+
+    def __init__(self, window: SegmentWindow, path: str, base_offset: int, check: RecordCheck, unclean: bool):
+        self._window, self._path, self._base, self._check, self._unclean = window, path, base_offset, check, unclean
+        self._candidates = CandidateFrames(window, check.rules.old_property_parser)
+        self._size = window.size
+        self._written_end: int | None = None
+
+    # ---- what follows ------------------------------------------------------------------------------------------------
+
+    def _zero_from(self, position: int) -> bool:
+        if self._written_end is None:
+            self._written_end = self._window.last_nonzero_end(0)
+        return position >= self._written_end
+
+    def _frame(self, position: int) -> tuple[int, bytes]:
+        data = self._window.read(position, position + layout.FRAME_BYTES)
+        return int.from_bytes(data[:4], "big", signed=True), data[4:]
+
+    def exact_filler(self, position: int) -> bool:
+        """Whether a filler with the right size stands there."""
+        total, magic = self._frame(position)
+        return magic == layout.MAGIC_BLANK_BYTES and total == self._size - position
+
+    def _valid_size(self, position: int) -> int | None:
+        """The size of the valid message that stands there; None where none does."""
+        verdict = self._check.verdict(self._candidates, position, self._size)
+        return verdict.size if verdict.kind == VALID else None
+
+    def _follows(self, position: int) -> bool:
+        """Whether what stands there confirms that a message ends there."""
+        return position < self._size and (
+            self._zero_from(position) or self.exact_filler(position) or self._valid_size(position) is not None
+        )
+
+    def _looks_like_message(self, position: int) -> bool:
+        """A magic and the frame's own address, whatever else is wrong with it."""
+        data = self._window.read(position, position + layout.PHY_OFFSET_POSITION + 8)
+        return data[4:8] in (layout.MAGIC_V1_BYTES, layout.MAGIC_V2_BYTES) and (
+            int.from_bytes(data[layout.PHY_OFFSET_POSITION :], "big", signed=True) == self._base + position
+        )
+
+    def next_valid(self, start: int) -> int | None:
+        """The first position from `start` on at which messages, or the segment's filler, plausibly go on."""
+        window, at = self._window, int(start)
+        header = layout.PHY_OFFSET_POSITION + 8
+        while at + layout.FRAME_BYTES <= self._size:
+            if not (window.start <= at and min(at + header, self._size) <= window.end):
+                window.hold(at)
+            # The last frames of the window are left to the next one, where their addresses can be read.
+            high = window.end - (layout.FRAME_BYTES - 1 if window.end == self._size else header - 1)
+            view = window.buffer[: window.end - window.start]
+            found = int(_next_magic(view, at - window.start, high - window.start, self._base + window.start))
+            if found < 0:
+                at = window.skip_zeros(high, layout.FRAME_BYTES)  # a frame may begin with zeros: its size's
+                continue
+            at = window.start + found
+            if self.exact_filler(at):
+                return at
+            length = self._valid_size(at)
+            if length is not None:
+                end = at + length
+                if end == self._size or self._follows(end) or self._looks_like_message(end):
+                    return at
+            at += 1
+        return None
+
+    # ---- judging -----------------------------------------------------------------------------------------------------
+
+    def judge(self, start: int, verdict: Verdict, stray_chain: Callable[[int], tuple[int, int, bool]]) -> Damage:
+        """Say what stands at `start`, where the audit's check gave `verdict`.
+
+        stray_chain: from a position, walks messages that are valid but for their stored physical offset; gives the position
+        behind them, their number, and whether a message with the right one follows.
+        """
+        window, size = self._window, self._size
+        if start >= size:
+            return Damage()
+        first = window.first_nonzero(start)
+        if first == size:
+            return Damage([Extent(EXTENT_UNWRITTEN, start, size)])
+        total, magic = self._frame(start)
+        if magic == layout.MAGIC_BLANK_BYTES:
+            return self._filler(start)
+        if verdict.reason == "phy_offset":
+            return self._stray(start, verdict, stray_chain)
+        zeros = first - start if first >= start + layout.FRAME_BYTES else 0
+        ends = [
+            start + length
+            for length in (total, verdict.computed_size)
+            if length >= layout.MIN_SIZE_V1_BYTES and start + length < size and not zeros
+        ]
+        for end in ends:
+            if self.exact_filler(end) or self._valid_size(end) is not None:
+                return self._hole(start, end, end, verdict)
+        zero_behind = [end for end in ends if self._zero_from(end)]
+        for end in zero_behind:
+            if not self._zero_from(end - TAIL_ZEROS - 1):
+                return self._hole(start, end, end, verdict)
+        if zero_behind:  # the fields say how long it should be, and more of its end is zero than any whole message's
+            return self._torn_tail(start, verdict)
+        found = self.next_valid(start + 1)
+        if found is not None:
+            return self._hole(start, None, found, verdict, zeros)
+        if total == size - start:  # no message leaves so little behind it
+            return self._filler_magic(start, verdict)
+        written_end = window.last_nonzero_end(start)
+        if not zeros and total >= layout.MIN_SIZE_V1_BYTES and written_end < min(start + total, size) - TAIL_ZEROS:
+            return self._torn_tail(start, verdict)
+        return self._hole(start, None, max(written_end, min(start + layout.FRAME_BYTES, size)), verdict, zeros)
+
+    def _torn_tail(self, start: int, verdict: Verdict) -> Damage:
+        end = max(self._window.last_nonzero_end(start), min(start + layout.FRAME_BYTES, self._size))
+        finding = self._finding(
+            codes.TORN,
+            start,
+            end,
+            verdict,
+            f"the last message was cut short after {end - start:,} bytes",
+            severity="" if self._unclean else LOSS,
+        )
+        return Damage([Extent(EXTENT_DAMAGED, start, end, reason=verdict.reason)], [finding], end)
+
+    def _filler(self, start: int) -> Damage:
+        size, left = self._size, self._size - start
+        total, _ = self._frame(start)
+        behind = min(start + layout.FRAME_BYTES, size)
+        found = self._hidden(start, behind)
+        findings = []
+        if total != left:
+            findings.append(
+                Finding(
+                    codes.FILLER_SIZE,
+                    self._path,
+                    start,
+                    behind,
+                    phy_offset=self._base + start,
+                    expected=str(left),
+                    actual=str(total),
+                    message=f"the filler says {total:,} bytes, but {left:,} are left",
+                )
+            )
+        if found is not None:
+            findings.append(
+                Finding(
+                    codes.FILLER_HIDES,
+                    self._path,
+                    start,
+                    behind,
+                    phy_offset=self._base + start,
+                    message=f"messages continue at position {found:,}, after a filler",
+                )
+            )
+            return Damage([Extent(EXTENT_DAMAGED, start, found, reason="filler")], findings, found)
+        if self._window.first_nonzero(behind) < size:
+            findings.append(
+                Finding(codes.FILLER_NOT_ZERO, self._path, behind, size, message="the bytes after the filler are not zero")
+            )
+        return Damage([Extent(EXTENT_FILLER, start, size)], findings)
+
+    def _hidden(self, start: int, behind: int) -> int | None:
+        """Where messages that belong here go on behind the filler at `start`, if they do.
+
+        What is left of a segment may hold another one's old bytes (transientStorePoolEnable, and releases up to 4.9.0): messages
+        that store addresses elsewhere, and even a filler, which has no address and alone proves nothing. Only where the filler
+        itself stands in the place of a message's first bytes does a later filler count as this segment's end.
+        """
+        found = self.next_valid(behind)
+        stored = self._window.read(start + layout.PHY_OFFSET_POSITION, start + layout.PHY_OFFSET_POSITION + 8)
+        if int.from_bytes(stored, "big", signed=True) == self._base + start:
+            return found
+        while found is not None and self.exact_filler(found):
+            found = self.next_valid(found + layout.FRAME_BYTES)
+        return found
+
+    def _filler_magic(self, start: int, verdict: Verdict) -> Damage:
+        end = start + layout.FRAME_BYTES
+        finding = self._finding(codes.DAMAGED, start, end, verdict, "an end-of-segment filler with a wrong magic")
+        extents = [Extent(EXTENT_DAMAGED, start, end, reason=verdict.reason), Extent(EXTENT_FILLER, end, self._size)]
+        return Damage(extents, [finding])
+
+    def _stray(self, start: int, verdict: Verdict, chain: Callable[[int], tuple[int, int, bool]]) -> Damage:
+        end, count, valid_follows = chain(start)
+        stored = verdict.message.phy_offset if verdict.message else 0
+        one = count == 1
+        text = f"{count_text(count, 'valid message')}"
+        finding = Finding(
+            codes.FOREIGN,
+            self._path,
+            start + layout.PHY_OFFSET_POSITION if one else start,
+            start + layout.PHY_OFFSET_POSITION + 8 if one else end,
+            phy_offset=self._base + start,
+            expected=str(self._base + start),
+            actual=str(stored),
+            message=f"{text} with another physical offset than {'its' if one else 'their'} place: {stored:,}"
+            + ("" if valid_follows else "; no message that belongs here follows"),
+            count=count,
+        )
+        return Damage([Extent(EXTENT_DAMAGED, start, end, reason="phy_offset")], [finding], end)
+
+    def _hole(self, start: int, record_end: int | None, end: int, verdict: Verdict, zeros: int = 0) -> Damage:
+        """Damage [start, end) whose first record ends at `record_end`, where that is known; so many zeros begin it."""
+        extent = Extent(EXTENT_DAMAGED, start, end, reason="unwritten" if zeros else verdict.reason, zeros=zeros)
+        if zeros:
+            finding = self._finding(codes.DAMAGED, start, end, verdict, "zeros, then other bytes, where messages should be")
+            return Damage([extent], [finding], end)
+        code = codes.PROPERTY_CRC if verdict.reason == "property_crc" else codes.DAMAGED
+        low, high = start, record_end if record_end is not None else min(start + layout.FRAME_BYTES, end)
+        message = verdict.message
+        if verdict.reason == "body_crc" and message is not None and record_end is not None:
+            body_end = message.body_position + message.body_length
+            low, high = start + layout.BODY_CRC_POSITION, min(body_end, record_end)
+        findings = [self._finding(code, low, high, verdict, f"a message is not valid here: {verdict.reason}")]
+        if record_end is None and high < end:
+            findings.append(
+                Finding(
+                    codes.DAMAGED,
+                    self._path,
+                    high,
+                    end,
+                    phy_offset=self._base + high,
+                    message=f"{end - high:,} bytes after a damaged message hold no recognisable message",
+                )
+            )
+        return Damage([extent], findings, end)
+
+    def _finding(self, code: str, start: int, end: int, verdict: Verdict, text: str, severity: str = "") -> Finding:
+        message = verdict.message
+        known = message is not None and bool(message.topic)
+        return Finding(
+            code,
+            self._path,
+            start,
+            end,
+            severity=severity,
+            phy_offset=self._base + start,
+            topic=message.topic if known and message else None,
+            queue_id=message.queue_id if known and message else None,
+            queue_offset=message.queue_offset if known and message else None,
+            expected=verdict.expected or None,
+            actual=verdict.actual or None,
+            message=text,
+        )

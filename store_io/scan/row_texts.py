@@ -1,0 +1,91 @@
+"""Texts and other pieces of decoded rows, taken from the window's bytes as Arrow arrays, without a Python object for each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+from numba import njit
+
+from schemas.rows import QueueKey
+from store_io.base.java_compat import decode_utf8
+from store_io.source.segment_window import SegmentWindow
+
+LONG_BYTES = 256  # from here on a slice is copied faster than byte by byte
+
+Pieces = tuple[np.ndarray, np.ndarray]  # (bytes, where each row's piece begins in them)
+
+
+def topic_texts(refs: np.ndarray, keys: Sequence[QueueKey]) -> pa.Array:
+    """Topics by their references, as a dictionary."""
+    return pa.DictionaryArray.from_arrays(
+        pa.array(np.ascontiguousarray(refs)), pa.array([topic for topic, _ in keys], pa.string())
+    )
+
+
+def queue_ids(rows: np.ndarray, keys: Sequence[QueueKey]) -> pa.Array:
+    """Queue ids of rows."""
+    return pa.array(np.array([queue_id for _, queue_id in keys], np.int32)[rows["topic_ref"]])
+
+
+def in_window(window: SegmentWindow, rows: np.ndarray) -> bool:
+    """Whether the window holds these rows' records. One larger than the window may stand among them."""
+    first, last = int(rows["position"][0]), int(rows["position"][-1]) + int(rows["total_size"][-1])
+    return window.start <= first and last <= window.end
+
+
+def pieces_of(window: SegmentWindow, rows: np.ndarray, at: np.ndarray | int, size: np.ndarray) -> Pieces:
+    """The bytes [at, at + size) of each record: in the window itself, or read one by one where it does not hold them."""
+    starts = rows["position"] + at
+    if in_window(window, rows):
+        return window.buffer, starts - window.start
+    parts = [window.read(int(start), int(start) + int(length)) for start, length in zip(starts, size, strict=True)]
+    ends = np.cumsum(np.array([len(part) for part in parts], np.int64))
+    return np.frombuffer(b"".join(parts), np.uint8), ends - size
+
+
+def properties_of(window: SegmentWindow, rows: np.ndarray) -> Pieces:
+    """(bytes, per row what to take from a position in the segment to find it there): all rows' properties, at least."""
+    buffer, starts = pieces_of(window, rows, rows["props_at"], rows["props_len"])
+    return buffer, rows["position"] + rows["props_at"] - starts
+
+
+def part_texts(window: SegmentWindow, rows: np.ndarray, part: str) -> pa.Array:
+    """One property of each row that the decoder has located (tags, keys, uniq); null where it is not there."""
+    size = rows[part + "_len"].astype(np.int64)
+    buffer, origin = properties_of(window, rows)
+    return gather_texts(buffer, rows["position"] + rows[part + "_at"] - origin, size, size > 0)
+
+
+def gather_texts(buffer: np.ndarray, start: np.ndarray, size: np.ndarray, valid: np.ndarray) -> pa.Array:
+    """Pieces of a buffer as texts, decoded as Java would."""
+    raw = gather_bytes(buffer, start, size, valid)
+    texts = raw.view(pa.string())
+    try:
+        texts.validate(full=True)
+    except pa.ArrowInvalid:
+        texts = pa.array([None if piece is None else decode_utf8(piece) for piece in raw.to_pylist()], pa.string())
+    return texts
+
+
+def gather_bytes(buffer: np.ndarray, start: np.ndarray, size: np.ndarray, valid: np.ndarray) -> pa.Array:
+    """Pieces of a buffer, 2 GiB in all at most; null where they are not valid."""
+    ends = np.zeros(len(size) + 1, np.int32)
+    np.cumsum(size, out=ends[1:])
+    data = np.empty(int(ends[-1]), np.uint8)
+    copy_pieces(buffer, start, ends, data)
+    nulls = None if valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little"))
+    return pa.Array.from_buffers(pa.binary(), len(size), [nulls, pa.py_buffer(ends), pa.py_buffer(data)])
+
+
+@njit(cache=True, nogil=True)
+def copy_pieces(buffer, start, ends, data):  # type: ignore[no-untyped-def]
+    """Copy to data[ends[i]:ends[i + 1]] what begins at start[i] in the buffer."""
+    for i in range(len(start)):
+        at, low, size = start[i], np.int64(ends[i]), np.int64(ends[i + 1] - ends[i])
+        if size > LONG_BYTES:
+            data[low : low + size] = buffer[at : at + size]
+        else:
+            for k in range(size):
+                data[low + k] = buffer[at + k]

@@ -1,0 +1,499 @@
+"""One segment -> everything that the audit and the broker's decisions need of it, in one pass of bounded memory.
+
+The audit's walk tiles the file with extents and accepts what passes every check; the broker's walk applies the release's own
+checks. While both accept the same records they are one walk. Source of the walks: CommitLog.recoverNormally and
+recoverAbnormally (which records, where it stops), DefaultMessageStore.ReputMessageService.doReput.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from schemas import finding_codes as codes
+from schemas.rows import (
+    EXTENT_MESSAGE,
+    RUN_LMQ,
+    RUN_QUEUE,
+    WALK_AUDIT,
+    WALK_BOTH,
+    WALK_BROKER,
+    BrokerStop,
+    Cuts,
+    Extent,
+    Finding,
+    MappedFile,
+    QueueKey,
+    SegmentSummary,
+)
+from store_io.base.errors import StoreError
+from store_io.formats.commitlog import bridges, commitlog_columns, commitlog_reader
+from store_io.formats.commitlog.message_columns import (
+    HAS_MULTI_DISPATCH,
+    MALFORMED_PROPERTIES,
+    ODD_HEADER,
+    Columns,
+    RecordCheck,
+    TopicTable,
+)
+from store_io.formats.commitlog.segment_items import BATCH_ROWS, HOST_CHANGES, row_kinds
+from store_io.formats.commitlog.segment_walk import capacity_for, stray_chain, walk_batches
+from store_io.rules.message_verdict import BAD, END, HALF, VALID, Verdict, properties_fault
+from store_io.rules.multi_dispatch import multi_dispatch
+from store_io.rules.releases import BrokerRules
+from store_io.scan.dataset_rows import DatasetSink
+from store_io.scan.index_merge import IndexFileRef, IndexMerge
+from store_io.scan.odd_headers import StoreHosts, odd_header
+from store_io.scan.queue_probe import QueueProbe
+from store_io.scan.resync import Resync
+from store_io.scan.segment_edges import edge_digest, first_record
+from store_io.scan.segment_findings import Findings
+from store_io.scan.segment_runs import RunBuilder
+from store_io.scan.segment_times import StoreTimes
+from store_io.scan.torn_copies import torn_properties
+from store_io.source.byte_source import ByteFile, ByteSource, StoreLocation, open_source
+from store_io.source.segment_window import SegmentWindow
+
+WINDOW_BYTES = 4 << 20
+MAX_LMQ_FAULTS = 1000
+
+
+@dataclass(frozen=True)
+class SegmentTask:
+    """One segment to scan. Picklable."""
+
+    store: int
+    path: str
+    base_offset: int
+    size: int
+    location: StoreLocation
+    rules: BrokerRules
+    batch_topics: frozenset[str] = frozenset()  # topics of type BatchCQ
+    queue_files: Mapping[QueueKey, tuple[MappedFile, ...]] = field(default_factory=dict)  # for the probe
+    batch_queue_files: Mapping[QueueKey, tuple[MappedFile, ...]] = field(default_factory=dict)
+    ext_files: Mapping[QueueKey, tuple[MappedFile, ...]] = field(default_factory=dict)
+    index_files: tuple[IndexFileRef, ...] = ()
+    lmq: bool = False  # whether entries in multi-dispatch queues are expected; else absent ones are not looked for
+    log_end: int = 0  # end of the copy's last segment by the listing
+    cuts: Cuts = field(default_factory=Cuts)
+    broker_from: int = 0  # where the broker's walk begins
+    probe: bool = True
+    expect_queues: bool = False  # entries are looked for although there is no queue file at all
+    digest: bool = True
+    walk_audit: bool = True
+    reput: tuple[int, int] | None = None  # (from position, limit): start()'s walk alone
+    index_marks: tuple[tuple[int, int], ...] = ()  # (index run, k): whose message puts the k-th key
+    unclean: bool = False  # the abort file is present
+    window_bytes: int = WINDOW_BYTES
+    decoder: str = "fast"  # or "reference"
+    not_after: float = 0
+
+    @property
+    def bytes_to_read(self) -> int:
+        return self.size
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return (self.path,)
+
+    def run(self) -> SegmentSummary:
+        return scan_segment(self)
+
+
+_OnRows = Callable[[int], int | None]  # given how many rows are in the columns; a position: the walk stops there
+
+
+def scan_segment(task: SegmentTask, source: ByteSource | None = None, sink: DatasetSink | None = None) -> SegmentSummary:
+    """The segment's summary. Never raises over bytes; a file that cannot be read, or changed, gives `problem` alone.
+
+    sink: gets what the audit's walk accepts.
+    """
+    try:
+        source = source or open_source(task.location)
+        with source.open(task.path) as file:
+            if file.size != task.size:
+                return _void(task, f"{task.path}: {file.size} bytes, {task.size} when the copy was listed")
+            scan = _Scan(task, source, file, sink)
+            try:
+                return scan.run()
+            finally:
+                scan.close()
+    except StoreError as why:
+        return _void(task, str(why))
+
+
+def _void(task: SegmentTask, problem: str) -> SegmentSummary:
+    return SegmentSummary(task.path, task.base_offset, task.size, problem=problem)
+
+
+class _Scan:
+    """The state of one scan."""
+
+    def __init__(self, task: SegmentTask, source: ByteSource, file: ByteFile, sink: DatasetSink | None):
+        self.sink = sink
+        self.task, self.rules, self.base, self.size = task, task.rules, task.base_offset, task.size
+        self.decode = commitlog_columns.decode if task.decoder == "fast" else commitlog_reader.decode
+        self.window = SegmentWindow(file, task.size, task.window_bytes, task.digest)
+        self.topics = TopicTable()
+        self.audit = RecordCheck.audit_of(self.base, self.rules)
+        self.broker = RecordCheck.broker(self.rules)
+        self.findings = Findings()
+        self.times = StoreTimes(task.path, self.base, self.findings)
+        self.hosts = StoreHosts(task.path, self.findings)
+        self.summary = SegmentSummary(task.path, task.base_offset, task.size)
+        self.batch_refs = np.zeros(0, bool)
+        self.kinds = np.zeros(capacity_for(task.window_bytes), np.uint8)
+        self.faults: list[tuple[np.void, str]] = []  # of this batch: messages with an LMQ offset that is no number
+        self.uneven: list[tuple[np.void, str]] = []  # of this batch: messages whose LMQ names and offsets differ in number
+        self.met = 0  # all flags of this batch's messages, and BATCH_ROWS
+        self.messages = 0
+        self.plausible = False
+        self.probe = None
+        if task.probe and (task.expect_queues or task.queue_files or task.batch_queue_files):
+            self.probe = QueueProbe(
+                source,
+                task.queue_files,
+                task.batch_queue_files,
+                task.ext_files,
+                task.base_offset,
+                task.size,
+                self.findings,
+                self._part,
+            )
+        self.runs = RunBuilder(self.base, self.rules.tag_index, task.lmq, self.probe, task.cuts, task.index_marks)
+        self.index = None
+        if task.index_files and task.walk_audit and task.reput is None:
+            self.index = IndexMerge(
+                source,
+                task.index_files,
+                task.path,
+                task.base_offset,
+                task.size,
+                task.log_end,
+                self.findings,
+                lambda position: self.audit.verdict(self.window, position, self.size),
+            )
+        want_keys = self.index is not None or sink is not None and sink.want_keys
+        self.columns = Columns(capacity_for(task.window_bytes), want_keys)
+        # The broker's walk: "before" its first record, "together" with the audit's, "apart" from `broker_at` on, or "done".
+        self.state = "before"
+        self.broker_at = task.broker_from
+
+    def run(self) -> SegmentSummary:
+        if self.task.reput is not None:
+            self._reput(*self.task.reput)
+        else:
+            self.summary.first = first_record(self.window, self.broker)
+            if self.task.walk_audit:
+                self._audit_walk()
+            if self.state != "done":
+                self._broker_walk()
+        return self._finished()
+
+    def close(self) -> None:
+        """Close the queue and index files."""
+        if self.probe:
+            self.probe.close()
+        if self.index:
+            self.index.close()
+
+    def _finished(self) -> SegmentSummary:
+        s = self.summary
+        s.digest = self.window.digest()
+        if s.digest:
+            s.edge_digest = edge_digest(self.window.file)
+        s.bytes_read = self.window.bytes_read
+        s.runs, s.index_runs, s.index_marks = self.runs.runs, self.runs.index_runs, self.runs.answers
+        # Queues in the order in which runs name them: the decoder also met topics of frames that came to nothing.
+        met, first = np.unique(s.runs["queue"], return_index=True)
+        order = met[np.argsort(first)]
+        s.queues = [self.topics.keys[number] for number in order.tolist()]
+        places = np.zeros(len(self.topics.keys), np.int32)
+        places[order] = np.arange(len(order))
+        s.runs["queue"] = places[s.runs["queue"]]
+        s.first_store_time, s.last_store_time = self.runs.store_times
+        s.findings, s.findings_dropped = self.findings.ordered(), self.findings.dropped
+        return s
+
+    # ---- walking -----------------------------------------------------------------------------------------------------
+
+    def _walk(self, check: RecordCheck, start: int, limit: int, on_rows: _OnRows) -> tuple[int, Verdict | None]:
+        """Decode from `start` until a frame is refused: (its position, the verdict); None: `on_rows` stopped the walk there."""
+        batches = walk_batches(self.decode, self.window, self.columns, self.topics, check, start, limit)
+        while True:
+            try:
+                count = next(batches)
+            except StopIteration as end:
+                position, verdict = end.value
+                return position, verdict
+            stopped = on_rows(count)
+            if stopped is not None:
+                return stopped, None
+
+    def _items(self, count: int) -> tuple[np.ndarray, np.ndarray]:
+        """(rows, kinds) of a batch, with a row more for each multi-dispatch queue that a message names, in dispatch order."""
+        rows = self.columns.rows
+        self._know_queues()
+        self.met = row_kinds(rows.ctypes.data, count, self.batch_refs, self.kinds)
+        self.faults, self.uneven = [], []
+        if not self.met & HAS_MULTI_DISPATCH:
+            return rows[:count], self.kinds[:count]
+        behind: list[int] = []
+        refs: list[int] = []
+        offsets: list[int] = []
+        for i in np.flatnonzero(rows["flags"][:count] & HAS_MULTI_DISPATCH).tolist():
+            if self.kinds[i] != RUN_QUEUE:
+                continue
+            for key, queue_offset in self._lmq_entries(rows[i]):
+                behind.append(i)
+                refs.append(self.topics.number_of(*key))
+                offsets.append(queue_offset)
+        if not behind:
+            return rows[:count], self.kinds[:count]
+        self._know_queues()
+        extra = rows[behind]
+        extra["topic_ref"], extra["queue_offset"] = refs, offsets
+        after = np.array(behind) + 1
+        return np.insert(rows[:count], after, extra), np.insert(self.kinds[:count], after, RUN_LMQ)
+
+    def _know_queues(self) -> None:
+        keys = self.topics.keys
+        if len(keys) > len(self.batch_refs):
+            self.batch_refs = np.array([topic in self.task.batch_topics for topic, _ in keys], bool)
+
+    def _lmq_entries(self, row: np.void) -> list[tuple[QueueKey, int]]:
+        """The multi-dispatch queues that a message enters, with its offsets there."""
+        found = multi_dispatch(self.rules, self.topics.keys[row["topic_ref"]], self._part(row, "props"))
+        if found.uneven is not None:
+            names, offsets = found.uneven
+            self.uneven.append((row, f"{names} multi-dispatch queues and {offsets} offsets: a broker skips them"))
+        if found.fault is not None:
+            self.faults.append((row, found.fault))
+        return found.entries
+
+    def _part(self, row: np.void, name: str) -> bytes:
+        """The bytes of one part of a message, as the columns locate it."""
+        start = int(row["position"]) + int(row[name + "_at"])
+        return self.window.read(start, start + int(row[name + "_len"]))
+
+    def _fold_rows(self, items: np.ndarray, kinds: np.ndarray, low: int, high: int, walk: int, audit: bool) -> np.ndarray:
+        """Hand messages [low, high) of the columns, and the items that stand for them, to the runs; gives the times' falls."""
+        rows, keys = self.columns.rows[: self.columns.count], self.topics.keys
+        item_low, item_high = low, high
+        if len(items) != len(rows):
+            item_low = int(np.searchsorted(items["position"], rows["position"][low], "left"))
+            item_high = int(np.searchsorted(items["position"], rows["position"][high - 1], "right"))
+        falls = self.runs.add(items, kinds, keys, item_low, item_high, walk, audit, self.plausible)
+        if len(items) != len(rows):
+            falls = np.searchsorted(rows["position"], items["position"][falls])
+        if self.faults and walk & WALK_BROKER:
+            last = rows["position"][high - 1]
+            faults = [(int(r["phy_offset"]), t) for r, t in self.faults if rows["position"][low] <= r["position"] <= last]
+            self.summary.lmq_faults += faults[: MAX_LMQ_FAULTS - len(self.summary.lmq_faults)]
+        return falls
+
+    # ---- the audit's walk ----------------------------------------------------------------------------------------------
+
+    def _audit_walk(self) -> None:
+        resync = Resync(self.window, self.task.path, self.base, self.audit, self.task.unclean)
+        extents, at = self.summary.extents, 0
+        while True:
+            start, self.messages = at, 0
+            at, verdict = self._walk(self.audit, start, self.size, self._audit_rows)
+            assert verdict is not None
+            if at > start:
+                extents.append(Extent(EXTENT_MESSAGE, start, at, self.messages, self.plausible))
+            self._audit_refused(at)
+            damage = resync.judge(at, verdict, self._stray_chain)
+            extents.extend(damage.extents)
+            for finding in damage.findings:
+                self.findings.add(finding)
+            if damage.resume is None:
+                break
+            if damage.resume <= at:
+                raise RuntimeError(f"nothing was judged at position {at}: messages would continue at {damage.resume}")
+            at, self.plausible = damage.resume, True
+        self.times.finish()
+        self.hosts.finish(self.window, self.topics.keys)
+        if self.index:
+            self.index.finish(extents)
+            self.summary.index_unindexed, self.summary.index_entries_seen = self.index.outside, self.index.seen
+
+    def _audit_rows(self, count: int) -> None:
+        rows = self.columns.rows[:count]
+        self.messages += count
+        items, kinds = self._items(count)
+        if self.probe:
+            self.probe.match_batch(items, kinds if self.met & BATCH_ROWS else kinds[:0], self.topics.keys)
+        for low, high, walk in self._parts(rows):
+            self.times.feed(rows[low:high], self._fold_rows(items, kinds, low, high, walk, True) - low)
+        if self.index:
+            self.index.add(self.columns)
+        if self.sink:
+            self.sink.add(self.columns, items, kinds, self.topics.keys, self.window, self.plausible)
+        for i in np.flatnonzero(rows["flag"] == bridges.FLAG):
+            self._bridge(rows[i])
+        for i in np.flatnonzero(rows["flags"] & MALFORMED_PROPERTIES) if self.met & MALFORMED_PROPERTIES else ():
+            if known := self.findings.room(codes.PROPERTIES):
+                data = self._part(rows[i], "props")
+                self.summary.torn.append(torn_properties(rows[i], data))
+            self._malformed(rows[i], properties_fault(data) if known else "")
+        self.hosts.feed(rows, bool(self.met & HOST_CHANGES))
+        for i in np.flatnonzero(rows["flags"] & ODD_HEADER) if self.met & ODD_HEADER else ():
+            found, torn = odd_header(self.task.path, rows[i], self.topics.keys[rows[i]["topic_ref"]], self.window)
+            self.summary.torn += torn if self.findings.room(codes.HEADER_ODD) else []
+            for finding in found:
+                self.findings.add(finding)
+        for row, text in self.faults:
+            self._malformed(row, f"an offset {text!r} in INNER_MULTI_QUEUE_OFFSET: a broker with multi-dispatch fails on it")
+        for row, text in self.uneven:  # a broker writes one offset for each queue, so these properties are damaged (P19)
+            self._malformed(row, text)
+
+    def _bridge(self, row: np.void) -> None:
+        """A record that a repair put there, where it is one: it is no message."""
+        topic, _ = self.topics.keys[row["topic_ref"]]
+        if bridges.is_bridge(topic, int(row["flag"]), int(row["sys_flag"])):
+            self.messages -= 1
+            start = int(row["position"])
+            end = start + int(row["total_size"])
+            self.findings.add_beside(Finding(codes.BRIDGED, self.task.path, start, end, phy_offset=self.base + start), 0)
+
+    def _malformed(self, row: np.void, text: str) -> None:
+        topic, queue_id = self.topics.keys[row["topic_ref"]]
+        start = int(row["position"]) + int(row["props_at"])
+        self.findings.add(
+            Finding(
+                codes.PROPERTIES,
+                self.task.path,
+                start,
+                start + int(row["props_len"]),
+                phy_offset=int(row["phy_offset"]),
+                topic=topic,
+                queue_id=queue_id,
+                queue_offset=int(row["queue_offset"]),
+                message=f"the properties of a message hold {text}",
+            )
+        )
+
+    def _parts(self, rows: np.ndarray) -> list[tuple[int, int, int]]:
+        """The batch as ranges of messages that the same walks met."""
+        positions, count, low = rows["position"], len(rows), 0
+        if self.state == "before":
+            low = int(np.searchsorted(positions, self.broker_at, "left"))
+            if low < count:
+                self.state = "together" if positions[low] == self.broker_at else "apart"
+        parts = [(0, low, WALK_AUDIT)]
+        if self.state == "together" and low < count:
+            refused = self._first_refused(rows, low)
+            parts.append((low, refused, WALK_BOTH))
+            low = refused
+            if refused < count:
+                self.state, self.broker_at = "apart", int(positions[refused])
+        parts.append((low, count, WALK_AUDIT))
+        return [part for part in parts if part[0] < part[1]]
+
+    def _first_refused(self, rows: np.ndarray, low: int) -> int:
+        """The first message from `low` on that the audit accepts and the release does not.
+
+        The audit's check is the strictest of all defaults, so only three rules of a release can refuse more: V2 before 5.1.0,
+        and the two settings that ask for a property of their own.
+        """
+        rules, count = self.rules, len(rows)
+        if not rules.knows_v2:
+            # V2 differs from V1 in the width of the topic's length, which stands between body and topic.
+            found = np.flatnonzero(rows["topic_at"][low:] - rows["body_at"][low:] - rows["body_len"][low:] == 2)
+            count = low + int(found[0]) if len(found) else count
+        if rules.dup_info or rules.verify_property_crc and rules.check_crc:
+            count = low + int(np.searchsorted(rows["position"][low:count], self._refused_from(rows[low:count])))
+        return count
+
+    def _refused_from(self, rows: np.ndarray) -> int:
+        """Position of the first of these messages that the release refuses, or of what follows them."""
+        if not len(rows):
+            return 0
+        at, window, columns = int(rows["position"][0]), self.window, Columns(len(rows) + 1)
+        end = int(rows["position"][-1]) + int(rows["total_size"][-1])
+        while at < end:
+            if window.start <= at and end <= window.end:
+                columns.clear()
+                at = self.decode(window.buffer, window.start, at, end, True, self.broker, columns, TopicTable()).position
+                if at == end:
+                    break
+            verdict = self.broker.verdict(window, at, self.size)
+            if verdict.kind != VALID:
+                break
+            at += verdict.size
+        return at
+
+    def _audit_refused(self, position: int) -> None:
+        """The audit's walk met something that is no message at `position`: what does the broker's make of it?"""
+        if self.state == "before" and position >= self.broker_at:
+            self.state = "together" if position == self.broker_at else "apart"
+        if self.state == "together":
+            verdict = self.broker.verdict(self.window, position, self.size)
+            if verdict.kind == VALID:
+                self.state, self.broker_at = "apart", position
+            else:
+                self._broker_stops(position, verdict)
+
+    def _stray_chain(self, start: int) -> tuple[int, int, bool]:
+        """See `Resync.judge`."""
+        return stray_chain(self.decode, self.window, self.columns, self.topics, self.base, self.rules.delays, start)
+
+    # ---- the broker's walks --------------------------------------------------------------------------------------------
+
+    def _broker_stops(self, position: int, verdict: Verdict) -> None:
+        self.state = "done"
+        self.summary.broker = BrokerStop(_STOP_KINDS[verdict.kind], position, verdict.reason)
+
+    def _broker_walk(self) -> None:
+        self.plausible = False
+        end, verdict = self._walk(self.broker, self.broker_at, self.size, self._broker_rows)
+        if verdict is None:
+            self.summary.broker = BrokerStop("bad", end, "outside_file")
+        else:
+            self._broker_stops(end, verdict)
+
+    def _broker_rows(self, count: int) -> int | None:
+        rows, rules, stop = self.columns.rows[:count], self.rules, None
+        if self.task.unclean and rules.at_least("5.5.0") and rules.value("checkCommitLogOffsetOnRecover"):
+            phy = rows["phy_offset"]
+            outside = np.flatnonzero((phy < self.base) | (phy > self.base + self.size))
+            if len(outside):
+                count = int(outside[0])
+                stop = int(rows["position"][count])
+        self._dispatched_rows(count)
+        return stop
+
+    def _dispatched_rows(self, count: int) -> None:
+        if count:
+            items, kinds = self._items(self.columns.count)
+            self._fold_rows(items, kinds, 0, count, WALK_BROKER, False)
+
+    def _reput(self, position: int, limit: int) -> None:
+        """start()'s walk: after HALF the offset moves by the size, but the buffer goes on where the fields ended; after
+        BAD the rest of the buffer is skipped. Only bytes of dispatched messages count as read."""
+        check = RecordCheck.reput(self.rules)
+        at, read, whole = position, 0, limit - position
+        reason = ""
+        while read < whole:
+            end, verdict = self._walk(check, position, limit, self._dispatched_rows)
+            assert verdict is not None
+            at, read, position = at + end - position, read + end - position, end
+            if read >= whole:
+                break
+            reason = verdict.reason
+            if verdict.kind == END:
+                at = self.size
+                break
+            if verdict.kind != HALF:
+                # A master gives up the rest of the buffer; any other broker reads this record again, for ever.
+                at += whole - read if self.rules.value("brokerId") == 0 else 0
+                break
+            at, position = at + verdict.size, verdict.parsed_to
+        self.summary.broker = BrokerStop("next", self.base + at, reason)
+
+
+_STOP_KINDS = {END: "end", HALF: "half", BAD: "bad"}

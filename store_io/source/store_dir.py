@@ -1,0 +1,185 @@
+"""The names in a copied store: what lies where, what it is, and what of it nobody here understands. Nothing is opened.
+
+Source: StorePathConfigHelper, MultiPathMappedFileQueue, ConsumeQueueStore, RocksDBConsumeQueueStore, CompactionStore, DLedger's
+and the tiered store's path settings (formats.md 1, 8, 10 to 14).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from schemas import checkpoint_layout
+from schemas.rows import Finding, StoreFile
+from store_io.base.errors import NotAStore, Unreadable
+from store_io.source.byte_source import PARTS, StoreLocation, check_root, open_source, shown
+
+COMMITLOG, QUEUES, BATCH_QUEUES, EXT, INDEX = "commitlog", "consumequeue", "batchconsumequeue", "consumequeue_ext", "index"
+CONFIG, TIMER_LOG, COMPACTION = "config", "timerlog", "compaction"
+EPOCH_FILE = "epochFileCheckpoint"
+
+# Folders that are listed with all that is below them. Others are known by name, or not at all.
+_LISTED = re.compile(r"commitlog|consumequeue(_.*)?|batchconsumequeue|index|config|timerlog|compaction|dledger-.*")
+_KNOWN = re.compile(
+    r"checkpoint|abort(\.bak)?|lock|timerwheel(\..*)?|epochFileCheckpoint(\.bak)?|transaction|rocksdbstore|RocksDBMessageStore|lost\+found"
+)
+DLEDGER = re.compile(r"dledger-.+")
+_SEGMENT_NAME = re.compile(r"[0-9]{20}")
+
+
+@dataclass(frozen=True)
+class StoreListing:
+    """Every name in the copy that can matter, by path: `files` holds directories and what is no file at all, too.
+
+    Sorted and stable: the same copy gives the same listing. A folder that no release writes is listed by its name alone.
+    A segment name in several CommitLog folders comes once for each (`byte_source.folder_of` tells the broker's folder).
+    """
+
+    location: StoreLocation
+    files: tuple[StoreFile, ...]
+
+    @cached_property
+    def by_path(self) -> dict[str, StoreFile]:
+        return {entry.path: entry for entry in self.files}
+
+    def get(self, path: str) -> StoreFile | None:
+        """What has this path; None: nothing."""
+        return self.by_path.get(path)
+
+    def is_file(self, path: str) -> bool:
+        """Whether a regular file of the store has this path."""
+        entry = self.by_path.get(path)
+        return entry is not None and entry.kind == "file"
+
+    @property
+    def unclean(self) -> bool:
+        """Whether the abort marker is there. Only its existence counts, whatever it is."""
+        return checkpoint_layout.ABORT_FILE in self.by_path
+
+
+def list_store(location: StoreLocation) -> StoreListing:
+    """All names of the store. Raises NotAStore, Unreadable or UsageError, each one sentence that names the place."""
+    listing = list_folder(location)
+    check_names(location, listing.files)
+    return listing
+
+
+def list_folder(location: StoreLocation) -> StoreListing:
+    """The same of any folder, of which `why_no_store` then says whether a store is in it. Raises as `list_store`."""
+    check_roots(location)
+    source = open_source(location)
+    names = source.names()
+    files = list(names)
+    for entry in names:
+        if entry.kind == "directory" and _LISTED.fullmatch(entry.path):
+            files += source.list_tree(entry.path)
+    return StoreListing(location, tuple(sorted(files, key=lambda entry: entry.path)))
+
+
+def check_roots(location: StoreLocation) -> None:
+    """Raise NotAStore or Unreadable where the store's folder, or one that holds a part of it, cannot be listed."""
+    check_root(location.root)
+    for name, folders in location.parts:
+        for folder in folders:
+            try:
+                check_root(folder)
+            except NotAStore as error:
+                raise NotAStore(f"{name}: {error}") from error
+            except Unreadable as error:
+                raise Unreadable(f"{name}: {error}") from error
+
+
+def check_names(location: StoreLocation, names: Sequence[StoreFile]) -> None:
+    """Raise NotAStore where none of these names is one that a broker's store has."""
+    sentence = why_no_store(location, names)
+    if sentence:
+        raise NotAStore(sentence)
+
+
+def why_no_store(location: StoreLocation, names: Sequence[StoreFile]) -> str:
+    """Why nothing shows this folder to be a store, a sentence; "" where one of these names is directly under the root and one
+    that a broker's store has. A store of which all was deleted looks like any other folder here.
+
+    Raises NotAStore where it is the inside of a store.
+    """
+    root = shown(location.root)
+    for entry in names:
+        if entry.path in (COMMITLOG, QUEUES, BATCH_QUEUES, INDEX, checkpoint_layout.CHECKPOINT_FILE) or DLEDGER.fullmatch(
+            entry.path
+        ):
+            return ""
+    if not names:
+        return f"{root}: an empty directory, not a RocketMQ store"
+    if any(_SEGMENT_NAME.fullmatch(entry.path) for entry in names):
+        raise NotAStore(f"{root}: this is a commitlog directory; name the store directory that holds it")
+    return f"{root}: no commitlog/, consumequeue/, index/ or checkpoint in it, so not a RocketMQ store"
+
+
+def is_foreign(listing: StoreListing) -> bool:
+    """Whether the folder holds something, and nothing that a broker keeps in its store."""
+    names = [entry.path for entry in listing.files if "/" not in entry.path]
+    return bool(names) and not any(_LISTED.fullmatch(name) or _KNOWN.fullmatch(name) for name in names)
+
+
+def unreadable_parts(listing: StoreListing) -> list[str]:
+    """A sentence for each name that a broker would read and that cannot be read here: the audit is incomplete by it."""
+    found = []
+    for entry in listing.files:
+        top = entry.path.partition("/")[0]
+        if entry.kind not in ("link_out", "unreadable", "special") or not (
+            _LISTED.fullmatch(top) or top == checkpoint_layout.CHECKPOINT_FILE
+        ):
+            continue
+        if entry.kind == "unreadable":
+            found.append(f"{entry.path}: cannot be read or listed")
+        elif entry.kind == "special" and top == "config" and entry.path != top:
+            continue  # the reader of config/ says so
+        elif entry.kind == "special":
+            found.append(f"{entry.path}: not a file or a directory; not opened")
+        elif entry.path in PARTS:
+            found.append(f"{entry.path}: a link that leads out of the store; name its place with --{entry.path}")
+        else:
+            found.append(f"{entry.path}: a link that leads out of the store or in a circle; not followed")
+    return found
+
+
+def name_findings(listing: StoreListing) -> list[Finding]:
+    """Notes that names alone give: what is no file of this store, and names under the root that no release writes.
+
+    What a name inside commitlog/, index/ or a queue's folder does to load() is for the release's rules to say, not here.
+    """
+    found = []
+    words = {
+        "link_out": "a link that leads out of the store or in a circle",
+        "special": "not a file or a directory",
+        "unreadable": "unreadable",
+    }
+    for entry in listing.files:
+        if entry.kind in words:
+            code = "file_unreadable" if entry.kind == "unreadable" else "file_not_regular"
+            kind = words[entry.kind]
+            found.append(Finding(code, entry.path, actual=kind, message=f"{entry.path}: {kind}; it was not opened."))
+        elif "/" not in entry.path and not _LISTED.fullmatch(entry.path) and not _KNOWN.fullmatch(entry.path):
+            sentence = f"{entry.path}: no release writes a file of this name."
+            found.append(Finding("file_unrecognised", entry.path, message=sentence))
+    return found
+
+
+def changes_since(listing: StoreListing) -> list[str]:
+    """A sentence for each file that came, went, or changed its length or time since the listing was made."""
+    try:
+        now = list_folder(listing.location)
+    except (NotAStore, Unreadable) as error:
+        return [str(error)]
+    found = []
+    for path in sorted(listing.by_path.keys() | now.by_path.keys()):
+        before, after = listing.get(path), now.get(path)
+        if before is None or after is None:
+            found.append(f"{path}: {'appeared' if before is None else 'vanished'} during the audit")
+        elif before.kind != after.kind or (
+            before.kind == "file" and (before.size, before.mtime_ns) != (after.size, after.mtime_ns)
+        ):
+            found.append(f"{path}: changed during the audit ({before.size} bytes before, {after.size} after)")
+    return found

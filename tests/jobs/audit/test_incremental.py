@@ -1,0 +1,127 @@
+"""Runs one after another over the same tables: what one has verified the next need not read."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jobs.audit import run_audit as audit
+from jobs.audit.runner import partition
+from jobs.command_line.options import AuditOptions, StoreArgument
+from jobs.environment import setup as environment
+from jobs.session import Session
+from jobs.tables.delta_tables import Tables
+from store_io.audit.audit_store import AuditRequest, StoreAudit
+from store_io.base.errors import UsageError
+from store_io.source.byte_source import StoreLocation
+from tests.support import damage
+from tests.support.builders import Message, Sizes, StoreBuilder
+
+pytestmark = pytest.mark.spark
+
+
+def stored(root: Path) -> StoreArgument:
+    builder = StoreBuilder("5.3.3", Sizes(segment=4096, queue_file=200))
+    for number in range(120):
+        builder.put(Message(queue_id=number % 3, body=b"%04d" % number * 10, uniq=f"u{number}"))
+    store = builder.write(root)
+    return StoreArgument("a", str(store.root), "5.3.3", store.broker_conf)
+
+
+def run(spark_session: Session, store: StoreArgument, out: Path, run_id: str, **more: Any) -> dict[str, Any]:
+    code = audit.run_with(spark_session, AuditOptions((store,), str(out), run_id=run_id, **more))
+    result: dict[str, Any] = json.loads((out / "result.json").read_text())
+    assert result["exit_code"] == code
+    return result
+
+
+def segments(spark_session: Session, out: Path, run_id: str) -> list[dict[str, Any]]:
+    rows = Tables(spark_session.spark, str(out / "tables")).read("segments").where(f"run_id = '{run_id}'").collect()
+    return sorted((row.asDict(True) for row in rows), key=lambda row: str(row["file"]))
+
+
+def test_one_night_after_the_other(spark_session: Session, tmp_path: Path) -> None:
+    store, out = stored(tmp_path / "store"), tmp_path / "out"
+    with pytest.raises(UsageError, match=r"--since-run 'one': .* has no run of this id"):
+        run(spark_session, store, out, "zero", since_run="one")
+    first = run(spark_session, store, out, "one", since_run="last")
+    assert (first["exit_code"], first["stores"][0]["not_read"], first["complete"]) == (0, None, True)
+    count = first["stores"][0]["segments"]
+    path = tmp_path / "store" / "commitlog" / f"{8192:020d}"
+    damage.invert_byte(path, 92)
+    second = run(spark_session, store, out, "two", since_run="last")
+    told = second["stores"][0]
+    assert second["exit_code"] == 20 and told["not_read"]["since"] == "one" and told["unverified_bytes"] == 0
+    assert told["not_read"]["reused_segments"] >= count - 3 and told["messages"] == 119
+    rows = segments(spark_session, out, "two")
+    assert sum(row["verified_run"] == "one" for row in rows) == told["not_read"]["reused_segments"]
+    assert [row["verified_run"] for row in rows if row["base_offset"] == 8192] == ["two"]
+    verified = {row["file"]: row["verified_at"] for row in segments(spark_session, out, "one")}
+    assert all(row["verified_at"] == verified[row["file"]] for row in rows if row["verified_run"] == "one")
+    third = run(spark_session, store, out, "three", since_run="two")  # the damage is looked at again, and found again
+    assert third["exit_code"] == 20
+    assert [row["verified_run"] for row in segments(spark_session, out, "three") if row["base_offset"] == 8192] == ["three"]
+    again = run(spark_session, store, out, "two", since_run="one")  # repeated under its id, as after a kill
+    assert {**again["stores"][0], "seconds": 0} == {**told, "seconds": 0}
+    strip = [{**row, "verified_at": None} for row in segments(spark_session, out, "two")]
+    assert strip == [{**row, "verified_at": None} for row in rows]
+
+
+def test_no_time(spark_session: Session, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store, out = stored(tmp_path / "store"), tmp_path / "out"
+    result = run(spark_session, store, out, "none", max_seconds=0.0, progress_json=True)
+    told = result["stores"][0]
+    assert (result["exit_code"], told["complete"], told["level"]) == (3, False, "full")
+    assert told["not_read"]["segments"] == told["segments"] > 3 and told["unverified_bytes"] == told["commitlog_bytes"]
+    printed = capsys.readouterr()
+    assert f"Not read   {told['segments']} segments, " in printed.out and "the time limit was reached" in printed.out
+    assert json.loads(printed.err.splitlines()[-1])["phase"] == "done"
+    assert "Not read, as you asked" in (out / "a" / "report.html").read_text()
+    assert {row["verified_run"] for row in segments(spark_session, out, "none")} == {None}
+
+
+def test_where_time_counts_each_core_has_a_part_and_keeps_the_order(tmp_path: Path) -> None:
+    store = stored(tmp_path / "store")
+    asked = AuditRequest("a", StoreLocation(store.path), "5.3.3", store.broker_conf, not_after=1e12)
+    whole = StoreAudit(asked)
+    whole.first_tasks()
+    tasks = whole._segment_tasks(whole.segment_files)
+    bins = partition(tasks, 2)
+    assert len(bins) == 2 and sorted(bins[0] + bins[1]) == list(range(len(tasks)))
+    assert bins[0] == sorted(bins[0]) and {bins[0][0], bins[1][0]} == {0, 1}
+
+
+def spoil_file(tables: Path) -> None:
+    path = next((tables / "runs").glob("run_id=*/*.parquet"))
+    path.write_bytes(path.read_bytes()[:100])
+
+
+def raise_protocol(tables: Path) -> None:
+    newest = max((tables / "runs" / "_delta_log").glob("*.json"))
+    protocol = json.dumps({"protocol": {"minReaderVersion": 99, "minWriterVersion": 99}})
+    (newest.parent / f"{int(newest.stem) + 1:020d}.json").write_text(protocol + "\n")
+
+
+@pytest.mark.parametrize("spoil", [spoil_file, raise_protocol])
+def test_tables_that_cannot_be_read_end_the_command_with_a_result(
+    spoil: Callable[[Path], None], spark_session: Session, tmp_path: Path
+) -> None:
+    """As people run it: what Spark says of it is asked for while the JVM is still there, and is one sentence."""
+    store, out = stored(tmp_path / "store"), tmp_path / "out"
+    run(spark_session, store, out, "one")
+    spoil(out / "tables")
+    words = ["audit", store.path, "--out", str(out), "--since-run", "last", "--prometheus", str(tmp_path / "audit.prom")]
+    clean = {"PATH": os.environ["PATH"], "PYTHONPATH": str(environment.ROOT), "STORE_AUDIT_HOME": str(environment.home())}
+    done = subprocess.run([sys.executable, "-m", "jobs.cli", *words], env=clean, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 3 and done.stderr.count("\n") == 1, done.stderr
+    assert str(out / "tables") in done.stderr
+    result = json.loads((out / "result.json").read_text())
+    assert (result["exit_code"], result["complete"], len(result["problems"])) == (3, False, 1)
+    assert "rocketmq_store_audit_complete" in (tmp_path / "audit.prom").read_text()

@@ -1,0 +1,141 @@
+"""The benchmark at a tiny size: every part runs, the table has a line for each figure, and nothing is left behind."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from jobs import session
+from jobs.bench import run_bench as bench
+from jobs.bench import store as bench_store
+from jobs.bench.measures import ScanTimes, measure_audits, measure_peak, measure_scans
+from jobs.bench.store import BenchFailed, write_store
+from jobs.environment import setup as environment
+from store_io.base.errors import UsageError
+from store_io.sample_store import SampleStore
+
+SMALL = ["--size", "0.002", "--audit-size", "0.001", "--large", "0.008", "--rounds", "1"]
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store of some hundred messages, with small index files."""
+    root = tmp_path_factory.mktemp("bench") / "store"
+    write_store(root, SampleStore([200, 1024], segment_bytes=1 << 17, index_slots=1000, index_max=4000, topics=2, queues=2))
+    return root
+
+
+def test_scans_are_measured_over_the_bytes_of_their_segments(root: Path) -> None:
+    small, large = measure_scans(root, [200, 1024], rounds=1)
+    assert (small.body, large.body, small.size_bytes, large.size_bytes) == (200, 1024, 1 << 17, 1 << 17)
+    assert small.messages > 2 * large.messages > 100
+    assert 0 < small.floor < small.task and 0 < large.floor < large.with_index
+
+
+def test_a_damaged_segment_is_not_measured(tmp_path: Path) -> None:
+    write_store(tmp_path, SampleStore([200], segment_bytes=1 << 16, index_slots=1000, index_max=4000, topics=1))
+    with open(tmp_path / "commitlog" / f"{0:020d}", "r+b") as file:
+        file.seek(1000)
+        byte = file.read(1)[0]
+        file.seek(1000)
+        file.write(bytes([byte ^ 1]))
+    with pytest.raises(BenchFailed, match="not found sound"):
+        measure_scans(tmp_path, [200], rounds=1)
+
+
+@pytest.mark.spark
+def test_audits_and_memory_are_measured_in_a_session(spark_session: session.Session, root: Path, tmp_path: Path) -> None:
+    times = measure_audits(spark_session, root, tmp_path / "out", rounds=1, datasets=True)
+    assert times.audit > 0 and times.tables > 0 and times.first > 0 and times.datasets is not None
+    assert (tmp_path / "out" / "store" / "plan.json").exists()
+    assert list((tmp_path / "out" / "tables" / "messages").rglob("*.parquet"))
+    peak = measure_peak(spark_session, root)
+    assert peak is None or 50_000_000 < peak < bench.PEAK_LIMIT
+
+
+def test_limits_stand_beside_the_figures() -> None:
+    figures = bench.scan_figures(ScanTimes(1024, 1 << 30, 880_000, 0.1, 0.2, 0.31))
+    figures += [bench.peak_figure(2 << 30, 700_000_000), bench.peak_figure(1 << 30, None)]
+    lines = bench.table(figures).splitlines()
+    assert re.search(r"^segment task +1 KiB +0\.200 s +5\.37 +2\.00 +2 x floor +yes$", lines[3])
+    assert re.search(r"^segment task with index +1 KiB +0\.310 s +3\.46 +3\.10 +3 x floor +NO$", lines[4])
+    assert lines[5].endswith("NO") and "segment of 2 GiB" in lines[5]
+    assert lines[6].endswith("not known on this system")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--size", "x"], "invalid float"),
+        (["--size", "0"], "at least"),
+        (["--rounds", "0"], "at least"),
+        (["--only", "scan,nothing"], "the parts are"),
+        (["store"], "unrecognized"),
+    ],
+)
+def test_faults_of_the_command_line(words: list[str], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        bench.parse(words)
+
+
+@pytest.mark.parametrize(
+    ("size", "segments", "segment_bytes"), [(3 << 30, 3, 1 << 30), (6 << 30, 6, 1 << 30), (3 << 20, 3, 1 << 20)]
+)
+def test_the_store_to_scan_has_equal_parts_of_each_body_size(size: int, segments: int, segment_bytes: int) -> None:
+    store = bench.scan_store(size)
+    assert (len(store.bodies), store.segment_bytes) == (segments, segment_bytes)
+    assert [list(store.bodies).count(body) for body in bench.BODIES] == [segments // 3] * 3
+
+
+def test_the_store_to_audit_ends_in_its_last_segment() -> None:
+    store = bench.audit_store(3 << 29)
+    assert (len(store.bodies), store.segment_bytes, store.last_bytes) == (2, 1 << 30, 1 << 29)
+    assert bench.audit_store(1 << 20).last_bytes == 1 << 20
+
+
+def test_the_command_prints_one_table_and_leaves_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert bench.main([*SMALL, "--only", "scan", "--dir", str(tmp_path)], []) == 0
+    shown = capsys.readouterr()
+    assert shown.out.count("floor: read and CRC-32") == 3 and "GB/s" in shown.out
+    assert not list(tmp_path.iterdir())
+
+
+def test_no_room_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(BenchFailed, match="are needed"):
+        bench.main(["--size", "1000000", "--dir", str(tmp_path), "--only", "scan"], [])
+    with pytest.raises(BenchFailed, match="cannot make a folder"):
+        bench.main(["--dir", str(tmp_path / "none")], [])
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_failing_disk_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(bench_store.os, "pwrite", full)
+    with pytest.raises(BenchFailed, match="No space left"):
+        bench.main([*SMALL, "--only", "scan", "--dir", str(tmp_path)], [])
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_leaves_nothing(tmp_path: Path, number: signal.Signals) -> None:
+    words = [sys.executable, "-m", "jobs.cli", "bench", "--size", "3", "--only", "scan", "--dir", str(tmp_path)]
+    run = subprocess.Popen(words, cwd=environment.ROOT, env={**os.environ, "PYTHONPATH": str(environment.ROOT)})
+    try:
+        deadline = time.monotonic() + 60
+        while not list(tmp_path.glob("*/scan/commitlog/*")) and time.monotonic() < deadline and run.poll() is None:
+            time.sleep(0.05)
+        run.send_signal(number)
+        assert run.wait(30) == 128 + number
+    finally:
+        run.kill()
+        run.wait()
+    assert not list(tmp_path.iterdir())

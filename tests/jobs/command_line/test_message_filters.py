@@ -1,0 +1,90 @@
+"""Options in, conditions on messages out."""
+
+from __future__ import annotations
+
+import pytest
+
+from jobs.command_line.message_filters import FILTER_OPTIONS, FILTER_USAGE, read_filter, read_time
+from store_io.base.errors import UsageError
+from store_io.explore.message_filter import MessageFilter
+
+
+def test_no_option_is_no_condition() -> None:
+    assert read_filter({"--release": "5.3.3"}) == MessageFilter()
+
+
+def test_all_options() -> None:
+    asked = {
+        "--topic": r"A,b\,c,%RETRY%g",
+        "--queue": "0, 7",
+        "--from-queue-offset": "5",
+        "--to-queue-offset": "9",
+        "--from-phy-offset": "1,100",
+        "--to-phy-offset": "9223372036854775807",
+        "--since": "2026-11-20T21:20:22Z",
+        "--until": "1795209622001",
+    }
+    assert read_filter(asked) == MessageFilter(
+        frozenset({"A", "b,c", "%RETRY%g"}),
+        frozenset({0, 7}),
+        (5, 9),
+        (1100, 9223372036854775807),
+        (1795209622000, 1795209622001),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("1970-01-01", 0),
+        ("1970-01-01 00:00:00.0019", 1),
+        ("1970-01-01T01:00:00+01:00", 0),
+        ("1969-12-31T23:59:59.999", -1),
+        ("12345", 12345),
+        ("-12345", -12345),
+        ("2026", None),
+        ("yesterday", None),
+        ("2026-13-01", None),
+        ("9" * 19, None),
+    ],
+)
+def test_times(text: str, wanted: int | None) -> None:
+    if wanted is None:
+        with pytest.raises(UsageError, match="--since"):
+            read_time(text, "--since")
+    else:
+        assert read_time(text, "--since") == wanted
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"--topic": "a,"},
+        {"--queue": "x"},
+        {"--queue": "-1"},
+        {"--queue": "2147483648"},
+        {"--from-phy-offset": "9223372036854775808"},
+        {"--from-phy-offset": "1,00"},
+        {"--from-phy-offset": "5", "--to-phy-offset": "5"},
+        {"--since": "2026-01-02", "--until": "2026-01-01"},
+    ],
+)
+def test_what_makes_no_sense_is_a_usage_error(asked: dict[str, str]) -> None:
+    with pytest.raises(UsageError, match=next(iter(asked))):
+        read_filter(asked)
+
+
+def test_the_usage_names_every_option() -> None:
+    assert all(option + " " in FILTER_USAGE for option in FILTER_OPTIONS)
+
+
+def test_segments_by_name() -> None:
+    wanted = MessageFilter(phy_offsets=(100, 200))
+    assert [wanted.may_be_in(base, 100) for base in (0, 100, 200)] == [False, True, False]
+    assert MessageFilter().may_be_in(0, 1)
+
+
+def test_both_filters() -> None:
+    one = MessageFilter(frozenset("ab"), None, (3, None), (0, 9))
+    other = MessageFilter(frozenset("bc"), frozenset({1}), (5, 7), (None, 4), (1, 2))
+    assert one.narrowed(other) == MessageFilter(frozenset("b"), frozenset({1}), (5, 7), (0, 4), (1, 2))

@@ -1,0 +1,112 @@
+"""Cluster deploy mode from both sides, with Spark's part played by a function; and what executors are sent."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from jobs import cli
+from jobs.audit import run_audit as audit
+from jobs.command_line import options
+from jobs.command_line.options import AuditOptions, StoreArgument
+from jobs.environment import cluster, packaging
+
+Submit = Callable[[list[str]], int]
+
+
+@pytest.fixture
+def asked(tmp_path: Path) -> AuditOptions:
+    return AuditOptions((StoreArgument("store", f"{tmp_path}/a store"),), f"{tmp_path}/out", run_id="r1")
+
+
+@pytest.fixture
+def spark_submit(monkeypatch: pytest.MonkeyPatch) -> Callable[[Submit], None]:
+    """Puts a function in the place of Spark's own script."""
+
+    def put(does: Submit) -> None:
+        monkeypatch.setattr(cluster, "_WAIT_SECONDS", 0.0)
+        monkeypatch.setattr(cluster.subprocess, "run", lambda command: SimpleNamespace(returncode=does(command)))
+
+    return put
+
+
+def driver(code: int, run_id: str = "r1") -> Submit:
+    """A cluster that runs a driver which leaves that code."""
+
+    def run(command: list[str]) -> int:
+        asked = options.from_word(command[command.index("--submitted") + 1])
+        Path(asked.out).mkdir(exist_ok=True)
+        (Path(asked.out) / "result.json").write_text(json.dumps({"exit_code": code, "run_id": run_id}))
+        return 0
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["--deploy-mode", "cluster"], True),
+        (["--conf", "spark.submit.deployMode=cluster"], True),
+        (["--conf", "spark.submit.deployMode=cluster", "--deploy-mode", "client"], False),
+        (["--master", "yarn"], False),
+    ],
+)
+def test_when_it_is_cluster_mode(words: list[str], expected: bool) -> None:
+    assert cluster.is_cluster_mode(words) is expected
+
+
+@pytest.mark.parametrize("code", [0, 3, 10, 20])
+def test_the_drivers_code_comes_from_its_result(code: int, asked: AuditOptions, spark_submit: Callable[[Submit], None]) -> None:
+    spark_submit(driver(code))
+    assert cluster.submit(asked, ["--deploy-mode", "cluster"]) == code
+
+
+def test_a_driver_without_a_result_is_told(
+    asked: AuditOptions, spark_submit: Callable[[Submit], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for does, said in ((lambda _: 1, "ended with 1"), (driver(20, "an earlier run"), "ended with 0")):
+        spark_submit(does)
+        command = options.Command("audit", ("--deploy-mode", "cluster"), asked)
+        assert cli.run_audit(command) == 3
+        assert said in capsys.readouterr().err
+        result = json.loads((Path(asked.out) / "result.json").read_text())
+        assert (result["exit_code"], result["run_id"]) == (3, "r1")
+
+
+def test_the_command_that_submits(asked: AuditOptions) -> None:
+    words = ["--master", "yarn", "--deploy-mode", "cluster", "--verbose", "--py-files", "mine.zip", "--conf", "a=b"]
+    command = cluster._command(words, options.to_word(asked), "/t/packages.zip")
+    assert command[0].endswith("/bin/spark-submit")
+    assert command.count("--deploy-mode") == 1
+    assert command[command.index("--py-files") + 1] == "/t/packages.zip,mine.zip"
+    assert "delta-spark" in command[command.index("--jars") + 1]
+    assert command[-3:] == [cli.__file__, "--submitted", options.to_word(asked)]
+    assert options.from_word(command[-1]) == asked
+
+
+@pytest.mark.parametrize("code", [0, 20])
+def test_the_driver_ends_with_0_once_its_result_is_there(code: int, asked: AuditOptions, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[AuditOptions] = []
+
+    def run(options_there: AuditOptions, _: object) -> int:
+        ran.append(options_there)
+        return code
+
+    monkeypatch.setattr(audit, "run", run)
+    assert cli.main(["--submitted", options.to_word(asked)]) == 0
+    assert ran == [asked]
+
+
+def test_the_packages_work_from_their_zip(tmp_path: Path) -> None:
+    path = packaging.zip_packages(tmp_path)
+    first = Path(path).read_bytes()
+    assert Path(packaging.zip_packages(tmp_path)).read_bytes() == first
+    check = "import jobs.session, store_io.rules.releases, schemas.rows; print(jobs.session.__file__)"
+    done = subprocess.run([sys.executable, "-P", "-c", check], env={"PYTHONPATH": path}, capture_output=True, text=True)
+    assert done.stdout.strip() == f"{path}/jobs/session.py", done.stderr

@@ -1,0 +1,292 @@
+"""Exports: files that hold what the scan gives, whole or not there, gone on with after a stop; arguments that make no sense."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from jobs import session
+from jobs.command_line import options
+from jobs.environment import setup as environment
+from jobs.explore import export
+from jobs.explore.export import Asked, named_parts, read_arguments
+from jobs.explore.export_files import Part, SegmentFiles, export_segment
+from schemas.rows import MappedFile
+from store_io.base.errors import StoreChanged, StoreError, UsageError
+from store_io.explore.redaction import Redaction
+from store_io.explore.scans import COLUMNS, DEFAULT_COLUMNS, MessageScan
+from store_io.source.byte_source import StoreLocation
+from tests.schemas.test_json_schemas import faults
+from tests.store_io.explore.test_message_rows import odd_store, plain, rows_of
+from tests.support import builders
+from tests.support.builders import Message, StoreBuilder
+
+EVERYTHING = tuple(COLUMNS)
+
+
+def command(*words: str) -> options.Command:
+    return options.parse(["export", *words])
+
+
+def asked_for(store: Path, to: Path, *words: str) -> Asked:
+    return read_arguments(command(str(store), "--to", str(to), "--format", "parquet", *words))
+
+
+def files_of(store: builders.Store, out: Path, form: str, **more: Any) -> tuple[SegmentFiles, list[Part]]:
+    """Where an export of the store would put its files, and its parts."""
+    (out / "state").mkdir(parents=True)
+    redaction = more.pop("redaction", Redaction())
+    scan = MessageScan(StoreLocation(str(store.root)), "", 0, 0, **{"columns": EVERYTHING, **more})
+    segments = [
+        MappedFile(f"commitlog/{path.name}", int(path.name), path.stat().st_size)
+        for path in sorted((store.root / "commitlog").iterdir())
+    ]
+    return SegmentFiles(str(out), str(out / "state"), form, scan, redaction), named_parts(segments)
+
+
+# ---- one segment -----------------------------------------------------------------------------------------------------
+
+
+def test_parquet_holds_what_the_scan_gives(tmp_path: Path) -> None:
+    store = odd_store(tmp_path / "store", 1 << 15)
+    files, parts = files_of(store, tmp_path / "out", "parquet")
+    notes = [export_segment(files, part) for part in parts]
+    rows: list[dict[str, Any]] = []
+    for note in notes:
+        path = tmp_path / "out" / note["file"]
+        assert (note["bytes"], note["sha256"]) == (path.stat().st_size, hashlib.sha256(path.read_bytes()).hexdigest())
+        table = pq.read_table(path)
+        assert table.num_rows == note["rows"]
+        assert table.schema.field("phy_offset").metadata[b"comment"].startswith(b"Key: physical offset")
+        rows += table.to_pylist()
+    assert rows == rows_of(store.root, columns=EVERYTHING) and len(rows) == len(store.records)
+
+
+def test_jsonl_holds_the_same_as_text(tmp_path: Path) -> None:
+    b = StoreBuilder(sizes=builders.Sizes(segment=1 << 14))
+    b.put(Message("主题", body="Körper\x1b[2J".encode(), keys="k\u2028", store_time=1_700_000_000_001))
+    b.put(Message(body=b"\xff\xfe", store_time=1 << 60))
+    b.put(Message(body=b""))
+    files, (part,) = files_of(b.write(tmp_path / "store"), tmp_path / "out", "jsonl")
+    note = export_segment(files, part)
+    text = (tmp_path / "out" / note["file"]).read_bytes()
+    assert text.isascii() and b"\x1b" not in text and text.count(b"\n") == note["rows"] == 3
+    first, second, third = (json.loads(line) for line in text.splitlines())
+    assert (first["body"], first["keys"], first["properties"]) == ("Körper\x1b[2J", "k\u2028", {"KEYS": "k\u2028"})
+    assert (first["store_time"], first["store_time_ms"]) == ("2023-11-14T22:13:20.001Z", 1_700_000_000_001)
+    assert (second["body_base64"], second["store_time"], "body" in second) == ("//4=", None, False)
+    assert third["body"] == "" and list(first) == list(EVERYTHING)
+
+
+@pytest.mark.parametrize("form", ["parquet", "jsonl"])
+def test_nothing_that_is_hidden_is_in_the_file(tmp_path: Path, form: str) -> None:
+    b = StoreBuilder(sizes=builders.Sizes(segment=1 << 14))
+    b.put(Message(body=b"TOPSECRET", keys="TOPSECRET", uniq="TOPSECRET", tags="TOPSECRET", properties=(("x", "TOPSECRET"),)))
+    store = b.write(tmp_path / "store")
+    for mode in ("none", "hide", "hash"):
+        files, (part,) = files_of(store, tmp_path / mode, form, redaction=Redaction(mode, b"salt"))
+        data = (tmp_path / mode / export_segment(files, part)["file"]).read_bytes()
+        assert (b"TOPSECRET" in data) == (mode == "none")
+
+
+def test_a_segment_without_messages_has_a_note_and_no_file(tmp_path: Path) -> None:
+    store = StoreBuilder(sizes=builders.Sizes(segment=512)).write(tmp_path / "store")
+    (store.root / "commitlog" / f"{0:020d}").write_bytes(bytes(512))
+    files, (part,) = files_of(store, tmp_path / "out", "parquet")
+    note = export_segment(files, part)
+    assert (note["file"], note["rows"]) == (None, 0)
+    assert sorted(os.listdir(tmp_path / "out")) == ["state"] and os.listdir(tmp_path / "out/state") == [f"{0:020d}.json"]
+
+
+def test_what_cannot_be_read_or_written_leaves_nothing(tmp_path: Path) -> None:
+    store = odd_store(tmp_path / "store", 1 << 15)
+    files, parts = files_of(store, tmp_path / "out", "parquet")
+    os.truncate(store.root / parts[0].segment.path, 100)
+    with pytest.raises(StoreChanged):
+        export_segment(files, parts[0])
+    (tmp_path / "out" / f"{parts[1].name}.parquet").mkdir()  # stands where the file should go
+    with pytest.raises(StoreError, match="cannot write"):
+        export_segment(files, parts[1])
+    assert [name for name in os.listdir(tmp_path / "out") if name.startswith(".")] == []
+    assert os.listdir(tmp_path / "out/state") == []
+
+
+def test_files_are_named_by_numbers_alone() -> None:
+    segments = [MappedFile("commitlog/0", 0, 9), MappedFile("commitlog[2]/0", 0, 9), MappedFile("commitlog/+7", 7, 9)]
+    assert [part.name for part in named_parts(segments)] == [f"{0:020d}", f"{0:020d}-2", f"{7:020d}"]
+
+
+# ---- arguments -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--format", "csv"], "--format 'csv'"),
+        (["--body", "all"], "--body 'all'"),
+        (["--columns", "topic,secret"], "--columns 'secret'"),
+        (["--columns", "body"], "say --body raw"),
+        (["--columns", "topic,topic"], "twice"),
+        (["--redact", "blur"], "--redact 'blur'"),
+        (["--redact-salt-file", "nothing-here"], "No such file"),
+        (["--to", "s3://bucket/x"], "not a URI"),
+        (["--since", "soon"], "--since"),
+        (["another"], "one STORE"),
+    ],
+)
+def test_arguments_that_make_no_sense(tmp_path: Path, words: list[str], sentence: str) -> None:
+    given = {"--to": str(tmp_path / "x"), "--format": "parquet"}
+    if words[0] in given:
+        given.pop(words[0])
+    with pytest.raises(UsageError, match=sentence):
+        read_arguments(command(str(tmp_path), *[word for pair in given.items() for word in pair], *words))
+
+
+def test_bodies_come_with_their_status(tmp_path: Path) -> None:
+    assert asked_for(tmp_path, tmp_path / "x").columns == DEFAULT_COLUMNS
+    assert asked_for(tmp_path, tmp_path / "x", "--body", "raw").columns == EVERYTHING
+    asked = asked_for(tmp_path, tmp_path / "x", "--columns", "topic,body", "--body", "decoded")
+    assert asked.columns == ("topic", "body", "body_status")
+
+
+def test_folders_that_are_not_an_exports(tmp_path: Path) -> None:
+    store = odd_store(tmp_path / "store", 1 << 15).root
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "mine").write_text("x")
+    (tmp_path / "linked").mkdir()
+    (tmp_path / "linked" / "unfinished").symlink_to(store)
+    for to, sentence in (
+        (store / "out", "lies inside the store"),
+        (tmp_path / "full", "holds 'mine' and no export"),
+        (tmp_path / "full" / "mine", "a file of that name"),
+        (tmp_path / "linked", "lies inside the store"),
+    ):
+        with pytest.raises(UsageError, match=sentence):
+            export.check_target(asked_for(store, to))
+
+
+# ---- whole exports ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def here(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> SparkSession:
+    """The command's own session is the tests'."""
+
+    @contextlib.contextmanager
+    def start(words: Any) -> Iterator[Any]:
+        yield type("Started", (), {"spark": spark})
+
+    monkeypatch.setattr(session, "start", start)
+    return spark
+
+
+def run(store: Path, to: Path, *words: str) -> int:
+    return export.run(command(str(store), "--to", str(to), *words))
+
+
+@pytest.mark.spark
+def test_a_stopped_export_goes_on(here: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = odd_store(tmp_path / "store", 1 << 15).root
+    words = ("--format", "parquet", "--body", "raw", "--redact", "hash")
+    write = export.Export._write
+    out = tmp_path / "out"
+
+    def stopped(self: export.Export, spark: Any, left: Any, *rest: Any) -> Any:
+        write(self, spark, left[:1], *rest)
+        (Path(self.folder) / ".00000000000000065536.parquet.writing").write_text("torn")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(export.Export, "_write", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        run(store, out, *words)
+    monkeypatch.setattr(export.Export, "_write", write)
+    assert os.listdir(out) == ["unfinished"]
+    first = out / "unfinished/messages" / f"{0:020d}.parquet"
+    inode, salt = first.stat().st_ino, out / "unfinished/state/salt"
+    assert salt.stat().st_mode & 0o777 == 0o600
+    with pytest.raises(UsageError, match="body"):
+        run(store, out, "--format", "parquet", "--redact", "hash")
+    assert run(store, out, *words) == 0
+    assert sorted(os.listdir(out)) == ["manifest.json", "messages"]
+    assert (out / "messages" / first.name).stat().st_ino == inode  # not written again
+    manifest = json.loads((out / "manifest.json").read_text())
+    assert sorted(os.listdir(out / "messages")) == [f["file"] for f in manifest["files"]] and len(manifest["files"]) > 1
+    assert faults("export", json.dumps(manifest)) == []
+    rows = [row for f in manifest["files"] for row in pq.read_table(out / "messages" / f["file"]).to_pylist()]
+    wanted = rows_of(store, columns=EVERYTHING)
+    assert [row["phy_offset"] for row in rows] == [row["phy_offset"] for row in wanted]
+    by_key: dict[str, set[str]] = {}
+    for mine, reference in zip(rows, wanted, strict=True):
+        by_key.setdefault(reference["tags"], set()).add(mine["tags"])
+    assert all(len(tokens) == 1 for tokens in by_key.values())  # one salt for both runs
+    assert run(store, out, *words) == 0  # nothing left to do
+    with pytest.raises(UsageError, match="redact"):
+        run(store, out, "--format", "parquet", "--body", "raw")
+    (out / "messages" / first.name).unlink()
+    with pytest.raises(StoreError, match="though the manifest names it"):
+        run(store, out, *words)
+
+
+@pytest.mark.spark
+def test_a_store_that_changed_meanwhile(here: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = odd_store(tmp_path / "store", 1 << 15).root
+
+    def stopped(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(export.Export, "_write", stopped)
+        run(store, tmp_path / "out", "--format", "jsonl")
+    os.utime(store / "commitlog" / f"{0:020d}", ns=(1, 1))
+    with pytest.raises(StoreChanged, match="commitlog/00000000000000000000: the store has changed"):
+        run(store, tmp_path / "out", "--format", "jsonl")
+
+
+@pytest.mark.spark
+def test_delta_is_one_version_with_types_and_comments(here: SparkSession, tmp_path: Path) -> None:
+    store = odd_store(tmp_path / "store", 1 << 15).root
+    assert run(store, tmp_path / "o ut", "--format", "delta", "--body", "raw", "--topic", "plain,主题") == 0
+    where = str(tmp_path / "o ut" / "messages")
+    frame = here.read.format("delta").load(where)
+    assert here.sql(f"DESCRIBE HISTORY delta.`{where}`").count() == 1
+    assert frame.schema["phy_offset"].metadata["comment"].startswith("Key: physical offset")
+    wanted = [row for row in plain(rows_of(store, columns=EVERYTHING)) if row["topic"] in ("plain", "主题")]
+    names = [name for name in EVERYTHING if not name.endswith("_time")]
+    found = sorted((row.asDict() for row in frame.select(*names).collect()), key=lambda row: row["phy_offset"])
+    assert found == [{name: row[name] for name in names} for row in wanted] and wanted
+
+
+@pytest.mark.spark
+def test_an_export_without_a_message_still_has_its_columns(
+    here: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = odd_store(tmp_path / "store").root
+    assert run(store, tmp_path / "out", "--format", "parquet", "--topic", "nowhere") == 0
+    assert capsys.readouterr().err == "export: this copy has no queue of the topic nowhere\n"
+    frame = here.read.parquet(str(tmp_path / "out" / "messages"))
+    assert frame.columns == list(DEFAULT_COLUMNS) and frame.count() == 0
+    assert json.loads((tmp_path / "out" / "manifest.json").read_text())["messages"] == 0
+    (tmp_path / "fresh" / "commitlog").mkdir(parents=True)  # of a broker that has no segment yet
+    assert run(tmp_path / "fresh", tmp_path / "none", "--format", "parquet") == 0
+    assert here.read.parquet(str(tmp_path / "none" / "messages")).columns == list(DEFAULT_COLUMNS)
+
+
+@pytest.mark.spark
+def test_the_readmes_export(here: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = (environment.ROOT / "README.md").read_text("utf-8")
+    found = re.search(r"\$ \./spark-submit\.sh export (\S+) --to (\S+) (.+)\n(.+)\n", text)
+    assert found
+    assert run(environment.ROOT / found[1], tmp_path / "out", *found[3].split()) == 0
+    size, where = r"\d+ KB", r"in \S+/messages"  # what tokens of another salt leave to the compression is not the same
+    (printed,) = capsys.readouterr().out.splitlines()
+    assert re.sub(size, "", re.sub(where, "", printed)) == re.sub(size, "", re.sub(where, "", found[4]))

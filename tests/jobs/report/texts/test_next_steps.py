@@ -1,0 +1,218 @@
+"""What a summary and a page say is to be done: what keeps most first, and nothing for a store that is consistent."""
+
+from __future__ import annotations
+
+import html
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from jobs.report.pages.report_html import PageContext, report_html
+from jobs.report.texts.deleted_files import deleted_files
+from jobs.report.texts.judgement import STOP, UNKNOWN, judge
+from jobs.report.texts.summary_text import summary_text
+from schemas.finding_codes import CATALOGUE
+from schemas.rows import AuditOutcome, Finding
+from tests.support import samples
+
+WORDS = ("/copies/hurt", "--release", "4.9.8")
+PLAN = "/out/hurt/plan.json"
+REPAIR = CATALOGUE["broker_drops_messages"].next
+
+
+def page_text(outcome: AuditOutcome) -> str:
+    page = "".join(report_html(outcome, PageContext(store_words=WORDS, plan=PLAN)))
+    return html.unescape(re.sub(r"<[^>]+>", " ", page.partition("<main>")[2]))
+
+
+def summary(outcome: AuditOutcome) -> str:
+    return summary_text(samples.RUN, [outcome], "/out", words=WORDS)
+
+
+def hurt(code: str = "broker_drops_messages", **broker: Any) -> AuditOutcome:
+    """Of 18 messages a start loses 12."""
+    outcome = samples.damaged()
+    outcome.plan["steps"].append({"action": "delete", "file": "commitlog/x", "reason": "r"})
+    outcome.plan["broker"] |= broker
+    outcome.findings.insert(0, Finding(code, "commitlog/x", severity="loss", count=12, next=REPAIR))
+    return outcome
+
+
+def test_what_keeps_most_comes_first_and_then_what_a_start_loses() -> None:
+    text = page_text(hurt())
+    parts = (
+        "What to do next",
+        "Repair with --policy salvage: keeps 18 messages, 12 more than a start would:",
+        f"--plan {PLAN}",
+        "A start of RocketMQ 4.9.8 keeps 6 messages and loses 12. It cuts the CommitLog at physical offset 1,124.",
+        "Compare with another copy.",
+    )
+    order = [re.sub(r"\s+", " ", text).index(part) for part in parts]
+    assert order == sorted(order)
+    assert REPAIR not in text.partition("Words used")[0]  # the repair's own line says it, with its number
+
+
+def test_a_copy_of_a_running_broker_is_to_be_copied_again_although_that_is_a_note() -> None:
+    outcome, step = hurt(), CATALOGUE["live_copy"].next
+    assert step not in page_text(outcome)
+    outcome.findings.insert(0, Finding("live_copy", "commitlog/x", severity="note", next=step))
+    assert step in page_text(outcome).partition("Words used")[0]
+    assert step in re.sub(r"\s+", " ", summary(outcome))
+
+
+@pytest.mark.parametrize(
+    ("outcome", "sentence"),
+    [
+        (hurt(), "it keeps the 12 messages that a start would cut."),
+        (hurt("broker_skips_messages"), "it keeps the 12 messages that a start would lose."),
+        (hurt(starts=False, refusal="x: y"), "it keeps all 18 messages and removes what stops the release."),
+    ],
+    ids=["cut", "skipped", "refused"],
+)
+def test_the_summary_sends_to_the_repair_first(outcome: AuditOutcome, sentence: str) -> None:
+    lines = summary(outcome).splitlines()
+    first = next(i for i, line in enumerate(lines) if line.startswith("  Next"))
+    assert lines[first] == f"  Next       Run the Repair line below: {sentence}"
+    labels = [line[2:12].strip() for line in lines[first:] if line[2:12].strip()]
+    assert labels[:3] == ["Next", "Repair", "Closer"]
+
+
+def test_messages_that_only_lack_their_entries_need_no_policy() -> None:
+    text = summary(hurt("broker_skips_messages"))
+    assert "  Repair     ./spark-submit.sh repair " in text and "--policy" not in text
+
+
+def test_consumer_offsets_are_counted_and_set_back_by_a_repair() -> None:
+    outcome = hurt()
+    beyond = [
+        Finding(
+            "consumer_offset_beyond_end", "config/consumerOffset.json", severity="rebuildable",
+            next=CATALOGUE["consumer_offset_beyond_end"].next, message=f"group g{i}",
+        )
+        for i in range(3)
+    ]  # fmt: skip
+    outcome.findings += beyond
+    row = {"group": "g", "topic": "t", "queue_id": 0, "offset": 1263, "new_max": 251}
+    outcome.loss["groups"] = [row, {**row, "group": "h"}, {**row, "queue_id": 1}]
+    assert "3 offsets of 2 groups lie past the new queue ends: repair with --fix-offsets." in summary(outcome)
+    outcome.loss["groups"] = [row]
+    assert "1 offset of 1 group lies past the new queue end: repair with --fix-offsets." in summary(outcome)
+
+
+def test_where_a_repair_is_offered_its_own_steps_are_not_listed() -> None:
+    outcome = hurt()
+    row = Finding("queue_entry_missing", "consumequeue/t/0/0", severity="rebuildable", next=CATALOGUE["queue_entry_missing"].next)
+    outcome.findings.append(row)
+    assert row.next not in " ".join(summary(outcome).split())
+    assert row.next.rstrip(".") in " ".join(summary(replace(outcome, complete=False)).split())
+
+
+def test_where_no_repair_is_offered_none_is_asked_for() -> None:
+    text = summary_text(samples.RUN, [hurt()], "/out", words=("s3://bucket/store", "--release", "4.9.8"))
+    assert "Repair line" not in text and REPAIR in " ".join(text.split())
+
+
+def test_a_consistent_store_has_nothing_to_do() -> None:
+    outcome = samples.clean()
+    # Steps there are: what a start deletes and makes again by itself. They stay in plan.json.
+    outcome.plan["steps"].append({"action": "delete", "file": "commitlog/x", "reason": "r"})
+    text = summary(outcome)
+    assert "  Next       Nothing to do.\n" in text and "  Repair" not in text
+    page = "".join(report_html(outcome, PageContext(store_words=WORDS, plan=PLAN)))
+    assert "Nothing to do." in page and 'id="plan"' not in page and "#plan" not in page and 'class="steps"' not in page
+
+
+def test_a_file_that_a_start_deletes_is_named_with_what_it_is() -> None:
+    def segment(number: int, messages: int, *kinds: str, **more: Any) -> dict[str, Any]:
+        extents = [{"start": 0, "end": 9, "kind": kind} for kind in kinds]
+        return {"file": f"commitlog/{number}", "size_bytes": 9, "messages": messages, "extents": extents, **more}
+
+    outcome = hurt()
+    outcome.segments = [
+        segment(1, 0, "unwritten"),
+        segment(2, 12, "message", "unwritten"),
+        segment(3, 0, "damaged"),
+        segment(4, 1, "message"),
+        segment(5, 0, size_bytes=0),
+        segment(6, 0, problem="commitlog/6: cannot be read"),
+        segment(7, 0, "filler", "unwritten"),
+    ]
+    queues = ["consumequeue/T/0/0", "consumequeue/T/1/0"]
+    others = ["index/20", "consumequeue_ext/T/0/0", "batchconsumequeue/B/0/0", "commitlog/odd"]
+    outcome.plan["broker"]["deleted_files"] = [*others, *queues, *(row["file"] for row in outcome.segments)]
+    assert {d.words: d.files for d in deleted_files(outcome)} == {
+        "2 segments with 13 valid messages": ["commitlog/2", "commitlog/4"],
+        "1 segment with damaged bytes and no valid message": ["commitlog/3"],
+        "1 segment that was not read": ["commitlog/6"],
+        "1 segment without a message": ["commitlog/7"],
+        "1 empty preallocated segment": ["commitlog/1"],
+        "1 empty file in commitlog/": ["commitlog/5"],
+        "1 file in commitlog/": ["commitlog/odd"],
+        "2 ConsumeQueue files": queues,
+        "1 BatchConsumeQueue file": ["batchconsumequeue/B/0/0"],
+        "1 ConsumeQueueExt file": ["consumequeue_ext/T/0/0"],
+        "1 index file": ["index/20"],
+    }
+    lines = summary(outcome).splitlines()
+    at = lines.index("  Deletes    2 segments with 13 valid messages: commitlog/2, commitlog/4")
+    assert lines[at + 4] == "             1 empty preallocated segment: commitlog/1"
+    text = re.sub(r"\s+", " ", page_text(outcome))
+    assert "A start deletes 2 ConsumeQueue files: consumequeue/T/0/0 , consumequeue/T/1/0" in text
+    outcome.plan["broker"]["deleted_files"] = []
+    assert deleted_files(outcome) == [] and "Deletes" not in summary(outcome)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "headline"),
+    [
+        (samples.clean(), "Not known whether this copy is safe to start: by its files"),
+        (hurt(), "Do not start this copy yet; by its files"),
+    ],
+)
+def test_a_release_that_did_not_write_the_copy_makes_no_answer_but_a_warning(outcome: AuditOutcome, headline: str) -> None:
+    outcome.release_from, outcome.written_by = "default", "5.0.0 to 5.3.3"
+    for text in (page_text(outcome), summary(outcome)):
+        told = re.sub(r"\s+", " ", text)
+        assert f"{headline} RocketMQ 5.0.0 to 5.3.3 wrote it, and this verdict is for {outcome.release}" in told
+        assert "Name the broker's own release with --release and audit again: by its files RocketMQ 5.0.0 to 5.3.3" in told
+        assert "which is assumed" not in told
+    assert judge(outcome).kind in (UNKNOWN, STOP)
+    outcome.written_by = ""  # it can have written the copy, or nothing tells
+    assert judge(outcome).headline.endswith(f", if its release is {outcome.release}, which is assumed")
+
+
+def test_an_assumed_release_gets_no_repair_advice_beside_the_refusal_to_give_it() -> None:
+    outcome = hurt()
+    outcome.release_from = "default"
+    step = CATALOGUE["queue_entry_missing"].next
+    outcome.findings.append(Finding("queue_entry_missing", "consumequeue/T/0/0", severity="rebuildable", next=step))
+    for text in (page_text(outcome), summary(outcome)):
+        advice = re.sub(r"\s+", " ", text)
+        assert "no repair command is shown for an assumed one" in advice
+        assert REPAIR not in advice.partition("Words used")[0] and "all repair commands" not in advice
+        assert step not in advice.partition("Words used")[0]
+
+
+@pytest.mark.parametrize(
+    ("parted", "first"),
+    [
+        (False, "Start master as master, and make this copy a slave of it."),
+        (True, "Compare it with master before either becomes master: replicas.json has what each of them lacks."),
+    ],
+)
+def test_a_copy_that_lacks_messages_is_told_which_one_to_start(parted: bool, first: str) -> None:
+    outcome = samples.behind(samples.clean(), parted)
+    for text in (page_text(outcome), summary(outcome)):
+        told = re.sub(r"\s+", " ", text)
+        assert first in told and "loses no message" not in told
+
+
+def test_missing_messages_are_not_called_damaged_ones() -> None:
+    outcome = samples.clean()
+    outcome.findings.append(Finding("segment_missing", "commitlog/x", severity="loss", count=323, next="Find it."))
+    outcome.counts = {"loss": 1}
+    outcome.exit_code = 20
+    for text in (page_text(outcome), summary(outcome)):
+        assert "Messages are missing from this copy already; a start makes nothing worse" in text

@@ -1,0 +1,263 @@
+"""The Delta tables: whole runs, repeated runs, interrupted runs, several writers, odd places."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from jobs.audit.datasets import DatasetPlan, collect, scan_and_write
+from jobs.tables import delta_tables as tables_module
+from jobs.tables.delta_log import DeltaLog, TablesFailed
+from jobs.tables.delta_tables import RUNS, Tables, arrow_table, run_rows
+from schemas.rows import AuditOutcome
+from schemas.tables import DATASETS, RUN_ID, TABLES
+from store_io.audit.audit_store import AuditRequest, StoreAudit
+from store_io.scan.segment_scan import SegmentTask
+from store_io.source.byte_source import StoreLocation
+from tests.support import samples
+from tests.support.builders import Message, StoreBuilder
+
+pytestmark = pytest.mark.spark
+
+
+def outcomes() -> list[AuditOutcome]:
+    return [samples.lacking(samples.damaged()), samples.clean(), samples.not_audited()]
+
+
+def run(run_id: str) -> Any:
+    return replace(samples.RUN, run_id=run_id)
+
+
+def log_content(place: Path) -> dict[str, list[str]]:
+    """Table -> its rows as sorted text, by a plain replay of the log: a second witness, and far quicker than Spark."""
+    found: dict[str, list[str]] = {}
+    for table in sorted(p for p in place.iterdir() if (p / "_delta_log").exists()):
+        files: dict[str, dict[str, str]] = {}
+        for version in sorted((table / "_delta_log").glob("*.json")):
+            for line in version.read_text().splitlines():
+                action = json.loads(line)
+                if "add" in action:
+                    files[action["add"]["path"]] = action["add"]["partitionValues"]
+                if "remove" in action:
+                    del files[action["remove"]["path"]]
+        rows = [{**row, **values} for path, values in files.items() for row in pq.ParquetFile(table / path).read().to_pylist()]
+        found[table.name] = sorted(json.dumps(row, default=str) for row in rows)
+    return found
+
+
+def test_what_is_written_is_read_back(spark: SparkSession, tmp_path: Path) -> None:
+    tables = Tables(spark, str(tmp_path))
+    tables.write_run(run("a"), outcomes())
+    wanted = {
+        name: [{**row, "run_id": "a"} for row in arrow_table(rows, TABLES[name]).to_pylist()]
+        for name, rows in run_rows(run("a"), outcomes()).items()
+    }
+    assert log_content(tmp_path) == {name: sorted(json.dumps(row, default=str) for row in rows) for name, rows in wanted.items()}
+    for name in ("segments", RUNS):  # structs in arrays, a timestamp
+        frame = tables.read(name)
+        found = [row.asDict(True) for row in frame.collect()]
+        for row in [*wanted[name], *found]:
+            for column in {"started_at", "verified_at"} & {name for name, value in row.items() if value}:
+                row[column] = row[column].replace(tzinfo=None)
+        assert sorted(found, key=str) == sorted(wanted[name], key=str), name
+        assert {f.name: f.metadata["comment"] for f in frame.schema} == {c.name: c.comment for c in (*TABLES[name], RUN_ID)}
+
+
+def test_without_copies_to_compare_their_table_is_not_made(spark: SparkSession, tmp_path: Path) -> None:
+    tables = Tables(spark, str(tmp_path))
+    tables.write_run(run("a"), [samples.clean()])
+    assert set(log_content(tmp_path)) == set(TABLES) - {"replica_parts"}
+    assert tables.read("replica_parts").isEmpty()
+    tables.write_run(run("a"), outcomes())
+    assert len(log_content(tmp_path)["replica_parts"]) == 2
+    tables.write_run(run("a"), [samples.clean()])
+    assert log_content(tmp_path)["replica_parts"] == []
+
+
+def test_nothing_is_there_before_the_first_run(spark: SparkSession, tmp_path: Path) -> None:
+    tables = Tables(spark, str(tmp_path / "none"))
+    for name in [*TABLES, *DATASETS]:
+        assert tables.read(name).isEmpty()
+        assert RUN_ID.name in tables.read(name).columns
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_repeated_run_takes_the_place_of_the_first(spark: SparkSession, tmp_path: Path) -> None:
+    once, twice = Tables(spark, str(tmp_path / "once")), Tables(spark, str(tmp_path / "twice"))
+    for tables in (once, twice):
+        tables.write_run(run("other"), outcomes())
+    twice.write_run(run("a"), [*outcomes(), samples.refused()])
+    for tables in (once, twice):
+        tables.write_run(run("a"), outcomes())
+    rows = log_content(tmp_path / "once")
+    assert rows == log_content(tmp_path / "twice")
+    assert len(rows[RUNS]) == 6 and set(rows) == set(TABLES)
+
+
+class Killed(Exception):
+    pass
+
+
+def test_a_run_killed_anywhere_is_not_seen_and_can_be_repeated(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    undisturbed = Tables(spark, str(tmp_path / "undisturbed"))
+    undisturbed.write_run(run("before"), outcomes())
+    undisturbed.write_run(run("a"), outcomes())
+    wanted = log_content(tmp_path / "undisturbed")
+    real = DeltaLog.replace_run
+    for stop in (1, 3, 6):  # commits of the repeated run before it is killed
+        place = tmp_path / str(stop)
+        tables = Tables(spark, str(place))
+        tables.write_run(run("before"), outcomes())
+        tables.write_run(run("a"), [samples.refused()])
+        calls: list[DeltaLog] = []
+
+        def replace_run(log: DeltaLog, run_id: str, files: Any, stop: int = stop, calls: list[DeltaLog] = calls) -> None:
+            if len(calls) == stop:
+                raise Killed
+            calls.append(log)
+            real(log, run_id, files)
+
+        with monkeypatch.context() as dying:
+            dying.setattr(tables_module, "ThreadPoolExecutor", lambda count: ThreadPoolExecutor(1))
+            dying.setattr(DeltaLog, "replace_run", replace_run)
+            with pytest.raises(Killed):
+                tables.write_run(run("a"), outcomes())
+        assert len(calls) == stop
+        runs = log_content(place)[RUNS]
+        assert len(runs) == 3 and all('"run_id": "before"' in row for row in runs)
+        if stop == 3:
+            assert {row["run_id"] for row in tables.read("segments").collect()} == {"before"}
+        tables.write_run(run("a"), outcomes())
+        assert log_content(place) == wanted
+
+
+def test_writers_of_other_runs_do_not_disturb_each_other(spark: SparkSession, tmp_path: Path) -> None:
+    def write(number: int) -> None:
+        tables = Tables(spark, str(tmp_path))
+        for _ in range(2):
+            tables.write_run(run(f"run-{number}"), [samples.clean()])
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(write, range(4)))
+    rows = log_content(tmp_path)
+    assert {name: len(found) for name, found in rows.items() if found} == {"segments": 4, "plan_steps": 4, "runs": 4}
+
+
+def test_odd_places_and_moved_tables(spark: SparkSession, tmp_path: Path) -> None:
+    place = tmp_path / "a b%20`'ü"
+    Tables(spark, str(place)).write_run(run("a"), outcomes())
+    assert Tables(spark, str(place)).read(RUNS).count() == 3
+    shutil.move(place, tmp_path / "elsewhere")
+    assert Tables(spark, f"file://{tmp_path}/elsewhere/").read(RUNS).count() == 3
+
+
+def test_a_table_of_an_earlier_version_gets_the_columns_that_it_lacks(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as earlier:
+        fewer = {name: tuple(c for c in columns if c.name not in ("next", "settings")) for name, columns in TABLES.items()}
+        earlier.setattr(tables_module, "TABLES", fewer)
+        earlier.setattr(
+            tables_module,
+            "arrow_table",
+            lambda rows, columns: arrow_table(rows, TABLES_NOW[name_of(columns)]).select([c.name for c in columns]),
+        )
+        Tables(spark, str(tmp_path)).write_run(run("old"), outcomes())
+    tables = Tables(spark, str(tmp_path))
+    tables.write_run(run("new"), outcomes())
+    findings = tables.read("findings")
+    assert {(row["run_id"], row["next"] is None) for row in findings.collect()} == {("old", True), ("new", False)}
+    comments = {f.name: f.metadata.get("comment") for f in findings.schema}
+    assert comments["next"] == "What to do about it."
+    assert [len(row["settings"] or ()) for row in tables.read(RUNS).orderBy("run_id", "store").collect()] == [3, 0, 3, 0, 0, 0]
+
+
+TABLES_NOW = dict(TABLES)
+
+
+def name_of(columns: Any) -> str:
+    """The table that has all of these columns."""
+    names = {c.name for c in columns}
+    return next(name for name, now in TABLES_NOW.items() if names <= {c.name for c in now})
+
+
+def test_a_place_that_cannot_be_written_is_told_in_a_sentence(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(TablesFailed, match="file"):
+        Tables(spark, str(tmp_path / "file")).write_run(run("a"), outcomes())
+    with pytest.raises(TablesFailed) as failure:
+        Tables(spark, "nowhere://bucket/tables")
+    assert "\n" not in str(failure.value) and failure.value.exit_code == 3
+
+
+def test_the_log_needs_nothing_but_the_oldest_reader(spark: SparkSession, tmp_path: Path) -> None:
+    tables = Tables(spark, str(tmp_path))
+    tables.write_run(run("a"), outcomes())
+    log = (tmp_path / "runs/_delta_log/00000000000000000000.json").read_text().splitlines()
+    (protocol,) = [json.loads(line)["protocol"] for line in log if "protocol" in line[:12]]
+    assert protocol == {"minReaderVersion": 1, "minWriterVersion": 2}
+    segments = DeltaLog(spark, str(tmp_path / "segments"), TABLES["segments"])
+    for number in range(11):  # over a checkpoint
+        rows = arrow_table([{"store": "s", "file": str(number)}], TABLES["segments"])
+        segments.replace_run(f"r{number}", [segments.write_file(f"r{number}", rows)])
+    assert list((tmp_path / "segments/_delta_log").glob("*.checkpoint.parquet"))
+    assert spark.read.format("delta").load(segments.uri).count() == 14
+    spark.sql(f"DELETE FROM delta.`{tmp_path}/runs` WHERE run_id = 'a'")
+    assert tables.read("findings").count() == 0
+
+
+# ---- datasets ------------------------------------------------------------------------------------------------------
+
+
+def test_datasets_are_committed_with_their_run_and_go_with_it(spark: SparkSession, tmp_path: Path) -> None:
+    builder = StoreBuilder("5.3.3")
+    for number in range(50):
+        builder.put(Message("t", number % 2, b"x" * number, tags="tag", keys=f"k{number}", uniq=f"u{number}"))
+    store = builder.write(tmp_path / "store")
+    audit = StoreAudit(AuditRequest("s%2F", StoreLocation(str(store.root)), "5.3.3", store.broker_conf))
+    tasks = [task for task in audit.first_tasks() if isinstance(task, SegmentTask)]
+    tables = Tables(spark, str(tmp_path / "tables"))
+
+    def write(run_id: str, store_name: str) -> list[Any]:
+        plan = DatasetPlan(tables.uri, run_id, tuple(DATASETS))
+        return [scan_and_write(task, plan, store_name).files for task in tasks]
+
+    tables.write_run(run("a"), [samples.clean()], collect([*write("a", "s%2F"), *write("a", "other")]))
+    write("b", "never committed")
+    tables.write_run(run("b"), [samples.clean()])
+    for name, per_store in (("messages", 50), ("consumequeue", 50), ("index", 100)):
+        frame = tables.read(name)
+        counts = {(row["run_id"], row["store"]): row["count"] for row in frame.groupBy("run_id", "store").count().collect()}
+        assert counts == {("a", "s%2F"): per_store, ("a", "other"): per_store}, name
+        comments = {f.name: f.metadata.get("comment") for f in frame.schema}
+        assert all(comments[c.name] == c.comment for c in DATASETS[name])
+    one = (
+        tables.read("messages")
+        .where("store = 's%2F' and phy_offset >= 0 and topic = 't' and queue_id = 1")
+        .orderBy("queue_offset")
+    )
+    assert [row["queue_offset"] for row in one.collect()] == list(range(25))
+    tables.write_run(run("a"), [samples.clean()], collect(write("a", "s%2F")))
+    assert len(log_content(tmp_path / "tables")["index"]) == 100
+    tables.write_run(run("a"), [samples.clean()])
+    rows = log_content(tmp_path / "tables")
+    assert {name: len(rows[name]) for name in (*DATASETS, RUNS)} == {"messages": 0, "consumequeue": 0, "index": 0, "runs": 2}
+
+
+def test_rows_that_fit_no_schema_are_refused_before_anything_is_written(spark: SparkSession, tmp_path: Path) -> None:
+    wrong = samples.clean()
+    wrong.segments = [{"file": "commitlog/0", "size_bytes": "many"}]
+    with pytest.raises((pa.ArrowException, TypeError)):
+        Tables(spark, str(tmp_path)).write_run(run("a"), [wrong])
+    assert Tables(spark, str(tmp_path)).read(RUNS).count() == 0

@@ -1,0 +1,173 @@
+"""What a repair gives up is counted once, and said again by every later audit of the store that it made."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jobs.report.texts.judgement import held, judge
+from jobs.report.texts.repair_text import repair_text
+from schemas.rows import NOTE, AuditOutcome, Finding
+from store_io.audit.audit_store import AuditRequest, run_local
+from store_io.audit.checks.given_up import given_up
+from store_io.audit.queue_leftovers import LeftoverResult
+from store_io.base.wording import count_text
+from store_io.source.byte_source import StoreLocation
+from tests.support import damage
+from tests.support.builders import Message, Sizes, Store, StoreBuilder
+from tests.support.repaired import numbers, plan_of, previewed, repaired
+
+MADE_AT = "2026-11-22 03:50:07"
+
+
+def made(root: Path) -> Store:
+    builder = StoreBuilder("5.3.3", Sizes(segment=1 << 13))
+    for number in range(90):
+        builder.clock += 10
+        builder.put(Message("T", number % 2, bytes(200), keys=f"k{number}", uniq=f"U{number:03}"))
+    return builder.write(root)
+
+
+def audited(store: Store, root: Path) -> AuditOutcome:
+    return run_local(AuditRequest("s", StoreLocation(str(root)), store.release, store.broker_conf))
+
+
+@pytest.fixture(scope="module")
+def given(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, Path, dict[str, Any]]:
+    """A store without its last two segments, what was made of it, and the report."""
+    folder = tmp_path_factory.mktemp("given")
+    store = made(folder / "store")
+    damage.drop_segment(store, -1)
+    damage.drop_segment(store, -1)
+    plan = plan_of(store.root, store.release, store.broker_conf)
+    dry = previewed(store.root, folder / "new", plan)
+    outcome = repaired(store.root, folder / "new", plan)
+    assert numbers(dry) == outcome.report and outcome.exit_code == 0
+    return store, folder / "new", {**outcome.report, "made_at": MADE_AT}
+
+
+def again(given: tuple[Store, Path, dict[str, Any]], text: str | None) -> AuditOutcome:
+    store, new, _ = given
+    report = new.with_name("new.repair.json")
+    report.unlink(missing_ok=True)
+    if text is not None:
+        report.write_text(text)
+    return audited(store, new)
+
+
+def test_missing_last_segments_are_counted_and_said_by_a_later_audit(given: tuple[Store, Path, dict[str, Any]]) -> None:
+    store, _, report = given
+    gone = 90 - report["messages_before"]
+    assert gone > 20 and report["given_up"] == {"messages": gone, "missing": gone, "cut": 0, "signs": []}
+    segments = [f for f in audited(store, store.root).findings if f.code == "segment_missing"]
+    assert sum(f.count for f in segments) == gone
+    outcome = again(given, json.dumps(report))
+    sentence = f"his store was made by a repair on {MADE_AT} UTC that gave up {gone} messages"
+    told = [f for f in outcome.findings if f.code == "store_repaired"]
+    assert [(f.severity, f.count) for f in told] == [(NOTE, gone)] and told[0].message.endswith(sentence)
+    assert outcome.exit_code == 0 and sentence in outcome.verdict
+    answer = judge(outcome)
+    assert answer.headline.endswith(f"; the repair that made it gave up {gone} messages") and sentence in answer.why[-1]
+    assert "store_repaired" not in {f.code for f in again(given, None).findings}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"consistent": False},
+        {"schema_version": 2},
+        {"made_at": "yesterday\x1b[31m"},
+        {"given_up": {"messages": 0, "missing": 0, "cut": 0, "signs": []}},
+        {"given_up": {"messages": True}},
+        {"given_up": {"messages": 1 << 63}},
+        {"given_up": [3]},
+        {"log_tail": None},
+        {"log_tail": {"end": 9, "bytes": 9, "sha256": "0" * 64}},
+        {"log_tail": {"end": 0, "bytes": 0, "sha256": "0" * 64}},
+    ],
+)
+def test_a_report_that_is_not_this_store_s_says_nothing(
+    given: tuple[Store, Path, dict[str, Any]], changes: dict[str, Any]
+) -> None:
+    outcome = again(given, json.dumps({**given[2], **changes}))
+    assert outcome.findings == [] and outcome.verdict.endswith("everything is consistent")
+
+
+@pytest.mark.parametrize("text", ["", "{", "[" * 5000, "[]", '{"log_tail": NaN}', "9" * 5000])
+def test_a_report_that_is_none_says_nothing(given: tuple[Store, Path, dict[str, Any]], text: str) -> None:
+    assert again(given, text).findings == []
+
+
+def test_only_a_regular_file_is_opened(given: tuple[Store, Path, dict[str, Any]], tmp_path: Path) -> None:
+    store, new, report = given
+    again(given, None)
+    place = new.with_name("new.repair.json")
+    (tmp_path / "elsewhere").write_text(json.dumps(report))
+    place.symlink_to(tmp_path / "elsewhere")
+    assert audited(store, new).findings == []
+    place.unlink()
+    place.mkdir()
+    assert audited(store, new).findings == []
+    place.rmdir()
+
+
+def test_a_message_is_counted_once() -> None:
+    queue = LeftoverResult(("T", 0))
+    queue.lost = [(5, 1000, 100, 1), (6, 1100, 100, 1)]
+    queue.lost_count = {1: 3}  # of the third only the number is known
+    other = LeftoverResult(("%LMQ%x", 0))
+    other.lost, other.lost_count = [(0, 1000, 100, 1)], {1: 1}
+    answered = [{"topic": "T", "queue_id": 0, "first": 4, "end": 8}, {"topic": "U", "queue_id": 1, "first": 0, "end": 1 << 40}]
+    dropped = [{"topic": "T", "queue_id": 0, "queue_offset": 7}, {"topic": "V", "queue_id": 0, "queue_offset": 7}]
+    told = given_up({queue.key: queue, other.key: other}, answered, dropped, 10, [])
+    missing = 2 + 2 + (1 << 40) + 1  # two places; 4 and 7, one of which is the third; those of U; the one of V
+    assert told == {"messages": missing + 10, "missing": missing, "cut": 10, "signs": []}
+    signs = [
+        Finding("index_entry_beyond_end", "index/x", severity="rebuildable"),
+        Finding("checkpoint_ahead", "c", severity=NOTE),
+    ]
+    assert given_up({}, [], [], 0, signs)["signs"] == ["index_entry_beyond_end"]
+    assert given_up({}, answered, [], 0, signs)["signs"] == []
+
+
+STRANGERS = (
+    "commitlog/00000000000000000000.bak",
+    "config/../commitlog/\x1b[31mnotes",
+    "consumequeue/T/0/x.tmp",
+    "consumequeue/T/old/00000000000000000000",
+    "consumequeue/notes",
+    "index/copy of 20261120",
+)
+
+
+@pytest.mark.parametrize("policy", ["broker", "salvage"])
+def test_files_that_do_not_belong_are_listed_where_they_are_removed(policy: str, tmp_path: Path) -> None:
+    store = made(tmp_path / "store")
+    for name in STRANGERS:
+        (store.root / name).parent.mkdir(parents=True, exist_ok=True)
+        (store.root / name).write_text("?")
+    plan = plan_of(store.root, store.release, store.broker_conf)
+    dry = previewed(store.root, tmp_path / "new", plan, policy)
+    outcome = repaired(store.root, tmp_path / "new", plan, policy)
+    assert outcome.exit_code == 0 and numbers(dry) == outcome.report
+    names = [name.removeprefix("config/../") for name in STRANGERS]
+    assert outcome.report["removed"] == sorted(names, key=lambda name: (name.endswith("/00000000000000000000"), name))
+    said = repair_text(outcome.report, "s", "new")
+    assert said.count("\n  Removed ") == len(STRANGERS) and "commitlog/\\x1b[31mnotes\n" in said
+
+
+def test_placeholders_are_told_beside_messages_and_not_counted_as_such(tmp_path: Path) -> None:
+    store = made(tmp_path / "store")
+    damage.drop_segment(store, 2)
+    before = audited(store, store.root)
+    outcome = repaired(store.root, tmp_path / "new", plan_of(store.root, store.release, store.broker_conf), "salvage")
+    after = audited(store, tmp_path / "new")
+    placeholders = sum(f.count for f in after.findings if f.code == "commitlog_bridged")
+    assert placeholders > 0
+    assert after.messages == before.messages == outcome.report["messages_after"] == sum(row["messages"] for row in after.segments)
+    assert sum(extent["message_count"] for row in after.segments for extent in row["extents"]) == after.messages
+    assert held(after) == f"{after.messages} messages and {count_text(placeholders, 'placeholder record')}"
+    assert held(before) == f"{before.messages} messages"

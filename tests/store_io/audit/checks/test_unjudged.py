@@ -1,0 +1,153 @@
+"""What a start reads and no check judges: a verdict names it, never says "everything", and is none where it is visibly broken."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import pytest
+
+from jobs.report.texts.judgement import judge
+from schemas import timer_layout
+from schemas.rows import AuditOutcome
+from store_io.audit.checks.unjudged import NEXT_STEP
+from store_io.formats.config_reader import cannot_be_parsed
+from store_io.source import byte_source
+from tests.support.builders import Message, StoreBuilder
+from tests.support.product import audit
+
+GROUPS = b'{"dataVersion":{"counter":4},"subscriptionGroupTable":{"G":{"groupName":"G"}}}'
+TORN = GROUPS[:40]
+ODD = b'{"subscriptionGroupTable":{"G":{"groupName":"G",},}}'  # which the releases' parsers take, and this one does not
+UNIT = struct.pack(">iqiqiqiiq", 52, -1, 1, 5, 6, 7, 8, 9, 0)
+CHECK = struct.pack(">4q", 1_795_209_630_000, 52, 1, 1).ljust(timer_layout.CHECK_BYTES, b"\0")
+
+
+def outcome_of(tmp_path: Path, files: dict[str, bytes], release: str = "5.3.3", conf: str = "") -> AuditOutcome:
+    builder = StoreBuilder(release)
+    builder.put(Message(body=b"x"))
+    store = builder.write(tmp_path / "store")
+    for name, content in files.items():
+        path = store.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    return audit(store.root, release, store.broker_conf + conf).outcome
+
+
+@pytest.mark.parametrize("name", ["subscriptionGroup.json", "consumerFilter.json", "topics.json", "consumerOffset.json"])
+@pytest.mark.parametrize(
+    "content", [TORN, bytes(99), b"\x8f\x01garbage", TORN + bytes(60)], ids=["torn", "zeros", "rubbish", "both"]
+)
+@pytest.mark.parametrize("release", ["4.8.0", "5.3.3", "5.5.0"])
+def test_a_broker_ends_over_a_file_and_a_bak_that_cannot_be_parsed(
+    tmp_path: Path, name: str, content: bytes, release: str
+) -> None:
+    path = f"config/{name}"
+    outcome = outcome_of(tmp_path, {path: content, path + ".bak": TORN}, release)
+    assert outcome.exit_code == 20 and not outcome.plan["broker"]["starts"]
+    assert outcome.plan["broker"]["refusal"].startswith(f"{path}: ")
+    (refused,) = (f for f in outcome.findings if f.code == "broker_refuses")
+    assert refused.file == path and refused.next == NEXT_STEP
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"": TORN},
+        {"": TORN, ".bak": GROUPS},
+        {"": b"", ".bak": GROUPS},
+        {"": GROUPS, ".bak": TORN},
+        {"": ODD},
+        {"": TORN, ".bak": b""},
+    ],
+    ids=["no bak", "good bak", "empty", "nobody looks at the bak", "odd", "empty bak"],
+)
+def test_a_broker_starts_where_one_of_both_will_do(tmp_path: Path, files: dict[str, bytes]) -> None:
+    outcome = outcome_of(tmp_path, {"config/subscriptionGroup.json" + suffix: data for suffix, data in files.items()})
+    assert outcome.complete and outcome.plan["broker"]["starts"]
+
+
+def test_what_nobody_knows_of_two_odd_files_makes_the_audit_incomplete(tmp_path: Path) -> None:
+    path = "config/subscriptionGroup.json"
+    outcome = outcome_of(tmp_path, {path: ODD, path + ".bak": TORN})
+    assert outcome.exit_code == 3 and outcome.plan["broker"] is None and path in outcome.incomplete[0]
+
+
+def test_a_sound_file_is_read_whatever_its_size_as_far_as_any_of_config_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(byte_source, "SMALL_BYTES", len(GROUPS) - 1)
+    outcome = outcome_of(tmp_path, {"config/subscriptionGroup.json": GROUPS, "config/topics.json": b'{"topicConfigTable":{}}'})
+    assert outcome.complete and outcome.plan["broker"]["starts"]
+
+
+def test_a_folder_where_a_file_belongs_makes_the_audit_incomplete(tmp_path: Path) -> None:
+    outcome = outcome_of(tmp_path, {"config/subscriptionGroup.json/x": b""})
+    assert outcome.exit_code == 3 and outcome.incomplete[0].startswith("config/subscriptionGroup.json: a directory")
+
+
+def test_files_of_later_releases_stop_no_earlier_one(tmp_path: Path) -> None:
+    files = {f"config/{name}{suffix}": TORN for name in ("consumerOrderInfo.json", "timermetrics") for suffix in ("", ".bak")}
+    assert outcome_of(tmp_path / "4", files, "4.9.8").plan["broker"]["starts"]
+    assert not outcome_of(tmp_path / "5", files).plan["broker"]["starts"]
+    metrics = {name: data for name, data in files.items() if "timermetrics" in name}
+    assert not outcome_of(tmp_path / "m", metrics).plan["broker"]["starts"]
+    assert outcome_of(tmp_path / "off", metrics, conf="timerWheelEnable=false\n").plan["broker"]["starts"]
+
+
+def test_texts_that_every_parser_refuses() -> None:
+    refused = [GROUPS[:n] for n in range(1, len(GROUPS))] + [GROUPS[:n] + bytes(9) for n in range(1, len(GROUPS))]
+    assert all(map(cannot_be_parsed, [*refused, bytes(5), b"<html>", b"\xff\xfe", b"true"]))
+    taken_by_one = [GROUPS, GROUPS + bytes(9), ODD, b" ", b"}", b"null", b"[]", b'{"a}":"{"}', b"/* */ {}", b"\xef\xbb\xbf{}"]
+    assert not any(map(cannot_be_parsed, taken_by_one))
+
+
+def test_a_batch_queue_whose_topics_file_is_lost_stops_the_broker(tmp_path: Path) -> None:
+    queue = {"batchconsumequeue/B/0/00000000000000000000": bytes(46)}
+    conf = "mapperFileSizeBatchConsumeQueue=46\n"
+    lost = outcome_of(tmp_path / "lost", {**queue, "config/topics.json": b""}, conf=conf)
+    assert lost.plan["broker"]["refusal"] == "batchconsumequeue/B: the topic is of type ConsumeQueue (config/topics.json)"
+    assert outcome_of(tmp_path / "none", queue, conf=conf).plan["broker"]["starts"]  # config/ was not copied
+    topics = b'{"topicConfigTable":{"B":{"topicName":"B","attributes":{"queue.type":"BatchCQ"}}}}'
+    assert outcome_of(tmp_path / "there", {**queue, "config/topics.json": topics}, conf=conf).plan["broker"]["starts"]
+
+
+TIMERS = {"timerwheel": bytes(timer_layout.WHEEL_BYTES), "timerlog/00000000000000000000": UNIT * 3, "config/timercheck": CHECK}
+
+
+def test_a_verdict_names_what_was_not_judged(tmp_path: Path) -> None:
+    files = {
+        **TIMERS,
+        "config/subscriptionGroup.json": GROUPS,
+        "config/consumerFilter.json": b"{}",
+        "config/metadata/1.sst": b"x",
+    }
+    outcome = outcome_of(tmp_path, files)
+    names = ["timerlog", "timerwheel", "config/consumerFilter.json", "config/metadata", "config/subscriptionGroup.json"]
+    assert outcome.exit_code == 0 and outcome.plan["not_judged"] == outcome.not_judged == [*names, "config/timercheck"]
+    assert outcome.verdict.endswith(". Not judged: timerlog, timerwheel, config/consumerFilter.json and 3 more")
+    told = " ".join(judge(outcome).why)
+    assert all(name in told for name in names)
+    for text in (outcome.verdict, judge(outcome).headline, told):
+        assert "everything" not in text and "all parts" not in text and text != "Safe to start"
+    assert outcome_of(tmp_path / "4", files, "4.9.8").not_judged == names[2:]  # which knows no timers
+
+
+def test_a_store_of_judged_files_alone_is_called_consistent_as_a_whole(tmp_path: Path) -> None:
+    outcome = outcome_of(tmp_path, {"config/consumerOffset.json": b'{"offsetTable":{}}', "timerwheel": b""})
+    assert outcome.verdict.endswith("everything is consistent") and "not_judged" not in outcome.plan
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("timerwheel", bytes(1000)),
+        ("timerlog/00000000000000000000", b"garbage " * 100),
+        ("config/timercheck", b"\xc3garbage" * 512),
+        ("config/timercheck", CHECK[:20]),
+    ],
+)
+def test_timers_that_are_visibly_broken_are_never_called_safe(tmp_path: Path, name: str, content: bytes) -> None:
+    outcome = outcome_of(tmp_path, {**TIMERS, name: content})
+    assert outcome.exit_code == 3 and outcome.plan["broker"] is None and outcome.incomplete[0].startswith(f"{name}: ")
+    assert outcome_of(tmp_path / "off", {**TIMERS, name: content}, conf="timerWheelEnable=false\n").exit_code == 0

@@ -1,0 +1,34 @@
+"""The last round of an audit, which reads single entries again: what it meets there that was not so before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from store_io.audit.audit_store import AuditRequest, StoreAudit
+from store_io.audit.queue_leftovers import LeftoverTask
+from store_io.base.tasks import run_task
+from store_io.source.byte_source import StoreLocation
+from tests.support import damage
+from tests.support.builders import Message, Sizes, StoreBuilder
+
+
+def test_a_file_that_vanishes_before_it_is_read_again_makes_the_audit_incomplete(tmp_path: Path) -> None:
+    builder = StoreBuilder("5.3.3", Sizes(segment=4096, queue_file=200))
+    for number in range(40):
+        builder.put(Message(topic="T", queue_id=0, body=b"%04d" % number * 10, uniq=f"u{number}"))
+    store = builder.write(tmp_path / "store")
+    queue = store.root / "consumequeue" / "T" / "0"
+    first = queue / f"{0:020d}"
+    damage.invert_byte(first, 5)  # of the physical offset: an entry that leads to no message
+    audit = StoreAudit(AuditRequest("s", StoreLocation(str(store.root)), "5.3.3", store.broker_conf))
+    tasks, met = audit.first_tasks(), False
+    while tasks:
+        if any(isinstance(task, LeftoverTask) for task in tasks):
+            met = True
+            first.unlink(missing_ok=True)
+        tasks = audit.next_tasks([run_task(task) for task in tasks])
+    outcome = audit.outcome()
+    assert met
+    assert not outcome.complete and outcome.exit_code in (3, 20)
+    assert any(f"consumequeue/T/0/{0:020d}" in sentence for sentence in outcome.incomplete)
+    assert not any("fault of this program" in sentence for sentence in outcome.incomplete)

@@ -1,0 +1,201 @@
+"""config/*.json as fastjson writes them, and what a damaged one means."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from schemas.rows import NOTE
+from store_io.formats import config_reader
+from store_io.formats.config_reader import ConfigFault, StoreConfig, delays_beyond, groups_beyond, parse_fastjson, read_config
+from store_io.source.byte_source import StoreLocation, open_source
+from store_io.source.store_dir import list_store
+
+TOPICS = b"""{
+\t"dataVersion":{"counter":14,"stateVersion":0,"timestamp":1795211254147},
+\t"topicConfigTable":{
+\t\t"orders":{"attributes":{},"order":false,"perm":6,"topicName":"orders"},
+\t\t"events":{"attributes":{"queue.type":"BatchCQ"},"topicName":"events"},
+\t\t"old":{"topicName":"old"}
+\t}
+}"""
+OFFSETS = b'{"offsetTable":{"orders@G_1":{0:12,1:3\n\t\t},"%RETRY%G_1@G_1":{0:0\n\t\t},"gone@G_1":{0:7}}}'
+
+
+def read(root: Path, files: dict[str, bytes]) -> StoreConfig:
+    for name in ("commitlog", "config"):
+        (root / name).mkdir(exist_ok=True)
+    for name, data in files.items():
+        (root / "config" / name).write_bytes(data)
+    location = StoreLocation(str(root))
+    return read_config(open_source(location), list_store(location))
+
+
+def test_integer_keys_may_stand_without_quotes_and_texts_stay_as_they_are() -> None:
+    assert parse_fastjson(b'{"a":{0:12,-1:3,\n 2 : 4},"{5:6,7:8":"\\",{9:1"}') == {
+        "a": {"0": 12, "-1": 3, "2": 4},
+        "{5:6,7:8": '",{9:1',
+    }
+
+
+def test_reads_topics_and_offsets(tmp_path: Path) -> None:
+    config = read(
+        tmp_path,
+        {
+            "topics.json": TOPICS,
+            "consumerOffset.json": OFFSETS,
+            "lmqConsumerOffset.json": b'{"lmqOffsetTable":{"%LMQ%a@G":5}}',
+            "delayOffset.json": b'{"dataVersion":{},"offsetTable":{1:172,18:0}}',
+        },
+    )
+    assert set(config.topics or {}) == {"orders", "events", "old"} and config.batch_topics == {"events"}
+    assert config.offsets[("G_1", "orders", 1)] == 3 and config.offsets[("G", "%LMQ%a", 0)] == 5
+    assert config.offset_file(("G_1", "orders", 1)) == "config/consumerOffset.json"
+    assert config.offset_file(("G", "%LMQ%a", 0)) == "config/lmqConsumerOffset.json"
+    assert config.delay_offsets == {1: 172, 18: 0}
+    assert not config.findings and not config.problems and len(config.files) == 4
+
+
+def test_nothing_at_all_is_fine(tmp_path: Path) -> None:
+    config = read(tmp_path, {})
+    assert config.topics is None and not config.batch_topics and not config.findings
+
+
+def test_an_empty_or_damaged_file_leaves_it_to_the_one_before(tmp_path: Path) -> None:
+    config = read(
+        tmp_path,
+        {"topics.json": b"", "topics.json.bak": TOPICS, "consumerOffset.json": bytes(50), "consumerOffset.json.bak": OFFSETS},
+    )
+    assert config.batch_topics == {"events"} and config.offsets[("G_1", "orders", 0)] == 12
+    assert config.offset_file(("G_1", "orders", 0)) == "config/consumerOffset.json.bak"
+    assert [(f.code, f.file, f.start, f.end, f.severity, f.actual) for f in config.findings] == [
+        ("config_damaged", "config/consumerOffset.json", 0, 50, NOTE, "50 zeros")
+    ]
+
+
+def test_where_neither_can_be_decoded_it_is_more_than_a_note(tmp_path: Path) -> None:
+    config = read(
+        tmp_path,
+        {
+            "topics.json": TOPICS[:200],
+            "topics.json.bak": b"[]",
+            "delayOffset.json": b"x",
+            "delayOffset.json.bak": b'{"offsetTable":{1:"y"}}',
+        },
+    )
+    assert config.topics is None
+    assert [(f.file, f.severity) for f in config.findings] == [
+        ("config/topics.json", ""),
+        ("config/topics.json.bak", ""),
+        ("config/delayOffset.json", ""),
+        ("config/delayOffset.json.bak", ""),
+    ]
+
+
+@pytest.mark.parametrize("flip", [b"\x00", b"\xff", b"}"])
+def test_a_fault_is_placed_in_the_file_and_not_in_the_text_with_quotes(flip: bytes) -> None:
+    data = bytearray('{"offsetTable":{"ö@g":{0:1,1:2,2:3},"b@g":{0:1,1:2}}}'.encode())
+    at = data.index(b"b@g") + 6
+    data[at : at + 1] = flip
+    with pytest.raises(ConfigFault) as caught:
+        parse_fastjson(bytes(data))
+    assert abs(caught.value.start - at) <= 1
+
+
+def test_offsets_beyond_the_new_ends(tmp_path: Path) -> None:
+    config = read(
+        tmp_path, {"topics.json": TOPICS, "consumerOffset.json": OFFSETS, "delayOffset.json": b'{"offsetTable":{1:10,2:3}}'}
+    )
+    ends = {("orders", 0): 11, ("SCHEDULE_TOPIC_XXXX", 0): 10}
+    assert groups_beyond(config, ends) == [
+        {"group": "G_1", "topic": "orders", "queue_id": 0, "offset": 12, "new_max": 11},
+        {"group": "G_1", "topic": "orders", "queue_id": 1, "offset": 3, "new_max": 0},
+    ]
+    assert delays_beyond(config, ends) == [{"level": 2, "offset": 3, "new_max": 0}]
+
+
+@settings(deadline=None)
+@given(st.one_of(st.binary(max_size=60), st.text(alphabet='{}[]",:0123456789ntableoffsT@-.eE \\', max_size=60).map(str.encode)))
+def test_no_bytes_raise(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
+    root = tmp_path_factory.mktemp("store")
+    names = ("topics.json", "consumerOffset.json", "lmqConsumerOffset.json", "delayOffset.json")
+    config = read(root, dict.fromkeys(names, data))
+    groups_beyond(config, {})
+    delays_beyond(config, {})
+    assert all(f.start is not None and f.end is not None and 0 <= f.start <= f.end <= len(data) for f in config.findings)
+
+
+@pytest.mark.parametrize(
+    "data", [b"[" * 100_000, b'{"offsetTable":{"a@b":{0:' + b"9" * 10_000 + b"}}}", b'{"offsetTable":{1:true}}']
+)
+def test_extreme_numbers_and_nesting_are_findings(tmp_path: Path, data: bytes) -> None:
+    config = read(tmp_path, {"consumerOffset.json": data, "delayOffset.json": data})
+    assert {f.code for f in config.findings} == {"config_damaged"}
+
+
+_SHAPES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.sampled_from(["", "abc", "1", "queue.type"]),
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(
+            st.sampled_from(["topicConfigTable", "attributes", "offsetTable", "lmqOffsetTable", "T", "T@G", "0"]),
+            inner,
+            max_size=3,
+        )
+    ),
+    max_leaves=6,
+)
+
+
+@settings(deadline=None)
+@given(_SHAPES)
+@example({"topicConfigTable": {"T": {"attributes": "abc"}}})
+@example({"offsetTable": [True]})
+@example({"lmqOffsetTable": ["T@g"]})
+@example({"topicConfigTable": {"T": {"attributes": [["queue.type", "BatchCQ"]]}}})
+def test_no_shape_raises(tmp_path_factory: pytest.TempPathFactory, content: object) -> None:
+    data = json.dumps(content).encode()
+    config = read(tmp_path_factory.mktemp("store"), {"topics.json": data, "consumerOffset.json": data, "delayOffset.json": data})
+    assert {f.code for f in config.findings} <= {"config_damaged"} and not config.problems
+
+
+def test_attributes_of_another_shape_are_a_finding(tmp_path: Path) -> None:
+    config = read(tmp_path, {"topics.json": b'{"topicConfigTable":{"T":{"attributes":"abc"}}}'})
+    assert [(f.code, f.actual) for f in config.findings] == [("config_damaged", "JSON of another shape")]
+    assert config.topics is None
+
+
+@pytest.mark.parametrize("data", [b'\\"' * 60_000, b'\\"' * 60_000 + b"\\", b'"' * 60_001, b"{0" * 60_000])
+def test_texts_that_do_not_end_take_no_quadratic_time(data: bytes) -> None:
+    begun = time.process_time()
+    with pytest.raises(ConfigFault):
+        parse_fastjson(data)
+    assert time.process_time() - begun < 2
+
+
+def test_one_file_may_hold_both_tables(tmp_path: Path) -> None:
+    data = b'{"offsetTable":{"orders@G":{0:7}},"lmqOffsetTable":{"%LMQ%a@G":5}}'
+    assert read(tmp_path, {"lmqConsumerOffset.json": data}).offsets == {("G", "orders", 0): 7, ("G", "%LMQ%a", 0): 5}
+
+
+def test_a_bak_does_not_stand_in_for_a_file_that_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(config_reader, "MOST_BYTES", len(OFFSETS) - 1)
+    config = read(tmp_path, {"consumerOffset.json": OFFSETS, "consumerOffset.json.bak": b'{"offsetTable":{}}'})
+    assert not config.read_from and not config.files
+    assert [problem.partition(": ")[0] for problem in config.problems] == ["config/consumerOffset.json"]
+
+
+def test_what_is_no_file_is_a_problem(tmp_path: Path) -> None:
+    (tmp_path / "config" / "topics.json").mkdir(parents=True)
+    os.mkfifo(tmp_path / "config" / "delayOffset.json")
+    problems = read(tmp_path, {"topics.json.bak": TOPICS}).problems
+    assert [problem.partition(", not a file")[0] for problem in problems] == [
+        "config/topics.json: a directory",
+        "config/delayOffset.json: a FIFO, socket or device",
+    ]

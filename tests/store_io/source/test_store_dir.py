@@ -1,0 +1,191 @@
+"""What the names in a copy are, and what is said of those that nobody models."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from store_io.audit.audit_store import AuditRequest, run_local
+from store_io.audit.other_kinds import unmodelled
+from store_io.base.errors import NotAStore
+from store_io.rules.releases import Setting, broker_rules
+from store_io.source.byte_source import StoreLocation
+from store_io.source.store_dir import StoreListing, changes_since, list_store, name_findings, unreadable_parts
+
+Make = Callable[..., StoreListing]
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Make:
+    """Makes files (path -> size; None is a directory) and lists the store."""
+
+    def build(files: dict[str, int | None] | None = None, parts: tuple[tuple[str, tuple[str, ...]], ...] = ()) -> StoreListing:
+        for name, size in {"commitlog/00000000000000000000": 8, **(files or {})}.items():
+            path = tmp_path / name
+            (path if size is None else path.parent).mkdir(parents=True, exist_ok=True)
+            if size is not None:
+                path.write_bytes(bytes(size))
+        return list_store(StoreLocation(str(tmp_path), parts))
+
+    return build
+
+
+HEALTHY: dict[str, int | None] = {
+    "consumequeue/T/0/00000000000000000000": 40,
+    "consumequeue_ext/T/0/00000000000000000000": 40,
+    "batchconsumequeue/B/0/00000000000000000000": 46,
+    "index/20260101000000000": 100,
+    "checkpoint": 4096,
+    "abort": 3,
+    "abort.bak": 0,
+    "lock": 4,
+    "config/topics.json": 2,
+    "timerwheel": 10,
+    "timerlog/00000000000000000000": 10,
+    "compaction/position-checkpoint": 39,
+    "compaction/compactionLog": None,
+    "rocksdbstore/CURRENT": 16,
+    "epochFileCheckpoint": 0,
+}
+
+
+def test_lists_everything_by_path_and_says_nothing_of_a_healthy_store(make: Make) -> None:
+    listing = make(HEALTHY)
+    paths = [e.path for e in listing.files]
+    assert paths == sorted(paths)
+    assert {p for p, size in HEALTHY.items() if size is not None} - set(paths) == {
+        "rocksdbstore/CURRENT"
+    }  # known by its name alone
+    assert listing.unclean and listing.is_file("checkpoint") and not listing.is_file("commitlog")
+    assert name_findings(listing) == [] and unmodelled(listing, broker_rules()) == [] and unreadable_parts(listing) == []
+
+
+@pytest.mark.parametrize(
+    ("files", "word"),
+    [
+        ({"consumequeue/CURRENT": 16}, "RocksDB"),
+        ({"consumequeue/MANIFEST-000004": 9, "consumequeue/000009.sst": 5}, "RocksDB"),
+        ({"consumequeue_r/CURRENT": 16}, "RocksDB"),
+        ({"dledger-n0/data/00000000000000000000": 8}, "DLedger"),
+        ({"epochFileCheckpoint": 5}, "controller"),
+        ({"config/tieredStoreMetadata.json": 5}, "tiered"),
+        ({"compaction/compactionLog/T/0/00000000000000000000": 5}, "compacted"),
+        ({"compaction/compactionCq/T/0/00000000000000000000": 5}, "compacted"),
+    ],
+)
+def test_kinds_that_are_not_modelled_are_named(make: Make, files: dict[str, int | None], word: str) -> None:
+    sentences = unmodelled(make(files), broker_rules())
+    assert len(sentences) == 1 and word in sentences[0] and "\n" not in sentences[0]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "word"),
+    [
+        ("storeType", "defaultRocksDB", "storeType=defaultRocksDB"),
+        ("enableDLegerCommitLog", True, "DLedger"),
+        ("enableControllerMode", True, "controller"),
+    ],
+)
+def test_settings_name_them_too(make: Make, key: str, value: object, word: str) -> None:
+    sentences = unmodelled(make(), broker_rules(settings={key: Setting(value, "broker.conf")}))
+    assert len(sentences) == 1 and word in sentences[0]
+
+
+def test_an_epoch_file_does_not_count_where_the_settings_deny_controller_mode(make: Make) -> None:
+    rules = broker_rules(settings={"enableControllerMode": Setting(False, "broker.conf")})
+    assert unmodelled(make({"epochFileCheckpoint": 5}), rules) == []
+
+
+def test_names_under_the_root_that_no_release_writes_are_notes_and_never_entered(make: Make) -> None:
+    listing = make({"core.123": 1, "backup/commitlog/00000000000000000000": 1, "consumequeue/plain": 1, "config/anything": 1})
+    assert [(f.code, f.file) for f in name_findings(listing)] == [
+        ("file_unrecognised", "backup"),
+        ("file_unrecognised", "core.123"),
+    ]
+    assert listing.get("backup/commitlog") is None
+
+
+def test_links_out_are_notes_and_make_the_audit_incomplete_where_a_broker_would_read(make: Make, tmp_path: Path) -> None:
+    make()
+    outside = tmp_path.parent / "outside"
+    outside.mkdir(exist_ok=True)
+    os.symlink(outside, tmp_path / "consumequeue")
+    os.symlink(outside, tmp_path / "anything")
+    os.mkfifo(tmp_path / "commitlog" / "fifo")
+    listing = list_store(StoreLocation(str(tmp_path)))
+    assert unreadable_parts(listing) == [
+        "commitlog/fifo: not a file or a directory; not opened",
+        "consumequeue: a link that leads out of the store; name its place with --consumequeue",
+    ]
+    assert [(f.code, f.file) for f in name_findings(listing)] == [
+        ("file_not_regular", "anything"),
+        ("file_not_regular", "commitlog/fifo"),
+        ("file_not_regular", "consumequeue"),
+    ]
+
+
+@pytest.mark.parametrize("name", ["config", "commitlog", "consumequeue", "index", "checkpoint"])
+def test_a_part_that_is_no_folder_makes_the_audit_incomplete(name: str, tmp_path: Path) -> None:
+    """Whatever is in the place of one that a broker would read: a FIFO, a socket, a device."""
+    for part in ("commitlog", "consumequeue"):
+        (tmp_path / "fifo" / part).mkdir(parents=True)
+        (tmp_path / "socket" / part).mkdir(parents=True)
+    for kind in ("fifo", "socket"):
+        place = tmp_path / kind / name
+        if place.exists():
+            place.rmdir()
+        os.mkfifo(place) if kind == "fifo" else os.mknod(place, stat.S_IFSOCK | 0o600)
+        outcome = run_local(AuditRequest("s", StoreLocation(str(tmp_path / kind)), "5.3.3"))
+        assert (outcome.exit_code, outcome.complete) == (3, False)
+        assert f"{name}: not a file or a directory; not opened" in outcome.incomplete
+
+
+def test_parts_elsewhere_take_the_place_of_those_inside(make: Make, tmp_path: Path) -> None:
+    one, two = tmp_path.parent / "one", tmp_path.parent / "two"
+    for folder, name in ((one, "00000000000000000008"), (two, "00000000000000000000"), (two, "00000000000000000008")):
+        folder.mkdir(exist_ok=True)
+        (folder / name).write_bytes(b"12345678")
+    listing = make({}, (("commitlog", (str(one), str(two))),))
+    assert [e.path for e in listing.files] == [
+        "commitlog",
+        "commitlog/00000000000000000000",
+        "commitlog/00000000000000000008",
+        "commitlog[2]/00000000000000000008",
+    ]
+
+
+def test_what_is_no_store_is_one_sentence(tmp_path: Path) -> None:
+    empty, inner, other = tmp_path / "empty", tmp_path / "inner", tmp_path / "other"
+    for folder in (empty, inner, other):
+        folder.mkdir()
+    (inner / "00000000000000000000").write_bytes(b"")
+    (other / "config").mkdir()
+    for path, words in (
+        (empty, "an empty directory"),
+        (inner, "a commitlog directory"),
+        (other, "not a RocketMQ store"),
+        (tmp_path / "none", "nothing of this name"),
+    ):
+        with pytest.raises(NotAStore, match=words) as caught:
+            list_store(StoreLocation(str(path)))
+        assert str(path) in str(caught.value)
+    (other / "commitlog").mkdir()
+    with pytest.raises(NotAStore, match=r"^index: .*nothing of this name"):
+        list_store(StoreLocation(str(other), (("index", (str(tmp_path / "none"),)),)))
+
+
+def test_a_store_that_changes_is_noticed(make: Make, tmp_path: Path) -> None:
+    listing = make({"checkpoint": 10, "lock": 4})
+    assert changes_since(listing) == []
+    (tmp_path / "checkpoint").write_bytes(bytes(20))
+    (tmp_path / "lock").unlink()
+    (tmp_path / "abort").write_bytes(b"")
+    assert changes_since(listing) == [
+        "abort: appeared during the audit",
+        "checkpoint: changed during the audit (10 bytes before, 20 after)",
+        "lock: vanished during the audit",
+    ]

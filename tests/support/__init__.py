@@ -1,0 +1,1 @@
+"""What several tests use: builders of stores, damage, random stores, a second witness, the corpus."""

@@ -1,0 +1,281 @@
+"""Outcomes made by hand, with names that are hostile to terminals, pages and paths. No Spark, no store."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from jobs.report.files.result_json import RunInfo
+from schemas.rows import AuditOutcome, Finding, FurthestRun
+
+HOSTILE = "<script>alert(1)</script>\x1b[31m\u202e\n'\"&"
+START_MS = 1_795_209_630_000  # 2026-11-20 21:20:30 UTC
+
+RUN = RunInfo("run-1", "1.2.3", "7", datetime(2026, 11, 21, 8, 0, 5, tzinfo=UTC), 2.5, "/out/tables")
+
+
+def clean() -> AuditOutcome:
+    """A store with nothing to say."""
+    return AuditOutcome(
+        "calm",
+        "/copies/calm",
+        "5.3.3",
+        0,
+        True,
+        verdict="RocketMQ 5.3.3 would start on this copy and lose nothing; everything is consistent",
+        plan=_plan("calm", truncate_at=900, lost=0),
+        bytes_read=4096,
+        seconds=0.21,
+        segments=[_segment(0, [("message", 0, 900, 9, False, ""), ("unwritten", 900, 1024, 0, False, "")])],
+        loss={"messages": 0, "bytes": 0, "by_topic": [], "groups": [], "delay_levels": []},
+        messages=9,
+        first_store_time=START_MS,
+        last_store_time=START_MS + 61_000,
+        segment_count=1,
+    )
+
+
+def damaged() -> AuditOutcome:
+    """A store with a cut, a loss, hostile topics and findings of every severity."""
+    findings = [
+        Finding(
+            "commitlog_damaged", "commitlog/00000000000000001024", 100, 300, "loss", 1124, expected="0x1", actual="0x2",
+            message="the body's checksum does not fit", next="Compare with another copy.",
+        ),
+        *(
+            Finding(
+                "queue_entry_wrong", f"consumequeue/{HOSTILE}/0/00000000000000000000", 20 * i, 20 * i + 20, "rebuildable",
+                topic=HOSTILE, queue_id=0, queue_offset=i, message=f"entry of {HOSTILE}", next="Rebuild this queue.", count=2,
+            )
+            for i in range(25)
+        ),
+        Finding("checkpoint_zero", "abort", severity="note", message="the abort marker is there", next="Nothing to do."),
+    ]  # fmt: skip
+    return AuditOutcome(
+        "hurt-\u202e",
+        f"/copies/{HOSTILE}",
+        "4.9.8",
+        20,
+        True,
+        verdict=f"RocketMQ 4.9.8 would start, cut the CommitLog at 1124 and lose 12 messages of {HOSTILE}",
+        plan=_plan("hurt", truncate_at=1124, lost=12),
+        findings=findings,
+        findings_dropped={"queue_entry_wrong": 5},
+        counts={"loss": 1, "rebuildable": 25, "note": 1},
+        bytes_read=1_610_613_762,
+        seconds=75.0,
+        segments=[
+            _segment(0, [("message", 0, 1000, 10, False, ""), ("filler", 1000, 1024, 0, False, "")]),
+            _segment(
+                1024,
+                [
+                    ("message", 0, 100, 1, False, ""),
+                    ("damaged", 100, 300, 0, False, "body_crc"),
+                    ("message", 300, 700, 4, True, ""),
+                    ("message", 700, 900, 3, False, ""),
+                    ("unwritten", 900, 1024, 0, False, ""),
+                ],
+            ),
+        ],
+        queues=[{"topic": HOSTILE, "queue_id": 0, "log_messages": 14, "wrong": 25}],
+        index_files=[{"file": "index/20261120212030000", "entries": 3}],
+        loss={
+            "messages": 12,
+            "bytes": 3456,
+            "by_topic": [
+                {"topic": HOSTILE, "messages": 9, "first_store_time": START_MS, "last_store_time": START_MS + 5000},
+                *({"topic": f"t{i}", "messages": 1, "first_store_time": -1, "last_store_time": 1 << 62} for i in range(6)),
+            ],
+            "groups": [{"group": HOSTILE, "topic": "t", "queue_id": 3, "offset": 1263, "new_max": 251}],
+            "delay_levels": [{"level": 3, "offset": 9, "new_max": 4}],
+        },
+        messages=18,
+        first_store_time=START_MS,
+        last_store_time=START_MS + 90_000_000,
+        segment_count=2,
+        damaged_extents=1,
+        replica_group="g",
+    )
+
+
+def lacking(outcome: AuditOutcome) -> AuditOutcome:
+    """The store as the one of two copies that lacks messages."""
+    part = {"messages": 3, "bytes": 900, "first_store_time": START_MS, "last_store_time": START_MS + 7}
+    ranges = [{"start": 100 * i, "end": 100 * i + 50, "other_has": has, **part} for i, has in enumerate(("damaged", "beyond"))]
+    outcome.replica_group = "g"
+    outcome.replicas = {
+        "group": "g",
+        "lacks": [
+            {"store": outcome.name, "holder": HOSTILE, "ranges": ranges},
+            {"store": HOSTILE, "holder": outcome.name, "ranges": ranges},
+        ],
+    }
+    return outcome
+
+
+def behind(outcome: AuditOutcome, parted: bool = False) -> AuditOutcome:
+    """The store as one of two copies that lacks 300 messages of the other; parted: as one that holds 20 others in their place."""
+    outcome.replica_group = "g"
+    pair = {
+        "left": "master", "right": outcome.name, "relation": "diverged" if parted else "behind", "same_until": 900,
+        "first_difference": None,
+    }  # fmt: skip
+    part = {"bytes": 900, "by_queue": [{}], "ranges": []}
+    lacks = [{"store": outcome.name, "holder": "master", "messages": 300, **part}]
+    lacks += [{"store": "master", "holder": outcome.name, "messages": 20, **part}] if parted else []
+    known = {"start": 0, "end": 900, "messages": 9, "cut": 0}
+    copies = [
+        {"store": "master", "lacks": 20 * parted, "loses": 20 * parted, **known},
+        {"store": outcome.name, "lacks": 300, "loses": 300, **known},
+    ]
+    outcome.replicas = {
+        "group": "g", "best": "master", "why": "master would lose 0 messages.", "copies": copies, "pairs": [pair], "lacks": lacks,
+        "problems": [],
+    }  # fmt: skip
+    return outcome
+
+
+def empty() -> AuditOutcome:
+    """A store of a broker that never got a message."""
+    outcome = clean()
+    outcome.name, outcome.messages, outcome.segment_count, outcome.segments, outcome.counts = "new", 0, 0, [], {"note": 1}
+    outcome.verdict = (
+        "This copy holds no message, and nothing in it shows that it ever held one; RocketMQ 5.3.3 would start on it"
+    )
+    outcome.findings = [
+        Finding("commitlog_empty", "commitlog", severity="note", actual="no message", message="no message", next="Look.")
+    ]
+    return outcome
+
+
+def emptied() -> AuditOutcome:
+    """A store whose CommitLog is gone; an earlier audit saw its messages."""
+    outcome = empty()
+    outcome.name, outcome.exit_code, outcome.counts = "wiped", 20, {"loss": 2}
+    outcome.furthest = FurthestRun("r1", "2026-11-20 02:15", 2153, 90_000)
+    outcome.queues = [{"topic": "t", "queue_id": 0, "disk_entries": 9}]
+    outcome.verdict = "Nothing to lose is left here: the CommitLog holds no message, but this copy held some"
+    outcome.findings = [
+        Finding("commitlog_emptied", "commitlog", severity="loss", message="it held some", next="Copy the store again."),
+        Finding("commitlog_shrunk", "commitlog", severity="loss", message="2153 were seen", next="Find the copy of that audit."),
+    ]
+    return outcome
+
+
+def shrunk() -> AuditOutcome:
+    """A store whose log ends before the end that an earlier audit saw."""
+    outcome = clean()
+    outcome.name, outcome.exit_code, outcome.counts = "short", 20, {"loss": 1}
+    outcome.furthest = FurthestRun("r1", "2026-11-20 02:15", 2153, 90_000)
+    outcome.findings = [
+        Finding("commitlog_shrunk", "commitlog", severity="loss", message="2153 were seen", next="Find the copy of that audit.")
+    ]
+    return outcome
+
+
+def already_damaged() -> AuditOutcome:
+    """A store with damage that no start makes worse."""
+    outcome = clean()
+    outcome.name, outcome.exit_code, outcome.counts = "scarred", 20, {"loss": 1}
+    outcome.verdict = (
+        "RocketMQ 5.3.3 would start and lose no valid message; bytes of the CommitLog are already damaged or missing"
+    )
+    outcome.findings = [
+        Finding("commitlog_damaged", f"commitlog/{0:020}", 100, 300, "loss", 100, message="damaged", next="Compare.")
+    ]
+    return outcome
+
+
+def not_audited() -> AuditOutcome:
+    """A store that could not be opened."""
+    sentence = f"/copies/{HOSTILE}: no commitlog folder"
+    plan = {
+        "schema_version": 1,
+        "store": "gone",
+        "release": "5.5.0",
+        "release_from": "named",
+        "complete": False,
+        "settings": {},
+        "inputs": [],
+        "broker": None,
+    }
+    return AuditOutcome(
+        "gone", "/copies/gone", "5.5.0", 3, False, [sentence], f"Could not be audited: {sentence}", {**plan, "steps": []}
+    )
+
+
+def refused() -> AuditOutcome:
+    """A store on which the release would not start."""
+    outcome = clean()
+    outcome.name, outcome.exit_code = "stuck", 20
+    outcome.counts = {"loss": 1, "rebuildable": 1}
+    outcome.verdict = "RocketMQ 5.3.3 would not start on this copy: commitlog/x.swp: the name is not a number"
+    outcome.plan["broker"] = {"starts": False, "refusal": "commitlog/x.swp: the name is not a number", "exit": "clean"}
+    outcome.findings = [
+        Finding(
+            "file_unrecognised",
+            "commitlog/x.swp",
+            severity="rebuildable",
+            message="a name that stops the broker",
+            next="Remove it.",
+        ),
+        Finding("broker_refuses", "commitlog/x.swp", severity="loss", message="it has no number", next="Remove the cause."),
+    ]
+    return outcome
+
+
+def _segment(base: int, extents: list[tuple[str, int, int, int, bool, str]]) -> dict[str, object]:
+    names = ("kind", "start", "end", "message_count", "plausible", "reason")
+    return {
+        "file": f"commitlog/{base:020}",
+        "base_offset": base,
+        "size_bytes": 1024,
+        "digest": "d",
+        "messages": sum(e[3] for e in extents),
+        "damaged_bytes": sum(e[2] - e[1] for e in extents if e[0] == "damaged"),
+        "extents": [dict(zip(names, e, strict=True)) for e in extents],
+    }
+
+
+def _plan(store: str, truncate_at: int, lost: int) -> dict[str, object]:
+    state = {
+        "commitlog": [{"file": f"{0:020}", "wrote": 900}],
+        "queues": [{"topic": "t", "queue_id": 0, "min_offset": 0, "max_offset": 9, "max_phy_offset": truncate_at}],
+        "index": [],
+    }
+    return {
+        "steps": [
+            {
+                "action": "keep",
+                "file": f"commitlog/{0:020}",
+                "start": 0,
+                "end": 900,
+                "reason": "sound",
+                "lost_messages": 0,
+                "lost_bytes": 0,
+            }
+        ],
+        "store": store,
+        "schema_version": 1,
+        "release": "5.3.3",
+        "release_from": "named",
+        "complete": True,
+        "settings": {
+            "storeType": {"value": "default", "from": "default"},
+            "maxIndexNum": {"from": "broker.conf", "value": 1000},
+            "checkCRCOnRecover": {"value": True, "from": "default"},
+        },
+        "inputs": [{"digest": "d", "file": f"commitlog/{0:020}", "size": 1024}],
+        "broker": {
+            "starts": True,
+            "refusal": None,
+            "exit": "unclean" if lost else "clean",
+            "start_segment": f"{0:020}",
+            "stop_reason": "body_crc" if lost else "unwritten",
+            "min_phy_offset": 0,
+            "truncate_at": truncate_at,
+            "lost": {"messages": lost, "bytes": 3456 if lost else 0, "by_queue": []},
+            "deleted_files": [f"commitlog/{4096:020}"] if lost else [],
+            "after_load": state,
+            "after_dispatch": state,
+        },
+    }
