@@ -38,9 +38,10 @@ def run(command: Command) -> int:
             codes.append(beside.wait())
         finally:
             beside.kill()
-        print("== tests without Spark", flush=True)
-        kept.seek(0)
-        print(kept.read().decode(errors="backslashreplace"), end="", flush=True)
+            beside.wait()
+            print("== tests without Spark", flush=True)
+            kept.seek(0)
+            print(kept.read().decode(errors="backslashreplace"), end="", flush=True)
     return next((code for code in codes if code), 0)
 
 

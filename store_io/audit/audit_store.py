@@ -843,7 +843,12 @@ class StoreAudit:
             found += checkpoint_reader.checkpoint_findings(
                 self.checkpoint_file, first_store_time=first, last_store_time=last, log_end=log.data_end, unclean=self.unclean
             )
-        found += self.config.findings + self.start_files.findings + misfit_findings(self.misfits) + repaired_findings(self)
+        found += (
+            self.config.findings
+            + self.start_files.findings
+            + misfit_findings(self.misfits)
+            + repaired_findings(self, self.request.location)
+        )
         self.incomplete += [c for c in store_dir.changes_since(self.listing) if c not in self.incomplete]
         if not self.incomplete:
             found += self._broker_findings()

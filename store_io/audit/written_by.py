@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from schemas import checkpoint_layout, commitlog_layout
 from schemas.rows import StoreFile
 from store_io.base.wording import names_text
+from store_io.rules.multi_dispatch import LMQ_PREFIX
 from store_io.rules.recovery import Checkpoint
 from store_io.rules.releases import KNOWN_RELEASES, parse_known
 
@@ -117,7 +118,7 @@ def _of_names(entries: Mapping[str, StoreFile]) -> Iterator[Trace]:
         yield Trace("no rocksdbstore", before="5.4.0")
     for path, entry in entries.items():
         top, _, topic = path.partition("/")
-        if entry.kind == "directory" and top == "consumequeue" and "/" not in topic and not topic.startswith("%LMQ%"):
+        if entry.kind == "directory" and top == "consumequeue" and "/" not in topic and not topic.startswith(LMQ_PREFIX):
             if len(topic.encode("utf-16-le", "surrogatepass")) > 2 * _V1_TOPIC:
                 yield Trace(f"a topic of more than {_V1_TOPIC} letters", since="5.1.0")
                 return

@@ -22,11 +22,11 @@ from store_io.explore.scans import EntryScan
 from store_io.formats.consumequeue_reader import entries_of, unit_bytes, valid_entries
 from store_io.formats.index_reader import ENTRY_DTYPE as INDEX_DTYPE
 from store_io.formats.index_reader import entry_position, read_header
+from store_io.rules.multi_dispatch import LMQ_PREFIX
 from store_io.scan.segment_scan import SegmentTask, scan_segment
 from store_io.source.byte_source import ByteSource, open_source
 
 WINDOW_BYTES = 1 << 20
-LMQ_PREFIX = "%LMQ%"
 SCHEMAS = {name: arrow_schema(columns) for name, columns in SOURCES.items() if name != "messages"}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 from schemas.checkpoint_layout import ABORT_FILE
@@ -72,9 +72,9 @@ def removed(location: StoreLocation, made: StoreLocation, moved: Container[str])
     """
     here, there = _files(location, open_source(location)), _files(made, open_source(made))
     gone = [e for e in here.values() if e.path not in there and e.path not in moved]
-    holding = {e.path.rpartition("/")[0] for e in here.values() if e.kind == "file"}
+    holding = {folder for e in here.values() if e.kind == "file" for folder in _folders_of(e.path)}
     told = [e.path for e in gone if e.kind == "file" and not _made_anew(e.path)]
-    told += [e.path for e in gone if e.kind == "directory" and not _leads_to(e.path, holding)]
+    told += [e.path for e in gone if e.kind == "directory" and e.path not in holding]
     return sorted(told, key=lambda path: (_is_number(path), path))
 
 
@@ -86,8 +86,11 @@ def _made_anew(path: str) -> bool:
     return path == ABORT_FILE or top == INDEX and len(names) == 1 and _is_number(names[0])
 
 
-def _leads_to(folder: str, holding: Iterable[str]) -> bool:
-    return any(path == folder or path.startswith(folder + "/") for path in holding)
+def _folders_of(path: str) -> Iterator[str]:
+    """The folder that a path is in, the one that that is in, and so on."""
+    while "/" in path:
+        path = path.rpartition("/")[0]
+        yield path
 
 
 def _is_number(path: str) -> bool:

@@ -712,7 +712,9 @@ class _Repair:
 
     def _given_up(self, cut: int) -> Row:
         answered = [row for q in self.queue_plans for row in q.answered]
-        return given_up.given_up(self.before.leftovers, answered, self.log.dropped, cut, self.before.outcome().findings)
+        earlier = given_up.repaired_findings(self.before, self.request.location)
+        findings = [*self.before.outcome().findings, *earlier]
+        return given_up.given_up(self.before.leftovers, answered, self.log.dropped, cut, findings)
 
     def _lost(self, audit: StoreAudit) -> tuple[int, int]:
         """(messages, bytes) of valid messages of the copy that lie behind the new end of the log."""

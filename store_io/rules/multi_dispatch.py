@@ -16,6 +16,9 @@ from store_io.rules.releases import BrokerRules
 _PROPERTIES = re.compile(rb"(?<![^\x02])(INNER_MULTI_DISPATCH|INNER_MULTI_QUEUE_OFFSET)\x01([^\x02]+)")
 
 
+LMQ_PREFIX = "%LMQ%"  # of the names of light queues
+
+
 @dataclass
 class MultiDispatch:
     """entries: (queue, queue offset) in order.  fault: the text that should be an offset and is no number, where a release
@@ -50,7 +53,7 @@ def multi_dispatch(rules: BrokerRules, key: QueueKey, properties: bytes) -> Mult
         if queue_offset is None:
             result.fault = text
             break
-        result.entries.append(((name, 0 if light and name.startswith("%LMQ%") else queue_id), queue_offset))
+        result.entries.append(((name, 0 if light and name.startswith(LMQ_PREFIX) else queue_id), queue_offset))
     return result
 
 

@@ -354,7 +354,7 @@ class _Scan:
     def _bridge(self, row: np.void) -> None:
         """A record that a repair put there, where it is one: it is no message."""
         topic, _ = self.topics.keys[row["topic_ref"]]
-        if bridges.is_bridge(topic, int(row["flag"]), int(row["sys_flag"])):
+        if bridges.is_bridge(topic, row):
             self.messages -= 1
             start = int(row["position"])
             end = start + int(row["total_size"])

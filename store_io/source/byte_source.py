@@ -465,8 +465,8 @@ def open_source(location: StoreLocation) -> ByteSource:
 
 
 def read_beside(location: StoreLocation, suffix: str, limit: int) -> bytes | None:
-    """What stands in the regular file beside the store's folder that has its name and this suffix; None where there is none that
-    can be read, or a larger one."""
+    """The first bytes, `limit` at most, of the regular file beside the store's folder that has its name and this suffix; None
+    where there is none that can be read."""
     if isinstance(location, DerivedLocation):
         return None
     try:
@@ -481,7 +481,7 @@ def read_beside(location: StoreLocation, suffix: str, limit: int) -> bytes | Non
         if not name:
             return None
         with folder.open(name + suffix, name + suffix) as file:
-            return file.read(0, file.size) if file.size <= limit else None
+            return file.read(0, min(file.size, limit))
     except (StoreError, OSError, ValueError):
         return None
 

@@ -84,7 +84,7 @@ def test_the_words_of_a_report() -> None:
         "offsets": [group, group, {**group, "group": "h"}],
         "donor": {"path": "D", "sentence": "S", "taken": [], "not_taken": [{"file": "f", "start": 1, "end": 2, "reason": "why"}]},
     }  # fmt: skip
-    report["given_up"] = {"messages": 15895, "missing": 4, "cut": 15891, "signs": []}
+    report["given_up"] = {"messages": 15895, "missing": 4, "cut": 15891, "earlier": 0, "signs": []}
     said = repair_text(report, "store", "new", dry=True)
     for sentence in (
         "4 messages are missing and given up: the copy shows that they were there, and does not hold them.",
@@ -98,7 +98,7 @@ def test_the_words_of_a_report() -> None:
         "group \\x1b[31mg stands",
     ):
         assert sentence in said
-    unknown = {"messages": 0, "missing": 0, "cut": 0, "signs": ["index_entry_beyond_end"]}
+    unknown = {"messages": 0, "missing": 0, "cut": 0, "earlier": 0, "signs": ["index_entry_beyond_end"]}
     assert "Messages are missing and given up; how many is not known" in repair_text({**report, "given_up": unknown}, "s", "new")
     fixed = repair_text({**report, "offsets_set_back": ["config/consumerOffset.json"]}, "store", "new")
     assert "3 offsets of 2 groups lay past the new queue ends and were set back to them." in fixed

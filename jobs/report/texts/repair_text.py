@@ -36,7 +36,7 @@ def _sections(report: Row) -> Iterator[tuple[str, Sequence[Any], Callable[[Any],
     yield "Messages", [report], _messages
     yield "Cut", [lost] if lost["messages"] else [], lambda row: _cut(row, report["log_end"])
     given_up = report["given_up"]
-    whole = bool(given_up["missing"] or given_up["signs"])
+    whole = bool(given_up["missing"] or given_up["earlier"] or given_up["signs"])
     yield "Missing", [given_up] if whole else [], _given_up
     yield "" if whole else "Missing", report["answered"], _missing
     yield "Choice", [report["other_policy"]] if "other_policy" in report else [], _other
@@ -86,6 +86,10 @@ def _messages(report: Row) -> str:
 
 def _given_up(row: Row) -> str:
     look = "in another copy of the same broker before you use the new store."
+    if row["earlier"]:
+        number = count_text(row["earlier"], "message")
+        before = f"{number} {'was' if row['earlier'] == 1 else 'were'} given up by the repair that made this copy."
+        return before + (f" {_given_up({**row, 'earlier': 0})}" if row["missing"] else "")
     if not row["missing"]:
         signs = "; ".join(clause(CATALOGUE[code].meaning) for code in row["signs"])
         return f"Messages are missing and given up; how many is not known ({signs}). Look for them {look}"

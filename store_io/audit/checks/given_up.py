@@ -3,7 +3,7 @@
 The repair counts them and writes the number into its report, NEW.repair.json beside the new store. An audit of that store reads
 it there and says so in a note, else a store that lacks messages would look like one that never had them. The report counts only
 where the store's log still holds the bytes with which that repair ended it: one that another store left behind says nothing.
-The file is ordinary input: whatever it holds, the worst is that there is no note.
+The file is ordinary input: only its first bytes are read, and what is not the report of such a repair gives no note.
 """
 
 from __future__ import annotations
@@ -12,26 +12,34 @@ import hashlib
 import json
 import re
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from schemas.rows import EXTENT_MESSAGE, NOTE, AuditOutcome, Finding, MappedFile, QueueKey, Row
 from store_io.audit.queue_leftovers import LeftoverResult
 from store_io.base.errors import StoreError
+from store_io.base.ranges import union
 from store_io.base.wording import count_text
 from store_io.rules.loading import COMMITLOG
-from store_io.source.byte_source import ByteSource, read_beside
+from store_io.rules.multi_dispatch import LMQ_PREFIX
+from store_io.source.byte_source import ByteSource, StoreLocation, read_beside
 
 if TYPE_CHECKING:
     from store_io.audit.audit_store import StoreAudit
 
 REPORT_SUFFIX = ".repair.json"
-REPORT_BYTES = 32 << 20
+HEAD_BYTES = 64 << 10  # of a report: what is read here comes before its lists, which have no bound
+HEAD = ("schema_version", "made_at", "consistent", "given_up", "log_tail")
+NOT_KNOWN = "messages whose number is not known"
 TAIL_BYTES = 4096
 # Above a note, each shows that messages were there and does not say how many.
 _SIGNS = ("index_entry_beyond_end", "checkpoint_ahead", "checkpoint_offset_beyond_end")
-_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}")
+_REPAIRED = "store_repaired"
+_TIME = "%Y-%m-%d %H:%M:%S"
+_MEMBER = re.compile(r'\s*[{,]\s*"([a-z_]+)"\s*:\s*')
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -45,42 +53,55 @@ def given_up(
     cut: int,
     findings: Iterable[Finding],
 ) -> Row:
-    """messages: all that are given up.  missing: those that the copy does not hold.  cut: valid ones that it holds.
-    signs: codes of findings that show missing messages without a number; told only where nothing gives one.
+    """messages: all that are given up.  missing: those that the copy does not hold.  cut: valid ones that it holds.  earlier:
+    what the repair that made the copy had given up.  signs: codes of findings that show missing messages without a number; told
+    only where nothing gives one.
 
     leftovers, findings: of the copy's audit.  answered, dropped: the repair's rows. A message is counted once: by its physical
-    offset, which several queues can lead to, and by its position in a queue.
+    offset, which several queues can lead to, and by its position in its own queue; LMQ queues only lead to messages of others.
     """
     places: set[int] = set()
-    by_queue: dict[QueueKey, _Queue] = {}
+    by_queue: dict[QueueKey, _Queue] = defaultdict(_Queue)
     for key, result in leftovers.items():
         places.update(phy for _, phy, _, _ in result.lost)
-        more = sum(result.lost_count.values()) - len(result.lost)
-        by_queue[key] = _Queue(sorted({number for number, _, _, _ in result.lost}), more)
+        by_queue[key].known.update(number for number, _, _, _ in result.lost)
+        by_queue[key].more = sum(result.lost_count.values()) - len(result.lost)
     for row in answered:
-        by_queue.setdefault((row["topic"], row["queue_id"]), _Queue([])).add(row["first"], row["end"])
+        by_queue[row["topic"], row["queue_id"]].ranges.append((row["first"], row["end"]))
     for row in dropped:
-        by_queue.setdefault((row["topic"], row["queue_id"]), _Queue([])).add(row["queue_offset"], row["queue_offset"] + 1)
-    missing = len(places) + sum(max(queue.more, queue.positions) for queue in by_queue.values())
-    signs = sorted({f.code for f in findings if f.code in _SIGNS and f.severity != NOTE})
-    return {"messages": missing + cut, "missing": missing, "cut": cut, "signs": [] if missing else signs}
+        by_queue[row["topic"], row["queue_id"]].ranges.append((row["queue_offset"], row["queue_offset"] + 1))
+    own = [queue for (topic, _), queue in by_queue.items() if not topic.startswith(LMQ_PREFIX)]
+    missing = len(places) + sum(max(queue.more, queue.positions()) for queue in own)
+    signs, earlier = set(), 0
+    for finding in findings:
+        if finding.code in _SIGNS and finding.severity != NOTE:
+            signs.add(finding.code)
+        elif finding.code == _REPAIRED and finding.actual == NOT_KNOWN:
+            signs.add(_REPAIRED)
+        elif finding.code == _REPAIRED:
+            earlier = finding.count
+    return {
+        "messages": missing + cut + earlier,
+        "missing": missing,
+        "cut": cut,
+        "earlier": earlier,
+        "signs": [] if missing or earlier else sorted(signs),
+    }
 
 
 @dataclass
 class _Queue:
-    """Positions of a queue whose messages are missing. known: those that are counted already, by entries; more: how many other
-    entries there are.  positions: how many the rows of a repair add, in ranges that are in none before."""
+    """Positions of a queue whose messages are missing. known: those that entries tell of, which are counted by their physical
+    offsets; more: how many other entries there are.  ranges: the rows of a repair, half-open."""
 
-    known: list[int]
+    known: set[int] = field(default_factory=set)
     more: int = 0
-    positions: int = 0
     ranges: list[tuple[int, int]] = field(default_factory=list)
 
-    def add(self, first: int, end: int) -> None:
-        if any(a <= first and end <= b for a, b in self.ranges):
-            return
-        self.ranges.append((first, end))
-        self.positions += end - first - (bisect_left(self.known, end) - bisect_left(self.known, first))
+    def positions(self) -> int:
+        """How many the ranges add."""
+        known = sorted(self.known)
+        return sum(end - first - (bisect_left(known, end) - bisect_left(known, first)) for first, end in union(self.ranges))
 
 
 def log_tail(source: ByteSource, segments: Iterable[MappedFile], end: int) -> Row:
@@ -106,16 +127,17 @@ class _Told:
     tail: Row
 
 
-def repaired_findings(audit: StoreAudit) -> list[Finding]:
-    """The note on a store that a repair has made and given up messages for; none of any other."""
-    data = read_beside(audit.request.location, REPORT_SUFFIX, REPORT_BYTES)
+def repaired_findings(audit: StoreAudit, location: StoreLocation) -> list[Finding]:
+    """The note on the store at `location`, where a repair has made it and given up messages; none on any other. audit: of that
+    store, or of a copy of it."""
+    data = read_beside(location, REPORT_SUFFIX, HEAD_BYTES)
     told = _read(data) if data is not None else None
     if told is None or not (told.messages or told.unknown) or not _same_log(audit, told.tail):
         return []
-    number = count_text(told.messages, "message") if told.messages else "messages whose number is not known"
+    number = count_text(told.messages, "message") if told.messages else NOT_KNOWN
     return [
         Finding(
-            "store_repaired",
+            _REPAIRED,
             COMMITLOG,
             phy_offset=told.tail["end"],
             actual=number,
@@ -127,7 +149,7 @@ def repaired_findings(audit: StoreAudit) -> list[Finding]:
 
 def told_again(outcome: AuditOutcome) -> str:
     """What the repair that made this store gave up, a sentence with its full stop; empty for any other store."""
-    message = next((f.message for f in outcome.findings if f.code == "store_repaired"), "")
+    message = next((f.message for f in outcome.findings if f.code == _REPAIRED), "")
     return f"{message[:1].upper()}{message[1:]}." if message else ""
 
 
@@ -135,28 +157,46 @@ def _same_log(audit: StoreAudit, tail: Row) -> bool:
     if not tail["end"]:
         return not any(e.kind == EXTENT_MESSAGE for s in audit.segments for e in s.extents)
     try:
-        return log_tail(audit.source, audit.segment_files, tail["end"]) == tail
+        return tail["bytes"] > 0 and log_tail(audit.source, audit.segment_files, tail["end"]) == tail
     except StoreError:
         return False
 
 
 def _read(data: bytes) -> _Told | None:
     """What a report says, None where it is no report of a repair that was put in place."""
-    try:
-        report = json.loads(data.decode("utf-8"))
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(report, dict) or report.get("schema_version") != 1 or report.get("consistent") is not True:
+    report = _first_members(data.decode("ascii", "replace"))
+    if report.get("schema_version") != 1 or report.get("consistent") is not True:
         return None
     given, tail, made_at = report.get("given_up"), report.get("log_tail"), report.get("made_at")
     if not isinstance(given, dict) or not isinstance(tail, dict) or tail.keys() != {"end", "bytes", "sha256"}:
         return None
-    if not isinstance(made_at, str) or not _TIME.fullmatch(made_at):
+    if not isinstance(made_at, str) or not _is_time(made_at):
         return None
     numbers = (given.get("messages"), tail["end"], tail["bytes"])
     if not all(_is_count(number) for number in numbers) or not _is_digest(tail["sha256"]):
         return None
     return _Told(made_at, given["messages"], bool(given.get("signs")), tail)
+
+
+def _first_members(text: str) -> dict[str, Any]:
+    """The members with which a JSON object begins, as many as are whole, up to the last of HEAD."""
+    found: dict[str, Any] = {}
+    decoder = json.JSONDecoder()
+    place = _MEMBER.match(text)
+    while place is not None and not found.keys() >= set(HEAD):
+        try:
+            found[place[1]], end = decoder.raw_decode(text, place.end())
+        except (ValueError, RecursionError):
+            break
+        place = _MEMBER.match(text, end)
+    return found
+
+
+def _is_time(text: str) -> bool:
+    try:
+        return datetime.strptime(text, _TIME).strftime(_TIME) == text
+    except ValueError:
+        return False
 
 
 def _is_count(value: Any) -> bool:

@@ -1,7 +1,8 @@
-"""Parts of the CommitLog that were never written although messages follow, and what the queues say lay there.
+"""Parts of the CommitLog that are zero although messages follow, and what the queues say lay there.
 
 A copy of a running broker has them: a segment is read before its end is written, and the next one when it has messages. A loss of
-power leaves the same where later pages reached the disk first.
+power leaves the same where later pages reached the disk first. Both leave pages: zeros from a message's end to the segment's end,
+or to the edge of a page. Other zeros are damage like any other.
 """
 
 from __future__ import annotations
@@ -13,13 +14,16 @@ from typing import Protocol
 import numpy as np
 
 from schemas.commitlog_layout import MIN_SIZE_V1_BYTES
-from schemas.rows import EXTENT_DAMAGED, EXTENT_MESSAGE, EXTENT_UNWRITTEN, RUN_QUEUE, Finding, QueueKey, SegmentSummary
+from schemas.rows import EXTENT_DAMAGED, EXTENT_MESSAGE, EXTENT_UNWRITTEN, RUN_QUEUE, Extent, Finding, QueueKey, SegmentSummary
 from store_io.audit import log_map as lm
 from store_io.audit.queue_leftovers import LeftoverResult
 from store_io.audit.queue_runs import FAR, QueueRuns
 from store_io.base.wording import count_text
+from store_io.rules.multi_dispatch import LMQ_PREFIX
 
-PAGE_BYTES = 4096  # what is written and copied together: zeros that reach over a page's edge were not left by one wrong field
+PAGE_BYTES = 4096  # what is written and copied together
+LEAST_ZEROS = 64  # before a page's edge: fewer may be a message's own fields
+MOST_BEYOND = 16  # zeros with which the rest of a message may begin after the edge
 
 
 class _View(Protocol):
@@ -59,8 +63,7 @@ def _holes(segments: Iterable[SegmentSummary]) -> list[Hole]:
         message_follows = later
         for extent in reversed(segment.extents):
             to_end = extent.kind == EXTENT_UNWRITTEN and later
-            over_page = (extent.start + extent.zeros) // PAGE_BYTES > extent.start // PAGE_BYTES
-            if to_end or extent.kind == EXTENT_DAMAGED and message_follows and over_page:
+            if to_end or extent.kind == EXTENT_DAMAGED and message_follows and _to_a_page(extent):
                 zeros = extent.end - extent.start if to_end else extent.zeros
                 found.append(
                     Hole(segment.path, segment.base_offset, extent.start, extent.end, zeros, to_end, next_time if to_end else 0)
@@ -71,11 +74,19 @@ def _holes(segments: Iterable[SegmentSummary]) -> list[Hole]:
     return found[::-1]
 
 
+def _to_a_page(extent: Extent) -> bool:
+    """Whether a damaged range begins with zeros that end at a page's edge."""
+    end = extent.start + extent.zeros
+    edge = end // PAGE_BYTES * PAGE_BYTES
+    return edge - extent.start >= LEAST_ZEROS and end - edge <= MOST_BEYOND
+
+
 def _messages_in(
     found: Sequence[Hole], views: Mapping[QueueKey, _View], results: Iterable[LeftoverResult], log: lm.LogMap
 ) -> list[int]:
     """How many messages lay in each hole at least: the queue offsets that are missing between a queue's messages before and after
-    it, and behind a queue's last message those whose entries lead there. A gap over several holes counts for the first one."""
+    it, and after a queue's last message those whose entries lead there. A gap over several holes counts for the first one.
+    LMQ queues lead to messages of other queues, which are counted there."""
     counts = np.zeros(len(found), np.int64)
     starts = np.array([hole.phy_offset for hole in found], np.int64)
     ends = np.array([hole.base + hole.end for hole in found], np.int64)
@@ -99,6 +110,8 @@ def _messages_in(
             if missing[i] <= room:  # no more than fit there: else the queue offsets themselves are damaged
                 counts[first[i]] += missing[i]
     for result in results:
+        if result.key[0].startswith(LMQ_PREFIX):
+            continue
         entries = {(number, phy) for number, phy, _, _ in result.lost if phy > last.get(result.key, -1)}
         for _, phy in entries:
             place = int(np.searchsorted(starts, phy, side="right")) - 1
@@ -137,11 +150,12 @@ class Unwritten:
         A broker flushes in physical order, and what was flushed outlasts a loss of power: a hole before a message that was
         flushed is the copying's.
         """
-        if not self.holes:
+        told = [(hole, count) for hole, count in zip(self.holes, self.counts, strict=True) if hole.position]
+        if not told:  # a segment without a single message was not being written when it was copied
             return None
-        first, zeros = self.holes[0], sum(hole.zeros for hole in self.holes)
-        power = "" if all(0 < hole.next_time <= flushed_until for hole in self.holes) else ", or its machine lost power"
-        where = "" if len(self.holes) == 1 else f" in {len(self.holes):,} places"
+        first, zeros = told[0][0], sum(hole.zeros for hole, _ in told)
+        power = "" if all(0 < hole.next_time <= flushed_until for hole, _ in told) else ", or its machine lost power"
+        where = "" if len(told) == 1 else f" in {len(told):,} places"
         return Finding(
             "live_copy",
             first.path,
@@ -150,8 +164,8 @@ class Unwritten:
             phy_offset=first.phy_offset,
             expected="a message or a filler",
             actual="zeros",
-            message=f"probably copied while the broker ran{power}: {count_text(zeros, 'byte')} of the CommitLog were never"
-            f" written{where}, although messages follow{_lay(sum(self.counts))}",
+            message=f"probably copied while the broker ran{power}: {count_text(zeros, 'byte')} of the CommitLog are"
+            f" zero{where}, although messages follow{_lay(sum(count for _, count in told))}",
         )
 
 

@@ -12,6 +12,8 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
 from schemas import commitlog_layout as layout
 from store_io.base import checksum
 from store_io.rules.releases import BrokerRules
@@ -84,10 +86,13 @@ def record(phy_offset: int, size: int, store_time: int, rules: BrokerRules, sys_
     return whole
 
 
-def is_bridge(topic: str, flag: int, sys_flag: int) -> bool:
-    """Whether a valid message is a bridge."""
-    rollback = sys_flag & layout.SYS_TRANSACTION_MASK == layout.SYS_ROLLBACK
-    return flag == FLAG and (topic == TOPIC or rollback and TOPIC.startswith(topic))
+def is_bridge(topic: str, row: np.void) -> bool:
+    """Whether a valid message, a row of `message_columns`, is a bridge. A producer can choose the topic and FLAG; no broker
+    stores a message without a host of its own."""
+    rollback = row["sys_flag"] == layout.SYS_ROLLBACK
+    chosen = row["flag"] == FLAG and (topic == TOPIC and row["sys_flag"] == 0 or rollback and TOPIC.startswith(topic))
+    zero = all(row[name] == 0 for name in ("store_host", "queue_offset", "prepared_offset", "reconsume_times"))
+    return bool(chosen and zero and row["born_time"] == row["store_time"])
 
 
 def _has_crc(rules: BrokerRules) -> bool:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from jobs.report.files.json_text import document
 from jobs.report.texts.judgement import held, judge
 from jobs.report.texts.repair_text import repair_text
 from schemas.rows import NOTE, AuditOutcome, Finding
 from store_io.audit.audit_store import AuditRequest, run_local
-from store_io.audit.checks.given_up import given_up
+from store_io.audit.checks.given_up import HEAD_BYTES, given_up
 from store_io.audit.queue_leftovers import LeftoverResult
 from store_io.base.wording import count_text
+from store_io.formats.commitlog import bridges
 from store_io.source.byte_source import StoreLocation
 from tests.support import damage
 from tests.support.builders import Message, Sizes, Store, StoreBuilder
@@ -61,10 +65,10 @@ def again(given: tuple[Store, Path, dict[str, Any]], text: str | None) -> AuditO
 def test_missing_last_segments_are_counted_and_said_by_a_later_audit(given: tuple[Store, Path, dict[str, Any]]) -> None:
     store, _, report = given
     gone = 90 - report["messages_before"]
-    assert gone > 20 and report["given_up"] == {"messages": gone, "missing": gone, "cut": 0, "signs": []}
+    assert gone > 20 and report["given_up"] == {"messages": gone, "missing": gone, "cut": 0, "earlier": 0, "signs": []}
     segments = [f for f in audited(store, store.root).findings if f.code == "segment_missing"]
     assert sum(f.count for f in segments) == gone
-    outcome = again(given, json.dumps(report))
+    outcome = again(given, document(report))
     sentence = f"his store was made by a repair on {MADE_AT} UTC that gave up {gone} messages"
     told = [f for f in outcome.findings if f.code == "store_repaired"]
     assert [(f.severity, f.count) for f in told] == [(NOTE, gone)] and told[0].message.endswith(sentence)
@@ -79,6 +83,8 @@ def test_missing_last_segments_are_counted_and_said_by_a_later_audit(given: tupl
     [
         {"consistent": False},
         {"schema_version": 2},
+        {"made_at": "9999-99-99 99:99:99"},
+        {"log_tail": {"end": 1 << 62, "bytes": 0, "sha256": hashlib.sha256().hexdigest()}},
         {"made_at": "yesterday\x1b[31m"},
         {"given_up": {"messages": 0, "missing": 0, "cut": 0, "signs": []}},
         {"given_up": {"messages": True}},
@@ -92,7 +98,7 @@ def test_missing_last_segments_are_counted_and_said_by_a_later_audit(given: tupl
 def test_a_report_that_is_not_this_store_s_says_nothing(
     given: tuple[Store, Path, dict[str, Any]], changes: dict[str, Any]
 ) -> None:
-    outcome = again(given, json.dumps({**given[2], **changes}))
+    outcome = again(given, document({**given[2], **changes}))
     assert outcome.findings == [] and outcome.verdict.endswith("everything is consistent")
 
 
@@ -124,13 +130,43 @@ def test_a_message_is_counted_once() -> None:
     dropped = [{"topic": "T", "queue_id": 0, "queue_offset": 7}, {"topic": "V", "queue_id": 0, "queue_offset": 7}]
     told = given_up({queue.key: queue, other.key: other}, answered, dropped, 10, [])
     missing = 2 + 2 + (1 << 40) + 1  # two places; 4 and 7, one of which is the third; those of U; the one of V
-    assert told == {"messages": missing + 10, "missing": missing, "cut": 10, "signs": []}
+    assert told == {"messages": missing + 10, "missing": missing, "cut": 10, "earlier": 0, "signs": []}
     signs = [
         Finding("index_entry_beyond_end", "index/x", severity="rebuildable"),
         Finding("checkpoint_ahead", "c", severity=NOTE),
     ]
     assert given_up({}, [], [], 0, signs)["signs"] == ["index_entry_beyond_end"]
     assert given_up({}, answered, [], 0, signs)["signs"] == []
+
+
+def test_ranges_of_a_queue_are_counted_once_where_they_overlap() -> None:
+    def missing(topic: str, *ranges: tuple[int, int]) -> Any:
+        return given_up({}, [{"topic": topic, "queue_id": 0, "first": a, "end": b} for a, b in ranges], [], 0, [])["missing"]
+
+    assert missing("T", (0, 10), (5, 15)) == 15
+    assert missing("%LMQ%x", (0, 10)) == 0
+
+
+def test_a_second_repair_says_what_the_first_gave_up(given: tuple[Store, Path, dict[str, Any]], tmp_path: Path) -> None:
+    store, new, report = given
+    first = shutil.copytree(new, tmp_path / "first")
+    (tmp_path / "first.repair.json").write_text(document(report))
+    (first / "abort").touch()
+    shutil.rmtree(first / "index")
+    outcome = repaired(first, tmp_path / "second", plan_of(first, store.release, store.broker_conf))
+    number = report["given_up"]["messages"]
+    assert outcome.report["given_up"] == {"messages": number, "missing": 0, "cut": 0, "earlier": number, "signs": []}
+    assert f"{number} messages were given up by the repair that made this copy" in repair_text(outcome.report, "s", "new")
+    (tmp_path / "second.repair.json").write_text(document({**outcome.report, "made_at": MADE_AT}))
+    assert f"gave up {number} messages" in audited(store, tmp_path / "second").verdict
+
+
+def test_a_report_of_any_length_is_read_by_its_first_bytes(given: tuple[Store, Path, dict[str, Any]]) -> None:
+    long = {**given[2], "removed": ["x" * 1000] * 100}
+    text = document(long)
+    assert len(text) > HEAD_BYTES
+    assert [f.code for f in again(given, text).findings] == ["store_repaired"]
+    assert again(given, '{"a": [' + '{"": 0},' * 100_000).findings == []
 
 
 STRANGERS = (
@@ -171,3 +207,11 @@ def test_placeholders_are_told_beside_messages_and_not_counted_as_such(tmp_path:
     assert sum(extent["message_count"] for row in after.segments for extent in row["extents"]) == after.messages
     assert held(after) == f"{after.messages} messages and {count_text(placeholders, 'placeholder record')}"
     assert held(before) == f"{before.messages} messages"
+
+
+def test_a_producer_s_message_is_no_placeholder(tmp_path: Path) -> None:
+    builder = StoreBuilder("5.3.3", Sizes(segment=1 << 13))
+    for _ in range(5):
+        builder.put(Message(bridges.TOPIC, 0, b"an order", flag=bridges.FLAG))
+    outcome = audited(builder.write(tmp_path / "store"), tmp_path / "store")
+    assert outcome.messages == 5 and not [f for f in outcome.findings if f.code == "commitlog_bridged"]

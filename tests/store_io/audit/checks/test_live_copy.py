@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from schemas.rows import LOSS, NOTE
-from tests.support import product
+from tests.support import damage, product
 from tests.support.builders import Message, Sizes, StoreBuilder
 
 SIZES = Sizes(segment=4096, queue_file=400, slots=20, index_max=200)
@@ -106,7 +106,7 @@ def test_a_hole_before_later_segments_is_told_first_with_what_lay_there(
     assert hole.message.endswith(lay) and hole.severity == LOSS
     number = hole.message.partition(" ")[0]
     assert audited.outcome.verdict.startswith(
-        f"{HOLE}{power}: {number} bytes of the CommitLog were never written, although messages follow; {lay}. RocketMQ 5.3.3"
+        f"{HOLE}{power}: {number} bytes of the CommitLog are zero, although messages follow; {lay}. RocketMQ 5.3.3"
     )
 
 
@@ -117,11 +117,49 @@ def test_after_a_clean_exit_a_hole_is_damage_and_what_lay_there_is_counted_all_t
     assert hole.message.endswith(f"at least {FULL - 15} messages lay there")
 
 
-def test_pages_of_zeros_inside_a_segment_are_a_hole_and_a_zeroed_record_is_none(tmp_path: Path) -> None:
-    pages, record = (holed(tmp_path / name, numbers, sizes=WIDE) for name, numbers in (("p", range(15, 45)), ("r", range(5, 6))))
-    assert pages.outcome.verdict.startswith(f"{HOLE}, or its machine lost power: ")
-    assert "although messages follow; at least 30 messages lay there. RocketMQ" in pages.outcome.verdict
-    assert HOLE not in record.outcome.verdict and record.outcome.exit_code == 20
+def wide(root: Path, end: int, start: int | None = None) -> tuple[product.Audited, int]:
+    """A store of 60 messages in one segment of which [start, end) is zero, from the 15th message on if not said otherwise; and
+    how many messages that hits."""
+    builder = StoreBuilder("5.3.3", WIDE)
+    for number in range(60):
+        builder.put(Message("T", number % 3, body=b"x" * 50, tags="a", keys=f"k{number}"))
+    first = builder.records[15].at if start is None else start
+    store = builder.write(root, clean=False, spare=False, checkpoint={"physic": 0, "logics": 0})
+    damage.zero_range(root / "commitlog" / f"{0:020d}", first, end)
+    hit = sum(record.at < end and record.at + record.size > first for record in builder.records)
+    return product.audit(root, store.release, store.broker_conf), hit
+
+
+def test_zeros_up_to_a_page_inside_a_segment_are_a_hole(tmp_path: Path) -> None:
+    audited, hit = wide(tmp_path / "store", 8192)
+    assert audited.outcome.verdict.startswith(f"{HOLE}, or its machine lost power: ")
+    assert f"are zero, although messages follow; at least {hit} messages lay there. RocketMQ" in audited.outcome.verdict
+
+
+@pytest.mark.parametrize(("start", "end"), [(None, 8100), (8182, 8210), (None, 8300)])
+def test_zeros_that_do_not_end_with_a_page_are_damage(start: int | None, end: int, tmp_path: Path) -> None:
+    audited, _ = wide(tmp_path / "store", end, start)
+    assert HOLE not in audited.outcome.verdict and audited.outcome.exit_code == 20
+    assert not [f for f in audited.findings if f.code == "live_copy"]
+
+
+def test_a_segment_that_is_zero_from_its_start_on_is_damage(tmp_path: Path) -> None:
+    audited = holed(tmp_path / "store", range(FULL, 2 * FULL))
+    (hole,) = [f for f in audited.findings if f.code == "segment_unwritten"]
+    assert hole.start == 0 and hole.message.endswith("messages lay there")
+    assert HOLE not in audited.outcome.verdict and not [f for f in audited.findings if f.code == "live_copy"]
+
+
+def test_what_lay_in_a_hole_is_not_counted_again_by_light_queues(tmp_path: Path) -> None:
+    builder = StoreBuilder("5.3.3", SIZES, lmq=True)
+    for _ in range(60):
+        builder.put(Message("T", 0, body=b"x" * 20, lmq=("%LMQ%a",)))
+    store = builder.write(tmp_path / "store", clean=False, spare=False)
+    first = builder.records[5].at
+    damage.zero_range(store.root / "commitlog" / f"{0:020d}", first, SIZES.segment)
+    hit = sum(first <= record.at < SIZES.segment for record in builder.records)
+    audited = product.audit(store.root, store.release, f"{store.broker_conf}enableLmq=true\nenableMultiDispatch=true\n")
+    assert f"at least {hit} messages lay there" in audited.outcome.verdict
 
 
 @pytest.mark.parametrize(("clean", "torn", "kept"), [(True, 0, 15), (False, 40, 15), (False, 40, 21)])
