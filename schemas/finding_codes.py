@@ -388,7 +388,7 @@ _ROWS = (
     (
         "queues_copied_later",
         REBUILDABLE,
-        "The ConsumeQueues have messages beyond the CommitLog's end: they were copied after it, while the broker ran.",
+        "The ConsumeQueues have messages beyond the CommitLog's end: they were copied later, or the log's last part is gone.",
         "Stop the broker and copy again. If its machine lost power, compare with a replica.",
     ),
     (

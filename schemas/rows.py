@@ -366,7 +366,7 @@ class FurthestRun:
 
 # ---- the audit of one store ----------------------------------------------------------------------------------------
 
-NAMED, DEFAULT = "named", "default"  # where a release is from
+NAMED, DEFAULT = "named", "default"  # where a release, or the settings, are from
 ASSUMED, DOUBT = "assumed", "doubt"
 
 
@@ -422,6 +422,7 @@ class AuditOutcome:
     level: str = "full"  # or "quick"
     not_read: Row = field(default_factory=dict)
     release_from: str = NAMED  # or DEFAULT: none was named, and the newest known was taken
+    settings_from: str = NAMED  # or DEFAULT: no broker.conf was named; sizes are from the files, all else is RocketMQ's default
     written_by: str = ""  # by its files the releases that wrote it, where none was named and the one assumed is none of these
     premises: list[Premise] = field(default_factory=list)
     not_judged: list[str] = field(default_factory=list)  # what a start reads and no check judges: a verdict names it

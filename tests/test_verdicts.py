@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -9,10 +10,11 @@ from typing import Any
 import pytest
 
 from jobs.command_line.options import StoreArgument
+from jobs.report.files.result_json import result_json
 from jobs.report.pages.index_html import index_html
 from jobs.report.pages.report_html import PageContext, report_html
 from jobs.report.texts.commands import repair_commands, repair_withheld, store_words, words_of
-from jobs.report.texts.judgement import REFUSES, SAFE, judge
+from jobs.report.texts.judgement import REFUSES, SAFE, STOP, judge
 from jobs.report.texts.ranking import exit_words
 from jobs.report.texts.summary_text import summary_text
 from schemas.rows import ASSUMED, DEFAULT, DOUBT, NAMED, NOTE, AuditOutcome
@@ -78,6 +80,27 @@ def test_an_assumed_release_is_told_first_and_no_repair_is_shown(tmp_path: Path)
         assert f"--release {NEWEST_RELEASE}" not in text
     assert "for 1 of 2 stores no release was named: 5.5.0 is assumed, and no repair command is shown" in fleet
     assert "For 1 of 2 stores no release was named" in index
+
+
+def test_without_a_broker_conf_nothing_is_safe_but_under_the_defaults(tmp_path: Path) -> None:
+    """Of this store its own broker, which verifies property CRCs, cuts nearly all; by RocketMQ's defaults it loses nothing."""
+    (case,) = cases("g67")
+    root = case.unpack(tmp_path)
+    own = audit(root, case.release, case.broker_conf).outcome
+    assert own.exit_code == 20 and judge(own).kind == STOP and own.settings_from == NAMED
+    outcome = run_local(AuditRequest("s", StoreLocation(str(root)), case.release))
+    judgement = judge(outcome)
+    assert outcome.exit_code == 0 and outcome.settings_from == DEFAULT
+    assert judgement.headline.endswith(", if its broker.conf keeps RocketMQ's defaults, which is assumed")
+    summary = summary_text(samples.RUN, [outcome], "/out")
+    assert "forceVerifyPropCRC" in summary and "name its broker.conf with --broker-conf and audit again" in summary
+    assert "(no broker.conf was named: RocketMQ's defaults are assumed)" in outcome.verdict
+    fleet = [outcome, samples.clean()]
+    told = "or 1 of 2 stores no broker.conf was named: RocketMQ's defaults are assumed"
+    for text in (summary_text(samples.RUN, fleet, "/out"), "".join(index_html(samples.RUN, fleet)).replace("&#39;", "'")):
+        assert told in text
+    (one, two) = json.loads(result_json(samples.RUN, fleet))["stores"]
+    assert (one["settings_from"], two["settings_from"]) == (DEFAULT, NAMED)
 
 
 def test_a_named_release_with_its_broker_conf_rests_on_nothing(tmp_path: Path) -> None:

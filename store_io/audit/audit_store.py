@@ -1009,6 +1009,7 @@ class StoreAudit:
             False,
             list(dict.fromkeys(self.incomplete)),
             release_from=request.release_from,
+            settings_from=NAMED if request.broker_conf is not None else DEFAULT,
             replica_group=request.replica_group,
         )
         out.seconds = time.monotonic() - self._began

@@ -208,6 +208,8 @@ def verdict_sentence(outcome: AuditOutcome, prediction: Prediction | None, loss:
         sentence = f"{doubts[0]}. With what was named: {sentence}"
     if outcome.release_from == DEFAULT and prediction is not None:
         sentence += " (no release was named: this one is assumed)"
+    if outcome.settings_from == DEFAULT and prediction is not None:
+        sentence += " (no broker.conf was named: RocketMQ's defaults are assumed)"
     if outcome.not_judged and prediction is not None and prediction.starts:
         sentence += f". Not judged: {names_text(outcome.not_judged)}"
     again = given_up.told_again(outcome).rstrip(".")

@@ -11,6 +11,8 @@ from store_io.rules.releases import NEWEST_RELEASE, Setting, parse_known
 from store_io.source.byte_source import ByteSource
 from store_io.source.store_dir import StoreListing
 
+DECISIVE = "duplicationEnable, forceVerifyPropCRC or storeType"  # settings by which the same bytes end otherwise
+
 
 def premises(
     release: str, release_from: str, written: WrittenBy, settings: Mapping[str, Setting], conf: bool, misfits: Sequence[str]
@@ -37,7 +39,9 @@ def premises(
         from_files = f"from the files {', '.join(inferred)}; " if inferred else ""
         found.append(
             Premise(
-                ASSUMED, f"No broker.conf was named: {from_files}RocketMQ's defaults for all {'else' if inferred else 'settings'}"
+                ASSUMED,
+                f"No broker.conf was named: {from_files}RocketMQ's defaults for all {'else' if inferred else 'settings'}. Others,"
+                f" as {DECISIVE}, change what a start does. Name the broker's own with --broker-conf",
             )
         )
     return found

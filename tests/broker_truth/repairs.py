@@ -132,10 +132,11 @@ class Result:
 
 @dataclass(frozen=True)
 class Measured:
-    """A case: messages valid in the copy that belong in queues, what was recorded as served by its own recovery (None: does not
-    start), and the repairs by policy."""
+    """A case: how many segments it has, messages valid in the copy that belong in queues, what was recorded as served by its own
+    recovery (None: does not start), and the repairs by policy."""
 
     case: Case
+    segments: int
     valid: int
     own: int | None
     results: dict[str, Result]
@@ -146,6 +147,7 @@ def measure(case: Case, jvm_of: Callable[[str], Jvm], folder: Path, policies: Se
     root = case.unpack(folder)
     named = str(case.case["config"].get("batchCqTopics", ""))
     topics = named.split(",") if named else batch_topics(root)
+    segments = sum(path.stat().st_size > 0 for path in (root / "commitlog").glob("*"))
     wanted = expected(valid_records(root))
     recorded = (case.expected.get("served") or {}).get("served")
     own: dict[Key, bytes] = {}
@@ -178,7 +180,7 @@ def measure(case: Case, jvm_of: Callable[[str], Jvm], folder: Path, policies: Se
                     len(found.key_misses),
                     end != repaired.report["log_end"],
                 )
-    return Measured(case, len(wanted), recorded, results)
+    return Measured(case, segments, len(wanted), recorded, results)
 
 
 def _copy(root: Path, target: Path) -> None:

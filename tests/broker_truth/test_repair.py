@@ -342,9 +342,13 @@ def test_witness_of_valid_records_agrees_with_the_broker(written: Callable[[str]
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("case", corpus_tools.cases(), ids=lambda case: case.name)
 def test_repaired_case_serves_what_it_should(case: Case, policy: str, jvm_of: JvmOf, tmp_path: Path) -> None:
-    """By `broker` at least what the broker's own recovery serves, by `salvage` all that is valid in the copy."""
+    """By `broker` at least what the broker's own recovery serves, by `salvage` all that is valid in the copy; a copy without a
+    segment is refused."""
     measured = measure(case, jvm_of, tmp_path, [policy])
     result = measured.results[policy]
+    if not measured.segments:
+        assert (result.repaired.exit_code, result.repaired.root) == (3, None)
+        return
     assert result.repaired.exit_code == 0, result.repaired.report.get("problems")
     assert policy == "salvage" or result.shown >= (measured.own or 0)
     assert (result.lost, result.invalid, result.truncated) == (frozenset(), frozenset(), False)

@@ -69,6 +69,7 @@ def _store(outcome: AuditOutcome) -> Row:
         "location": outcome.location_text,
         "release": outcome.release,
         "release_from": outcome.release_from,
+        "settings_from": outcome.settings_from,
         "starts": broker.get("starts"),
         "truncate_at": broker.get("truncate_at"),
         "level": outcome.level,

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from jobs.report.texts.judgement import SHORT
-from jobs.report.texts.ranking import severity_rank
+from jobs.report.texts.ranking import severity_rank, would_be_lost
 from jobs.report.texts.text import bytes_text, count_text, printable, seconds_text
 
 Row = dict[str, Any]
@@ -74,7 +74,8 @@ def _fleet(view: Row, paint: _Paint) -> Iterator[str]:
     totals = view["totals"]
     told = ", ".join(f"{totals[kind]:,} {word}" for kind, word in SHORT.items() if totals[kind])
     lost_text = f"{count_text(totals['lost_messages'], 'message')} ({bytes_text(totals['lost_bytes'])})"
-    yield paint(_BOLD, f"{count_text(totals['stores'], 'store')}: {told}; {lost_text} would be lost")
+    unknown = sum(store["latest"]["lost_messages"] is None or not store["latest"]["starts"] for store in stores)
+    yield paint(_BOLD, f"{count_text(totals['stores'], 'store')}: {told}; {would_be_lost(lost_text, unknown)}")
     window = f" since {_when(view['since'])} UTC" if view["since"] else ""
     yield f"{count_text(view['runs'], 'run')}{window} in {printable(view['tables'])}; the latest run of each store counts"
     for gone in view["not_audited_since"]:
@@ -299,7 +300,8 @@ def _coverage(view: Row, paint: _Paint) -> Iterator[str]:
     for store in view["stores"]:
         waiting, gone = store["least_recently"], store["gone"]
         if gone:
-            told = f"run {printable(gone['run_id'])} found no CommitLog segment any more, so nothing counts as verified"
+            found = "could not read it" if gone["exit_code"] == 3 else "found no CommitLog segment any more"
+            told = f"run {printable(gone['run_id'])} {found}, so nothing counts as verified"
             yield paint(_RED, f"{printable(store['store'], _NAME)}: {told} ({printable(gone['verdict'])})")
         elif waiting:
             yield ""

@@ -53,12 +53,21 @@ def judge(outcome: AuditOutcome) -> Judgement:
         number = next(f.actual for f in outcome.findings if f.code == "store_repaired")
         head = f"{answer.headline}; the repair that made it gave up {number}" if answer.kind == SAFE else answer.headline
         answer = replace(answer, headline=head, why=(*answer.why, told))
-    of_any_release = answer.kind in (GONE, PARTED, LACKS, EMPTY)
-    if outcome.release_from == DEFAULT and outcome.plan.get("broker") is not None and not of_any_release:
-        if outcome.written_by:
-            return _of_another_release(outcome, answer)
-        return replace(answer, headline=f"{answer.headline}, if its release is {outcome.release}, which is assumed")
-    return answer
+    assumed = _assumed(outcome, answer)
+    if outcome.written_by and assumed:
+        return _of_another_release(outcome, answer)
+    return replace(answer, headline=f"{answer.headline}, if {assumed}") if assumed else answer
+
+
+def _assumed(outcome: AuditOutcome, answer: Judgement) -> str:
+    """What nobody named although the answer may depend on it, as a clause; "" where there is none."""
+    if outcome.plan.get("broker") is None or answer.kind in (GONE, PARTED, LACKS, EMPTY):
+        return ""
+    release = f"its release is {outcome.release}" if outcome.release_from == DEFAULT else ""
+    settings = "its broker.conf keeps RocketMQ's defaults" if outcome.settings_from == DEFAULT and answer.kind == SAFE else ""
+    if release and settings:
+        return f"{release} and {settings}, which is assumed"
+    return f"{release or settings}, which is assumed" if release or settings else ""
 
 
 def _of_another_release(outcome: AuditOutcome, answer: Judgement) -> Judgement:
@@ -154,7 +163,7 @@ def _judge_alone(outcome: AuditOutcome) -> Judgement:
     if any(f.severity == LOSS and f.code in ("segment_missing", "message_lost") for f in outcome.findings):
         return Judgement(
             CARE,
-            "Messages are missing from this copy already; a start makes nothing worse",
+            "Messages are missing from this copy already; a start loses none of the others",
             (
                 "A segment is gone, or queue entries lead to places where this copy holds no message. A repair cannot bring these"
                 " messages back: look for them in another copy of the same broker first.",

@@ -10,11 +10,12 @@ from jobs.report.texts.judgement import SAFE, counted, judge
 from jobs.report.texts.ranking import is_emptied, lost_of
 from jobs.report.texts.text import count_text
 from schemas.finding_codes import BY_A_REPAIR
-from schemas.rows import LOSS, REBUILDABLE, AuditOutcome
+from schemas.rows import DEFAULT, LOSS, REBUILDABLE, AuditOutcome
 from store_io.audit.as_master import as_master
 
 NOTHING = "Nothing to do."
 NOTHING_JUDGED = "Nothing to do for what was judged."
+_NAME_CONF = "To be sure, name its broker.conf with --broker-conf and audit again."
 _BEYOND = "consumer_offset_beyond_end"
 
 
@@ -34,7 +35,8 @@ class NextSteps:
 def next_steps(outcome: AuditOutcome, words: Sequence[str], plan: str) -> NextSteps:
     """words, plan: as `repair_commands` takes them."""
     if judge(outcome).kind == SAFE:
-        return NextSteps(NOTHING_JUDGED if outcome.not_judged else NOTHING)
+        told = NOTHING_JUDGED if outcome.not_judged else NOTHING
+        return NextSteps(f"{told} {_NAME_CONF}" if outcome.settings_from == DEFAULT else told)
     repairs = repair_commands(outcome, words, plan)
     emptied = is_emptied(outcome) and not outcome.messages  # a repair would make an empty store of it
     withheld = repair_withheld(outcome)
@@ -42,14 +44,19 @@ def next_steps(outcome: AuditOutcome, words: Sequence[str], plan: str) -> NextSt
     steps: dict[str, dict[str, None]] = {}
     for severity in (LOSS, REBUILDABLE):
         for finding in outcome.findings:
+            if emptied and finding.code == "segment_missing":  # a donor gives nothing to a copy without a segment
+                continue
             cause = severity == LOSS and finding.code == "live_copy"  # a note, but it explains the others
             if (cause or finding.severity == severity) and finding.next and not (told_by_repair and finding.next in BY_A_REPAIR):
                 step = _offsets(outcome) if repairs and finding.code == _BEYOND else ""
                 steps.setdefault(step or finding.next, {}).setdefault(finding.file)
     others = [(step, list(files)) for step, files in steps.items()]
+    first = {finding.next for finding in outcome.findings if finding.code == "setting_mismatch"}  # it may cause all others
+    others.sort(key=lambda step: step[0] not in first)
     if outcome.written_by:
         wrote = f"by its files RocketMQ {outcome.written_by} wrote this copy"
         others.insert(0, (f"Name the broker's own release with --release and audit again: {wrote}.", []))
+    others[:0] = [(why, []) for why in judge(outcome).why] if emptied else []
     lacking = _lacking(outcome)
     if lacking:
         others.insert(0, (lacking, []))

@@ -37,15 +37,19 @@ def _refuses(outcome: AuditOutcome) -> bool:
 
 
 def assumed_words(outcomes: Sequence[AuditOutcome]) -> str:
-    """For how many stores of a run nobody named a release; "" where for none."""
+    """For how many stores of a run nobody named a release, or a broker.conf; "" where for none."""
     releases = sorted({o.release for o in outcomes if o.release_from == DEFAULT})
-    number = sum(o.release_from == DEFAULT for o in outcomes)
-    if not number:
-        return ""
-    return (
-        f"for {number:,} of {len(outcomes):,} stores no release was named: {', '.join(releases)} is assumed, and no repair"
-        " command is shown"
-    )
+    unnamed = sum(o.release_from == DEFAULT for o in outcomes)
+    without = sum(o.settings_from == DEFAULT for o in outcomes)
+    of_all = f"of {len(outcomes):,} stores no"
+    told = []
+    if unnamed:
+        told.append(
+            f"for {unnamed:,} {of_all} release was named: {', '.join(releases)} is assumed, and no repair command is shown"
+        )
+    if without:
+        told.append(f"for {without:,} {of_all} broker.conf was named: RocketMQ's defaults are assumed")
+    return "; ".join(told)
 
 
 def note_kinds(outcomes: Iterable[AuditOutcome], most: int = 3) -> str:
@@ -58,6 +62,11 @@ def note_kinds(outcomes: Iterable[AuditOutcome], most: int = 3) -> str:
 def lost_of(outcome: AuditOutcome) -> tuple[int, int]:
     """(messages, bytes) that a start would cut."""
     return int(outcome.loss.get("messages", 0)), int(outcome.loss.get("bytes", 0))
+
+
+def would_be_lost(lost: str, unknown: int) -> str:
+    """How much starts would lose, and of how many stores that is not known: no start, or no prediction."""
+    return f"{lost} would be lost by a start" + (f", not known of {count_text(unknown, 'store')}" if unknown else "")
 
 
 def lacks_of(outcome: AuditOutcome) -> tuple[int, bool]:

@@ -26,7 +26,16 @@ from jobs.report.texts.judgement import (
     why_it_ends,
 )
 from jobs.report.texts.next_steps import next_steps
-from jobs.report.texts.ranking import EXIT_RANK, SEVERITIES, assumed_words, exit_words, lacks_of, lost_of, note_kinds
+from jobs.report.texts.ranking import (
+    EXIT_RANK,
+    SEVERITIES,
+    assumed_words,
+    exit_words,
+    lacks_of,
+    lost_of,
+    note_kinds,
+    would_be_lost,
+)
 from jobs.report.texts.replicas_words import choice_words, pair_words
 from jobs.report.texts.text import bytes_text, count_text, not_read_texts, printable, seconds_text, span_text
 from schemas.rows import ASSUMED, DOUBT, LOSS, NOTE, REBUILDABLE, AuditOutcome, Finding, Row
@@ -260,9 +269,9 @@ def _fleet(outcomes: Sequence[AuditOutcome], paint: _Paint) -> Iterator[str]:
     kinds = Counter((-EXIT_RANK[o.exit_code], exit_words(o.exit_code, [o])) for o in outcomes)
     told = ", ".join(f"{kinds[kind]:,} {kind[1]}" for kind in sorted(kinds, key=lambda kind: (kind[0], kind[1] != LOSS)))
     lost_total = sum(lost_of(o)[0] for o in outcomes)
-    yield paint(
-        _BOLD, f"{count_text(len(outcomes), 'store')}: {told or 'none'}; {count_text(lost_total, 'message')} would be lost"
-    )
+    unknown = sum(not (o.plan.get("broker") or {}).get("starts") for o in outcomes)
+    lost_words = would_be_lost(count_text(lost_total, "message"), unknown)
+    yield paint(_BOLD, f"{count_text(len(outcomes), 'store')}: {told or 'none'}; {lost_words}")
     told = assumed_words(outcomes)
     if told:
         yield _row("Assumed", told)

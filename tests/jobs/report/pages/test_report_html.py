@@ -351,7 +351,7 @@ def test_the_answer(make: Any, kind: str, headline: str) -> None:
         ("g04-533-clean-all", "5.3.3", "Safe to start"),
         ("g14-533-torn-old-seen", "5.3.3", "Do not start this copy yet"),
         ("g29-498-cq-wrong", "4.9.8", "Do not start this copy before its queues are rebuilt"),
-        ("g11-533-zero-tail", "5.3.3", "Messages are missing from this copy already; a start makes nothing worse"),
+        ("g11-533-zero-tail", "5.3.3", "Messages are missing from this copy already; a start loses none of the others"),
         ("g81-550-logics-time", "5.5.0", "A start loses no message, but queues, index or other derived files need a rebuild"),
         ("g76-550-foreign-commitlog", "5.5.0", "RocketMQ 5.5.0 does not start on this copy"),
     ],
