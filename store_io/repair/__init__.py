@@ -1,9 +1,17 @@
 """A new store from a damaged copy. The copy is never written to.
 
-* `repair_store`: the repair, step by step, and its report.
+* `repair_store`: the repair, step by step; read it first.
+* `repair_work`: what the steps share: the request, the writer, the runner of tasks.
 * `repair_plan`: plan.json, read back and held against the copy.
-* `repair_copy`, `repair_log`, `repair_queues`, `repair_offsets`: the parts of a store.
-* `rebuild`: queue and index entries from messages.
+* `repair_audit`: the audits of the copy and of the new store, and what the steps know of them.
+* `repair_copy`: the copy that is worked on.
+* `repair_start`: what keeps the release from starting is taken away.
 * `donor`: damaged bytes taken from another copy.
+* `repair_log`: the log: where it ends, what is cut, zeroed and bridged.
+* `repair_pad`: segments after a log whose end the release would not take.
+* `derived`: queues, index and checkpoint, made anew from the log.
+* `repair_judge`: whether the new store is consistent.
+* `repair_offsets`: positions beyond the new ends of the queues.
+* `repair_report`: NEW.repair.json.
 * `store_writer`: the only module that writes a store; `trial_writer`: the same without writing, for a dry run.
 """

@@ -21,7 +21,9 @@ from store_io.base.errors import StoreError
 from store_io.base.ranges import subtract, union
 from store_io.formats.commitlog.message_columns import RecordCheck
 from store_io.formats.commitlog.segment_walk import whole_messages_end
+from store_io.repair.repair_audit import Audited, audit_changed
 from store_io.repair.repair_log import WINDOW_BYTES, segment_path
+from store_io.repair.repair_work import Work
 from store_io.repair.trial_writer import Writer
 from store_io.rules.loading import Tree, segments_of
 from store_io.rules.message_verdict import VALID
@@ -60,6 +62,26 @@ class _Segment:
             return [(0, size)]
         damaged = [(e.start, e.end) for e in self.summary.extents if e.kind == EXTENT_DAMAGED] if self.summary else []
         return sorted([*damaged, *self.doubtful])
+
+
+@dataclass(frozen=True)
+class Healed:
+    """audit: the same one where nothing was taken, else one of the copy as it is now.  row: the report's, None without one."""
+
+    audit: Audited
+    row: Row | None
+
+
+def heal(work: Work, audit: Audited) -> Healed:
+    """Take the copy's damaged ranges from the request's donor; from here on they are damaged no more. Raises StoreError."""
+    if work.request.donor is None:
+        return Healed(audit, None)
+    work.progress("taking damaged ranges from the donor")
+    row = Donor(work.request.donor, work.rules).heal(work.writer, audit.segments, work.source, audit.tree)
+    if not row["taken"]:
+        return Healed(audit, row)
+    work.touched = True
+    return Healed(audit_changed(work, "the copy with the donor's messages"), row)
 
 
 class Donor:

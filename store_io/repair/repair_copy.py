@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
 from schemas.checkpoint_layout import ABORT_FILE
 from schemas.rows import StoreFile
@@ -38,8 +39,16 @@ def check_source(location: StoreLocation, broker_conf: str | None) -> None:
     )
 
 
-def copy_store(location: StoreLocation, writer: Writer) -> tuple[int, list[str]]:
-    """Copy all that lies there: (bytes of the medium that are needed at most, names that are no files and so are not copied).
+@dataclass(frozen=True)
+class Copied:
+    """needed_bytes: of the medium, at most.  not_copied: names that are no files."""
+
+    needed_bytes: int
+    not_copied: list[str]
+
+
+def copy_store(location: StoreLocation, writer: Writer) -> Copied:
+    """Copy all that lies there.
 
     Raises StoreError where one CommitLog cannot be made of several folders, WriteFailed where too little is free.
     """
@@ -62,7 +71,7 @@ def copy_store(location: StoreLocation, writer: Writer) -> tuple[int, list[str]]
         except BaseException:  # one that failed, or an interrupt: nobody needs the others
             threads.shutdown(cancel_futures=True)
             raise
-    return needed, sorted(e.path for e in files.values() if e.kind not in ("file", "directory"))
+    return Copied(needed, sorted(e.path for e in files.values() if e.kind not in ("file", "directory")))
 
 
 def removed(location: StoreLocation, made: StoreLocation, moved: Container[str]) -> list[str]:

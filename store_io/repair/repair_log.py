@@ -63,6 +63,27 @@ class _Segment:
     valid: list[tuple[int, int]]  # positions of what stays, ascending
     filler: int = -1  # where a sound filler begins; -1: none
 
+    @property
+    def path(self) -> str:
+        """Its path in the new store."""
+        return segment_path(self.base)
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A segment among all those of the new log, by its number in them."""
+
+    whole: list[_Segment]
+    number: int
+
+    @property
+    def segment(self) -> _Segment:
+        return self.whole[self.number]
+
+    @property
+    def is_last(self) -> bool:
+        return self.number == len(self.whole) - 1
+
 
 def segment_path(base: int) -> str:
     """The path that a broker gives the segment."""
@@ -141,7 +162,7 @@ class LogRepair:
         whole.sort(key=lambda s: s.base)
         for number, segment in enumerate(whole):
             self._normalise(segment, whole)
-            self._fill(segment, whole, number)
+            self._fill(_Place(whole, number))
         final = [s for s in whole if s.valid]
         self.plan.end = final[-1].base + final[-1].valid[-1][1]
         self.plan.messages = sum(map(self._messages, kept)) - len(self.plan.dropped)
@@ -204,7 +225,7 @@ class LogRepair:
     # ---- what is written -------------------------------------------------------------------------------------------
 
     def _normalise(self, segment: _Segment, whole: Sequence[_Segment]) -> None:
-        path = segment_path(segment.base)
+        path = segment.path
         if segment.summary is None:
             neighbour = next(s.summary for s in whole if s.base > segment.base and s.summary is not None)
             entry = self.tree.by_path.get(neighbour.path)
@@ -215,34 +236,34 @@ class LogRepair:
         if segment.summary.size != self.size:
             self.plan.edits.append(Edit("resize", path, 0, self.size))
 
-    def _fill(self, segment: _Segment, whole: list[_Segment], number: int) -> None:
+    def _fill(self, place: _Place) -> None:
         """Bridge the gaps between the segment's messages, and end it."""
-        path, last = segment_path(segment.base), number == len(whole) - 1
+        segment = place.segment
         at = 0
         kept: list[tuple[int, int]] = []
         for start, end in segment.valid:
-            start = self._bridged(segment, path, at, start, end, whole, number)
+            start = self._bridged(place, at, start, end)
             if start < end:
                 kept.append((start, end))
                 at = end
         segment.valid = kept
-        if not kept and not last:
+        if not kept and not place.is_last:
             least = bridges.least_bytes(self.rules)
-            time = self._time_near(whole, number, 0)
-            self._bridge(segment, path, 0, max(least, least + len(bridges.TOPIC)), time)
             at = max(least, least + len(bridges.TOPIC))
+            self._bridge(segment, 0, at, self._time_near(place, 0))
         if segment.filler == at and at:
             return
         if at < self.size:
-            self._zero(segment, path, at)
-        if not last and at < self.size:
-            self._end_segment(segment, path, at, whole, number)
+            self._zero(segment, at)
+        if not place.is_last and at < self.size:
+            self._end_segment(place, at)
 
-    def _end_segment(self, segment: _Segment, path: str, at: int, whole: Sequence[_Segment], number: int) -> None:
+    def _end_segment(self, place: _Place, at: int) -> None:
         """A bridge, which tells what is missing here, and a filler; where there is no room for the first, the second alone."""
+        segment, path = place.segment, place.segment.path
         least = bridges.least_bytes(self.rules) + len(bridges.TOPIC)
         if self.size - at >= least + layout.FRAME_BYTES and segment.valid:
-            self._bridge(segment, path, at, at + least, self._time_near(whole, number, at))
+            self._bridge(segment, at, at + least, self._time_near(place, at))
             at += least
         if self.size - at < layout.FRAME_BYTES:
             raise StoreError(f"{path}: {self.size - at} bytes are left after its last message, too few for a filler")
@@ -251,7 +272,7 @@ class LogRepair:
         row = {"file": path, "start": at, "end": self.size, "phy_offset": segment.base + at, "kind": "filler"}
         self.plan.bridges.append(row)
 
-    def _zero(self, segment: _Segment, path: str, at: int) -> None:
+    def _zero(self, segment: _Segment, at: int) -> None:
         if segment.summary is None:
             return
         size = min(segment.summary.size, self.size)
@@ -260,21 +281,19 @@ class LogRepair:
                 window = SegmentWindow(file, segment.summary.size, WINDOW_BYTES)
                 used = window.last_nonzero_end(at)
             if used > at:
-                self.plan.edits.append(Edit("zero", path, at, size))
+                self.plan.edits.append(Edit("zero", segment.path, at, size))
                 self.plan.zeroed_bytes += min(used, size) - at
 
-    def _bridged(
-        self, segment: _Segment, path: str, at: int, start: int, end: int, whole: Sequence[_Segment], number: int
-    ) -> int:
+    def _bridged(self, place: _Place, at: int, start: int, end: int) -> int:
         """Bridge [at, start); where that is too short for a record, the messages behind it go until it is not. The new start."""
-        least = bridges.least_bytes(self.rules)
+        segment, least = place.segment, bridges.least_bytes(self.rules)
         if at == start:
             return start
         while start < end and start - at < least:
             message = self._message(segment, start)
             self.plan.dropped.append(
                 {
-                    "file": path, "start": start, "end": start + message.total_size, "topic": message.topic,
+                    "file": segment.path, "start": start, "end": start + message.total_size, "topic": message.topic,
                     "queue_id": message.queue_id, "queue_offset": message.queue_offset,
                     "reason": f"the {start - at} damaged bytes before it are too few for a bridge",
                 }
@@ -282,17 +301,19 @@ class LogRepair:
             start += message.total_size
         if start >= end:
             return end
-        self._bridge(segment, path, at, start, self._time_near(whole, number, at))
+        self._bridge(segment, at, start, self._time_near(place, at))
         return start
 
-    def _bridge(self, segment: _Segment, path: str, start: int, end: int, time: int) -> None:
+    def _bridge(self, segment: _Segment, start: int, end: int, time: int) -> None:
+        path = segment.path
         self.plan.edits.append(Edit("bridge", path, start, end, base=segment.base, store_time=time))
         self.plan.bridges.append(
             {"file": path, "start": start, "end": end, "phy_offset": segment.base + start, "kind": "record", "store_time": time}
         )
 
-    def _time_near(self, whole: Sequence[_Segment], number: int, position: int) -> int:
+    def _time_near(self, place: _Place, position: int) -> int:
         """Store time of the last message before that position, else of the first one behind it."""
+        whole, number = place.whole, place.number
         for segment in reversed(whole[: number + 1]):
             before = [r for r in segment.valid if segment is not whole[number] or r[1] <= position]
             if before and segment.summary is not None:

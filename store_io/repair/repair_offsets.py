@@ -16,6 +16,8 @@ import numpy as np
 
 from schemas.rows import QueueKey, Row
 from store_io.base.errors import StoreError
+from store_io.formats import config_reader
+from store_io.formats.commitlog import bridges
 from store_io.formats.config_reader import (
     CONSUMER_OFFSETS,
     DELAY_OFFSETS,
@@ -25,9 +27,11 @@ from store_io.formats.config_reader import (
     parse_fastjson,
     read_bounded,
 )
+from store_io.repair.repair_audit import Audited
+from store_io.repair.repair_work import Work
 from store_io.repair.trial_writer import Writer
 from store_io.source.byte_source import ByteSource
-from store_io.source.store_dir import StoreListing
+from store_io.source.store_dir import StoreListing, list_store
 
 TIMER_TOPIC = "rmq_sys_wheel_timer"
 TIMER_CHECK = "config/timercheck"
@@ -41,6 +45,26 @@ _UNIT = np.dtype(
 _QUEUE_OFFSETS_AT = 16  # in the timer's checkpoint: the last queue offset read, and the master's
 _WINDOW_UNITS = 1 << 15
 _INTEGER_KEY = re.compile(r'([{,]\s*)"(-?[0-9]+)"(\s*:)')
+
+
+def correct_offsets(work: Work, final: Audited, log_end: int) -> Row:
+    """Tell which positions lie beyond the new ends, and set them back where that is asked for: the report's part on them.
+
+    final: the audit of the new store.
+    """
+    p = final.prediction
+    if p is None or p.after_dispatch is None:
+        return {}
+    ends = {key: queue.max_offset for key, queue in p.after_dispatch.queues.items()}
+    listing, source = list_store(work.location), work.source
+    groups, delays = config_reader.groups_beyond(final.config, ends), config_reader.delays_beyond(final.config, ends)
+    rows = beyond(groups, delays, source, listing, ends, log_end)
+    changed: tuple[list[str], int] = ([], 0)
+    if work.request.fix_offsets and rows:
+        changed = set_back(work.writer, source, final.config, rows)
+    known = final.config.topics
+    unknown = sorted({topic for topic, _ in ends} - set(known) - {bridges.TOPIC}) if known is not None else []
+    return {"offsets": rows, "offsets_set_back": changed[0], "positions_set_back": changed[1], "topics_unknown": unknown}
 
 
 def beyond(

@@ -13,7 +13,8 @@ from typing import Any
 from store_io.audit.audit_store import AuditRequest, run_local
 from store_io.base.tasks import Task, run_task
 from store_io.repair.repair_plan import RepairPlan, read_plan
-from store_io.repair.repair_store import RepairOutcome, RepairRequest, preview, repair
+from store_io.repair.repair_store import preview, repair
+from store_io.repair.repair_work import RepairOutcome, RepairRequest
 from store_io.source.byte_source import StoreLocation
 from tests.support import builders
 

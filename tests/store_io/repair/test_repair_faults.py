@@ -19,7 +19,8 @@ from store_io.base.errors import StoreError
 from store_io.repair import store_writer
 from store_io.repair.repair_copy import COPY_THREADS
 from store_io.repair.repair_plan import RepairPlan
-from store_io.repair.repair_store import RepairRequest, repair
+from store_io.repair.repair_store import repair
+from store_io.repair.repair_work import RepairRequest
 from store_io.source import byte_source
 from store_io.source.byte_source import StoreLocation
 from tests.support import corpus_tools

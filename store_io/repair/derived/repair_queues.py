@@ -64,6 +64,25 @@ class QueuePlan:
     moved: list[Row] = field(default_factory=list)  # rows of the report: messages at another position than their own
     unserved: list[Row] = field(default_factory=list)
 
+    @property
+    def unit(self) -> int:
+        """Bytes of an entry."""
+        return _unit(self.batch)
+
+
+@dataclass(frozen=True)
+class NewLog:
+    """What the plan of every queue goes by: the log that it leads into, from `start` on.
+
+    serve_all: messages of an earlier life of the topic get entries too, behind the others, though nothing led to them."""
+
+    segments: Sequence[SegmentSummary]
+    tree: Tree
+    rules: BrokerRules
+    start: int
+    damage: Damage
+    serve_all: bool
+
 
 @dataclass
 class _Run:
@@ -109,28 +128,17 @@ def runs_of(view: QueueView, segments: Sequence[SegmentSummary]) -> list[_Run]:
     return sorted(found, key=lambda run: run.position)
 
 
-def plan_queue(
-    view: QueueView,
-    segments: Sequence[SegmentSummary],
-    serious: Sequence[Finding],
-    tree: Tree,
-    rules: BrokerRules,
-    log_start: int,
-    damage: Damage,
-    serve_all: bool,
-) -> QueuePlan | None:
-    """What is to be done with one queue; None: nothing, it stays as it is.
-
-    serve_all: messages of an earlier life of the topic get entries too, behind the others, though nothing led to them."""
+def plan_queue(view: QueueView, serious: Sequence[Finding], log: NewLog) -> QueuePlan | None:
+    """What is to be done with one queue; None: nothing, it stays as it is. serious: findings above a note that blame it."""
     plan = QueuePlan(view.key, view.folder, view.batch)
     plan.reasons = sorted({f.code for f in serious})
-    runs = runs_of(view, segments)
-    size = (rules.batch_file_bytes if view.batch else rules.queue_file_bytes) // _unit(view.batch)
-    regular = _is_regular(view, tree, size)
+    runs = runs_of(view, log.segments)
+    size = (log.rules.batch_file_bytes if view.batch else log.rules.queue_file_bytes) // _unit(view.batch)
+    regular = _is_regular(view, log.tree, size)
     summary = view.summary
     if view.batch:
         return _plan_batch(plan, view, runs, regular)
-    _place(runs, damage, serve_all)
+    _place(runs, log.damage, log.serve_all)
     placed = sorted((r for r in runs if r.place is not None), key=lambda r: r.place or 0)
     own = all(r.place == r.offset and r.equal for r in runs)
     expired = summary.expired_end if summary is not None and regular else 0
@@ -160,8 +168,8 @@ def plan_queue(
     for number, run in enumerate(placed):
         place = run.place or 0
         if at < place:
-            blank = number == 0 and log_start > 0
-            entry = _PRE_BLANK if blank else _answer(run, place - at, rules.segment_bytes, log_start, serve_all)
+            blank = number == 0 and log.start > 0
+            entry = _PRE_BLANK if blank else _answer(run, place - at, log)
             plan.fills.append((at, place, entry))
             if not blank:
                 plan.answered.append(_row(view.key, at, place, run.position))
@@ -176,7 +184,7 @@ def plan_queue(
     return plan
 
 
-def _answer(run: _Run, count: int, segment_bytes: int, log_start: int, salvage: bool) -> bytes:
+def _answer(run: _Run, count: int, log: NewLog) -> bytes:
     """The entry for each of `count` lost positions before this run.
 
     It leads to the last byte of the segment before, with more bytes than are left there: getMessage finds nothing, skips what
@@ -184,8 +192,8 @@ def _answer(run: _Run, count: int, segment_bytes: int, log_start: int, salvage: 
     for its minimum needs ascending offsets there): then it leads to the run's first message itself, which comes twice. So it
     does under policy broker for a few positions, which that broker would have answered with a message, if a damaged one.
     """
-    base = run.position - run.position % segment_bytes
-    if base <= log_start or not salvage and count <= FEW_POSITIONS:
+    base = run.position - run.position % log.rules.segment_bytes
+    if base <= log.start or not log.serve_all and count <= FEW_POSITIONS:
         return struct.pack(layout.ENTRY_FORMAT, run.position, run.size, run.tags_code)
     return struct.pack(layout.ENTRY_FORMAT, base - 1, layout.ANSWER_SIZE, 0)
 

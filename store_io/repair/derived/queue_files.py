@@ -1,0 +1,99 @@
+"""The files of the queues of a new store: made, kept, or gone, before entries are written into them."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from schemas import consumequeue_layout as layout
+from schemas.rows import QueueKey
+from store_io.audit.checks.store_diff import QueueView
+from store_io.formats.consumequeue_reader import read_file_entries
+from store_io.repair.derived.repair_queues import QueuePlan
+from store_io.repair.repair_audit import Audited
+from store_io.repair.repair_log import LogPlan
+from store_io.repair.repair_work import Work
+from store_io.rules.loading import BATCH_QUEUES, EXT, QUEUES, Tree, is_folder
+from store_io.rules.releases import BrokerRules
+
+
+def file_bytes(plan: QueuePlan, rules: BrokerRules) -> int:
+    """The size of the queue's files."""
+    return rules.batch_file_bytes if plan.batch else rules.queue_file_bytes
+
+
+def prepare_queues(work: Work, plans: Sequence[QueuePlan]) -> None:
+    """Leave of each queue's folder what stays, and make the files that are needed. Raises WriteFailed."""
+    work.writer.require(sum((plan.end - plan.first) * plan.unit for plan in plans), "the queues need")
+    tree = work.tree
+    gone = {f.path for plan in plans for f in plan.keep_files} - tree.by_path.keys()
+    for plan in plans:
+        plan.keep_files = [f for f in plan.keep_files if f.path not in gone]
+        _prepare_queue(work, plan, tree)
+
+
+def _prepare_queue(work: Work, plan: QueuePlan, tree: Tree) -> None:
+    writer, size, unit = work.writer, file_bytes(plan, work.rules), plan.unit
+    kept = {f.path for f in plan.keep_files}
+    for entry in tree.children(plan.folder):
+        if entry.path not in kept:
+            writer.remove(entry.path)
+    for file in plan.keep_files:
+        if plan.keep * unit < file.start + file.size:
+            writer.zero(file.path, plan.keep * unit - file.start, file.size)
+    if not plan.batch:  # its units' addresses stand in the entries that go
+        writer.remove(f"{EXT}/{plan.folder.partition('/')[2]}")
+    if plan.end == plan.first and not plan.keep_files:
+        writer.remove(plan.folder)
+        return
+    names = {f.start for f in plan.keep_files}
+    if plan.end > plan.first:
+        for start in range(plan.first * unit // size * size, plan.end * unit, size):
+            if start not in names:
+                writer.create(f"{plan.folder}/{start:020d}", size)
+
+
+def remove_strays(work: Work, audit: Audited) -> None:
+    """Remove what a broker lists as a queue, or stumbles over, and is none."""
+    tree, folders = audit.tree, set(audit.queue_folders.values())
+    for kind in (QUEUES, BATCH_QUEUES, EXT):
+        for topic in tree.children(kind):
+            if not is_folder(topic):
+                work.writer.remove(topic.path)
+                work.touched = True
+                continue
+            for child in tree.children(topic.path):
+                if not is_folder(child) or kind != EXT and child.path not in folders:
+                    work.writer.remove(child.path)
+                    work.touched = True
+
+
+def expire(work: Work, log: LogPlan, first_before: int | None, views: Mapping[QueueKey, QueueView]) -> None:
+    """What retention would do with entries of messages below the log's start, in the queues with these views.
+
+    Whole files of them go, but the last, where the log begins later than the copy's: up to 4.9.8 only a queue's first file
+    is looked at for its minimum. And the entry of the message at physical offset 0 must not stay: getMessage takes the
+    first segment there is for one that begins at 0 (MappedFileQueue.findMappedFileByOffset).
+
+    first_before: where the copy's log began, by the prediction; None without one.
+    """
+    source, later = work.source, first_before is None or log.start > max(0, first_before)
+    for view in views.values():
+        summary = view.summary
+        if summary is None or not summary.expired_end or log.start <= 0 or not view.files:
+            continue
+        files = list(view.files)
+        while later and len(files) > 1 and files[0].start + files[0].size <= summary.expired_end * view.unit:
+            work.writer.remove(files.pop(0).path)
+            work.touched = True
+        if view.batch:
+            continue
+        count = min(files[0].size, summary.expired_end * view.unit - files[0].start) // view.unit
+        rows = read_file_entries(source, files[0].path, 0, max(0, count))
+        found = np.flatnonzero((rows["phy_offset"] == 0) & (rows["size"] != layout.PRE_BLANK_SIZE))
+        for number in found.tolist():
+            entry = struct.pack(layout.ENTRY_FORMAT, log.start - 1, layout.ANSWER_SIZE, 0)
+            work.writer.write(files[0].path, number * view.unit, entry)
+            work.touched = True

@@ -1,0 +1,52 @@
+"""The checkpoint of a repaired store: as a clean stop leaves it."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+from schemas import checkpoint_layout as layout
+from store_io.repair.repair_audit import Audited
+from store_io.repair.repair_work import Work
+from store_io.rules.loading import INDEX
+
+
+@dataclass(frozen=True)
+class NewCheckpoint:
+    """What it says. time, index_time: store times up to which log and queues, and the index, are on the disk.
+    master: the master's flushed offset.  last_message: physical offset, 0 where nothing is confirmed."""
+
+    time: int = 0
+    index_time: int = 0
+    master: int = 0
+    last_message: int = 0
+
+
+def put(work: Work, new: NewCheckpoint) -> None:
+    """Write it; the last two fields where the release knows them."""
+    confirmed = new.last_message if work.rules.at_least("5.1.1") else 0
+    logics = new.last_message if work.rules.at_least("5.5.0") else 0
+    fields = struct.pack(layout.FIELDS_FORMAT, new.time, new.time, new.index_time, new.master, confirmed, logics)
+    work.writer.put(layout.CHECKPOINT_FILE, fields.ljust(layout.FILE_BYTES, b"\0"))
+
+
+def write_checkpoint(work: Work, audit: Audited, stored_master: int, log_end: int) -> None:
+    """The checkpoint by that audit. stored_master: the master's flushed offset in the copy, which stays where the log still holds
+    it."""
+    work.touched = True
+    master = stored_master if -1 <= stored_master <= log_end else 0
+    put(work, NewCheckpoint(audit.last_store_time, index_time(work, audit), master, audit.last_message))
+
+
+def is_blamed(audit: Audited) -> bool:
+    """Whether the audit finds anything above a note about the checkpoint."""
+    return any(f.file == layout.CHECKPOINT_FILE for f in audit.serious)
+
+
+def index_time(work: Work, audit: Audited) -> int:
+    """The newest index file's last time: all of it is on the disk, so a crash later need not delete it."""
+    newest = [e.path for e in work.tree.children(INDEX) if e.kind == "file"]
+    if not newest:
+        return 0
+    with work.source.open(newest[-1]) as file:
+        return max(0, min(int.from_bytes(file.read(8, 8), "big", signed=True), audit.last_store_time))

@@ -1,0 +1,93 @@
+"""Whether a new store is consistent: only one whose audit finds nothing above a note is put into place, but for what the report
+names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from schemas.rows import Finding, Row
+from store_io.repair.derived.rebuild_round import Rebuilt, is_findable
+from store_io.repair.repair_audit import Audited
+from store_io.repair.repair_log import LogPlan
+
+# What an audit says of a message itself: no rebuilding changes it, and nothing is served wrongly. The second kind only where the
+# source's audit has said the same.
+MESSAGE_CODES = frozenset(
+    "properties_malformed message_header_odd queue_offset_wrong queue_offset_back store_time_back store_time_odd "
+    "config_damaged".split()
+)
+KNOWN_CODES = frozenset(
+    "message_disputed consumer_offset_beyond_end delay_offset_beyond_end message_lost segment_missing queue_offset_gap".split()
+)
+# What it says of messages that stand at another position than their own, and of queues where some stand so or have no entry.
+_MOVED_CODES = ("queue_entry_shifted", "queue_entry_unexpected", "queue_entry_twice", "message_disputed")
+_ELSEWHERE_CODES = ("queue_entry_missing", "broker_skips_messages")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """problems: why the store is not put into place, in sentences.  kept: findings above a note that stay, rows of the report.
+    loss: whether one of the other findings is a loss."""
+
+    problems: list[str]
+    kept: list[Row]
+    loss: bool
+
+    @property
+    def consistent(self) -> bool:
+        return not self.problems
+
+    @property
+    def exit_code(self) -> int:
+        return 0 if self.consistent else 20 if self.loss else 10
+
+
+def judge(before: Audited, final: Audited, log: LogPlan, made: Rebuilt) -> Verdict:
+    """before, final: the audits of the copy and of the new store."""
+    accepted = _Accepted(before, log, made)
+    kept = [f for f in final.serious if accepted.takes(f)]
+    left = [f for f in final.serious if f not in kept]
+    problems = [f"{f.code}: {f.file} {f.start}: {f.message} {f.expected} {f.actual}" for f in left]
+    if not final.complete:
+        problems += final.outcome.incomplete
+    problems += _start_problems(final, log, accepted)
+    return Verdict(problems, [_finding_row(f) for f in kept], any(f.severity == "loss" for f in left))
+
+
+class _Accepted:
+    """Which findings above a note may stay."""
+
+    def __init__(self, before: Audited, log: LogPlan, made: Rebuilt):
+        self.none_stays = not log.messages
+        self.known = {(f.code, f.phy_offset) for f in before.findings}
+        self.moved = {(q.key, row["phy_offset"]) for q in made.queues for row in q.moved}
+        self.elsewhere = {q.key for q in made.queues if q.unserved or q.moved}
+
+    def takes(self, f: Finding) -> bool:
+        if f.code in MESSAGE_CODES or f.code == "commitlog_emptied" and self.none_stays:  # which the report says
+            return True
+        if f.code in KNOWN_CODES and (f.code, f.phy_offset) in self.known:
+            return True
+        if f.code in _MOVED_CODES and ((f.topic, f.queue_id), f.phy_offset) in self.moved:
+            return True
+        return f.code in _ELSEWHERE_CODES and ((f.topic, f.queue_id) in self.elsewhere or not is_findable(f.topic or "x"))
+
+
+def _start_problems(final: Audited, log: LogPlan, accepted: _Accepted) -> list[str]:
+    """What a start of the release would do to the new store, where that is anything."""
+    p = final.prediction
+    if p is None or not p.starts:
+        return ["the release would not start: " + (p.refusal if p else "nothing is predicted")]
+    if p.truncate_at != log.end and log.edits:
+        return [f"the release would end the log at {p.truncate_at}, not at {log.end}"]
+    by_queue = final.loss.by_queue if final.loss is not None else {}
+    lost = sum(q.messages for k, q in by_queue.items() if is_findable(k[0]) and k not in accepted.elsewhere)
+    return [f"the release would lose {lost} messages"] if lost else []
+
+
+def _finding_row(finding: Finding) -> Row:
+    return {
+        "code": finding.code, "file": finding.file, "start": finding.start, "end": finding.end,
+        "phy_offset": finding.phy_offset, "topic": finding.topic, "queue_id": finding.queue_id,
+        "queue_offset": finding.queue_offset, "message": finding.message,
+    }  # fmt: skip

@@ -1,0 +1,71 @@
+"""Segments after a log whose last messages the release would not take, each with one record that it takes.
+
+Messages that pass every check are refused by the release's settings, or by its age. Its recovery then reads nothing but the
+added segments: a clean start reads the last three up to 5.3.1; later the newest one that a ConsumeQueue entry leads into.
+"""
+
+from __future__ import annotations
+
+import struct
+
+from schemas import commitlog_layout, consumequeue_layout
+from store_io.formats.commitlog import bridges
+from store_io.repair.derived import repair_checkpoint
+from store_io.repair.derived.repair_checkpoint import NewCheckpoint
+from store_io.repair.repair_audit import Audited
+from store_io.repair.repair_log import LogPlan, segment_path
+from store_io.repair.repair_work import Work
+from store_io.rules.loading import QUEUES
+
+PAD_BEFORE_MS = 3001  # a crash recovery begins at a segment whose first message is that much older than the checkpoint
+_REFUSED = ("dup_info", "property_crc_missing", "property_crc", "magic")
+
+
+def would_cut_again(audit: Audited, log: LogPlan) -> bool:
+    """Whether the release would not take messages that pass every check."""
+    p = audit.prediction
+    if p is None or not p.starts or not log.end or not audit.complete:
+        return False
+    return p.truncate_at < log.end and p.stop_reason in _REFUSED
+
+
+def pad(work: Work, audit: Audited, log: LogPlan) -> None:
+    """Add the segments, and a queue and a checkpoint that lead a start to them; `log` ends with the last one's record then."""
+    writer, size = work.writer, work.rules.segment_bytes
+    last = log.end - log.end % size
+    left = size - (log.end - last)
+    if left < commitlog_layout.FRAME_BYTES:
+        return
+    writer.write(segment_path(last), log.end - last, _filler(left))
+    queued = work.rules.at_least("5.3.2")
+    time = max(1, audit.last_store_time - PAD_BEFORE_MS)
+    entry = next((e for e in audit.tree.all if e.path == segment_path(last)), None)
+    base = last
+    for number in range(1 if queued else 3):
+        base += size
+        record = bridges.pad(base, time, work.rules, queued)
+        if number:
+            writer.write(segment_path(base - size), len(record), _filler(size - len(record)))
+        path = segment_path(base)
+        writer.create(path, size)
+        writer.write(path, 0, record)
+        writer.set_time(path, entry.mtime_ns if entry is not None else 1)
+        row = {"file": path, "start": 0, "end": len(record), "phy_offset": base}
+        log.bridges.append({**row, "kind": "segment", "store_time": time})
+    if queued:
+        _lead_to(work, base, len(record))
+    log.end = base + len(record)
+    time, index = audit.last_store_time, repair_checkpoint.index_time(work, audit)
+    repair_checkpoint.put(work, NewCheckpoint(time, index, 0, base))
+
+
+def _filler(size: int) -> bytes:
+    return size.to_bytes(4, "big") + commitlog_layout.MAGIC_BLANK_BYTES
+
+
+def _lead_to(work: Work, phy_offset: int, size: int) -> None:
+    """A queue whose one entry leads to the record."""
+    name = f"{QUEUES}/{bridges.TOPIC}/0/{0:020d}"
+    work.writer.remove(f"{QUEUES}/{bridges.TOPIC}")
+    work.writer.create(name, work.rules.queue_file_bytes)
+    work.writer.write(name, 0, struct.pack(consumequeue_layout.ENTRY_FORMAT, phy_offset, size, 0))

@@ -1,0 +1,111 @@
+"""The report of a repair, NEW.repair.json: what was asked for, what was decided, what is lost, how the store is known again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from schemas import checkpoint_layout
+from schemas.rows import RUN_LMQ, WALK_AUDIT, Row
+from store_io.audit.checks import given_up
+from store_io.explore.manifest import manifest_row
+from store_io.repair.derived.rebuild_round import Rebuilt
+from store_io.repair.repair_audit import Audited
+from store_io.repair.repair_copy import Copied, removed
+from store_io.repair.repair_judge import Verdict
+from store_io.repair.repair_log import LogPlan
+from store_io.repair.repair_work import Work
+from store_io.rules.loading import segments_of
+
+
+@dataclass
+class Begun:
+    """What is known before the log is edited. audit: of the copy, once the release starts on it and a donor has given what it
+    has.  refusals: why the release would not have started before.  donor: the report's row.  log: what becomes of the log."""
+
+    copied: Copied
+    audit: Audited
+    refusals: list[str]
+    donor: Row | None
+    log: LogPlan
+
+
+@dataclass
+class Ended:
+    """How it ended. offsets: the report's part on positions beyond the new ends; empty where nothing is put into place."""
+
+    final: Audited
+    verdict: Verdict
+    made: Rebuilt
+    offsets: Row = field(default_factory=dict)
+
+
+def report(work: Work, begun: Begun, ended: Ended, other_policy: Row | None) -> Row:
+    """The whole of it, plain data. other_policy: what a dry run says of that one."""
+    request = work.request
+    told: Row = {
+        "schema_version": 1, "policy": request.policy, "release": request.plan.release, "settings": request.settings,
+        "plan_sha256": request.plan.sha256, "needed_bytes": begun.copied.needed_bytes,
+    }  # fmt: skip
+    if other_policy is not None:
+        told["other_policy"] = other_policy
+    verdict = ended.verdict
+    told |= {"consistent": verdict.consistent, "problems": verdict.problems, "kept": verdict.kept}
+    told |= _decided(work, begun, ended.made)
+    told["messages_after"] = ended.final.outcome.messages
+    told |= ended.offsets
+    told["digests"] = _digests(work, told.get("offsets_set_back", []))
+    told["log_tail"] = given_up.log_tail(work.source, segments_of(work.tree), begun.log.end)
+    return told
+
+
+def _decided(work: Work, begun: Begun, made: Rebuilt) -> Row:
+    log, before = begun.log, begun.audit
+    messages, size = lost_beyond(before, log.end)
+    answered = [row for q in made.queues for row in q.answered]
+    findings = [*before.findings, *before.told_by(work.request.location)]
+    renamed = {e.path for e in log.edits if e.action == "rename"}
+    return {
+        "messages_before": sum(e.message_count for s in before.segments for e in s.extents),
+        "lost": {"messages": messages, "bytes": size},
+        "given_up": given_up.given_up(before.leftovers, answered, log.dropped, messages, findings),
+        "donor": begun.donor,
+        "zeroed_bytes": log.zeroed_bytes,
+        "log_end": log.end,
+        "bridges": log.bridges,
+        "dropped": log.dropped,
+        "removed": removed(work.request.location, work.location, renamed),
+        "unblocked": begun.refusals,
+        "not_copied": begun.copied.not_copied,
+        "queues": [
+            {"topic": q.key[0], "queue_id": q.key[1], "folder": q.folder, "reasons": q.reasons, "entries": q.end - q.first}
+            for q in made.queues
+        ],
+        "index": made.index.row,
+        "answered": answered,
+        "moved": [row for q in made.queues for row in q.moved],
+        "unserved": [row for q in made.queues for row in q.unserved],
+    }
+
+
+def lost_beyond(audit: Audited, log_end: int) -> tuple[int, int]:
+    """(messages, bytes) of valid messages of the copy beyond that physical offset."""
+    messages = size = 0
+    for segment in audit.segments:
+        for row in segment.runs:
+            if row["walk"] & WALK_AUDIT and row["kind"] != RUN_LMQ:
+                if segment.base_offset + int(row["first_position"]) >= log_end:
+                    messages += int(row["messages"])
+                    size += int(row["bytes"])
+    return messages, size
+
+
+def _digests(work: Work, written: Sequence[str]) -> list[Row]:
+    """SHA-256 of the small files that were written. Of the large ones it would take another second for each GB, which
+    `manifest` does for whoever wants it."""
+    source, found = work.source, []
+    for path in sorted({checkpoint_layout.CHECKPOINT_FILE, *written}):
+        if path in work.tree.by_path:
+            row = manifest_row(source, path)  # positions may be many, so it is read in parts
+            found.append({"file": path, "size": row.size, "sha256": row.digest})
+    return found

@@ -1,0 +1,80 @@
+"""What keeps the release from starting on the copy is taken away, until it would start: nothing that holds a message."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from schemas import checkpoint_layout
+from store_io.base.errors import StoreError
+from store_io.formats import config_reader
+from store_io.repair.derived import repair_checkpoint
+from store_io.repair.derived.repair_checkpoint import NewCheckpoint
+from store_io.repair.repair_audit import Audited, audit_changed
+from store_io.repair.repair_work import BROKER, SALVAGE, Work
+from store_io.rules.loading import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
+
+MAX_UNBLOCKED = 50
+# Files in config/ without which a broker starts and goes on; of topics, groups and consumer offsets no repair lets go.
+_SPARE_CONFIG = (
+    config_reader.DELAY_OFFSETS,
+    "config/consumerFilter.json",
+    "config/consumerOrderInfo.json",
+    "config/timermetrics",
+)
+
+
+@dataclass(frozen=True)
+class Unblocked:
+    """audit: of the copy on which the release starts (under policy salvage: as it is).  refusals: why it would not have, one a
+    change."""
+
+    audit: Audited
+    refusals: list[str] = field(default_factory=list)
+
+
+def unblock(work: Work, audit: Audited) -> Unblocked:
+    """Raises StoreError where the policy wants a start, and no change leads to one."""
+    refusals: list[str] = []
+    for _ in range(MAX_UNBLOCKED):
+        prediction = audit.prediction
+        if prediction is None or prediction.starts or work.request.policy == SALVAGE:
+            break
+        _take_away(work, audit, audit.tree.blamed(prediction.refusal), prediction.refusal)
+        refusals.append(prediction.refusal)
+        work.touched = True
+        audit = audit_changed(work, "the copy")
+    if work.request.policy == BROKER and not audit.starts:
+        raise _no_start(audit.prediction.refusal if audit.prediction is not None else "nothing is predicted")
+    return Unblocked(audit, refusals)
+
+
+def _no_start(why: str) -> StoreError:
+    return StoreError(f"under policy broker nothing can be done, as the release would not start: {why}")
+
+
+def _take_away(work: Work, audit: Audited, path: str, refusal: str) -> None:
+    """Change the file that the refusal names so that this refusal is gone."""
+    top = path.partition("/")[0]
+    segment = next((s for s in audit.segments if s.path == path), None)
+    if top == COMMITLOG and segment is not None and path in audit.holding:
+        if segment.size == work.rules.segment_bytes:
+            raise _no_start(refusal)
+        work.writer.resize(path, work.rules.segment_bytes)
+    elif path == checkpoint_layout.CHECKPOINT_FILE:
+        repair_checkpoint.put(work, NewCheckpoint())
+    elif path in _SPARE_CONFIG:
+        for name in (path, path + ".bak"):
+            work.writer.remove(name)
+    elif top in (COMMITLOG, INDEX, QUEUES, BATCH_QUEUES, EXT) and "/" in path:
+        work.writer.remove(_in_the_way(audit, path, top))
+    else:
+        raise _no_start(refusal)
+
+
+def _in_the_way(audit: Audited, path: str, top: str) -> str:
+    """The file or folder that goes: of a queue as a whole its last file."""
+    folder = "/".join(path.split("/")[:3])
+    if top in (QUEUES, BATCH_QUEUES) and (path not in audit.tree.by_path or audit.tree.is_folder(path) and path == folder):
+        files = audit.tree.children(folder)
+        return files[-1].path if files else folder
+    return folder if top == EXT else path

@@ -1,0 +1,88 @@
+"""What the steps of one repair share: what was asked for, where it is written, who runs tasks, what the first audit settled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from schemas.rows import AuditOutcome, Row
+from store_io.base.errors import StoreError
+from store_io.base.tasks import Task
+from store_io.repair.repair_plan import RepairPlan
+from store_io.repair.trial_writer import Writer
+from store_io.rules.loading import Tree
+from store_io.rules.releases import BrokerRules
+from store_io.source.byte_source import ByteSource, StoreLocation, open_source
+from store_io.source.store_dir import list_store
+
+BROKER, SALVAGE = "broker", "salvage"
+
+RunTasks = Callable[[Sequence[Task], str], list[Any]]
+
+
+@dataclass(frozen=True)
+class RepairRequest:
+    """What to do. settings: where they come from, a sentence for the report."""
+
+    name: str
+    location: StoreLocation
+    target: str
+    plan: RepairPlan
+    policy: str = BROKER
+    donor: StoreLocation | None = None
+    fix_offsets: bool = False
+    settings: str = "the plan's"
+    window_bytes: int = 4 << 20
+
+
+@dataclass
+class RepairOutcome:
+    """What was done. exit_code: 0 done and consistent; 10 or 20: the result was not consistent, and nothing was put in place.
+
+    report: repair.json, plain data.  final: the audit of the new store.
+    """
+
+    exit_code: int
+    report: Row = field(default_factory=dict)
+    final: AuditOutcome | None = None
+
+
+@dataclass
+class Work:
+    """One repair while it is under way. touched: whether something was changed beyond the copy, the log's edits apart.
+
+    rules, conf: the release's rules and the settings as a properties file, settled by the audit of the copy.
+    """
+
+    request: RepairRequest
+    writer: Writer
+    run_tasks: RunTasks
+    progress: Callable[[str], None]
+    touched: bool = False
+    rules: BrokerRules = field(init=False)
+    conf: str = field(init=False)
+
+    @property
+    def location(self) -> StoreLocation:
+        """Where the new store is read while it is made."""
+        return self.writer.location
+
+    @property
+    def source(self) -> ByteSource:
+        """The new store as it is now."""
+        return open_source(self.location)
+
+    @property
+    def tree(self) -> Tree:
+        """Its names as they are now."""
+        return Tree(list_store(self.location).files)
+
+    def run(self, tasks: Sequence[Task], describe: str) -> list[Any]:
+        """The tasks' results. Raises StoreError where one has failed."""
+        results = self.run_tasks(tasks, describe)
+        for result in results:
+            sentence = getattr(result, "sentence", None)
+            if sentence is not None:
+                raise StoreError(f"a task of the repair failed: {sentence}")
+        return results
