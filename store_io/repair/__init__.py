@@ -12,6 +12,6 @@
 * `derived`: queues, index and checkpoint, made anew from the log.
 * `repair_judge`: whether the new store is consistent.
 * `repair_offsets`: positions beyond the new ends of the queues.
-* `repair_report`: NEW.repair.json.
+* `repair_steps`: what was done, step by step, for the report and the dry run; `repair_report`: NEW.repair.json.
 * `store_writer`: the only module that writes a store; `trial_writer`: the same without writing, for a dry run.
 """

@@ -23,6 +23,7 @@ from store_io.formats.commitlog.message_columns import RecordCheck
 from store_io.formats.commitlog.segment_walk import whole_messages_end
 from store_io.repair.repair_audit import Audited, audit_changed
 from store_io.repair.repair_log import WINDOW_BYTES, segment_path
+from store_io.repair.repair_steps import TAKE
 from store_io.repair.repair_work import Work
 from store_io.repair.trial_writer import Writer
 from store_io.rules.loading import Tree, segments_of
@@ -80,7 +81,9 @@ def heal(work: Work, audit: Audited) -> Healed:
     row = Donor(work.request.donor, work.rules).heal(work.writer, audit.segments, work.source, audit.tree)
     if not row["taken"]:
         return Healed(audit, row)
-    work.touched = True
+    for taken in row["taken"]:
+        start, end = taken["start"], taken["end"]
+        work.steps.add(TAKE, taken["file"], start=start, end=end, reason="the donor has it whole", kept={"bytes": end - start})
     return Healed(audit_changed(work, "the copy with the donor's messages"), row)
 
 

@@ -41,8 +41,10 @@ def check_source(location: StoreLocation, broker_conf: str | None) -> None:
 
 @dataclass(frozen=True)
 class Copied:
-    """needed_bytes: of the medium, at most.  not_copied: names that are no files."""
+    """files, bytes: what was copied.  needed_bytes: of the medium, at most.  not_copied: names that are no files."""
 
+    files: int
+    bytes: int
     needed_bytes: int
     not_copied: list[str]
 
@@ -71,7 +73,8 @@ def copy_store(location: StoreLocation, writer: Writer) -> Copied:
         except BaseException:  # one that failed, or an interrupt: nobody needs the others
             threads.shutdown(cancel_futures=True)
             raise
-    return Copied(needed, sorted(e.path for e in files.values() if e.kind not in ("file", "directory")))
+    left = sorted(e.path for e in files.values() if e.kind not in ("file", "directory"))
+    return Copied(len(regular), sum(e.size for e in regular), needed, left)
 
 
 def removed(location: StoreLocation, made: StoreLocation, moved: Container[str]) -> list[str]:

@@ -6,16 +6,18 @@ messages that pass every check count. Offsets never move.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from schemas import commitlog_layout as layout
-from schemas.rows import EXTENT_FILLER, EXTENT_MESSAGE, RUN_LMQ, WALK_AUDIT, Row, SegmentSummary
+from schemas.rows import EXTENT_FILLER, EXTENT_MESSAGE, RUN_LMQ, WALK_AUDIT, Row, SegmentSummary, StoreFile
 from store_io.base.errors import StoreError
 from store_io.formats.commitlog import bridges
 from store_io.formats.commitlog.message_columns import RecordCheck
 from store_io.formats.commitlog.segment_walk import whole_messages_end
-from store_io.repair.trial_writer import Writer
+from store_io.repair.repair_steps import BRIDGE, CREATE, CUT, FILL, REMOVE, RENAME, RESIZE, ZERO, Step
+from store_io.repair.repair_work import Work
 from store_io.rules.loading import COMMITLOG, Tree
 from store_io.rules.message_verdict import VALID, Message
 from store_io.rules.releases import BrokerRules
@@ -23,13 +25,14 @@ from store_io.source.byte_source import ByteSource
 from store_io.source.segment_window import SegmentWindow
 
 MAX_NEW_SEGMENTS = 10_000
+_NOT_KEPT = "no segment of the new log"
 WINDOW_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
 class Edit:
-    """One act on the copy. action: "create" (`end` zeros), "resize" (to `end`), "write", "zero", "remove", "rename" (to `to`),
-    "bridge" (with `store_time`, of the segment that begins at `base`)."""
+    """One act on the copy. action: CREATE (`end` zeros), RESIZE (to `end`), FILL (with `data`), ZERO or CUT, REMOVE, RENAME (to
+    `to`), BRIDGE (with `store_time`, of the segment that begins at `base`).  reason, lost: of the step."""
 
     action: str
     path: str
@@ -40,6 +43,17 @@ class Edit:
     mtime_ns: int = 0
     base: int = 0
     store_time: int = 0
+    reason: str = ""
+    lost: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def step(self) -> Step:
+        """The same as a step of the repair."""
+        start, end = (self.start, self.end) if self.end else (None, None)
+        if self.action == FILL:
+            end = self.start + int.from_bytes(self.data[:4], "big")
+        reason = f"{self.reason} {self.to}" if self.to else self.reason
+        return Step(self.action, self.path, start, end, reason, lost=self.lost)
 
 
 @dataclass
@@ -90,26 +104,28 @@ def segment_path(base: int) -> str:
     return f"{COMMITLOG}/{base:020d}"
 
 
-def apply_edits(writer: Writer, edits: Sequence[Edit], rules: BrokerRules) -> None:
-    """Carry the edits out on the copy. Raises WriteFailed."""
+def apply_edits(work: Work, edits: Sequence[Edit]) -> None:
+    """Carry the edits out on the copy, each a step. Raises WriteFailed."""
+    writer = work.writer
     for edit in edits:
-        if edit.action == "create":
+        work.steps.done.append(edit.step)
+        if edit.action == CREATE:
             writer.create(edit.path, edit.end)
             if edit.mtime_ns > 0:
                 writer.set_time(edit.path, edit.mtime_ns)
-        elif edit.action == "resize":
+        elif edit.action == RESIZE:
             writer.resize(edit.path, edit.end)
-        elif edit.action == "write":
+        elif edit.action == FILL:
             writer.write(edit.path, edit.start, edit.data)
-        elif edit.action == "zero":
+        elif edit.action in (ZERO, CUT):
             writer.zero(edit.path, edit.start, edit.end)
-        elif edit.action == "remove":
+        elif edit.action == REMOVE:
             writer.remove(edit.path)
-        elif edit.action == "rename":
+        elif edit.action == RENAME:
             writer.move(edit.path, edit.to)
         else:
             writer.zero(edit.path, edit.start, edit.end)
-            for bridge in bridges.bridges(edit.base, edit.start, edit.end, edit.store_time, rules):
+            for bridge in bridges.bridges(edit.base, edit.start, edit.end, edit.store_time, work.rules):
                 for at, part in bridge.parts():
                     writer.write(edit.path, at, part)
 
@@ -145,7 +161,7 @@ class LogRepair:
                 and entry.path != COMMITLOG
                 and not any(s.summary is not None and s.summary.path == entry.path for s in kept)
             ):
-                self.plan.edits.append(Edit("remove", entry.path))
+                self.plan.edits.append(Edit(REMOVE, entry.path, reason=_NOT_KEPT, lost=self._lost_with(entry)))
         if not kept:
             return self.plan
         self.plan.start, last = kept[0].base, kept[-1]
@@ -176,6 +192,11 @@ class LogRepair:
         own = (runs["walk"] & WALK_AUDIT != 0) & (runs["kind"] != RUN_LMQ) & (runs["first_position"] < limit)
         old = (f for f in segment.summary.findings if f.code == "commitlog_bridged")
         return int(runs["records"][own].sum()) - sum(f.count for f in old if (f.start or 0) < limit)
+
+    def _lost_with(self, entry: StoreFile) -> dict[str, int]:
+        """What goes with a file, or folder, in the log."""
+        found = sum(_messages_from(summary, 0) for summary in self.summaries if summary.path == entry.path)
+        return {"messages": found, "bytes": entry.size if entry.kind == "file" else 0}
 
     # ---- which segments --------------------------------------------------------------------------------------------
 
@@ -229,12 +250,14 @@ class LogRepair:
         if segment.summary is None:
             neighbour = next(s.summary for s in whole if s.base > segment.base and s.summary is not None)
             entry = self.tree.by_path.get(neighbour.path)
-            self.plan.edits.append(Edit("create", path, 0, self.size, mtime_ns=entry.mtime_ns if entry else 0))
+            time = entry.mtime_ns if entry else 0
+            self.plan.edits.append(Edit(CREATE, path, 0, self.size, mtime_ns=time, reason="the segment is missing"))
             return
         if segment.summary.path != path:
-            self.plan.edits.append(Edit("rename", segment.summary.path, to=path))
+            self.plan.edits.append(Edit(RENAME, segment.summary.path, to=path, reason="a broker names it"))
         if segment.summary.size != self.size:
-            self.plan.edits.append(Edit("resize", path, 0, self.size))
+            lost = {"bytes": max(0, segment.summary.size - self.size)}
+            self.plan.edits.append(Edit(RESIZE, path, 0, self.size, reason="a segment has this size", lost=lost))
 
     def _fill(self, place: _Place) -> None:
         """Bridge the gaps between the segment's messages, and end it."""
@@ -250,11 +273,11 @@ class LogRepair:
         if not kept and not place.is_last:
             least = bridges.least_bytes(self.rules)
             at = max(least, least + len(bridges.TOPIC))
-            self._bridge(segment, 0, at, self._time_near(place, 0))
+            self._bridge(segment, 0, at, self._time_near(place, 0), "the segment holds no message")
         if segment.filler == at and at:
             return
         if at < self.size:
-            self._zero(segment, at)
+            self._zero(place, at)
         if not place.is_last and at < self.size:
             self._end_segment(place, at)
 
@@ -263,16 +286,17 @@ class LogRepair:
         segment, path = place.segment, place.segment.path
         least = bridges.least_bytes(self.rules) + len(bridges.TOPIC)
         if self.size - at >= least + layout.FRAME_BYTES and segment.valid:
-            self._bridge(segment, at, at + least, self._time_near(place, at))
+            self._bridge(segment, at, at + least, self._time_near(place, at), "tells that messages are missing after it")
             at += least
         if self.size - at < layout.FRAME_BYTES:
             raise StoreError(f"{path}: {self.size - at} bytes are left after its last message, too few for a filler")
         filler = (self.size - at).to_bytes(4, "big") + layout.MAGIC_BLANK_BYTES
-        self.plan.edits.append(Edit("write", path, at, at + len(filler), filler))
+        self.plan.edits.append(Edit(FILL, path, at, at + len(filler), filler, reason="a segment follows"))
         row = {"file": path, "start": at, "end": self.size, "phy_offset": segment.base + at, "kind": "filler"}
         self.plan.bridges.append(row)
 
-    def _zero(self, segment: _Segment, at: int) -> None:
+    def _zero(self, place: _Place, at: int) -> None:
+        segment = place.segment
         if segment.summary is None:
             return
         size = min(segment.summary.size, self.size)
@@ -281,8 +305,11 @@ class LogRepair:
                 window = SegmentWindow(file, segment.summary.size, WINDOW_BYTES)
                 used = window.last_nonzero_end(at)
             if used > at:
-                self.plan.edits.append(Edit("zero", segment.path, at, size))
-                self.plan.zeroed_bytes += min(used, size) - at
+                bytes_lost = min(used, size) - at
+                lost = {"messages": _messages_from(segment.summary, at), "bytes": bytes_lost}
+                action, reason = (CUT, "the log ends here") if place.is_last else (ZERO, "no valid message follows")
+                self.plan.edits.append(Edit(action, segment.path, at, size, reason=reason, lost=lost))
+                self.plan.zeroed_bytes += bytes_lost
 
     def _bridged(self, place: _Place, at: int, start: int, end: int) -> int:
         """Bridge [at, start); where that is too short for a record, the messages behind it go until it is not. The new start."""
@@ -301,12 +328,16 @@ class LogRepair:
             start += message.total_size
         if start >= end:
             return end
-        self._bridge(segment, at, start, self._time_near(place, at))
+        dropped = sum(row["file"] == segment.path and at <= row["start"] < start for row in self.plan.dropped)
+        lost = {"messages": dropped, "bytes": start - at}
+        self._bridge(segment, at, start, self._time_near(place, at), "a scan passes the damaged bytes", lost)
         return start
 
-    def _bridge(self, segment: _Segment, start: int, end: int, time: int) -> None:
+    def _bridge(
+        self, segment: _Segment, start: int, end: int, time: int, reason: str, lost: Mapping[str, int] = MappingProxyType({})
+    ) -> None:
         path = segment.path
-        self.plan.edits.append(Edit("bridge", path, start, end, base=segment.base, store_time=time))
+        self.plan.edits.append(Edit(BRIDGE, path, start, end, base=segment.base, store_time=time, reason=reason, lost=lost))
         self.plan.bridges.append(
             {"file": path, "start": start, "end": end, "phy_offset": segment.base + start, "kind": "record", "store_time": time}
         )
@@ -337,6 +368,13 @@ class LogRepair:
         if verdict.kind != VALID or verdict.message is None:
             raise StoreError(f"{segment.summary.path}: changed while it was repaired")
         return verdict.message
+
+
+def _messages_from(summary: SegmentSummary, position: int) -> int:
+    """How many valid messages the segment has from that position on."""
+    runs = summary.runs
+    beyond = (runs["walk"] & WALK_AUDIT != 0) & (runs["kind"] != RUN_LMQ) & (runs["first_position"] >= position)
+    return int(runs["messages"][beyond].sum())
 
 
 def _weight(segment: _Segment) -> int:

@@ -28,6 +28,7 @@ from store_io.formats.config_reader import (
     read_bounded,
 )
 from store_io.repair.repair_audit import Audited
+from store_io.repair.repair_steps import CORRECT_OFFSETS
 from store_io.repair.repair_work import Work
 from store_io.repair.trial_writer import Writer
 from store_io.source.byte_source import ByteSource
@@ -59,12 +60,16 @@ def correct_offsets(work: Work, final: Audited, log_end: int) -> Row:
     listing, source = list_store(work.location), work.source
     groups, delays = config_reader.groups_beyond(final.config, ends), config_reader.delays_beyond(final.config, ends)
     rows = beyond(groups, delays, source, listing, ends, log_end)
-    changed: tuple[list[str], int] = ([], 0)
-    if work.request.fix_offsets and rows:
-        changed = set_back(work.writer, source, final.config, rows)
+    changed = set_back(work.writer, source, final.config, rows) if work.request.fix_offsets and rows else {}
+    for path, count in changed.items():
+        reason = "consumers, delay levels or the timer stand beyond the new ends"
+        work.steps.add(CORRECT_OFFSETS, path, reason=reason, kept={"positions": count})
     known = final.config.topics
     unknown = sorted({topic for topic, _ in ends} - set(known) - {bridges.TOPIC}) if known is not None else []
-    return {"offsets": rows, "offsets_set_back": changed[0], "positions_set_back": changed[1], "topics_unknown": unknown}
+    return {
+        "offsets": rows, "offsets_set_back": list(changed), "positions_set_back": sum(changed.values()),
+        "topics_unknown": unknown,
+    }  # fmt: skip
 
 
 def beyond(
@@ -134,38 +139,35 @@ def timer_units_beyond(source: ByteSource, listing: StoreListing, log_end: int) 
     return count
 
 
-def set_back(writer: Writer, source: ByteSource, config: StoreConfig, rows: Sequence[Row]) -> tuple[list[str], int]:
-    """Set the positions to the ends, in the new store's files: (their paths, how many positions). Raises StoreError.
+def set_back(writer: Writer, source: ByteSource, config: StoreConfig, rows: Sequence[Row]) -> dict[str, int]:
+    """Set the positions to the ends, in the new store's files: how many of each. Raises StoreError.
 
     config: what the audit read there, and of which file.
     """
     groups = [row for row in rows if row["kind"] == "group"]
-    changed, count = [], 0
+    changed: dict[str, int] = {}
     for path in (CONSUMER_OFFSETS, LMQ_OFFSETS):
         table = _table(source, config, path) if groups else None
         tables = [table.get(name) or {} for name in ("offsetTable", "lmqOffsetTable")] if table is not None else []
         done = sum(_set_groups(one, groups) for one in tables)
         if done:
-            count += done
             writer.put(path, _written(table))
-            changed.append(path)
+            changed[path] = done
     delays = [row for row in rows if row["kind"] == "delay"]
     table = _table(source, config, DELAY_OFFSETS) if delays else None
     if table is not None:
         for row in delays:
             table.setdefault("offsetTable", {})[str(row["level"])] = row["new_max"]
         writer.put(DELAY_OFFSETS, _written(table))
-        changed.append(DELAY_OFFSETS)
-        count += len(delays)
+        changed[DELAY_OFFSETS] = len(delays)
     for row in rows:
         if row["kind"] == "timer_queue":
             master = source.read_small(TIMER_CHECK)[_QUEUE_OFFSETS_AT + 8 : _QUEUE_OFFSETS_AT + 16]
             there = int.from_bytes(master, "big", signed=True)
             data = struct.pack(">qq", row["new_max"], min(there, row["new_max"]))
             writer.write(TIMER_CHECK, _QUEUE_OFFSETS_AT, data[: 8 + len(master)])
-            changed.append(TIMER_CHECK)
-            count += 1
-    return changed, count
+            changed[TIMER_CHECK] = 1
+    return changed
 
 
 def _table(source: ByteSource, config: StoreConfig, path: str) -> Any:

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import struct
 
-from schemas import commitlog_layout, consumequeue_layout
+from schemas import commitlog_layout
+from schemas import consumequeue_layout as layout
 from store_io.formats.commitlog import bridges
 from store_io.repair.derived import repair_checkpoint
 from store_io.repair.derived.repair_checkpoint import NewCheckpoint
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_log import LogPlan, segment_path
+from store_io.repair.repair_steps import ADD_SEGMENT, FILL, REBUILD_QUEUE
 from store_io.repair.repair_work import Work
 from store_io.rules.loading import QUEUES
 
 PAD_BEFORE_MS = 3001  # a crash recovery begins at a segment whose first message is that much older than the checkpoint
+_REASON = "a start reads this record and not those before it, which the release refuses"
 _REFUSED = ("dup_info", "property_crc_missing", "property_crc", "magic")
 
 
@@ -36,7 +39,7 @@ def pad(work: Work, audit: Audited, log: LogPlan) -> None:
     left = size - (log.end - last)
     if left < commitlog_layout.FRAME_BYTES:
         return
-    writer.write(segment_path(last), log.end - last, _filler(left))
+    _fill(work, last, log.end - last)
     queued = work.rules.at_least("5.3.2")
     time = max(1, audit.last_store_time - PAD_BEFORE_MS)
     entry = next((e for e in audit.tree.all if e.path == segment_path(last)), None)
@@ -45,27 +48,33 @@ def pad(work: Work, audit: Audited, log: LogPlan) -> None:
         base += size
         record = bridges.pad(base, time, work.rules, queued)
         if number:
-            writer.write(segment_path(base - size), len(record), _filler(size - len(record)))
+            _fill(work, base - size, len(record))
         path = segment_path(base)
         writer.create(path, size)
         writer.write(path, 0, record)
         writer.set_time(path, entry.mtime_ns if entry is not None else 1)
+        work.steps.add(ADD_SEGMENT, path, start=0, end=len(record), reason=_REASON)
         row = {"file": path, "start": 0, "end": len(record), "phy_offset": base}
         log.bridges.append({**row, "kind": "segment", "store_time": time})
     if queued:
         _lead_to(work, base, len(record))
     log.end = base + len(record)
     time, index = audit.last_store_time, repair_checkpoint.index_time(work, audit)
-    repair_checkpoint.put(work, NewCheckpoint(time, index, 0, base))
+    repair_checkpoint.put(work, NewCheckpoint(time, index, 0, base), "leads a start to the added segment")
 
 
-def _filler(size: int) -> bytes:
-    return size.to_bytes(4, "big") + commitlog_layout.MAGIC_BLANK_BYTES
+def _fill(work: Work, base: int, at: int) -> None:
+    """End the segment there with a filler."""
+    size = work.rules.segment_bytes
+    work.steps.add(FILL, segment_path(base), start=at, end=size, reason="a segment follows")
+    work.writer.write(segment_path(base), at, (size - at).to_bytes(4, "big") + commitlog_layout.MAGIC_BLANK_BYTES)
 
 
 def _lead_to(work: Work, phy_offset: int, size: int) -> None:
     """A queue whose one entry leads to the record."""
     name = f"{QUEUES}/{bridges.TOPIC}/0/{0:020d}"
+    reason = "leads a start to the added segment"
+    work.steps.add(REBUILD_QUEUE, name.rpartition("/")[0], start=0, end=layout.ENTRY_BYTES, reason=reason, kept={"entries": 1})
     work.writer.remove(f"{QUEUES}/{bridges.TOPIC}")
     work.writer.create(name, work.rules.queue_file_bytes)
-    work.writer.write(name, 0, struct.pack(consumequeue_layout.ENTRY_FORMAT, phy_offset, size, 0))
+    work.writer.write(name, 0, struct.pack(layout.ENTRY_FORMAT, phy_offset, size, 0))

@@ -14,6 +14,7 @@ from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_copy import Copied, removed
 from store_io.repair.repair_judge import Verdict
 from store_io.repair.repair_log import LogPlan
+from store_io.repair.repair_steps import RENAME
 from store_io.repair.repair_work import Work
 from store_io.rules.loading import segments_of
 
@@ -55,6 +56,7 @@ def report(work: Work, begun: Begun, ended: Ended, other_policy: Row | None) -> 
     told["messages_after"] = ended.final.outcome.messages
     told |= ended.offsets
     told["digests"] = _digests(work, told.get("offsets_set_back", []))
+    told["steps"] = work.steps.rows
     told["log_tail"] = given_up.log_tail(work.source, segments_of(work.tree), begun.log.end)
     return told
 
@@ -64,7 +66,7 @@ def _decided(work: Work, begun: Begun, made: Rebuilt) -> Row:
     messages, size = lost_beyond(before, log.end)
     answered = [row for q in made.queues for row in q.answered]
     findings = [*before.findings, *before.told_by(work.request.location)]
-    renamed = {e.path for e in log.edits if e.action == "rename"}
+    renamed = {e.path for e in log.edits if e.action == RENAME}
     return {
         "messages_before": sum(e.message_count for s in before.segments for e in s.extents),
         "lost": {"messages": messages, "bytes": size},

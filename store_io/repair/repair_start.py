@@ -10,8 +10,9 @@ from store_io.formats import config_reader
 from store_io.repair.derived import repair_checkpoint
 from store_io.repair.derived.repair_checkpoint import NewCheckpoint
 from store_io.repair.repair_audit import Audited, audit_changed
+from store_io.repair.repair_steps import RESIZE
 from store_io.repair.repair_work import BROKER, SALVAGE, Work
-from store_io.rules.loading import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
+from store_io.rules.loading import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES, Tree
 
 MAX_UNBLOCKED = 50
 # Files in config/ without which a broker starts and goes on; of topics, groups and consumer offsets no repair lets go.
@@ -41,7 +42,6 @@ def unblock(work: Work, audit: Audited) -> Unblocked:
             break
         _take_away(work, audit, audit.tree.blamed(prediction.refusal), prediction.refusal)
         refusals.append(prediction.refusal)
-        work.touched = True
         audit = audit_changed(work, "the copy")
     if work.request.policy == BROKER and not audit.starts:
         raise _no_start(audit.prediction.refusal if audit.prediction is not None else "nothing is predicted")
@@ -57,16 +57,20 @@ def _take_away(work: Work, audit: Audited, path: str, refusal: str) -> None:
     top = path.partition("/")[0]
     segment = next((s for s in audit.segments if s.path == path), None)
     if top == COMMITLOG and segment is not None and path in audit.holding:
-        if segment.size == work.rules.segment_bytes:
+        size = work.rules.segment_bytes
+        if segment.size == size:
             raise _no_start(refusal)
-        work.writer.resize(path, work.rules.segment_bytes)
+        work.steps.add(RESIZE, path, start=0, end=size, reason=refusal, lost={"bytes": max(0, segment.size - size)})
+        work.writer.resize(path, size)
     elif path == checkpoint_layout.CHECKPOINT_FILE:
-        repair_checkpoint.put(work, NewCheckpoint())
+        repair_checkpoint.put(work, NewCheckpoint(), refusal)
     elif path in _SPARE_CONFIG:
+        there = Tree(work.source.list_tree("config"))
         for name in (path, path + ".bak"):
-            work.writer.remove(name)
+            if there.exists(name):
+                work.remove(name, refusal, there)
     elif top in (COMMITLOG, INDEX, QUEUES, BATCH_QUEUES, EXT) and "/" in path:
-        work.writer.remove(_in_the_way(audit, path, top))
+        work.remove(_in_the_way(audit, path, top), refusal, audit.tree)
     else:
         raise _no_start(refusal)
 

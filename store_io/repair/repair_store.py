@@ -25,6 +25,7 @@ from store_io.repair.repair_judge import judge
 from store_io.repair.repair_log import LogPlan
 from store_io.repair.repair_report import Begun, Ended, report
 from store_io.repair.repair_start import unblock
+from store_io.repair.repair_steps import COPY, REMOVE
 from store_io.repair.repair_work import BROKER, SALVAGE, RepairOutcome, RepairRequest, RunTasks, Work
 from store_io.repair.store_writer import StoreWriter, WriteFailed
 from store_io.repair.trial_writer import TrialWriter
@@ -85,7 +86,7 @@ def preview(
 def _carry_out(work: Work) -> RepairOutcome:
     begun = _begin(work)  # 1 to 5
     other_policy = _other_policy(work, begun)
-    repair_log.apply_edits(work.writer, begun.log.edits, work.rules)  # 6: cut, zero, bridge
+    repair_log.apply_edits(work, begun.log.edits)  # 6: cut, zero, bridge
     _declare_clean(work, begun.audit)  # 7
     ended = _make_derived(work, begun, _audit_edited_log(work, begun))  # 8 to 11
     if ended.verdict.consistent:
@@ -98,6 +99,8 @@ def _begin(work: Work) -> Begun:
     """All that is done before the log is edited. Raises StoreError."""
     work.progress("copying")
     copied = copy_store(work.request.location, work.writer)  # 1
+    lost = {"files": len(copied.not_copied)}
+    work.steps.add(COPY, "", reason="all work is done on a copy", kept={"files": copied.files, "bytes": copied.bytes}, lost=lost)
     started = unblock(work, repair_audit.audit_copy(work))  # 2, 3
     audit, refusals = started.audit, started.refusals
     healed = heal(work, audit)  # 4
@@ -117,15 +120,14 @@ def _plan_log(work: Work, audit: Audited, policy: str) -> LogPlan:
 
 def _declare_clean(work: Work, audit: Audited) -> None:
     if audit.unclean:
-        work.writer.remove(ABORT_FILE)
-        work.touched = True
+        work.remove(ABORT_FILE, "the new store was stopped cleanly", audit.tree)
 
 
 def _audit_edited_log(work: Work, begun: Begun) -> Audited:
     """The audit that tells what to rebuild: that of the copy where the log's messages stay as they are. What counts only after a
     clean stop comes in a second round."""
     holding = begun.audit.holding
-    if any(edit.action != "remove" or edit.path in holding for edit in begun.log.edits):
+    if any(edit.action != REMOVE or edit.path in holding for edit in begun.log.edits):
         return repair_audit.audit_repaired_log(work)
     return begun.audit
 
@@ -135,9 +137,9 @@ def _make_derived(work: Work, begun: Begun, audit: Audited) -> Ended:
     log, made = begun.log, Rebuilt()
     for _ in range(MOST_ROUNDS):
         rebuild(work, log, begun.audit, audit, made)  # 8
-        if work.touched or log.edits or repair_checkpoint.is_blamed(audit):
+        if work.steps.changed or repair_checkpoint.is_blamed(audit):
             repair_checkpoint.write_checkpoint(work, audit, begun.audit.checkpoint.master_flushed_offset, log.end)  # 9
-        final = repair_audit.audit_new_store(work) if work.touched or log.edits else audit  # 10
+        final = repair_audit.audit_new_store(work) if work.steps.changed else audit  # 10
         if repair_pad.would_cut_again(final, log):
             repair_pad.pad(work, final, log)
             final = repair_audit.audit_new_store(work)

@@ -10,6 +10,7 @@ from schemas.rows import AuditOutcome, Row
 from store_io.base.errors import StoreError
 from store_io.base.tasks import Task
 from store_io.repair.repair_plan import RepairPlan
+from store_io.repair.repair_steps import REMOVE, Steps, bytes_at
 from store_io.repair.trial_writer import Writer
 from store_io.rules.loading import Tree
 from store_io.rules.releases import BrokerRules
@@ -50,7 +51,7 @@ class RepairOutcome:
 
 @dataclass
 class Work:
-    """One repair while it is under way. touched: whether something was changed beyond the copy, the log's edits apart.
+    """One repair while it is under way. steps: what was done so far.
 
     rules, conf: the release's rules and the settings as a properties file, settled by the audit of the copy.
     """
@@ -59,7 +60,7 @@ class Work:
     writer: Writer
     run_tasks: RunTasks
     progress: Callable[[str], None]
-    touched: bool = False
+    steps: Steps = field(default_factory=Steps)
     rules: BrokerRules = field(init=False)
     conf: str = field(init=False)
 
@@ -77,6 +78,11 @@ class Work:
     def tree(self) -> Tree:
         """Its names as they are now."""
         return Tree(list_store(self.location).files)
+
+    def remove(self, path: str, reason: str, tree: Tree) -> None:
+        """Remove a file or folder, as a step of its own. tree: the names by the last audit."""
+        self.steps.add(REMOVE, path, reason=reason, lost=bytes_at(tree, path))
+        self.writer.remove(path)
 
     def run(self, tasks: Sequence[Task], describe: str) -> list[Any]:
         """The tasks' results. Raises StoreError where one has failed."""

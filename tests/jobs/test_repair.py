@@ -16,7 +16,6 @@ import pytest
 from jobs import cli
 from jobs import repair as repair_command
 from jobs.command_line.options import Command, parse
-from jobs.report.texts.repair_text import repair_text
 from store_io.audit.audit_store import AuditRequest, run_local
 from store_io.base.errors import StoreError
 from store_io.source.byte_source import StoreLocation
@@ -69,42 +68,6 @@ def test_a_repair(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert content(store) == before
     assert typed(store, "--to", str(tmp_path / "new")) == 2
     assert "exists" in capsys.readouterr().err
-
-
-def test_the_words_of_a_report() -> None:
-    group = {"kind": "group", "group": "g", "sentence": "group \x1b[31mg stands"}
-    row = {"topic": "T", "queue_id": 0, "phy_offset": 1}
-    report: dict[str, Any] = {
-        "policy": "broker", "release": "5.3.3", "consistent": True, "settings": "", "messages_before": 18943,
-        "messages_after": 3052, "lost": {"messages": 15891, "bytes": 1}, "log_end": 5,
-        "other_policy": {"policy": "salvage", "more": 15891},
-        "unblocked": [], "bridges": [{"kind": "record", "file": "f", "start": 0, "end": 487}], "dropped": [], "unserved": [],
-        "removed": [], "queues": [], "index": {"reasons": []}, "moved": [], "not_copied": [], "needed_bytes": 1, "free_bytes": 2,
-        "answered": [{**row, "first": 231, "end": 232}, {**row, "first": 5, "end": 8}],
-        "offsets": [group, group, {**group, "group": "h"}],
-        "donor": {"path": "D", "sentence": "S", "taken": [], "not_taken": [{"file": "f", "start": 1, "end": 2, "reason": "why"}]},
-    }  # fmt: skip
-    report["given_up"] = {"messages": 15895, "missing": 4, "cut": 15891, "earlier": 0, "signs": []}
-    said = repair_text(report, "store", "new", dry=True)
-    for sentence in (
-        "4 messages are missing and given up: the copy shows that they were there, and does not hold them.",
-        "18,943 valid messages in the copy, 3,052 in the new store",
-        "--policy salvage would keep 15,891 more messages",
-        "Replaced 487 damaged bytes with a placeholder record",
-        "1 message could not be recovered (T, queue 0, offset 231). Consumers skip it or see the next one twice.",
-        "3 messages could not be recovered (T, queue 0, offsets 5 to 7). Consumers skip them or see the next one twice.",
-        "3 offsets of 2 groups lie past the new queue ends: repair with --fix-offsets.",
-        "f 1 to 2: why",
-        "group \\x1b[31mg stands",
-    ):
-        assert sentence in said
-    unknown = {"messages": 0, "missing": 0, "cut": 0, "earlier": 0, "signs": ["index_entry_beyond_end"]}
-    assert "Messages are missing and given up; how many is not known" in repair_text({**report, "given_up": unknown}, "s", "new")
-    fixed = repair_text({**report, "offsets_set_back": ["config/consumerOffset.json"]}, "store", "new")
-    assert "3 offsets of 2 groups lay past the new queue ends and were set back to them." in fixed
-    report["other_policy"] = {"policy": "broker", "refused": "why not"}
-    assert "would be refused: why not" in repair_text(report, "store", "new", dry=True)
-    assert "would not be made" in repair_text({**report, "consistent": False}, "store", "new", dry=True)
 
 
 def test_targets_that_are_refused(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,12 +8,10 @@ import os
 import signal
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator
 
 from jobs import cli, interrupts
 from jobs.audit import results
@@ -27,35 +25,11 @@ from schemas.rows import AuditOutcome
 from store_io.audit.audit_store import AuditRequest, run_local
 from store_io.base.errors import StoreError
 from store_io.source.byte_source import StoreLocation
-from tests import ROOT
 from tests.support import samples
 from tests.support.corpus_tools import Case, cases
+from tests.support.json_schemas import SCHEMAS, faults
 
-SCHEMAS = ROOT / "schemas" / "json"
 RUN = RunInfo("run-1", "1.2.3", "7", datetime(2026, 11, 21, 8, 0, 5, tzinfo=UTC), 2.5, "/out/tables")
-
-
-def closed(schema: Any) -> Any:
-    """The schema with no room for keys that it does not name."""
-    if isinstance(schema, list):
-        return [closed(item) for item in schema]
-    if not isinstance(schema, dict):
-        return schema
-    found = {key: closed(item) for key, item in schema.items()}
-    if "properties" in found and "required" in found:
-        found.setdefault("additionalProperties", False)
-    return found
-
-
-@cache
-def validator(name: str) -> Draft202012Validator:
-    schema = json.loads((SCHEMAS / f"{name}.schema.json").read_text())
-    Draft202012Validator.check_schema(schema)
-    return Draft202012Validator(closed(schema))
-
-
-def faults(name: str, text: str) -> list[str]:
-    return [f"{error.json_path}: {error.message}"[:300] for error in validator(name).iter_errors(json.loads(text))]
 
 
 def all_faults(outcome: AuditOutcome) -> list[str]:
@@ -171,7 +145,7 @@ def described(schema: Any, path: str = "$") -> Iterator[str]:
                 yield from described(item, f"{path}.{key}")
 
 
-@pytest.mark.parametrize("name", ["plan", "finding", "result"])
+@pytest.mark.parametrize("name", ["plan", "finding", "result", "repair"])
 def test_every_key_is_described(name: str) -> None:
     assert list(described(json.loads((SCHEMAS / f"{name}.schema.json").read_text()))) == []
 

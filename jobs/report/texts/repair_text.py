@@ -9,7 +9,7 @@ from jobs.report.texts.text import bytes_text, count_text, printable, time_text
 from schemas.finding_codes import CATALOGUE
 from store_io.base.wording import clause
 
-MOST = 12
+MOST, MOST_STEPS = 12, 100
 _SENTENCE = 300
 Row = dict[str, Any]
 
@@ -25,6 +25,8 @@ def repair_text(report: Row, store: str, target: str, dry: bool = False) -> str:
         lines += [f"  {title:<10} {printable(sentence(item), _SENTENCE)}" for item in items[:MOST]]
         if len(items) > MOST:
             lines.append(f"             and {count_text(len(items) - MOST)} more")
+    if dry:
+        lines += _steps(report["steps"])
     for title, text in _last(report, target, dry):
         lines.append(f"  {title:<10} {text}")
     return "\n".join(lines) + "\n"
@@ -65,6 +67,14 @@ def _sections(report: Row) -> Iterator[tuple[str, Sequence[Any], Callable[[Any],
     yield "Settings", [report["settings"]], str
 
 
+def _steps(steps: Sequence[Row]) -> Iterator[str]:
+    """What would be done, in its order, under the numbers that NEW.repair.json gives it."""
+    for step in steps[:MOST_STEPS]:
+        yield f"  {'Step ' + str(step['number']):<10} {printable(_step(step), _SENTENCE)}"
+    if len(steps) > MOST_STEPS:
+        yield f"             and {count_text(len(steps) - MOST_STEPS, 'more step')}"
+
+
 def _last(report: Row, target: str, dry: bool) -> Iterator[tuple[str, str]]:
     if dry:
         yield "Space", f"{bytes_text(report['needed_bytes'])} needed at most, {bytes_text(report['free_bytes'])} free there"
@@ -72,6 +82,29 @@ def _last(report: Row, target: str, dry: bool) -> Iterator[tuple[str, str]]:
     elif report.get("consistent"):
         yield "Result", printable(target)
         yield "Report", printable(target) + ".repair.json"
+
+
+# ---- steps -------------------------------------------------------------------------------------------------------------
+
+VERBS = {
+    "copy": "copy the store", "take": "take from the donor", "remove": "remove", "rename": "rename", "resize": "resize",
+    "create": "create", "cut": "cut", "zero": "zero", "bridge": "bridge", "fill": "put a filler into", "add_segment": "add",
+    "rebuild_queue": "rebuild", "rebuild_index": "rebuild", "write_entry": "write an entry into", "write_checkpoint": "write",
+    "correct_offsets": "set back offsets in",
+}  # fmt: skip
+_ONE = {"messages": "message", "bytes": "byte", "entries": "entry", "files": "file", "positions": "position"}
+
+
+def _step(step: Row) -> str:
+    where = f" {step['file']}" if step["file"] else ""
+    if step["start"] is not None:
+        where += f" {step['start']:,} to {step['end']:,}"
+    numbers = [f"{word} {_numbers(step[word])}" for word in ("kept", "lost") if step[word]]
+    return f"{VERBS[step['action']]}{where}: {'; '.join([step['reason'], *numbers])}"
+
+
+def _numbers(counts: Row) -> str:
+    return ", ".join(count_text(counts[name], one, name) for name, one in _ONE.items() if name in counts)
 
 
 # ---- sentences ---------------------------------------------------------------------------------------------------------

@@ -14,9 +14,13 @@ from store_io.formats.consumequeue_reader import read_file_entries
 from store_io.repair.derived.repair_queues import QueuePlan
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_log import LogPlan
+from store_io.repair.repair_steps import REBUILD_QUEUE, REMOVE, WRITE_ENTRY
 from store_io.repair.repair_work import Work
 from store_io.rules.loading import BATCH_QUEUES, EXT, QUEUES, Tree, is_folder
 from store_io.rules.releases import BrokerRules
+
+_STRAY = "no queue of the store"
+_ZERO = "a broker takes it for an entry of the log's first segment"
 
 
 def file_bytes(plan: QueuePlan, rules: BrokerRules) -> int:
@@ -31,7 +35,17 @@ def prepare_queues(work: Work, plans: Sequence[QueuePlan]) -> None:
     gone = {f.path for plan in plans for f in plan.keep_files} - tree.by_path.keys()
     for plan in plans:
         plan.keep_files = [f for f in plan.keep_files if f.path not in gone]
+        work.steps.add(
+            REBUILD_QUEUE, plan.folder, start=plan.first * plan.unit, end=plan.end * plan.unit, reason=", ".join(plan.reasons),
+            kept={"entries": plan.end - plan.first}, lost=_lost(plan),
+        )  # fmt: skip
         _prepare_queue(work, plan, tree)
+
+
+def _lost(plan: QueuePlan) -> dict[str, int]:
+    """positions: of the queue, that hold no message any more.  entries: of messages that get none."""
+    positions, entries = (sum(row["end"] - row["first"] for row in rows) for rows in (plan.answered, plan.unserved))
+    return {"positions": positions, "entries": entries}
 
 
 def _prepare_queue(work: Work, plan: QueuePlan, tree: Tree) -> None:
@@ -61,13 +75,11 @@ def remove_strays(work: Work, audit: Audited) -> None:
     for kind in (QUEUES, BATCH_QUEUES, EXT):
         for topic in tree.children(kind):
             if not is_folder(topic):
-                work.writer.remove(topic.path)
-                work.touched = True
+                work.remove(topic.path, _STRAY, tree)
                 continue
             for child in tree.children(topic.path):
                 if not is_folder(child) or kind != EXT and child.path not in folders:
-                    work.writer.remove(child.path)
-                    work.touched = True
+                    work.remove(child.path, _STRAY, tree)
 
 
 def expire(work: Work, log: LogPlan, first_before: int | None, views: Mapping[QueueKey, QueueView]) -> None:
@@ -86,8 +98,10 @@ def expire(work: Work, log: LogPlan, first_before: int | None, views: Mapping[Qu
             continue
         files = list(view.files)
         while later and len(files) > 1 and files[0].start + files[0].size <= summary.expired_end * view.unit:
-            work.writer.remove(files.pop(0).path)
-            work.touched = True
+            file = files.pop(0)
+            lost = {"bytes": file.size, "entries": file.size // view.unit}
+            work.steps.add(REMOVE, file.path, reason="its entries lead to before the log's start", lost=lost)
+            work.writer.remove(file.path)
         if view.batch:
             continue
         count = min(files[0].size, summary.expired_end * view.unit - files[0].start) // view.unit
@@ -95,5 +109,6 @@ def expire(work: Work, log: LogPlan, first_before: int | None, views: Mapping[Qu
         found = np.flatnonzero((rows["phy_offset"] == 0) & (rows["size"] != layout.PRE_BLANK_SIZE))
         for number in found.tolist():
             entry = struct.pack(layout.ENTRY_FORMAT, log.start - 1, layout.ANSWER_SIZE, 0)
-            work.writer.write(files[0].path, number * view.unit, entry)
-            work.touched = True
+            start = number * view.unit
+            work.steps.add(WRITE_ENTRY, files[0].path, start=start, end=start + view.unit, reason=_ZERO, lost={"entries": 1})
+            work.writer.write(files[0].path, start, entry)

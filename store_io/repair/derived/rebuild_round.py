@@ -95,8 +95,6 @@ def _write_entries(work: Work, audit: Audited, queues: Sequence[QueuePlan], inde
         if wanted or index.paths and keys:
             tasks.append(BuildTask(audit.scan_of(segment), work.writer, wanted, index.paths, first_key))
         first_key += keys
-    if tasks or queues:
-        work.touched = True
     if tasks:
         work.progress("rebuilding queues and index")
         results = work.run(tasks, "rebuild")

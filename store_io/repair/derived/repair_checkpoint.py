@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from schemas import checkpoint_layout as layout
 from store_io.repair.repair_audit import Audited
+from store_io.repair.repair_steps import WRITE_CHECKPOINT
 from store_io.repair.repair_work import Work
 from store_io.rules.loading import INDEX
 
@@ -22,8 +23,9 @@ class NewCheckpoint:
     last_message: int = 0
 
 
-def put(work: Work, new: NewCheckpoint) -> None:
-    """Write it; the last two fields where the release knows them."""
+def put(work: Work, new: NewCheckpoint, reason: str) -> None:
+    """Write it, as a step of its own; the last two fields where the release knows them."""
+    work.steps.add(WRITE_CHECKPOINT, layout.CHECKPOINT_FILE, start=0, end=layout.FILE_BYTES, reason=reason)
     confirmed = new.last_message if work.rules.at_least("5.1.1") else 0
     logics = new.last_message if work.rules.at_least("5.5.0") else 0
     fields = struct.pack(layout.FIELDS_FORMAT, new.time, new.time, new.index_time, new.master, confirmed, logics)
@@ -33,9 +35,9 @@ def put(work: Work, new: NewCheckpoint) -> None:
 def write_checkpoint(work: Work, audit: Audited, stored_master: int, log_end: int) -> None:
     """The checkpoint by that audit. stored_master: the master's flushed offset in the copy, which stays where the log still holds
     it."""
-    work.touched = True
     master = stored_master if -1 <= stored_master <= log_end else 0
-    put(work, NewCheckpoint(audit.last_store_time, index_time(work, audit), master, audit.last_message))
+    new = NewCheckpoint(audit.last_store_time, index_time(work, audit), master, audit.last_message)
+    put(work, new, "as a clean stop leaves it")
 
 
 def is_blamed(audit: Audited) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 from schemas.rows import WALK_AUDIT, Row, SegmentSummary
 from store_io.repair.derived.rebuild import LinkTask, last_store_time
 from store_io.repair.repair_audit import Audited
+from store_io.repair.repair_steps import REBUILD_INDEX
 from store_io.repair.repair_work import Work
 from store_io.rules.loading import INDEX
 
@@ -40,7 +41,6 @@ def prepare_index(work: Work, audit: Audited) -> IndexPlan:
     reasons = tuple(sorted({f.code for f in audit.serious if f.code.startswith("index_") or f.file.partition("/")[0] == INDEX}))
     if not reasons:
         return IndexPlan()
-    work.touched = True
     names = audit.tree.children(INDEX)
     plan = IndexPlan(reasons=reasons)
     if work.rules.builds_index:
@@ -48,6 +48,8 @@ def prepare_index(work: Work, audit: Audited) -> IndexPlan:
         count = -(-total // (work.rules.index_max - 1))
         existing = [e.path for e in names if e.kind == "file"]
         plan = IndexPlan(tuple(index_names(existing, count, audit.last_store_time)), total, reasons)
+    kept = {"entries": plan.entries, "files": len(plan.paths)}
+    work.steps.add(REBUILD_INDEX, INDEX, reason=", ".join(reasons), kept=kept)
     for entry in names:
         work.writer.remove(entry.path)
     for path in plan.paths:

@@ -134,7 +134,7 @@ def test_positions_that_stand_as_texts_are_set_back_too(tmp_path: Path) -> None:
     ]
     written: dict[str, bytes] = {}
     writer = cast(Writer, SimpleNamespace(put=written.__setitem__))
-    assert set_back(writer, source, config, rows) == ([CONSUMER_OFFSETS], 2)
+    assert set_back(writer, source, config, rows) == {CONSUMER_OFFSETS: 2}
     (text,) = written.values()
     table = json.loads(re.sub(r"([{,]\s*)(\d+):", r'\1"\2":', text.decode()))["offsetTable"]
     assert table == {"T@g": {"0": 1, "1": "3"}, "T@h": {"0": "8"}, "%LMQ%a@g": 1}

@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from jobs.report.files.json_text import document
 from store_io.base.errors import StoreError, UsageError
 from store_io.repair.repair_plan import read_plan
 from store_io.source.byte_source import StoreLocation
 from tests.support import builders, corpus_tools
 from tests.support.corpus_tools import Case
+from tests.support.json_schemas import faults
 from tests.support.repaired import Served, content, numbers, plan_of, previewed, repaired
 
 CASES = corpus_tools.cases()
@@ -48,6 +51,7 @@ def test_corpus(case: Case, policy: str, tmp_path: Path) -> None:
         assert outcome.exit_code == 20 and not (tmp_path / "new").exists()
         return
     assert outcome.exit_code == 0, outcome.report["problems"]
+    assert_told(outcome.report)
     served = Served(tmp_path / "new", segment_bytes(case))
     batch = {p.name for p in (tmp_path / "new" / "batchconsumequeue").glob("*")}
     led_to = {phy for _, phy, _ in served.messages.values()}
@@ -65,6 +69,26 @@ def test_corpus(case: Case, policy: str, tmp_path: Path) -> None:
     assert repaired(tmp_path / "new", tmp_path / "again", again, policy).exit_code == 0
     assert content(tmp_path / "again") == content(tmp_path / "new")
     assert not [p for p in tmp_path.iterdir() if p.name.startswith(".")]
+
+
+def assert_told(report: dict[str, Any]) -> None:
+    """The report is as its schema has it, and its steps say the same as its other parts."""
+    assert faults("repair", document({**report, "made_at": "2026-11-22 08:00:05"})) == []
+    steps = report["steps"]
+    assert [step["number"] for step in steps] == list(range(1, len(steps) + 1)) and steps[0]["action"] == "copy"
+
+    def lost(what: str, *actions: str) -> int:
+        return sum(step["lost"].get(what, 0) for step in steps if step["action"] in actions)
+
+    assert lost("bytes", "cut", "zero") == report["zeroed_bytes"]
+    assert lost("messages", "cut", "zero", "remove", "bridge") == report["lost"]["messages"] + len(report["dropped"])
+    made = {(step["file"], step["kept"].get("entries", 0)) for step in steps if step["action"] == "rebuild_queue"}
+    assert made >= {(queue["folder"], queue["entries"]) for queue in report["queues"]}
+    put = sorted((row["file"], row["start"], row["end"]) for row in report["bridges"] if row["kind"] != "filler")
+    steps_that_put = [step for step in steps if step["action"] in ("bridge", "add_segment")]
+    assert sorted((step["file"], step["start"], step["end"]) for step in steps_that_put) == put
+    kept = sum(step["kept"].get("positions", 0) for step in steps if step["action"] == "correct_offsets")
+    assert kept == report.get("positions_set_back", 0)
 
 
 OTHERWISE = ("g14-533-torn-old-seen", "g19-514-size-mid", "g37-533-crc-props")
