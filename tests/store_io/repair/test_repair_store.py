@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -10,10 +9,7 @@ from typing import Any
 import pytest
 
 from jobs.report.files.json_text import document
-from store_io.base.errors import StoreError, UsageError
-from store_io.repair.repair_plan import read_plan
-from store_io.source.byte_source import StoreLocation
-from tests.support import builders, corpus_tools
+from tests.support import corpus_tools
 from tests.support.corpus_tools import Case
 from tests.support.json_schemas import faults
 from tests.support.repaired import Served, content, numbers, plan_of, previewed, repaired
@@ -102,107 +98,3 @@ def test_a_dry_run_says_what_the_other_policy_keeps(case: Case, tmp_path: Path) 
     for policy, other in (("broker", "salvage"), ("salvage", "broker")):
         told = previewed(root, tmp_path / "new", plan, policy).report["other_policy"]
         assert told == {"policy": other, "messages": kept[other], "more": kept[other] - kept[policy]}
-
-
-@pytest.mark.parametrize("donor", [False, True])
-@pytest.mark.parametrize("case", [c for c in CASES if c.name in NOTHING], ids=lambda case: case.name)
-def test_a_copy_without_a_segment_is_refused_before_anything_is_done(case: Case, donor: bool, tmp_path: Path) -> None:
-    root = case.unpack(tmp_path)
-    before, plan = content(tmp_path), plan_of(root, case.release, case.broker_conf)
-    for act in (repaired, previewed):
-        with pytest.raises(StoreError) as told:
-            act(root, tmp_path / "new", plan, donor=StoreLocation(str(tmp_path)) if donor else None)
-        assert str(told.value).startswith(f"nothing to repair from: {root}/commitlog holds no segment")
-    assert content(tmp_path) == before
-
-
-def changed(plan: Path, **values: object) -> bytes:
-    return json.dumps({**json.loads(plan.read_text()), **values}).encode()
-
-
-@pytest.fixture(scope="module")
-def plain(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """A store of the corpus and its plan as text."""
-    case = next(c for c in CASES if c.name == "g11-533-zero-tail")
-    folder = tmp_path_factory.mktemp("plain")
-    root = case.unpack(folder)
-    from store_io.audit.audit_store import AuditRequest, run_local
-    from store_io.source.byte_source import StoreLocation
-
-    outcome = run_local(AuditRequest("store", StoreLocation(str(root)), case.release, case.broker_conf))
-    return root, json.dumps(outcome.plan)
-
-
-@pytest.mark.parametrize("path", ["../outside", "/etc/passwd", "commitlog/../../x", "", "a//b", "a\x00b", "./x"])
-@pytest.mark.parametrize("place", ["inputs", "steps", "deleted_files"])
-def test_a_path_outside_of_the_store(plain: tuple[Path, str], path: str, place: str) -> None:
-    plan = json.loads(plain[1])
-    if place == "deleted_files":
-        plan["broker"][place].append(path)
-    else:
-        plan[place].append({"file": path, "size": 0, "digest": "x", "action": "delete", "start": None, "end": None})
-    read_plan(plain[1].encode())
-    with pytest.raises(UsageError, match="no path inside a store"):
-        read_plan(json.dumps(plan).encode())
-
-
-@pytest.mark.parametrize(
-    ("values", "kind"),
-    [
-        ({"complete": False}, StoreError),
-        ({"broker": None}, StoreError),
-        ({"release": "9.9.9"}, UsageError),
-        ({"schema_version": 2}, UsageError),
-        ({"inputs": {}}, UsageError),
-        ({"settings": {"mappedFileSizeCommitLog": {"value": "x", "from": "default"}}}, UsageError),
-        ({"broker": {"starts": True, "truncate_at": -1, "deleted_files": []}}, UsageError),
-    ],
-)
-def test_a_plan_that_is_none(plain: tuple[Path, str], values: dict[str, object], kind: type[StoreError]) -> None:
-    with pytest.raises(kind) as raised:
-        read_plan(json.dumps({**json.loads(plain[1]), **values}).encode())
-    assert type(raised.value) is kind
-
-
-@pytest.mark.parametrize("name", ["commitlog/00000000000000000000", "checkpoint", "lock"])
-def test_another_byte_than_the_plan_saw(plain: tuple[Path, str], name: str, tmp_path: Path) -> None:
-    import shutil
-
-    root = tmp_path / "store"
-    shutil.copytree(plain[0], root)
-    data = bytearray((root / name).read_bytes())
-    data[-1] ^= 1
-    (root / name).write_bytes(data)
-    plan = read_plan(plain[1].encode())
-    if name == "lock":  # which no plan depends on
-        assert repaired(root, tmp_path / "new", plan).exit_code == 0
-        return
-    with pytest.raises(StoreError, match=name):
-        repaired(root, tmp_path / "new", plan)
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["store"]
-
-
-def test_a_promise_that_the_audit_does_not_find(plain: tuple[Path, str], tmp_path: Path) -> None:
-    plan = json.loads(plain[1])
-    plan["broker"]["truncate_at"] -= 100
-    with pytest.raises(StoreError, match="truncate_at"):
-        repaired(plain[0], tmp_path / "new", read_plan(json.dumps(plan).encode()))
-    assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize(("name", "spared"), [("consumerFilter.json", True), ("consumerOffset.json", False)])
-def test_a_file_of_config_is_set_aside_only_where_a_broker_goes_on_without_it(tmp_path: Path, name: str, spared: bool) -> None:
-    builder = builders.StoreBuilder("5.3.3", builders.Sizes(segment=4096, queue_file=400))
-    builder.put(builders.Message("T", body=b"x"))
-    store = builder.write(tmp_path / "store")
-    (store.root / "config").mkdir(exist_ok=True)
-    for ending in ("", ".bak"):
-        (store.root / "config" / (name + ending)).write_text('{"torn":')
-    plan = plan_of(store.root, store.release, store.broker_conf)
-    if not spared:
-        with pytest.raises(StoreError, match="under policy broker nothing can be done"):
-            repaired(store.root, tmp_path / "new", plan)
-        return
-    done = repaired(store.root, tmp_path / "new", plan)
-    assert done.exit_code == 0 and done.report["unblocked"][0].startswith(f"config/{name}: ")
-    assert not list((tmp_path / "new" / "config").glob(f"{name}*"))

@@ -1,0 +1,26 @@
+"""The index of a new store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from store_io.repair.derived.repair_index import IndexPlan, index_names, prepare_index
+from tests.support.small_repairs import copied, small_store
+
+
+def test_names_are_used_again_and_ascend() -> None:
+    there = ["index/20231114221320000", "index/odd", "index/20231114221319998"]
+    assert index_names(there, 1, 0) == ["index/20231114221319998"]
+    assert index_names(there, 4, 0) == [
+        f"index/{n}" for n in (20231114221319998, 20231114221320000, 20231114221320001, 20231114221320002)
+    ]
+    day = 86_400_000
+    assert index_names([], 1, day) == ["index/19700101100000000"]  # 14 hours before: below every time zone's name
+
+
+def test_an_index_that_nothing_blames_stays(tmp_path: Path) -> None:
+    root, conf = small_store(tmp_path)
+    with copied(root, conf, tmp_path / "new") as (work, audit):
+        before = [e.path for e in work.tree.children("index")]
+        assert prepare_index(work, audit) == IndexPlan() and IndexPlan().row == {"files": 0, "entries": 0, "reasons": []}
+        assert before and [e.path for e in work.tree.children("index")] == before and not work.steps.changed

@@ -1,0 +1,27 @@
+"""What each queue of a repaired store holds."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.support.builders import Message, StoreBuilder
+from tests.support.small_repairs import SIZES, lost
+
+
+@pytest.mark.parametrize(("jump", "kept"), [(40, 40), (10**12, 0), (2**61, 0)])
+@pytest.mark.parametrize("first", [0, 30])
+def test_a_jump_that_no_disk_could_hold_is_not_filled(jump: int, kept: int, first: int, tmp_path: Path) -> None:
+    builder = StoreBuilder("5.3.3", SIZES)
+    for number in range(60):
+        place = number if number < first else number + jump
+        builder.put(Message("TopicA", 0, bytes([number]) * 60, tags="a", uniq=f"{number:032X}", queue_offset=place))
+    store = builder.write(tmp_path / "store")
+    shutil.rmtree(store.root / "consumequeue", ignore_errors=True)
+    _, served = lost(store.root, store.broker_conf, tmp_path / "new")
+    own = {place for _, _, place in served.messages}
+    if first or jump == 40:
+        assert own >= set(range(first)) | set(range(first + kept, 60 + kept)) and max(own) == 59 + kept
+    assert len({phy for _, phy, _ in served.messages.values()}) == 60

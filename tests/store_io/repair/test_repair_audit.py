@@ -1,0 +1,28 @@
+"""What the steps of a repair know of an audit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from store_io.base.errors import StoreError
+from store_io.repair.repair_audit import audit_changed, audit_copy
+from tests.support.small_repairs import SIZES, copied, small_store
+
+
+def test_an_audit_of_the_copy(tmp_path: Path) -> None:
+    root, conf = small_store(tmp_path)
+    with copied(root, conf, tmp_path / "new") as (work, audit):
+        assert audit.complete and audit.starts and audit.serious == []
+        assert len(audit.holding) == len(audit.segments) > 1
+        last = audit.segments[-1]
+        assert last.base_offset <= audit.last_message < last.base_offset + SIZES.segment
+        assert audit.last_store_time == last.last_store_time
+        scan = audit.scan_of(last)
+        assert scan.path == last.path and not scan.probe and not scan.queue_files and not scan.index_files
+        assert audit_changed(work, "the copy").serious == []  # by the settings that the first audit settled
+        work.writer.zero(audit.segments[0].path, 0, 300)
+        assert any(f.file == audit.segments[0].path for f in audit_changed(work, "the copy").serious)
+        with pytest.raises(StoreError, match="the store is not the one that the plan was made from: commitlog/"):
+            audit_copy(work)

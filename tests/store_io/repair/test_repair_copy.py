@@ -1,0 +1,140 @@
+"""The copy that a repair works on: refused, or whole."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import errno
+import os
+import shutil
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from store_io.base.errors import StoreError
+from store_io.repair import store_writer
+from store_io.repair.repair_copy import COPY_THREADS
+from store_io.repair.repair_plan import RepairPlan
+from store_io.source import byte_source
+from store_io.source.byte_source import StoreLocation
+from tests.support import corpus_tools
+from tests.support.corpus_tools import Case
+from tests.support.repaired import content, plan_of, previewed, repaired
+
+CASES = corpus_tools.cases()
+
+
+NOTHING = {"g32-480-commitlog-empty", "g41-533-fresh"}  # no segment
+
+
+def bad_medium() -> None:
+    raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+
+@pytest.mark.parametrize("donor", [False, True])
+@pytest.mark.parametrize("case", [c for c in CASES if c.name in NOTHING], ids=lambda case: case.name)
+def test_a_copy_without_a_segment_is_refused_before_anything_is_done(case: Case, donor: bool, tmp_path: Path) -> None:
+    root = case.unpack(tmp_path)
+    before, plan = content(tmp_path), plan_of(root, case.release, case.broker_conf)
+    for act in (repaired, previewed):
+        with pytest.raises(StoreError) as told:
+            act(root, tmp_path / "new", plan, donor=StoreLocation(str(tmp_path)) if donor else None)
+        assert str(told.value).startswith(f"nothing to repair from: {root}/commitlog holds no segment")
+    assert content(tmp_path) == before
+
+
+def test_a_source_that_changes_while_it_is_copied(
+    damaged: tuple[Path, RepairPlan, dict[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "store"
+    shutil.copytree(damaged[0], root)
+    segments = sorted((root / "commitlog").iterdir())
+    real = store_writer.StoreWriter.copy
+
+    def copy(self: Any, source: Any, path: str, to: str, mtime_ns: int = 0) -> None:
+        if path.endswith(segments[0].name):
+            data = bytearray(segments[-1].read_bytes())
+            data[100] ^= 1
+            segments[-1].write_bytes(data)
+            os.utime(segments[-1], ns=(1, 1))
+        real(self, source, path, to, mtime_ns)
+
+    monkeypatch.setattr(store_writer.StoreWriter, "copy", copy)
+    with pytest.raises(StoreError, match="not the one that the plan was made from"):
+        repaired(root, tmp_path / "new", damaged[1])
+    assert [p.name for p in tmp_path.iterdir()] == ["store"]
+
+
+def test_a_source_that_cannot_be_read(
+    damaged: tuple[Path, RepairPlan, dict[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = byte_source._LocalFile._fill
+
+    def fill(self: Any, position: int, view: memoryview) -> int:
+        if self.path.startswith("commitlog/") and position >= 4096:
+            bad_medium()
+        return real(self, position, view)
+
+    monkeypatch.setattr(byte_source._LocalFile, "_fill", fill)
+    with pytest.raises(StoreError, match="commitlog/"):
+        repaired(damaged[0], tmp_path / "new", damaged[1])
+    assert not list(tmp_path.iterdir())
+
+
+def test_too_little_space(
+    damaged: tuple[Path, RepairPlan, dict[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_writer.StoreWriter, "free_bytes", lambda self: 1000)
+    with pytest.raises(store_writer.WriteFailed, match="1000 are free"):
+        repaired(damaged[0], tmp_path / "new", damaged[1])
+    assert not list(tmp_path.iterdir())
+
+
+def test_no_file_is_a_link(damaged: tuple[Path, RepairPlan, dict[str, str]], tmp_path: Path) -> None:
+    root = tmp_path / "store"
+    shutil.copytree(damaged[0], root)
+    inside = root / "config"
+    inside.mkdir(exist_ok=True)
+    (root / "kept").mkdir()
+    (root / "kept" / "real.json").write_text("{}")
+    (inside / "topics.json").symlink_to("../kept/real.json")
+    plan = plan_of(root, damaged[1].release, damaged[1].broker_conf)
+    assert repaired(root, tmp_path / "new", plan).exit_code == 0
+    for path in (tmp_path / "new").rglob("*"):
+        assert not path.is_symlink()
+        assert path.is_dir() or path.stat().st_nlink == 1
+    assert (tmp_path / "new" / "config" / "topics.json").read_text() == "{}"
+
+
+@pytest.mark.parametrize("problem", [KeyboardInterrupt(), StoreError("no")])
+def test_a_copy_that_is_stopped_begins_no_further_file(
+    damaged: tuple[Path, RepairPlan, dict[str, str]], tmp_path: Path, problem: BaseException, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, begun, gate = tmp_path / "store", [], threading.Event()
+    shutil.copytree(damaged[0], root)
+    for number in range(200):
+        (root / "index" / f"more{number}").write_bytes(b"")
+    pool, real = concurrent.futures.ThreadPoolExecutor, concurrent.futures.ThreadPoolExecutor.shutdown
+
+    def stopped(self: Any, work: Any, entries: Any) -> None:
+        for entry in entries:
+            self.submit(work, entry)
+        raise problem
+
+    def shutdown(self: Any, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        real(self, False, cancel_futures=cancel_futures)
+        gate.set()  # only now does a copy end
+        real(self, wait)
+
+    def copy(self: Any, source: Any, path: str, to: str, mtime_ns: int = 0) -> None:
+        begun.append(path)
+        gate.wait()
+
+    monkeypatch.setattr(pool, "map", stopped)
+    monkeypatch.setattr(pool, "shutdown", shutdown)
+    monkeypatch.setattr(store_writer.StoreWriter, "copy", copy)
+    with pytest.raises(type(problem)):
+        repaired(root, tmp_path / "new", damaged[1])
+    assert len(begun) <= COPY_THREADS
+    assert [p.name for p in tmp_path.iterdir()] == ["store"]

@@ -1,0 +1,68 @@
+"""Which findings may stay in a new store, and what becomes of the exit code where others do."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+from schemas.rows import LOSS, REBUILDABLE, Finding
+from store_io.repair.derived.rebuild_round import Rebuilt
+from store_io.repair.derived.repair_queues import QueuePlan
+from store_io.repair.repair_audit import Audited
+from store_io.repair.repair_judge import Verdict, judge
+from store_io.repair.repair_log import Edit, LogPlan
+
+
+def finding(code: str, severity: str = REBUILDABLE, phy_offset: int = 7, topic: str = "T") -> Finding:
+    return Finding(code, "commitlog/0", severity=severity, phy_offset=phy_offset, topic=topic, queue_id=0)
+
+
+def verdict(
+    found: list[Finding],
+    before: list[Finding] | None = None,
+    log: LogPlan | None = None,
+    made: Rebuilt | None = None,
+    **more: Any,
+) -> Verdict:
+    prediction = SimpleNamespace(starts=True, truncate_at=100, refusal="")
+    facts: dict[str, Any] = {"complete": True, "prediction": prediction, "loss": None, "serious": found} | more
+    first = SimpleNamespace(findings=before or [])
+    return judge(
+        cast(Audited, first), cast(Audited, SimpleNamespace(**facts)), log or LogPlan(end=100, messages=1), made or Rebuilt()
+    )
+
+
+def test_what_is_about_messages_themselves_stays() -> None:
+    found = verdict([finding("store_time_back"), finding("message_lost")], before=[finding("message_lost")])
+    assert (
+        found.consistent and found.exit_code == 0 and [row["code"] for row in found.kept] == ["store_time_back", "message_lost"]
+    )
+
+
+def test_anything_else_keeps_the_store_out() -> None:
+    assert verdict([finding("message_lost")], before=[finding("message_lost", phy_offset=8)]).exit_code == 10
+    assert verdict([finding("index_entry_wrong")]).exit_code == 10
+    assert verdict([finding("commitlog_damaged", LOSS)]).exit_code == 20
+    assert verdict([finding("queue_entry_missing")]).exit_code == 10
+
+
+def test_a_message_that_was_moved_may_look_shifted_and_its_queue_short() -> None:
+    plan = QueuePlan(("T", 0), "consumequeue/T/0", moved=[{"phy_offset": 7}])
+    made = Rebuilt([plan])
+    assert verdict([finding("queue_entry_shifted"), finding("queue_entry_missing", phy_offset=9)], made=made).consistent
+    assert not verdict([finding("queue_entry_shifted", phy_offset=9)], made=made).consistent
+
+
+def test_what_a_start_would_do_to_it() -> None:
+    def told(**more: Any) -> list[str]:
+        log = LogPlan(edits=[Edit("remove", "commitlog/1")], end=100, messages=1)
+        return verdict([], log=log, **more).problems
+
+    def prediction(**more: Any) -> SimpleNamespace:
+        return SimpleNamespace(**{"starts": True, "truncate_at": 100, "refusal": "no"} | more)
+
+    assert told() == []
+    assert told(prediction=prediction(starts=False)) == ["the release would not start: no"]
+    assert told(prediction=prediction(truncate_at=90)) == ["the release would end the log at 90, not at 100"]
+    lost = SimpleNamespace(by_queue={("T", 0): SimpleNamespace(messages=2), ("a/b", 0): SimpleNamespace(messages=5)})
+    assert told(loss=lost) == ["the release would lose 2 messages"]

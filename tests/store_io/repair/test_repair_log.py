@@ -1,0 +1,54 @@
+"""What the log of a repaired store is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.support import damage
+from tests.support.builders import Message, Sizes, StoreBuilder, encode
+from tests.support.repaired import Served, plan_of, repaired
+from tests.support.small_repairs import lost, small_store
+
+
+def test_a_missing_segment_is_bridged_and_nothing_moves(tmp_path: Path) -> None:
+    root, conf = small_store(tmp_path)
+    whole, _ = lost(root, conf, tmp_path / "clean")
+    (root / "commitlog" / f"{4096:020d}").unlink()
+    found, served = lost(root, conf, tmp_path / "new")
+    assert found == {place for place in whole if not 4096 <= place < 8192}
+    bridge = next(r for r in served.records() if r.at == 4096)
+    assert (bridge.topic, bridge.transaction, bridge.flag) == ("STORE_AUDIT_BRIDGE", 0xC, 0x52475031)
+
+
+def test_bytes_behind_the_cut_never_rise_again(tmp_path: Path) -> None:
+    root, conf = small_store(tmp_path)
+    segment = root / "commitlog" / f"{8192:020d}"
+    damage.invert_byte(segment, 300)
+    found, _ = lost(root, conf, tmp_path / "new", "broker")
+    end = max(found)
+    data = b"".join(p.read_bytes() for p in sorted((tmp_path / "new" / "commitlog").iterdir()))
+    size = int.from_bytes(data[end : end + 4], "big")
+    assert len(data) > end + size and not data[end + size :].strip(b"\0")
+
+
+@pytest.mark.parametrize("byte", [2, 5, 9, 86])  # total size, magic, body CRC, body length
+def test_a_message_inside_of_a_message_is_never_salvaged(byte: int, tmp_path: Path) -> None:
+    builder = StoreBuilder("5.3.3", Sizes(segment=8192))
+    for number in range(5):
+        last = builder.put(Message("TopicA", 0, b"x" * 50, uniq=f"{number:032X}"))
+    at, nested = builder.end + 88, b""
+    for number in range(3):
+        inner = encode(replace(last, phy_offset=at + len(nested), queue_offset=70 + number, topic="Nested"))
+        nested += inner
+    outer = builder.put(Message("TopicA", 0, nested, uniq="F" * 32))
+    for number in range(5):
+        builder.put(Message("TopicA", 0, b"x" * 50, uniq=f"{number + 50:032X}"))
+    store = builder.write(tmp_path / "store")
+    damage.invert_byte(sorted((store.root / "commitlog").iterdir())[0], outer.at + byte, 0x10)
+    plan = plan_of(store.root, "5.3.3", store.broker_conf)
+    assert repaired(store.root, tmp_path / "new", plan, "salvage").exit_code == 0
+    topics = [record.topic for record in Served(tmp_path / "new", 8192).records()]
+    assert topics == ["TopicA"] * 5 + ["STORE_AUDIT_BRIDGE"] + ["TopicA"] * 5

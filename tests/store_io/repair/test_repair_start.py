@@ -1,0 +1,29 @@
+"""What keeps the release from starting is taken away, where nothing is lost by it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from store_io.base.errors import StoreError
+from tests.support import builders
+from tests.support.repaired import plan_of, repaired
+
+
+@pytest.mark.parametrize(("name", "spared"), [("consumerFilter.json", True), ("consumerOffset.json", False)])
+def test_a_file_of_config_is_set_aside_only_where_a_broker_goes_on_without_it(tmp_path: Path, name: str, spared: bool) -> None:
+    builder = builders.StoreBuilder("5.3.3", builders.Sizes(segment=4096, queue_file=400))
+    builder.put(builders.Message("T", body=b"x"))
+    store = builder.write(tmp_path / "store")
+    (store.root / "config").mkdir(exist_ok=True)
+    for ending in ("", ".bak"):
+        (store.root / "config" / (name + ending)).write_text('{"torn":')
+    plan = plan_of(store.root, store.release, store.broker_conf)
+    if not spared:
+        with pytest.raises(StoreError, match="under policy broker nothing can be done"):
+            repaired(store.root, tmp_path / "new", plan)
+        return
+    done = repaired(store.root, tmp_path / "new", plan)
+    assert done.exit_code == 0 and done.report["unblocked"][0].startswith(f"config/{name}: ")
+    assert not list((tmp_path / "new" / "config").glob(f"{name}*"))

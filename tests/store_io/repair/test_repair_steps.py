@@ -1,0 +1,25 @@
+"""Steps: in their order, numbered, and only with numbers that say something."""
+
+from __future__ import annotations
+
+from schemas.rows import StoreFile
+from store_io.repair.repair_steps import COPY, REMOVE, Steps, bytes_at
+from store_io.rules.loading import Tree
+
+
+def test_they_are_numbered_in_their_order_and_zeros_are_left_out() -> None:
+    steps = Steps()
+    steps.add(COPY, "", kept={"files": 3, "bytes": 0})
+    assert not steps.changed
+    steps.add(REMOVE, "abort", reason="why", lost={"bytes": 4})
+    assert steps.changed
+    assert [(row["number"], row["action"], row["kept"], row["lost"]) for row in steps.rows] == [
+        (1, "copy", {"files": 3}, {}),
+        (2, "remove", {}, {"bytes": 4}),
+    ]
+
+
+def test_what_goes_with_a_folder_is_all_that_is_in_it() -> None:
+    files = [StoreFile("a", "directory", 0, 0), StoreFile("a/b", "file", 5, 0), StoreFile("a/c/d", "file", 7, 0)]
+    tree = Tree([*files, StoreFile("ab", "file", 100, 0)])
+    assert [bytes_at(tree, path)["bytes"] for path in ("a", "a/c", "a/b", "ab", "none")] == [12, 7, 5, 100, 0]

@@ -1,0 +1,55 @@
+"""The folder in which a new store is made: one run's alone, and gone when it ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from store_io.repair import store_writer
+from store_io.repair.repair_plan import RepairPlan
+from tests.support.repaired import repaired
+
+
+def test_a_run_that_is_under_way_is_left_alone(damaged: tuple[Path, RepairPlan, dict[str, str]], tmp_path: Path) -> None:
+    root, plan, _ = damaged
+    with store_writer.StoreWriter.beside(str(tmp_path / "new")) as other:
+        assert repaired(root, tmp_path / "new", plan).exit_code == 0
+        assert Path(other.root).is_dir()
+        with pytest.raises(store_writer.WriteFailed, match="exists by now"):
+            other.publish()
+    assert [p.name for p in tmp_path.iterdir()] == ["new"]
+
+
+def test_killed_while_the_hidden_folder_goes(damaged: tuple[Path, RepairPlan, dict[str, str]], tmp_path: Path) -> None:
+    """However far the removal came, what is left still has its lock, or is empty: the next run finishes it."""
+    hidden = tmp_path / ".new.repairing-00000000"
+    real, removed = os.unlink, 0
+    for stop_at in (1, 2, 5, 10**6):
+        (hidden / "store" / "commitlog").mkdir(parents=True)
+        for name in ("abort", "checkpoint", "commitlog/0", "commitlog/1"):
+            (hidden / "store" / name).write_bytes(b"x")
+        (hidden / "lock").write_bytes(b"")
+        if (child := os.fork()) == 0:
+            calls = 0
+
+            def unlink(*words: Any, **more: Any) -> None:
+                nonlocal calls
+                calls += 1
+                if calls == stop_at:  # noqa: B023
+                    os.kill(os.getpid(), signal.SIGKILL)
+                real(*words, **more)
+
+            os.unlink = unlink  # type: ignore[assignment]
+            store_writer._remove_folder(str(hidden))
+            os._exit(0)
+        os.waitpid(child, 0)
+        left = [p.name for p in hidden.iterdir()] if hidden.exists() else []
+        assert not left or "lock" in left
+        removed += not left
+        with store_writer.StoreWriter.beside(str(tmp_path / "new")):
+            assert not hidden.exists()
+    assert removed == 1 and not list(tmp_path.iterdir())
