@@ -58,8 +58,8 @@ class Edit:
 
 @dataclass
 class LogPlan:
-    """end: physical offset behind the last message, 0 where no message stays.  messages: how many stay, bridges not counted.
-    bridges, dropped: rows of the report."""
+    """end: physical offset after the last message, 0 where no message stays.  own_end: the same without added segments.  messages:
+    how many stay, bridges not counted.  bridges, dropped: rows of the report."""
 
     edits: list[Edit] = field(default_factory=list)
     start: int = 0
@@ -68,6 +68,11 @@ class LogPlan:
     bridges: list[Row] = field(default_factory=list)
     dropped: list[Row] = field(default_factory=list)
     zeroed_bytes: int = 0
+    padded_from: int | None = None
+
+    @property
+    def own_end(self) -> int:
+        return self.end if self.padded_from is None else self.padded_from
 
 
 @dataclass

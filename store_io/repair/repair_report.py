@@ -63,7 +63,7 @@ def report(work: Work, begun: Begun, ended: Ended, other_policy: Row | None) -> 
 
 def _decided(work: Work, begun: Begun, made: Rebuilt) -> Row:
     log, before = begun.log, begun.audit
-    messages, size = lost_beyond(before, log.end)
+    messages, size = lost_beyond(before, log.own_end)
     answered = [row for q in made.queues for row in q.answered]
     findings = [*before.findings, *before.told_by(work.request.location)]
     renamed = {e.path for e in log.edits if e.action == RENAME}

@@ -26,6 +26,7 @@ def test_a_start_is_led_to_the_added_segment(tmp_path: Path) -> None:
         base = end - end % SIZES.segment + SIZES.segment
         (record,) = walk(work.source.read_small(f"commitlog/{base:020d}"), base)
         assert (record.topic, log.end) == ("STORE_AUDIT_BRIDGE", base + record.size)
+        assert log.own_end == end  # what is counted as lost lies after it
         entry = work.source.read_small("consumequeue/STORE_AUDIT_BRIDGE/0/" + "0" * 20)[:20]
         assert struct.unpack(">qiq", entry) == (base, record.size, 0)
         assert [step.action for step in work.steps.done] == ["fill", "add_segment", "rebuild_queue", "write_checkpoint"]
