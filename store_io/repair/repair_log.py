@@ -58,8 +58,8 @@ class Edit:
 
 @dataclass
 class LogPlan:
-    """end: physical offset after the last message, 0 where no message stays.  own_end: the same without added segments.  messages:
-    how many stay, bridges not counted.  bridges, dropped: rows of the report."""
+    """end: physical offset after the last message, 0 where no message stays.  own_end: the same without added segments.
+    messages: how many stay, bridges not counted.  bridges, dropped: rows of the report."""
 
     edits: list[Edit] = field(default_factory=list)
     start: int = 0
