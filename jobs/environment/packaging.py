@@ -19,6 +19,7 @@ from store_io.base.errors import StoreError
 
 PACKAGES = ("jobs", "schemas", "store_io")
 
+_TYPES = {".py", ".html", ".css"}  # modules, and what the pages are made from
 _SPARKS_OWN = frozenset({"pyspark", "delta-spark"})  # an executor's Spark brings these
 _REQUIREMENT = re.compile(r"[A-Za-z0-9._-]+")
 _PYTHON = """\
@@ -34,7 +35,8 @@ def zip_packages(folder: str | os.PathLike[str]) -> str:
     target = Path(folder) / "store_audit_packages.zip"
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         for package in PACKAGES:
-            for path in sorted((environment.ROOT / package).rglob("*.py")):
+            files = (environment.ROOT / package).rglob("*")
+            for path in sorted(path for path in files if path.suffix in _TYPES):
                 entry = zipfile.ZipInfo(path.relative_to(environment.ROOT).as_posix())
                 entry.compress_type = zipfile.ZIP_DEFLATED
                 archive.writestr(entry, path.read_bytes())

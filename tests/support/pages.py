@@ -15,7 +15,7 @@ INERT = {
 
 
 class Page(HTMLParser):
-    """tags: with their attributes, in order.  text: all that is read, without the style sheet."""
+    """tags: with their attributes, in order.  text: all that is read, but for the style sheet, with white space as shown."""
 
     def __init__(self, source: str):
         super().__init__()
@@ -43,7 +43,7 @@ class Page(HTMLParser):
 
     @property
     def text(self) -> str:
-        return "".join(self.words)
+        return " ".join("".join(self.words).split())
 
     def all(self, tag: str) -> list[dict[str, str]]:
         """The attributes of every such tag."""

@@ -1,39 +1,36 @@
-"""What every page is made of: its head, tables, folds. Pages load nothing and run nothing; a policy in them forbids both.
+"""What every page is made of. Pages load nothing and run nothing; a policy in them forbids both.
 
-Pages are generators of pieces, so that a large one is never held whole. Whatever a store holds goes through `markup`, `name_of`
-or `code_of`; every other argument that says so is markup already.
+The modules here compute what a page says, the templates beside them how it looks. Whatever a template shows is made `printable`
+and escaped, unless it is markup already; a name that a template uses and nobody gave it is an error. A page comes in pieces, so
+that a large one is never held whole.
 """
 
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+import os
+from collections.abc import Iterable, Iterator
+from functools import cache
+from importlib import resources
 
-from jobs.report.pages.report_style import STYLE
-from jobs.report.texts.text import markup
+from jinja2 import Environment, FileSystemBytecodeCache, FunctionLoader, StrictUndefined
+from jinja2.bccache import Bucket
+from markupsafe import Markup
 
-_STYLE_DIGEST = base64.b64encode(hashlib.sha256(STYLE.encode("utf-8")).digest()).decode("ascii")
-POLICY = f"default-src 'none'; style-src 'sha256-{_STYLE_DIGEST}'; base-uri 'none'; form-action 'none'"
-_MARKS = {"#": ' class="n"', "~": ' class="t"', "+": ' class="r"'}  # numbers, one line, room
+from jobs.report.texts.text import bytes_text, count_text, printable, seconds_text, span_text
+
+View = dict[str, object]
+"""What a template shows, by the names that it uses."""
+
+_MARKS = {"#": Markup(' class="n"'), "~": Markup(' class="t"'), "+": Markup(' class="r"')}  # numbers, one line, room
 _PIECE = 1 << 16  # characters handed on at once
 
 
-def page(title: str, body: Iterable[str]) -> Iterator[str]:
-    """A whole page in pieces of some 64 Ki characters. title: text; body: markup."""
-    yield from _in_pieces(_around(title, body))
-
-
-def _around(title: str, body: Iterable[str]) -> Iterator[str]:
-    yield (
-        f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n<meta name="referrer" content="no-referrer">\n'
-        f'<meta name="color-scheme" content="light dark">\n<title>{markup(title, 200)}</title>\n<style>{STYLE}</style>\n'
-        "</head>\n<body>\n"
-    )
-    yield from body
-    yield "</body>\n</html>\n"
+def page(template: str, view: View) -> Iterator[str]:
+    """A whole page in pieces of some 64 Ki characters. view: what the template calls by these names."""
+    yield from _in_pieces(_environment().get_template(template).generate(view))
 
 
 def _in_pieces(parts: Iterable[str]) -> Iterator[str]:
@@ -48,80 +45,74 @@ def _in_pieces(parts: Iterable[str]) -> Iterator[str]:
     yield "".join(held)
 
 
-def name_of(text: object, limit: int = 0) -> str:
+class _CompiledTemplates(FileSystemBytecodeCache):
+    """Compiled templates beside the compiled decoders, by their text's digest; where that folder is full, they are not kept."""
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        with contextlib.suppress(OSError):
+            super().dump_bytecode(bucket)
+
+
+@cache
+def _environment() -> Environment:
+    made = Environment(
+        loader=FunctionLoader(template_text),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_shown,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        bytecode_cache=_CompiledTemplates(folder) if (folder := os.environ.get("NUMBA_CACHE_DIR")) else None,
+    )
+    made.filters |= {
+        "name": name_of,
+        "code": code_of,
+        "command": command_of,
+        "cut": printable,
+        "number": number_text,
+        "known": lambda value: "not known" if value is None else number_text(value),
+        "count": count_text,
+        "bytes": bytes_text,
+        "seconds": seconds_text,
+        "moment": lambda text: "never" if text is None else text.replace("T", " ").rstrip("Z"),
+        "mark": lambda head: _MARKS.get(head[0], ""),
+        "unmarked": lambda head: head.lstrip("#~+"),
+    }
+    style = template_text("style.css")
+    digest = base64.b64encode(hashlib.sha256(style.encode("utf-8")).digest()).decode("ascii")
+    made.globals |= {"style_sheet": Markup(style), "style_digest": digest, "span": span_text}  # the sheet is ours, no store's
+    return made
+
+
+def template_text(name: str) -> str:
+    """A template's text, also where the packages lie in a zip."""
+    return resources.files(__package__).joinpath("templates", *name.split("/")).read_text("utf-8")
+
+
+def _shown(value: object) -> object:
+    return value if hasattr(value, "__html__") else printable(value)
+
+
+def name_of(text: object, limit: int = 0) -> Markup:
     """A name from a store: text of its own direction, whatever it is."""
-    return f"<bdi>{markup(text, limit)}</bdi>"
+    return Markup("<bdi>{}</bdi>").format(printable(text, limit))
 
 
-def code_of(text: object, limit: int = 0) -> str:
+def code_of(text: object, limit: int = 0) -> Markup:
     """The same for paths, codes and commands."""
-    return f'<code dir="ltr">{markup(text, limit)}</code>'
+    return Markup('<code dir="ltr">{}</code>').format(printable(text, limit))
 
 
-def command_of(text: str) -> str:
+def command_of(text: str) -> Markup:
     """A command line on its own, which breaks between its options only; nothing for an empty one."""
     if not text:
-        return ""
-    pieces = " ".join(f"<span>{part}</span>" for part in markup(text).replace(" --", "\n--").split("\n"))
-    return f'<code class="command" dir="ltr">{pieces}</code>\n'
+        return Markup()
+    parts = printable(text).replace(" --", "\n--").split("\n")
+    return Markup('<code class="command" dir="ltr">{}</code>').format(
+        Markup(" ").join(map(Markup("<span>{}</span>").format, parts))
+    )
 
 
-def hint(words: str) -> str:
-    """A sentence that explains. words: markup."""
-    return f'<p class="hint">{words}</p>\n'
-
-
-def table(
-    caption: str,
-    heads: Sequence[str],
-    rows: Iterable[Sequence[str]],
-    total: int,
-    limit: int,
-    rest: str = "",
-    stack: bool = False,
-) -> Iterator[str]:
-    """A table that scrolls by itself where it is too wide.
-
-    caption: what it holds, for those who hear it.  heads: a leading "#" marks a column of numbers, "~" one that is not broken
-    into lines, "+" one that gets more room.  rows: cells as markup, the first one the row's head; at most `limit` are shown.
-    total: how many there are; rest: where to find the others.  stack: on a narrow screen a row becomes a block of its own, each
-    cell named.
-    """
-    mark = [_MARKS.get(head[0], "") for head in heads]
-    names = [head.lstrip("#~+") for head in heads]
-    yield f'<div class="wide{" stack" if stack else ""}" role="region" aria-label="{markup(caption)}" tabindex="0">'
-    yield f"<table><caption>{markup(caption)}</caption><thead><tr>"
-    yield "".join(f'<th scope="col"{m}>{name}</th>' for name, m in zip(names, mark, strict=True))
-    yield "</tr></thead><tbody>\n"
-    labels = [f' data-label="{name}"' if stack else "" for name in names]
-    for place, row in enumerate(rows):
-        if place == limit:
-            break
-        first, *others = row
-        cells = "".join(f"<td{m}{label}>{cell}</td>" for cell, m, label in zip(others, mark[1:], labels[1:], strict=True))
-        yield f'<tr><th scope="row"{mark[0]}>{first}</th>{cells}</tr>\n'
-    yield "</tbody></table></div>\n"
-    if total > limit:
-        yield more(total - limit, "row", rest)
-
-
-def more(number: int, noun: str, where: str = "") -> str:
-    """How many are not shown, and where they are. where: markup."""
-    words = f"{number:,} more {noun}{'' if number == 1 else 's'} {'is' if number == 1 else 'are'} not shown here"
-    return f'<p class="more">{words}{f": {where}" if where else ""}.</p>\n'
-
-
-def fold(summary: str, body: Iterable[str], opened: bool = False, style: str = "") -> Iterator[str]:
-    """A part that can be closed. summary, body: markup."""
-    yield f"<details{_class(style)}{' open' if opened else ''}><summary>{summary}</summary>\n"
-    yield from body
-    yield "</details>\n"
-
-
-def fact(value: str, words: str, style: str = "") -> str:
-    """A value in large letters with what it is. value, words: markup."""
-    return f"<div><dt>{words}</dt><dd{_class(style)}>{value}</dd></div>\n"
-
-
-def _class(style: str) -> str:
-    return f' class="{style}"' if style else ""
+def number_text(value: object) -> str:
+    """A whole number with its thousands apart; 0 for none."""
+    return f"{int(value):,}" if value else "0"  # type: ignore[call-overload]

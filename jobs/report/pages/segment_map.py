@@ -7,13 +7,15 @@ pattern and are named in words beside, never by colour alone. Of a long log, nei
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from jobs.report.pages.page import code_of, fold, hint, more, table
+from markupsafe import Markup
+
+from jobs.report.pages.page import View
 from jobs.report.texts.judgement import lower
-from jobs.report.texts.text import bytes_text, count_text, markup, span_text
+from jobs.report.texts.text import bytes_text, count_text, span_text
 from schemas.finding_codes import STOP_REASONS
 from schemas.rows import EXTENT_DAMAGED, EXTENT_FILLER, EXTENT_MESSAGE, EXTENT_UNWRITTEN, AuditOutcome, Row
 
@@ -38,23 +40,8 @@ KIND_WORDS = {
     UNREAD: ("not read", "a file that could not be read"),
     MISSING: ("no file", "a part of the log for which this copy has no file"),
 }
+_LEGEND = (EXTENT_MESSAGE, EXTENT_FILLER, EXTENT_UNWRITTEN, BEYOND, EXTENT_DAMAGED, PLAUSIBLE, MISSING, UNREAD)
 _MARKED = frozenset({EXTENT_DAMAGED, PLAUSIBLE, MISSING, UNREAD, BEYOND})  # drawn with a pattern: worth a look
-
-# The patterns, defined once in a page. Their colours are the style sheet's.
-PATTERNS = (
-    '<svg class="defs" width="0" height="0" aria-hidden="true" focusable="false"><defs>'
-    '<pattern id="p-damaged" width="6" height="6" patternUnits="userSpaceOnUse"><rect class="f-damaged" width="6" height="6"/>'
-    '<path class="s-mark" d="M0 6L6 0M-1 1L1 -1M5 7L7 5"/></pattern>'
-    '<pattern id="p-beyond" width="6" height="6" patternUnits="userSpaceOnUse"><rect class="f-beyond" width="6" height="6"/>'
-    '<path class="s-mark" d="M0 0L6 6M-1 5L1 7M5 -1L7 1"/></pattern>'
-    '<pattern id="p-plausible" width="6" height="6" patternUnits="userSpaceOnUse"><rect class="f-plausible" width="6"'
-    ' height="6"/><circle class="f-mark" cx="3" cy="3" r="1.2"/></pattern>'
-    '<pattern id="p-unread" width="5" height="5" patternUnits="userSpaceOnUse"><rect class="f-unread" width="5" height="5"/>'
-    '<path class="s-mark" d="M0 2.5H5"/></pattern>'
-    '<pattern id="p-missing" width="5" height="5" patternUnits="userSpaceOnUse"><rect class="f-missing" width="5" height="5"/>'
-    '<path class="s-line" d="M2.5 0V5"/></pattern>'
-    "</defs></svg>\n"
-)
 
 Piece = tuple[int, int, str]  # [start, end) of a bar, kind
 
@@ -69,51 +56,61 @@ class _Part:
     pieces: list[Piece]
     rows: list[Row] = field(default_factory=list)
     gaps: int = 0
-    notes: list[str] = field(default_factory=list)  # markup
+    notes: list[str | Markup] = field(default_factory=list)
     cut: int | None = None  # where in the bar
     marked: bool = False
     weight: int = 0  # of those with more, fewer are folded
 
 
-def log_map(outcome: AuditOutcome, broker: Row | None) -> Iterator[str]:
-    """The section's content; markup."""
+@dataclass(frozen=True)
+class Rect:
+    kind: str
+    left: str
+    width: str
+
+
+@dataclass(frozen=True)
+class Bar:
+    """told: the same in words.  cut: where, "" for none."""
+
+    told: str
+    rects: list[Rect]
+    cut: str = ""
+
+
+@dataclass(frozen=True)
+class Item:
+    """A part as it is shown. files: the first and the last, none of a gap; several: their number, 0 for one.  missing: bytes that
+    have no file."""
+
+    bar: Bar
+    words: list[str | Markup]
+    files: list[str]
+    marked: bool
+    several: int = 0
+    missing: int = 0
+
+
+def map_view(outcome: AuditOutcome, broker: Row | None) -> View:
+    """What map.html shows."""
     if not outcome.segments:
-        yield "<p>There is no CommitLog file in this copy.</p>\n"
-        return
+        return {"parts": []}
     cut = int(broker["truncate_at"]) if broker and broker.get("starts") and broker.get("truncate_at") is not None else None
     parts = _parts(outcome, cut, str(broker.get("start_segment")) if broker else "")
-    yield hint(
-        "The <b>CommitLog</b> is the broker's one log of all messages, in files of a fixed size, the <b>segments</b>. A "
-        "segment's name is the <b>physical offset</b> of its first byte: its place in the whole log. Everything else in a store "
-        "can be rebuilt from it."
-    )
-    yield PATTERNS + _legend({kind for part in parts for _, _, kind in part.pieces})
-    if len(parts) > 1:
-        yield f'<figure class="whole"><figcaption>The whole log, {_held(outcome)}</figcaption>{_whole(parts)}</figure>\n'
+    kinds = {kind for part in parts for _, _, kind in part.pieces}
     shown = _folded(parts)
-    yield '<ol class="segments">\n'
-    for part in shown:
-        yield _item(part, outcome)
-    yield "</ol>\n"
-    left = len(parts) - sum(1 for part in shown if len(part.rows) + part.gaps == 1)
-    if left:
-        yield hint(f"{left:,} of {len(parts):,} segments are drawn together with their neighbours. findings.jsonl and the table "
-                   "segments list each of them.")  # fmt: skip
-    yield from _ranges(outcome, cut)
-
-
-def _held(outcome: AuditOutcome) -> str:
     size = sum(int(s["size_bytes"]) for s in outcome.segments)
-    return f"{count_text(len(outcome.segments), 'segment')}, {bytes_text(size)}"
-
-
-def _legend(kinds: set[str]) -> str:
-    items = []
-    for kind in (EXTENT_MESSAGE, EXTENT_FILLER, EXTENT_UNWRITTEN, BEYOND, EXTENT_DAMAGED, PLAUSIBLE, MISSING, UNREAD):
-        if kind in kinds:
-            swatch = f'<svg class="swatch" aria-hidden="true"><rect class="k-{kind}" width="100%" height="100%"/></svg>'
-            items.append(f"<li>{swatch}<span><b>{KIND_WORDS[kind][0]}</b> {KIND_WORDS[kind][1]}</span></li>")
-    return f'<ul class="legend">{"".join(items)}</ul>\n'
+    ranges, left = _ranges(outcome)
+    return {
+        "legend": [(kind, *KIND_WORDS[kind]) for kind in _LEGEND if kind in kinds],
+        "whole": _whole(parts) if len(parts) > 1 else None,
+        "held": f"{count_text(len(outcome.segments), 'segment')}, {bytes_text(size)}",
+        "parts": list(map(_item, shown)),
+        "of_parts": len(parts),
+        "folded": len(parts) - sum(1 for part in shown if len(part.rows) + part.gaps == 1),
+        "ranges": ranges,
+        "ranges_left": left,
+    }
 
 
 # ---- what is where -------------------------------------------------------------------------------------------------
@@ -171,10 +168,10 @@ def _mark_ends(parts: Sequence[_Part], cut: int | None) -> None:
     for part in parts:
         if cut is not None and part.rows and part.start <= cut < part.end and cut < last:
             part.cut = cut - part.start
-            part.notes.append(f"<b>cut</b> at byte {part.cut:,}, physical offset {cut:,}")
+            part.notes.append(Markup("<b>cut</b> at byte {:,}, physical offset {:,}").format(part.cut, cut))
             part.weight = 5
         if part.end < last and part.pieces and part.pieces[-1][2] == EXTENT_UNWRITTEN:
-            part.notes.append("<b>zeros</b>, although later segments hold messages")
+            part.notes.append(Markup("<b>zeros</b>, although later segments hold messages"))
             part.weight = max(part.weight, 4)
             part.marked = True
 
@@ -225,26 +222,22 @@ def cells_of(pieces: Sequence[Piece], size: int) -> list[tuple[int, int, str]]:
     return [(a, b - a, _WORST[cells[a]]) for a, b in pairwise(edges)]
 
 
-def _bar(pieces: Sequence[Piece], size: int, told: str, cut: int | None = None, marks: str = "") -> str:
-    rects = "".join(
-        f'<rect class="k-{kind}" x="{first * 100 / CELLS:.4g}%" width="{count * 100 / CELLS:.4g}%" height="100%"/>'
-        for first, count, kind in cells_of(pieces, size)
-    )
-    if cut is not None and size:
-        x = f"{min(99.6, max(0.4, cut * 100 / size)):.4g}%"
-        rects += f'<line class="cut" x1="{x}" x2="{x}" y1="0" y2="100%"/>'
-    return f'<svg class="bar" role="img" aria-label="{told}"><title>{told}</title>{rects}{marks}</svg>'
+def _bar(pieces: Sequence[Piece], size: int, cut: int | None, told: str = "") -> Bar:
+    rects = [
+        Rect(kind, f"{first * 100 / CELLS:.4g}%", f"{count * 100 / CELLS:.4g}%") for first, count, kind in cells_of(pieces, size)
+    ]
+    place = "" if cut is None or not size else f"{min(99.6, max(0.4, cut * 100 / size)):.4g}%"
+    return Bar(told + _told(pieces), rects, place)
 
 
-def _whole(parts: Sequence[_Part]) -> str:
+def _whole(parts: Sequence[_Part]) -> Bar:
     at, pieces, cut = 0, [], None
     for part in parts:
         pieces += [(at + start, at + end, kind) for start, end, kind in part.pieces]
         if part.cut is not None:
             cut = at + part.cut
         at += part.size
-    told = "The whole log from left to right: " + _told(pieces)
-    return _bar(pieces, at, told, cut)
+    return _bar(pieces, at, cut, "The whole log from left to right: ")
 
 
 def _told(pieces: Sequence[Piece]) -> str:
@@ -259,59 +252,58 @@ def _told(pieces: Sequence[Piece]) -> str:
     return ", ".join(told) or "no bytes"
 
 
-def _item(part: _Part, outcome: AuditOutcome) -> str:
-    told = _told(part.pieces)
+def _item(part: _Part) -> Item:
+    bar = _bar(part.pieces, part.size, part.cut)
     marked = part.marked or bool({kind for _, _, kind in part.pieces} & _MARKED)
     if not part.rows:
-        name = f"no file for {part.end - part.start:,} bytes"
-        words = [f"physical offsets {part.start:,} to {part.end:,}"]
-    elif len(part.rows) == 1 and not part.gaps:
-        row = part.rows[0]
-        name = code_of(str(row["file"]).rpartition("/")[2])
-        words = [markup(row["problem"])] if row.get("problem") else [count_text(int(row.get("messages") or 0), "message"), told]
-        first, last = row.get("first_store_time_ms"), row.get("last_store_time_ms")
-        if first is not None and last is not None:
-            words.insert(1, span_text(int(first), int(last)))
-    else:
-        first, last = (str(part.rows[i]["file"]).rpartition("/")[2] for i in (0, -1))
-        name = f"{count_text(len(part.rows), 'segment')}, {code_of(first)}" + (f" to {code_of(last)}" if first != last else "")
-        messages = sum(int(row.get("messages") or 0) for row in part.rows)
-        words = [count_text(messages, "message"), told]
-        if part.gaps:
-            words.append(f"{count_text(part.gaps, 'gap')} among them")
-    words += part.notes
-    bar = _bar(part.pieces, part.size, told, part.cut)
-    style = ' class="marked"' if marked else ""
-    return f'<li{style}><span class="seg">{name}</span>{bar}<span class="what">{"; ".join(words)}</span></li>\n'
+        return Item(
+            bar, [f"physical offsets {part.start:,} to {part.end:,}", *part.notes], [], marked, missing=part.end - part.start
+        )
+    files = [str(part.rows[i]["file"]).rpartition("/")[2] for i in (0, -1)]
+    words: list[str | Markup] = [count_text(sum(int(row.get("messages") or 0) for row in part.rows), "message"), bar.told]
+    if len(part.rows) > 1 or part.gaps:
+        gaps = [f"{count_text(part.gaps, 'gap')} among them"] if part.gaps else []
+        return Item(bar, words + gaps + part.notes, list(dict.fromkeys(files)), marked, several=len(part.rows))
+    row = part.rows[0]
+    first, last = row.get("first_store_time_ms"), row.get("last_store_time_ms")
+    if row.get("problem"):
+        words = [str(row["problem"])]
+    if first is not None and last is not None:
+        words.insert(1, span_text(int(first), int(last)))
+    return Item(bar, words + part.notes, files[:1], marked)
 
 
-def _ranges(outcome: AuditOutcome, cut: int | None) -> Iterator[str]:
-    """Byte for byte, of the segments that hold more than messages and what closes them."""
-    rows: list[tuple[str, ...]] = []
+@dataclass(frozen=True)
+class Range:
+    """start, end: in the segment that begins at the physical offset base."""
+
+    file: str
+    base: int
+    start: int
+    end: int
+    what: str
+
+
+def _ranges(outcome: AuditOutcome) -> tuple[list[Range], int]:
+    """Byte for byte, of the segments that hold more than messages and what closes them; and how many there is no room for."""
+    ranges: list[Range] = []
     left = 0
     for segment in outcome.segments:
-        pieces = [(int(e["start"]), int(e["end"]), e) for e in segment.get("extents") or ()]
-        if not any(e["kind"] == EXTENT_DAMAGED or e.get("plausible") for _, _, e in pieces):
+        extents = segment.get("extents") or ()
+        if not any(e["kind"] == EXTENT_DAMAGED or e.get("plausible") for e in extents):
             continue
-        room = min(MAX_RANGES, MAX_RANGES_IN_ALL - len(rows))
-        left += max(0, len(pieces) - room)
-        for start, end, extent in pieces[:room]:
-            kind = PLAUSIBLE if extent.get("plausible") else str(extent["kind"])
-            reason = str(extent.get("reason") or "")
-            what = KIND_WORDS.get(kind, (kind, ""))[0]
-            if extent.get("message_count") and kind != PLAUSIBLE:
-                what = count_text(int(extent["message_count"]), "message")
-            elif extent.get("message_count"):
-                what = f"{count_text(int(extent['message_count']), 'message')} {what}"
-            if reason:
-                what += f": {markup(lower(STOP_REASONS.get(reason, reason)))}"
-            base = int(segment.get("base_offset") or 0)
-            cells = (code_of(str(segment["file"]).rpartition("/")[2]), f"{start:,}", f"{end:,}", f"{base + start:,}", what)
-            rows.append(cells)
-    if not rows:
-        return
-    heads = ("segment", "#from byte", "#to byte", "#physical offset", "what is there")
-    yield from fold(
-        "Byte ranges of the segments that hold damaged bytes",
-        [*table("Byte ranges of damaged segments", heads, rows, len(rows), len(rows)), *([more(left, "range")] if left else [])],
-    )
+        room = min(MAX_RANGES, MAX_RANGES_IN_ALL - len(ranges))
+        left += max(0, len(extents) - room)
+        file, base = str(segment["file"]).rpartition("/")[2], int(segment.get("base_offset") or 0)
+        ranges += [Range(file, base, int(e["start"]), int(e["end"]), _what(e)) for e in extents[:room]]
+    return ranges, left
+
+
+def _what(extent: Row) -> str:
+    kind = PLAUSIBLE if extent.get("plausible") else str(extent["kind"])
+    what = KIND_WORDS.get(kind, (kind, ""))[0]
+    if extent.get("message_count"):
+        messages = count_text(int(extent["message_count"]), "message")
+        what = f"{messages} {what}" if kind == PLAUSIBLE else messages
+    reason = str(extent.get("reason") or "")
+    return f"{what}: {lower(STOP_REASONS.get(reason, reason))}" if reason else what

@@ -5,15 +5,12 @@ A mark outside of the log's own range is drawn at the edge and said to be there:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from jobs.report.pages.page import hint
+from jobs.report.pages.page import View
 from jobs.report.texts.ranking import lost_of
-from jobs.report.texts.text import markup, span_text, time_text
+from jobs.report.texts.text import span_text, time_text
 from schemas.rows import AuditOutcome, Row
-
-_PHYSICAL, _TIMES = "physical offset", "time"
 
 
 @dataclass(frozen=True)
@@ -26,20 +23,28 @@ class Mark:
     style: str = ""
 
 
-def watermarks(outcome: AuditOutcome, broker: Row | None) -> Iterator[str]:
-    """The section's content; markup. Nothing where there is nothing to place."""
-    offsets, times = offset_marks(outcome, broker), time_marks(outcome)
+@dataclass(frozen=True)
+class Line:
+    """A mark as it is drawn. left, width: where on the scale, in per cent; None where nothing is drawn. A point has no width."""
+
+    words: str
+    value: str
+    style: str
+    left: str | None = None
+    width: str | None = None
+
+
+def marks_view(outcome: AuditOutcome, broker: Row | None) -> View:
+    """What marks.html shows. Nothing where there is nothing to place."""
+    offsets = offset_marks(outcome, broker)
     if not outcome.segments or not offsets:
-        yield "<p>There is no CommitLog to compare with.</p>\n"
-        return
-    yield hint(
-        "In a healthy store the ConsumeQueues and the index reach the end of the CommitLog, and the checkpoint's times are "
-        "shortly before the last message's."
-    )
+        return {"scales": []}
     low, high = _log_range(outcome)
-    yield from _scale("Physical offsets", offsets, low, high, _PHYSICAL)
-    if outcome.last_store_time:
-        yield from _scale("Store times", times, outcome.first_store_time, outcome.last_store_time, _TIMES)
+    scales = [("Physical offsets", [_offset_line(mark, low, high) for mark in offsets])]
+    low, high = outcome.first_store_time, outcome.last_store_time
+    if high:
+        scales.append(("Store times", [_time_line(mark, low, high) for mark in time_marks(outcome)]))
+    return {"scales": scales}
 
 
 def _log_range(outcome: AuditOutcome) -> tuple[int, int]:
@@ -115,36 +120,27 @@ def time_marks(outcome: AuditOutcome) -> list[Mark]:
     return marks
 
 
-def _scale(title: str, marks: Sequence[Mark], low: int, high: int, unit: str) -> Iterator[str]:
-    yield f'<h3>{title}</h3>\n<ul class="marks">\n'
-    for mark in marks:
-        yield _line(mark, low, high, unit)
-    yield "</ul>\n"
+def _offset_line(mark: Mark, low: int, high: int) -> Line:
+    value = f"{mark.first:,}" if mark.first == mark.last else f"{mark.first:,} to {mark.last:,}"
+    return _placed(mark, value, low, high)
 
 
-def _line(mark: Mark, low: int, high: int, unit: str) -> str:
-    def shown(value: int) -> str:
-        return f"{value:,}" if unit == _PHYSICAL else ("not set" if value <= 0 else time_text(value))
+def _time_line(mark: Mark, low: int, high: int) -> Line:
+    first, last = ("not set" if ms <= 0 else time_text(ms) for ms in (mark.first, mark.last))
+    if mark.first <= 0 and mark.last <= 0:
+        return Line(mark.words, first if mark.first == mark.last else f"{first} to {last}", mark.style)
+    if mark.first > 0 and mark.last > 0:
+        return _placed(mark, span_text(mark.first, mark.last), low, high)
+    return _placed(mark, f"{first} to {last}", low, high)
 
+
+def _placed(mark: Mark, value: str, low: int, high: int) -> Line:
     def place(value: int) -> float:
         share = (value - low) / (high - low) if high > low else 0.5
         return 3 + 94 * min(1.0, max(0.0, share))
 
-    if unit == _TIMES and mark.first > 0 and mark.last > 0:
-        value = span_text(mark.first, mark.last)
-    else:
-        value = shown(mark.first) if mark.first == mark.last else f"{shown(mark.first)} to {shown(mark.last)}"
-    style = f" m-{mark.style}" if mark.style else ""
-    empty = unit == _TIMES and mark.first <= 0 and mark.last <= 0
-    shapes = ""
-    if not empty:
-        left, right = place(mark.first), place(mark.last)
-        if mark.first != mark.last:
-            shapes = f'<rect class="range{style}" x="{left:.4g}%" y="5" width="{max(0.4, right - left):.4g}%" height="6" rx="3"/>'
-        else:
-            shapes = f'<circle class="point{style}" cx="{left:.4g}%" cy="8" r="5"/>'
-        outside = [word for word, is_so in (("before", mark.first < low), ("beyond", mark.last > high)) if is_so]
-        if outside:
-            value += f" ({' and '.join(outside)} the log)"
-    track = f'<svg class="track" aria-hidden="true"><line class="axis" x1="3%" x2="97%" y1="8" y2="8"/>{shapes}</svg>'
-    return f'<li><span class="label">{markup(mark.words)}</span><span class="value">{value}</span>{track}</li>\n'
+    left, right = place(mark.first), place(mark.last)
+    outside = [word for word, is_so in (("before", mark.first < low), ("beyond", mark.last > high)) if is_so]
+    told = f"{value} ({' and '.join(outside)} the log)" if outside else value
+    width = None if mark.first == mark.last else f"{max(0.4, right - left):.4g}%"
+    return Line(mark.words, told, mark.style, f"{left:.4g}%", width)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import unicodedata
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
@@ -36,11 +35,6 @@ def _escape(character: str) -> str:
     if code < 0x100:
         return f"\\x{code:02x}"
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
-
-
-def markup(text: object, limit: int = 0) -> str:
-    """`printable` text, safe inside an HTML element and inside a quoted attribute."""
-    return html.escape(printable(text, limit), quote=True)
 
 
 def bytes_text(size: int) -> str:

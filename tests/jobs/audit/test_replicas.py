@@ -13,7 +13,7 @@ from jobs.audit import run_audit as audit
 from jobs.command_line import options
 from jobs.command_line.options import StoreArgument
 from jobs.report.pages.index_html import index_html
-from jobs.report.pages.replicas_html import replicas_section
+from jobs.report.pages.report_html import report_html
 from jobs.report.texts.replicas_words import pair_words
 from jobs.report.texts.summary_text import summary_text
 from jobs.session import Session
@@ -118,7 +118,7 @@ def test_hostile_names_stay_text() -> None:
     for outcome in (one, other):
         outcome.replicas = hostile_group(one.name)
         outcome.replica_group = str(outcome.replicas["group"])
-    page = "".join(replicas_section(one))
+    page = "".join(report_html(one)).partition('<section id="replicas"')[2].partition("</section>")[0]
     assert "<script>" not in page and "\x1b" not in page and "&lt;script&gt;" in page
     assert page.count("<tr>") < 110  # bounded
     index = "".join(index_html(samples.RUN, [one, other]))

@@ -107,6 +107,9 @@ def test_the_packages_work_from_their_zip(tmp_path: Path) -> None:
     path = packaging.zip_packages(tmp_path)
     first = Path(path).read_bytes()
     assert Path(packaging.zip_packages(tmp_path)).read_bytes() == first
-    check = "import jobs.session, store_io.rules.releases, schemas.rows; print(jobs.session.__file__)"
+    check = "import jobs.session, store_io.rules.releases, schemas.rows; print(jobs.session.__file__)\n"
+    check += (
+        "from jobs.report.pages.page import template_text; assert template_text('macros.html') and template_text('style.css')"
+    )
     done = subprocess.run([sys.executable, "-P", "-c", check], env={"PYTHONPATH": path}, capture_output=True, text=True)
     assert done.stdout.strip() == f"{path}/jobs/session.py", done.stderr

@@ -19,11 +19,12 @@ from jobs.report.files.json_text import document, line
 from jobs.report.files.plan_json import plan_json
 from jobs.report.files.result_json import result_json, run_exit_code
 from jobs.report.pages.index_html import index_html
+from jobs.report.pages.page import name_of
 from jobs.report.pages.report_html import report_html
 from jobs.report.texts.judgement import judge, meaning_of, most_dangerous_first
 from jobs.report.texts.ranking import worst_exit_code
 from jobs.report.texts.summary_text import summary_text
-from jobs.report.texts.text import bytes_text, count_text, markup, printable, seconds_text, span_text, time_text
+from jobs.report.texts.text import bytes_text, count_text, printable, seconds_text, span_text, time_text
 from schemas.rows import AuditOutcome, Finding
 from tests import TESTS
 from tests.support import samples
@@ -154,7 +155,7 @@ def test_json_text_says_what_it_was_given(value: Any) -> None:
 def test_printable_text_steers_nothing(text: str) -> None:
     shown = printable(text)
     assert not [c for c in shown if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp")]
-    assert not set(markup(text)) & set("<>\"'")
+    assert not set(name_of(text).removeprefix("<bdi>").removesuffix("</bdi>")) & set("<>\"'")
 
 
 def test_printable_keeps_what_people_write() -> None:

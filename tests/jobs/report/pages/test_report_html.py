@@ -16,8 +16,9 @@ from jobs.command_line import options
 from jobs.command_line.options import StoreArgument
 from jobs.report.files.findings_jsonl import findings_jsonl
 from jobs.report.files.plan_json import plan_json
+from jobs.report.pages.answer import style_of
 from jobs.report.pages.index_html import index_html
-from jobs.report.pages.report_html import PageContext, report_html, style_of
+from jobs.report.pages.report_html import PageContext, report_html
 from jobs.report.pages.segment_map import CELLS, MAX_SHOWN
 from jobs.report.pages.watermarks import offset_marks
 from jobs.report.texts.commands import closer_look, command_line, repair_commands, shell_word, store_words

@@ -1,0 +1,69 @@
+"""The parts of a store's page about what the audit rests on: the settings, and how much was read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from jobs.report.pages.page import View
+from jobs.report.texts.text import count_text, not_read_texts
+from schemas.rows import AuditOutcome, Row
+
+
+@dataclass(frozen=True)
+class Setting:
+    name: str
+    value: str
+    origin: str
+
+
+@dataclass(frozen=True)
+class Part:
+    """Files of one kind. size: in bytes, None where it is not known."""
+
+    name: str
+    found: str
+    rows: Sequence[Row]
+    size: int | None
+
+    @property
+    def read(self) -> int:
+        return sum(int(row.get("bytes_read") or 0) for row in self.rows)
+
+    @property
+    def problems(self) -> int:
+        return sum(1 for row in self.rows if row.get("problem"))
+
+
+def settings_view(outcome: AuditOutcome) -> View:
+    """What settings.html shows: the release's defaults apart."""
+    rows = sorted(outcome.plan["settings"].items())
+    settings = [Setting(name, _plain(row["value"]), row["from"]) for name, row in rows]
+    return {
+        "own": [setting for setting in settings if setting.origin != "default"],
+        "defaults": [setting for setting in settings if setting.origin == "default"],
+    }
+
+
+def _plain(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def limits_view(outcome: AuditOutcome) -> View:
+    """What limits.html shows."""
+    segments, queues, files = outcome.segments, outcome.queues, outcome.index_files
+    queue_files = count_text(sum(int(q.get("file_count") or 0) for q in queues), "file")
+    return {
+        "parts": [
+            Part("CommitLog", count_text(outcome.segment_count, "segment"), segments, _bytes_of(segments)),
+            Part("ConsumeQueues", f"{count_text(len(queues), 'queue')}, {queue_files}", queues, None),
+            Part("index", count_text(len(files), "file"), files, _bytes_of(files)),
+        ],
+        "inputs": len(outcome.plan.get("inputs", ())),
+        "dropped": sum(outcome.findings_dropped.values()),
+        "not_read": not_read_texts(outcome),
+    }
+
+
+def _bytes_of(rows: Sequence[Row]) -> int:
+    return sum(int(row.get("size_bytes") or 0) for row in rows)

@@ -1,0 +1,35 @@
+"""The part of a store's page about what consumers do not get after a start."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from jobs.report.pages.page import View
+from jobs.report.texts.commands import command_line
+from schemas.rows import AuditOutcome, Row
+
+MAX_COMMANDS = 5
+
+
+def lost_view(outcome: AuditOutcome, broker: Row | None, words: Sequence[str]) -> View:
+    """What lost.html shows: topics, queues, groups and delay levels, those that lose most first."""
+    loss = outcome.loss
+    lost = (broker or {}).get("lost") or {}
+    queues = sorted(lost.get("by_queue", ()), key=lambda q: (-q["messages"], q["topic"], q["queue_id"]))
+    return {
+        "topics": sorted(loss.get("by_topic", ()), key=lambda t: (-t["messages"], t["topic"])),
+        "queues": queues,
+        "commands": list(filter(None, _commands(outcome, queues[:MAX_COMMANDS], words))),
+        "groups": sorted(loss.get("groups", ()), key=lambda g: (-(g["offset"] - g["new_max"]), g["group"], g["topic"])),
+        "levels": loss.get("delay_levels", ()),
+    }
+
+
+def _commands(outcome: AuditOutcome, queues: Sequence[Row], words: Sequence[str]) -> Iterator[str]:
+    known = {(q["topic"], q["queue_id"]): q for q in outcome.queues}
+    for queue in queues:
+        row = known.get((queue["topic"], queue["queue_id"]), {})
+        end, first = row.get("log_end_offset"), row.get("dispatch_max_offset")
+        if end is not None and first is not None and first < end:
+            options = [("--topic", queue["topic"]), ("--queue", queue["queue_id"])]
+            yield command_line("query", words, [*options, ("--from-queue-offset", first), ("--to-queue-offset", end)])

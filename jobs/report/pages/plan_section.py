@@ -1,0 +1,72 @@
+"""The part of a store's page with the plan's steps: neighbouring steps of one kind as one, so that a cut reads as one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from jobs.report.pages.page import View
+from jobs.report.texts.commands import repair_commands, repair_withheld
+from schemas.rows import AuditOutcome, Row
+
+MAX_RUNS = 500
+_QUEUE_FOLDERS = {"consumequeue", "batchconsumequeue"}
+
+
+@dataclass(frozen=True)
+class StepRun:
+    """Neighbouring steps of one kind. first: the number of the first."""
+
+    first: int
+    steps: Sequence[Row]
+
+    @property
+    def messages(self) -> int:
+        return sum(int(step.get("lost_messages") or 0) for step in self.steps)
+
+    @property
+    def bytes(self) -> int:
+        return sum(int(step.get("lost_bytes") or 0) for step in self.steps)
+
+    @property
+    def actions(self) -> list[tuple[str, int]]:
+        return sorted(Counter(str(step["action"]) for step in self.steps).items())
+
+    @property
+    def things(self) -> tuple[str, str]:
+        """What the steps act on, one and many."""
+        tops = {str(step["file"]).partition("/")[0] for step in self.steps}
+        if tops == {"commitlog"}:
+            return "segment", "segments"
+        if tops <= _QUEUE_FOLDERS:
+            return ("queue", "queues") if self.steps[0]["action"] == "rebuild" else ("queue file", "queue files")
+        return ("index file", "index files") if tops == {"index"} else ("file or queue", "files or queues")
+
+
+def plan_view(outcome: AuditOutcome, words: Sequence[str], plan: str) -> View:
+    """What plan.html shows. words, plan: as `repair_commands` takes them."""
+    steps = outcome.plan.get("steps", ())
+    runs = list(_runs(steps))
+    return {
+        "all_kept": all(step["action"] == "keep" for step in steps),
+        "runs": runs[:MAX_RUNS],
+        "not_shown": sum(len(run.steps) for run in runs[MAX_RUNS:]),
+        "withheld": repair_withheld(outcome),
+        "repairs": repair_commands(outcome, words, plan),
+    }
+
+
+def _runs(steps: Sequence[Row]) -> Iterator[StepRun]:
+    first = 1
+    for _, run in groupby(steps, _kind_of):
+        alike = list(run)
+        yield StepRun(first, alike)
+        first += len(alike)
+
+
+def _kind_of(step: Row) -> tuple[str, str, str]:
+    """Of segments those that do the same, of queue files all that a cut takes."""
+    top = str(step["file"]).partition("/")[0]
+    return top, str(step["reason"]), "" if top in _QUEUE_FOLDERS and step["action"] != "rebuild" else str(step["action"])

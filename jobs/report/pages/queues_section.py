@@ -1,0 +1,56 @@
+"""The part of a store's page about the ConsumeQueues and index files that differ from the CommitLog."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from markupsafe import Markup
+
+from jobs.report.pages.page import View, name_of, number_text
+from jobs.report.texts.text import printable
+from schemas.rows import NOTE, AuditOutcome, Row
+
+_COUNTS = {"missing": "entry missing", "wrong": "entry wrong", "shifted": "entry shifted", "unexpected": "entry unexpected"}
+
+
+def queues_view(outcome: AuditOutcome) -> View:
+    """What queues.html shows. The table of queues has no column in which nothing stands."""
+    blamed: Counter[tuple[str, int]] = Counter()
+    for finding in outcome.findings:
+        if finding.topic is not None and finding.severity != NOTE and finding.code.startswith(("queue_", "broker_skips")):
+            blamed[finding.topic, finding.queue_id or 0] += finding.count
+
+    def weight(queue: Row) -> int:
+        return sum(int(queue.get(name) or 0) for name in _COUNTS) + blamed[queue["topic"], queue["queue_id"]]
+
+    queues = [q for q in outcome.queues if weight(q) or q.get("lost_messages") or q.get("problem")]
+    queues.sort(key=lambda q: (-int(q.get("lost_messages") or 0), -weight(q), q["topic"], q["queue_id"]))
+    counts = {**_COUNTS, "lost_messages": "would be lost"}
+    counts = {name: words for name, words in counts.items() if any(q.get(name) for q in queues)}
+    unread = any(q.get("problem") for q in queues)
+
+    def cells(queue: Row) -> list[str | Markup]:
+        low, high = queue.get("dispatch_min_offset"), queue.get("dispatch_max_offset")
+        return [
+            name_of(queue["topic"]) + f" / {queue['queue_id']}{' (batch)' if queue.get('batch') else ''}",
+            *(number_text(queue.get(name)) for name in ("log_messages", *counts)),
+            number_text(blamed[queue["topic"], queue["queue_id"]]),
+            "none" if low is None or high is None else f"{low:,} to {high:,}",
+            *([printable(queue.get("problem") or "", 200)] if unread else []),
+        ]
+
+    return {
+        "queues": queues,
+        "of_queues": len(outcome.queues),
+        "heads": [
+            "topic / queue",
+            "#messages in the log",
+            *(f"#{words}" for words in counts.values()),
+            "#findings",
+            "#offsets after a start",
+            *(["not read"] if unread else []),
+        ],
+        "cells": cells,
+        "files": [f for f in outcome.index_files if f.get("findings") or f.get("problem") or f.get("kept") is False],
+        "of_files": len(outcome.index_files),
+    }

@@ -1,0 +1,69 @@
+"""What every template can rely on: all is escaped but markup, a missing name is an error, and pages come in bounded pieces."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jinja2 import UndefinedError
+
+from jobs.report.pages import page
+from tests.support import samples
+
+HOSTILE = samples.HOSTILE
+
+
+def shown(template: str, **view: object) -> str:
+    return page._environment().from_string(template).render(view)
+
+
+def test_whatever_a_template_shows_is_printable_and_escaped() -> None:
+    plain = "&lt;script&gt;alert(1)&lt;/script&gt;\\x1b[31m\\u202e\\x0a&#39;&#34;&amp;"
+    assert shown("{{ text }}", text=HOSTILE) == plain
+    assert shown('<p title="{{ text }}">{{ text|cut(4) }}</p>', text=HOSTILE) == f'<p title="{plain}">&lt;sc…</p>'
+    assert shown("{{ text|name }}{{ text|code }}", text=HOSTILE) == f'<bdi>{plain}</bdi><code dir="ltr">{plain}</code>'
+    assert shown("{{ text|name ~ ' / ' ~ number }}", text=HOSTILE, number=7) == f"<bdi>{plain}</bdi> / 7"
+    assert shown("{% set held %}<b>{{ text }}</b>{% endset %}{{ held }}", text=HOSTILE) == f"<b>{plain}</b>"
+    command = shown("{{ text|command }}", text=f"./spark-submit.sh query {HOSTILE} --queue 3")
+    assert (
+        command == f'<code class="command" dir="ltr"><span>./spark-submit.sh query {plain}</span> <span>--queue 3</span></code>'
+    )
+
+
+@given(st.text(alphabet=st.characters()))
+def test_a_shown_text_is_never_markup(text: str) -> None:
+    assert not set(shown("{{ text }}", text=text)) & set("<>\"'\x00\x1b\u202e\n")
+
+
+def test_a_name_that_nobody_gave_is_an_error() -> None:
+    for template in ("{{ missing }}", "{{ row.missing }}", "{% if missing %}{% endif %}", "{% for x in missing %}{% endfor %}"):
+        with pytest.raises(UndefinedError):
+            shown(template, row={})
+
+
+def test_a_table_shows_as_many_rows_as_it_may_and_counts_the_others() -> None:
+    template = (
+        '{% from "macros.html" import row, table %}{% set heads = ("name", "#size") %}'
+        '{% call(r) table("Files", heads, rows, "there", limit=2) %}{{ row(heads, (r, r|length)) }}{% endcall %}'
+    )
+    assert shown(template, rows=["a", "b"]).count("<tr>") == 3
+    three = shown(template, rows=["a", "b", "c"])
+    assert three.count("<tr>") == 3 and '<td class="n">1</td>' in three
+    assert "1 more row is not shown here: there." in three
+
+
+def test_a_page_comes_in_pieces_of_bounded_size() -> None:
+    pieces = list(page._in_pieces(["x" * 40_000] * 5))
+    assert [len(piece) for piece in pieces] == [80_000, 80_000, 40_000]
+
+
+def test_what_was_compiled_is_kept_and_a_full_disk_is_no_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = page._environment.__wrapped__
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    made().get_template("macros.html")
+    assert [path.suffix for path in tmp_path.iterdir()] == [".cache"]
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "gone"))
+    made().get_template("macros.html")
+    assert not (tmp_path / "gone").exists()
