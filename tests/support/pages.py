@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from html.parser import HTMLParser
+
+from jobs.report.pages.index_html import index_html
+from jobs.report.pages.report_html import PageContext, report_html
+from schemas.rows import AuditOutcome
+from tests.support import samples
 
 VOID = {"meta", "br"}
 INERT = {
@@ -82,3 +88,21 @@ class Page(HTMLParser):
 def is_store_link(link: str) -> bool:
     name, _, rest = link.partition("/")
     return rest == "report.html" and name not in ("", ".", "..") and ":" not in name
+
+
+WORDS = ("/copies/a b", "--release", "4.9.8", "--broker-conf", "/conf/b'c.conf")
+CONTEXT = PageContext(samples.RUN, WORDS, "/out/a/plan.json", index=True)
+
+
+def page_of(outcome: AuditOutcome, context: PageContext | None = CONTEXT) -> Page:
+    return Page("".join(report_html(outcome, context)))
+
+
+def index_of(outcomes: list[AuditOutcome]) -> Page:
+    return Page("".join(index_html(samples.RUN, outcomes)))
+
+
+def without_style(text: str) -> str:
+    """The style sheet is the same in all of them: the golden files leave it out."""
+    text = re.sub(r"<style>.*?</style>", "<style></style>", text, flags=re.DOTALL)
+    return re.sub(r"sha256-[A-Za-z0-9+/=]+", "sha256-", text)

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from jobs.report.files.result_json import RunInfo
 from schemas.rows import AuditOutcome, Finding, FurthestRun
 
 HOSTILE = "<script>alert(1)</script>\x1b[31m\u202e\n'\"&"
+HOSTILE_NAMES = [
+    HOSTILE, "<img src=x onerror=alert(1)>", "]]>--><style>*{display:none}</style>",
+    "../../etc/passwd", "a" * 255,
+    "\u202egnp.exe", "x\x00y\x1b]0;t\x07", "\ud800lone", "javascript:alert(1)", "$(touch gone)`id`;|&", "-rf", "--", "'",
+    '"', "é消息🚀",
+]  # fmt: skip
 START_MS = 1_795_209_630_000  # 2026-11-20 21:20:30 UTC
 
 RUN = RunInfo("run-1", "1.2.3", "7", datetime(2026, 11, 21, 8, 0, 5, tzinfo=UTC), 2.5, "/out/tables")
@@ -279,3 +286,43 @@ def _plan(store: str, truncate_at: int, lost: int) -> dict[str, object]:
             "after_dispatch": state,
         },
     }
+
+
+def hostile_outcome(name: str) -> AuditOutcome:
+    """Every text that can come from a store holds it."""
+    outcome = damaged()
+    outcome.name = outcome.location_text = outcome.verdict = outcome.replica_group = name
+    outcome.incomplete = [name]
+    outcome.findings = [
+        Finding(code, f"consumequeue/{name}/0/0", 0, 20, severity, 5, name, 0, 7, name, name, name, name, 3)
+        for code, severity in (("queue_entry_wrong", "rebuildable"), ("commitlog_damaged", "loss"), ("file_unrecognised", "note"))
+    ]
+    outcome.queues = [{"topic": name, "queue_id": 0, "wrong": 3, "problem": name, "log_end_offset": 9, "dispatch_max_offset": 1}]
+    outcome.index_files = [{"file": f"index/{name}", "findings": 1, "problem": name}]
+    times = {"first_store_time": 1, "last_store_time": 2}
+    outcome.loss = {
+        "messages": 1, "bytes": 2, "by_topic": [{"topic": name, "messages": 1, **times}],
+        "groups": [{"group": name, "topic": name, "queue_id": 0, "offset": 9, "new_max": 1}],
+    }  # fmt: skip
+    outcome.segments[0] |= {"problem": name, "file": f"commitlog/{name}"}
+    outcome.segments[1]["extents"][1]["reason"] = name
+    broker = outcome.plan["broker"]
+    broker |= {"deleted_files": [name], "start_segment": name, "stop_reason": name}
+    broker["lost"] = {
+        "by_queue": [{"topic": name, "queue_id": 0, "messages": 1, "first_store_time": name, "last_store_time": name}]
+    }
+    outcome.plan["steps"] = [{"action": "delete", "file": name, "start": 0, "end": 1, "reason": name}] * 2
+    outcome.plan["settings"] = {name: {"value": name, "from": name}}
+    return outcome
+
+
+def every_kind() -> list[AuditOutcome]:
+    """Outcomes of every kind and code, alone and as copies that lack messages of their group."""
+    made = (clean, already_damaged, damaged, not_audited, refused, empty, emptied, shrunk)
+    rebuild = replace(clean(), name="rebuild", exit_code=10, counts={"rebuildable": 1})
+    alone = [make() for make in made] + [rebuild]
+    return alone + [behind(replace(make(), name=f"{make().name}-{parted}"), parted) for make in made for parted in (False, True)]
+
+
+MAKERS = [clean, damaged, not_audited, refused]
+"""One of each answer: the golden files' stores."""

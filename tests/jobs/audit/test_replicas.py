@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,15 +11,10 @@ import pytest
 from jobs.audit import run_audit as audit
 from jobs.command_line import options
 from jobs.command_line.options import StoreArgument
-from jobs.report.pages.index_html import index_html
-from jobs.report.pages.report_html import report_html
-from jobs.report.texts.replicas_words import pair_words
-from jobs.report.texts.summary_text import summary_text
 from jobs.session import Session
 from jobs.tables.delta_tables import Tables
-from schemas.rows import AuditOutcome
 from tests.schemas.test_json_schemas import faults
-from tests.support import damage, samples
+from tests.support import damage
 from tests.support.builders import Message, Sizes, StoreBuilder
 
 
@@ -86,61 +80,3 @@ def test_the_copies_of_a_group_are_audited_together() -> None:
     assert found == [[0, 1, 5], [2, 3, 6], [4, 7]]
     assert [[number for number, _ in batch] for batch in audit.batches(stores)] == [list(range(8))]
     assert list(audit.batches([])) == []
-
-
-def hostile_group(name: str) -> dict[str, object]:
-    bad = "<script>\x1b[31m"
-    first = {
-        "phy_offset": 9, "message": 1, "size": 300, "field": "BODY", "topic": bad, "queue_id": 0, "queue_offset": 3,
-        "holder": name, "other": bad, "other_has": "damaged",
-    }  # fmt: skip
-    copy = {"start": 0, "end": 10, "messages": 5, "lacks": 1, "cut": None, "loses": None, "complete": True, "starts": None}
-    part = {
-        "start": 1,
-        "end": 301,
-        "other_has": "damaged",
-        "messages": 1,
-        "bytes": 300,
-        "first_store_time": 1,
-        "last_store_time": 2,
-    }
-    return {
-        "group": bad, "best": None, "why": f"{bad} is not known to start.", "problems": [bad],
-        "copies": [{"store": name, **copy}, {"store": bad, **copy}],
-        "pairs": [{"left": name, "right": bad, "relation": "damaged", "same_until": 9, "first_difference": first}],
-        "lacks": [{"store": name, "holder": bad, "messages": 1, "bytes": 300, "by_queue": [{}], "ranges": [part] * 200}],
-    }  # fmt: skip
-
-
-def test_hostile_names_stay_text() -> None:
-    one, other = samples.clean(), samples.clean()
-    other = replace(other, name="b")
-    for outcome in (one, other):
-        outcome.replicas = hostile_group(one.name)
-        outcome.replica_group = str(outcome.replicas["group"])
-    page = "".join(report_html(one)).partition('<section id="replicas"')[2].partition("</section>")[0]
-    assert "<script>" not in page and "\x1b" not in page and "&lt;script&gt;" in page
-    assert page.count("<tr>") < 110  # bounded
-    index = "".join(index_html(samples.RUN, [one, other]))
-    assert "<script>" not in index and "\x1b" not in index and "is not known to start." in index
-    text = summary_text(samples.RUN, [one, other], "out")
-    assert "\x1b" not in text and "Replicas" in text
-
-
-@pytest.mark.parametrize(
-    ("relation", "words"),
-    [
-        ("equal", "a and b are equal up to physical offset 1,234"),
-        ("behind", "a and b are equal up to physical offset 1,234, where one of them ends"),
-        ("apart", "a and b have no physical offset in common"),
-        ("unknown", "a and b could not be compared completely"),
-    ],
-)
-def test_words_for_two_copies(relation: str, words: str) -> None:
-    pair = {"left": "a", "right": "b", "relation": relation, "same_until": 1234, "first_difference": None}
-    assert pair_words(pair) == words
-
-
-def test_without_a_group_nothing_is_said() -> None:
-    outcomes: list[AuditOutcome] = [samples.clean(), samples.damaged()]
-    assert "Replicas" not in summary_text(samples.RUN, outcomes, "out")

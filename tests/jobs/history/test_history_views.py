@@ -22,7 +22,6 @@ from jobs.report.texts.judgement import judge
 from jobs.tables.delta_tables import run_rows
 from store_io.base.errors import StoreError, UsageError
 from tests.support import samples
-from tests.support.pages import Page
 from tests.support.samples import HOSTILE
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
@@ -193,35 +192,10 @@ def test_the_unsafe_copies_come_first() -> None:
     json.loads(reading.json_text(view))
 
 
-def test_a_few_stores_are_told_run_by_run() -> None:
-    rows = [run_row("a", n, 0, rules_version="1" if n < 3 else "2", location=f"/copies/{n}") for n in range(25)]
-    lines = fleet_text(view_of(rows)).splitlines()
-    assert lines[1].split()[8:] == ["0"] * 8 + ["verdict", "0"]  # audited is two words
-    assert sum(line.endswith(tuple(f"  r{n}" for n in range(25))) for line in lines) == 20
-    assert "  and 5 earlier runs (--format json has more)" in lines
-    assert "  under this name, copies in 25 places; the latest in /copies/24" in lines
-    assert "  other rules from 2026-11-21 11:06:40: rules 1 -> 2" in lines
-
-
 def test_a_run_that_stands_twice_counts_once() -> None:
     """Two writers with one run id that met: the newer rows are the run."""
     older, newer = run_row("a", 1, 20), {**run_row("a", 1, 0), "started_at": T0 + DAY + 5}
     assert reading.one_per_run([newer, older]) == [newer]
-
-
-def test_the_page_is_inert_and_hostile_names_stay_text() -> None:
-    rows = [run_row(HOSTILE, n, 20, verdict=HOSTILE, location=HOSTILE, lost_messages=n, losses=1) for n in range(3)]
-    codes = [{"store": HOSTILE, "run_id": "r2", "severity": "loss", "code": "x", "count": 2, "findings": 1, "file": HOSTILE}]
-    shown = Page("".join(fleet_html(view_of([*rows, run_row("calm", 2)], codes, {HOSTILE + "2": T0}))))
-    assert shown.problems() == []
-    assert "1 of 2 stores is not safe to start" in shown.text and shown.text.count("<script>alert(1)</script>") >= 5
-    assert "\x1b" not in shown.text and "\u202e" not in shown.text
-    assert [bar["height"] for bar in shown.all("rect")] == ["4", "11", "22", "11"]
-    assert "All stores are safe" not in shown.text
-    calm = Page("".join(fleet_html(view_of([run_row("a", 2), run_row("b", 2)]))))
-    assert "All stores are safe to start" in calm.text and calm.problems() == []
-    text = fleet_text(view_of(rows, codes))
-    assert "\x1b" not in text and "\u202e" not in text
 
 
 def test_safety_is_what_the_reports_of_single_stores_say() -> None:
@@ -470,11 +444,6 @@ def test_other_rules_are_told_and_bytes_that_stayed_the_same() -> None:
     assert "other rules: rules 1 -> 2; they may judge the same bytes differently" in text
     assert "(this file's bytes are the same in both runs)" in text
     assert "\x1b" not in text and "\u202e" not in text and "<script>" in text
-
-
-def test_a_store_that_came_or_went_is_told() -> None:
-    assert "s: not in run B; code 0 in run A" in difference_text(diff(A, None, []))
-    assert "s: first seen in run B, code 0" in difference_text(diff(None, B, [place(0, 1, None, 1)]))
 
 
 @pytest.mark.parametrize("severity", ["critical", "", "\x1b[31m"])

@@ -1,0 +1,54 @@
+"""The page of a run, without a browser."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from jobs.report.texts.judgement import most_dangerous_first
+from tests.support import samples
+from tests.support.golden import check
+from tests.support.pages import index_of, without_style
+
+
+def test_page_of_a_run() -> None:
+    check("index.html", without_style(index_of([make() for make in samples.MAKERS]).source))
+
+
+def test_the_page_of_a_run_too() -> None:
+    assert index_of([make() for make in samples.MAKERS]).problems() == []
+    assert index_of([]).problems() == []
+
+
+def test_the_link_to_a_store_leads_to_its_folder() -> None:
+    outcome = samples.clean()
+    outcome.name = "a%2Fb?#&"
+    assert [a["href"] for a in index_of([outcome]).all("a")] == ["a%252Fb%3F%23%26/report.html"]
+
+
+def test_the_most_dangerous_store_comes_first() -> None:
+    hurt = samples.damaged()
+    hurt.findings = [replace(hurt.findings[0], code="broker_drops_messages", count=12)]
+    mild = replace(hurt, name="mild", loss={"messages": 1, "bytes": 1})
+    fleet = [samples.clean(), samples.refused(), mild, samples.not_audited(), hurt]
+    assert [o.name for o, _ in most_dangerous_first(fleet)] == ["hurt-\u202e", "mild", "stuck", "gone", "calm"]
+    page = index_of(fleet)
+    assert "3 of 5 stores are not safe to start" in page.text
+    assert [a["href"] for a in page.all("a")][2:] == ["stuck/report.html", "gone/report.html", "calm/report.html"]
+
+
+def test_copies_of_one_broker_stand_by_what_a_start_of_each_would_do() -> None:
+    """There a copy that is whole and needs a rebuild comes before one that is consistent and lacks messages."""
+    rebuild = replace(samples.behind(samples.clean()), name="master", exit_code=10, counts={"rebuildable": 1})
+    slave = samples.behind(samples.clean())
+    text = index_of([slave, rebuild]).text
+    groups = text[text.index("Copies of one broker") :]
+    assert 0 < groups.index("rebuild") < groups.index("not as master")
+
+
+def test_copies_of_one_broker_stand_side_by_side() -> None:
+    fleet = [samples.damaged(), samples.clean()]
+    for outcome in fleet:
+        outcome.replica_group = "broker-a"
+    text = index_of(fleet).text
+    assert "Copies of one broker" in text
+    assert "Copies of one broker" not in index_of(fleet[:1]).text

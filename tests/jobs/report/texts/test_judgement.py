@@ -1,0 +1,79 @@
+"""The answer: which copies are safe to start, and which one is the most dangerous."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from jobs.report.pages.index_html import index_html
+from jobs.report.texts.judgement import judge, most_dangerous_first
+from jobs.report.texts.summary_text import summary_text
+from tests.support import samples
+from tests.support.pages import page_of
+
+
+@pytest.mark.parametrize(
+    ("make", "kind", "headline"),
+    [
+        (samples.clean, "safe", "Safe to start"),
+        (samples.refused, "refuses", "RocketMQ 5.3.3 does not start on this copy"),
+        (samples.not_audited, "unknown", "Not known whether this copy is safe to start"),
+    ],
+    ids=["clean", "refused", "not-audited"],
+)
+def test_the_answer(make: Any, kind: str, headline: str) -> None:
+    answer = judge(make())
+    assert (answer.kind, answer.headline) == (kind, headline)
+
+
+def test_a_damaged_store_that_was_not_wholly_read_is_not_safe() -> None:
+    outcome = samples.damaged()
+    outcome.plan["broker"], outcome.incomplete = None, ["commitlog/0: cannot be read"]
+    assert judge(outcome).kind == "stop"
+    assert "cannot be read" in page_of(outcome).text
+
+
+def test_what_is_gone_is_never_called_safe() -> None:
+    gone, less, new = judge(samples.emptied()), judge(samples.shrunk()), judge(samples.empty())
+    assert gone.headline == "Nothing to lose is left here; the audit of 2026-11-20 02:15 UTC saw 2,153 messages"
+    assert less.headline == "Messages are gone from the end of this copy; the audit of 2026-11-20 02:15 UTC saw 2,153 messages"
+    assert new.headline == "This copy holds no message, and nothing in it shows that it ever held one"
+    assert (gone.kind, less.kind, new.kind) == ("gone", "gone", "empty")
+    known = samples.emptied()
+    known.furthest = None
+    assert judge(known).headline == "Nothing to lose is left here; there were messages once"
+    broken = samples.shrunk()  # what a start would cut, or a release that refuses, is told first
+    broken.plan["broker"] = {"starts": False, "refusal": "commitlog/x: the name is not a number"}
+    assert judge(broken).kind == "refuses"
+    for outcome in (samples.emptied(), samples.shrunk(), samples.empty()):
+        text = summary_text(samples.RUN, [outcome], "out").lower()
+        page = "".join(index_html(samples.RUN, [outcome])).lower()
+        assert "safe to start" not in text and "is safe to start" not in page and "no start would lose" not in page
+    acting = samples.emptied()
+    acting.plan["steps"] = [{"action": "rebuild", "file": "checkpoint"}]
+    assert "Repair" not in summary_text(samples.RUN, [acting], "out", words=("/copies/wiped", "--release", "5.3.3"))
+    acting.findings = []
+    assert "Repair" in summary_text(samples.RUN, [acting], "out", words=("/copies/wiped", "--release", "5.3.3"))
+
+
+@pytest.mark.parametrize("parted", [False, True])
+def test_a_copy_that_lacks_messages_of_its_group_is_never_called_safe(parted: bool) -> None:
+    alone, slave = judge(samples.clean()), judge(samples.behind(samples.clean(), parted))
+    assert alone.kind == "safe" and slave.kind == ("diverged" if parted else "lacks")
+    words = "it and master each hold messages that the other lacks" if parted else "it lacks 300 messages of its group"
+    assert slave.headline == f"Do not start this copy as master: {words}" and slave.why == ()
+    worse = judge(samples.behind(samples.damaged(), parted))  # of two answers the graver is the headline, the other a reason
+    assert worse.headline == judge(samples.damaged()).headline
+    assert worse.why[-1].startswith("Do not start this copy as master: master holds 300 messages that this copy lacks")
+    rebuild = samples.clean()
+    rebuild.counts = {"rebuildable": 1}
+    told = judge(samples.behind(rebuild, parted))
+    assert told.kind == slave.kind and told.why[0].startswith("A start loses no message, but queues, index")
+    others = [samples.refused(), samples.behind(samples.clean(), parted), samples.clean()]
+    assert [outcome.name for outcome, _ in most_dangerous_first(others)] == ["stuck", "calm", "calm"]
+    assert [j.kind for _, j in most_dangerous_first(others)][1:] == [slave.kind, "safe"]
+    page = "".join(index_html(samples.RUN, [samples.behind(samples.clean(), parted)]))
+    assert "1 of 1 store lacks messages of its group: do not start it as master" in page
+    text = summary_text(samples.RUN, others, "out")
+    assert ("diverged" if parted else "not as master") in text and "lacks 300 messages of its group" in text

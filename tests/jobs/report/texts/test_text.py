@@ -1,0 +1,36 @@
+"""Values as people read them, and that no text steers a terminal."""
+
+from __future__ import annotations
+
+import unicodedata
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jobs.report.pages.page import name_of
+from jobs.report.texts.text import bytes_text, count_text, printable, seconds_text, span_text, time_text
+from tests.support import samples
+
+
+@given(st.text(alphabet=st.characters()))
+def test_printable_text_steers_nothing(text: str) -> None:
+    shown = printable(text)
+    assert not [c for c in shown if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp")]
+    assert not set(name_of(text).removeprefix("<bdi>").removesuffix("</bdi>")) & set("<>\"'")
+
+
+def test_printable_keeps_what_people_write() -> None:
+    assert printable("Grüße, 消息, 🚀, a b") == "Grüße, 消息, 🚀, a b"
+    assert printable("a\x1b[2J\u202eb\nc\u2028\ud800") == "a\\x1b[2J\\u202eb\\x0ac\\u2028\\ud800"
+    assert printable("x" * 10, 5) == "xxxx…"
+
+
+def test_values_as_people_read_them() -> None:
+    assert [bytes_text(n) for n in (0, 812, 999, 1000, 1_610_613_762, 999_700, 5 * 10**15)] == [
+        "0 B", "812 B", "999 B", "1 KB", "1.61 GB", "1 MB", "5,000 TB",
+    ]  # fmt: skip
+    assert [count_text(n, "loss", "losses") for n in (0, 1, 1234)] == ["0 losses", "1 loss", "1,234 losses"]
+    assert [seconds_text(s) for s in (0.04, 9.96, 61.2, 7500)] == ["0.0 s", "10 s", "1 min 1 s", "2 h 5 min"]
+    assert time_text(samples.START_MS) == "2026-11-20 21:20:30"
+    assert [time_text(ms) for ms in (0, -5, 1 << 62)] == ["0 ms", "-5 ms", "4611686018427387904 ms"]
+    assert span_text(samples.START_MS, samples.START_MS + 1000) == "2026-11-20 21:20:30 to 21:20:31 UTC"
