@@ -25,6 +25,7 @@ from typing import Any, BinaryIO
 from urllib.parse import unquote, urlsplit
 
 from jobs.command_line.command_table import COMMAND_TABLE
+from jobs.report.texts.terminal import colour_wanted
 from schemas.tables import DATASETS as RECORD_TABLES
 from schemas.tables import TABLES
 from store_io.base.errors import UsageError
@@ -384,7 +385,7 @@ def _audit_options(paths: Sequence[str], options: Mapping[str, str], base: str) 
         level=_level(options.get("--level", "full")),
         max_seconds=_duration(options["--max-duration"]) if "--max-duration" in options else None,
         since_run=since_run,
-        color=sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb",
+        color=colour_wanted(),
         prometheus=prometheus,
     )
 

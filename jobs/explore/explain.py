@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import sys
 
 from jobs.command_line.message_filters import read_number
 from jobs.command_line.options import Command, single_store
 from jobs.report.texts.explain_text import explain_json, explain_text
+from jobs.report.texts.terminal import colour_wanted, output_width
 from schemas.rows import DEFAULT
 from store_io.audit.audit_store import AuditRequest
 from store_io.audit.premises import assumed_sentence
@@ -41,10 +40,7 @@ def run(command: Command) -> int:
     if form == "json":
         print(explain_json(said), end="")
         return 0
-    terminal = sys.stdout.isatty()
-    width = shutil.get_terminal_size().columns if terminal else PIPE_WIDTH
-    colour = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    print(explain_text(said, width, colour), end="", flush=True)
+    print(explain_text(said, output_width(PIPE_WIDTH), colour_wanted()), end="", flush=True)
     return 0
 
 

@@ -6,9 +6,7 @@ order of the log, so that a limit ends the search early and the driver never hol
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -22,6 +20,7 @@ from jobs.command_line.options import Command, single_store
 from jobs.explore.explain import redaction_of
 from jobs.explore.unknown_topics import unknown_topics
 from jobs.report.texts.query_text import JsonLines, Table
+from jobs.report.texts.terminal import colour_wanted, output_width
 from schemas.rows import DEFAULT, MappedFile, Row
 from schemas.sources import BODY_COLUMNS
 from store_io.audit.audit_store import AuditRequest, StoreAudit
@@ -426,7 +425,4 @@ def _output(query: Query) -> Table | JsonLines:
     columns = query.columns + ((NOTE,) if query.broker else ())
     if query.form == "jsonl":
         return JsonLines(columns, query.body, sys.stdout.write)
-    terminal = sys.stdout.isatty()
-    width = shutil.get_terminal_size().columns if terminal else PIPE_WIDTH
-    colour = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    return Table(columns, query.body, width, colour, sys.stdout.write)
+    return Table(columns, query.body, output_width(PIPE_WIDTH), colour_wanted(), sys.stdout.write)

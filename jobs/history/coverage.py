@@ -44,7 +44,7 @@ def run(command: Command) -> int:
     else:
         from jobs.report.texts.history_text import coverage_text
 
-        text = coverage_text(view, reading.is_terminal(command))
+        text = coverage_text(view, reading.in_colour(command))
     reading.put(command, text, sorted({store["location"] or "" for store in view["stores"]}))
     return 0
 

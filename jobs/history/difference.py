@@ -42,7 +42,7 @@ def run(command: Command) -> int:
     else:
         from jobs.report.texts.history_text import difference_text
 
-        text = difference_text(view, reading.is_terminal(command))
+        text = difference_text(view, reading.in_colour(command))
     reading.put(command, text, sorted({place for store in view["stores"] for place in store["locations"]}))
     return int(view["exit_code"])
 

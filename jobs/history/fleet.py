@@ -52,7 +52,7 @@ def run(command: Command) -> int:
     else:
         from jobs.report.texts.history_text import fleet_text
 
-        text = fleet_text(view, reading.is_terminal(command))
+        text = fleet_text(view, reading.in_colour(command))
     reading.put(command, text, sorted({store["latest"]["location"] or "" for store in view["stores"]}))
     return 0
 

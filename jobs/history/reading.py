@@ -7,14 +7,13 @@ run_id, for these alone. Only the few columns that are asked for are read, and l
 from __future__ import annotations
 
 import json
-import os
 import re
-import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from jobs.command_line.options import Command, absolute, is_uri, refuse_not_utf8
+from jobs.report.texts.terminal import colour_wanted
 from store_io.base.errors import StoreError, UsageError
 
 if TYPE_CHECKING:
@@ -171,8 +170,6 @@ def chosen_store(names: Mapping[str, Any], store: str | None, where: str) -> Non
         raise StoreError(f"--store {store!r}: not in {where}" + (f" (did you mean {close[0]}?)" if close else ""))
 
 
-def is_terminal(command: Command) -> bool:
+def in_colour(command: Command) -> bool:
     """Whether the text goes to a terminal that wants colours."""
-    if "--out" in command.options or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
-        return False
-    return sys.stdout.isatty()
+    return "--out" not in command.options and colour_wanted()

@@ -3,5 +3,5 @@
 * `judgement`, `ranking`, `next_steps`, `deleted_files`, `replicas_words`: the answer, the order of stores, what to do.
 * `commands`: commands to paste.
 * `summary_text`, `explain_text`, `query_text`, `history_text`, `repair_text`: one per command.
-* `text`: tables, widths, colours, escapes.
+* `text`, `terminal`: values and escapes; colours and columns.
 """

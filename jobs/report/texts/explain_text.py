@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from jobs.report.texts.terminal import BOLD, FAINT, GREEN, PLAIN, RED, YELLOW, Paint
 from jobs.report.texts.text import count_text, printable, time_text
 from schemas.finding_codes import STOP_REASONS
 from store_io.explore.explain import AROUND_ROW, Explanation, Neighbour, Pointer
 from store_io.explore.explain_record import Field
 
-_RED, _YELLOW, _GREEN, _BOLD, _FAINT, _PLAIN = "\x1b[31m", "\x1b[33m", "\x1b[32m", "\x1b[1m", "\x1b[2m", "\x1b[0m"
 _ROW_BYTES = 8
 _HEX_WIDTH = 3 * _ROW_BYTES - 1
 _ROWS = {"BODY": 16}  # of bytes shown; others: _FEW_ROWS
@@ -23,20 +23,12 @@ _LEAST_VALUE = 24
 _LABEL = 11
 
 
-class _Paint:
-    def __init__(self, colour: bool):
-        self._colour = colour
-
-    def __call__(self, code: str, text: str) -> str:
-        return f"{code}{text}{_PLAIN}" if self._colour and text else text
-
-
 def explain_text(said: Explanation, width: int, colour: bool = False) -> str:
     """All of it as lines of at most `width` columns where that is possible, with the last line's end."""
-    paint = _Paint(colour)
+    paint = Paint(colour)
     good = said.kind in ("record", "filler", "unwritten")
     head = f"physical offset {said.phy_offset:,}: {printable(said.sentence)}"
-    lines = [*_wrapped(head, width, paint, _BOLD + (_GREEN if good else _YELLOW))]
+    lines = [*_wrapped(head, width, paint, BOLD + (GREEN if good else YELLOW))]
     for label, text in _facts(said):
         lines += _labelled(label, text, width)
     for check in said.checks:
@@ -45,8 +37,8 @@ def explain_text(said: Explanation, width: int, colour: bool = False) -> str:
             what += f" (expected {printable(check.expected, 200)}, found {printable(check.actual, 200)})"
         lines += _labelled(
             "Checks" if check is said.checks[0] else "",
-            f"{printable(check.who)}: {paint(_GREEN if check.passes else _RED, what)}",
-            width + (len(_RED + _PLAIN) if colour else 0),
+            f"{printable(check.who)}: {paint(GREEN if check.passes else RED, what)}",
+            width + (len(RED + PLAIN) if colour else 0),
         )
     for label, neighbour in (("Before", said.before), ("After", said.after)):
         lines += _labelled(label, _neighbour(neighbour) if neighbour else "none in this copy", width)
@@ -87,11 +79,11 @@ def _neighbour(n: Neighbour) -> str:
     )
 
 
-def _fields(said: Explanation, width: int, paint: _Paint) -> Iterator[str]:
+def _fields(said: Explanation, width: int, paint: Paint) -> Iterator[str]:
     assert said.record_start is not None
     base = said.record_start - said.segment_start
     place = max(8, len(str(base + max(f.at + f.size for f in said.fields))))
-    yield paint(_BOLD, f"{'record':>8} {'segment':>{place}}  {'bytes':<{_HEX_WIDTH}}  {'field':<{_NAME_WIDTH}} value")
+    yield paint(BOLD, f"{'record':>8} {'segment':>{place}}  {'bytes':<{_HEX_WIDTH}}  {'field':<{_NAME_WIDTH}} value")
     room = max(_LEAST_VALUE, width - (8 + 1 + place + 2 + _HEX_WIDTH + 2 + _NAME_WIDTH + 1))
     for field in said.fields:
         rows = list(_hex_rows(field))
@@ -105,9 +97,9 @@ def _fields(said: Explanation, width: int, paint: _Paint) -> Iterator[str]:
             data = rows[number] if number < len(rows) else ""
             text = values[number] if number < len(values) else ""
             if number >= len(values) and number - len(values) < len(marks):
-                text = paint(_RED, marks[number - len(values)])
+                text = paint(RED, marks[number - len(values)])
             shown = f"{name if number == 0 else '':<{_NAME_WIDTH}}"
-            line = f"{left}  {paint(_FAINT, f'{data:<{_HEX_WIDTH}}')}  {paint(_RED if field.wrong else '', shown)} {text}"
+            line = f"{left}  {paint(FAINT, f'{data:<{_HEX_WIDTH}}')}  {paint(RED if field.wrong else '', shown)} {text}"
             yield line.rstrip()
 
 
@@ -128,9 +120,9 @@ def _dump(data: bytes, start: int) -> Iterator[str]:
         yield f"  {start + i:>12}  {row.hex(' '):<{3 * AROUND_ROW}} {letters}"
 
 
-def _pointers(said: Explanation, width: int, paint: _Paint) -> Iterator[str]:
-    yield paint(_BOLD, "What leads here" if said.pointers else "Nothing leads here")
-    colours = {"equal": _GREEN, "absent": _RED, "differs": _RED, "into the middle": _YELLOW}
+def _pointers(said: Explanation, width: int, paint: Paint) -> Iterator[str]:
+    yield paint(BOLD, "What leads here" if said.pointers else "Nothing leads here")
+    colours = {"equal": GREEN, "absent": RED, "differs": RED, "into the middle": YELLOW}
     for p in said.pointers:
         state = paint(colours.get(p.state, ""), p.state)
         yield f"  {state}: {_pointer(p)}"
@@ -139,7 +131,7 @@ def _pointers(said: Explanation, width: int, paint: _Paint) -> Iterator[str]:
     if said.more_pointers:
         yield f"  and {count_text(said.more_pointers, 'more entry', 'more entries')}"
     for sentence in said.searched:
-        yield from (paint(_FAINT, line) for line in _labelled("", printable(sentence), width, 2))
+        yield from (paint(FAINT, line) for line in _labelled("", printable(sentence), width, 2))
 
 
 def _pointer(p: Pointer) -> str:
@@ -164,7 +156,7 @@ def _labelled(label: str, text: str, width: int, indent: int = _LABEL + 2) -> It
         text, first = text[cut:].lstrip(" "), False
 
 
-def _wrapped(text: str, width: int, paint: _Paint, code: str) -> Iterator[str]:
+def _wrapped(text: str, width: int, paint: Paint, code: str) -> Iterator[str]:
     for line in _labelled("", text, width, 0):
         yield paint(code, line)
 

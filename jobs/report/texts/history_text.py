@@ -9,11 +9,10 @@ from typing import Any
 
 from jobs.report.texts.judgement import SHORT
 from jobs.report.texts.ranking import severity_rank, would_be_lost
+from jobs.report.texts.terminal import BOLD, CODE_COLOUR, GREEN, RED, YELLOW, Paint, in_columns
 from jobs.report.texts.text import bytes_text, count_text, printable, seconds_text
 
 Row = dict[str, Any]
-_RED, _YELLOW, _GREEN, _BOLD, _PLAIN = "\x1b[31m", "\x1b[33m", "\x1b[32m", "\x1b[1m", "\x1b[0m"
-_CODE_COLOUR = {0: _GREEN, 3: _YELLOW, 10: _YELLOW, 20: _RED}
 _NAME = 40
 _TREND = 8  # codes of a store's line
 _DETAILED = 3  # stores at most whose runs are listed one by one
@@ -21,29 +20,9 @@ _RUNS = 20  # of these, the newest
 _LINES = 20  # of a list of findings or files
 
 
-class _Paint:
-    def __init__(self, colour: bool):
-        self._colour = colour
-
-    def __call__(self, code: str, text: str) -> str:
-        return f"{code}{text}{_PLAIN}" if self._colour and text else text
-
-
 def _when(text: str | None) -> str:
     """A JSON time as people read it."""
     return "never" if text is None else text.replace("T", " ").rstrip("Z")
-
-
-def _columns(rows: Sequence[Sequence[str]], right: Sequence[int], paints: Sequence[str], paint: _Paint) -> Iterator[str]:
-    """Rows of equal width in columns; the first is the head. right: columns aligned to the right.  paints: a colour per row."""
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    for row, colour in zip(rows, paints, strict=True):
-        cells = [
-            cell.rjust(width) if i in right else cell.ljust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        line = "  ".join(cells).rstrip()
-        yield paint(colour, line) if colour else line
 
 
 def _more(rest: int, noun: str) -> list[str]:
@@ -55,40 +34,40 @@ def _more(rest: int, noun: str) -> list[str]:
 
 def fleet_text(view: Row, colour: bool = False) -> str:
     """The whole text of a fleet's view (`jobs.history.fleet`)."""
-    return "\n".join(_fleet(view, _Paint(colour))) + "\n"
+    return "\n".join(_fleet(view, Paint(colour))) + "\n"
 
 
-def _fleet(view: Row, paint: _Paint) -> Iterator[str]:
+def _fleet(view: Row, paint: Paint) -> Iterator[str]:
     stores = view["stores"]
     head = ("code", "store", "safe to start?", "lost messages", "audited", "runs", "why")
     rows: list[Sequence[str]] = [head]
-    paints = [_BOLD]
+    paints = [BOLD]
     for store in stores:
         latest = store["latest"]
         lost = "?" if latest["lost_messages"] is None or not latest["starts"] else count_text(latest["lost_messages"])
         codes = " ".join(str(run["exit_code"]) for run in store["trend"][-_TREND:])
         name, why = printable(store["store"], _NAME), printable(store["why"], 120)
         rows.append((str(latest["exit_code"]), name, SHORT[store["safety"]], lost, _when(latest["started_at"]), codes, why))
-        paints.append(_CODE_COLOUR.get(latest["exit_code"], ""))
-    yield from _columns(rows, (0, 3), paints, paint)
+        paints.append(CODE_COLOUR.get(latest["exit_code"], ""))
+    yield from in_columns(rows, (0, 3), paints, paint)
     totals = view["totals"]
     told = ", ".join(f"{totals[kind]:,} {word}" for kind, word in SHORT.items() if totals[kind])
     lost_text = f"{count_text(totals['lost_messages'], 'message')} ({bytes_text(totals['lost_bytes'])})"
     unknown = sum(store["latest"]["lost_messages"] is None or not store["latest"]["starts"] for store in stores)
-    yield paint(_BOLD, f"{count_text(totals['stores'], 'store')}: {told}; {would_be_lost(lost_text, unknown)}")
+    yield paint(BOLD, f"{count_text(totals['stores'], 'store')}: {told}; {would_be_lost(lost_text, unknown)}")
     window = f" since {_when(view['since'])} UTC" if view["since"] else ""
     yield f"{count_text(view['runs'], 'run')}{window} in {printable(view['tables'])}; the latest run of each store counts"
     for gone in view["not_audited_since"]:
-        yield paint(_YELLOW, f"not audited since then: {printable(gone['store'], _NAME)} (last {_when(gone['last'])} UTC)")
+        yield paint(YELLOW, f"not audited since then: {printable(gone['store'], _NAME)} (last {_when(gone['last'])} UTC)")
     if len(stores) <= _DETAILED:
         for store in stores:
             yield from _trend(store, paint)
 
 
-def _trend(store: Row, paint: _Paint) -> Iterator[str]:
+def _trend(store: Row, paint: Paint) -> Iterator[str]:
     runs = store["trend"]
     yield ""
-    yield paint(_BOLD, f"{printable(store['store'], _NAME)}: {printable(store['latest']['verdict'])}")
+    yield paint(BOLD, f"{printable(store['store'], _NAME)}: {printable(store['latest']['verdict'])}")
     head = (
         "started (UTC)",
         "code",
@@ -112,8 +91,8 @@ def _trend(store: Row, paint: _Paint) -> Iterator[str]:
         ]
         tail = (bytes_text(run["bytes_read"] or 0), seconds_text(run["seconds"] or 0.0), printable(run["run_id"]))
         rows.append((_when(run["started_at"]), str(run["exit_code"]), *numbers, *tail))
-        paints.append(_CODE_COLOUR.get(run["exit_code"], ""))
-    yield from ("  " + line for line in _columns(rows, range(1, 11), paints, paint))
+        paints.append(CODE_COLOUR.get(run["exit_code"], ""))
+    yield from ("  " + line for line in in_columns(rows, range(1, 11), paints, paint))
     if store["runs"] > min(len(runs), _RUNS):
         yield f"  and {count_text(store['runs'] - min(len(runs), _RUNS), 'earlier run')} (--format json has more)"
     places = Counter(run["location"] for run in runs)
@@ -134,15 +113,15 @@ def _trend(store: Row, paint: _Paint) -> Iterator[str]:
 
 def difference_text(view: Row, colour: bool = False) -> str:
     """The whole text of a difference (`jobs.history.difference`)."""
-    return "\n".join(_difference(view, _Paint(colour))) + "\n"
+    return "\n".join(_difference(view, Paint(colour))) + "\n"
 
 
-def _difference(view: Row, paint: _Paint) -> Iterator[str]:
+def _difference(view: Row, paint: Paint) -> Iterator[str]:
     for side in "ab":
         run = view[f"run_{side}"]
         yield f"run {side.upper()}  {printable(run['run_id'])}, {_when(run['started_at'])} UTC"
     for sentence in view["other_rules"]:
-        yield paint(_YELLOW, f"other rules: {printable(sentence)}; they may judge the same bytes differently")
+        yield paint(YELLOW, f"other rules: {printable(sentence)}; they may judge the same bytes differently")
     alike = 0
     for store in view["stores"]:
         lines = list(_store_difference(store, paint))
@@ -150,12 +129,12 @@ def _difference(view: Row, paint: _Paint) -> Iterator[str]:
             alike += 1
             continue
         yield ""
-        yield paint(_BOLD + _CODE_COLOUR[store["code"]], f"{printable(store['store'], _NAME)}: {_difference_head(store)}")
+        yield paint(BOLD + CODE_COLOUR[store["code"]], f"{printable(store['store'], _NAME)}: {_difference_head(store)}")
         yield from lines
     if alike:
         yield f"{count_text(alike, 'store')} without a difference"
     code = view["exit_code"]
-    yield paint(_CODE_COLOUR[code], f"exit code {code} ({_DIFF_WORDS[code]})")
+    yield paint(CODE_COLOUR[code], f"exit code {code} ({_DIFF_WORDS[code]})")
 
 
 _DIFF_WORDS = {
@@ -181,42 +160,42 @@ def _difference_head(store: Row) -> str:
     return f"code {a} -> {b}; " + (", ".join(told) or "no new finding")
 
 
-def _store_difference(store: Row, paint: _Paint) -> Iterator[str]:
+def _store_difference(store: Row, paint: Paint) -> Iterator[str]:
     for side, complete in zip("AB", store["complete"], strict=True):
         if complete is False:
             verdict = store["verdicts"]["AB".index(side)]
-            yield paint(_YELLOW, f"  run {side} is incomplete: {printable(verdict)}")
+            yield paint(YELLOW, f"  run {side} is incomplete: {printable(verdict)}")
     for sentence in store["other_settings"]:
-        yield paint(_YELLOW, f"  other rules: {printable(sentence)}")
+        yield paint(YELLOW, f"  other rules: {printable(sentence)}")
     yield from _of_its_group(store, paint)
     log = store["commitlog"]
     if log:
         for changed in log["changed"][:_LINES]:
-            yield paint(_RED, f"  bytes changed   {_changed_text(changed)}")
+            yield paint(RED, f"  bytes changed   {_changed_text(changed)}")
         yield from _more(len(log["changed"]) - _LINES, "segment")
         if log["none_left"]:
-            yield paint(_RED, f"  missing         all segments of the CommitLog, {len(log['missing']):,} of them with messages")
+            yield paint(RED, f"  missing         all segments of the CommitLog, {len(log['missing']):,} of them with messages")
         else:
             for file in log["missing"][:_LINES]:
-                yield paint(_RED, f"  missing         {printable(file)}, though older segments are still there")
+                yield paint(RED, f"  missing         {printable(file)}, though older segments are still there")
             yield from _more(len(log["missing"]) - _LINES, "segment")
         if log["shrank"]:
-            yield paint(_RED, f"  log's end       moved back from {log['end'][0]:,} to {log['end'][1]:,}")
+            yield paint(RED, f"  log's end       moved back from {log['end'][0]:,} to {log['end'][1]:,}")
         for file in log["appeared"][:_LINES]:
-            yield paint(_YELLOW, f"  appeared        {printable(file)}, older than the last segment of run A")
+            yield paint(YELLOW, f"  appeared        {printable(file)}, older than the last segment of run A")
     for kind in ("index", "queues"):
         found = store[kind]
         for changed in found["changed"][:_LINES] if found else ():
-            yield paint(_YELLOW, f"  bytes changed   {_changed_text(changed)}")
+            yield paint(YELLOW, f"  bytes changed   {_changed_text(changed)}")
         yield from _more(len(found["changed"]) - _LINES if found else 0, "file")
-    for kind, colour in (("new", _RED), ("grown", _RED), ("fixed", _GREEN)):
+    for kind, colour in (("new", RED), ("grown", RED), ("fixed", GREEN)):
         rows = sorted(store[kind], key=lambda row: severity_rank(row["severity"]))
         for row in rows[:_LINES]:
             yield paint(colour if row["severity"] != "note" else "", f"  {kind:<15} {_finding_text(row)}")
         yield from _more(len(rows) - _LINES, f"{kind} finding")
     if store["not_read"]:
         told = count_text(len(store["not_read"]), "finding")
-        yield paint(_YELLOW, f"  not read        {told} of run A in files that run B did not read: not compared")
+        yield paint(YELLOW, f"  not read        {told} of run A in files that run B did not read: not compared")
     if log and (
         log["added"]["files"] or log["retired"]["files"] or log["end"][1] > log["end"][0] or log["not_compared"]["files"]
     ):
@@ -227,16 +206,16 @@ def _store_difference(store: Row, paint: _Paint) -> Iterator[str]:
         yield f"  persisting      {printable(told)}"
 
 
-def _of_its_group(store: Row, paint: _Paint) -> Iterator[str]:
+def _of_its_group(store: Row, paint: Paint) -> Iterator[str]:
     """What the copy lacks of its group now and did not before, or the other way round; nothing where run B compared no copies."""
     before, now = store["lacks_messages"]
     if now is not None and now > (before or 0):
         was = "copies were not compared in run A" if before is None else f"{before:,} in run A"
-        yield paint(_RED, f"  lacks           {count_text(now, 'message')} that other copies of its group hold ({was})")
+        yield paint(RED, f"  lacks           {count_text(now, 'message')} that other copies of its group hold ({was})")
     elif now == 0 and before:
-        yield paint(_GREEN, f"  lacks           no message of its group any more ({before:,} in run A)")
+        yield paint(GREEN, f"  lacks           no message of its group any more ({before:,} in run A)")
     if store["diverged"][1] and not store["diverged"][0]:
-        yield paint(_RED, "  diverged        another copy of its group holds other messages at the same physical offsets")
+        yield paint(RED, "  diverged        another copy of its group holds other messages at the same physical offsets")
 
 
 def _changed_text(changed: Row) -> str:
@@ -277,12 +256,12 @@ def _growth_text(log: Row) -> str:
 
 def coverage_text(view: Row, colour: bool = False) -> str:
     """The whole text of a coverage (`jobs.history.coverage`)."""
-    return "\n".join(_coverage(view, _Paint(colour))) + "\n"
+    return "\n".join(_coverage(view, Paint(colour))) + "\n"
 
 
-def _coverage(view: Row, paint: _Paint) -> Iterator[str]:
+def _coverage(view: Row, paint: Paint) -> Iterator[str]:
     rows: list[Sequence[str]] = [("verified", "store", "of", "segments", "runs", "listed (UTC)")]
-    paints = [_BOLD]
+    paints = [BOLD]
     for store in view["stores"]:
         segments = f"{store['segments_verified']:,} of {store['segments']:,}"
         name, listed = printable(store["store"], _NAME), _when(store["listed"]["started_at"])
@@ -290,22 +269,22 @@ def _coverage(view: Row, paint: _Paint) -> Iterator[str]:
             (_percent(store["fraction"]), name, bytes_text(store["bytes"]), segments, f"{store['runs_within']:,}", listed)
         )
         paints.append(_tone(store["fraction"]))
-    yield from _columns(rows, (0, 2, 3, 4), paints, paint)
+    yield from in_columns(rows, (0, 2, 3, 4), paints, paint)
     told = f"{bytes_text(view['bytes_verified'])} of {bytes_text(view['bytes'])}"
     yield paint(
-        _BOLD, f"{_percent(view['fraction'])} of the fleet's CommitLog bytes fully read since {_when(view['since'])} UTC: {told}"
+        BOLD, f"{_percent(view['fraction'])} of the fleet's CommitLog bytes fully read since {_when(view['since'])} UTC: {told}"
     )
     if unknown := sum(not store["segments"] for store in view["stores"]):
-        yield paint(_YELLOW, f"not in this figure: {count_text(unknown, 'store')} of which no run could list a segment")
+        yield paint(YELLOW, f"not in this figure: {count_text(unknown, 'store')} of which no run could list a segment")
     for store in view["stores"]:
         waiting, gone = store["least_recently"], store["gone"]
         if gone:
             found = "could not read it" if gone["exit_code"] == 3 else "found no CommitLog segment any more"
             told = f"run {printable(gone['run_id'])} {found}, so nothing counts as verified"
-            yield paint(_RED, f"{printable(store['store'], _NAME)}: {told} ({printable(gone['verdict'])})")
+            yield paint(RED, f"{printable(store['store'], _NAME)}: {told} ({printable(gone['verdict'])})")
         elif waiting:
             yield ""
-            yield paint(_BOLD, f"{printable(store['store'], _NAME)}: segments that were read longest ago")
+            yield paint(BOLD, f"{printable(store['store'], _NAME)}: segments that were read longest ago")
             for segment in waiting[:_LINES]:
                 last = f"{_when(segment['verified'])} UTC" if segment["verified"] else f"not within {view['looked_back']}"
                 yield f"  {printable(segment['file'])}  {bytes_text(segment['size_bytes'])}, {last}"
@@ -318,4 +297,4 @@ def _percent(fraction: float | None) -> str:
 
 
 def _tone(fraction: float | None) -> str:
-    return "" if fraction is None else _GREEN if fraction == 1 else _YELLOW if fraction else _RED
+    return "" if fraction is None else GREEN if fraction == 1 else YELLOW if fraction else RED

@@ -9,13 +9,13 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
+from jobs.report.texts.terminal import BOLD, PLAIN, YELLOW
 from jobs.report.texts.text import printable
 from schemas.rows import Row
 
 FIRST_ROWS = 200  # by which a table's widths are chosen
 LONGEST = 300  # characters of a cell, however wide the terminal is
 LEAST = 6  # characters that a text is cut to, before the table is wider than the terminal
-_BOLD, _YELLOW, _PLAIN = "\x1b[1m", "\x1b[33m", "\x1b[0m"
 _GAP = "  "
 _NUMBERS = (int, float)
 
@@ -103,7 +103,7 @@ class Table:
                 break
             widest = max(cuttable, key=lambda n: self._widths[n])
             self._widths[widest] -= 1
-        self._line(heads, False, _BOLD)
+        self._line(heads, False, BOLD)
         for cells, marked in zip(self._first, self._marked, strict=True):
             self._line(cells, marked)
         self._first, self._marked = [], []
@@ -120,8 +120,8 @@ class Table:
             space = " " * (width - _width(text))
             shown.append(space + text if self._right[number] else text + space)
         line = _GAP.join(shown).rstrip()
-        code = code or (_YELLOW if marked else "")
-        self._write((f"{code}{line}{_PLAIN}" if self._colour and code else line) + "\n")
+        code = code or (YELLOW if marked else "")
+        self._write((f"{code}{line}{PLAIN}" if self._colour and code else line) + "\n")
 
 
 def _width(text: str) -> int:

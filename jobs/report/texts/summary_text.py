@@ -37,13 +37,12 @@ from jobs.report.texts.ranking import (
     would_be_lost,
 )
 from jobs.report.texts.replicas_words import choice_words, pair_words
+from jobs.report.texts.terminal import BOLD, CODE_COLOUR, FAINT, GREEN, RED, YELLOW, Paint
 from jobs.report.texts.text import bytes_text, count_text, not_read_texts, printable, seconds_text, span_text
 from schemas.rows import ASSUMED, DOUBT, LOSS, NOTE, REBUILDABLE, AuditOutcome, Finding, Row
 from store_io.base.wording import names_text
 
-_RED, _YELLOW, _GREEN, _BOLD, _FAINT, _PLAIN = "\x1b[31m", "\x1b[33m", "\x1b[32m", "\x1b[1m", "\x1b[2m", "\x1b[0m"
-_EXIT_COLOUR = {0: _GREEN, 3: _YELLOW, 10: _YELLOW, 20: _RED}
-_SEVERITY_COLOUR = {LOSS: _RED, REBUILDABLE: _YELLOW, NOTE: _FAINT}
+_SEVERITY_COLOUR = {LOSS: RED, REBUILDABLE: YELLOW, NOTE: FAINT}
 _SEVERITY_WORDS = {LOSS: ("loss", "losses"), REBUILDABLE: ("rebuildable", "rebuildable"), NOTE: ("note", "notes")}
 _PREMISE_WORDS = {DOUBT: "Doubt", ASSUMED: "Assumed"}
 _LINES = 5  # of a list: topics, groups, codes, next steps
@@ -57,16 +56,6 @@ _SOME_FILE = re.compile(r"\bthis (queue|index file|message|range|group|file)\b")
 _NUMBER = 11  # a count at the start of a line, with the gap behind it
 
 
-class _Paint:
-    """Colours, or none."""
-
-    def __init__(self, colour: bool):
-        self._colour = colour
-
-    def __call__(self, code: str, text: str) -> str:
-        return f"{code}{text}{_PLAIN}" if self._colour and code and text else text
-
-
 def summary_text(
     run: RunInfo, outcomes: Sequence[AuditOutcome], out: str, colour: bool = False, words: Sequence[str] = ()
 ) -> str:
@@ -75,7 +64,7 @@ def summary_text(
     out: the folder of the results, as the user named it.  colour: only where a terminal reads it and NO_COLOR is not set.
     words: those with which another command reads the one store (`commands.store_words`).
     """
-    paint = _Paint(colour)
+    paint = Paint(colour)
     lines: list[str] = []
     if len(outcomes) == 1:
         lines += _store(outcomes[0], paint, words, f"{out}/{outcomes[0].name}/plan.json")
@@ -83,7 +72,7 @@ def summary_text(
         lines += _fleet(outcomes, paint)
         lines += _replicas(outcomes)
     for problem in run.problems:
-        lines.append(_row("Problem", paint(_YELLOW, printable(problem))))
+        lines.append(_row("Problem", paint(YELLOW, printable(problem))))
     code = run_exit_code(run, outcomes)
     folder = printable(out)
     if len(outcomes) == 1:
@@ -96,7 +85,7 @@ def summary_text(
     lines.append(_row("", f"{folder}/result.json"))
     if run.tables and not run.problems:
         lines.append(_row("", f"tables in {printable(run.tables)}, run {printable(run.run_id)}"))
-    lines.append(_row("Exit code", paint(_EXIT_COLOUR[code], f"{code} ({exit_words(code, outcomes)})")))
+    lines.append(_row("Exit code", paint(CODE_COLOUR[code], f"{code} ({exit_words(code, outcomes)})")))
     return "\n".join(lines) + "\n"
 
 
@@ -112,10 +101,10 @@ def _rows(label: str, text: str, indent: int = 0) -> list[str]:
     return [_row(label if not i else "", line) for i, line in enumerate(wrapped or [""])]
 
 
-def _store(outcome: AuditOutcome, paint: _Paint, words: Sequence[str], plan: str) -> list[str]:
+def _store(outcome: AuditOutcome, paint: Paint, words: Sequence[str], plan: str) -> list[str]:
     judgement = judge(outcome)
     head = f"{printable(outcome.name, _NAME)}: {printable(judgement.headline)}"
-    lines = [paint(_BOLD + _EXIT_COLOUR[outcome.exit_code], head)]
+    lines = [paint(BOLD + CODE_COLOUR[outcome.exit_code], head)]
     for premise in outcome.premises:
         lines += _rows(_PREMISE_WORDS[premise.kind], printable(premise.sentence))
     lines += _rows("Verdict", printable(verdict_alone(outcome)))
@@ -144,30 +133,30 @@ def _store(outcome: AuditOutcome, paint: _Paint, words: Sequence[str], plan: str
     return lines
 
 
-def _broker(outcome: AuditOutcome, broker: Row, paint: _Paint) -> list[str]:
+def _broker(outcome: AuditOutcome, broker: Row, paint: Paint) -> list[str]:
     release = f"RocketMQ {outcome.release}"
     after = "a clean stop" if broker.get("exit") == "clean" else "a crash (the abort file is there)"
     if not broker.get("starts"):
         refusal = str(broker.get("refusal"))
         why = "" if refusal in outcome.verdict else f": {printable(refusal)}"
-        return [_row("Starts", paint(_RED, "no") + f", {release} refuses{why}")]
-    lines = [_row("Starts", paint(_GREEN, "yes") + f", {release}, as after {after}")]
+        return [_row("Starts", paint(RED, "no") + f", {release} refuses{why}")]
+    lines = [_row("Starts", paint(GREEN, "yes") + f", {release}, as after {after}")]
     segment = broker.get("start_segment")
     if segment is not None:
         lines.append(_row("Reads", f"from segment {printable(segment)}"))
     cut = f"at physical offset {count_text(int(broker.get('truncate_at') or 0))}"
     lines.append(_row("Ends", f"{cut}: {lower(why_it_ends(outcome, broker))}"))
     for place, deleted in enumerate(deleted_files(outcome)):
-        words = paint(_RED if deleted.held else "", deleted.words)
+        words = paint(RED if deleted.held else "", deleted.words)
         lines.append(_row("" if place else "Deletes", f"{words}: {_listed(deleted.files)}"))
     return lines
 
 
-def _loss(outcome: AuditOutcome, paint: _Paint) -> list[str]:
+def _loss(outcome: AuditOutcome, paint: Paint) -> list[str]:
     messages, size = lost_of(outcome)
     if not messages and not outcome.loss.get("groups") and not outcome.loss.get("delay_levels"):
         return [_row("Loses", "nothing")]
-    lines = [_row("Loses", paint(_RED, count_text(messages, "message")) + f", {bytes_text(size)}")]
+    lines = [_row("Loses", paint(RED, count_text(messages, "message")) + f", {bytes_text(size)}")]
     topics = sorted(outcome.loss.get("by_topic", ()), key=lambda t: (-t["messages"], t["topic"]))
     for topic in topics[:_LINES]:
         when = span_text(topic["first_store_time"], topic["last_store_time"])
@@ -187,7 +176,7 @@ def _loss(outcome: AuditOutcome, paint: _Paint) -> list[str]:
     return lines
 
 
-def _differences(outcome: AuditOutcome, paint: _Paint) -> list[str]:
+def _differences(outcome: AuditOutcome, paint: Paint) -> list[str]:
     counts = {severity: outcome.counts.get(severity, 0) for severity in SEVERITIES}
     if not any(counts.values()):
         return [_row("Differs", "nothing" if outcome.complete else "nothing in what was read")]
@@ -252,15 +241,15 @@ def _more(rest: int, noun: str) -> list[str]:
     return [_row("", f"           and {count_text(rest, 'more ' + noun)}")] if rest > 0 else []
 
 
-def _fleet(outcomes: Sequence[AuditOutcome], paint: _Paint) -> Iterator[str]:
+def _fleet(outcomes: Sequence[AuditOutcome], paint: Paint) -> Iterator[str]:
     judged = most_dangerous_first(outcomes)
     shown, folded = _shown(judged)
     width = min(_NAME, max((len(printable(o.name, _NAME)) for o, _ in shown), default=4))
-    yield paint(_BOLD, f"{'code':>4}  {'store':<{width}}  {'release':<7}  {'answer':<14}  {'lost messages':>13}  what")
+    yield paint(BOLD, f"{'code':>4}  {'store':<{width}}  {'release':<7}  {'answer':<14}  {'lost messages':>13}  what")
     for outcome, judgement in shown:
         broker = outcome.plan.get("broker") or {}
         lost = count_text(lost_of(outcome)[0]) if broker.get("starts") else "?"
-        code = paint(_EXIT_COLOUR[outcome.exit_code], f"{outcome.exit_code:>4}")
+        code = paint(CODE_COLOUR[outcome.exit_code], f"{outcome.exit_code:>4}")
         name = f"{printable(outcome.name, _NAME):<{width}}"
         start = f"{code}  {name}  {printable(outcome.release):<7}  {SHORT[judgement.kind]:<14}  {lost:>13}"
         yield f"{start}  {_what(outcome, broker)}".rstrip()
@@ -271,7 +260,7 @@ def _fleet(outcomes: Sequence[AuditOutcome], paint: _Paint) -> Iterator[str]:
     lost_total = sum(lost_of(o)[0] for o in outcomes)
     unknown = sum(not (o.plan.get("broker") or {}).get("starts") for o in outcomes)
     lost_words = would_be_lost(count_text(lost_total, "message"), unknown)
-    yield paint(_BOLD, f"{count_text(len(outcomes), 'store')}: {told or 'none'}; {lost_words}")
+    yield paint(BOLD, f"{count_text(len(outcomes), 'store')}: {told or 'none'}; {lost_words}")
     told = assumed_words(outcomes)
     if told:
         yield _row("Assumed", told)

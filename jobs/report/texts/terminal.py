@@ -1,0 +1,43 @@
+"""What a terminal can show: its colours, where they are wanted, and columns. Standard library only."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+
+RED, YELLOW, GREEN, BOLD, FAINT, PLAIN = "\x1b[31m", "\x1b[33m", "\x1b[32m", "\x1b[1m", "\x1b[2m", "\x1b[0m"
+CODE_COLOUR = {0: GREEN, 3: YELLOW, 10: YELLOW, 20: RED}
+"""Of an exit code."""
+
+
+def colour_wanted() -> bool:
+    """Whether standard output is a terminal that shows colours, and nobody forbids them (NO_COLOR, TERM=dumb)."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def output_width(elsewhere: int) -> int:
+    """The terminal's columns; `elsewhere` where standard output is none."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else elsewhere
+
+
+class Paint:
+    """Colours a text, or leaves it as it is where no colour is wanted."""
+
+    def __init__(self, colour: bool):
+        self._colour = colour
+
+    def __call__(self, code: str, text: str) -> str:
+        return f"{code}{text}{PLAIN}" if self._colour and code and text else text
+
+
+def in_columns(rows: Sequence[Sequence[str]], right: Sequence[int], paints: Sequence[str], paint: Paint) -> Iterator[str]:
+    """Rows of equal width in columns; the first is the head. right: columns aligned to the right.  paints: a colour per row."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    for row, colour in zip(rows, paints, strict=True):
+        cells = [
+            cell.rjust(width) if i in right else cell.ljust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        yield paint(colour, "  ".join(cells).rstrip())
