@@ -13,7 +13,7 @@ import stat
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from jobs.command_line.options import is_uri
+from jobs.command_line.places import is_uri
 from store_io.base.errors import StoreError
 
 RESULT = "result.json"

@@ -17,7 +17,7 @@ from types import FrameType
 from typing import Any
 
 from jobs import interrupts
-from jobs.command_line import options
+from jobs.command_line import options, places
 from jobs.command_line.options import Command, StoreArgument
 from jobs.environment import cluster
 from jobs.output import OutputFolder
@@ -113,8 +113,8 @@ def _request(command: Command) -> tuple[StoreArgument, RepairRequest]:
 
 def _donor(text: str, store: StoreLocation, target: str) -> StoreLocation:
     """The second copy: a store, and not the one that is repaired."""
-    donor = StoreLocation(options.absolute(text))
-    options.refuse_inside(target, "--to", [donor.root])
+    donor = StoreLocation(places.absolute(text))
+    places.refuse_inside(target, "--to", [donor.root])
     try:
         list_store(donor)
     except StoreError as problem:
@@ -127,20 +127,20 @@ def _donor(text: str, store: StoreLocation, target: str) -> StoreLocation:
 
 
 def _target(text: str, store: StoreArgument) -> str:
-    target = options.absolute(text)
-    if options.is_uri(target):
+    target = places.absolute(text)
+    if places.is_uri(target):
         raise UsageError(f"--to {text!r}: a folder of this machine, or one that is mounted here")
     if os.path.lexists(target):
         raise UsageError(f"--to {text!r}: exists; a repair makes a new folder and replaces nothing")
     if not os.path.isdir(os.path.dirname(target)):
         raise UsageError(f"--to {text!r}: there is no folder {os.path.dirname(target)!r}")
-    options.refuse_inside(target, "--to", [store.path, *(path for _, paths in store.parts for path in paths)])
+    places.refuse_inside(target, "--to", [store.path, *(path for _, paths in store.parts for path in paths)])
     return target
 
 
 def _plan(path: str) -> RepairPlan:
     try:
-        data = options.read_regular(options.absolute(path), PLAN_BYTES)
+        data = places.read_regular(places.absolute(path), PLAN_BYTES)
     except (OSError, ValueError) as problem:
         raise UsageError(f"--plan {path!r}: {getattr(problem, 'strerror', None) or problem}") from None
     try:

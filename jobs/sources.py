@@ -44,6 +44,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from jobs.command_line import options as command_line
+from jobs.command_line import places
 from jobs.command_line.message_filters import read_time
 from schemas.rows import MappedFile
 from schemas.sources import BODY_COLUMNS, SOURCES
@@ -284,7 +285,7 @@ class MessagesSource(StoreSource):
                 raise UsageError(f"option max_body_bytes={text!r}: a number from 1 to {(1 << 31) - 1}")
             self.max_body = int(text)
         mode, salt_file = self.given.get("redact", "none").strip(), self.given.get("redact_salt_file")
-        salt = None if salt_file is None else command_line.read_salt(salt_file, "redact_salt_file")
+        salt = None if salt_file is None else places.read_salt(salt_file, "redact_salt_file")
         self.redaction = read_redaction(None if mode == "none" else mode, salt)
         low, high = (read_time(self.given[name], name) if name in self.given else None for name in ("since", "until"))
         self.times: Range = (low, high)

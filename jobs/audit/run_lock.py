@@ -13,7 +13,7 @@ import os
 import socket
 from collections.abc import Callable, Iterator
 
-from jobs.command_line.options import is_uri
+from jobs.command_line.places import is_uri
 from store_io.base.errors import UsageError
 
 LOCK_FILE = ".lock"

@@ -8,23 +8,31 @@ line is a UsageError with one sentence. A bad row of a fleet file is not: it bec
 from __future__ import annotations
 
 import base64
-import contextlib
 import difflib
 import json
 import os
 import re
-import stat
 import sys
 import tomllib
 import uuid
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
-from typing import Any, BinaryIO
-from urllib.parse import unquote, urlsplit
+from typing import Any
 
 from jobs.command_line.command_table import COMMAND_TABLE
+from jobs.command_line.places import (
+    absolute,
+    folder_name,
+    is_uri,
+    join,
+    last_part,
+    open_regular,
+    read_broker_conf,
+    reason_of,
+    refuse_all_inside,
+    refuse_not_utf8,
+)
 from jobs.report.texts.terminal import colour_wanted
 from schemas.tables import DATASETS as RECORD_TABLES
 from schemas.tables import TABLES
@@ -55,13 +63,8 @@ AUDIT_OPTIONS = frozenset(
 )
 PACK_OPTIONS = frozenset({"--out"})
 
-_NAME_KEPT = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-")
-_NAME_BYTES = 200  # a folder's name may have 255; "-2" and a file's suffix must fit too
-_CONF_BYTES = 1 << 20
-SALT_BYTES = 4096
 _RUN_ID = re.compile(r"[A-Za-z0-9._-]{1,100}")
 _DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)([smh])")
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 USAGE = f"""\
 usage: ./spark-submit.sh audit STORE [STORE ...] --out DIR [options]
@@ -437,14 +440,14 @@ def _command_line_stores(paths: Sequence[str], options: Mapping[str, str], relea
         try:
             conf = read_broker_conf(conf_file)
         except (OSError, ValueError) as problem:
-            raise UsageError(f"--broker-conf {options['--broker-conf']!r}: {_reason(problem)}") from None
+            raise UsageError(f"--broker-conf {options['--broker-conf']!r}: {reason_of(problem)}") from None
     parts = tuple((part, _part_paths(options[f"--{part}"], f"--{part}", base)) for part in PARTS if f"--{part}" in options)
     stores = []
     for text in paths:
         if not text:
             raise UsageError("an empty store path")
         path = absolute(text, base)
-        stores.append(StoreArgument(_last_part(path), path, release, conf, None, parts, broker_conf_file=conf_file))
+        stores.append(StoreArgument(last_part(path), path, release, conf, None, parts, broker_conf_file=conf_file))
         if "--release" not in options:
             stores[-1] = replace(stores[-1], release_from="default")
     return stores
@@ -463,41 +466,11 @@ def _release(text: str) -> str:
     return text.strip()
 
 
-def read_broker_conf(path: str) -> str:
-    """The text of a properties file, one character per byte as Java reads it. Raises OSError; ValueError over 1 MiB."""
-    with _open_regular(path) as file:
-        content = file.read(_CONF_BYTES + 1)
-    if len(content) > _CONF_BYTES:
-        raise ValueError(f"more than {_CONF_BYTES:,} bytes: not a broker.conf")
-    return content.decode("latin-1")
-
-
-def _open_regular(path: str) -> BinaryIO:
-    """The file, or a pipe that the shell handed down (/dev/fd/N). Raises OSError; ValueError for a FIFO, device or directory,
-    which could keep a reader waiting for ever."""
-    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
-    try:
-        mode = os.fstat(handle).st_mode
-        if stat.S_ISFIFO(mode) and os.path.realpath(path).startswith("/proc/"):
-            os.set_blocking(handle, True)  # its writer may still be at work
-        elif not stat.S_ISREG(mode):
-            kind = "a directory" if stat.S_ISDIR(mode) else "a FIFO" if stat.S_ISFIFO(mode) else "a device"
-            raise ValueError(f"{kind}, not a file")
-        return os.fdopen(handle, "rb")
-    except BaseException:
-        os.close(handle)
-        raise
-
-
 def _part_paths(text: str, where: str, base: str) -> tuple[str, ...]:
     paths = [path.strip() for path in text.split(",")]
     if not all(paths):
         raise UsageError(f"{where} {text!r}: an empty path in the list")
     return tuple(absolute(path, base) for path in paths)
-
-
-def _reason(problem: Exception) -> str:
-    return (problem.strerror or str(problem)) if isinstance(problem, OSError) else str(problem)
 
 
 # ---- the fleet file ------------------------------------------------------------------------------------------------
@@ -512,10 +485,10 @@ def read_fleet(path: str, release: str, release_from: str = "named") -> list[Sto
     is wrong with one row becomes that store's `problem`.
     """
     try:
-        with _open_regular(path) as file:
+        with open_regular(path) as file:
             content = file.read()
     except (OSError, ValueError) as problem:
-        raise UsageError(f"--fleet {path!r}: {_reason(problem)}") from None
+        raise UsageError(f"--fleet {path!r}: {reason_of(problem)}") from None
     try:
         rows = tomllib.loads(content.decode("utf-8")).get("store")
     except ValueError as problem:
@@ -543,7 +516,7 @@ def _fleet_row(row: Any, number: int, base: str, release: str) -> StoreArgument:
             raise UsageError("path is missing")
         where = absolute(path, base)
         group = row.get("replica_group")
-        store = replace(store, name=name or _last_part(where), path=where, replica_group=group, named=bool(name))
+        store = replace(store, name=name or last_part(where), path=where, replica_group=group, named=bool(name))
         if "release" in row:
             store = replace(store, release=_release(row["release"]))
         parts = []
@@ -557,87 +530,13 @@ def _fleet_row(row: Any, number: int, base: str, release: str) -> StoreArgument:
             try:
                 store = replace(store, broker_conf=read_broker_conf(conf_file), broker_conf_file=conf_file)
             except (OSError, ValueError) as problem:
-                raise UsageError(f"broker_conf {row['broker_conf']!r}: {_reason(problem)}") from None
+                raise UsageError(f"broker_conf {row['broker_conf']!r}: {reason_of(problem)}") from None
     except UsageError as problem:
         return replace(store, problem=f"store {number} of the fleet file: {problem}")
     return store
 
 
 # ---- paths and names -----------------------------------------------------------------------------------------------
-
-
-def is_uri(path: str) -> bool:
-    """Whether this is a URI and no local path (one-letter schemes are somebody's file names)."""
-    match = _SCHEME.match(path)
-    return bool(match) and match.end() > 2 and path[match.end() : match.end() + 1] == "/"  # type: ignore[union-attr]
-
-
-def read_regular(path: str, limit: int) -> bytes:
-    """A file's bytes. Raises OSError; ValueError for what is no file, or has more bytes."""
-    with _open_regular(path) as file:
-        content = file.read(limit + 1)
-    if len(content) > limit:
-        raise ValueError(f"more than {limit:,} bytes")
-    return content
-
-
-def read_salt(path: str, option: str) -> str:
-    """The text in a file with a salt for redaction. Raises UsageError, naming the option."""
-    try:
-        return read_regular(absolute(path), SALT_BYTES).decode("latin-1").strip()
-    except (OSError, ValueError) as problem:
-        raise UsageError(f"{option} {path!r}: {_reason(problem)}") from None
-
-
-def refuse_inside(target: str, option: str, roots: Sequence[str]) -> None:
-    """Raise UsageError where the target lies inside one of these stores' folders: links and mounts are followed."""
-    refuse_all_inside([(option, target)], roots)
-
-
-def refuse_all_inside(written: Sequence[tuple[str, str]], roots: Sequence[str]) -> None:
-    """The same for several (option, target). Every folder of the stores is compared: any may be mounted elsewhere as well."""
-    known: dict[str | tuple[int, int], str] = {}
-    for root in filter(None, roots):
-        for identity in _identities_within(root):
-            known.setdefault(identity, root)
-    for option, target in written:
-        for folder in _folders_above(target):
-            for identity in _identities(folder):
-                if identity in known:
-                    raise UsageError(
-                        f"{option}: {target!r} lies inside the store {known[identity]!r}; a store is never written to"
-                    )
-
-
-def absolute(text: str, base: str | None = None) -> str:
-    """An absolute local path (also for file: URIs), or any other URI as it stands. Raises UsageError."""
-    if "\0" in text:
-        raise UsageError(f"path {text!r}: a zero byte")
-    if is_uri(text):
-        parts = urlsplit(text)
-        if parts.scheme.lower() != "file":
-            return text
-        if parts.netloc not in ("", "localhost"):
-            raise UsageError(f"{text!r}: a file: URI names a file of this machine")
-        text = unquote(parts.path, errors="surrogateescape")
-    return os.path.abspath(os.path.join(base or os.getcwd(), text))
-
-
-def _last_part(path: str) -> str:
-    """The last part of a path or a URI's path; of a bare bucket or host, its name; of the root, "store"."""
-    text = path
-    if is_uri(path):
-        parts = urlsplit(path)
-        text = parts.path.strip("/") or parts.netloc
-    return text.rstrip("/").rpartition("/")[2] or "store"
-
-
-def folder_name(name: str) -> str:
-    """The name as a folder's: bytes outside [A-Za-z0-9._-] as %XX of its UTF-8, cut where a file system would refuse it."""
-    encoded = [chr(b) if b in _NAME_KEPT else f"%{b:02X}" for b in name.encode("utf-8", "surrogateescape")]
-    while sum(map(len, encoded)) > _NAME_BYTES:
-        encoded.pop()
-    return "".join(encoded)
 
 
 def _with_unique_names(stores: Sequence[StoreArgument]) -> list[StoreArgument]:
@@ -654,70 +553,20 @@ def _with_unique_names(stores: Sequence[StoreArgument]) -> list[StoreArgument]:
     return named
 
 
-def refuse_not_utf8(option: str, place: str) -> None:
-    """Raise UsageError for a place of the tables that Java has no name for."""
-    try:
-        place.encode("utf-8")
-    except UnicodeEncodeError:
-        more = "; name another, or another place for the tables with --tables" if option == "--out" else ""
-        raise UsageError(f"{option} {place!r}: not UTF-8, and Spark cannot write its tables there{more}") from None
-
-
 def _refuse_output_inside(stores: Sequence[StoreArgument], out: str, tables: str | None, prometheus: str | None = None) -> None:
     """Raise UsageError where anything that is written would lie inside a store: links and mounts are followed."""
     if not is_uri(out) and os.path.exists(out) and not os.path.isdir(out):
         raise UsageError(f"--out {out!r}: there is a file of that name")
-    written = [("--out", out), ("--out", _join(out, "tables"))] if tables is None else [("--out", out), ("--tables", tables)]
+    written = [("--out", out), ("--out", join(out, "tables"))] if tables is None else [("--out", out), ("--tables", tables)]
     option, folder = written[-1]
     for table in (*TABLES, *RECORD_TABLES):  # each may be a link of its own, and so may the folder of its log
-        written += [(option, _join(folder, table)), (option, _join(folder, f"{table}/_delta_log"))]
-    written += [("--out", _join(out, name)) for name in ("result.json", *(store.name for store in stores))]
+        written += [(option, join(folder, table)), (option, join(folder, f"{table}/_delta_log"))]
+    written += [("--out", join(out, name)) for name in ("result.json", *(store.name for store in stores))]
     if prometheus is not None:  # written beside and renamed: a link of that name is replaced, not followed
         written.append(("--prometheus", os.path.dirname(prometheus)))
     refuse_all_inside(
         written, [root for store in stores for root in (store.path, *(path for _, paths in store.parts for path in paths))]
     )
-
-
-def _join(folder: str, name: str) -> str:
-    return folder.rstrip("/") + "/" + name
-
-
-def _folders_above(path: str) -> list[str]:
-    """The path itself and every folder above it, links resolved."""
-    if is_uri(path):
-        parts = _normal_uri(path).split("/")
-        return ["/".join(parts[:count]) for count in range(len(parts), 2, -1)]
-    real = os.path.realpath(path)
-    return [real, *map(str, Path(real).parents)]
-
-
-def _identities(path: str) -> list[str | tuple[int, int]]:
-    """What makes a folder the same as another: its resolved name, and its inode, for one that is mounted twice."""
-    if is_uri(path):
-        return [_normal_uri(path)]
-    real = os.path.realpath(path)
-    with contextlib.suppress(OSError):
-        status = os.stat(real)
-        return [real, (status.st_dev, status.st_ino)]
-    return [real]
-
-
-def _identities_within(root: str) -> Iterator[str | tuple[int, int]]:
-    """The root's own identities, and the inode of each folder below it. One that cannot be read has none that could be met."""
-    yield from _identities(root)
-    if not is_uri(root):
-        for folder, _, _ in os.walk(os.path.realpath(root)):
-            with contextlib.suppress(OSError):
-                status = os.stat(folder)
-                yield status.st_dev, status.st_ino
-
-
-def _normal_uri(uri: str) -> str:
-    parts = urlsplit(uri)
-    scheme = {"s3a": "s3", "s3n": "s3"}.get(parts.scheme.lower(), parts.scheme.lower())
-    path = os.path.normpath("/" + parts.path.strip("/"))
-    return f"{scheme}://{parts.netloc}{path if path != '/' else ''}"
 
 
 # ---- handing an audit to a driver elsewhere --------------------------------------------------------------------------

@@ -24,16 +24,8 @@ from typing import TYPE_CHECKING, Any
 from jobs import VERSION
 from jobs.audit import run_lock
 from jobs.command_line.message_filters import FILTER_OPTIONS, read_filter
-from jobs.command_line.options import (
-    Command,
-    StoreArgument,
-    absolute,
-    is_uri,
-    read_salt,
-    refuse_all_inside,
-    refuse_not_utf8,
-    single_store,
-)
+from jobs.command_line.options import Command, StoreArgument, single_store
+from jobs.command_line.places import absolute, is_uri, read_salt, refuse_all_inside, refuse_not_utf8
 from jobs.explore.unknown_topics import unknown_topics
 from jobs.output import write_local
 from jobs.report.files.json_text import document

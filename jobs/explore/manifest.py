@@ -6,7 +6,7 @@ import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
-from jobs.command_line import options
+from jobs.command_line import options, places
 from jobs.command_line.options import Command
 from jobs.output import OutputFolder
 from jobs.report.texts.text import count_text, printable
@@ -28,7 +28,7 @@ def run(command: Command) -> int:
     source = open_source(location)
     if "--verify" in given:
         try:
-            text = options.read_regular(options.absolute(given["--verify"]), MANIFEST_BYTES).decode("utf-8")
+            text = places.read_regular(places.absolute(given["--verify"]), MANIFEST_BYTES).decode("utf-8")
         except (OSError, ValueError) as problem:
             raise UsageError(f"--verify {given['--verify']!r}: {getattr(problem, 'strerror', None) or problem}") from None
         known = read_manifest(text)
@@ -42,10 +42,10 @@ def run(command: Command) -> int:
         return 0
     paths = manifest_paths(location)
     if "--write" in given:
-        target = options.absolute(given["--write"])
-        if options.is_uri(target):
+        target = places.absolute(given["--write"])
+        if places.is_uri(target):
             raise UsageError(f"--write {given['--write']!r}: a file of this machine")
-        options.refuse_inside(target, "--write", [store.path, *(path for _, folders in store.parts for path in folders)])
+        places.refuse_inside(target, "--write", [store.path, *(path for _, folders in store.parts for path in folders)])
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         lines = [row.line() + "\n" for row in threads.map(lambda path: manifest_row(source, path), paths)]
     if "--write" in given:

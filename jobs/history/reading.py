@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from jobs.command_line.options import Command, absolute, is_uri, refuse_not_utf8
+from jobs.command_line.options import Command
+from jobs.command_line.places import absolute, is_uri, refuse_not_utf8
 from jobs.report.texts.terminal import colour_wanted
 from store_io.base.errors import StoreError, UsageError
 
@@ -86,7 +87,7 @@ def put(command: Command, text: str, stores: Sequence[str]) -> None:
 
     stores: where the copies lie that the text speaks of: nothing is written into one (UsageError). Raises OutputFailed.
     """
-    from jobs.command_line.options import refuse_inside
+    from jobs.command_line.places import refuse_inside
     from jobs.output import OutputFailed, OutputFolder, write_local
 
     if "--out" not in command.options:

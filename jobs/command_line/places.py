@@ -1,0 +1,174 @@
+"""Places that a command line names: files, folders and URIs; and that nothing is written into a store. Standard library only."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import stat
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import BinaryIO
+from urllib.parse import unquote, urlsplit
+
+from store_io.base.errors import UsageError
+
+_NAME_KEPT = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-")
+_NAME_BYTES = 200  # a folder's name may have 255; "-2" and a file's suffix must fit too
+_CONF_BYTES = 1 << 20
+SALT_BYTES = 4096
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+
+
+def is_uri(path: str) -> bool:
+    """Whether this is a URI and no local path (one-letter schemes are somebody's file names)."""
+    match = _SCHEME.match(path)
+    return bool(match) and match.end() > 2 and path[match.end() : match.end() + 1] == "/"  # type: ignore[union-attr]
+
+
+def absolute(text: str, base: str | None = None) -> str:
+    """An absolute local path (also for file: URIs), or any other URI as it stands. Raises UsageError."""
+    if "\0" in text:
+        raise UsageError(f"path {text!r}: a zero byte")
+    if is_uri(text):
+        parts = urlsplit(text)
+        if parts.scheme.lower() != "file":
+            return text
+        if parts.netloc not in ("", "localhost"):
+            raise UsageError(f"{text!r}: a file: URI names a file of this machine")
+        text = unquote(parts.path, errors="surrogateescape")
+    return os.path.abspath(os.path.join(base or os.getcwd(), text))
+
+
+def last_part(path: str) -> str:
+    """The last part of a path or a URI's path; of a bare bucket or host, its name; of the root, "store"."""
+    text = path
+    if is_uri(path):
+        parts = urlsplit(path)
+        text = parts.path.strip("/") or parts.netloc
+    return text.rstrip("/").rpartition("/")[2] or "store"
+
+
+def join(folder: str, name: str) -> str:
+    return folder.rstrip("/") + "/" + name
+
+
+def folder_name(name: str) -> str:
+    """The name as a folder's: bytes outside [A-Za-z0-9._-] as %XX of its UTF-8, cut where a file system would refuse it."""
+    encoded = [chr(b) if b in _NAME_KEPT else f"%{b:02X}" for b in name.encode("utf-8", "surrogateescape")]
+    while sum(map(len, encoded)) > _NAME_BYTES:
+        encoded.pop()
+    return "".join(encoded)
+
+
+def refuse_not_utf8(option: str, place: str) -> None:
+    """Raise UsageError for a place of the tables that Java has no name for."""
+    try:
+        place.encode("utf-8")
+    except UnicodeEncodeError:
+        more = "; name another, or another place for the tables with --tables" if option == "--out" else ""
+        raise UsageError(f"{option} {place!r}: not UTF-8, and Spark cannot write its tables there{more}") from None
+
+
+def refuse_inside(target: str, option: str, roots: Sequence[str]) -> None:
+    """Raise UsageError where the target lies inside one of these stores' folders: links and mounts are followed."""
+    refuse_all_inside([(option, target)], roots)
+
+
+def refuse_all_inside(written: Sequence[tuple[str, str]], roots: Sequence[str]) -> None:
+    """The same for several (option, target). Every folder of the stores is compared: any may be mounted elsewhere as well."""
+    known: dict[str | tuple[int, int], str] = {}
+    for root in filter(None, roots):
+        for identity in _identities_within(root):
+            known.setdefault(identity, root)
+    for option, target in written:
+        for folder in _folders_above(target):
+            for identity in _identities(folder):
+                if identity in known:
+                    raise UsageError(
+                        f"{option}: {target!r} lies inside the store {known[identity]!r}; a store is never written to"
+                    )
+
+
+def _folders_above(path: str) -> list[str]:
+    """The path itself and every folder above it, links resolved."""
+    if is_uri(path):
+        parts = _normal_uri(path).split("/")
+        return ["/".join(parts[:count]) for count in range(len(parts), 2, -1)]
+    real = os.path.realpath(path)
+    return [real, *map(str, Path(real).parents)]
+
+
+def _identities(path: str) -> list[str | tuple[int, int]]:
+    """What makes a folder the same as another: its resolved name, and its inode, for one that is mounted twice."""
+    if is_uri(path):
+        return [_normal_uri(path)]
+    real = os.path.realpath(path)
+    with contextlib.suppress(OSError):
+        status = os.stat(real)
+        return [real, (status.st_dev, status.st_ino)]
+    return [real]
+
+
+def _identities_within(root: str) -> Iterator[str | tuple[int, int]]:
+    """The root's own identities, and the inode of each folder below it. One that cannot be read has none that could be met."""
+    yield from _identities(root)
+    if not is_uri(root):
+        for folder, _, _ in os.walk(os.path.realpath(root)):
+            with contextlib.suppress(OSError):
+                status = os.stat(folder)
+                yield status.st_dev, status.st_ino
+
+
+def _normal_uri(uri: str) -> str:
+    parts = urlsplit(uri)
+    scheme = {"s3a": "s3", "s3n": "s3"}.get(parts.scheme.lower(), parts.scheme.lower())
+    path = os.path.normpath("/" + parts.path.strip("/"))
+    return f"{scheme}://{parts.netloc}{path if path != '/' else ''}"
+
+
+def open_regular(path: str) -> BinaryIO:
+    """The file, or a pipe that the shell handed down (/dev/fd/N). Raises OSError; ValueError for a FIFO, device or directory,
+    which could keep a reader waiting for ever."""
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    try:
+        mode = os.fstat(handle).st_mode
+        if stat.S_ISFIFO(mode) and os.path.realpath(path).startswith("/proc/"):
+            os.set_blocking(handle, True)  # its writer may still be at work
+        elif not stat.S_ISREG(mode):
+            kind = "a directory" if stat.S_ISDIR(mode) else "a FIFO" if stat.S_ISFIFO(mode) else "a device"
+            raise ValueError(f"{kind}, not a file")
+        return os.fdopen(handle, "rb")
+    except BaseException:
+        os.close(handle)
+        raise
+
+
+def read_regular(path: str, limit: int) -> bytes:
+    """A file's bytes. Raises OSError; ValueError for what is no file, or has more bytes."""
+    with open_regular(path) as file:
+        content = file.read(limit + 1)
+    if len(content) > limit:
+        raise ValueError(f"more than {limit:,} bytes")
+    return content
+
+
+def read_broker_conf(path: str) -> str:
+    """The text of a properties file, one character per byte as Java reads it. Raises OSError; ValueError over 1 MiB."""
+    with open_regular(path) as file:
+        content = file.read(_CONF_BYTES + 1)
+    if len(content) > _CONF_BYTES:
+        raise ValueError(f"more than {_CONF_BYTES:,} bytes: not a broker.conf")
+    return content.decode("latin-1")
+
+
+def read_salt(path: str, option: str) -> str:
+    """The text in a file with a salt for redaction. Raises UsageError, naming the option."""
+    try:
+        return read_regular(absolute(path), SALT_BYTES).decode("latin-1").strip()
+    except (OSError, ValueError) as problem:
+        raise UsageError(f"{option} {path!r}: {reason_of(problem)}") from None
+
+
+def reason_of(problem: Exception) -> str:
+    return (problem.strerror or str(problem)) if isinstance(problem, OSError) else str(problem)
