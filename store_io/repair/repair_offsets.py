@@ -62,7 +62,7 @@ def correct_offsets(work: Work, final: Audited, log_end: int) -> Row:
     rows = beyond(groups, delays, source, listing, ends, log_end)
     changed = set_back(work.writer, source, final.config, rows) if work.request.fix_offsets and rows else {}
     for path, count in changed.items():
-        reason = "consumers, delay levels or the timer stand beyond the new ends"
+        reason = "consumers, delay levels or the timer lie beyond the new ends"
         work.steps.add(CORRECT_OFFSETS, path, reason=reason, kept={"positions": count})
     known = final.config.topics
     unknown = sorted({topic for topic, _ in ends} - set(known) - {bridges.TOPIC}) if known is not None else []
