@@ -32,14 +32,14 @@ def unmodelled(listing: StoreListing, rules: BrokerRules) -> list[str]:
     for folder, names in databases.items():
         found.append(f"{folder}/ holds RocksDB files ({', '.join(names[:3])}): ConsumeQueues in RocksDB are not modelled")
     store_type = str(rules.value("storeType"))
-    if store_type != "default" and rules.at_least("5.2.0"):  # earlier ones do not know the setting
+    if store_type != "default" and rules.knows_store_type:  # earlier ones do not know the setting
         found.append(f"storeType={store_type}: only file ConsumeQueues (storeType=default) are modelled")
     for entry in listing.files:
         if "/" not in entry.path and DLEDGER.fullmatch(entry.path):
             found.append(f"{entry.path}/: a DLedger CommitLog, which is not modelled")
     if rules.value("enableDLegerCommitLog"):
         found.append("enableDLegerCommitLog=true: a DLedger CommitLog is not modelled")
-    if rules.value("enableControllerMode") and rules.at_least("5.0.0"):
+    if rules.value("enableControllerMode") and rules.knows_controller_mode:
         found.append("enableControllerMode=true: controller mode is not modelled")
     elif rules.settings["enableControllerMode"].origin != "broker.conf" and _size(listing, EPOCH_FILE):
         found.append(f"{EPOCH_FILE}: the broker ran in controller mode, which is not modelled")

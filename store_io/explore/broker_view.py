@@ -154,7 +154,7 @@ class BrokerView:
         count = min(count, max(SCANNED_BYTES, self.pull * unit) // unit)
         rows = self._rows(queue, file, number, count)
         behind, size_total, message_total, skip_below = offset, 0, 0, -LONGEST
-        modern = self.rules.at_least("5.0.0")
+        modern = self.rules.serves_below_maximum
         for i, row in enumerate(rows):
             phy, size = int(row["phy_offset"]), int(row["size"])
             place = int(row["base"]) if queue.batch else number + i

@@ -104,13 +104,13 @@ def load_file_queue(tree: Tree, folder: str, file_bytes: int, rules: BrokerRules
     files: list[MappedFile] = []
     deleted: list[str] = []
     for i, entry in enumerate(listing):
-        if is_folder(entry) and rules.at_least("5.1.0"):
+        if is_folder(entry) and rules.skips_folders:
             continue
-        if not is_folder(entry) and entry.size == 0 and i == len(listing) - 1 and rules.at_least("5.1.3"):
+        if not is_folder(entry) and entry.size == 0 and i == len(listing) - 1 and rules.deletes_empty_last:
             deleted.append(entry.path)
             continue
         if is_folder(entry) or entry.size != file_bytes:
-            if rules.version == (4, 9, 2):
+            if rules.ignores_misfits:
                 break
             what = "a directory" if is_folder(entry) else f"length {entry.size}"
             return files, deleted, f"{entry.path}: {what}, where the broker expects a file of {file_bytes} bytes"
@@ -163,7 +163,7 @@ def load_store(tree: Tree, rules: BrokerRules, batch_topics: frozenset[str]) -> 
             continue
         if is_folder(entry):
             # Mapping a directory is an IOException: 5.1.0+ makes it load()'s result, before that it only ends the index load.
-            if rules.at_least("5.1.0"):
+            if rules.folder_in_index_refuses:
                 loaded.index_refusal = f"{entry.path}: a directory, where the broker expects an index file"
             break
         loaded.index.append(entry)

@@ -1,7 +1,7 @@
 """One frame -> what a release's check says of it, and what the audit says. The readable reference: one frame at a time.
 
 `check_frame` is CommitLog.checkMessageAndReturnSize (recovery.md 3) with every difference between the releases;
-`audit_frame` is the newest release's check with all checksums on, plus what no broker looks at by default: that the stored
+`audit_frame` is the check of AUDIT_RELEASE with all checksums on, plus what no broker looks at by default: that the stored
 physical offset equals the position, and an appended property CRC wherever there is one.
 The fast decoder (`commitlog_columns`) must agree with this module on every byte sequence; a test holds them together.
 """
@@ -15,7 +15,7 @@ from typing import Protocol
 from schemas import commitlog_layout as layout
 from store_io.base import checksum
 from store_io.base.java_compat import decode_utf8, int32, parse_number, split_dropping_tail, string_hash
-from store_io.rules.releases import BrokerRules, broker_rules
+from store_io.rules.releases import AUDIT_RELEASE, BrokerRules, broker_rules
 
 VALID, END, BAD, HALF = "valid", "end", "bad", "half"
 HEAD_BYTES = layout.BODY_POSITION + 2 * layout.IPV6_EXTRA_BYTES  # up to the body, with hosts of whichever length
@@ -303,7 +303,7 @@ def check_frame(
     return Verdict(VALID, total, "", at, computed, message)
 
 
-AUDIT_RULES = broker_rules()  # the newest release's defaults: V2 known, body CRC on, sizes first
+AUDIT_RULES = broker_rules(AUDIT_RELEASE)  # with default settings: V2 known, body CRC on, sizes first
 
 
 def audit_frame(

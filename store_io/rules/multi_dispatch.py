@@ -35,7 +35,6 @@ def multi_dispatch(rules: BrokerRules, key: QueueKey, properties: bytes) -> Mult
     topic, queue_id = key
     if _is_excluded(rules, topic):
         return MultiDispatch()
-    later = rules.at_least("5.1.2")
     found = dict(_PROPERTIES.findall(properties))  # the last of equal names wins
     texts = [decode_utf8(found.get(name, b"")) for name in (b"INNER_MULTI_DISPATCH", b"INNER_MULTI_QUEUE_OFFSET")]
     if any(text and is_blank(text) for text in texts):  # as if it were not there
@@ -47,7 +46,7 @@ def multi_dispatch(rules: BrokerRules, key: QueueKey, properties: bytes) -> Mult
     light = bool(rules.value("enableLmq")) or not rules.multi_dispatch
     result = MultiDispatch()
     for name, text in zip(names, offsets, strict=True):
-        if "/" in name and later:
+        if "/" in name and rules.lmq_leaves_out_slashes:
             continue
         queue_offset = parse_number(text, 64)
         if queue_offset is None:
@@ -60,7 +59,7 @@ def multi_dispatch(rules: BrokerRules, key: QueueKey, properties: bytes) -> Mult
 def _is_excluded(rules: BrokerRules, topic: str) -> bool:
     """Whether messages of this topic enter no further queue (ConsumeQueue.checkMultiDispatchQueue)."""
     if topic.startswith("%RETRY%"):
-        return rules.at_least("5.1.1")
+        return rules.lmq_leaves_out_retries
     if topic in (layout.SCHEDULE_TOPIC, "rmq_sys_wheel_timer"):
-        return rules.at_least("5.1.2")
-    return topic.startswith("rmq_sys_") and rules.at_least("5.2.0")
+        return rules.lmq_leaves_out_schedule
+    return topic.startswith("rmq_sys_") and rules.lmq_leaves_out_system

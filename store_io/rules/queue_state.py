@@ -371,7 +371,7 @@ class QueueState:
         """correctMinOffset (recovery.md 7.4). Raises QueueRefusal where 5.0.0 to 5.4.0 throw."""
         if self.batch:
             self._correct_min_batch(min_phy)
-        elif self.rules.at_least("5.0.0"):
+        elif self.rules.minimum_by_search:
             self._correct_min_search(min_phy)
         else:
             self._correct_min_walk(min_phy)
@@ -421,7 +421,7 @@ class QueueState:
             return
         first, last = self.files[0], self.files[-1]
         if last.wrote < self.unit:
-            if not self.rules.at_least("5.5.0"):
+            if self.rules.empty_last_queue_file_throws:
                 name = last.path or f"{self.folder}/{last.start:020d}"
                 raise QueueRefusal(f"{name}: the queue's last file holds no entry, where correctMinOffset reads its last one")
         elif self.phy_at(last, last.wrote - self.unit) < min_phy:

@@ -290,7 +290,7 @@ class Fold:
             self._remember_prefix(queue, summary)
         self._recover_log()
         self._correct_minimums()
-        if rules.at_least("4.9.2") and not rules.at_least("5.0.0"):
+        if rules.late_delays:
             # correctDelayOffset looks up the queue of every level, which creates the absent ones.
             for level in rules.delays:
                 self.find_queue((commitlog_layout.SCHEDULE_TOPIC, level - 1))
@@ -345,7 +345,7 @@ class Fold:
     def _recover_log(self) -> None:
         rules, p = self.rules, self.prediction
         m = self._max_cq_phy()
-        accelerated = self.unclean and rules.at_least("5.5.0") and bool(rules.value("enableAcceleratedRecovery"))
+        accelerated = self.unclean and rules.accelerated
         if accelerated and self.checkpoint.logics_phy_offset <= 0 < self.checkpoint.physic_time:
             raise Refused(
                 "checkpoint: accelerated recovery needs logicsPhysicalOffset, which is 0 while physicMsgTimestamp is set"
@@ -392,7 +392,7 @@ class Fold:
             end = self.segments[i].start + stop.position
             break
         self.puts.settle()
-        if rules.at_least("5.4.0"):
+        if rules.truncates_by_new_maximum:
             m = self._max_cq_phy()
         if m >= end:
             for key, queue in self.queues.items():
@@ -412,14 +412,13 @@ class Fold:
         """(which runs recovery dispatches, the threshold to cut at); None: it dispatches nothing (recovery.md 4, 5)."""
         rules = self.rules
         if not self.unclean:
-            if not rules.at_least("5.3.2"):
+            if not rules.dispatches_after_clean_exit:
                 return None
 
             return lambda first, last, first_end, last_end: (first > m, (first <= m) & (last > m)), m
-        controlled = bool(rules.value("enableControllerMode")) and rules.at_least("5.1.1")
-        if not rules.value("duplicationEnable") and not controlled:
+        if not rules.value("duplicationEnable") and not rules.controlled:
             return _everything, 0
-        if not rules.at_least("5.1.1"):
+        if not rules.keeps_confirm_offset:
             # confirmOffset is -1 in a process that has just started: below it lies only what stores a nonsensical offset.
             return lambda first, last, first_end, last_end: (first < -1, np.zeros(len(first), bool)), -1
 
@@ -434,10 +433,10 @@ class Fold:
 
     def _start_file(self, m: int) -> int:
         rules, count = self.rules, len(self.log)
-        if rules.at_least("5.4.0"):
+        if rules.start_by_record_check:
             return self._start_file_540(m)
         if not self.unclean:
-            if not rules.at_least("5.3.2"):
+            if not rules.clean_start_by_queues:
                 return max(0, count - 3)
             i = count - 1
             while i > 0 and self.segments[i].start > m:
@@ -492,7 +491,7 @@ class Fold:
             return False
         if not self.unclean:
             return first.phy_offset <= m
-        if rules.at_least("5.5.0"):
+        if rules.start_by_logics_offset:
             if self.checkpoint.logics_phy_offset > 0:
                 return first.phy_offset <= self.checkpoint.logics_phy_offset
             return first.store_time <= self.checkpoint.logics_time
@@ -581,7 +580,7 @@ class Fold:
     def _start(self) -> None:
         """What start() dispatches: 4.x from the ConsumeQueues' maximum on, later releases only when told to (recovery.md 9)."""
         rules = self.rules
-        if rules.at_least("5.0.0") and not rules.value("recheckReputOffsetFromCq"):
+        if not rules.dispatches_at_start:
             return
         at = max(self._min_offset(), 0, self._max_cq_phy())
         while at < self._max_offset() and not rules.value("duplicationEnable"):
@@ -605,7 +604,7 @@ class Fold:
                 break
             at = summary.broker.position
         self.puts.settle()
-        if not rules.at_least("5.0.0"):
+        if rules.catches_up:
             self._correct_minimums()
 
     def _find_segment(self, phy_offset: int) -> tuple[int, LogFile] | None:

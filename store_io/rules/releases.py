@@ -13,11 +13,95 @@ from schemas import commitlog_layout, consumequeue_layout, index_layout
 from store_io.base.errors import UsageError
 from store_io.base.java_compat import parse_number
 
-KNOWN_RELEASES = (
-    "4.8.0 4.9.0 4.9.1 4.9.2 4.9.3 4.9.4 4.9.5 4.9.6 4.9.7 4.9.8 "
-    "5.0.0 5.1.0 5.1.1 5.1.2 5.1.3 5.1.4 5.2.0 5.3.0 5.3.1 5.3.2 5.3.3 5.4.0 5.5.0"
-).split()
+
+@dataclass(frozen=True, kw_only=True)
+class ReleaseRules:
+    """What distinguishes one release from another, whatever its settings. The defaults are those of the oldest one."""
+
+    # load (recovery.md 1, 2, 8.1)
+    skips_folders: bool = False  # among the files of a folder; else their length is wrong
+    deletes_empty_last: bool = False  # a last file of length 0; else its length is wrong
+    ignores_misfits: bool = False  # a file of another length ends the list; else load() refuses
+    folder_in_index_refuses: bool = False  # else it only ends the list of index files
+    batch_queues: bool = False  # BatchConsumeQueues, and types of topics
+    # the record check (recovery.md 3)
+    knows_v2: bool = False
+    checks_size_first: bool = False  # rows 1 and 2
+    knows_property_crc: bool = False  # forceVerifyPropCRC
+    property_crc_zero_ok: bool = False
+    knows_dup_info: bool = False  # duplicationEnable demands DUP_INFO
+    inner_batch: bool = False  # INNER_NUM and INNER_BASE mean something
+    old_property_parser: bool = True
+    late_delays: bool = False  # the delay table is read only after recovery, and that makes every level's queue
+    # recovery of the CommitLog (recovery.md 4 to 6)
+    clean_start_by_queues: bool = False  # the newest segment that a ConsumeQueue reaches; else the third from the end
+    dispatches_after_clean_exit: bool = False
+    start_by_record_check: bool = False  # the first record of a segment is checked in full, clean exit or not
+    start_by_logics_offset: bool = False  # logicsPhysicalOffset of the checkpoint decides, with it accelerated recovery
+    keeps_confirm_offset: bool = False  # confirmPhyOffset of the checkpoint
+    truncates_by_new_maximum: bool = False  # the queues' maximum is read again after dispatch
+    knows_offset_check: bool = False  # checkCommitLogOffsetOnRecover
+    # ConsumeQueue, dispatch and index (recovery.md 7, 8)
+    minimum_by_search: bool = False  # correctMinOffset searches by bisection; else entry by entry
+    empty_last_queue_file_throws: bool = True  # in correctMinOffset's bisection
+    tag_index: bool = False  # TAGS is a key of the index
+    knows_index_switch: bool = False  # indexFileWriteEnable
+    knows_multi_dispatch: bool = False
+    lmq_leaves_out_retries: bool = False
+    lmq_leaves_out_schedule: bool = False
+    lmq_leaves_out_system: bool = False
+    lmq_leaves_out_slashes: bool = False  # queues with "/" in their name
+    refused_appends_use_offsets: bool = False  # a queue offset is consumed by an append that fails (pitfalls P14)
+    # start() and serving (recovery.md 9)
+    catches_up: bool = True  # from the queues' maximum on; else only with recheckReputOffsetFromCq
+    serves_below_maximum: bool = False  # getMessage ends at the queue's maximum, and at the number asked for
+    # settings and files besides
+    knows_store_type: bool = False  # storeType
+    knows_controller_mode: bool = False
+    knows_timers: bool = False
+    knows_rocksdb: bool = False  # rocksdbstore/ is made and read
+
+
+# Each release, and what it changes against the one before it.
+CHANGES: dict[str, dict[str, bool]] = {
+    "4.8.0": {},
+    "4.9.0": {},
+    "4.9.1": {"old_property_parser": False},
+    "4.9.2": {"late_delays": True, "ignores_misfits": True},
+    "4.9.3": {"ignores_misfits": False, "knows_multi_dispatch": True},
+    "4.9.4": {},
+    "4.9.5": {},
+    "4.9.6": {},
+    "4.9.7": {},
+    "4.9.8": {},
+    "5.0.0": {
+        "batch_queues": True, "inner_batch": True, "knows_dup_info": True, "late_delays": False, "minimum_by_search": True,
+        "refused_appends_use_offsets": True, "catches_up": False, "serves_below_maximum": True, "knows_controller_mode": True,
+        "knows_timers": True,
+    },
+    "5.1.0": {"skips_folders": True, "folder_in_index_refuses": True, "knows_v2": True},
+    "5.1.1": {"keeps_confirm_offset": True, "lmq_leaves_out_retries": True, "refused_appends_use_offsets": False},
+    "5.1.2": {"lmq_leaves_out_schedule": True, "lmq_leaves_out_slashes": True},
+    "5.1.3": {"deletes_empty_last": True},
+    "5.1.4": {},
+    "5.2.0": {"knows_property_crc": True, "lmq_leaves_out_system": True, "knows_store_type": True},
+    "5.3.0": {},
+    "5.3.1": {},
+    "5.3.2": {
+        "checks_size_first": True, "property_crc_zero_ok": True, "clean_start_by_queues": True,
+        "dispatches_after_clean_exit": True,
+    },
+    "5.3.3": {},
+    "5.4.0": {
+        "start_by_record_check": True, "truncates_by_new_maximum": True, "tag_index": True, "knows_index_switch": True,
+        "knows_rocksdb": True,
+    },
+    "5.5.0": {"start_by_logics_offset": True, "knows_offset_check": True, "empty_last_queue_file_throws": False},
+}  # fmt: skip
+KNOWN_RELEASES = tuple(CHANGES)
 NEWEST_RELEASE = KNOWN_RELEASES[-1]
+# Whose check decides what the audit itself calls a message, under every release asked for: a newer one changes no finding.
+AUDIT_RELEASE = "5.5.0"
 DEFAULT_DELAY_LEVELS = "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h"
 
 Version = tuple[int, ...]
@@ -36,6 +120,15 @@ def parse_release(text: str) -> Version:
 
 def parse_known(text: str) -> Version:
     return tuple(int(p) for p in text.split("."))
+
+
+def release_rules(version: Version) -> ReleaseRules:
+    """The rules of the newest known release that is not above this one."""
+    changes: dict[str, bool] = {}
+    for release, changed in CHANGES.items():
+        if parse_known(release) <= version:
+            changes.update(changed)
+    return ReleaseRules(**changes)
 
 
 @dataclass(frozen=True)
@@ -97,12 +190,12 @@ def parse_delay_levels(text: str) -> dict[int, int]:
     return levels
 
 
-@dataclass(frozen=True)
-class BrokerRules:
+@dataclass(frozen=True, kw_only=True)
+class BrokerRules(ReleaseRules):
     """Everything a broker of one release with these settings decides by. Picklable.
 
-    `release` is as asked for; `version` its numbers, which `at_least` compares.  delays: the delay table as the broker's
-    process has it while serving; delays_in_recovery: as it is during load() (empty in 4.9.2 to 4.9.8, pitfall P12).
+    `release` is as asked for; `version` its numbers.  delays: the delay table as the broker's process has it while serving;
+    delays_in_recovery: as it is during load() (empty in 4.9.2 to 4.9.8, pitfall P12).
     """
 
     release: str
@@ -110,19 +203,17 @@ class BrokerRules:
     settings: Mapping[str, Setting]
     delays: Mapping[int, int]
     delays_in_recovery: Mapping[int, int]
-    # the record check (recovery.md 3)
-    knows_v2: bool
-    checks_size_first: bool  # rows 1 and 2
+    # what release and settings decide together
     check_crc: bool
-    verify_property_crc: bool  # forceVerifyPropCRC where the release has it
-    property_crc_zero_ok: bool
+    verify_property_crc: bool
     dup_info: bool
-    inner_batch: bool  # INNER_NUM and INNER_BASE mean something
-    old_property_parser: bool
-    # dispatch
-    tag_index: bool
     multi_dispatch: bool
-    batch_queues: bool
+    builds_index: bool  # dispatch puts index entries
+    dispatches_at_start: bool  # start() catches up
+    controlled: bool  # confirmOffset limits what recovery dispatches, as with duplicationEnable
+    accelerated: bool  # recovery after an unclean exit begins at logicsPhysicalOffset
+    checks_phy_offset: bool  # recovery after an unclean exit stops at a record whose offset lies outside its file
+    lmq_offsets: bool  # offsets of light queues have a file of their own
 
     def at_least(self, release: str) -> bool:
         """Whether the rules are those of that release or a later one."""
@@ -131,11 +222,6 @@ class BrokerRules:
     def value(self, key: str) -> Any:
         """One setting's value."""
         return self.settings[key].value
-
-    @property
-    def builds_index(self) -> bool:
-        """Whether dispatch puts index entries: messageIndexEnable, and since 5.4.0 indexFileWriteEnable."""
-        return bool(self.value("messageIndexEnable")) and (not self.at_least("5.4.0") or bool(self.value("indexFileWriteEnable")))
 
     @property
     def segment_bytes(self) -> int:
@@ -176,26 +262,26 @@ def broker_rules(release: str = NEWEST_RELEASE, settings: Mapping[str, Setting] 
     if int(merged["commitLogRecoverMaxNum"].value) <= 0:
         merged["commitLogRecoverMaxNum"] = replace(merged["commitLogRecoverMaxNum"], value=10)
     delays = parse_delay_levels(str(merged["messageDelayLevel"].value))
+    own = release_rules(version)
 
-    def at_least(text: str) -> bool:
-        return version >= parse_known(text)
+    def on(key: str) -> bool:
+        return bool(merged[key].value)
 
-    late_delays = at_least("4.9.2") and not at_least("5.0.0")
     return BrokerRules(
+        **vars(own),
         release=release,
         version=version,
         settings=merged,
         delays=delays,
-        delays_in_recovery={} if late_delays else delays,
-        knows_v2=at_least("5.1.0"),
-        checks_size_first=at_least("5.3.2"),
-        check_crc=bool(merged["checkCRCOnRecover"].value),
-        verify_property_crc=bool(merged["forceVerifyPropCRC"].value) and at_least("5.2.0"),
-        property_crc_zero_ok=at_least("5.3.2"),
-        dup_info=bool(merged["duplicationEnable"].value) and at_least("5.0.0"),
-        inner_batch=at_least("5.0.0"),
-        old_property_parser=not at_least("4.9.1"),
-        tag_index=at_least("5.4.0"),
-        multi_dispatch=bool(merged["enableMultiDispatch"].value) and at_least("4.9.3"),
-        batch_queues=at_least("5.0.0"),
+        delays_in_recovery={} if own.late_delays else delays,
+        check_crc=on("checkCRCOnRecover"),
+        verify_property_crc=own.knows_property_crc and on("forceVerifyPropCRC"),
+        dup_info=own.knows_dup_info and on("duplicationEnable"),
+        multi_dispatch=own.knows_multi_dispatch and on("enableMultiDispatch"),
+        builds_index=on("messageIndexEnable") and (not own.knows_index_switch or on("indexFileWriteEnable")),
+        dispatches_at_start=own.catches_up or on("recheckReputOffsetFromCq"),
+        controlled=own.keeps_confirm_offset and on("enableControllerMode"),
+        accelerated=own.start_by_logics_offset and on("enableAcceleratedRecovery"),
+        checks_phy_offset=own.knows_offset_check and on("checkCommitLogOffsetOnRecover"),
+        lmq_offsets=own.knows_multi_dispatch and on("enableLmq"),
     )

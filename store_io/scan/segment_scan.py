@@ -458,7 +458,7 @@ class _Scan:
 
     def _broker_rows(self, count: int) -> int | None:
         rows, rules, stop = self.columns.rows[:count], self.rules, None
-        if self.task.unclean and rules.at_least("5.5.0") and rules.value("checkCommitLogOffsetOnRecover"):
+        if self.task.unclean and rules.checks_phy_offset:
             phy = rows["phy_offset"]
             outside = np.flatnonzero((phy < self.base) | (phy > self.base + self.size))
             if len(outside):
