@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from schemas.rows import NOTE, REBUILDABLE
-from store_io.rules import recovery
+from store_io.rules import queue_puts
 from tests.support import damage, differential, product, random_stores, strategies
 from tests.support.builders import Message, Sizes, StoreBuilder, version_of
 from tests.support.strategies import Mutation
@@ -96,7 +96,7 @@ def test_random_stores_agree_with_the_second_witness() -> None:
 
 def test_random_stores_agree_where_even_few_queues_are_dispatched_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small stores have few queues; what thousands go through must give the same."""
-    monkeypatch.setattr(recovery, "FEW_ROWS", 1)
+    monkeypatch.setattr(queue_puts, "FEW_ROWS", 1)
     figures = differential.run(50, seed=22, verbose=False)
     assert not figures.disagreements, f"{figures}\n" + "".join(figures.disagreements[:5])
 

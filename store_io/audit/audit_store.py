@@ -87,8 +87,9 @@ from store_io.rules.loading import (
     queue_folders,
     segments_of,
 )
+from store_io.rules.prediction import IndexHeader, Needs, Prediction, ScanId
 from store_io.rules.queue_state import CHUNK_ENTRIES, DiskEntries
-from store_io.rules.recovery import Fold, IndexHeader, Needs, Prediction, ScanId
+from store_io.rules.recovery import Fold
 from store_io.rules.releases import BrokerRules, broker_rules
 from store_io.scan import torn_copies
 from store_io.scan.index_merge import IndexFileRef

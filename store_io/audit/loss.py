@@ -25,8 +25,8 @@ from store_io.audit.checks.store_diff import QueueView
 from store_io.audit.queue_runs import FAR, matched, stretches
 from store_io.base.java_compat import int64
 from store_io.base.ranges import Ranges, intersect, subtract, total, union
+from store_io.rules.prediction import Memory, ScanId
 from store_io.rules.queue_state import QueueState
-from store_io.rules.recovery import Memory, ScanId
 
 NO_PIECES = np.zeros((0, 4), np.int64)
 

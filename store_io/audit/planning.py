@@ -34,7 +34,7 @@ from store_io.rules.loading import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 if TYPE_CHECKING:
     from store_io.audit.audit_store import StoreAudit
     from store_io.audit.loss import Loss
-    from store_io.rules.recovery import Prediction
+    from store_io.rules.prediction import Prediction
 
 
 def plan_steps(audit: StoreAudit, findings: Sequence[Finding]) -> list[Row]:

@@ -15,7 +15,7 @@ from schemas import checkpoint_layout, commitlog_layout
 from schemas.rows import StoreFile
 from store_io.base.wording import names_text
 from store_io.rules.multi_dispatch import LMQ_PREFIX
-from store_io.rules.recovery import Checkpoint
+from store_io.rules.prediction import Checkpoint
 from store_io.rules.releases import KNOWN_RELEASES, parse_known
 
 HEAD_BYTES = 1 << 16  # looked at of a file in config/

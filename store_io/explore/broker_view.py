@@ -38,9 +38,9 @@ from store_io.formats.index_reader import entry_position
 from store_io.rules.index_state import IndexPiece
 from store_io.rules.message_verdict import HALF, Message
 from store_io.rules.multi_dispatch import multi_dispatch
+from store_io.rules.prediction import LogFile, Memory, ScanId
 from store_io.rules.queue_pieces import Piece
 from store_io.rules.queue_state import QueueFile, QueueState
-from store_io.rules.recovery import LogFile, Memory, ScanId
 from store_io.source.byte_source import ByteFile
 from store_io.source.segment_window import SegmentWindow
 

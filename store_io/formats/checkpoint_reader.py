@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from schemas import checkpoint_layout as layout
 from schemas.rows import NOTE, REBUILDABLE, Finding
-from store_io.rules.recovery import Checkpoint
+from store_io.rules.prediction import Checkpoint
 from store_io.source.byte_source import ByteSource
 from store_io.source.store_dir import StoreListing
 

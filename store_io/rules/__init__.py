@@ -4,7 +4,10 @@
 * `message_verdict`, `header_faults`: one frame -> what the release's check says of it, and what the audit says.
 * `multi_dispatch`: one message -> the light queues that it enters too.
 * `loading`: names and lengths -> the files that load() maps, or why it refuses.
-* `queue_state`, `queue_pieces`: one ConsumeQueue in the broker's memory: recover, truncate, put, correctMinOffset.
+* `queue_state`, `queue_pieces`: one ConsumeQueue in the broker's memory: recover, truncate, put; `queue_minimum`: its minimum.
 * `index_state`: the index files in the broker's memory.
-* `recovery`: summaries -> start segment, cut, states after load and after dispatch.
+* `prediction`: the types of a fold: what was scanned, what it asks for, what the broker does.
+* `start_segment`: where the recovery scan begins.
+* `dispatch`, `queue_puts`: runs of segments -> entries of queues and index.
+* `recovery`: the fold itself, summaries -> cut, states after load and after dispatch.
 """

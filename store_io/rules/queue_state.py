@@ -2,7 +2,7 @@
 
 What lies on disk is read through a `DiskEntries`, a few entries at a time; what dispatch appends is kept as pieces of runs,
 laid over the disk's bytes as the broker's writes would be.
-Source: ConsumeQueue and BatchConsumeQueue: recover, truncateDirtyLogicFiles, putMessagePositionInfo, correctMinOffset.
+Source: ConsumeQueue and BatchConsumeQueue: recover, truncateDirtyLogicFiles, putMessagePositionInfo.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class QueueState:
         Inside a piece only the first and the last entry are known; any other answers with values between those two.
         """
         start = file.start + at
-        for piece in self._pieces_of(file).covering(at, self.unit):
+        for piece in self.pieces_of(file).covering(at, self.unit):
             index, rest = divmod(start - piece.start, self.unit)
             if not rest:
                 last = index == piece.count - 1
@@ -175,16 +175,16 @@ class QueueState:
 
     def _scan_kept(self, file: QueueFile, end: int, first_end: int) -> tuple[int, int]:
         """(bytes kept, physical end of the last kept entry) of a file whose entry 0 is kept."""
-        if self.prefix is not None and file.path == self.prefix[0] and not self._pieces_of(file) and self.prefix[2] < end:
+        if self.prefix is not None and file.path == self.prefix[0] and not self.pieces_of(file) and self.prefix[2] < end:
             return self.prefix[1] * self.unit, self.prefix[3]
         at, phy_end = self.unit, first_end
         while at < file.size:
-            chain = self._pieces_of(file).chain(at, self.unit, end)
+            chain = self.pieces_of(file).chain(at, self.unit, end)
             if chain is not None:
                 at, phy, size = chain
                 phy_end = phy if self.batch else phy + size
                 continue
-            piece = self._piece_at(file, at)
+            piece = self.piece_at(file, at)
             if piece is not None:
                 count = (piece.start + piece.count * self.unit - file.start - at) // self.unit
                 if piece.last_phy >= end:  # a single irregular record, or pre-blank below a tiny end
@@ -196,7 +196,7 @@ class QueueState:
                 continue
             if file.path is None:
                 return at, phy_end
-            stop = self._pieces_of(file).next_start(at, file.size)
+            stop = self.pieces_of(file).next_start(at, file.size)
             kept, new_end = self._disk_kept(file, at, stop, end)
             if kept > at:
                 phy_end = new_end
@@ -226,12 +226,13 @@ class QueueState:
             chunk = min(chunk * 4, 1 << 17)
         return at, phy_end
 
-    def _pieces_of(self, file: QueueFile) -> FilePieces:
+    def pieces_of(self, file: QueueFile) -> FilePieces:
+        """What dispatch wrote into the file."""
         return self.pieces.of_file(file.start)
 
-    def _piece_at(self, file: QueueFile, at: int) -> Piece | None:
+    def piece_at(self, file: QueueFile, at: int) -> Piece | None:
         """What was written last stands there."""
-        return next(self._pieces_of(file).covering(at, self.unit), None)
+        return next(self.pieces_of(file).covering(at, self.unit), None)
 
     # ---- dispatch --------------------------------------------------------------------------------------------------
 
@@ -335,13 +336,13 @@ class QueueState:
         self.max_phy = last_phy
         self.batch_max = base + int(run["messages"])
         if first_file_empty and (first_file is None or self.pieces.newest.file_start == first_file.start):
-            self._revise_min()
+            self.revise_min()
 
     # ---- minimum and maximum ---------------------------------------------------------------------------------------
 
     def _base_and_end(self, file: QueueFile, at: int) -> tuple[int, int]:
         """(base, base + count) of the batch entry at byte `at`."""
-        piece = self._piece_at(file, at)
+        piece = self.piece_at(file, at)
         if piece is not None:
             return piece.base, piece.base + piece.messages
         if file.path is None:
@@ -351,136 +352,22 @@ class QueueState:
 
     def revise(self) -> None:
         """BatchConsumeQueue: reviseMaxAndMinOffsetInQueue."""
-        self._revise_min()
+        self.revise_min()
         self.batch_max = 0
         for file in self.files[-1:-3:-1]:
             if file.wrote >= self.unit:
-                piece = self._piece_at(file, file.wrote - self.unit)
+                piece = self.piece_at(file, file.wrote - self.unit)
                 self.batch_max = piece.batch_end if piece else self._base_and_end(file, file.wrote - self.unit)[1]
                 break
 
-    def _revise_min(self) -> None:
+    def revise_min(self) -> None:
+        """The smallest queue offset of a BatchConsumeQueue, from its first file (reviseMinOffsetInQueue)."""
         if not self.files:
             self.batch_min, self.batch_max = -1, 0
         elif self.files[0].wrote < self.unit:
             self.batch_min = -1
         else:
             self.batch_min = self._base_and_end(self.files[0], 0)[0]
-
-    def correct_min(self, min_phy: int) -> None:
-        """correctMinOffset (recovery.md 7.4). Raises QueueRefusal where 5.0.0 to 5.4.0 throw."""
-        if self.batch:
-            self._correct_min_batch(min_phy)
-        elif self.rules.minimum_by_search:
-            self._correct_min_search(min_phy)
-        else:
-            self._correct_min_walk(min_phy)
-
-    def _correct_min_walk(self, min_phy: int) -> None:
-        """4.x: the first entry of the first file at or above the CommitLog's minimum."""
-        if not self.files:
-            return
-        file, at = self.files[0], 0
-        below = self._leading_below(file, min_phy)
-        if below is not None:
-            if below < file.wrote:
-                self.min_logic = file.start + below
-            return
-        while at < file.wrote:
-            piece = self._piece_at(file, at)
-            if piece is not None:
-                if piece.last_phy >= min_phy:
-                    if piece.first_phy < min_phy and piece.count > 1:
-                        raise NeedCut(min_phy - 1)
-                    self.min_logic = file.start + at
-                    return
-                at = piece.start + piece.count * self.unit - file.start
-                continue
-            if file.path is None:
-                return
-            stop = self._pieces_of(file).next_start(at, file.wrote)
-            rows = self.disk(file.path, at // self.unit, min(CHUNK_ENTRIES * 64, (stop - at) // self.unit))
-            if not len(rows):
-                return
-            hit = rows["phy_offset"] >= min_phy
-            if hit.any():
-                self.min_logic = file.start + at + int(np.argmax(hit)) * self.unit
-                return
-            at += len(rows) * self.unit
-
-    def _leading_below(self, file: QueueFile, min_phy: int) -> int | None:
-        """Bytes of the leading entries of the queue's first file below the CommitLog's minimum, where its scan has told."""
-        edges = self.edges
-        if edges is None or self.batch or file.path != edges.first_path or edges.log_min != min_phy or len(self._pieces_of(file)):
-            return None
-        return edges.below * self.unit if file.wrote <= edges.first_entries * self.unit else None
-
-    def _correct_min_search(self, min_phy: int) -> None:
-        """5.x: a binary search in the first file."""
-        if self.min_logic >= self.max_bytes or not self.files:
-            return
-        first, last = self.files[0], self.files[-1]
-        if last.wrote < self.unit:
-            if self.rules.empty_last_queue_file_throws:
-                name = last.path or f"{self.folder}/{last.start:020d}"
-                raise QueueRefusal(f"{name}: the queue's last file holds no entry, where correctMinOffset reads its last one")
-        elif self.phy_at(last, last.wrote - self.unit) < min_phy:
-            self.min_logic = last.start + last.wrote
-            return
-        start = self.min_logic - first.start
-        intact = start >= 0
-        start = max(start, 0)
-        if start >= first.wrote:
-            return
-        if intact and self.phy_at(first, start) >= min_phy:
-            return
-        below = self._leading_below(first, min_phy)
-        if below is not None and self.edges is not None and self.edges.parted and not start and not first.wrote % self.unit:
-            if below < first.wrote:  # what any search finds where all before lies below and all behind above
-                self.min_logic = first.start + below
-            return
-        low, high = 0, first.wrote - start - self.unit
-        while high - low > self.unit:
-            middle = (low + high) // 2 // self.unit * self.unit
-            phy = self.phy_at(first, start + middle)
-            if phy > min_phy:
-                high = middle
-            elif phy == min_phy:
-                low = high = middle
-            else:
-                low = middle
-        for at in range(low, high + 1, self.unit):
-            if self.phy_at(first, start + at) >= min_phy:
-                self.min_logic = first.start + start + at
-                break
-
-    def _correct_min_batch(self, min_phy: int) -> None:
-        self._revise_min()
-        if not self.files:
-            return
-        file, at = self.files[0], 0
-        while at < file.wrote:
-            piece = self._piece_at(file, at)
-            if piece is not None:
-                if piece.first_phy >= min_phy:
-                    return
-                if piece.count > 1:
-                    raise NeedCut(min_phy - 1)
-                self.batch_min = piece.base + piece.messages
-                at += self.unit
-                continue
-            if file.path is None:
-                return
-            rows = self.disk(file.path, at // self.unit, min(CHUNK_ENTRIES, (file.wrote - at) // self.unit))
-            if not len(rows):
-                return
-            for row in rows:
-                if self._piece_at(file, at) is not None:
-                    break
-                if int(row["phy_offset"]) >= min_phy:
-                    return
-                self.batch_min = int(row["base"]) + int(row["count"])
-                at += self.unit
 
     @property
     def max_bytes(self) -> int:

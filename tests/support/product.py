@@ -15,8 +15,8 @@ from schemas.rows import NOTE, WALK_BROKER, AuditOutcome, Finding
 from store_io.audit.audit_store import AuditRequest, StoreAudit, run_audit
 from store_io.base.java_compat import divide, split_dropping_tail, string_hash
 from store_io.rules.message_verdict import VALID, BufferFrames, Message, check_frame
+from store_io.rules.prediction import ScanId
 from store_io.rules.queue_state import QueueState
-from store_io.rules.recovery import ScanId
 from store_io.source.byte_source import StoreLocation
 
 Entry = dict[str, Any]

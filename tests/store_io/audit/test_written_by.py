@@ -10,7 +10,7 @@ from schemas import commitlog_layout
 from schemas.rows import DEFAULT, StoreFile
 from store_io.audit.audit_store import AuditRequest, run_audit
 from store_io.audit.written_by import WrittenBy, written_by
-from store_io.rules.recovery import Checkpoint
+from store_io.rules.prediction import Checkpoint
 from store_io.source.byte_source import StoreLocation
 from tests.support.corpus_tools import Case, cases
 

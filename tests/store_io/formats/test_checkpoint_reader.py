@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from schemas.rows import NOTE, Finding
 from store_io.base.errors import Unreadable
 from store_io.formats.checkpoint_reader import StoredCheckpoint, checkpoint_findings, read_checkpoint
-from store_io.rules.recovery import Checkpoint
+from store_io.rules.prediction import Checkpoint
 from store_io.source.byte_source import StoreLocation, open_source
 from store_io.source.store_dir import list_store
 

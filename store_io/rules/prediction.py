@@ -1,0 +1,165 @@
+"""The types that a fold over one store takes and gives: what was scanned, what is asked for, what the broker does."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+from schemas.rows import Cuts, MappedFile, QueueKey, Row
+from store_io.rules.index_state import IndexFileState
+from store_io.rules.queue_state import QueueState
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """The fields as the broker reads them; zeros where the file is missing or short."""
+
+    physic_time: int = 0
+    logics_time: int = 0
+    index_time: int = 0
+    master_flushed_offset: int = 0
+    confirm_phy_offset: int = 0
+    logics_phy_offset: int = 0
+
+    @property
+    def min_time(self) -> int:
+        """StoreCheckpoint.getMinTimestamp: three seconds below the smaller of the two."""
+        return max(0, min(self.physic_time, self.logics_time) - 3000)
+
+
+@dataclass(frozen=True)
+class IndexHeader:
+    """An index file's header as stored."""
+
+    path: str
+    begin_time: int
+    end_time: int
+    begin_phy: int
+    end_phy: int
+    index_count: int
+
+
+@dataclass(frozen=True)
+class ScanId:
+    """Which scan a fold speaks of: a segment (by its place in the list) read whole, or a walk from a position in it.
+
+    kind: "segment"; "from": the broker's walk begins at `start` (accelerated recovery); "reput": start()'s walk from
+    `start` to `limit`.
+    """
+
+    kind: str
+    segment: int
+    start: int = 0
+    limit: int = 0
+
+
+@dataclass
+class Needs:
+    """Finer scans that a fold asks for."""
+
+    scans: set[ScanId] = field(default_factory=set)
+    phy_cuts: dict[ScanId, set[int]] = field(default_factory=lambda: defaultdict(set))
+    queue_cuts: dict[ScanId, dict[QueueKey, set[int]]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(set)))
+    number_cuts: dict[ScanId, dict[QueueKey, set[int]]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(set)))
+    marks: dict[ScanId, set[tuple[int, int]]] = field(default_factory=lambda: defaultdict(set))
+
+    def __bool__(self) -> bool:
+        return bool(self.scans or self.phy_cuts or self.queue_cuts or self.number_cuts or self.marks)
+
+    def cuts(self, scan: ScanId) -> Cuts:
+        """All cuts asked for of one scan."""
+        return Cuts(
+            tuple(sorted(self.phy_cuts.get(scan, ()))),
+            {key: tuple(sorted(values)) for key, values in self.queue_cuts.get(scan, {}).items()},
+            {key: tuple(sorted(values)) for key, values in self.number_cuts.get(scan, {}).items()},
+        )
+
+
+@dataclass
+class LogFile:
+    """One CommitLog file in the broker's memory."""
+
+    file: MappedFile
+    wrote: int
+
+    @property
+    def name(self) -> str:
+        return self.file.path.rpartition("/")[2]
+
+
+@dataclass
+class Memory:
+    """The broker's memory at one moment: what STATE in plan.json tells, and more."""
+
+    log: list[LogFile]
+    queues: dict[QueueKey, QueueState]
+    index: list[IndexFileState]
+
+    def state(self) -> Row:
+        """contract.md's STATE."""
+        return {
+            "commitlog": [{"file": f.name, "wrote": f.wrote} for f in self.log],
+            "queues": [
+                {
+                    "topic": key[0],
+                    "queue_id": key[1],
+                    "min_offset": q.min_offset,
+                    "max_offset": q.max_offset,
+                    "max_phy_offset": q.max_phy,
+                }
+                for key, q in sorted(self.queues.items())
+            ],
+            "index": [
+                {"begin_phy_offset": f.begin_phy, "end_phy_offset": f.end_phy, "index_count": f.stored_count} for f in self.index
+            ],
+        }
+
+
+@dataclass
+class Prediction:
+    """What the broker does. Where `starts` is False only `refusal` counts."""
+
+    starts: bool
+    unclean: bool
+    refusal: str = ""
+    start_segment: str | None = None
+    stop_reason: str = ""
+    stop_segment: str | None = None
+    stop_position: int = 0
+    min_phy_offset: int = -1
+    truncate_at: int = 0
+    deleted_files: list[str] = field(default_factory=list)
+    after_load: Memory | None = None
+    after_dispatch: Memory | None = None
+    scanned: list[int] = field(default_factory=list)  # segments that recovery reads, by place in the list
+    hangs_at: int = -1  # start() waits for ever at this physical offset
+
+    def broker_section(self) -> Row:
+        """plan.json's "broker"."""
+        if not self.starts or self.after_load is None or self.after_dispatch is None:
+            keys = "start_segment stop_reason min_phy_offset truncate_at lost deleted_files after_load after_dispatch".split()
+            return {"starts": False, "refusal": self.refusal, "exit": self.exit, **dict.fromkeys(keys)}
+        return {
+            "starts": True,
+            "refusal": None,
+            "exit": self.exit,
+            "start_segment": self.start_segment,
+            "stop_reason": self.stop_reason,
+            "min_phy_offset": self.min_phy_offset,
+            "truncate_at": self.truncate_at,
+            "deleted_files": self.deleted_files,
+            "after_load": self.after_load.state(),
+            "after_dispatch": self.after_dispatch.state(),
+        }
+
+    @property
+    def exit(self) -> str:
+        return "unclean" if self.unclean else "clean"
+
+
+class Refused(Exception):
+    """load() returns false or throws; the message is the sentence. phy_offset: of the message at fault, where one is."""
+
+    def __init__(self, sentence: str, phy_offset: int = -1):
+        super().__init__(sentence)
+        self.phy_offset = phy_offset

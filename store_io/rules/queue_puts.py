@@ -1,0 +1,180 @@
+"""Runs of segments -> entries of all ConsumeQueues at once, in the order of dispatch (recovery.md 7.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from schemas import consumequeue_layout as layout
+from schemas.rows import QueueKey, SegmentSummary
+from store_io.rules.prediction import Needs, ScanId
+from store_io.rules.queue_pieces import PIECE_DTYPE
+from store_io.rules.queue_state import NeedCut, QueueState
+
+FAR = 1 << 56  # queue offsets and positions beyond come from damage: their runs are put one by one, in exact numbers
+FEW_ROWS = 8  # for which it does not pay to look at them together
+
+
+def end_of(phy_offset: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """phy_offset + size; the largest number where a damaged one leads beyond it."""
+    end = phy_offset + size
+    return np.where((end < phy_offset) & (size > 0), np.iinfo(np.int64).max, end)
+
+
+class QueuePuts:
+    """Dispatch into all queues at once, segment by segment.
+
+    Of each ordinary queue what a put asks is in arrays: while its runs follow one another they never touch its QueueState.
+    Whatever else happens (a file begins, numbers are out of line) goes through `QueueState.put_run`. `settle` brings all
+    QueueStates up to date; nothing else may look at them before.
+    """
+
+    def __init__(self, find_queue: Callable[[QueueKey], QueueState], needs: Needs):
+        """find_queue: gives a queue, made if there is none."""
+        self.find_queue, self.needs = find_queue, needs
+        self.slots: dict[QueueKey, int] = {}
+        self.states: list[QueueState] = []
+        self.max_phy = np.zeros(0, np.int64)
+        self.cursor = np.zeros(0, np.int64)  # byte of the queue at which the next entry goes; -1: ask the QueueState
+        self.room = np.zeros(0, np.int64)  # entries
+        self.file = np.zeros(0, np.int32)
+        self.file_start = np.zeros(0, np.int64)
+        self.ahead = np.zeros(0, bool)  # of its QueueState
+        self._log: list[tuple[np.ndarray, np.ndarray]] = []  # (slots, rows of pieces)
+        self._slow: list[tuple[int, tuple[int, ...]]] = []  # the same one by one, after the log's end
+        self._of_list: dict[int, tuple[object, np.ndarray]] = {}  # a segment's list of queues -> slots
+
+    def put(self, scan: ScanId, scan_number: int, summary: SegmentSummary, numbers: np.ndarray) -> None:
+        """Put these runs of a segment, in their order."""
+        rows = summary.runs[numbers]
+        slots = self._slots_of(summary, rows["queue"])
+        order = np.argsort(slots, kind="stable")
+        ordered = slots[order]
+        first = np.concatenate(([True], ordered[1:] != ordered[:-1]))
+        rank = np.arange(len(order)) - np.maximum.accumulate(np.where(first, np.arange(len(order)), 0))
+        by_rank = order[np.argsort(rank, kind="stable")]
+        at = 0
+        for size in np.bincount(rank).tolist():  # each queue's first run, then each one's second, ...
+            part = by_rank[at : at + size]
+            at += size
+            if size >= FEW_ROWS:
+                part = self._put_together(scan, scan_number, summary, numbers[part], rows[part], slots[part])
+            else:
+                part = np.stack([slots[part], numbers[part]], axis=1)
+            for slot, number in part.tolist():
+                self._put_one(scan, scan_number, summary, slot, number)
+
+    def _put_together(
+        self, scan: ScanId, scan_number: int, summary: SegmentSummary, numbers: np.ndarray, rows: np.ndarray, slots: np.ndarray
+    ) -> np.ndarray:
+        """Put what is in line of one run per queue; gives (slot, number) of the others."""
+        last_end = end_of(rows["last_phy_offset"], rows["last_size"])
+        wanted = last_end > self.max_phy[slots]
+        plain = (self.cursor[slots] >= 0) & (last_end < FAR)
+        inside = wanted & plain & (end_of(rows["first_phy_offset"], rows["first_size"]) <= self.max_phy[slots])
+        for i in np.flatnonzero(inside).tolist():
+            self.needs.queue_cuts[scan][self.states[slots[i]].key].add(int(self.max_phy[slots[i]]))
+        offset = rows["queue_offset"]
+        in_line = wanted & plain & ~inside & (offset >= 0) & (offset < FAR) & (rows["records"] <= self.room[slots])
+        in_line &= offset * layout.ENTRY_BYTES == self.cursor[slots]
+        if in_line.any():
+            self._flush()
+            at, put = slots[in_line], rows[in_line]
+            pieces = np.zeros(len(at), PIECE_DTYPE)
+            pieces["file"], pieces["at"], pieces["count"] = self.file[at], self.cursor[at] - self.file_start[at], put["records"]
+            pieces["first_phy"], pieces["last_phy"] = put["first_phy_offset"], put["last_phy_offset"]
+            pieces["last_size"], pieces["scan"], pieces["run"], pieces["extra"] = (
+                put["last_size"],
+                scan_number,
+                numbers[in_line],
+                -1,
+            )
+            self._log.append((at.astype(np.int32), pieces))
+            self.cursor[at] += put["records"] * layout.ENTRY_BYTES
+            self.room[at] -= put["records"]
+            self.max_phy[at] = last_end[in_line]
+            self.ahead[at] = True
+        others = wanted & ~inside & ~in_line
+        return np.stack([slots[others], numbers[others]], axis=1)
+
+    def _put_one(self, scan: ScanId, scan_number: int, summary: SegmentSummary, slot: int, number: int) -> None:
+        state = self.states[slot]
+        self._update(slot)
+        try:
+            state.put_run(scan, number, summary.runs[number])
+        except NeedCut as cut:
+            self.needs.queue_cuts[scan][state.key].add(cut.phy_offset)
+        if not state.batch:
+            self._slow += [(slot, row) for row in state.pieces.take_fresh()]
+            self._read(slot)
+
+    def _slots_of(self, summary: SegmentSummary, queues: np.ndarray) -> np.ndarray:
+        """The slot of each run's queue; queues come into being in the order of their first run."""
+        kept = self._of_list.get(id(summary.queues))
+        if kept is None:
+            kept = self._of_list[id(summary.queues)] = (summary.queues, np.full(len(summary.queues), -1, np.int64))
+        known = kept[1]
+        met, first = np.unique(queues, return_index=True)
+        for queue in met[np.argsort(first)].tolist():
+            if known[queue] < 0:
+                known[queue] = self._slot(summary.queues[queue])
+        slots: np.ndarray = known[queues]
+        return slots
+
+    def _slot(self, key: QueueKey) -> int:
+        slot = self.slots.get(key)
+        if slot is None:
+            slot = self.slots[key] = len(self.states)
+            self.states.append(self.find_queue(key))
+            if slot == len(self.max_phy):
+                more = max(64, slot)
+                for name in ("max_phy", "cursor", "room", "file", "file_start", "ahead"):
+                    column = getattr(self, name)
+                    setattr(self, name, np.concatenate([column, np.zeros(more, column.dtype)]))
+            self._read(slot)
+        return slot
+
+    def _read(self, slot: int) -> None:
+        """Take over what the QueueState has."""
+        state = self.states[slot]
+        last = state.files[-1] if state.files else None
+        self.ahead[slot], self.cursor[slot], self.max_phy[slot] = False, -1, -FAR
+        if state.batch or abs(state.max_phy) >= FAR:
+            return
+        self.max_phy[slot] = state.max_phy
+        if last is None or last.full or last.start < 0 or last.start + last.wrote >= FAR:
+            return
+        self.cursor[slot] = last.start + last.wrote
+        self.room[slot] = (last.size - last.wrote) // layout.ENTRY_BYTES
+        self.file[slot], self.file_start[slot] = state.pieces.file_number(last.start), last.start
+
+    def _update(self, slot: int) -> None:
+        """Bring the QueueState up to date, all but its pieces."""
+        if self.ahead[slot]:
+            state = self.states[slot]
+            state.max_phy = int(self.max_phy[slot])
+            state.files[-1].wrote = int(self.cursor[slot]) - state.files[-1].start
+            self.ahead[slot] = False
+
+    def _flush(self) -> None:
+        if self._slow:
+            slots = np.array([slot for slot, _ in self._slow], np.int32)
+            self._log.append((slots, np.array([row for _, row in self._slow], PIECE_DTYPE)))
+            self._slow = []
+
+    def settle(self) -> None:
+        """Bring all QueueStates up to date, and forget them: others may change them now."""
+        self._flush()
+        for slot in np.flatnonzero(self.ahead[: len(self.states)]).tolist():
+            self._update(slot)
+        if self._log:
+            slots = np.concatenate([part for part, _ in self._log])
+            rows = np.concatenate([part for _, part in self._log])
+            self._log = []
+            order = np.argsort(slots, kind="stable")
+            rows = rows[order]
+            met, starts = np.unique(slots[order], return_index=True)
+            for slot, start, end in zip(met.tolist(), starts.tolist(), [*starts[1:].tolist(), len(rows)], strict=True):
+                self.states[slot].pieces.extend(rows[start:end])
+        self.slots, self.states, self._of_list = {}, [], {}

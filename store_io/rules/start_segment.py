@@ -1,0 +1,97 @@
+"""In which segment a broker begins its recovery scan (recovery.md 4, 5).
+
+Source: CommitLog.recoverNormally, recoverAbnormally, isMappedFileMatchedRecover.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from schemas import commitlog_layout
+from schemas.rows import FirstRecord, MappedFile, SegmentSummary
+from store_io.rules.prediction import Checkpoint, Needs, ScanId
+from store_io.rules.releases import BrokerRules
+
+
+@dataclass(frozen=True)
+class StartSearch:
+    """The search for it, in one store. What it would have to read first is put into `needs`.
+
+    firsts: first records of segments, by place in the list, that were not scanned.
+    """
+
+    rules: BrokerRules
+    checkpoint: Checkpoint
+    unclean: bool
+    segments: Sequence[MappedFile]
+    scans: Mapping[ScanId, SegmentSummary]
+    firsts: Mapping[int, FirstRecord]
+    needs: Needs
+
+    def place(self, m: int) -> int:
+        """The segment's place in the list. m: the largest physical offset that any queue reaches."""
+        rules, count = self.rules, len(self.segments)
+        if rules.start_by_record_check:
+            return self._place_by_record(m)
+        if not self.unclean:
+            if not rules.clean_start_by_queues:
+                return max(0, count - 3)
+            i = count - 1
+            while i > 0 and self.segments[i].start > m:
+                i -= 1
+            return i
+        for i in reversed(range(count)):
+            if self._matched_by_time(i):
+                return i
+        return 0
+
+    def _first(self, i: int) -> FirstRecord | None:
+        summary = self.scans.get(ScanId("segment", i))
+        if summary is not None:
+            return summary.first
+        if i not in self.firsts:
+            self.needs.scans.add(ScanId("segment", i))
+        return self.firsts.get(i)
+
+    def _matched_by_time(self, i: int) -> bool:
+        """isMappedFileMatchedRecover up to 5.3.3: magic and store time of the first record."""
+        first = self._first(i)
+        if first is None:
+            return False
+        if first.magic != commitlog_layout.MAGIC_V1 and not (first.magic == commitlog_layout.MAGIC_V2 and self.rules.knows_v2):
+            return False
+        limit = self.checkpoint.min_time
+        if self.rules.value("messageIndexEnable") and self.rules.value("messageIndexSafe"):
+            limit = min(limit, self.checkpoint.index_time)
+        return first.store_time != 0 and first.store_time <= limit
+
+    def _place_by_record(self, m: int) -> int:
+        """5.4.0 and later: the first record is checked in full; the search ends at commitLogRecoverMaxNum files."""
+        most = int(self.rules.value("commitLogRecoverMaxNum"))
+        for looked, i in enumerate(reversed(range(len(self.segments))), 1):
+            if not self.unclean and i == 0:
+                return 0
+            if self._matched_by_record(i, m) or looked >= most:
+                return i
+        return 0
+
+    def _matched_by_record(self, i: int, m: int) -> bool:
+        first, rules = self._first(i), self.rules
+        if first is None:
+            return False
+        if first.blank or not first.check_ok or first.store_time == 0:
+            return False
+        if (
+            rules.value("messageIndexEnable")
+            and rules.value("messageIndexSafe")
+            and first.store_time > self.checkpoint.index_time
+        ):
+            return False
+        if not self.unclean:
+            return first.phy_offset <= m
+        if rules.start_by_logics_offset:
+            if self.checkpoint.logics_phy_offset > 0:
+                return first.phy_offset <= self.checkpoint.logics_phy_offset
+            return first.store_time <= self.checkpoint.logics_time
+        return first.store_time <= self.checkpoint.min_time
