@@ -1,6 +1,8 @@
 """WHAT: the bytes and the rows. No logic, no Spark.
 
 * `commitlog_layout`, `consumequeue_layout`, `index_layout`, `checkpoint_layout`, `timer_layout`: where each field of a file lies.
+* `entries`: entries of derived files as numpy dtypes.
+* `store_names`: names of folders below a store's root.
 * `rows`: the dataclasses that travel between the packages.
 * `finding_codes`: the catalogue of findings: code, severity, meaning, next step.
 * `sources`: the columns of the Spark data sources.

@@ -49,6 +49,7 @@ from schemas.rows import (
     Row,
     SegmentSummary,
 )
+from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from store_io.audit.audit_rows import index_rows, queue_rows, segment_rows
 from store_io.audit.checks import store_diff
 from store_io.audit.checks.emptied import empty_findings, log_end
@@ -74,19 +75,7 @@ from store_io.formats import checkpoint_reader, config_reader, index_reader
 from store_io.formats.consumequeue_reader import QueueGroup, QueueTask, read_file_entries
 from store_io.formats.index_reader import IndexTask
 from store_io.formats.settings import parse_properties, read_settings
-from store_io.rules.loading import (
-    BATCH_QUEUES,
-    COMMITLOG,
-    EXT,
-    INDEX,
-    QUEUES,
-    Tree,
-    load_store,
-    numbered_files,
-    queue_folder,
-    queue_folders,
-    segments_of,
-)
+from store_io.rules.loading import Tree, load_store, numbered_files, queue_folder, queue_folders, segments_of
 from store_io.rules.prediction import IndexHeader, Needs, Prediction, ScanId
 from store_io.rules.queue_state import CHUNK_ENTRIES, DiskEntries
 from store_io.rules.recovery import Fold

@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterable
 
 from schemas.rows import StoreFile
+from schemas.store_names import EPOCH_FILE, QUEUES
 from store_io.rules.releases import BrokerRules
 from store_io.source.byte_source import folder_of
-from store_io.source.store_dir import DLEDGER, EPOCH_FILE, QUEUES, StoreListing
+from store_io.source.store_dir import DLEDGER, StoreListing
 
 TIERED_METADATA = "config/tieredStoreMetadata.json"
 _ROCKSDB = re.compile(r"CURRENT|IDENTITY|MANIFEST-[0-9]+|OPTIONS-[0-9]+(\.dbtmp)?|.+\.sst")

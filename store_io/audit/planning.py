@@ -26,10 +26,10 @@ from schemas.rows import (
     PlanStep,
     Row,
 )
+from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from store_io.audit.as_master import as_master
 from store_io.audit.checks import emptied, given_up
 from store_io.base.wording import clause, count_text, names_text
-from store_io.rules.loading import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 
 if TYPE_CHECKING:
     from store_io.audit.audit_store import StoreAudit

@@ -19,13 +19,14 @@ import numpy as np
 
 from schemas import commitlog_layout as layout
 from schemas import consumequeue_layout, index_layout
+from schemas.entries import BATCH_DTYPE, ENTRY_DTYPE
 from schemas.rows import RUN_LMQ, WALK_BROKER, QueueKey
 from store_io.audit.audit_store import StoreAudit
-from store_io.base.java_compat import divide, int32, string_hash
+from store_io.base.java_compat import divide
 from store_io.formats.commitlog import commitlog_columns
+from store_io.formats.commitlog.index_columns import entries_in_order
 from store_io.formats.commitlog.message_columns import (
     HAS_MULTI_DISPATCH,
-    HAS_TAGS,
     ROW_DTYPE,
     Columns,
     RecordCheck,
@@ -33,8 +34,9 @@ from store_io.formats.commitlog.message_columns import (
 )
 from store_io.formats.commitlog.message_decode import decode_message
 from store_io.formats.commitlog.segment_walk import capacity_for, walk_batches
-from store_io.formats.consumequeue_reader import BATCH_DTYPE, ENTRY_DTYPE, read_file_entries
+from store_io.formats.consumequeue_reader import read_file_entries
 from store_io.formats.index_reader import entry_position
+from store_io.rules.index_keys import key_hash
 from store_io.rules.index_state import IndexPiece
 from store_io.rules.message_verdict import HALF, Message
 from store_io.rules.multi_dispatch import multi_dispatch
@@ -344,7 +346,7 @@ class BrokerView:
     def _select_offsets(self, number: int, text: str, found: list[int], most: int, begin: int, end: int) -> None:
         """IndexFile.selectPhyOffset: the slot's chain, newest first."""
         file, slots = self.memory.index[number], self.rules.index_slots
-        wanted = max(0, int32(abs(string_hash(text))))
+        wanted = key_hash(text)
         count = file.count
         if count <= 1:
             return
@@ -358,11 +360,11 @@ class BrokerView:
             entry = chain.entry(at)
             if entry is None:
                 return
-            key_hash, phy_offset, seconds, previous = entry
+            stored, phy_offset, seconds, previous = entry
             if seconds < 0:
                 return
             when = file.begin_time + seconds * 1000
-            if key_hash == wanted and begin <= when <= end:
+            if stored == wanted and begin <= when <= end:
                 found.append(phy_offset)
             if not 0 < previous <= count or previous == at or when < begin:
                 return
@@ -414,8 +416,8 @@ class _Chain:
         data = self.view.bytes_at(self.file.path, entry_position(self.slots, number), index_layout.ENTRY_BYTES)
         if len(data) < index_layout.ENTRY_BYTES:
             return None
-        key_hash, phy_offset, seconds, previous = struct.unpack(index_layout.ENTRY_FORMAT, data)
-        return key_hash, phy_offset, seconds, previous
+        stored, phy_offset, seconds, previous = struct.unpack(index_layout.ENTRY_FORMAT, data)
+        return stored, phy_offset, seconds, previous
 
     def _seconds(self, row: np.void) -> int:
         """IndexFile.putKey's time difference: from the file's begin, which its first entry sets when it is put."""
@@ -634,13 +636,8 @@ def _entries(parts: list[np.ndarray], batch: bool) -> np.ndarray:
 
 def _keys_of(rows: np.ndarray, hashes: np.ndarray, tag_index: bool) -> np.ndarray:
     """The index entries of these messages, in order; `place` is not filled in."""
-    kinds = rows["sys_flag"] & layout.SYS_TRANSACTION_MASK
-    tagged = (rows["flags"] & HAS_TAGS != 0) & (kinds != layout.SYS_ROLLBACK)
-    counts = rows["key_count"] + (tagged & tag_index)
-    total = int(counts.sum())
-    of = np.repeat(np.arange(len(rows)), counts)
-    behind = np.cumsum(counts) - counts
-    found = np.zeros(total, KEY_DTYPE)
-    found["key_hash"] = hashes[rows["key_start"][of] + np.arange(total) - behind[of]]
+    of, places = entries_in_order(rows, tag_index)
+    found = np.zeros(len(of), KEY_DTYPE)
+    found["key_hash"] = hashes[places]
     found["phy_offset"], found["store_time"] = rows["phy_offset"][of], rows["store_time"][of]
     return found

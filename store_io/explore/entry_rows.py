@@ -13,6 +13,7 @@ import pyarrow as pa
 from schemas import consumequeue_layout as queue_layout
 from schemas import index_layout
 from schemas.arrow import arrow_schema
+from schemas.entries import INDEX_DTYPE, STORED_INDEX_DTYPE
 from schemas.rows import MappedFile
 from schemas.sources import SOURCES
 from store_io.base.errors import StoreChanged, StoreError
@@ -20,7 +21,6 @@ from store_io.base.ranges import inside
 from store_io.explore.open_store import QueueFiles
 from store_io.explore.scans import EntryScan
 from store_io.formats.consumequeue_reader import entries_of, unit_bytes, valid_entries
-from store_io.formats.index_reader import ENTRY_DTYPE as INDEX_DTYPE
 from store_io.formats.index_reader import entry_position, read_header
 from store_io.rules.multi_dispatch import LMQ_PREFIX
 from store_io.scan.segment_scan import SegmentTask, scan_segment
@@ -131,7 +131,7 @@ def scan_index_entries(scan: EntryScan, file: MappedFile, source: ByteSource | N
     unit, schema = index_layout.ENTRY_BYTES, SCHEMAS["index"]
     for at, data in _stretches(source, file, unit, first):
         count = len(data) // unit
-        entries = np.frombuffer(data, INDEX_DTYPE.newbyteorder(">"), count=count).astype(INDEX_DTYPE)
+        entries = np.frombuffer(data, STORED_INDEX_DTYPE, count=count).astype(INDEX_DTYPE)
         numbers = (at - first) // unit + 1 + np.arange(count)
         used = np.frombuffer(data, np.uint8)[: count * unit].reshape(-1, unit).any(axis=1)
         keep = used & inside(entries["phy_offset"], scan.phy_offsets)

@@ -14,17 +14,18 @@ import numpy as np
 
 from schemas import commitlog_layout as layout
 from schemas import consumequeue_layout
+from schemas.entries import STORED_INDEX_DTYPE
 from schemas.finding_codes import STOP_REASONS
 from schemas.rows import EXTENT_DAMAGED, EXTENT_FILLER, EXTENT_MESSAGE, Extent, MappedFile, QueueKey, SegmentSummary
 from store_io.audit.audit_store import AuditRequest, StoreAudit
 from store_io.base.errors import StoreError
-from store_io.base.java_compat import int32, string_hash
+from store_io.base.java_compat import is_blank
 from store_io.explore.explain_record import Field, Part, annotate, boundaries_hold, derived
 from store_io.explore.redaction import NONE, Redaction
-from store_io.formats.commitlog.message_columns import Columns, RecordCheck, index_keys, is_blank
+from store_io.formats.commitlog.message_columns import Columns, RecordCheck
 from store_io.formats.consumequeue_reader import entries_of, read_entries, unit_bytes
-from store_io.formats.index_reader import ENTRY_DTYPE as INDEX_DTYPE
 from store_io.formats.index_reader import entry_position, read_index_entries
+from store_io.rules.index_keys import index_keys, key_hash, key_text, tag_key
 from store_io.rules.message_verdict import END, VALID, Message, Verdict, tags_code_of
 from store_io.rules.multi_dispatch import multi_dispatch
 from store_io.rules.releases import BrokerRules
@@ -380,7 +381,7 @@ def queues_of(message: Message, rules: BrokerRules) -> list[tuple[str, QueueKey,
         return []
     key = message.topic, message.queue_id
     found = [("queue", key, message.queue_offset)]
-    if not is_blank(message.properties.get("INNER_MULTI_DISPATCH")):
+    if not is_blank(message.properties.get("INNER_MULTI_DISPATCH", "")):
         pairs = (f"{name}\x01{value}\x02" for name, value in message.properties.items())
         properties = "".join(pairs).encode("utf-8", "surrogatepass")
         found += [("lmq", name, offset) for name, offset in multi_dispatch(rules, key, properties).entries]
@@ -512,10 +513,10 @@ class _IndexSearch:
         self.keys: dict[str, int] = {}
         self.optional: set[str] = set()
         if message is not None:
-            texts = [f"{message.topic}#{key}" for key in index_keys(message)]
-            tag = message.properties.get("TAGS")
-            if tag and message.sys_flag & layout.SYS_TRANSACTION_MASK != layout.SYS_ROLLBACK:
-                texts.append(f"{message.topic}#T#{tag}")
+            texts = [key_text(message.topic, key) for key in index_keys(message)]
+            tag = tag_key(message)
+            if tag is not None:
+                texts.append(key_text(message.topic, tag))
                 if not audit.rules.tag_index:
                     self.optional.add(texts[-1])
             self.keys = {text: key_hash(text) for text in texts}
@@ -589,7 +590,7 @@ class _IndexSearch:
             if not 0 < number <= last:
                 return
             data = file.read(entry_position(self.slots, number), unit_bytes(False))
-            row = np.frombuffer(data, INDEX_DTYPE.newbyteorder(">"), count=1)[0]
+            row = np.frombuffer(data, STORED_INDEX_DTYPE, count=1)[0]
             if int(row["key_hash"]) == value and int(row["phy_offset"]) == self.start:
                 yield number
             previous = int(row["previous"])
@@ -602,8 +603,3 @@ class _IndexSearch:
 class _Ref:
     path: str
     slots: int
-
-
-def key_hash(text: str) -> int:
-    """IndexFile.indexKeyHashMethod: the absolute hash; the one number that has none becomes 0."""
-    return max(0, int32(abs(string_hash(text))))

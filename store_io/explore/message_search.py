@@ -20,6 +20,7 @@ from store_io.explore.scans import MessageScan
 from store_io.formats.commitlog.message_bodies import STATUS_NAMES, TOO_LARGE, decode_body
 from store_io.formats.commitlog.message_columns import RecordCheck
 from store_io.formats.consumequeue_reader import read_entries
+from store_io.rules.index_keys import UNIQUE_KEY, has_key
 from store_io.rules.message_verdict import VALID, Message
 from store_io.source.byte_source import ByteSource
 from store_io.source.segment_window import SegmentWindow
@@ -68,11 +69,9 @@ class Contents:
 
     def matches(self, message: Message, body: bytes, max_body_bytes: int) -> bool:
         """The same for one message."""
-        keys = message.properties.get("KEYS", "").split(" ")
-        unique = message.properties.get("UNIQ_KEY")
-        if self.key is not None and self.key != unique and self.key not in keys:
+        if self.key is not None and not has_key(message.properties, self.key):
             return False
-        if self.unique_key is not None and self.unique_key != unique:
+        if self.unique_key is not None and self.unique_key != message.properties.get(UNIQUE_KEY):
             return False
         return self.body is None or self.in_body(body, message.sys_flag, max_body_bytes)
 

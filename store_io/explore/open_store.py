@@ -7,20 +7,12 @@ from dataclasses import dataclass, replace
 
 from schemas import commitlog_layout as layout
 from schemas.rows import MappedFile, QueueKey, StoreFile
+from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from store_io.audit.other_kinds import unmodelled
 from store_io.base.errors import StoreError, Unreadable
 from store_io.explore.message_filter import Range
 from store_io.formats.settings import read_settings
-from store_io.rules.loading import (
-    BATCH_QUEUES,
-    EXT,
-    INDEX,
-    QUEUES,
-    Tree,
-    numbered_files,
-    queue_folders,
-    segments_of,
-)
+from store_io.rules.loading import Tree, numbered_files, queue_folders, segments_of
 from store_io.rules.releases import NEWEST_RELEASE, BrokerRules, broker_rules
 from store_io.source.byte_source import ByteSource, StoreLocation, folder_of, open_source
 from store_io.source.store_dir import StoreListing, check_names, check_roots, list_store, unreadable_parts
@@ -53,7 +45,7 @@ class OpenStore:
 
     def segments(self) -> list[MappedFile]:
         """The CommitLog's segments by name. Raises StoreError where one cannot be read, or the log is of another kind."""
-        self._readable("commitlog")
+        self._readable(COMMITLOG)
         found = [f for f in segments_of(self._tree()) if f.start + f.size <= _LARGEST_OFFSET]
         other = [] if found else unmodelled(self.listing, self.rules)
         if other:

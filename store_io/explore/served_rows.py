@@ -17,6 +17,7 @@ from store_io.explore.explain_record import offset_msg_id
 from store_io.explore.scans import MAX_BODY_BYTES
 from store_io.formats.commitlog.message_bodies import STATUS_NAMES, TOO_LARGE, decode_body
 from store_io.formats.commitlog.message_decode import host_text
+from store_io.rules.index_keys import has_key
 from store_io.rules.message_verdict import Message, tags_code_of
 from store_io.rules.multi_dispatch import multi_dispatch
 
@@ -64,7 +65,7 @@ def _note(view: BrokerView, one: Served, key: str | None) -> str | None:
     if one.status != SERVED or m is None:
         return _NOTES[one.status]
     if key is not None:
-        if key not in (m.properties.get("UNIQ_KEY"), *m.properties.get("KEYS", "").split(" ")):
+        if not has_key(m.properties, key):
             return "another key with the same hash"
         return None
     asked, own = (one.topic, one.queue_id, one.queue_offset), (m.topic, m.queue_id, m.queue_offset)

@@ -15,17 +15,16 @@ from typing import Any
 
 from schemas import commitlog_layout
 from schemas.rows import NOTE, Finding, QueueKey, Row
+from schemas.store_names import CONFIG
 from store_io.base.errors import StoreError
 from store_io.base.java_compat import parse_number
 from store_io.source.byte_source import ByteSource
 from store_io.source.store_dir import StoreListing
 
-TOPICS, CONSUMER_OFFSETS, LMQ_OFFSETS, DELAY_OFFSETS = (
-    "config/topics.json",
-    "config/consumerOffset.json",
-    "config/lmqConsumerOffset.json",
-    "config/delayOffset.json",
-)
+TOPICS = f"{CONFIG}/topics.json"
+CONSUMER_OFFSETS = f"{CONFIG}/consumerOffset.json"
+LMQ_OFFSETS = f"{CONFIG}/lmqConsumerOffset.json"
+DELAY_OFFSETS = f"{CONFIG}/delayOffset.json"
 # A text, or an integer where a key stands: fastjson writes integer keys without quotes. A text that is not closed goes to the
 # end, and no part of one is given back: else each of its quotes would be a start to look from, in quadratic time.
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|([{,]\s*)(-?[0-9]+)(?=\s*:)', re.DOTALL)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from schemas import consumequeue_layout as layout
+from schemas.entries import BATCH_DTYPE, ENTRY_DTYPE, STORED_BATCH_DTYPE, STORED_ENTRY_DTYPE
 from schemas.rows import Finding, MappedFile, QueueEdges, QueueKey, QueueSummary
 from store_io.base.errors import StoreChanged, StoreError
 from store_io.base.ranges import union
@@ -26,21 +27,6 @@ MAX_FINDINGS = 1000
 MAX_UNIT_BYTES = 1 << 15
 RECOVERED_FILES = 3  # that recover() looks at, from the end
 
-ENTRY_DTYPE = np.dtype([("phy_offset", "i8"), ("size", "i4"), ("tags_code", "i8")])
-BATCH_DTYPE = np.dtype(
-    [
-        ("phy_offset", "i8"),
-        ("size", "i4"),
-        ("tags_code", "i8"),
-        ("store_time", "i8"),
-        ("base", "i8"),
-        ("count", "i2"),
-        ("compacted", "i4"),
-        ("reserved", "i4"),
-    ]
-)
-_STORED, _BATCH_STORED = ENTRY_DTYPE.newbyteorder(">"), BATCH_DTYPE.newbyteorder(">")
-
 
 def unit_bytes(batch: bool) -> int:
     """Size of one entry."""
@@ -50,7 +36,7 @@ def unit_bytes(batch: bool) -> int:
 def entries_of(data: bytes | bytearray | memoryview | np.ndarray, batch: bool = False) -> np.ndarray:
     """The whole entries in some bytes, as ENTRY_DTYPE or BATCH_DTYPE, in the machine's byte order."""
     unit = unit_bytes(batch)
-    stored = np.frombuffer(data, _BATCH_STORED if batch else _STORED, count=len(data) // unit)
+    stored = np.frombuffer(data, STORED_BATCH_DTYPE if batch else STORED_ENTRY_DTYPE, count=len(data) // unit)
     return stored.astype(BATCH_DTYPE if batch else ENTRY_DTYPE)
 
 

@@ -16,6 +16,7 @@ from numba import njit
 
 from schemas import finding_codes as codes
 from schemas import index_layout as layout
+from schemas.entries import INDEX_DTYPE, STORED_INDEX_DTYPE
 from schemas.rows import NOTE, Finding, IndexFileSummary
 from store_io.base.errors import StoreChanged, StoreError
 from store_io.base.java_compat import divide
@@ -27,8 +28,6 @@ from store_io.source.segment_window import PieceDigest
 WINDOW_BYTES = 1 << 20
 MAX_FINDINGS = 1000
 
-ENTRY_DTYPE = np.dtype([("key_hash", "i4"), ("phy_offset", "i8"), ("time_difference", "i4"), ("previous", "i4")])
-_STORED = ENTRY_DTYPE.newbyteorder(">")
 
 TIME_DIFFERENCE = "the time difference of index entries does not fit their messages"  # message of an INDEX_WRONG about this alone
 
@@ -103,10 +102,10 @@ def entry_position(slots: int, number: int) -> int:
 
 
 def read_index_entries(source: ByteSource, ref: IndexRef, first: int, last: int) -> np.ndarray:
-    """Entries [first, last) as ENTRY_DTYPE, fewer at the file's end. Numbers begin at 1. The caller bounds the range."""
+    """Entries [first, last) as INDEX_DTYPE, fewer at the file's end. Numbers begin at 1. The caller bounds the range."""
     with source.open(ref.path) as file:
         data = file.read(entry_position(ref.slots, first), max(0, last - first) * layout.ENTRY_BYTES)
-    return np.frombuffer(data, _STORED, count=len(data) // layout.ENTRY_BYTES).astype(ENTRY_DTYPE)
+    return np.frombuffer(data, STORED_INDEX_DTYPE, count=len(data) // layout.ENTRY_BYTES).astype(INDEX_DTYPE)
 
 
 # ---- one file, scanned ---------------------------------------------------------------------------------------------
@@ -350,7 +349,7 @@ class _Scan:
 
     def _entries(self, first: int, last: int) -> np.ndarray:
         data = self.file.read(entry_position(self.slots, first), (last - first) * layout.ENTRY_BYTES)
-        return np.frombuffer(data, _STORED).astype(ENTRY_DTYPE)
+        return np.frombuffer(data, STORED_INDEX_DTYPE).astype(INDEX_DTYPE)
 
     def _first_data(self, start: int, end: int) -> int | None:
         """Position of the first byte of [start, end) that is not zero."""

@@ -16,6 +16,7 @@ import numpy as np
 
 from schemas import consumequeue_layout, index_layout
 from schemas.rows import StoreFile
+from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from store_io.base.errors import StoreError, UsageError
 from store_io.base.java_compat import parse_number
 from store_io.rules.releases import ALL_DEFAULTS, FLAG_DEFAULTS, SIZE_DEFAULTS, Setting, default_settings, parse_delay_levels
@@ -139,14 +140,12 @@ def _value(key: str, text: str) -> Any:
 
 def mapped_files(listing: StoreListing) -> dict[str, list[StoreFile]]:
     """Files that are not empty, by the folder of their kind."""
-    kinds: dict[str, list[StoreFile]] = {
-        key: [] for key in ("commitlog", "consumequeue", "consumequeue_ext", "batchconsumequeue")
-    }
+    kinds: dict[str, list[StoreFile]] = {key: [] for key in (COMMITLOG, QUEUES, EXT, BATCH_QUEUES)}
     for entry in listing.files:
         folder = folder_of(entry.path)
         top, _, below = folder.partition("/")
         depth = below.count("/") if below else -1
-        if entry.kind == "file" and entry.size and top in kinds and depth == (-1 if top == "commitlog" else 1):
+        if entry.kind == "file" and entry.size and top in kinds and depth == (-1 if top == COMMITLOG else 1):
             kinds[top].append(entry)
     return kinds
 
@@ -155,10 +154,10 @@ def _file_sizes(listing: StoreListing) -> dict[str, int]:
     """Sizes of mapped files, where most of a kind have the same one."""
     kinds = mapped_files(listing)
     found = {
-        "mappedFileSizeCommitLog": agreed_size(kinds["commitlog"]),
-        "mappedFileSizeConsumeQueue": agreed_size(kinds["consumequeue"], consumequeue_layout.ENTRY_BYTES),
-        "mappedFileSizeConsumeQueueExt": agreed_size(kinds["consumequeue_ext"]),
-        "mapperFileSizeBatchConsumeQueue": agreed_size(kinds["batchconsumequeue"]),
+        "mappedFileSizeCommitLog": agreed_size(kinds[COMMITLOG]),
+        "mappedFileSizeConsumeQueue": agreed_size(kinds[QUEUES], consumequeue_layout.ENTRY_BYTES),
+        "mappedFileSizeConsumeQueueExt": agreed_size(kinds[EXT]),
+        "mapperFileSizeBatchConsumeQueue": agreed_size(kinds[BATCH_QUEUES]),
     }
     return {key: size for key, size in found.items() if size}
 
@@ -192,7 +191,7 @@ def _index_numbers(listing: StoreListing, source: ByteSource | None, settings: d
     files = [
         e
         for e in listing.files
-        if folder_of(e.path) == "index"
+        if folder_of(e.path) == INDEX
         and e.kind == "file"
         and e.size > index_layout.HEADER_BYTES
         and parse_number(_name(e), 64) is not None

@@ -10,11 +10,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from schemas.rows import MappedFile, QueueKey, StoreFile
+from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from store_io.base.java_compat import parse_number
 from store_io.rules.releases import BrokerRules
 from store_io.source.byte_source import folder_of
-
-COMMITLOG, QUEUES, BATCH_QUEUES, EXT, INDEX = "commitlog", "consumequeue", "batchconsumequeue", "consumequeue_ext", "index"
 
 
 @dataclass

@@ -13,10 +13,10 @@ import numpy as np
 import pyarrow as pa
 from numba import njit
 
-from schemas import commitlog_layout as layout
 from schemas.arrow import DATASET_SCHEMAS
 from schemas.rows import RUN_LMQ, RUN_UNQUEUED, QueueKey
-from store_io.formats.commitlog.message_columns import HAS_KEYS, HAS_TAGS, HAS_UNIQ, Columns
+from store_io.formats.commitlog.index_columns import entry_counts, puts_tag_key
+from store_io.formats.commitlog.message_columns import HAS_KEYS, HAS_UNIQ, Columns
 from store_io.formats.commitlog.segment_items import KIND_BATCH
 from store_io.scan.row_texts import gather_texts, part_texts, properties_of, queue_ids, topic_texts
 from store_io.source.segment_window import SegmentWindow
@@ -94,13 +94,11 @@ def index_batch(
 ) -> pa.RecordBatch:
     """The index entries that dispatch puts, in its order. The columns must hold hashes. tag_index: whether tags are keys."""
     rows = columns.rows[: columns.count]
-    tagged = (rows["flags"] & HAS_TAGS != 0) & (rows["sys_flag"] & layout.SYS_TRANSACTION_MASK != layout.SYS_ROLLBACK)
-    counts = rows["key_count"] + (tagged & tag_index)
-    total = int(counts.sum())
+    total = int(entry_counts(rows, tag_index).sum())
     of, number, kind, key_hash = (np.empty(total, t) for t in (np.int64, np.int32, np.int8, np.int32))
     start, size = np.empty(total, np.int64), np.empty(total, np.int64)
     buffer, origin = properties_of(window, rows)
-    _list_keys(rows, tagged & tag_index, buffer, origin, columns.key_hash, of, number, kind, key_hash, start, size)
+    _list_keys(rows, puts_tag_key(rows, tag_index), buffer, origin, columns.key_hash, of, number, kind, key_hash, start, size)
     values: dict[str, Any] = {
         "phy_offset": pa.array(rows["phy_offset"][of]),
         "number": pa.array(number),

@@ -16,20 +16,20 @@ import numpy as np
 from schemas import commitlog_layout
 from schemas import finding_codes as codes
 from schemas import index_layout as layout
+from schemas.entries import STORED_INDEX_DTYPE
 from schemas.rows import EXTENT_MESSAGE, EXTENT_UNWRITTEN, NOTE, REBUILDABLE, Extent, Finding
 from store_io.base import native
 from store_io.base.errors import StoreError
-from store_io.base.java_compat import int32, string_hash
 from store_io.base.native import kept, load_i32, load_i64, peek_i32, peek_i64
 from store_io.formats.commitlog import message_columns, segment_items
-from store_io.formats.commitlog.message_columns import HAS_TAGS, Columns, index_keys
+from store_io.formats.commitlog.message_columns import HAS_TAGS, Columns
 from store_io.formats.commitlog.segment_items import grown
 from store_io.formats.index_reader import TIME_DIFFERENCE
+from store_io.rules.index_keys import TAGS, index_keys, key_hash, key_text, tag_text
 from store_io.rules.message_verdict import VALID, Verdict
 from store_io.scan.segment_findings import MOST_FINDINGS, Findings
 from store_io.source.byte_source import ByteFile, ByteSource
 
-ENTRY_DTYPE = np.dtype([("hash", ">i4"), ("phy_offset", ">i8"), ("seconds", ">i4"), ("previous", ">i4")])
 PHY_OFFSET_POSITION, SECONDS_POSITION = 4, 12  # in an entry, behind its hash
 CHUNK_ENTRIES = 32_768
 BLOCK_ENTRIES = 64  # of the search for a segment's entries: a block's median is right though some of its entries are not
@@ -337,8 +337,8 @@ class _Found:
         if low == 1 and len(entries):
             begins[0] = _first_begin(ref)
         self.phy = np.concatenate([self.phy[kept], entries["phy_offset"]])
-        self.hashes = np.concatenate([self.hashes[kept], entries["hash"]])
-        self.seconds = np.concatenate([self.seconds[kept], entries["seconds"]])
+        self.hashes = np.concatenate([self.hashes[kept], entries["key_hash"]])
+        self.seconds = np.concatenate([self.seconds[kept], entries["time_difference"]])
         self.begins = np.concatenate([self.begins[kept], begins])
         self.numbers = np.concatenate([self.numbers[kept], np.arange(low, low + len(entries))])
         self.files = np.concatenate([self.files[kept], np.full(len(entries), index, np.int32)])
@@ -352,7 +352,7 @@ def read_entries(file: ByteFile, ref: IndexFileRef, low: int, high: int) -> np.n
     """Entries [low, high) as they stand in the file."""
     data = np.zeros((high - low) * layout.ENTRY_BYTES, np.uint8)
     file.read_into(ref.position(low), data)
-    return data.view(ENTRY_DTYPE)
+    return data.view(STORED_INDEX_DTYPE)
 
 
 def first_entry_from(file: ByteFile, ref: IndexFileRef, phy_offset: int) -> int:
@@ -522,7 +522,7 @@ class IndexMerge:
         except StoreError:
             return 0
         times = dict(zip(rows["phy_offset"].tolist(), rows["store_time"].tolist(), strict=True))
-        there = zip(entries["phy_offset"].tolist(), entries["seconds"].tolist(), strict=True)
+        there = zip(entries["phy_offset"].tolist(), entries["time_difference"].tolist(), strict=True)
         return sum(phy in times and int(_seconds(times[phy], begin)) == seconds for phy, seconds in there)
 
     @property
@@ -930,6 +930,6 @@ def _hashes_of(verdict: Verdict) -> frozenset[int]:
     message = verdict.message
     assert message is not None
     keys = index_keys(message)
-    if "TAGS" in message.properties:
-        keys.append("T#" + message.properties["TAGS"])
-    return frozenset(max(0, int32(abs(string_hash(f"{message.topic}#{key}")))) for key in keys)
+    if TAGS in message.properties:
+        keys.append(tag_text(message.properties[TAGS]))
+    return frozenset(key_hash(key_text(message.topic, key)) for key in keys)

@@ -13,6 +13,7 @@ import numpy as np
 
 from schemas import consumequeue_layout as layout
 from schemas import finding_codes as codes
+from schemas.entries import STORED_BATCH_DTYPE, STORED_ENTRY_DTYPE
 from schemas.rows import (
     MATCH_DIFFERS,
     MATCH_EQUAL,
@@ -32,19 +33,6 @@ from store_io.rules.releases import DEFAULT_DELAY_LEVELS, parse_delay_levels
 from store_io.scan.segment_findings import Findings
 from store_io.source.byte_source import ByteFile, ByteSource
 
-ENTRY_DTYPE = np.dtype([("phy_offset", ">i8"), ("size", ">i4"), ("tags_code", ">i8")])
-BATCH_DTYPE = np.dtype(
-    [
-        ("phy_offset", ">i8"),
-        ("size", ">i4"),
-        ("tags_code", ">i8"),
-        ("store_time", ">i8"),
-        ("base", ">i8"),
-        ("count", ">i2"),
-        ("compacted", ">i4"),
-        ("reserved", ">i4"),
-    ]
-)
 BATCH_CONSTANTS = (("compacted", -1), ("reserved", 0))  # what every entry holds, whatever its message
 ARENA_ENTRIES = 3 << 20  # entries kept in memory, all queues together, unless there are very many queues
 MOST_ENTRIES, LEAST_ENTRIES = 8192, 64  # kept of one queue
@@ -278,11 +266,11 @@ class QueueProbe:
         for delta in (int(state[DELTA]), 0):
             number = int64(queue_offset + delta)
             if 0 <= number < FAR:
-                entry = queue.read(number, 1).view(ENTRY_DTYPE)[0]
+                entry = queue.read(number, 1).view(STORED_ENTRY_DTYPE)[0]
                 if entry["phy_offset"] == phy_offset and _used(entry):
                     return self._found(item, ref, key, number, entry)
         if ref not in self._sorted:
-            numbers, entries = queue.entries_within(self._low, self._high, ENTRY_DTYPE)
+            numbers, entries = queue.entries_within(self._low, self._high, STORED_ENTRY_DTYPE)
             self._sorted[ref] = numbers, entries["phy_offset"].astype(np.int64)
         numbers, phy_offsets = self._sorted[ref]
         low, high = np.searchsorted(phy_offsets, [phy_offset, phy_offset + 1])
@@ -291,7 +279,7 @@ class QueueProbe:
             return MATCH_MISSING, 0
         twins = numbers[low:high]
         number = int(twins[np.argmin(np.abs(twins - queue_offset))])
-        return self._found(item, ref, key, number, queue.read(number, 1).view(ENTRY_DTYPE)[0])
+        return self._found(item, ref, key, number, queue.read(number, 1).view(STORED_ENTRY_DTYPE)[0])
 
     def _found(self, item: np.void, ref: int, key: QueueKey, number: int, entry: np.void) -> tuple[int, int]:
         """An entry leads to this message: is it right?"""
@@ -373,7 +361,7 @@ class QueueProbe:
                 )
             return True
         queue = self._queues[ref]
-        beside = np.concatenate([queue.read(n, 1).view(ENTRY_DTYPE) for n in (number - 1, number + 1) if 0 <= n < FAR])
+        beside = np.concatenate([queue.read(n, 1).view(STORED_ENTRY_DTYPE) for n in (number - 1, number + 1) if 0 <= n < FAR])
         if not (beside["tags_code"] <= layout.EXT_ADDRESS_MAX).any():
             return True
         path, position = queue.file_at(number)
@@ -458,7 +446,7 @@ class QueueProbe:
         known = self._batches.get(ref)
         if known is None or not known[0] <= low < high <= known[1]:
             high = max(high, low + BATCH_SPAN_BYTES)
-            known = self._batches[ref] = (low, high, *queue.entries_within(low, high, BATCH_DTYPE))
+            known = self._batches[ref] = (low, high, *queue.entries_within(low, high, STORED_BATCH_DTYPE))
         _, _, numbers, entries = known
         matches = np.full(len(items), MATCH_MISSING, np.uint8)
         deltas = np.zeros(len(items), np.int64)
@@ -484,7 +472,7 @@ class QueueProbe:
         matches[here] = np.where(equal[here], MATCH_EQUAL, MATCH_DIFFERS)
         for i in np.flatnonzero(here & ~equal):
             wrong = [name for name, values in wanted.items() if entry[i][name] != values[i]]
-            spans = [BATCH_DTYPE.fields[name] for name in wrong]  # type: ignore[index]
+            spans = [STORED_BATCH_DTYPE.fields[name] for name in wrong]  # type: ignore[index]
             self._wrong(
                 items[i],
                 key,

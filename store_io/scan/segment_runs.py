@@ -31,6 +31,7 @@ from store_io.base import native
 from store_io.base.native import kept, load_i16, load_i32, load_i64, peek_i32, peek_i64, prefetch
 from store_io.formats.commitlog import message_columns
 from store_io.formats.commitlog import segment_items as item
+from store_io.formats.commitlog.index_columns import entry_counts
 from store_io.formats.commitlog.message_columns import DEFAULT_CAPACITY, HAS_TAGS, SCHEDULE
 from store_io.formats.commitlog.segment_items import FAR, KIND_BATCH, grown
 from store_io.rules import releases
@@ -398,10 +399,7 @@ class RunBuilder:
             if not len(mine) or (number, key) in self.answers:
                 continue
             row = items[mine[-1]]
-            tags = self._tag_index and bool(row["flags"] & HAS_TAGS)
-            if row["sys_flag"] & commitlog_layout.SYS_TRANSACTION_MASK == commitlog_layout.SYS_ROLLBACK:
-                tags = False
-            if before[mine[-1]] + int(row["key_count"]) + int(tags) >= key:
+            if before[mine[-1]] + int(entry_counts(row, self._tag_index)) >= key:
                 self.answers[number, key] = int(row["phy_offset"]), int(row["store_time"])
 
 

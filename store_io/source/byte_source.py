@@ -26,9 +26,9 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 from schemas.rows import StoreFile
+from schemas.store_names import COMMITLOG, PARTS
 from store_io.base.errors import NotAStore, StoreChanged, StoreError, Unreadable, UsageError
 
-PARTS = ("commitlog", "consumequeue", "index")  # what may lie elsewhere
 MAX_DEPTH = 8  # folders below a part; a store has five, so what is deeper is listed by its name alone
 SMALL_BYTES = 64 << 20
 
@@ -454,7 +454,7 @@ def open_source(location: StoreLocation) -> ByteSource:
     for name, folders in location.parts:
         if name not in PARTS or not folders:
             raise UsageError(f"{name!r}: only {', '.join(PARTS)} can lie elsewhere, each in at least one folder")
-        if name != "commitlog" and len(folders) > 1:
+        if name != COMMITLOG and len(folders) > 1:
             raise UsageError(f"{name}: {len(folders)} folders, only the CommitLog can have several")
     root = _open_folder(location.root)
     parts = {name: [_open_folder(folder) for folder in folders] for name, folders in location.parts}

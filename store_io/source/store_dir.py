@@ -13,12 +13,9 @@ from functools import cached_property
 
 from schemas import checkpoint_layout
 from schemas.rows import Finding, StoreFile
+from schemas.store_names import BATCH_QUEUES, COMMITLOG, INDEX, PARTS, QUEUES
 from store_io.base.errors import NotAStore, Unreadable
-from store_io.source.byte_source import PARTS, StoreLocation, check_root, open_source, shown
-
-COMMITLOG, QUEUES, BATCH_QUEUES, EXT, INDEX = "commitlog", "consumequeue", "batchconsumequeue", "consumequeue_ext", "index"
-CONFIG, TIMER_LOG, COMPACTION = "config", "timerlog", "compaction"
-EPOCH_FILE = "epochFileCheckpoint"
+from store_io.source.byte_source import StoreLocation, check_root, open_source, shown
 
 # Folders that are listed with all that is below them. Others are known by name, or not at all.
 _LISTED = re.compile(r"commitlog|consumequeue(_.*)?|batchconsumequeue|index|config|timerlog|compaction|dledger-.*")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from schemas.entries import ENTRY_DTYPE
 from schemas.rows import RUN_DTYPE, MappedFile
-from store_io.formats.consumequeue_reader import ENTRY_DTYPE
 from store_io.rules.queue_state import QueueState
 from store_io.rules.releases import Setting, broker_rules
 

@@ -19,11 +19,11 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from schemas.rows import EXTENT_MESSAGE, NOTE, AuditOutcome, Finding, MappedFile, QueueKey, Row
+from schemas.store_names import COMMITLOG
 from store_io.audit.queue_leftovers import LeftoverResult
 from store_io.base.errors import StoreError
 from store_io.base.ranges import union
 from store_io.base.wording import count_text
-from store_io.rules.loading import COMMITLOG
 from store_io.rules.multi_dispatch import LMQ_PREFIX
 from store_io.source.byte_source import ByteSource, StoreLocation, read_beside
 

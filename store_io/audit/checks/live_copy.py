@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from schemas.rows import Finding
+from schemas.store_names import COMMITLOG
 from store_io.audit import log_map as lm
 from store_io.audit.queue_leftovers import LeftoverResult
 from store_io.base.ranges import union
 from store_io.base.wording import count_text
-from store_io.rules.loading import COMMITLOG
 
 # Entries beyond the log's end that cover less than this part of the bytes there are of different moments.
 COVERAGE = 0.8

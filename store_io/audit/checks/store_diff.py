@@ -33,6 +33,7 @@ from schemas.rows import (
     QueueSummary,
     SegmentSummary,
 )
+from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from store_io.audit import log_map as lm
 from store_io.audit.checks.live_copy import LiveCopy
 from store_io.audit.queue_leftovers import LeftoverResult
@@ -40,7 +41,7 @@ from store_io.audit.queue_runs import FAR, QueueRuns, StoreRuns, matched, stretc
 from store_io.base.java_compat import int64, parse_number
 from store_io.base.ranges import Ranges, intersect, subtract, union
 from store_io.base.wording import count_text
-from store_io.rules.loading import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES, Tree, is_folder, queue_folder
+from store_io.rules.loading import Tree, is_folder, queue_folder
 from store_io.rules.releases import BrokerRules
 
 MAX_MISSING_NAMES = 100

@@ -14,8 +14,9 @@ import numpy as np
 
 from schemas import commitlog_layout as layout
 from schemas.rows import QueueKey
-from store_io.base.java_compat import int32, int64, split_dropping_tail, string_hash
+from store_io.base.java_compat import int64, is_blank, split_dropping_tail, string_hash
 from store_io.rules.header_faults import HEAD_BYTES, header_faults
+from store_io.rules.index_keys import index_keys, key_hash, key_text, tag_key
 from store_io.rules.message_verdict import (
     AUDIT_RULES,
     Frames,
@@ -396,21 +397,11 @@ def append_message(columns: Columns, topics: TopicTable, message: Message, frame
     row["key_count"] = len(keys)
     if columns.want_keys:
         row["key_start"] = columns.key_hash_count
-        texts = [message.topic + "#" + key for key in keys]
-        if "TAGS" in message.properties and message.sys_flag & layout.SYS_TRANSACTION_MASK != layout.SYS_ROLLBACK:
-            texts.append(message.topic + "#T#" + message.properties["TAGS"])
-        for text in texts:
-            columns.key_hash[columns.key_hash_count] = max(0, int32(abs(string_hash(text))))
+        tag = tag_key(message)
+        for key in keys if tag is None else [*keys, tag]:
+            columns.key_hash[columns.key_hash_count] = key_hash(key_text(message.topic, key))
             columns.key_hash_count += 1
     columns.count += 1
-
-
-def index_keys(message: Message) -> list[str]:
-    """The keys under which a message is indexed, in order, without the tag key. Source: IndexService.buildIndex."""
-    if message.sys_flag & layout.SYS_TRANSACTION_MASK == layout.SYS_ROLLBACK:
-        return []
-    keys = [message.properties["UNIQ_KEY"]] if "UNIQ_KEY" in message.properties else []
-    return keys + [part for part in message.properties.get("KEYS", "").split(" ") if part]
 
 
 def locate_properties(data: bytes, old_parser: bool = False) -> dict[bytes, tuple[int, int]]:
@@ -443,11 +434,6 @@ def host_number(host: bytes) -> int:
     return value
 
 
-def is_blank(text: str | None) -> bool:
-    """StringUtils.isBlank: nothing but Character.isWhitespace, which leaves out the spaces that do not break."""
-    return not text or all(c in "\x1c\x1d\x1e\x1f" or c.isspace() and c not in "\x85\xa0\u2007\u202f" for c in text)
-
-
 def _flags(message: Message, data: bytes, frames: Frames, check: RecordCheck) -> int:
     properties = message.properties
     text = properties.get(layout.PROPERTY_CRC_NAME)
@@ -458,7 +444,8 @@ def _flags(message: Message, data: bytes, frames: Frames, check: RecordCheck) ->
         (HAS_KEYS, "KEYS" in properties),
         (
             HAS_MULTI_DISPATCH,
-            not is_blank(properties.get("INNER_MULTI_DISPATCH")) and not is_blank(properties.get("INNER_MULTI_QUEUE_OFFSET")),
+            not is_blank(properties.get("INNER_MULTI_DISPATCH", ""))
+            and not is_blank(properties.get("INNER_MULTI_QUEUE_OFFSET", "")),
         ),
         (HAS_INNER, check.rules.inner_batch and "INNER_NUM" in properties and "INNER_BASE" in properties),
         (MALFORMED_PROPERTIES, bool(data) and bool(properties_fault(data))),

@@ -1,0 +1,15 @@
+"""Names of folders below a store's root, as brokers write them (formats.md 1).
+
+Source: StorePathConfigHelper, ConsumeQueueStore, ConfigManager.configFilePath.
+"""
+
+COMMITLOG = "commitlog"
+QUEUES = "consumequeue"
+BATCH_QUEUES = "batchconsumequeue"
+EXT = "consumequeue_ext"
+INDEX = "index"
+CONFIG = "config"
+TIMER_LOG = "timerlog"
+COMPACTION = "compaction"
+EPOCH_FILE = "epochFileCheckpoint"
+PARTS = (COMMITLOG, QUEUES, INDEX)  # what may lie elsewhere: storePathCommitLog and its like
