@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -78,7 +79,7 @@ def read_coverage(history: History, now: datetime, since: datetime, store: str |
         few = F.col("file").isin(files) if len(files) <= 1000 else None
         for key, when in _verified(history, earlier, times, store, few).items():
             found[key] = max(when, found.get(key, 0))
-    return coverage_view(current, found, latest, runs, history.uri, now, since)
+    return coverage_view(Listed(current, found, latest), runs, history.uri, now, since)
 
 
 def _key(row: Row) -> tuple[object, ...]:
@@ -103,28 +104,29 @@ def _verified(
     return {_key(row): row["verified"] for row in rows}
 
 
-def coverage_view(
-    current: Sequence[Row],
-    verified: dict[tuple[object, ...], int],
-    latest: dict[str, Row],
-    runs: Sequence[Row],
-    uri: str,
-    now: datetime,
-    since: datetime,
-) -> Row:
-    """The coverage as the JSON holds it. current: segments of each store's latest listing.  verified: file as it is -> when it
-    was last wholly read, µs since 1970.  latest: the row of `runs` of that listing.  runs: all rows of `runs`, by time."""
+@dataclass(frozen=True)
+class Listed:
+    """The latest listings. segments: rows of `segments`.  verified: file as it is -> when it was last wholly read, µs since
+    1970.  runs: store -> the row of `runs` of its listing."""
+
+    segments: Sequence[Row]
+    verified: dict[tuple[object, ...], int]
+    runs: dict[str, Row]
+
+
+def coverage_view(listed: Listed, runs: Sequence[Row], uri: str, now: datetime, since: datetime) -> Row:
+    """The coverage as the JSON holds it. runs: all rows of `runs`, by time."""
     after = micros_of(since)
     segments: defaultdict[str, list[Row]] = defaultdict(list)
-    for row in current:
+    for row in listed.segments:
         segments[row["store"]].append(row)
     counted: defaultdict[str, int] = defaultdict(int)
     newest = {row["store"]: row for row in runs}
     for row in runs:
         counted[row["store"]] += row["started_at"] >= after
     stores = []
-    for name, row in latest.items():
-        known = [(verified.get(_key(s), 0), s) for s in segments[name]]
+    for name, row in listed.runs.items():
+        known = [(listed.verified.get(_key(s), 0), s) for s in segments[name]]
         gone = None if newest[name]["segment_count"] or not known else newest[name]
         done = [s for when, s in known if when >= after and gone is None and not s["problem"]]
         read_now = {s["file"] for s in done}

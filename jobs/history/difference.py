@@ -130,8 +130,11 @@ def difference_view(
     """The difference as the JSON holds it. of_a, of_b: rows of `runs` by store; the rest as `_findings` and `_files` give it."""
     stores = []
     for name in sorted(of_a.keys() | of_b.keys()):
-        before, after = ({kind: _of(rows, name) for kind, rows in files.items()} for files in (files_a, files_b))
-        stores.append(_store(name, of_a.get(name), of_b.get(name), _of(moved, name), _of(persisting, name), before, after))
+        before, after = (
+            _Side(runs.get(name), {kind: _of(rows, name) for kind, rows in files.items()})
+            for runs, files in ((of_a, files_a), (of_b, files_b))
+        )
+        stores.append(_store(name, before, after, _of(moved, name), _of(persisting, name)))
     one_a, one_b = (next(iter(found.values()), {}) for found in (of_a, of_b))
     return {
         "schema_version": reading.SCHEMA_VERSION,
@@ -156,15 +159,16 @@ def _run(row: Row) -> Row:
     return {**known, "started_at": time_of(row.get("started_at"))}
 
 
-def _store(
-    name: str,
-    a: Row | None,
-    b: Row | None,
-    moved: Sequence[Row],
-    persisting: Sequence[Row],
-    before: dict[str, list[Row]],
-    after: dict[str, list[Row]],
-) -> Row:
+@dataclass(frozen=True)
+class _Side:
+    """One store in one run: its row of `runs`, None where the run did not have it, and its files by kind."""
+
+    run: Row | None
+    files: dict[str, list[Row]]
+
+
+def _store(name: str, side_a: _Side, side_b: _Side, moved: Sequence[Row], persisting: Sequence[Row]) -> Row:
+    a, b, before, after = side_a.run, side_b.run, side_a.files, side_b.files
     new, grown, fixed, still = match_findings(moved)
     unread = {row["file"] for kind in ("segments", "index") for row in after[kind] if row["digest"] is None}
     read = _digests(after)

@@ -193,7 +193,7 @@ def _splat(builder: Any, value: Any, lanes: int) -> Any:
     )
 
 
-def helper(inline: bool = True) -> Any:
+def compiled_helper(inline: bool = True) -> Any:
     """Compile a function that is only called from compiled code: without the ways in from Python, which take a third of the
     time that a compilation takes, and without a place on disk, because it lives in its caller's code."""
     options: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
@@ -276,7 +276,7 @@ binding.add_symbol(_CRC_SYMBOL, _address)
 call_crc32: Any = types.ExternalFunction(_CRC_SYMBOL, _CRC_TYPE)
 
 
-@helper()
+@compiled_helper()
 def masked_crc32(address: int, length: int) -> Any:
     """CRC-32 of `length` bytes with the top bit cleared, as it is stored."""
     return np.int64(call_crc32(np.uint64(0), address, length) & np.uint64(0x7FFFFFFF))

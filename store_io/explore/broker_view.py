@@ -33,7 +33,7 @@ from store_io.formats.commitlog.message_columns import (
     TopicTable,
 )
 from store_io.formats.commitlog.message_decode import decode_message
-from store_io.formats.commitlog.segment_walk import capacity_for, walk_batches
+from store_io.formats.commitlog.segment_walk import Decoding, capacity_for, walk_batches
 from store_io.formats.consumequeue_reader import read_file_entries
 from store_io.formats.index_reader import entry_position
 from store_io.rules.index_keys import key_hash
@@ -592,7 +592,9 @@ class _Expansion:
             window = SegmentWindow(opened, file.size, WINDOW_BYTES)
             walk = _Walk(window, Columns(capacity_for(WINDOW_BYTES), want_keys), TopicTable())
             while True:
-                batches = walk_batches(commitlog_columns.decode, window, walk.columns, walk.topics, check, position, limit)
+                batches = walk_batches(
+                    Decoding(commitlog_columns.decode, window, walk.columns, walk.topics), check, position, limit
+                )
                 while True:
                     try:
                         next(batches)

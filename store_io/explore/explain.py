@@ -388,6 +388,16 @@ def queues_of(message: Message, rules: BrokerRules) -> list[tuple[str, QueueKey,
     return found
 
 
+@dataclass(frozen=True)
+class _Entry:
+    """Where a ConsumeQueue entry stands: byte position in its file, number in its queue."""
+
+    path: str
+    position: int
+    number: int
+    batch: bool
+
+
 class _QueueSearch:
     """Entries of ConsumeQueues that lead into [start, end), and what stands where the message's own belongs."""
 
@@ -446,12 +456,13 @@ class _QueueSearch:
                     if self.start == 0 and not batch and int(rows["size"][hit]) == consumequeue_layout.PRE_BLANK_SIZE:
                         continue
                     place = at + hit * unit
-                    yield self._pointer(key, file, place, file.start // unit + place // unit, rows[hit], batch, named)
+                    yield self._pointer(
+                        key, _Entry(file.path, place, file.start // unit + place // unit, batch), rows[hit], named
+                    )
                 at += step
 
-    def _pointer(
-        self, key: QueueKey, file: MappedFile, position: int, number: int, row: np.void, batch: bool, named: bool
-    ) -> Pointer:
+    def _pointer(self, key: QueueKey, entry: _Entry, row: np.void, named: bool) -> Pointer:
+        path, position, number, batch = entry.path, entry.position, entry.number, entry.batch
         values = {name: int(row[name]) for name in row.dtype.names or ()}
         kind = "batch" if batch else "other queue"
         differences: list[str] = []
@@ -461,9 +472,9 @@ class _QueueSearch:
             if wanted == key:
                 kind, offset = ("batch" if batch else name), at
         if values["phy_offset"] != self.start:
-            return Pointer(kind, _queue_name(key), file.path, position, number, "into the middle", values)
+            return Pointer(kind, _queue_name(key), path, position, number, "into the middle", values)
         if m is None:
-            return Pointer(kind, _queue_name(key), file.path, position, number, "no message to compare with", values)
+            return Pointer(kind, _queue_name(key), path, position, number, "no message to compare with", values)
         if not named:
             differences.append("the message belongs to another queue")
         if values["size"] != m.total_size:
@@ -478,9 +489,7 @@ class _QueueSearch:
                 differences.append(f"{held}, the message {m.batch_count} from {m.batch_base}")
         elif offset is not None and number != offset:
             differences.append(f"it is entry {number}, the message says {offset}")
-        return Pointer(
-            kind, _queue_name(key), file.path, position, number, "differs" if differences else "equal", values, differences
-        )
+        return Pointer(kind, _queue_name(key), path, position, number, "differs" if differences else "equal", values, differences)
 
     def _absent(self, kind: str, key: QueueKey, offset: int) -> Pointer:
         """What stands where the message's entry belongs."""

@@ -180,7 +180,7 @@ def _fields(frames: Frames, position: int, limit: int, phy_offset: int, redactio
     at = layout.BODY_POSITION + moved
     if length > 0:
         take("BODY", at, length)
-        yield _body(frames, position, at, length, flag, crc, redaction)
+        yield _body(frames, position, _Body(at, length, flag, crc), redaction)
         at += length
     width = 1 if magic == layout.MAGIC_V1 else 2
     data, length = number("TOPICLENGTH", at, width)
@@ -198,7 +198,18 @@ def _fields(frames: Frames, position: int, limit: int, phy_offset: int, redactio
         yield from _properties(frames.read(position + at, position + at + length), at, redaction)
 
 
-def _body(frames: Frames, position: int, at: int, length: int, flag: int, stored: int, redaction: Redaction) -> Field:
+@dataclass(frozen=True)
+class _Body:
+    """A body by what its record says of it. at: from the record's beginning; flag: SYSFLAG; stored: BODYCRC."""
+
+    at: int
+    length: int
+    flag: int
+    stored: int
+
+
+def _body(frames: Frames, position: int, body: _Body, redaction: Redaction) -> Field:
+    at, length, flag, stored = body.at, body.length, body.flag, body.stored
     start = position + at
     crc = frames.crc32(start, start + length) & 0x7FFFFFFF
     match = "fits" if crc == stored else "differs from"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -27,7 +28,7 @@ from store_io.explore.scans import COLUMNS, MessageScan
 from store_io.formats.commitlog import commitlog_columns, commitlog_reader
 from store_io.formats.commitlog.message_bodies import STATUS_NAMES, STORED, TOO_LARGE, decode_body, inner_messages
 from store_io.formats.commitlog.message_columns import Columns, RecordCheck, TopicTable
-from store_io.formats.commitlog.segment_walk import capacity_for, stray_chain, walk_batches
+from store_io.formats.commitlog.segment_walk import Decoding, capacity_for, stray_chain, walk_batches
 from store_io.rules.message_verdict import parse_properties
 from store_io.scan.resync import Resync
 from store_io.scan.row_texts import gather_bytes, gather_texts, pieces_of, queue_ids, topic_texts
@@ -83,6 +84,7 @@ class _Reading:
         if not self.wanted.may_be_in(scan.base_offset, scan.size):
             return
         decode = commitlog_columns.decode if scan.decoder == "fast" else commitlog_reader.decode
+        decoding = Decoding(decode, window, self.rows, self.topics)
         check = RecordCheck.audit(scan.base_offset, scan.delays)
         resync = Resync(window, scan.path, scan.base_offset, check, False)
         end = scan.size
@@ -90,11 +92,11 @@ class _Reading:
             end = min(end, self.wanted.phy_offsets[1] - scan.base_offset)
 
         def chain(start: int) -> tuple[int, int, bool]:
-            return stray_chain(decode, window, self.rows, self.topics, scan.base_offset, scan.delays, start)
+            return stray_chain(decoding, scan.base_offset, scan.delays, start)
 
         at, plausible = 0, False
         while True:
-            walk = walk_batches(decode, window, self.rows, self.topics, check, at, scan.size)
+            walk = walk_batches(decoding, check, at, scan.size)
             while True:
                 try:
                     rows = self.rows.rows[: next(walk)]
@@ -207,6 +209,19 @@ class _Reading:
             yield from inner.batches(plausible)
 
 
+@dataclass(frozen=True)
+class _InnerMessage:
+    """One message of an inner batch. number: its place in the batch; -1: it is the batch itself.  body: its bytes, and what
+    became of them (a code of the body's status)."""
+
+    number: int
+    queue_offset: int
+    flag: int
+    properties: bytes
+    body: tuple[bytes | None, int]
+    body_size: int
+
+
 class _Inner:
     """Gathers the messages of inner batches until they are handed on."""
 
@@ -232,34 +247,25 @@ class _Inner:
                 at = int(r["position"]) + int(r["body_at"])
                 stored = reading.window.read(at, at + max(0, int(r["body_len"]))), STORED
             properties = reading.window.read(start, start + int(r["props_len"]))
-            self._put(row, -1, int(r["queue_offset"]), int(r["flag"]), properties, stored, int(r["body_len"]))
+            self._put(row, _InnerMessage(-1, int(r["queue_offset"]), int(r["flag"]), properties, stored, int(r["body_len"])))
             return
         for number, message in enumerate(messages):
             own = body[slice(*message.body)]
             properties = body[slice(*message.properties)]
             offset = min(int(r["batch_base"]) + number, (1 << 63) - 1)
-            self._put(row, number, offset, message.flag, properties, (own, status), len(own))
+            self._put(row, _InnerMessage(number, offset, message.flag, properties, (own, status), len(own)))
 
-    def _put(
-        self,
-        row: np.ndarray,
-        number: int,
-        queue_offset: int,
-        flag: int,
-        properties: bytes,
-        body: tuple[bytes | None, int],
-        body_size: int,
-    ) -> None:
+    def _put(self, row: np.ndarray, inner: _InnerMessage) -> None:
         low, high = self._reading.wanted.queue_offsets
-        if low is not None and queue_offset < low or high is not None and queue_offset >= high:
+        if low is not None and inner.queue_offset < low or high is not None and inner.queue_offset >= high:
             return
         self._rows.append(row)
-        self._numbers.append(number)
-        self._own.append((queue_offset, flag))
-        self._properties.append(properties)
-        self._bodies.append(body if self._reading.with_bodies else (None, STORED))
-        self._sizes.append(body_size)
-        self.held += INNER_BYTES + len(properties) + (len(body[0] or b"") if self._reading.with_bodies else 0)
+        self._numbers.append(inner.number)
+        self._own.append((inner.queue_offset, inner.flag))
+        self._properties.append(inner.properties)
+        self._bodies.append(inner.body if self._reading.with_bodies else (None, STORED))
+        self._sizes.append(inner.body_size)
+        self.held += INNER_BYTES + len(inner.properties) + (len(inner.body[0] or b"") if self._reading.with_bodies else 0)
 
     def batches(self, plausible: bool) -> Iterator[pa.RecordBatch]:
         """What was gathered, if anything."""

@@ -441,45 +441,46 @@ def _scan_ext(source: ByteSource, task: QueueTask, summary: QueueSummary) -> dic
                 ends[file.path] = position
                 if len(units):
                     last_unit = position + size * (len(units) - 1)
-                    _check_units(task, summary, file, position, size, units)
+                    _check_units(summary, file, position, size, units)
                     continue
                 fails = ", where recovery of the ext file fails"
                 if size == NO_ROOM:
                     # A writer leaves four bytes behind the last unit.
                     left = f"{file.size - position} bytes"
-                    _ext_finding(summary, task, file, last_unit, last_unit + 2, "room after the unit", left)
+                    _ext_finding(summary, file, (last_unit, last_unit + 2), "room after the unit", left)
                     summary.refusal = summary.refusal or f"{file.path}: no room for a unit's size at {position}{fails}"
                 elif size > 0:
-                    _ext_finding(summary, task, file, position, position + 2, f"at most {file.size - position}", str(size))
+                    _ext_finding(summary, file, (position, position + 2), f"at most {file.size - position}", str(size))
                     summary.refusal = summary.refusal or f"{file.path}: the unit at {position} leads past the file's end{fails}"
                 elif size < layout.EXT_FILE_FULL:
-                    _ext_finding(summary, task, file, position, position + 2, "a unit's size, 0 or -1", str(size))
+                    _ext_finding(summary, file, (position, position + 2), "a unit's size, 0 or -1", str(size))
             if task.digest:
                 summary.digests[file.path] = _digest(stream)
             summary.bytes_read += stream.size
     return ends
 
 
-def _check_units(task: QueueTask, summary: QueueSummary, file: MappedFile, position: int, size: int, units: np.ndarray) -> None:
+def _check_units(summary: QueueSummary, file: MappedFile, position: int, size: int, units: np.ndarray) -> None:
     """A unit's size is that of its 20 bytes and of its bit map."""
     header = layout.EXT_UNIT_HEADER_BYTES
     if size < header:
-        _ext_finding(summary, task, file, position, position + 2, f"at least {header}", str(size), len(units))
+        _ext_finding(summary, file, (position, position + 2), f"at least {header}", str(size), len(units))
         return
     maps = units[:, header - 2 : header].copy().view(">i2")[:, 0].astype(np.int64)
     for i in np.flatnonzero(np.maximum(maps, 0) != size - header).tolist():
         at = position + i * size
-        _ext_finding(summary, task, file, at, at + header, f"a bit map of {size - header} bytes", f"{int(maps[i])} bytes")
+        _ext_finding(summary, file, (at, at + header), f"a bit map of {size - header} bytes", f"{int(maps[i])} bytes")
 
 
 def _ext_finding(
-    summary: QueueSummary, task: QueueTask, file: MappedFile, start: int, end: int, expected: str, actual: str, count: int = 1
+    summary: QueueSummary, file: MappedFile, span: tuple[int, int], expected: str, actual: str, count: int = 1
 ) -> None:
+    """span: the bytes at fault."""
     if len(summary.findings) >= MAX_FINDINGS:
         code = "queue_ext_damaged"
         summary.findings_dropped[code] = summary.findings_dropped.get(code, 0) + count
         return
-    topic, queue_id = task.key
+    (topic, queue_id), (start, end) = summary.key, span
     message = f"{file.path}: the ext unit at {start} is not one that a broker writes."
     summary.findings.append(
         Finding(

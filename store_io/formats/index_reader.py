@@ -125,6 +125,19 @@ def scan_index_file(task: IndexTask, source: ByteSource | None = None) -> IndexF
         return IndexFileSummary(task.path, task.size, problem=str(why))
 
 
+@dataclass(frozen=True)
+class _Fault:
+    """What is wrong with bytes [start, end) of the file. severity: empty for the code's own."""
+
+    code: str
+    start: int
+    end: int
+    expected: str
+    actual: str
+    count: int = 1
+    severity: str = ""
+
+
 @dataclass
 class _Scan:
     """The state of one scan.
@@ -190,12 +203,14 @@ class _Scan:
         last = (last_data - 1 - self.table) // layout.ENTRY_BYTES if last_data > self.table else 0
         count = self._entry_count(slots, last)
         if self._first_data(self.table, self.table + layout.ENTRY_BYTES) is not None:
-            self._add("index_entries_beyond_count", *self._range(0), "zeros", "data", severity=NOTE)
+            self._add(_Fault("index_entries_beyond_count", *self._range(0), "zeros", "data", severity=NOTE))
         stray = self._first_data(self._range(count)[1], last_data)
         if stray is not None:
             first = (stray - self.table) // layout.ENTRY_BYTES
             start, end = self._range(first)[0], self._range(last)[1]
-            self._disagree("index_entries_beyond_count", start, min(end, self.file.size), "zeros", "entries", last - first + 1)
+            self._disagree(
+                _Fault("index_entries_beyond_count", start, min(end, self.file.size), "zeros", "entries", last - first + 1)
+            )
         used = self._replay(slots, count)
         if count:
             self._check_header(count, used)
@@ -216,7 +231,9 @@ class _Scan:
         if fits and stored in (last, newest):
             return stored
         if last == newest or not fits or self.may_be_torn:
-            self._disagree("index_header_wrong", at, at + 4, f"index count {last + 1}", str(self.header.index_count), 1, fits)
+            self._disagree(
+                _Fault("index_header_wrong", at, at + 4, f"index count {last + 1}", str(self.header.index_count), 1), fits
+            )
             return last
         return stored
 
@@ -249,7 +266,7 @@ class _Scan:
         slots = infer_slots(self.file)
         if slots is not None and slots != self.slots:
             expected, actual = f"maxHashSlotNum={self.slots}", f"chains of {slots} slots"
-            self._add("setting_mismatch", 0, layout.HEADER_BYTES, expected, actual)
+            self._add(_Fault("setting_mismatch", 0, layout.HEADER_BYTES, expected, actual))
             return -1
         self._report(faults, count)
         self.summary.findings_dropped["index_chain_broken"] = stopped - 1
@@ -278,7 +295,7 @@ class _Scan:
             n = 1
             while i + n < len(rows) and rows[i + n][2] == code and rows[i + n][5] == torn and rows[i + n][0] == start + n * unit:
                 n += 1
-            self._disagree(code, start, rows[i + n - 1][1], expected, actual, n, torn)
+            self._disagree(_Fault(code, start, rows[i + n - 1][1], expected, actual, n), torn)
             i += n
 
     def _is_older(self, slot: int, expected: int, actual: int) -> bool:
@@ -299,21 +316,21 @@ class _Scan:
         begin, end = int(first["phy_offset"][0]), int(last["phy_offset"][-1])
         if h.begin_phy_offset != begin and not _entry_to_blame(h.begin_phy_offset, begin, first["phy_offset"][1:], 1):
             at = layout.BEGIN_PHY_OFFSET_POSITION
-            self._disagree("index_header_wrong", at, at + 8, str(begin), str(h.begin_phy_offset), torn=not self.one_moment)
+            self._disagree(_Fault("index_header_wrong", at, at + 8, str(begin), str(h.begin_phy_offset)), not self.one_moment)
         if h.end_phy_offset != end and not _entry_to_blame(h.end_phy_offset, end, last["phy_offset"][:-1], -1):
             at = layout.END_PHY_OFFSET_POSITION
             torn = not self.one_moment or h.end_phy_offset < end
-            self._disagree("index_header_wrong", at, at + 8, str(end), str(h.end_phy_offset), torn=torn)
+            self._disagree(_Fault("index_header_wrong", at, at + 8, str(end), str(h.end_phy_offset)), torn)
         if counted:
             self._check_times(count, last)
         at, slots = layout.HASH_SLOT_COUNT_POSITION, h.hash_slot_count
         if used >= 0 and slots != used:
             if slots == count:
                 # 4.7.0 and before count every entry: not damage.
-                self._add("index_slot_overcount", at, at + 4, f"{used} slots in use", str(slots), severity=NOTE)
+                self._add(_Fault("index_slot_overcount", at, at + 4, f"{used} slots in use", str(slots), severity=NOTE))
             else:
                 torn = not self.one_moment or self.torn_count > 0 or slots == used - 1
-                self._disagree("index_header_wrong", at, at + 4, f"{used} slots in use", str(slots), torn=torn)
+                self._disagree(_Fault("index_header_wrong", at, at + 4, f"{used} slots in use", str(slots)), torn)
 
     def _check_empty(self) -> None:
         """A file without entries. A broker makes one just before it puts its first key: the first file of a store, with zeros,
@@ -327,7 +344,7 @@ class _Scan:
             fresh = begin == end and (before is None or begin[0] == before[0] or begin[1] == before[1])
         if not (fresh and h.hash_slot_count == 0):
             expected, actual = "entries, or a header as of a new file", "no entry"
-            self._disagree("index_header_wrong", 0, layout.HEADER_BYTES, expected, actual)
+            self._disagree(_Fault("index_header_wrong", 0, layout.HEADER_BYTES, expected, actual))
 
     def _check_times(self, count: int, last: np.ndarray) -> None:
         """The last entry's time difference is that of the header's times; a single entry's message has both."""
@@ -336,14 +353,14 @@ class _Scan:
         if count == 1:
             if begin != end:
                 expected = "equal times, as there is one entry"
-                self._disagree("index_header_wrong", 0, 16, expected, f"{begin}, {end}", torn=not self.one_moment)
+                self._disagree(_Fault("index_header_wrong", 0, 16, expected, f"{begin}, {end}"), not self.one_moment)
             return
         wanted = 0 if begin <= 0 else min(max(divide(end - begin, 1000), 0), 0x7FFFFFFF)
         stored, before = int(last["time_difference"][-1]), int(last["time_difference"][0])
         if stored == wanted or count > 2 and abs(stored - before) > abs(wanted - before):
             return
         expected = f"times {stored} s apart, as the last entry says"
-        self._disagree("index_header_wrong", 0, 16, expected, f"{begin}, {end}", torn=not self.one_moment or wanted < stored)
+        self._disagree(_Fault("index_header_wrong", 0, 16, expected, f"{begin}, {end}"), not self.one_moment or wanted < stored)
 
     # ---- helpers ----------------------------------------------------------------------------------------------------
 
@@ -366,21 +383,25 @@ class _Scan:
         start = entry_position(self.slots, number)
         return start, start + layout.ENTRY_BYTES
 
-    def _disagree(self, code: str, start: int, end: int, expected: str, actual: str, count: int = 1, torn: bool = True) -> None:
+    def _disagree(self, fault: _Fault, torn: bool = True) -> None:
         """A finding. torn: it looks like two moments of the file, which in the newest one after a crash is no damage."""
         if torn and self.may_be_torn:
-            self.torn.append((start, end))
-            self.torn_count += count
+            self.torn.append((fault.start, fault.end))
+            self.torn_count += fault.count
         else:
-            self._add(code, start, end, expected, actual, count)
+            self._add(fault)
 
-    def _add(self, code: str, start: int, end: int, expected: str, actual: str, count: int = 1, severity: str = "") -> None:
+    def _add(self, fault: _Fault) -> None:
+        code, count = fault.code, fault.count
         if len(self.findings) >= MAX_FINDINGS:
             self.summary.findings_dropped[code] = self.summary.findings_dropped.get(code, 0) + count
             return
-        message = f"{self.task.path}: {actual} at {start:,}; expected {expected}."
+        expected, actual, path = fault.expected, fault.actual, self.task.path
+        message = f"{path}: {actual} at {fault.start:,}; expected {expected}."
         self.findings.append(
-            Finding(code, self.task.path, start, end, severity, expected=expected, actual=actual, message=message, count=count)
+            Finding(
+                code, path, fault.start, fault.end, fault.severity, expected=expected, actual=actual, message=message, count=count
+            )
         )
 
     def _torn_as_note(self) -> None:
@@ -388,7 +409,7 @@ class _Scan:
         if self.torn:
             start, end = min(r[0] for r in self.torn), max(r[1] for r in self.torn)
             expected, actual = "all pages of one moment", "pages of several"
-            self._add("index_part_flushed", start, end, expected, actual, self.torn_count, NOTE)
+            self._add(_Fault("index_part_flushed", start, end, expected, actual, self.torn_count, NOTE))
 
 
 def _entry_to_blame(header: int, entry: int, neighbours: np.ndarray, order: int) -> bool:

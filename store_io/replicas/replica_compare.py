@@ -17,7 +17,7 @@ from store_io.audit import log_map
 from store_io.base.errors import StoreError
 from store_io.formats.commitlog import commitlog_columns, commitlog_reader
 from store_io.formats.commitlog.message_columns import MALFORMED_PROPERTIES, Columns, RecordCheck, TopicTable
-from store_io.formats.commitlog.segment_walk import capacity_for, walk_batches
+from store_io.formats.commitlog.segment_walk import Decoding, capacity_for, walk_batches
 from store_io.source.byte_source import ByteFile, ByteSource, StoreLocation, open_source
 from store_io.source.segment_window import SegmentWindow
 
@@ -265,8 +265,9 @@ class _Comparison:
 
     def run(self) -> None:
         check = RecordCheck.audit(self.base, self.task.delays)
+        decoding = Decoding(self.decode, self.window, self.columns, self.topics)
         for start, end in self.task.messages:
-            for count in walk_batches(self.decode, self.window, self.columns, self.topics, check, start, end):
+            for count in walk_batches(decoding, check, start, end):
                 self._batch(self.columns.rows[:count])
         self._close_piece()
         self.part.bytes_read += self.window.bytes_read

@@ -18,6 +18,7 @@ from store_io.base.java_compat import decode_utf8, int32, parse_number, split_dr
 from store_io.rules.releases import AUDIT_RELEASE, BrokerRules, broker_rules
 
 VALID, END, BAD, HALF = "valid", "end", "bad", "half"
+AUDIT, BROKER, REPUT = "audit", "broker", "reput"  # who checks a record
 HEAD_BYTES = layout.BODY_POSITION + 2 * layout.IPV6_EXTRA_BYTES  # up to the body, with hosts of whichever length
 
 
@@ -164,18 +165,16 @@ def check_frame(
     position: int,
     limit: int,
     rules: BrokerRules,
-    *,
-    crc: bool | None = None,
-    read_body: bool = True,
+    mode: str = BROKER,
     delays: Mapping[int, int] | None = None,
 ) -> Verdict:
     """What the release's check returns for the record at `position` of a buffer that ends at `limit`.
 
-    crc: whether checksums are looked at (default: the setting; reput passes False); read_body: False in reput, where the
-    body is skipped; delays: the level table of the moment (default: as it is in recovery).
+    mode: BROKER, recovery, which looks at checksums as the settings say; AUDIT looks at all of them; REPUT, the catch-up, at
+    none, and skips the body.  delays: the level table of the moment (default: as it is in recovery).
     Source: CommitLog.checkMessageAndReturnSize, rows numbered as in recovery.md 3.
     """
-    crc = rules.check_crc if crc is None else crc
+    crc, read_body = mode == AUDIT or mode == BROKER and rules.check_crc, mode != REPUT
     table = rules.delays_in_recovery if delays is None else delays
     at = position
     total = 0
@@ -319,7 +318,7 @@ def audit_frame(
     VALID: every check passes. END: a blank magic, whatever its size (the caller compares it with the bytes left).
     BAD with computed_size > 0: the frame's end is known although something in it is wrong.
     """
-    verdict = check_frame(frames, position, limit, rules, crc=True, delays=delays)
+    verdict = check_frame(frames, position, limit, rules, AUDIT, delays)
     if verdict.kind != VALID or verdict.message is None:
         return verdict
     message = verdict.message

@@ -383,6 +383,16 @@ def first_entry_from(file: ByteFile, ref: IndexFileRef, phy_offset: int) -> int:
     return 1 + first * BLOCK_ENTRIES + int(misplaced.argmin())
 
 
+@dataclass(frozen=True)
+class SegmentPlace:
+    """A segment and where it stands. base_offset: physical offset of its first byte; log_end: of the end of the log."""
+
+    path: str
+    base_offset: int
+    size: int
+    log_end: int
+
+
 class IndexMerge:
     """Compares batch by batch, in scan order; `finish` judges what is left over.
 
@@ -393,15 +403,12 @@ class IndexMerge:
         self,
         source: ByteSource,
         files: Sequence[IndexFileRef],
-        path: str,
-        base_offset: int,
-        size: int,
-        log_end: int,
+        place: SegmentPlace,
         findings: Findings,
         verdict: Callable[[int], Verdict],
     ):
-        self._source, self._refs, self._path = source, files, path
-        self._base, self._end, self._log_end = base_offset, base_offset + size, log_end
+        self._source, self._refs, self._path = source, files, place.path
+        self._base, self._end, self._log_end = place.base_offset, place.base_offset + place.size, place.log_end
         self._findings, self._verdict = findings, verdict
         self._open_files: dict[str, ByteFile] = {}
         # (number of the file, phy_offset, time, position of the time) of each header's first and last message that lies here

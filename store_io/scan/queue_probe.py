@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -133,6 +134,25 @@ def _used(entries: np.ndarray | np.void) -> np.ndarray:
     return used
 
 
+@dataclass(frozen=True)
+class ProbedFiles:
+    """Files of the queues that messages of a segment may stand in."""
+
+    queues: Mapping[QueueKey, tuple[MappedFile, ...]]
+    batch_queues: Mapping[QueueKey, tuple[MappedFile, ...]]
+    ext: Mapping[QueueKey, tuple[MappedFile, ...]]
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Bytes [low, high) of entry `number` of a queue."""
+
+    queue: QueueFiles
+    number: int
+    low: int
+    high: int
+
+
 class QueueProbe:
     """Matches a segment's messages, batch by batch, in scan order.
 
@@ -143,22 +163,20 @@ class QueueProbe:
     def __init__(
         self,
         source: ByteSource,
-        queue_files: Mapping[QueueKey, tuple[MappedFile, ...]],
-        batch_queue_files: Mapping[QueueKey, tuple[MappedFile, ...]],
-        ext_files: Mapping[QueueKey, tuple[MappedFile, ...]],
+        files: ProbedFiles,
         base_offset: int,
         size: int,
         findings: Findings,
         part: Callable[[np.void, str], bytes],
     ):
         self._source, self._findings, self._part = source, findings, part
-        self._files, self._batch_files, self._ext_files = queue_files, batch_queue_files, ext_files
+        self._files, self._batch_files, self._ext_files = files.queues, files.batch_queues, files.ext
         self._low, self._high = base_offset, base_offset + size
-        self.per_slot = max(LEAST_ENTRIES, min(MOST_ENTRIES, ARENA_ENTRIES // max(1, len(queue_files))))
+        self.per_slot = max(LEAST_ENTRIES, min(MOST_ENTRIES, ARENA_ENTRIES // max(1, len(files.queues))))
         self._states = np.zeros((0, STATE_COLUMNS), np.int64)
         self._slots = 0
         # Per slot `per_slot` entries as they stand in the files. Memory that no queue needs is never touched.
-        self._arena = np.zeros(len(queue_files) * self.per_slot * layout.ENTRY_BYTES, np.uint8)
+        self._arena = np.zeros(len(files.queues) * self.per_slot * layout.ENTRY_BYTES, np.uint8)
         self.arena_address = self._arena.ctypes.data
         self.batch_matches = np.zeros(0, np.uint8), np.zeros(0, np.int64)
         self._queues: dict[int, QueueFiles] = {}
@@ -297,27 +315,17 @@ class QueueProbe:
         high = layout.ENTRY_BYTES if tags_wrong else layout.ENTRY_TAGS_CODE_POSITION
         expected = [int(item["total_size"])] * size_wrong + [int(item["tags_code"])] * tags_wrong
         actual = [int(entry["size"])] * size_wrong + [int(entry["tags_code"])] * tags_wrong
-        self._wrong(item, key, self._queues[ref], number, low, high, expected, actual)
+        self._wrong(item, key, _Part(self._queues[ref], number, low, high), expected, actual)
         return MATCH_DIFFERS, delta
 
-    def _wrong(
-        self,
-        item: np.void,
-        key: QueueKey,
-        queue: QueueFiles,
-        number: int,
-        low: int,
-        high: int,
-        expected: list[int],
-        actual: list[int],
-    ) -> None:
-        path, position = queue.file_at(number)
+    def _wrong(self, item: np.void, key: QueueKey, part: _Part, expected: list[int], actual: list[int]) -> None:
+        path, position = part.queue.file_at(part.number)
         self._findings.add(
             Finding(
                 codes.ENTRY_WRONG,
                 path,
-                position + low,
-                position + high,
+                position + part.low,
+                position + part.high,
                 phy_offset=int(item["phy_offset"]),
                 topic=key[0],
                 queue_id=key[1],
@@ -476,10 +484,7 @@ class QueueProbe:
             self._wrong(
                 items[i],
                 key,
-                queue,
-                int(deltas[i]),
-                spans[0][1],
-                spans[-1][1] + spans[-1][0].itemsize,
+                _Part(queue, int(deltas[i]), spans[0][1], spans[-1][1] + spans[-1][0].itemsize),
                 [int(wanted[name][i]) for name in wrong],
                 [int(entry[i][name]) for name in wrong],
             )

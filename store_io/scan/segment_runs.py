@@ -7,6 +7,7 @@ time. A row is read once; what needs more than a glance is handed back to Python
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -278,6 +279,17 @@ def _asked(answered: tuple[int, int], item_number: int, need: int) -> tuple[int,
     return item_number, known | 1 << need
 
 
+@dataclass(frozen=True)
+class ItemRange:
+    """Items [low, high) of some: contiguous rows, their kinds, and the queues by `topic_ref`."""
+
+    items: np.ndarray
+    kinds: np.ndarray
+    keys: Sequence[QueueKey]
+    low: int
+    high: int
+
+
 class RunBuilder:
     """Runs and index runs of one segment, batch by batch, in scan order.
 
@@ -321,21 +333,12 @@ class RunBuilder:
         first, last = int(self._cursor[_FIRST_TIME]), int(self._cursor[_LAST_TIME])
         return (first, last) if first <= last else (0, 0)
 
-    def add(
-        self,
-        items: np.ndarray,
-        kinds: np.ndarray,
-        keys: Sequence[QueueKey],
-        low: int,
-        high: int,
-        walk: int,
-        audit: bool,
-        plausible: bool,
-    ) -> np.ndarray:
-        """Fold items [low, high); gives those whose store time fell. Items of BatchConsumeQueues need `match_batch` before.
+    def add(self, part: ItemRange, walk: int, audit: bool, plausible: bool) -> np.ndarray:
+        """Fold these items; gives those whose store time fell. Items of BatchConsumeQueues need `match_batch` before.
 
-        items: contiguous rows.  keys: the queues, by `topic_ref`.  audit: look up entries and watch store times.
+        audit: look up entries and watch store times.
         """
+        items, kinds, keys, high = part.items, part.kinds, part.keys, part.high
         cursor, probe = self._cursor, self._probe
         self._open_runs = grown(self._open_runs, 2 * len(keys), -1)
         cuts, index_cuts = self._cut_numbers(items, kinds, keys)
@@ -349,7 +352,7 @@ class RunBuilder:
             cursor[_PER_SLOT], cursor[_ARENA] = probe.per_slot, probe.arena_address
         cursor[_WALK], cursor[_PLAUSIBLE], cursor[_TIMING], cursor[_PROBING] = walk, plausible, audit, audit and probe is not None
         cursor[_ROWS], cursor[_FORCED], cursor[_FALLS] = items.ctypes.data, -1, 0
-        at, answered = low, (low, 0)  # the item that was asked about last, and a bit per answer that it was given
+        at, answered = part.low, (part.low, 0)  # the item that was asked about last, and a bit per answer that it was given
         while True:
             at, need = _fold(
                 cursor, at, high, kinds, matches, deltas, cuts, index_cuts, numbers, before,

@@ -39,18 +39,18 @@ from store_io.formats.commitlog.message_columns import (
     TopicTable,
 )
 from store_io.formats.commitlog.segment_items import BATCH_ROWS, HOST_CHANGES, row_kinds
-from store_io.formats.commitlog.segment_walk import capacity_for, stray_chain, walk_batches
+from store_io.formats.commitlog.segment_walk import Decoding, capacity_for, stray_chain, walk_batches
 from store_io.rules.message_verdict import BAD, END, HALF, VALID, Verdict, properties_fault
 from store_io.rules.multi_dispatch import multi_dispatch
 from store_io.rules.releases import BrokerRules
 from store_io.scan.dataset_rows import DatasetSink
-from store_io.scan.index_merge import IndexFileRef, IndexMerge
+from store_io.scan.index_merge import IndexFileRef, IndexMerge, SegmentPlace
 from store_io.scan.odd_headers import StoreHosts, odd_header
-from store_io.scan.queue_probe import QueueProbe
+from store_io.scan.queue_probe import ProbedFiles, QueueProbe
 from store_io.scan.resync import Resync
 from store_io.scan.segment_edges import edge_digest, first_record
 from store_io.scan.segment_findings import Findings
-from store_io.scan.segment_runs import RunBuilder
+from store_io.scan.segment_runs import ItemRange, RunBuilder
 from store_io.scan.segment_times import StoreTimes
 from store_io.scan.torn_copies import torn_properties
 from store_io.source.byte_source import ByteFile, ByteSource, StoreLocation, open_source
@@ -152,31 +152,22 @@ class _Scan:
         self.plausible = False
         self.probe = None
         if task.probe and (task.expect_queues or task.queue_files or task.batch_queue_files):
-            self.probe = QueueProbe(
-                source,
-                task.queue_files,
-                task.batch_queue_files,
-                task.ext_files,
-                task.base_offset,
-                task.size,
-                self.findings,
-                self._part,
-            )
+            files = ProbedFiles(task.queue_files, task.batch_queue_files, task.ext_files)
+            self.probe = QueueProbe(source, files, task.base_offset, task.size, self.findings, self._part)
         self.runs = RunBuilder(self.base, self.rules.tag_index, task.lmq, self.probe, task.cuts, task.index_marks)
         self.index = None
         if task.index_files and task.walk_audit and task.reput is None:
+            place = SegmentPlace(task.path, task.base_offset, task.size, task.log_end)
             self.index = IndexMerge(
                 source,
                 task.index_files,
-                task.path,
-                task.base_offset,
-                task.size,
-                task.log_end,
+                place,
                 self.findings,
                 lambda position: self.audit.verdict(self.window, position, self.size),
             )
         want_keys = self.index is not None or sink is not None and sink.want_keys
         self.columns = Columns(capacity_for(task.window_bytes), want_keys)
+        self._decoding = Decoding(self.decode, self.window, self.columns, self.topics)
         # The broker's walk: "before" its first record, "together" with the audit's, "apart" from `broker_at` on, or "done".
         self.state = "before"
         self.broker_at = task.broker_from
@@ -221,7 +212,7 @@ class _Scan:
 
     def _walk(self, check: RecordCheck, start: int, limit: int, on_rows: _OnRows) -> tuple[int, Verdict | None]:
         """Decode from `start` until a frame is refused: (its position, the verdict); None: `on_rows` stopped the walk there."""
-        batches = walk_batches(self.decode, self.window, self.columns, self.topics, check, start, limit)
+        batches = walk_batches(self._decoding, check, start, limit)
         while True:
             try:
                 count = next(batches)
@@ -285,7 +276,7 @@ class _Scan:
         if len(items) != len(rows):
             item_low = int(np.searchsorted(items["position"], rows["position"][low], "left"))
             item_high = int(np.searchsorted(items["position"], rows["position"][high - 1], "right"))
-        falls = self.runs.add(items, kinds, keys, item_low, item_high, walk, audit, self.plausible)
+        falls = self.runs.add(ItemRange(items, kinds, keys, item_low, item_high), walk, audit, self.plausible)
         if len(items) != len(rows):
             falls = np.searchsorted(rows["position"], items["position"][falls])
         if self.faults and walk & WALK_BROKER:
@@ -440,7 +431,7 @@ class _Scan:
 
     def _stray_chain(self, start: int) -> tuple[int, int, bool]:
         """See `Resync.judge`."""
-        return stray_chain(self.decode, self.window, self.columns, self.topics, self.base, self.rules.delays, start)
+        return stray_chain(self._decoding, self.base, self.rules.delays, start)
 
     # ---- the broker's walks --------------------------------------------------------------------------------------------
 

@@ -26,10 +26,10 @@ from schemas import commitlog_layout as layout
 from store_io.base import native
 from store_io.base.native import (
     block_masks,
+    compiled_helper,
     count_bits,
     equal_mask,
     hash_of_last,
-    helper,
     kept,
     load_i8,
     load_i16,
@@ -83,7 +83,7 @@ _NAME_INNER_MU, _NAME_LTI_DISP, _NAME_ATCH = _text("INNER_MU", 8), _text("LTI_DI
 _NAME_LTI_QUEU, _NAME_E_OFFSET = _text("LTI_QUEU", 8), _text("E_OFFSET", 8)
 
 
-@helper()
+@compiled_helper()
 def _slot_of(name: int, length: int) -> int:
     """The number of a property of interest; -1 for any other name."""
     if length == 4:
@@ -118,7 +118,7 @@ def _slot_of(name: int, length: int) -> int:
     return -1
 
 
-@helper()
+@compiled_helper()
 def _block(at: int, count: int, window_end: int) -> tuple[Any, Any, Any, Any]:
     """`block_masks` of the first `count` (1 to 64) bytes at `at`, with no bit for others. The window, which ends at
     `window_end`, holds these bytes and at least 64 in all, so a block that would pass its end is read from further back."""
@@ -133,7 +133,7 @@ def _block(at: int, count: int, window_end: int) -> tuple[Any, Any, Any, Any]:
     return one & keep, two & keep, zero & keep, high & keep
 
 
-@helper()
+@compiled_helper()
 def _scan_properties(at: int, length: int, window_end: int, found: int) -> tuple[int, bool, bool]:
     """Find the properties of interest in `length` bytes at `at`: string2messageProperties of 4.9.1 and later.
 
@@ -182,7 +182,7 @@ LAYOUT_WORDS = _LAYOUTS * _LAYOUT_BYTES // 8 + PROPERTY_SLOTS  # and the `found`
 _MOST_MISSES = 3
 
 
-@helper()
+@compiled_helper()
 def _is_layout(at: int, length: int, known: int) -> Any:
     """Whether properties have the layout at `known`: the same names and separators, and nothing but plain text between them.
     The 128 bytes at `at` are read."""
@@ -195,7 +195,7 @@ def _is_layout(at: int, length: int, known: int) -> Any:
     return unlike == _ZERO
 
 
-@helper(inline=False)
+@compiled_helper(inline=False)
 def _remember_layout(at: int, length: int, present: int, known: int) -> None:
     """Have the layout of these properties at `known`, where `found` is already. They are whole and ASCII; one value that holds
     a separator makes the layout one that is never met again."""
@@ -226,14 +226,14 @@ def _remember_layout(at: int, length: int, present: int, known: int) -> None:
     poke_i64(known, length)
 
 
-@helper()
+@compiled_helper()
 def _value(slot: int) -> tuple[int, int]:
     """Where a property's value begins, relative to the properties, and its length. slot: address of its place in `found`."""
     place = peek_i64(slot)
     return place >> 16, place & 0xFFFF
 
 
-@helper()
+@compiled_helper()
 def _take_part(at: int, item: int, split: int, end: int, found: int, present: int, fault: int) -> tuple[int, int]:
     if item < split < end - 1:
         slot = _slot_of(at + item, split - item)
@@ -249,7 +249,7 @@ def _take_part(at: int, item: int, split: int, end: int, found: int, present: in
     return present, fault
 
 
-@helper(inline=False)
+@compiled_helper(inline=False)
 def _differs_for_old_parser(at: int, found: int, present: int, window_end: int) -> bool:
     """Whether the parser of 4.9.0 and before might read one of these values differently: where it holds another 0x01."""
     for slot in range(PROPERTY_SLOTS):
@@ -266,7 +266,7 @@ def _differs_for_old_parser(at: int, found: int, present: int, window_end: int) 
     return False
 
 
-@helper(inline=False)
+@compiled_helper(inline=False)
 def _number(at: int, length: int) -> tuple[bool, int]:
     """parse_number of at most 18 digits, so that nothing wraps: (whether it is one, its value)."""
     start = 0
@@ -283,7 +283,7 @@ def _number(at: int, length: int) -> tuple[bool, int]:
     return True, -value if load_u8(at) == 45 else value
 
 
-@helper(inline=False)
+@compiled_helper(inline=False)
 def _blankness(at: int, length: int) -> int:
     """0: something other than white space is there; 1: only ASCII white space; 2: only the reference can say."""
     unclear = False
@@ -296,7 +296,7 @@ def _blankness(at: int, length: int) -> int:
     return 2 if unclear else 1
 
 
-@helper(inline=False)
+@compiled_helper(inline=False)
 def _two_parts(at: int, length: int) -> bool:
     """Whether split("_") surely gives two parts: one separator, and something behind it."""
     separators = 0
@@ -306,7 +306,7 @@ def _two_parts(at: int, length: int) -> bool:
     return separators == 1 and load_u8(at + length - 1) != 95
 
 
-@helper()
+@compiled_helper()
 def _count_keys(at: int, length: int, window_end: int) -> int:
     """Parts of KEYS between single spaces that are not empty."""
     count = 0
@@ -322,7 +322,7 @@ def _count_keys(at: int, length: int, window_end: int) -> int:
     return count
 
 
-@helper(inline=False)
+@compiled_helper(inline=False)
 def _appended_crc(record: int, total: int, value: int, value_length: int) -> int:
     """How the record ends, where a property __CRC32# is present whose value begins at address `value`.
 
@@ -345,7 +345,7 @@ def _appended_crc(record: int, total: int, value: int, value_length: int) -> int
 # ---- text ------------------------------------------------------------------------------------------------------------
 
 
-@helper(inline=False)
+@compiled_helper(inline=False)
 def _is_utf8(at: int, length: int) -> bool:
     """Whether these bytes are well-formed UTF-8 (no surrogates, no over-long forms)."""
     i = 0
@@ -384,7 +384,7 @@ def _is_utf8(at: int, length: int) -> bool:
 _POWERS = tuple(pow(31, i, 1 << 32) for i in range(17))
 
 
-@helper()
+@compiled_helper()
 def _hash_ascii(at: int, length: int, value: int) -> Any:
     """String.hashCode continued from `value`; only the low 32 bits of the result count. The 16 bytes before `at` are read."""
     end = at + length
@@ -394,7 +394,7 @@ def _hash_ascii(at: int, length: int, value: int) -> Any:
     return value * _POWERS[end - at] + hash_of_last(end, end - at)
 
 
-@helper(inline=False)
+@compiled_helper(inline=False)
 def _hash_utf8(at: int, length: int, value: int) -> int:
     """As `_hash_ascii`, over the UTF-16 units of bytes that `_is_utf8` accepted."""
     i = 0
@@ -419,7 +419,7 @@ def _hash_utf8(at: int, length: int, value: int) -> int:
     return value
 
 
-@helper()
+@compiled_helper()
 def _is_ascii(at: int, length: int) -> Any:
     """Whether these bytes are all ASCII; of less than 8 the bytes before them, too. The 8 bytes before `at` are read."""
     word = load_word(at + length - 8)
@@ -430,7 +430,7 @@ def _is_ascii(at: int, length: int) -> Any:
     return word & _HIGH_BITS == _ZERO
 
 
-@helper()
+@compiled_helper()
 def _hash_text(at: int, length: int, value: int, ascii_only: bool) -> Any:
     """String.hashCode continued from `value`, of a text that `_is_utf8` accepted or that is known to be ASCII."""
     if ascii_only or _is_ascii(at, length):
@@ -438,19 +438,19 @@ def _hash_text(at: int, length: int, value: int, ascii_only: bool) -> Any:
     return _hash_utf8(at, length, value)
 
 
-@helper()
+@compiled_helper()
 def _signed32(value: int) -> int:
     return ((value & 0xFFFFFFFF) ^ 0x80000000) - 0x80000000
 
 
-@helper()
+@compiled_helper()
 def _index_hash(value: int) -> int:
     """IndexFile.indexKeyHashMethod of a running hash: its absolute value, 0 for the smallest int."""
     value = abs(_signed32(value))
     return 0 if value == 0x80000000 else value
 
 
-@helper(inline=False)
+@compiled_helper(inline=False)
 def _hash_keys(at: int, length: int, prefix: int, ascii_only: bool, window_end: int, key_hash: int, key_count: int) -> int:
     """Write the hash of each part of KEYS that is not empty; returns the new count of hashes."""
     start: Any = np.int64(0)  # of the current part
@@ -485,13 +485,13 @@ _TOPIC_HASH, _TOPIC_TEXT_AT, _TOPIC_TEXT_LEN, _TOPIC_QUEUE_ID, _TOPIC_PREFIX_HAS
 _SEED, _FACTOR = np.uint64(shape.HASH_SEED), np.uint64(shape.HASH_FACTOR)
 
 
-@helper()
+@compiled_helper()
 def _mix(value: Any, word: Any) -> Any:
     value = (value ^ word) * _FACTOR
     return value ^ (value >> np.uint64(32))
 
 
-@helper()
+@compiled_helper()
 def _pair_hash(at: int, length: int, queue_id: int) -> Any:
     """`message_columns.pair_hash`, as an int64."""
     value = _SEED
@@ -510,7 +510,7 @@ def _pair_hash(at: int, length: int, queue_id: int) -> Any:
     return np.int64(_mix(value, np.uint64(queue_id & 0xFFFFFFFF) | np.uint64(length) << np.uint64(32)))
 
 
-@helper()
+@compiled_helper()
 def _same(left: int, right: int, length: int) -> Any:
     if length >= 8:
         i = 0
@@ -525,7 +525,7 @@ def _same(left: int, right: int, length: int) -> Any:
     return True
 
 
-@helper()
+@compiled_helper()
 def _find_topic(at: int, length: int, queue_id: int, value: int, entries: int, text: int, slots: int, slot_count: int) -> Any:
     """Number of the pair, or -1 - slot where it has to go."""
     mask = slot_count - 1
@@ -545,7 +545,7 @@ def _find_topic(at: int, length: int, queue_id: int, value: int, entries: int, t
         slot = (slot + 1) & mask
 
 
-@helper(inline=False)
+@compiled_helper(inline=False)
 def _add_topic(number: int, at: int, length: int, queue_id: int, value: int, entries: int, text: int, text_used: int) -> None:
     entry = entries + _TOPIC_BYTES * number
     poke_i64(entry + _TOPIC_HASH, value)
@@ -571,7 +571,7 @@ _RARE_FLAGS = ~header_faults.KNOWN_FLAGS | layout.SYS_COMPRESSED | layout.SYS_CO
 _LZ4_HEAD, _ZSTD_HEAD = (int.from_bytes(head, "big", signed=True) for head in (header_faults.LZ4_HEAD, header_faults.ZSTD_HEAD))
 
 
-@helper(inline=False)
+@compiled_helper(inline=False)
 def _odd_flags(sys_flag: int, body: int, length: int, present: int) -> bool:
     """Whether `header_faults` blames the flags. length: of the body at address `body`.  present: the properties of interest."""
     if sys_flag & ~header_faults.KNOWN_FLAGS:
@@ -590,7 +590,7 @@ def _odd_flags(sys_flag: int, body: int, length: int, present: int) -> bool:
     return kind > header_faults.MOST_COMPRESSION or not zlib
 
 
-@helper()
+@compiled_helper()
 def _is_schedule(at: int, length: int) -> bool:
     return (
         length == _SCHEDULE_TOPIC_BYTES

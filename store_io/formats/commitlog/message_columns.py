@@ -18,7 +18,10 @@ from store_io.base.java_compat import int64, is_blank, split_dropping_tail, stri
 from store_io.rules.header_faults import HEAD_BYTES, header_faults
 from store_io.rules.index_keys import index_keys, key_hash, key_text, tag_key
 from store_io.rules.message_verdict import (
+    AUDIT,
     AUDIT_RULES,
+    BROKER,
+    REPUT,
     Frames,
     Message,
     Verdict,
@@ -251,7 +254,6 @@ def pair_hash(topic: bytes, queue_id: int) -> int:
 
 # ---- checks and stops ----------------------------------------------------------------------------------------------
 
-AUDIT, BROKER, REPUT = "audit", "broker", "reput"
 NEED_MORE, FULL, STOPPED = "need_more", "full", "stopped"
 
 
@@ -305,7 +307,7 @@ class RecordCheck:
             return audit_frame(frames, position, limit, self.base_offset + position, self.delays, self.rules)
         if self.mode == BROKER:
             return check_frame(frames, position, limit, self.rules, delays=self.delays)
-        return check_frame(frames, position, limit, self.rules, crc=False, read_body=False, delays=self.delays)
+        return check_frame(frames, position, limit, self.rules, REPUT, self.delays)
 
     @cached_property
     def settings(self) -> int:

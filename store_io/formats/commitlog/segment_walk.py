@@ -6,6 +6,7 @@ The audit and whoever reads messages for other purposes walk alike, so they find
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -33,22 +34,25 @@ def capacity_for(window_bytes: int) -> int:
     return min(DEFAULT_CAPACITY, window_bytes // layout.MIN_SIZE_V1_BYTES + 2)
 
 
-def walk_batches(
-    decode: Decoder,
-    window: SegmentWindow,
-    columns: Columns,
-    topics: TopicTable,
-    check: RecordCheck,
-    start: int,
-    limit: int,
-) -> Generator[int, None, tuple[int, Verdict]]:
+@dataclass(frozen=True)
+class Decoding:
+    """What one walk decodes with: a decoder, the window that it reads through, and where rows and their queues go."""
+
+    decode: Decoder
+    window: SegmentWindow
+    columns: Columns
+    topics: TopicTable
+
+
+def walk_batches(decoding: Decoding, check: RecordCheck, start: int, limit: int) -> Generator[int, None, tuple[int, Verdict]]:
     """Decode from `start` on; gives the number of rows in `columns`, again and again, until a frame is refused.
 
     The generator's value is then (position of that frame, the verdict). The rows are good until it goes on.
     A frame larger than the window goes through the reference, which reads it in pieces, so the buffer never grows.
-    A walk inside of a segment mostly begins behind damage, and more may follow: it looks FIRST_REACH bytes ahead, and twice as
+    A walk inside of a segment mostly begins after damage, and more may follow: it looks FIRST_REACH bytes ahead, and twice as
     far each time, so what it decodes in vain is no more than what it has come. A frame larger than that is the reference's, too.
     """
+    decode, window, columns, topics = decoding.decode, decoding.window, decoding.columns, decoding.topics
     at, reach = start, FIRST_REACH if start else len(window.buffer)
     columns.clear()
     if at > limit:
@@ -92,21 +96,13 @@ def whole_messages_end(check: RecordCheck, window: SegmentWindow, start: int, li
     return at
 
 
-def stray_chain(
-    decode: Decoder,
-    window: SegmentWindow,
-    columns: Columns,
-    topics: TopicTable,
-    base_offset: int,
-    delays: Mapping[int, int],
-    start: int,
-) -> tuple[int, int, bool]:
+def stray_chain(decoding: Decoding, base_offset: int, delays: Mapping[int, int], start: int) -> tuple[int, int, bool]:
     """Messages from `start` on that are valid but for their stored physical offset: what `Resync.judge` asks for."""
     met = 0
-    batches = walk_batches(decode, window, columns, topics, RecordCheck.broker(AUDIT_RULES, delays), start, window.size)
+    batches = walk_batches(decoding, RecordCheck.broker(AUDIT_RULES, delays), start, decoding.window.size)
     while True:
         try:
-            rows = columns.rows[: next(batches)]
+            rows = decoding.columns.rows[: next(batches)]
         except StopIteration as end:
             return end.value[0], met, False
         own = np.flatnonzero(rows["phy_offset"] == base_offset + rows["position"])

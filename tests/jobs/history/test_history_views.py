@@ -477,7 +477,7 @@ def covered(verified: dict[int, int], segments: list[Row] = BEFORE) -> Row:
     keys = {reading_key(segments[number]): T0 + days * DAY for number, days in verified.items()}
     runs = [run_row("s", n) for n in range(4)]
     since = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=T0 + 2 * DAY)
-    return coverage.coverage_view(segments, keys, {"s": runs[-1]}, runs, "/t", NOW, since)
+    return coverage.coverage_view(coverage.Listed(segments, keys, {"s": runs[-1]}), runs, "/t", NOW, since)
 
 
 def reading_key(row: Row) -> tuple[object, ...]:
@@ -515,7 +515,7 @@ def test_a_store_without_a_segment_any_more_is_not_covered(code: int, complete: 
     gone = run_row("s", 3, code, segment_count=0, complete=complete, verdict=f"gone{HOSTILE}")
     since = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=T0 + DAY)
     runs = [run_row("s", 2), gone]
-    view = coverage.coverage_view(BEFORE, keys, {"s": runs[0]}, runs, "/t", NOW, since)
+    view = coverage.coverage_view(coverage.Listed(BEFORE, keys, {"s": runs[0]}), runs, "/t", NOW, since)
     (store,) = view["stores"]
     assert (view["fraction"], store["fraction"], store["segments_verified"]) == (0, 0, 0)
     assert (store["gone"]["run_id"], store["gone"]["exit_code"], store["listed"]["run_id"]) == ("r3", code, "r2")

@@ -28,7 +28,7 @@ from schemas.rows import (
     Cuts,
     SegmentSummary,
 )
-from store_io.rules.message_verdict import END, HALF, VALID, BufferFrames, check_frame
+from store_io.rules.message_verdict import END, HALF, REPUT, VALID, BufferFrames, check_frame
 from store_io.rules.releases import BrokerRules, Setting, broker_rules
 from store_io.scan.segment_scan import SegmentTask, scan_segment
 from store_io.source.byte_source import StoreLocation
@@ -276,7 +276,7 @@ def plain_reput(data: bytes, base: int, rules: BrokerRules, start: int, limit: i
     """doReputMessage over one buffer: (positions of what is dispatched, next physical offset)."""
     frames, at, pos, read, whole, found = BufferFrames(data), start, start, 0, limit - start, []
     while read < whole:
-        verdict = check_frame(frames, pos, limit, replace(rules, dup_info=False), crc=False, read_body=False)
+        verdict = check_frame(frames, pos, limit, replace(rules, dup_info=False), REPUT)
         if verdict.kind == VALID:
             found.append(pos)
             at, read, pos = at + verdict.size, read + verdict.size, pos + verdict.size
