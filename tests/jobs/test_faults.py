@@ -1,0 +1,75 @@
+"""What an exception says in one line, whoever raised it."""
+
+from __future__ import annotations
+
+import errno
+import signal
+from typing import Any
+
+import pytest
+
+from jobs.faults import ending, fault_sentence, is_sparks, reason
+
+
+class Java:
+    """An exception of the JVM, as py4j shows it."""
+
+    def __init__(self, message: str | None, cause: Java | None = None):
+        self.message, self.cause = message, cause
+
+    def getCause(self) -> Java | None:
+        return self.cause
+
+    def getMessage(self) -> str | None:
+        return self.message
+
+    def getClass(self) -> Any:
+        return type("Class", (), {"getName": staticmethod(lambda: "java.lang.Odd")})
+
+
+def of_java(java: Any) -> Exception:
+    problem = Exception("the outermost")
+    problem.java_exception = java  # type: ignore[attr-defined]
+    return problem
+
+
+class Gone(Exception):
+    """Its text is not to be had any more."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("the JVM has ended")
+
+
+@pytest.mark.parametrize(
+    ("problem", "text"),
+    [
+        (ValueError("one\ntwo"), "one"),
+        (ValueError("\n  first  \n"), "first"),
+        (ValueError(), "ValueError"),
+        (OSError(errno.ENOSPC, "No space left on device", "/x"), "No space left on device"),
+        (of_java(Java("outer", Java("the cause"))), "the cause"),
+        (of_java(Java(None)), "java.lang.Odd"),
+        (Gone(), "Gone"),
+    ],
+)
+def test_the_reason_is_one_line(problem: BaseException, text: str) -> None:
+    assert reason(problem) == text
+
+
+def test_a_reason_is_bounded() -> None:
+    assert len(reason(ValueError("x" * 10_000))) == 500
+
+
+def test_a_fault_of_this_program_is_called_one() -> None:
+    assert fault_sentence(KeyError("k")) == "stopped by a fault of this program: KeyError: 'k'"
+    assert fault_sentence(KeyError()) == "stopped by a fault of this program: KeyError"
+
+
+def test_whose_exception_it_is() -> None:
+    from py4j.protocol import Py4JNetworkError
+
+    assert is_sparks(Py4JNetworkError("lost")) and not is_sparks(ValueError("ours"))
+
+
+def test_how_a_process_ended() -> None:
+    assert [ending(code) for code in (0, 3, -signal.SIGKILL, -250)] == ["exit code 0", "exit code 3", "SIGKILL", "signal 250"]

@@ -1,0 +1,47 @@
+"""Ctrl-C and SIGTERM: raised, remembered where the exception is lost, and told as the shell expects."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+
+import pytest
+
+from jobs import interrupts
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_is_raised_and_remembered(number: int, code: int) -> None:
+    before = signal.getsignal(number)
+    with interrupts.heard():
+        assert not interrupts.came()
+        interrupts.check()
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), number)
+        assert interrupts.came()
+        with pytest.raises(KeyboardInterrupt):
+            interrupts.check()
+        assert interrupts.exit_code() == code
+    assert signal.getsignal(number) is before
+
+
+def test_each_time_begins_without_the_signals_of_before() -> None:
+    with interrupts.heard(), pytest.raises(KeyboardInterrupt):
+        os.kill(os.getpid(), signal.SIGTERM)
+    with interrupts.heard():
+        interrupts.check()
+        assert interrupts.exit_code() == 130
+
+
+def test_another_thread_changes_no_handler() -> None:
+    met: list[object] = []
+
+    def other() -> None:
+        with interrupts.heard():
+            met.append(signal.getsignal(signal.SIGTERM))
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    thread.join()
+    assert met == [signal.getsignal(signal.SIGTERM)]
