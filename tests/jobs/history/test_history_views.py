@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -31,44 +31,6 @@ Row = dict[str, Any]
 
 
 # ---- options -------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("7d", datetime(2026, 11, 14, 8, tzinfo=UTC)),
-        ("90m", datetime(2026, 11, 21, 6, 30, tzinfo=UTC)),
-        ("12h", datetime(2026, 11, 20, 20, tzinfo=UTC)),
-        ("2w", datetime(2026, 11, 7, 8, tzinfo=UTC)),
-        ("2026-11-01", datetime(2026, 11, 1, tzinfo=UTC)),
-        ("2026-11-01T10:00:00+02:00", datetime(2026, 11, 1, 8, tzinfo=UTC)),
-    ],
-)
-def test_moments(text: str, expected: datetime) -> None:
-    assert reading.moment("--since", text, NOW) == expected
-
-
-@pytest.mark.parametrize("text", ["", "d", "7 days", "-1d", "2026-13-01", "999999w", "yesterday"])
-def test_no_moments(text: str) -> None:
-    with pytest.raises(UsageError, match=r"^--since .*: a span"):
-        reading.moment("--since", text, NOW)
-
-
-def test_formats_and_tables() -> None:
-    def chosen(**given: str) -> str:
-        return reading.format_of(Command("report", options={f"--{k}": v for k, v in given.items()}), ("text", "json", "html"))
-
-    assert (chosen(), chosen(out="a.html"), chosen(out="a.html", format="json"), chosen(out="a.txt")) == (
-        "text",
-        "html",
-        "json",
-        "text",
-    )
-    with pytest.raises(UsageError, match="the formats are text, json, html"):
-        chosen(format="pdf")
-    with pytest.raises(UsageError, match="report needs --tables"):
-        reading.tables_of(Command("report"))
-    assert reading.tables_of(Command("report", options={"--tables": "s3://b/t"})) == "s3://b/t"
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,6 @@ from store_io.rules.message_verdict import END, HALF, REPUT, VALID, BufferFrames
 from store_io.rules.releases import BrokerRules, Setting, broker_rules
 from store_io.scan.segment_scan import SegmentTask, scan_segment
 from store_io.source.byte_source import StoreLocation
-from store_io.source.segment_window import DIGEST_PIECE_BYTES, PieceDigest
 from tests.support import strategies
 from tests.support.builders import BLANK, PREPARED, ROLLBACK, Message, Record, Sizes, StoreBuilder, encode, field_position
 
@@ -661,21 +660,3 @@ def test_holes_of_a_huge_sparse_segment_are_not_read(tmp_path: Path, damaged: bo
     assert (far, 1) in {(e.start, e.message_count) for e in summary.extents}
     assert summary.extents[-1].end == size
     assert summary.bytes_read < 1 << 27
-
-
-@pytest.mark.parametrize("lead", [0, 7, DIGEST_PIECE_BYTES])
-@pytest.mark.parametrize("count", [0, 3, DIGEST_PIECE_BYTES - 7, 3 * DIGEST_PIECE_BYTES + 1])
-def test_zeros_that_nobody_has_give_the_digest_of_zeros(lead: int, count: int) -> None:
-    one, two = PieceDigest(), PieceDigest()
-    for digest in (one, two):
-        digest.feed(np.ones(lead, np.uint8))
-    one.feed(np.zeros(count, np.uint8))
-    two.feed_zeros(count)
-    assert one.text() == two.text()
-
-
-def test_the_digest_of_any_number_of_zeros_is_told_at_once() -> None:
-    digests = [PieceDigest() for _ in range(3)]
-    for digest, count in zip(digests, (1 << 62, (1 << 62) + 1, (1 << 62) + DIGEST_PIECE_BYTES), strict=True):
-        digest.feed_zeros(count)
-    assert len({d.text() for d in digests}) == 3

@@ -1,0 +1,46 @@
+"""The packages for executors: whole, and the same bytes of the same sources."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from jobs.environment import packaging
+from jobs.environment import setup as environment
+from store_io.base.errors import StoreError
+
+
+def test_the_zip_holds_every_module_and_is_repeatable(tmp_path: Path) -> None:
+    (tmp_path / "again").mkdir()
+    one, two = packaging.zip_packages(tmp_path), packaging.zip_packages(tmp_path / "again")
+    assert Path(one).read_bytes() == Path(two).read_bytes()
+    with zipfile.ZipFile(one) as archive:
+        names = set(archive.namelist())
+    wanted = {
+        p.relative_to(environment.ROOT).as_posix()
+        for package in packaging.PACKAGES
+        for p in (environment.ROOT / package).rglob("*.py")
+    }
+    assert names == wanted and "store_io/rules/recovery.py" in names
+
+
+def test_the_archive_holds_a_python_and_nobodys_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "module.py").write_text("x = 1\n")
+    monkeypatch.setattr(packaging, "_package_files", lambda: iter([("pkg/module.py", tmp_path / "module.py")]))
+    target = tmp_path / "environment.tar.gz"
+    assert packaging.pack_environment(str(target)) == target.stat().st_size
+    with tarfile.open(fileobj=io.BytesIO(target.read_bytes())) as archive:
+        members = {member.name: member for member in archive}
+        assert set(members) == {"bin/python", "bin/python3", "site-packages/pkg/module.py"}
+        assert members["bin/python"].mode == 0o755
+        assert {(m.uid, m.gid, m.uname, m.gname) for m in members.values()} == {(0, 0, "", "")}
+    assert [path.name for path in tmp_path.iterdir() if path.name.endswith(".part")] == []
+
+
+def test_a_place_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="cannot write"):
+        packaging.pack_environment(str(tmp_path / "none" / "x.tar.gz"))

@@ -1,0 +1,116 @@
+"""What report makes of rows of the tables, without Spark: literal rows in, literal answers out."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+
+from jobs.history import fleet, reading
+from jobs.report.pages.fleet_html import fleet_html
+from jobs.report.texts.history_text import fleet_text
+from jobs.report.texts.judgement import judge
+from jobs.tables.delta_tables import run_rows
+from tests.support import samples
+from tests.support.history_rows import (
+    DAY,
+    T0,
+    run_row,
+    view_of,
+)
+from tests.support.pages import Page
+from tests.support.samples import HOSTILE
+
+
+def test_the_unsafe_copies_come_first() -> None:
+    rows = [
+        run_row("calm", 2),
+        run_row("lost-12", 2, 20, lost_messages=12, losses=1),
+        run_row("lost-300", 2, 20, lost_messages=300, losses=1),
+        run_row("unread", 2, 3),
+        run_row("hurt", 2, 20, losses=900),  # a start loses nothing more
+        run_row("stuck", 2, 10, starts=False, refusal="no file of 0 bytes"),
+        run_row("behind", 2, 10, rebuildable=7),
+        run_row("calm", 1, 20, lost_messages=5000),  # long repaired
+        run_row("slave", 2, lacks_messages=30),
+        run_row("split", 2, lacks_messages=5, diverged=True),
+        run_row("wiped", 2, 20, messages=0, losses=1),
+        run_row("new", 2, messages=0, notes=1),
+    ]
+    codes = [
+        {"store": "lost-300", "run_id": "r2", "severity": s, "code": c, "count": n, "findings": 1, "file": "f"}
+        for s, c, n in [
+            ("note", "n", 900),
+            ("rebuildable", "b", 40),
+            ("loss", "a", 1),
+            ("rebuildable", "c", 41),
+            ("loss", "d", 2),
+        ]
+    ] + [
+        {"store": store, "run_id": "r2", "severity": severity, "code": code, "count": 1, "findings": 1, "file": "commitlog"}
+        for store, severity, code in (("wiped", "loss", "commitlog_emptied"), ("new", "note", "commitlog_empty"))
+    ]
+    view = view_of(rows, codes, {"old": T0 - DAY}, datetime(2026, 11, 18, tzinfo=UTC))
+    assert [(s["store"], s["safety"]) for s in view["stores"]] == [
+        ("lost-300", "stop"), ("lost-12", "stop"), ("wiped", "gone"), ("hurt", "care"), ("unread", "unknown"),
+        ("stuck", "refuses"), ("behind", "rebuild"), ("split", "diverged"), ("slave", "lacks"), ("new", "empty"),
+        ("calm", "safe"),
+    ]  # fmt: skip
+    assert view["stores"][0]["why"] == "d 2, a 1, c 41 and 1 more"
+    assert view["stores"][5]["why"] == "no file of 0 bytes"
+    assert view["totals"] == {
+        "stores": 11, "stop": 2, "gone": 1, "unknown": 1, "refuses": 1, "diverged": 1, "lacks": 1, "care": 1, "rebuild": 1,
+        "empty": 1, "safe": 1, "lost_messages": 312, "lost_bytes": 0,
+    }  # fmt: skip
+    assert [run["exit_code"] for run in view["stores"][-1]["trend"]] == [20, 0]
+    assert (view["runs"], view["not_audited_since"]) == (2, [{"store": "old", "last": "2026-11-17T11:06:40Z"}])
+    text = fleet_text(view)
+    assert "\x1b" not in text and text.count("\n") == 11 + 4
+    assert text.splitlines()[1].split()[:7] == ["20", "lost-300", "do", "not", "start", "300", "2026-11-20"]
+    assert "not audited since then: old (last 2026-11-17 11:06:40 UTC)" in text
+    assert "\x1b[31m" in fleet_text(view, colour=True)
+    json.loads(reading.json_text(view))
+
+
+def test_a_few_stores_are_told_run_by_run() -> None:
+    rows = [run_row("a", n, 0, rules_version="1" if n < 3 else "2", location=f"/copies/{n}") for n in range(25)]
+    lines = fleet_text(view_of(rows)).splitlines()
+    assert lines[1].split()[8:] == ["0"] * 8 + ["verdict", "0"]  # audited is two words
+    assert sum(line.endswith(tuple(f"  r{n}" for n in range(25))) for line in lines) == 20
+    assert "  and 5 earlier runs (--format json has more)" in lines
+    assert "  under this name, copies in 25 places; the latest in /copies/24" in lines
+    assert "  other rules from 2026-11-21 11:06:40: rules 1 -> 2" in lines
+
+
+def test_a_run_that_stands_twice_counts_once() -> None:
+    """Two writers with one run id that met: the newer rows are the run."""
+    older, newer = run_row("a", 1, 20), {**run_row("a", 1, 0), "started_at": T0 + DAY + 5}
+    assert reading.one_per_run([newer, older]) == [newer]
+
+
+def test_the_page_is_inert_and_hostile_names_stay_text() -> None:
+    rows = [run_row(HOSTILE, n, 20, verdict=HOSTILE, location=HOSTILE, lost_messages=n, losses=1) for n in range(3)]
+    codes = [{"store": HOSTILE, "run_id": "r2", "severity": "loss", "code": "x", "count": 2, "findings": 1, "file": HOSTILE}]
+    shown = Page("".join(fleet_html(view_of([*rows, run_row("calm", 2)], codes, {HOSTILE + "2": T0}))))
+    assert shown.problems() == []
+    assert "1 of 2 stores is not safe to start" in shown.text and shown.text.count("<script>alert(1)</script>") >= 5
+    assert "\x1b" not in shown.text and "\u202e" not in shown.text
+    assert [bar["height"] for bar in shown.all("rect")] == ["4", "11", "22", "11"]
+    assert "All stores are safe" not in shown.text
+    calm = Page("".join(fleet_html(view_of([run_row("a", 2), run_row("b", 2)]))))
+    assert "All stores are safe to start" in calm.text and calm.problems() == []
+    text = fleet_text(view_of(rows, codes))
+    assert "\x1b" not in text and "\u202e" not in text
+
+
+def test_safety_is_what_the_reports_of_single_stores_say() -> None:
+    """The same outcomes, judged from their rows of the tables and by the page of each store."""
+    made = (
+        samples.clean, samples.damaged, samples.not_audited, samples.refused, samples.empty, samples.emptied, samples.shrunk,
+        samples.already_damaged,
+    )  # fmt: skip
+    outcomes = [make() for make in made] + [samples.behind(make(), parted) for make in made for parted in (False, True)]
+    for outcome in outcomes:
+        (row,) = run_rows(samples.RUN, [outcome])["runs"]
+        codes = [{"code": finding.code, "severity": finding.severity} for finding in outcome.findings]
+        assert fleet.safety_of(row, codes) == judge(outcome).kind, outcome.name
+    assert len({judge(outcome).kind for outcome in outcomes}) > 7

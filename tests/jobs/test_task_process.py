@@ -1,0 +1,37 @@
+"""Tasks in a process of their own, which may be lost with one of them."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from jobs.task_process import Apart, Fault, files_of
+from store_io.audit.audit_store import AuditRequest, QueueGroup, StoreAudit
+from store_io.scan.segment_scan import SegmentTask
+from store_io.source.byte_source import StoreLocation
+from tests.support.deadly_tasks import deadly, fleet
+
+
+def test_apart_every_task_is_run_whatever_the_one_before_did(tmp_path: Path) -> None:
+    store = fleet(tmp_path)[0]
+    tasks = StoreAudit(AuditRequest("a", StoreLocation(store.path), store.release, store.broker_conf)).first_tasks()
+    one, two = [task for task in tasks if isinstance(task, SegmentTask)][:2]
+    (tmp_path / "marks").mkdir()
+    with Apart() as apart:
+        found = [pickle.loads(apart.run(task, None, ())) for task in (one, deadly(two, tmp_path / "marks", -1), two)]
+    assert [getattr(answer, "path", None) for answer in found] == [one.path, None, two.path]
+    assert isinstance(found[1], Fault) and two.path in found[1].sentence
+    assert len(os.listdir(tmp_path / "marks")) == 2
+
+
+def test_what_a_task_reads_is_named() -> None:
+    def files(*paths: str) -> Any:
+        return tuple(SimpleNamespace(path=path) for path in paths)
+
+    one: Any = SimpleNamespace(paths=("commitlog/0",))
+    assert files_of(one) == "commitlog/0"
+    queues: Any = (SimpleNamespace(files=files("a", "b"), audit_files=files("b", "c")),)
+    assert files_of(QueueGroup(queues)) == "a and 2 more"
