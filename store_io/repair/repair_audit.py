@@ -20,7 +20,7 @@ from store_io.formats.config_reader import StoreConfig
 from store_io.repair import repair_plan
 from store_io.repair.repair_work import Work
 from store_io.rules.loading import Tree
-from store_io.rules.recovery import Checkpoint, Prediction
+from store_io.rules.prediction import Checkpoint, Prediction
 from store_io.rules.releases import BrokerRules
 from store_io.scan.segment_scan import SegmentTask
 from store_io.source.byte_source import StoreLocation

@@ -12,13 +12,14 @@ from types import MappingProxyType
 
 from schemas import commitlog_layout as layout
 from schemas.rows import EXTENT_FILLER, EXTENT_MESSAGE, RUN_LMQ, WALK_AUDIT, Row, SegmentSummary, StoreFile
+from schemas.store_names import COMMITLOG
 from store_io.base.errors import StoreError
 from store_io.formats.commitlog import bridges
 from store_io.formats.commitlog.message_columns import RecordCheck
 from store_io.formats.commitlog.segment_walk import whole_messages_end
 from store_io.repair.repair_steps import BRIDGE, CREATE, CUT, FILL, REMOVE, RENAME, RESIZE, ZERO, Step
 from store_io.repair.repair_work import Work
-from store_io.rules.loading import COMMITLOG, Tree
+from store_io.rules.loading import Tree
 from store_io.rules.message_verdict import VALID, Message
 from store_io.rules.releases import BrokerRules
 from store_io.source.byte_source import ByteSource

@@ -10,6 +10,7 @@ import struct
 
 from schemas import commitlog_layout
 from schemas import consumequeue_layout as layout
+from schemas.store_names import QUEUES
 from store_io.formats.commitlog import bridges
 from store_io.repair.derived import repair_checkpoint
 from store_io.repair.derived.repair_checkpoint import NewCheckpoint
@@ -17,7 +18,6 @@ from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_log import LogPlan, segment_path
 from store_io.repair.repair_steps import ADD_SEGMENT, FILL, REBUILD_QUEUE
 from store_io.repair.repair_work import Work
-from store_io.rules.loading import QUEUES
 
 PAD_BEFORE_MS = 3001  # a crash recovery begins at a segment whose first message is that much older than the checkpoint
 _REASON = "a start reads this record and not those before it, which the release refuses"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from schemas import checkpoint_layout
+from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from store_io.base.errors import StoreError
 from store_io.formats import config_reader
 from store_io.repair.derived import repair_checkpoint
@@ -12,7 +13,7 @@ from store_io.repair.derived.repair_checkpoint import NewCheckpoint
 from store_io.repair.repair_audit import Audited, audit_changed
 from store_io.repair.repair_steps import RESIZE
 from store_io.repair.repair_work import BROKER, SALVAGE, Work
-from store_io.rules.loading import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES, Tree
+from store_io.rules.loading import Tree
 
 MAX_UNBLOCKED = 50
 # Files in config/ without which a broker starts and goes on; of topics, groups and consumer offsets no repair lets go.

@@ -9,6 +9,7 @@ import numpy as np
 
 from schemas import consumequeue_layout as layout
 from schemas.rows import QueueKey
+from schemas.store_names import BATCH_QUEUES, EXT, QUEUES
 from store_io.audit.checks.store_diff import QueueView
 from store_io.formats.consumequeue_reader import read_file_entries
 from store_io.repair.derived.repair_queues import QueuePlan
@@ -16,7 +17,7 @@ from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_log import LogPlan
 from store_io.repair.repair_steps import REBUILD_QUEUE, REMOVE, WRITE_ENTRY
 from store_io.repair.repair_work import Work
-from store_io.rules.loading import BATCH_QUEUES, EXT, QUEUES, Tree, is_folder
+from store_io.rules.loading import Tree, is_folder
 from store_io.rules.releases import BrokerRules
 
 _STRAY = "no queue of the store"

@@ -6,10 +6,10 @@ import struct
 from dataclasses import dataclass
 
 from schemas import checkpoint_layout as layout
+from schemas.store_names import INDEX
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_steps import WRITE_CHECKPOINT
 from store_io.repair.repair_work import Work
-from store_io.rules.loading import INDEX
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from schemas.rows import WALK_AUDIT, Row, SegmentSummary
+from schemas.store_names import INDEX
 from store_io.repair.derived.rebuild import LinkTask, last_store_time
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_steps import REBUILD_INDEX
 from store_io.repair.repair_work import Work
-from store_io.rules.loading import INDEX
 
 
 @dataclass(frozen=True)
