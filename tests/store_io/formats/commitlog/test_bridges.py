@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from store_io.formats.commitlog import bridges
+from store_io.formats.commitlog.message_columns import Columns, RecordCheck, TopicTable, append_message
 from store_io.rules.message_verdict import VALID, BufferFrames, audit_frame, check_frame
 from store_io.rules.releases import BrokerRules, Setting, broker_rules
 
@@ -36,10 +37,14 @@ def test_one_record_of_exactly_that_many_bytes_is_valid(given: BrokerRules, more
     assert (verdict.kind, verdict.size) == (VALID, size)
     message = verdict.message
     assert message is not None and not message.in_queue
-    assert bridges.is_bridge(message.topic, message.flag, message.sys_flag)
-    assert not bridges.is_bridge("T", message.flag, message.sys_flag) and not bridges.is_bridge(
-        message.topic, 0, message.sys_flag
-    )
+    columns = Columns()
+    append_message(columns, TopicTable(), message, frames, RecordCheck.broker(given))
+    row = columns.rows[0]
+    assert bridges.is_bridge(message.topic, row) and not bridges.is_bridge("T", row)
+    for name in ("flag", "sys_flag", "store_host", "queue_offset", "prepared_offset", "born_time"):
+        other = row.copy()
+        other[name] = 9
+        assert not bridges.is_bridge(message.topic, other), name
 
 
 @pytest.mark.parametrize("length", [0, 1, 90, 91, 92, 1000])
