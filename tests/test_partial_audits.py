@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from schemas.rows import LOSS, NOTE, AuditOutcome, EarlierRun, EarlierSegment
-from store_io.audit.audit_store import AuditRequest, StoreAudit, run_audit
+from store_io.audit.audit_request import AuditRequest
+from store_io.audit.audit_store import StoreAudit, run_audit
 from store_io.scan.segment_scan import scan_segment
 from store_io.source.byte_source import StoreLocation
 from tests.support import damage, random_stores

@@ -12,7 +12,8 @@ import pytest
 
 from jobs import cli
 from jobs.environment import setup as environment
-from store_io.audit.audit_store import AuditRequest, run_local
+from store_io.audit.audit_request import AuditRequest
+from store_io.audit.audit_store import run_local
 from store_io.source.byte_source import StoreLocation
 
 README = environment.ROOT / "README.md"

@@ -18,7 +18,8 @@ from jobs.report.texts.judgement import REFUSES, SAFE, STOP, judge
 from jobs.report.texts.ranking import exit_words
 from jobs.report.texts.summary_text import summary_text
 from schemas.rows import ASSUMED, DEFAULT, DOUBT, NAMED, NOTE, AuditOutcome
-from store_io.audit.audit_store import AuditRequest, run_local
+from store_io.audit.audit_request import AuditRequest
+from store_io.audit.audit_store import run_local
 from store_io.rules.releases import NEWEST_RELEASE
 from store_io.source.byte_source import StoreLocation
 from tests.support import samples

@@ -29,8 +29,8 @@ from jobs.report.texts.commands import store_words
 from jobs.report.texts.summary_text import summary_text
 from jobs.tables.delta_log import DataFile
 from schemas.rows import AuditOutcome
-from store_io.audit.audit_store import AuditRequest, StoreAudit
-from store_io.audit.checks.emptied import settle, shrunk_findings
+from store_io.audit.audit_request import AuditRequest
+from store_io.audit.audit_store import StoreAudit
 from store_io.base import checksum
 from store_io.base.errors import StoreError
 from store_io.base.tasks import Task
@@ -148,12 +148,12 @@ def audit_stores(
                     going_on.append((audit, following))
             waiting = going_on
         for audit, sentences in zip(audits, listed.result(), strict=True):
-            audit.incomplete += sentences
+            audit.incomplete.extend(sentences)
         for (_, store), one in zip(batch, prepared, strict=True):
             if isinstance(one, StoreAudit):
                 if reading is not None and reading.past is not None:
                     _hold_against(one, store, reading.past.result())
-                settle(one)
+                one.settle()
         expected_bytes = compare_replicas(runner, prepared, progress, expected_bytes, expected_segments)
         for (number, _), answer in zip(batch, prepared, strict=True):
             done[number] = answer.outcome() if isinstance(answer, StoreAudit) else answer
@@ -238,8 +238,7 @@ def _past(started: Session, info: RunInfo) -> Future[Furthest]:
 
 def _hold_against(audit: StoreAudit, store: StoreArgument, past: Furthest) -> None:
     """Add what an audit of a copy finds that has less than an earlier one of the same store."""
-    audit.furthest = past.of(store)
-    audit.findings += shrunk_findings(audit, store.named, lambda run: past.segments(store, run))
+    audit.hold_against(past.of(store), store.named, lambda run: past.segments(store, run))
 
 
 def _prepare(number: int, store: StoreArgument, reading: Reading) -> StoreAudit | AuditOutcome:

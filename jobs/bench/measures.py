@@ -25,7 +25,8 @@ from jobs.audit.runner import spare_the_collector
 from jobs.bench.store import BenchFailed
 from jobs.command_line.options import DATASETS, AuditOptions, StoreArgument
 from jobs.environment import setup as environment
-from store_io.audit.audit_store import AuditRequest, StoreAudit
+from store_io.audit.audit_request import AuditRequest
+from store_io.audit.audit_store import StoreAudit
 from store_io.base import checksum
 from store_io.base.tasks import run_task
 from store_io.sample_store import RELEASE

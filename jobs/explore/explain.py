@@ -9,7 +9,7 @@ from jobs.command_line.options import Command, single_store
 from jobs.report.texts.explain_text import explain_json, explain_text
 from jobs.report.texts.terminal import colour_wanted, output_width
 from schemas.rows import DEFAULT
-from store_io.audit.audit_store import AuditRequest
+from store_io.audit.audit_request import AuditRequest
 from store_io.audit.premises import assumed_sentence
 from store_io.base import checksum
 from store_io.base.errors import UsageError

@@ -23,7 +23,8 @@ from jobs.report.texts.query_text import JsonLines, Table
 from jobs.report.texts.terminal import colour_wanted, output_width
 from schemas.rows import DEFAULT, MappedFile, Row
 from schemas.sources import BODY_COLUMNS
-from store_io.audit.audit_store import AuditRequest, StoreAudit
+from store_io.audit.audit_request import AuditRequest
+from store_io.audit.audit_store import StoreAudit
 from store_io.audit.premises import assumed_sentence
 from store_io.base import checksum
 from store_io.base.errors import StoreError, UsageError

@@ -1,11 +1,16 @@
 """The audit of one store.
 
-* `audit_store`: rounds of tasks, and what follows from their results.
-* `checks`: what is wrong, as findings.
-* `log_map`, `queue_runs`, `queue_leftovers`: what lies at each offset; which messages a queue should have; entries without one.
+* `audit_request`: what to audit, and how much of it.
+* `audit_store`: the audit as a machine that asks for tasks, and ends with an outcome; its parts are the following.
+* `opened_copy`: what listing, settings and small files tell.
+* `rounds`: which tasks next, and the fold between them.
+* `evidence`: all that is known at one moment.
+* `checks`: from evidence to findings.
+* `outcome`: findings, plan, verdict and rows of the tables.
+* `shortcomings`: why an audit is not complete.
+* `log_map`, `queue_runs`, `queue_views`: what lies at each offset; which messages a queue has; entries against messages.
+* `queue_leftovers`: entries that lead to no message of their queue.
 * `loss`: which messages a start would lose.
-* `planning`: the plan's steps and the verdict.
 * `premises`, `written_by`, `other_kinds`: what the verdict assumes; which releases wrote the copy; kinds that are not modelled.
 * `as_master`: what a copy lacks of its group, as a verdict.
-* `audit_rows`: the audit as rows of the tables.
 """

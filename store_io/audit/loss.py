@@ -21,8 +21,8 @@ from schemas.rows import (
     QueueKey,
     SegmentSummary,
 )
-from store_io.audit.checks.store_diff import QueueView
 from store_io.audit.queue_runs import FAR, matched, stretches
+from store_io.audit.queue_views import QueueView
 from store_io.base.java_compat import int64
 from store_io.base.ranges import Ranges, intersect, subtract, total, union
 from store_io.rules.prediction import Memory, ScanId

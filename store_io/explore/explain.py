@@ -17,7 +17,8 @@ from schemas import consumequeue_layout
 from schemas.entries import STORED_INDEX_DTYPE
 from schemas.finding_codes import STOP_REASONS
 from schemas.rows import EXTENT_DAMAGED, EXTENT_FILLER, EXTENT_MESSAGE, Extent, MappedFile, QueueKey, SegmentSummary
-from store_io.audit.audit_store import AuditRequest, StoreAudit
+from store_io.audit.audit_request import AuditRequest
+from store_io.audit.audit_store import StoreAudit
 from store_io.base.errors import StoreError
 from store_io.base.java_compat import is_blank
 from store_io.explore.explain_record import Field, Part, annotate, boundaries_hold, derived

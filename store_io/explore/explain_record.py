@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from schemas import commitlog_layout as layout
-from store_io.audit.audit_store import iso_time
 from store_io.base.java_compat import decode_utf8, string_hash
+from store_io.base.times import iso_time
 from store_io.explore.redaction import HASH, HIDDEN, NONE, OPEN_PROPERTIES, Redaction
 from store_io.formats.commitlog.message_decode import host_text
 from store_io.rules.message_verdict import VALID, Frames, Message, Verdict, property_crc_value, tags_code_of

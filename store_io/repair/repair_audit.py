@@ -10,11 +10,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from schemas.rows import EXTENT_MESSAGE, NOTE, AuditOutcome, Finding, QueueKey, SegmentSummary
-from store_io.audit.audit_store import AuditRequest, StoreAudit
+from store_io.audit.audit_request import AuditRequest
+from store_io.audit.audit_store import StoreAudit
 from store_io.audit.checks import given_up
-from store_io.audit.checks.store_diff import QueueView
 from store_io.audit.loss import Loss
 from store_io.audit.queue_leftovers import LeftoverResult
+from store_io.audit.queue_views import QueueView
 from store_io.base.errors import StoreError
 from store_io.formats.config_reader import StoreConfig
 from store_io.repair import repair_plan
@@ -104,7 +105,7 @@ class Audited:
     @property
     def views(self) -> Mapping[QueueKey, QueueView]:
         """Each queue seen from the log and from its files."""
-        self._audit._view_queues()
+        self._audit.view_queues()
         return self._audit.views
 
     @property
@@ -123,12 +124,12 @@ class Audited:
 
     def told_by(self, location: StoreLocation) -> list[Finding]:
         """The note of an earlier repair, where the report beside the store at `location`, of which this is a copy, has one."""
-        return given_up.repaired_findings(self._audit, location)
+        return given_up.repaired_findings(self._audit.evidence, location)
 
     def scan_of(self, segment: SegmentSummary) -> SegmentTask:
         """A scan of the segment alone, for a sink that takes its messages."""
         return replace(
-            self._audit._base_task,
+            self._audit.base_task,
             path=segment.path,
             base_offset=segment.base_offset,
             size=segment.size,

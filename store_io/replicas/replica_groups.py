@@ -189,7 +189,7 @@ class ReplicaGroup:
                 self.parts.append(part)
         self.parts.sort(key=lambda part: (part.copy, part.base_offset))
         for copy in self.copies:
-            copy.audit.bytes_read += sum(p.bytes_read for p in self.parts if self.copies[p.copy] is copy)
+            copy.audit.bytes_compared += sum(p.bytes_read for p in self.parts if self.copies[p.copy] is copy)
         self._pieces = [self._merged(number) for number in range(len(self.copies))]
         self._contradicted = [{f.phy_offset for f in copy.audit.findings if f.code == "message_disputed"} for copy in self.copies]
         for number, copy in enumerate(self.copies):

@@ -16,7 +16,8 @@ import pytest
 from jobs import cli
 from jobs import repair as repair_command
 from jobs.command_line.options import Command, parse
-from store_io.audit.audit_store import AuditRequest, run_local
+from store_io.audit.audit_request import AuditRequest
+from store_io.audit.audit_store import run_local
 from store_io.base.errors import StoreError
 from store_io.source.byte_source import StoreLocation
 from tests import ROOT

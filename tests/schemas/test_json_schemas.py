@@ -22,7 +22,8 @@ from jobs.report.files.plan_json import plan_json
 from jobs.report.files.result_json import RunInfo, result_json
 from schemas.finding_codes import CATALOGUE, STOP_REASONS
 from schemas.rows import AuditOutcome
-from store_io.audit.audit_store import AuditRequest, run_local
+from store_io.audit.audit_request import AuditRequest
+from store_io.audit.audit_store import run_local
 from store_io.base.errors import StoreError
 from store_io.source.byte_source import StoreLocation
 from tests.support import samples

@@ -12,7 +12,8 @@ from typing import Any
 
 from schemas.consumequeue_layout import EXT_ADDRESS_BASE, EXT_ADDRESS_MAX
 from schemas.rows import NOTE, WALK_BROKER, AuditOutcome, Finding
-from store_io.audit.audit_store import AuditRequest, StoreAudit, run_audit
+from store_io.audit.audit_request import AuditRequest
+from store_io.audit.audit_store import StoreAudit, run_audit
 from store_io.base.java_compat import divide, split_dropping_tail, string_hash
 from store_io.rules.message_verdict import VALID, BufferFrames, Message, check_frame
 from store_io.rules.prediction import ScanId

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from store_io.audit.audit_store import AuditRequest, run_local
+from store_io.audit.audit_request import AuditRequest
+from store_io.audit.audit_store import run_local
 from store_io.base.tasks import Task, run_task
 from store_io.repair.repair_plan import RepairPlan, read_plan
 from store_io.repair.repair_store import preview, repair

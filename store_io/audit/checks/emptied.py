@@ -7,7 +7,7 @@ Three findings, each about one question:
     commitlog_shrunk   a loss: an earlier audit saw messages beyond the place where the log ends now.
 
 A folder without commitlog/ is judged like an empty commitlog/, even where nothing at all is in it, if one of the last two is
-found. Without either nothing shows that it ever was a store: it could not be audited, as a mistyped path (`settle`).
+found. Without either nothing shows that it ever was a store: it could not be audited, as a mistyped path (`StoreAudit.settle`).
 
 The first two follow from the bytes of the copy alone. The third follows from the bytes and what earlier runs have written into
 the tables, and is there only where these disagree; a run that is repeated under its id counts the runs before it alone.
@@ -22,8 +22,7 @@ against the last one: the night after an emptied copy must not find everything a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from schemas.finding_codes import CATALOGUE
 from schemas.rows import (
@@ -38,14 +37,12 @@ from schemas.rows import (
     SegmentSummary,
     StoreFile,
 )
-from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
+from store_io.audit.evidence import Evidence
 from store_io.base.wording import count_text
-from store_io.formats.config_reader import CONSUMER_OFFSETS, DELAY_OFFSETS
+from store_io.formats.config_reader import CONSUMER_OFFSETS, DELAY_OFFSETS, StoreConfig
+from store_io.rules.loading import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from store_io.source.byte_source import shown
 from store_io.source.store_dir import is_foreign
-
-if TYPE_CHECKING:
-    from store_io.audit.audit_store import StoreAudit
 
 TIMER_LOG = "timerlog"
 _LOOK_AT_FOLDER = (
@@ -60,31 +57,31 @@ def log_end(segments: Sequence[SegmentSummary], kinds: Sequence[str] = (EXTENT_M
     return max((s.base_offset + e.end for s in segments for e in s.extents if e.kind in kinds), default=None)
 
 
-def empty_findings(audit: StoreAudit) -> list[Finding]:
+def empty_findings(evidence: Evidence) -> list[Finding]:
     """The finding of a copy whose log was read wholly and holds neither a message nor damage; none of any other."""
-    if audit.unread or log_end(audit.segments, (EXTENT_MESSAGE, EXTENT_DAMAGED)) is not None:
+    if not evidence.log_whole or evidence.unread or log_end(evidence.segments, (EXTENT_MESSAGE, EXTENT_DAMAGED)) is not None:
         return []
-    shown, offsets = list(_traces(audit)), list(_offsets_read(audit))
+    shown, offsets = list(_traces(evidence)), list(_offsets_read(evidence.copy.config))
     if not shown and not offsets:
         return [Finding("commitlog_empty", COMMITLOG, actual="no message")]
     # A slave copies offsets from its master before its own log arrives: alone they show no more than this.
     who = "this copy held some" if shown else "consumers of this broker or its master had read some"
-    here = "the CommitLog holds no message" if audit.listing.get(COMMITLOG) else "there is no commitlog/ here"
+    here = "the CommitLog holds no message" if evidence.copy.listing.get(COMMITLOG) else "there is no commitlog/ here"
     message = f"{here}, but {who}: {'; '.join([*shown, *offsets])}"
     return [Finding("commitlog_emptied", COMMITLOG, expected="messages", actual="no message", message=message)]
 
 
-def _traces(audit: StoreAudit) -> Iterator[str]:
+def _traces(evidence: Evidence) -> Iterator[str]:
     """What in the copy shows that its log held messages, a part of a sentence each."""
-    checkpoint = audit.checkpoint
+    checkpoint = evidence.copy.checkpoint
     if max(checkpoint.physic_time, checkpoint.logics_time, checkpoint.index_time) > 0:
         yield "the checkpoint has the time of a message"
     if max(checkpoint.confirm_phy_offset, checkpoint.logics_phy_offset) > 0:
         yield "the checkpoint has the physical offset of a message"
-    queues = sum(queue.used_end > 0 for queue in audit.queues.values())
+    queues = sum(queue.used_end > 0 for queue in evidence.queues.values())
     if queues:
         yield f"{queues:,} ConsumeQueue{' has' if queues == 1 else 's have'} entries"
-    index = sum(header.index_count > 1 or header.end_phy > 0 for header in audit.headers.values())
+    index = sum(header.index_count > 1 or header.end_phy > 0 for header in evidence.copy.headers.values())
     if index:
         yield f"{index:,} index file{' has' if index == 1 else 's have'} entries"
     for known, folders, noun in (
@@ -92,7 +89,7 @@ def _traces(audit: StoreAudit) -> Iterator[str]:
         (index, (INDEX,), "index file"),
         (0, (TIMER_LOG,), "timer log file"),
     ):
-        files = 0 if known else sum(_is_made_for_a_message(entry, folders) for entry in audit.listing.files)
+        files = 0 if known else sum(_is_made_for_a_message(entry, folders) for entry in evidence.copy.listing.files)
         if files:
             yield f"{files:,} {noun}{' is' if files == 1 else 's are'} here, which a broker makes when it stores a message"
 
@@ -105,34 +102,35 @@ def _is_made_for_a_message(entry: StoreFile, folders: Sequence[str]) -> bool:
     return entry.kind == "file" and entry.size > 0 and top in folders and number.isascii() and number.isdecimal()
 
 
-def _offsets_read(audit: StoreAudit) -> Iterator[str]:
+def _offsets_read(config: StoreConfig) -> Iterator[str]:
     """Offsets in config/ that show that there were messages, a part of a sentence each."""
-    for offsets, file in ((audit.config.offsets, CONSUMER_OFFSETS), (audit.config.delay_offsets, DELAY_OFFSETS)):
+    for offsets, file in ((config.offsets, CONSUMER_OFFSETS), (config.delay_offsets, DELAY_OFFSETS)):
         beyond = sum(offset > 0 for offset in offsets.values())
         if beyond:
             yield f"{beyond:,} offset{' is' if beyond == 1 else 's are'} above 0 in {file}"
 
 
-def shrunk_findings(audit: StoreAudit, named: bool, segments_before: Callable[[FurthestRun], Sequence[Row]]) -> list[Finding]:
-    """The finding of a copy that lacks messages which `audit.furthest` saw; none of any other.
+def shrunk_findings(
+    evidence: Evidence, furthest: FurthestRun | None, named: bool, segments_before: Callable[[FurthestRun], Sequence[Row]]
+) -> list[Finding]:
+    """The finding of a copy that lacks messages which the `furthest` run saw; none of any other.
 
     named: a person gave both the same name, so both are of one broker. Without that the two are held to be of one log where
     the copy is empty, or a segment of both begins alike; else the finding is a note, as another store may have lain there.
     segments_before: the earlier run's rows of `segments` of this store; asked for only where they matter.
     """
-    furthest = audit.furthest
-    if furthest is None or not audit.end_is_known or _is_another_folder(audit, furthest):
+    if furthest is None or not evidence.end_is_known or _is_another_folder(evidence, furthest):
         return []
-    end = log_end(audit.segments, (EXTENT_MESSAGE, EXTENT_DAMAGED))
+    end = log_end(evidence.segments, (EXTENT_MESSAGE, EXTENT_DAMAGED))
     if end is not None and (furthest.log_end is None or end >= furthest.log_end):
         return []
-    same = named or end is None or _same_segment(audit.segments, segments_before(furthest))
+    same = named or end is None or _same_segment(evidence.segments, segments_before(furthest))
     until = f"messages up to physical offset {furthest.log_end}" if furthest.log_end is not None else "messages"
     here = "no message" if end is None else f"messages up to physical offset {end}"
     told = "this copy holds none" if end is None else f"this copy's log ends at {end:,}"
-    if audit.no_store:
-        folder = shown(audit.request.location.root)
-        told = f"{folder} {'holds no CommitLog' if audit.listing.files else 'is an empty folder'} now"
+    if evidence.copy.no_store:
+        folder = shown(evidence.request.location.root)
+        told = f"{folder} {'holds no CommitLog' if evidence.copy.listing.files else 'is an empty folder'} now"
     return [
         Finding(
             "commitlog_shrunk",
@@ -142,24 +140,21 @@ def shrunk_findings(audit: StoreAudit, named: bool, segments_before: Callable[[F
             expected=until,
             actual=here,
             message=f"{_seen(furthest)}; {told}" + ("" if same else ", and nothing shows that both are of one broker"),
-            next=_LOOK_AT_FOLDER if audit.no_store else "" if same else _NEW_LOG,
+            next=_LOOK_AT_FOLDER if evidence.copy.no_store else "" if same else _NEW_LOG,
         )
     ]
 
 
-def settle(audit: StoreAudit) -> None:
-    """End the audit of a folder that nothing shows to be, or to have been, a store: it could not be audited."""
-    if audit.no_store and not audit.failed and not any(_is_loss(finding) for finding in audit.findings):
-        audit.failed, audit.incomplete = True, [audit.no_store]
+def shows_a_store(findings: Iterable[Finding]) -> bool:
+    """Whether these say of a folder without commitlog/ that it was a store."""
+    codes = ("commitlog_emptied", "commitlog_shrunk")
+    return any(finding.code in codes and finding.severity in ("", LOSS) for finding in findings)
 
 
-def _is_loss(finding: Finding) -> bool:
-    return finding.code in ("commitlog_emptied", "commitlog_shrunk") and finding.severity in ("", LOSS)
-
-
-def _is_another_folder(audit: StoreAudit, furthest: FurthestRun) -> bool:
+def _is_another_folder(evidence: Evidence, furthest: FurthestRun) -> bool:
     """Whether the folder holds other things than a store and lies elsewhere than the copy that was seen: a wrong path, then."""
-    return bool(audit.no_store) and is_foreign(audit.listing) and furthest.location != audit.request.location.root
+    foreign = bool(evidence.copy.no_store) and is_foreign(evidence.copy.listing)
+    return foreign and furthest.location != evidence.request.location.root
 
 
 def verdict(outcome: AuditOutcome) -> str:

@@ -16,19 +16,16 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from schemas.rows import EXTENT_MESSAGE, NOTE, AuditOutcome, Finding, MappedFile, QueueKey, Row
-from schemas.store_names import COMMITLOG
+from store_io.audit.evidence import Evidence
 from store_io.audit.queue_leftovers import LeftoverResult
 from store_io.base.errors import StoreError
 from store_io.base.ranges import union
 from store_io.base.wording import count_text
 from store_io.rules.multi_dispatch import LMQ_PREFIX
 from store_io.source.byte_source import ByteSource, StoreLocation, read_beside
-
-if TYPE_CHECKING:
-    from store_io.audit.audit_store import StoreAudit
 
 REPORT_SUFFIX = ".repair.json"
 HEAD_BYTES = 64 << 10  # of a report: what is read here comes before its lists, which have no bound
@@ -127,12 +124,17 @@ class _Told:
     tail: Row
 
 
-def repaired_findings(audit: StoreAudit, location: StoreLocation) -> list[Finding]:
-    """The note on the store at `location`, where a repair has made it and given up messages; none on any other. audit: of that
-    store, or of a copy of it."""
+def repaired(evidence: Evidence) -> list[Finding]:
+    """The note on a store that a repair has made and given up messages for; none on any other."""
+    return repaired_findings(evidence, evidence.request.location)
+
+
+def repaired_findings(evidence: Evidence, location: StoreLocation) -> list[Finding]:
+    """The note on the store at `location`, where a repair has made it and given up messages; none on any other. evidence: of
+    that store, or of a copy of it."""
     data = read_beside(location, REPORT_SUFFIX, HEAD_BYTES)
     told = _read(data) if data is not None else None
-    if told is None or not (told.messages or told.unknown) or not _same_log(audit, told.tail):
+    if told is None or not (told.messages or told.unknown) or not _same_log(evidence, told.tail):
         return []
     number = count_text(told.messages, "message") if told.messages else NOT_KNOWN
     return [
@@ -153,11 +155,11 @@ def told_again(outcome: AuditOutcome) -> str:
     return f"{message[:1].upper()}{message[1:]}." if message else ""
 
 
-def _same_log(audit: StoreAudit, tail: Row) -> bool:
+def _same_log(evidence: Evidence, tail: Row) -> bool:
     if not tail["end"]:
-        return not any(e.kind == EXTENT_MESSAGE for s in audit.segments for e in s.extents)
+        return not any(e.kind == EXTENT_MESSAGE for s in evidence.segments for e in s.extents)
     try:
-        return tail["bytes"] > 0 and log_tail(audit.source, audit.segment_files, tail["end"]) == tail
+        return tail["bytes"] > 0 and log_tail(evidence.copy.source, evidence.copy.segment_files, tail["end"]) == tail
     except StoreError:
         return False
 

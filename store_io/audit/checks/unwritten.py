@@ -27,7 +27,7 @@ MOST_BEYOND = 16  # zeros with which the rest of a message may begin after the e
 
 
 class _View(Protocol):
-    """What is asked of a queue (`store_diff.QueueView`)."""
+    """What is asked of a queue (`queue_views.QueueView`)."""
 
     batch: bool
     runs: QueueRuns

@@ -1,6 +1,6 @@
 """What each ConsumeQueue of a repaired store holds: every message of the log at its own queue offset, and nothing else.
 
-A view of the queue (`store_diff.queue_views`) tells which entries stand right already. What does not is made anew from the
+A view of the queue (`queue_views.queue_views`) tells which entries stand right already. What does not is made anew from the
 log; positions that no message holds any more get an entry with which a consumer that stands there goes on with the queue's next
 message (`_answer`).
 Source: ConsumeQueue.putMessagePositionInfo and fillPreBlank, BatchConsumeQueue, DefaultMessageStore.getMessage.
@@ -16,8 +16,7 @@ from dataclasses import dataclass, field
 from schemas import consumequeue_layout as layout
 from schemas.commitlog_layout import MIN_SIZE_V1_BYTES
 from schemas.rows import MATCH_EQUAL, MATCH_MISSING, NOTE, Finding, MappedFile, QueueKey, Row, SegmentSummary
-from schemas.store_names import EXT
-from store_io.audit.checks.store_diff import QueueView
+from store_io.audit.queue_views import QueueView
 from store_io.base.java_compat import parse_number
 from store_io.rules.loading import Tree, is_folder
 from store_io.rules.releases import BrokerRules

@@ -15,7 +15,8 @@ from jobs.tables.delta_log import local_path
 from schemas.arrow import DATASET_SCHEMAS
 from schemas.rows import EXTENT_MESSAGE
 from schemas.tables import DATASETS
-from store_io.audit.audit_store import AuditRequest, StoreAudit
+from store_io.audit.audit_request import AuditRequest
+from store_io.audit.audit_store import StoreAudit
 from store_io.scan.segment_scan import SegmentTask
 from store_io.source.byte_source import StoreLocation
 from tests.support import builders

@@ -18,7 +18,10 @@ from jobs.command_line.options import AuditOptions, StoreArgument
 from jobs.environment import setup as environment
 from jobs.session import Session
 from jobs.tables.delta_tables import Tables
-from store_io.audit.audit_store import AuditRequest, StoreAudit
+from store_io.audit.audit_request import AuditRequest
+from store_io.audit.opened_copy import open_copy
+from store_io.audit.rounds.task_making import TaskMaker
+from store_io.audit.shortcomings import Shortcomings
 from store_io.base.errors import UsageError
 from store_io.source.byte_source import StoreLocation
 from tests.support import damage
@@ -90,9 +93,8 @@ def test_no_time(spark_session: Session, tmp_path: Path, capsys: pytest.CaptureF
 def test_where_time_counts_each_core_has_a_part_and_keeps_the_order(tmp_path: Path) -> None:
     store = stored(tmp_path / "store")
     asked = AuditRequest("a", StoreLocation(store.path), "5.3.3", store.broker_conf, not_after=1e12)
-    whole = StoreAudit(asked)
-    whole.first_tasks()
-    tasks = whole._segment_tasks(whole.segment_files)
+    copy = open_copy(asked, Shortcomings())
+    tasks = TaskMaker(asked, copy).segments(copy.segment_files)
     bins = partition(tasks, 2)
     assert len(bins) == 2 and sorted(bins[0] + bins[1]) == list(range(len(tasks)))
     assert bins[0] == sorted(bins[0]) and {bins[0][0], bins[1][0]} == {0, 1}

@@ -8,7 +8,7 @@ import weakref
 import pytest
 
 from jobs.audit.runner import PARTITION_BYTES, PARTITIONS_PER_CORE, partition, spare_the_collector
-from store_io.audit.audit_store import Task
+from store_io.base.tasks import Task
 from store_io.rules.releases import broker_rules
 from store_io.scan.segment_scan import SegmentTask
 from store_io.source.byte_source import StoreLocation

@@ -20,7 +20,8 @@ from jobs.tables.delta_log import DeltaLog, TablesFailed
 from jobs.tables.delta_tables import RUNS, Tables, arrow_table, run_rows
 from schemas.rows import AuditOutcome
 from schemas.tables import DATASETS, RUN_ID, TABLES
-from store_io.audit.audit_store import AuditRequest, StoreAudit
+from store_io.audit.audit_request import AuditRequest
+from store_io.audit.audit_store import StoreAudit
 from store_io.scan.segment_scan import SegmentTask
 from store_io.source.byte_source import StoreLocation
 from tests.support import samples

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from store_io.audit.audit_store import AuditRequest, StoreAudit
+from store_io.audit.audit_request import AuditRequest
+from store_io.audit.audit_store import StoreAudit
 from store_io.audit.queue_leftovers import LeftoverTask
 from store_io.base.tasks import run_task
 from store_io.source.byte_source import StoreLocation

@@ -7,9 +7,10 @@ import pickle
 import numpy as np
 
 from schemas.rows import MATCH_MISSING, RUN_DTYPE, RUN_LMQ, RUN_UNQUEUED, WALK_AUDIT, WALK_BROKER, QueueKey, SegmentSummary
-from store_io.audit.checks.store_diff import missing_findings, queue_views
+from store_io.audit.checks.queue_entries import missing_findings
 from store_io.audit.loss import QueueLoss
 from store_io.audit.queue_runs import BLOCK_QUEUES, StoreRuns, stretches
+from store_io.audit.queue_views import KnownQueues, queue_views
 from store_io.rules.releases import broker_rules
 from store_io.scan.summary_pickle import PACKED_FROM, KeyTable
 
@@ -89,7 +90,7 @@ def test_a_batch_that_no_broker_dispatches_misses_no_entry_and_no_number_is_nega
     rows["queue_offset"], rows["messages"] = (-7, 4, 9), (5, -3, 2)
     summary = SegmentSummary("commitlog/0", 0, 1000, queues=[("B", 0)], runs=rows)
     for batch_topics, missing in ((frozenset({"B"}), 1), (frozenset(), 2)):
-        (view,) = queue_views([summary], {}, {}, {}, batch_topics, None, False).values()
+        (view,) = queue_views([summary], KnownQueues(batch_topics=batch_topics)).values()
         found = missing_findings(view, [summary], broker_rules("5.3.3"), [])
         assert sum(finding.count for finding in found) == missing
     assert found[0].queue_offset == 4

@@ -8,7 +8,8 @@ import pytest
 
 from schemas import commitlog_layout
 from schemas.rows import DEFAULT, StoreFile
-from store_io.audit.audit_store import AuditRequest, run_audit
+from store_io.audit.audit_request import AuditRequest
+from store_io.audit.audit_store import run_audit
 from store_io.audit.written_by import WrittenBy, written_by
 from store_io.rules.prediction import Checkpoint
 from store_io.source.byte_source import StoreLocation
@@ -24,7 +25,7 @@ def named(*paths: str, folders: str = "", **checkpoint: int) -> WrittenBy:
 def test_the_release_that_wrote_a_real_store_lies_in_its_range(case: Case, tmp_path: Path) -> None:
     root = case.unpack(tmp_path)
     audit = run_audit(AuditRequest("s", StoreLocation(str(root)), "5.5.0", release_from=DEFAULT))
-    found, wrote = audit.written_by(), str(case.case.get("writeVersion") or case.release)
+    found, wrote = audit.evidence.written_by(), str(case.case.get("writeVersion") or case.release)
     assert found.holds(wrote), found.sentence()
     assert not found.holds("4.9.8" if wrote > "5" else "5.0.0"), found.sentence()
     outcome = audit.outcome()

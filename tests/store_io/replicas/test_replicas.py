@@ -13,7 +13,8 @@ import pytest
 
 from jobs.report.texts.replicas_words import pair_words
 from schemas.rows import LOSS, NOTE, Finding
-from store_io.audit.audit_store import AuditRequest, StoreAudit, run_audit
+from store_io.audit.audit_request import AuditRequest
+from store_io.audit.audit_store import StoreAudit, run_audit
 from store_io.base.tasks import run_task
 from store_io.replicas.replica_groups import ReplicaGroup, replica_groups
 from store_io.source.byte_source import StoreLocation

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from store_io.audit.audit_store import AuditRequest, run_local
+from store_io.audit.audit_request import AuditRequest
+from store_io.audit.audit_store import run_local
 from store_io.audit.other_kinds import unmodelled
 from store_io.base.errors import NotAStore
 from store_io.rules.releases import Setting, broker_rules

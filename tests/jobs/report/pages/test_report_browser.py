@@ -21,7 +21,8 @@ from jobs.output import OutputFolder
 from jobs.report.pages.report_html import PageContext
 from jobs.report.texts.text import printable
 from schemas.rows import AuditOutcome
-from store_io.audit.audit_store import AuditRequest, run_local
+from store_io.audit.audit_request import AuditRequest
+from store_io.audit.audit_store import run_local
 from store_io.source.byte_source import StoreLocation
 from tests.support import builders, damage, samples
 from tests.support.corpus_tools import cases

@@ -11,8 +11,9 @@ import pytest
 
 from jobs.report.files.result_json import result_json
 from schemas.rows import LOSS, NOTE, AuditOutcome, Finding, FurthestRun, Row
-from store_io.audit.audit_store import AuditRequest, StoreAudit, run_audit
-from store_io.audit.checks.emptied import settle, shrunk_findings
+from store_io.audit.audit_request import AuditRequest
+from store_io.audit.audit_store import StoreAudit, run_audit
+from store_io.audit.checks.emptied import shrunk_findings
 from store_io.source.byte_source import StoreLocation
 from tests.support import samples
 from tests.support.builders import Message, Sizes, Store, StoreBuilder
@@ -140,9 +141,7 @@ def test_a_log_with_messages_or_damage_is_not_empty(tmp_path: Path, damage: str)
 
 
 def against(store: Store, furthest: FurthestRun | None, before: list[Row] | None = None, named: bool = True) -> list[Finding]:
-    audit = audited(store)
-    audit.furthest = furthest
-    return shrunk_findings(audit, named, lambda _: before if before is not None else [])
+    return shrunk_findings(audited(store).evidence, furthest, named, lambda _: before if before is not None else [])
 
 
 def seen(store: Store) -> tuple[FurthestRun, list[Row]]:
@@ -236,9 +235,8 @@ def folder(root: Path, *names: str) -> Path:
 
 
 def held_against(audit: StoreAudit, furthest: FurthestRun | None) -> AuditOutcome:
-    audit.furthest = furthest
-    audit.findings += shrunk_findings(audit, True, lambda _: [])
-    settle(audit)
+    audit.hold_against(furthest, True, lambda _: [])
+    audit.settle()
     return audit.outcome()
 
 

@@ -14,7 +14,8 @@ from jobs.report.files.json_text import document
 from jobs.report.texts.judgement import held, judge
 from jobs.report.texts.repair_text import repair_text
 from schemas.rows import NOTE, AuditOutcome, Finding
-from store_io.audit.audit_store import AuditRequest, run_local
+from store_io.audit.audit_request import AuditRequest
+from store_io.audit.audit_store import run_local
 from store_io.audit.checks.given_up import HEAD_BYTES, given_up
 from store_io.audit.queue_leftovers import LeftoverResult
 from store_io.base.wording import count_text

@@ -7,7 +7,6 @@ The steps follow what the release itself would leave of the CommitLog, and rebui
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -29,18 +28,18 @@ from schemas.rows import (
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from store_io.audit.as_master import as_master
 from store_io.audit.checks import emptied, given_up
+from store_io.audit.evidence import Evidence
+from store_io.audit.loss import Loss
 from store_io.base.wording import clause, count_text, names_text
-
-if TYPE_CHECKING:
-    from store_io.audit.audit_store import StoreAudit
-    from store_io.audit.loss import Loss
-    from store_io.rules.prediction import Prediction
+from store_io.rules.loading import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
+from store_io.rules.recovery import Prediction
 
 
-def plan_steps(audit: StoreAudit, findings: Sequence[Finding]) -> list[Row]:
+def plan_steps(evidence: Evidence, findings: Sequence[Finding]) -> list[Row]:
     """The proposal: first the CommitLog file by file, then queues, index files, checkpoint; each with its reason and loss."""
     serious = [f for f in findings if f.severity != NOTE]
-    steps = [*_log_steps(audit, serious), *_queue_steps(audit, serious), *_index_steps(audit, serious), *_other_steps(serious)]
+    steps = [*_log_steps(evidence, serious), *_queue_steps(evidence, serious)]
+    steps += [*_index_steps(evidence, serious), *_other_steps(serious)]
     return [
         {
             "action": s.action,
@@ -55,71 +54,71 @@ def plan_steps(audit: StoreAudit, findings: Sequence[Finding]) -> list[Row]:
     ]
 
 
-def _log_steps(audit: StoreAudit, serious: Sequence[Finding]) -> list[PlanStep]:
-    p = audit.prediction
+def _log_steps(evidence: Evidence, serious: Sequence[Finding]) -> list[PlanStep]:
+    p = evidence.prediction
     steps = []
     if p is None or not p.starts or p.after_load is None:
-        return _blocked_steps(audit)
+        return _blocked_steps(evidence)
     wrote = {f.file.path: f.wrote for f in p.after_load.log}
     deleted = set(p.deleted_files)
     why = clause(STOP_REASONS.get(p.stop_reason, p.stop_reason))
-    cut = f"recovery by RocketMQ {audit.request.release} ends at physical offset {p.truncate_at:,}: {why}"
-    for segment in audit.segments:
+    cut = f"recovery by RocketMQ {evidence.request.release} ends at physical offset {p.truncate_at:,}: {why}"
+    for segment in evidence.segments:
         end = segment.size
         if segment.path in deleted:
-            messages, size = _valid_from(audit, segment.base_offset)
+            messages, size = _valid_from(evidence, segment.base_offset)
             reason = cut if messages else "lies beyond the log's end"
             steps.append(PlanStep("delete", segment.path, 0, end, reason, messages, size))
         elif segment.path in wrote:
             kept = wrote[segment.path]
             used = max((e.end for e in segment.extents if e.kind in (EXTENT_MESSAGE, EXTENT_DAMAGED)), default=0)
             if kept < used:
-                messages, size = _valid_from(audit, segment.base_offset + kept, segment.base_offset + segment.size)
+                messages, size = _valid_from(evidence, segment.base_offset + kept, segment.base_offset + segment.size)
                 steps.append(PlanStep("truncate", segment.path, kept, end, cut, messages, size))
             else:
                 damaged = sum(1 for e in segment.extents if e.kind == EXTENT_DAMAGED)
                 reason = f"has {count_text(damaged, 'damaged range')} that recovery does not read" if damaged else "sound"
                 steps.append(PlanStep("keep", segment.path, 0, kept, reason))
-    for file in audit.unread:
+    for file in evidence.unread:
         if file.path not in deleted:
             steps.append(PlanStep("keep", file.path, 0, wrote.get(file.path, file.size), "not read by this audit"))
     steps.sort(key=lambda step: step.file)
     blamed = {f.file for f in serious}
-    known = {s.path for s in audit.segments} | {f.path for f in audit.unread}
+    known = {s.path for s in evidence.segments} | {f.path for f in evidence.unread}
     for path in sorted(deleted):
         if path not in known and path.startswith(COMMITLOG + "/"):
             steps.append(PlanStep("delete", path, None, None, "an empty file, which a start deletes"))
-    for entry in audit.tree.children(COMMITLOG):
+    for entry in evidence.copy.tree.children(COMMITLOG):
         if entry.path in blamed and entry.path not in known and entry.path not in deleted:
             steps.append(PlanStep("delete", entry.path, None, None, "not a segment: no release writes such a name"))
     return steps
 
 
-def _blocked_steps(audit: StoreAudit) -> list[PlanStep]:
+def _blocked_steps(evidence: Evidence) -> list[PlanStep]:
     """Where the broker would not start, or nothing is known of what it would do: nothing that holds a message is given up."""
-    refusal = audit.prediction.refusal if audit.prediction is not None else ""
-    blocking = audit.tree.blamed(refusal)
-    size = audit.rules.segment_bytes
+    refusal = evidence.prediction.refusal if evidence.prediction is not None else ""
+    blocking = evidence.copy.tree.blamed(refusal)
+    size = evidence.copy.rules.segment_bytes
     steps = []
-    for segment in audit.segments:
+    for segment in evidence.segments:
         if segment.path != blocking:
             steps.append(PlanStep("keep", segment.path, 0, segment.size, "kept whole: where a start would cut is not known"))
         elif not any(extent.kind in (EXTENT_MESSAGE, EXTENT_DAMAGED) for extent in segment.extents):
             steps.append(PlanStep("delete", segment.path, None, None, f"it stops the start and holds no message: {refusal}"))
         elif segment.size > size:
-            messages, lost = _valid_from(audit, segment.base_offset + size, segment.base_offset + segment.size)
+            messages, lost = _valid_from(evidence, segment.base_offset + size, segment.base_offset + segment.size)
             steps.append(PlanStep("truncate", segment.path, size, segment.size, f"it stops the start: {refusal}", messages, lost))
         else:
             steps.append(PlanStep("keep", segment.path, 0, segment.size, f"it stops the start, but it holds messages: {refusal}"))
-    if blocking.startswith(COMMITLOG + "/") and all(segment.path != blocking for segment in audit.segments):
+    if blocking.startswith(COMMITLOG + "/") and all(segment.path != blocking for segment in evidence.segments):
         steps.append(PlanStep("delete", blocking, None, None, f"not a segment, and it stops the start: {refusal}"))
     return steps
 
 
-def _valid_from(audit: StoreAudit, start: int, end: int | None = None) -> tuple[int, int]:
+def _valid_from(evidence: Evidence, start: int, end: int | None = None) -> tuple[int, int]:
     """(messages, bytes) of valid messages with a position in [start, end)."""
     messages = size = 0
-    for segment in audit.segments:
+    for segment in evidence.segments:
         if segment.base_offset + segment.size <= start or end is not None and segment.base_offset >= end:
             continue
         if end is None and segment.base_offset != start:
@@ -132,7 +131,7 @@ def _valid_from(audit: StoreAudit, start: int, end: int | None = None) -> tuple[
     return messages, size
 
 
-def _queue_steps(audit: StoreAudit, serious: Sequence[Finding]) -> list[PlanStep]:
+def _queue_steps(evidence: Evidence, serious: Sequence[Finding]) -> list[PlanStep]:
     blamed: dict[str, list[str]] = {}
     for finding in serious:
         top, _, rest = finding.file.partition("/")
@@ -144,17 +143,17 @@ def _queue_steps(audit: StoreAudit, serious: Sequence[Finding]) -> list[PlanStep
         PlanStep("rebuild", folder, None, None, "from the CommitLog: " + ", ".join(sorted(set(codes))))
         for folder, codes in sorted(blamed.items())
     ]
-    return steps + _queue_cuts(audit, set(blamed))
+    return steps + _queue_cuts(evidence, set(blamed))
 
 
-def _queue_cuts(audit: StoreAudit, rebuilt: set[str]) -> list[PlanStep]:
+def _queue_cuts(evidence: Evidence, rebuilt: set[str]) -> list[PlanStep]:
     """What the cut of the CommitLog takes from queues that are sound otherwise."""
-    p = audit.prediction
+    p = evidence.prediction
     if p is None or p.after_load is None:
         return []
     steps = []
     for key, queue in sorted(p.after_load.queues.items()):
-        summary = audit.queues.get(key)
+        summary = evidence.queues.get(key)
         if queue.folder in rebuilt or summary is None:
             continue
         reason = f"its entries lead past the cut of the CommitLog at {p.truncate_at:,}"
@@ -168,8 +167,8 @@ def _queue_cuts(audit: StoreAudit, rebuilt: set[str]) -> list[PlanStep]:
     return steps
 
 
-def _index_steps(audit: StoreAudit, serious: Sequence[Finding]) -> list[PlanStep]:
-    p = audit.prediction
+def _index_steps(evidence: Evidence, serious: Sequence[Finding]) -> list[PlanStep]:
+    p = evidence.prediction
     deleted = set(p.deleted_files) if p is not None else set()
     blamed: dict[str, list[str]] = {}
     for finding in serious:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,28 +21,27 @@ from schemas.rows import (
     NOTE,
     RUN_QUEUE,
     Extent,
+    Finding,
     MappedFile,
     Row,
 )
+from store_io.audit.evidence import Evidence
 from store_io.audit.queue_runs import FAR, NO_RUNS
 from store_io.base.ranges import total, union
-
-if TYPE_CHECKING:
-    from store_io.audit.audit_store import StoreAudit
 
 _EXTENT = tuple(one.name for one in fields(Extent))  # `asdict` copies values deeply: of a hundred thousand that takes seconds
 
 
-def segment_rows(audit: StoreAudit) -> list[Row]:
+def segment_rows(evidence: Evidence, findings: Sequence[Finding]) -> list[Row]:
     """One row per CommitLog file, by name."""
-    p = audit.prediction
-    loaded = {f.path: i for i, f in enumerate(audit.loaded.segments)}
+    p = evidence.prediction
+    loaded = {f.path: i for i, f in enumerate(evidence.copy.loaded.segments)}
     wrote = {f.file.path: f.wrote for f in p.after_load.log} if p is not None and p.after_load is not None else {}
     scanned = set(p.scanned) if p is not None else set()
-    blamed = Counter(f.file for f in audit.findings if (f.severity or CATALOGUE[f.code].severity) != NOTE)
+    blamed = Counter(f.file for f in findings if (f.severity or CATALOGUE[f.code].severity) != NOTE)
     rows = []
-    for segment in audit.segments:
-        entry = audit.listing.get(segment.path)
+    for segment in evidence.segments:
+        entry = evidence.copy.listing.get(segment.path)
         by_kind: Counter[str] = Counter()
         for extent in segment.extents:
             by_kind[extent.kind] += extent.end - extent.start
@@ -76,7 +74,7 @@ def segment_rows(audit: StoreAudit) -> list[Row]:
                 "verified_at": None,
             }
         )
-    rows += [_unread_row(audit, file, wrote, blamed) for file in audit.unread]
+    rows += [_unread_row(evidence, file, wrote, blamed) for file in evidence.unread]
     return sorted(rows, key=lambda row: (row["base_offset"], row["file"]))
 
 
@@ -86,9 +84,13 @@ _OF_THE_FILE = tuple(
 )
 
 
-def _unread_row(audit: StoreAudit, file: MappedFile, wrote: Mapping[str, int], blamed: Mapping[str, int]) -> Row:
+def _unread_row(evidence: Evidence, file: MappedFile, wrote: Mapping[str, int], blamed: Mapping[str, int]) -> Row:
     """A segment of which this run has read the edges alone: what an earlier run has verified still stands if it is unchanged."""
-    entry, edges, known = audit.listing.get(file.path), audit.edges.get(file.path), audit.unchanged(file.path)
+    entry, edges, known = (
+        evidence.copy.listing.get(file.path),
+        evidence.edges.get(file.path),
+        evidence.earlier.unchanged(file.path),
+    )
     row: Row = {
         "file": file.path,
         "base_offset": file.start,
@@ -98,7 +100,7 @@ def _unread_row(audit: StoreAudit, file: MappedFile, wrote: Mapping[str, int], b
         "edge_digest": (edges.digest if edges else "") or None,
         "bytes_read": edges.bytes_read if edges else 0,
         "problem": (edges.problem if edges else "") or None,
-        "broker_reads": False if audit.prediction is not None else None,
+        "broker_reads": False if evidence.prediction is not None else None,
         "wrote_after_load": wrote.get(file.path),
         "findings": blamed.get(file.path, 0),
         "verified_run": None,
@@ -110,19 +112,19 @@ def _unread_row(audit: StoreAudit, file: MappedFile, wrote: Mapping[str, int], b
     return row
 
 
-def queue_rows(audit: StoreAudit) -> list[Row]:
+def queue_rows(evidence: Evidence, findings: Sequence[Finding]) -> list[Row]:
     """One row per queue that the log, the disk or the broker's memory knows, by topic and queue id."""
-    p = audit.prediction
+    p = evidence.prediction
     load = p.after_load.queues if p is not None and p.after_load is not None else {}
     later = p.after_dispatch.queues if p is not None and p.after_dispatch is not None else {}
-    lost = audit.loss.by_queue if audit.loss is not None else {}
+    lost = evidence.loss.by_queue if evidence.loss is not None else {}
     unexpected: Counter[tuple[str, int]] = Counter()
-    for finding in audit.findings:
+    for finding in findings:
         if finding.code in ("queue_entry_unexpected", "queue_entry_twice") and finding.topic is not None:
             unexpected[finding.topic, finding.queue_id or 0] += finding.count
     rows = []
-    for key in sorted(audit.views.keys() | load.keys() | later.keys()):
-        view = audit.views.get(key)
+    for key in sorted(evidence.views.keys() | load.keys() | later.keys()):
+        view = evidence.views.get(key)
         summary = view.summary if view is not None else None
         runs = view.runs.rows if view is not None else NO_RUNS
         if view is not None and not view.lmq:
@@ -131,7 +133,7 @@ def queue_rows(audit: StoreAudit) -> list[Row]:
         row: Row = {
             "topic": key[0],
             "queue_id": key[1],
-            "batch": key[0] in audit.batch_topics,
+            "batch": key[0] in evidence.copy.batch_topics,
             "lmq": bool(view is not None and view.lmq),
             "file_count": len(view.files) if view is not None else 0,
             "bytes_read": summary.bytes_read if summary else 0,
@@ -140,7 +142,7 @@ def queue_rows(audit: StoreAudit) -> list[Row]:
                 {"file": path, "entries": entries, "digest": digest}
                 for path, (entries, digest) in sorted(summary.used_digests.items())
             ]
-            if summary and audit.request.level == "full"
+            if summary and evidence.request.level == "full"
             else None,
             "disk_entries": total(union(summary.used)) if summary else 0,
             "disk_end": summary.used_end if summary else 0,
@@ -154,7 +156,7 @@ def queue_rows(audit: StoreAudit) -> list[Row]:
             "files": [
                 {"file": path, "size_bytes": entry.size, "digest": digest}
                 for path, digest in sorted(summary.digests.items())
-                if (entry := audit.listing.get(path)) is not None and digest
+                if (entry := evidence.copy.listing.get(path)) is not None and digest
             ]
             if summary is not None and not summary.problem
             else [],
@@ -176,11 +178,11 @@ def queue_rows(audit: StoreAudit) -> list[Row]:
     return rows
 
 
-def index_rows(audit: StoreAudit) -> list[Row]:
+def index_rows(evidence: Evidence, findings: Sequence[Finding]) -> list[Row]:
     """One row per index file, by name."""
-    p = audit.prediction
+    p = evidence.prediction
     kept = {f.path for f in p.after_load.index} if p is not None and p.after_load is not None else None
-    blamed = Counter(f.file for f in audit.findings)
+    blamed = Counter(f.file for f in findings)
     return [
         {
             "file": index.path,
@@ -198,5 +200,5 @@ def index_rows(audit: StoreAudit) -> list[Row]:
             "findings": blamed[index.path],
             "kept": None if kept is None else index.path in kept,
         }
-        for _, index in sorted(audit.index.items())
+        for _, index in sorted(evidence.index.items())
     ]

@@ -1,0 +1,50 @@
+"""Every check of an audit, in one table, in the order in which they are made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from schemas.rows import Finding
+from store_io.audit.checks.checkpoint_times import checkpoint_times
+from store_io.audit.checks.disputed import disputed, settled
+from store_io.audit.checks.emptied import empty_findings
+from store_io.audit.checks.file_names import file_names
+from store_io.audit.checks.given_up import repaired
+from store_io.audit.checks.lost_messages import lost_messages
+from store_io.audit.checks.queue_entries import queue_entries
+from store_io.audit.checks.scan_findings import scan_findings, unread_heads, unwritten_ends
+from store_io.audit.checks.sequences import sequences
+from store_io.audit.checks.size_misfits import misfit_findings
+from store_io.audit.checks.unindexed import unindexed
+from store_io.audit.evidence import Evidence
+
+Check = Callable[[Evidence], Sequence[Finding]]
+
+
+def small_files(evidence: Evidence) -> list[Finding]:
+    """What was found in config/ and in what a start reads besides, and of sizes in broker.conf that no file has."""
+    copy = evidence.copy
+    return copy.config.findings + copy.start_files.findings + misfit_findings(copy.misfits)
+
+
+COMPARED: tuple[Check, ...] = (  # what is told of derived data in these may blame the message as well
+    unread_heads,
+    file_names,
+    scan_findings,
+    unwritten_ends,
+    empty_findings,
+    sequences,
+    queue_entries,
+    lost_messages,
+)
+REST: tuple[Check, ...] = (unindexed, checkpoint_times, small_files, repaired)
+
+
+def run_checks(evidence: Evidence, found: list[Finding]) -> None:
+    """Add to `found` what is wrong with the copy, whatever a start would make of it."""
+    for check in COMPARED:
+        found += check(evidence)
+    found[:] = settled(evidence, found)
+    found += disputed(evidence, found)
+    for check in REST:
+        found += check(evidence)

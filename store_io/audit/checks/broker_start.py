@@ -1,0 +1,114 @@
+"""What a start would do to this copy: refuse it, drop messages, wait for ever, leave consumers beyond the log's end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from schemas.rows import NOTE, REBUILDABLE, Finding, Row
+from store_io.audit.checks.unjudged import NEXT_STEP
+from store_io.audit.evidence import Evidence
+from store_io.audit.loss import Loss
+from store_io.base.wording import count_text
+from store_io.formats import config_reader
+from store_io.rules.loading import queue_folder
+from store_io.rules.recovery import Prediction
+
+
+@dataclass(frozen=True)
+class OffsetsBeyond:
+    """Offsets in config/ beyond the end that their queue would have after a start: rows of groups, rows of delay levels."""
+
+    groups: list[Row] = field(default_factory=list)
+    delays: list[Row] = field(default_factory=list)
+
+
+def offsets_beyond(evidence: Evidence) -> OffsetsBeyond:
+    """Them; none where nothing is predicted."""
+    prediction = evidence.prediction
+    if prediction is None or not prediction.starts:
+        return OffsetsBeyond()
+    assert prediction.after_dispatch is not None
+    ends = {key: queue.max_offset for key, queue in prediction.after_dispatch.queues.items()}
+    config = evidence.copy.config
+    return OffsetsBeyond(config_reader.groups_beyond(config, ends), config_reader.delays_beyond(config, ends))
+
+
+def broker_findings(evidence: Evidence, beyond: OffsetsBeyond) -> list[Finding]:
+    """Findings on what the release would do; none where that is not known."""
+    prediction, loss = evidence.prediction, evidence.loss
+    if prediction is None:
+        return []
+    if not prediction.starts:
+        blamed = evidence.copy.tree.blamed(prediction.refusal)
+        next_step = NEXT_STEP if blamed.startswith("config/") else ""
+        return [Finding("broker_refuses", blamed, message=prediction.refusal, next=next_step)]
+    assert loss is not None
+    found = [*_dropped(prediction, loss), *_skipped(evidence, loss)]
+    if prediction.hangs_at >= 0:
+        message = "a start waits here and never ends"
+        found.append(Finding("broker_hangs", "commitlog", phy_offset=prediction.hangs_at, message=message))
+    return [*found, *_groups_beyond(evidence, loss, beyond), *_delays_beyond(evidence, beyond)]
+
+
+def _dropped(prediction: Prediction, loss: Loss) -> Iterator[Finding]:
+    cut = sum(queue.cut for queue in loss.by_queue.values())
+    if cut:
+        yield Finding(
+            "broker_drops_messages",
+            f"commitlog/{prediction.stop_segment}",
+            prediction.stop_position,
+            prediction.stop_position + 8,
+            phy_offset=prediction.truncate_at,
+            expected="the scan continues",
+            actual=prediction.stop_reason,
+            count=cut,
+            message=f"a start cuts the log at {prediction.truncate_at:,} and loses {count_text(cut, 'valid message')}",
+        )
+
+
+def _skipped(evidence: Evidence, loss: Loss) -> Iterator[Finding]:
+    for key, lost in sorted(loss.by_queue.items()):
+        if lost.messages > lost.cut:
+            yield Finding(
+                "broker_skips_messages",
+                evidence.views[key].folder if key in evidence.views else queue_folder(False, key),
+                topic=key[0],
+                queue_id=key[1],
+                count=lost.messages - lost.cut,
+                message=f"a start leaves {count_text(lost.messages - lost.cut, 'message')} without a queue entry",
+            )
+
+
+def _groups_beyond(evidence: Evidence, loss: Loss, beyond: OffsetsBeyond) -> Iterator[Finding]:
+    losing = {key for key, queue in loss.by_queue.items() if queue.messages}
+    for row in beyond.groups:
+        file = evidence.copy.config.offset_file((row["group"], row["topic"], row["queue_id"]))
+        yield Finding(
+            "consumer_offset_beyond_end",
+            file,
+            *evidence.copy.entry_range(file),
+            severity=REBUILDABLE if (row["topic"], row["queue_id"]) in losing else NOTE,
+            topic=row["topic"],
+            queue_id=row["queue_id"],
+            queue_offset=row["offset"],
+            expected=f"at most {row['new_max']}",
+            actual=str(row["offset"]),
+            message=f"group {row['group']}",
+        )
+
+
+def _delays_beyond(evidence: Evidence, beyond: OffsetsBeyond) -> Iterator[Finding]:
+    config = evidence.copy.config
+    file = config.read_from.get(config_reader.DELAY_OFFSETS, config_reader.DELAY_OFFSETS)
+    for row in beyond.delays:
+        yield Finding(
+            "delay_offset_beyond_end",
+            file,
+            *evidence.copy.entry_range(file),
+            severity=NOTE,
+            queue_offset=row["offset"],
+            expected=f"at most {row['new_max']}",
+            actual=str(row["offset"]),
+            message=f"delay level {row['level']}",
+        )

@@ -1,0 +1,151 @@
+"""Names and lengths of files: what no broker makes, wrong lengths, gaps.
+
+Source of the rules: pitfalls.md, audits A to D.
+"""
+
+from __future__ import annotations
+
+from schemas.rows import REBUILDABLE, Finding
+from store_io.audit.evidence import Evidence
+from store_io.base.java_compat import parse_number
+from store_io.rules.loading import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES, Tree, is_folder
+from store_io.rules.releases import BrokerRules
+from store_io.source import store_dir
+
+MAX_MISSING_NAMES = 100
+
+
+def file_names(evidence: Evidence) -> list[Finding]:
+    """What names and lengths alone show; each file is blamed by one rule."""
+    copy = evidence.copy
+    found = name_findings(copy.tree, copy.rules) if not copy.unmodelled else []
+    found = [f for f in found if evidence.log_whole or f.code != "segment_missing"]
+    blamed = {f.file for f in found}
+    return found + [f for f in store_dir.name_findings(copy.listing) if f.file not in blamed]
+
+
+def name_findings(tree: Tree, rules: BrokerRules) -> list[Finding]:
+    """Files and folders that no broker makes, wrong lengths, gaps in the files' names (audit A, C6 to C10, I6, I7)."""
+    return [*_log_names(tree, rules), *_topic_names(tree, rules), *_index_names(tree, rules)]
+
+
+def _topic_names(tree: Tree, rules: BrokerRules) -> list[Finding]:
+    found: list[Finding] = []
+    for kind, size in ((QUEUES, rules.queue_file_bytes), (BATCH_QUEUES, rules.batch_file_bytes), (EXT, rules.ext_file_bytes)):
+        for topic in tree.children(kind):
+            if not is_folder(topic):
+                found.append(
+                    Finding("file_unrecognised", topic.path, severity=REBUILDABLE, message="a file where topics' folders lie")
+                )
+                continue
+            for child in tree.children(topic.path):
+                name = child.path.rpartition("/")[2]
+                if parse_number(name, 32) is None:
+                    found.append(
+                        Finding("file_unrecognised", child.path, severity=REBUILDABLE, message="its name is no queue id")
+                    )
+                elif not is_folder(child):
+                    found.append(
+                        Finding(
+                            "file_unrecognised",
+                            child.path,
+                            severity=REBUILDABLE,
+                            message="a file where a queue's folder is expected",
+                        )
+                    )
+                else:
+                    found += _queue_names(tree, child.path, size, kind)
+    return found
+
+
+def _index_names(tree: Tree, rules: BrokerRules) -> list[Finding]:
+    found: list[Finding] = []
+    for entry in tree.children(INDEX):
+        name = entry.path.rpartition("/")[2]
+        if parse_number(name, 64) is None:
+            found.append(Finding("file_unrecognised", entry.path, severity=REBUILDABLE, message="its name is no number"))
+        elif is_folder(entry):
+            found.append(
+                Finding(
+                    "file_unrecognised", entry.path, severity=REBUILDABLE, message="a directory where an index file is expected"
+                )
+            )
+        elif entry.size != rules.index_file_bytes:
+            found.append(
+                Finding(
+                    "index_file_wrong_size", entry.path, expected=f"{rules.index_file_bytes} bytes", actual=f"{entry.size} bytes"
+                )
+            )
+    return found
+
+
+def _log_names(tree: Tree, rules: BrokerRules) -> list[Finding]:
+    found: list[Finding] = []
+    size = rules.segment_bytes
+    expected: int | None = None
+    seen: set[int] = set()
+    for entry in tree.children(COMMITLOG):
+        name = entry.path.rpartition("/")[2]
+        start = parse_number(name, 64)
+        if is_folder(entry):
+            found.append(Finding("file_unrecognised", entry.path, severity=REBUILDABLE, message="a directory among the segments"))
+            continue
+        if start is None:
+            found.append(Finding("file_unrecognised", entry.path, severity=REBUILDABLE, message="its name is no number"))
+            continue
+        if entry.size == 0:
+            found.append(Finding("segment_empty", entry.path, severity=REBUILDABLE, expected=f"{size} bytes", actual="0 bytes"))
+            continue
+        if entry.size != size:
+            found.append(Finding("segment_wrong_size", entry.path, expected=f"{size} bytes", actual=f"{entry.size} bytes"))
+        if start % size:
+            found.append(Finding("segment_misnamed", entry.path, expected=f"a multiple of {size}", actual=name))
+        if start in seen:
+            found.append(Finding("segment_twice", entry.path, message="two files of this name"))
+            continue
+        seen.add(start)
+        if expected is not None and start > expected:
+            missing = range(expected, start, size)
+            for base in missing[:MAX_MISSING_NAMES]:
+                found.append(Finding("segment_missing", f"{COMMITLOG}/{base:020d}", phy_offset=base, message="a gap in the log"))
+            if len(missing) > MAX_MISSING_NAMES:
+                base = missing[MAX_MISSING_NAMES]
+                found.append(
+                    Finding(
+                        "segment_missing", f"{COMMITLOG}/{base:020d}", phy_offset=base, count=len(missing) - MAX_MISSING_NAMES
+                    )
+                )
+        elif expected is not None and start < expected:
+            found.append(
+                Finding("segment_misnamed", entry.path, expected=f"{expected:020d}", actual=name, message="segments overlap")
+            )
+        expected = max(expected or 0, start + size)
+    return found
+
+
+def _queue_names(tree: Tree, folder: str, size: int, kind: str) -> list[Finding]:
+    found: list[Finding] = []
+    expected: int | None = None
+    files = 0
+    for entry in tree.children(folder):
+        name = entry.path.rpartition("/")[2]
+        start = parse_number(name, 64)
+        if is_folder(entry) or start is None or start < 0:
+            name_fault = "its name is no number" if start is None else "its name is a negative number"
+            what = "a directory among the queue's files" if is_folder(entry) else name_fault
+            found.append(Finding("file_unrecognised", entry.path, severity=REBUILDABLE, message=what))
+            continue
+        files += 1
+        if entry.size == 0:
+            found.append(
+                Finding("queue_file_empty", entry.path, severity=REBUILDABLE, expected=f"{size} bytes", actual="0 bytes")
+            )
+            continue
+        if entry.size != size:
+            found.append(Finding("queue_file_wrong_size", entry.path, expected=f"{size} bytes", actual=f"{entry.size} bytes"))
+        if expected is not None and start != expected:
+            found.append(Finding("queue_file_missing", f"{folder}/{expected:020d}", message="a gap in the queue's files"))
+        expected = start + size
+    if not files and kind != EXT and not found:
+        found.append(Finding("queue_without_files", folder, message="an empty folder, which a broker lists as a queue"))
+    return found

@@ -1,0 +1,145 @@
+"""Messages that a ConsumeQueue entry knows and the CommitLog lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from schemas.rows import EXTENT_DAMAGED, REBUILDABLE, Finding, QueueKey, SegmentSummary
+from store_io.audit import log_map as lm
+from store_io.audit.checks.live_copy import LiveCopy, live_copy
+from store_io.audit.evidence import Evidence
+from store_io.audit.queue_leftovers import LeftoverResult
+from store_io.base.wording import count_text
+from store_io.rules.releases import BrokerRules
+
+MAX_LOST_SIDE_BY_SIDE = 20  # lost messages that are told one by one although their bytes touch
+
+
+def lost_messages(evidence: Evidence) -> list[Finding]:
+    """What leftover entries prove of the log, where both sides could be read."""
+    if not evidence.log_whole or not evidence.queues_whole:
+        return []
+    flushed_until = evidence.copy.checkpoint.physic_time
+    flushed_further = evidence.read_last and flushed_until > max((s.last_store_time for s in evidence.segments), default=0)
+    copied = evidence.holes.copied_live(flushed_until)
+    results, log = evidence.leftovers.values(), evidence.log
+    live = live_copy(results, log, evidence.copy.unclean, flushed_further, copied)
+    return lost_findings(results, evidence.segments, log, live, evidence.copy.rules)
+
+
+def lost_findings(
+    results: Iterable[LeftoverResult], segments: Sequence[SegmentSummary], log: lm.LogMap, live: LiveCopy, rules: BrokerRules
+) -> list[Finding]:
+    """Messages that an entry knows and the CommitLog lacks: in damaged bytes, in zeros, in missing or never copied segments."""
+    found: list[Finding] = []
+    by_name = {s.path.rpartition("/")[2]: s for s in segments}
+    damaged: dict[str, set[tuple[int, int]]] = {}  # of segments that were asked for
+    beyond: dict[str, int] = {}
+    reported: set[int] = set()
+    lost: list[_LostMessage] = []
+
+    @cache
+    def holding(phy: int) -> SegmentSummary | None:
+        return next((s for s in segments if s.base_offset <= phy < s.base_offset + s.size), None)
+
+    for result in results:
+        for number, phy, size, kind in result.lost:
+            if kind == lm.MISSING:
+                continue  # the gap between the segments' names has said so
+            if kind == lm.BEYOND:
+                name = log.segment_name(phy)
+                beyond[name] = beyond.get(name, 0) + 1
+                continue
+            if live.later and live.proven and phy >= log.data_end:
+                continue  # the finding on the whole copy tells of all of these
+            name = f"{phy - phy % rules.segment_bytes:020d}"
+            segment = by_name.get(name) or holding(phy)
+            if segment is None or phy in reported:
+                continue
+            reported.add(phy)
+            start = phy - segment.base_offset
+            if segment.path not in damaged:
+                damaged[segment.path] = {(e.start, e.end) for e in segment.extents if e.kind == EXTENT_DAMAGED}
+            if (start, start + size) in damaged[segment.path]:
+                continue  # the scan has found this very message damaged
+            severity = REBUILDABLE if live.holes and phy >= log.data_end else ""
+            lost.append(_LostMessage(segment, start, min(start + size, segment.size), severity, kind, result.key, number, size))
+    found += _folded_lost(lost)
+    names = {s.path for s in segments}
+    found += live.findings(log)
+    for name, count in sorted(beyond.items()):
+        if name in names:
+            continue
+        odd = live and live.holes
+        entries = count_text(count, "queue entry leads", "queue entries lead")
+        message = "a copy of a running broker: queues and log differ in time" if odd else f"{entries} to messages of this segment"
+        found.append(
+            Finding(
+                "segment_missing",
+                name,
+                severity=REBUILDABLE if live.holes else "",
+                phy_offset=int(name.rpartition("/")[2]),
+                expected="a segment",
+                actual="no file",
+                message=message,
+                count=count,
+            )
+        )
+    return found
+
+
+@dataclass(frozen=True)
+class _LostMessage:
+    """Bytes [start, end) of a segment where an entry of this queue says that a message lies."""
+
+    segment: SegmentSummary
+    start: int
+    end: int
+    severity: str
+    kind: int
+    key: QueueKey
+    number: int
+    size: int
+
+
+def _folded_lost(lost: list[_LostMessage]) -> list[Finding]:
+    """A finding per message; one for all where many lie side by side, as in a page or a disk's block of zeros."""
+    lost.sort(key=lambda m: (m.segment.base_offset, m.segment.path, m.start))
+    groups: list[list[_LostMessage]] = []
+    for message in lost:
+        last = groups[-1][-1] if groups else None
+        if (
+            last is not None
+            and (last.segment.path, last.severity, last.kind) == (message.segment.path, message.severity, message.kind)
+            and message.start <= last.end
+        ):
+            groups[-1].append(message)
+        else:
+            groups.append([message])
+    found = []
+    for group in groups:
+        for part in [group] if len(group) > MAX_LOST_SIDE_BY_SIDE else [[message] for message in group]:
+            first, keys = part[0], {message.key for message in part}
+            key = first.key if len(keys) == 1 else (None, None)
+            sizes = sum(message.size for message in part)
+            known = count_text(len(part), "message")
+            where = "a ConsumeQueue has" if len(keys) == 1 else f"{len(keys)} ConsumeQueues have"
+            found.append(
+                Finding(
+                    "message_lost",
+                    first.segment.path,
+                    first.start,
+                    max(message.end for message in part),
+                    first.severity,
+                    first.segment.base_offset + first.start,
+                    key[0],
+                    key[1],
+                    first.number if len(part) == 1 else None,
+                    f"{known} ({sizes:,} bytes) that {where}",
+                    "zeros" if first.kind == lm.UNWRITTEN else "damaged bytes",
+                    count=len(part),
+                )
+            )
+    return found

@@ -1,0 +1,173 @@
+"""ConsumeQueue entries against the messages of the log: those that are missing, that stand elsewhere, that are zero.
+
+Source of the rules: pitfalls.md, audit B.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import accumulate
+
+from schemas.rows import MATCH_MISSING, MATCH_SHIFTED, NOTE, Finding, SegmentSummary
+from store_io.audit.evidence import Evidence
+from store_io.audit.queue_views import QueueView, never_put
+from store_io.base.java_compat import int64
+from store_io.base.ranges import Ranges, subtract, union
+from store_io.rules.releases import BrokerRules
+
+
+def queue_entries(evidence: Evidence) -> list[Finding]:
+    """What is wrong with the entries of each queue, where all queues could be read."""
+    found: list[Finding] = []
+    for key, view in evidence.views.items() if evidence.queues_whole else ():
+        leftover = evidence.leftovers.get(key)
+        found += missing_findings(view, evidence.segments, evidence.copy.rules, leftover.wrong if leftover else [])
+        found += shifted_findings(view)
+        if evidence.log_whole and evidence.all_read:
+            found += hole_findings(view)
+            found += spare_file_findings(view)
+        if leftover is not None and evidence.log_whole:
+            found += leftover.findings
+    return found
+
+
+def missing_findings(view: QueueView, segments: Sequence[SegmentSummary], rules: BrokerRules, wrong: Ranges) -> list[Finding]:
+    """One finding per file and run of entries that the log's messages should have and the queue has not."""
+    found: list[Finding] = []
+    size = rules.batch_file_bytes if view.batch else rules.queue_file_bytes
+    size -= size % view.unit
+    by_start = {f.start: f for f in view.files}
+    severity = NOTE if view.deleted_topic else ""
+    code = "queue_topic_unknown" if view.deleted_topic else "queue_entry_missing"
+    ranges = subtract(view.missing, union(wrong))
+    run_at = _MissingRuns(view) if ranges else None
+    for first, last in ranges:
+        at = first
+        while at < last:
+            start = at * view.unit // size * size
+            end = min(last, (start + size) // view.unit)
+            known = by_start.get(start)
+            assert run_at is not None
+            run = run_at(at)
+            phy, expected = None, None
+            if run is not None and (run[0] == at or view.batch):
+                phy = run[2]
+                expected = f"phy_offset {phy}, size {run[3]}"
+            found.append(
+                Finding(
+                    code,
+                    known.path if known else f"{view.folder}/{start:020d}",
+                    at * view.unit - start if known else None,
+                    end * view.unit - start if known else None,
+                    severity,
+                    phy,
+                    view.key[0],
+                    view.key[1],
+                    at,
+                    expected,
+                    "no entry" if known else "no file",
+                    count=end - at,
+                )
+            )
+            at = end
+    return found
+
+
+class _MissingRuns:
+    """The runs whose entries are missing, to be asked for the first of them that holds a queue offset."""
+
+    def __init__(self, view: QueueView):
+        rows = view.runs.rows
+        rows = rows[rows["match"] == MATCH_MISSING]
+        rows = rows[~never_put(rows)] if view.batch else rows
+        names = ("queue_offset", "records", "first_phy_offset", "first_size")
+        runs = list(zip(*(rows[name].tolist() for name in names), strict=True))
+        self._batch, self._first = view.batch, runs[:1]
+        self._runs = sorted((run[0], run[0] + run[1], place, run) for place, run in enumerate(runs))
+        self._starts = [run[0] for run in self._runs]
+        self._reach = list(accumulate((run[1] for run in self._runs), max))
+
+    def __call__(self, number: int) -> tuple[int, int, int, int] | None:
+        """(queue offset, records, physical offset, size of the first record); of a BatchConsumeQueue its first run."""
+        if self._batch:
+            return self._first[0] if self._first else None
+        at, best = bisect_right(self._starts, number), None
+        while at and self._reach[at - 1] > number:
+            at -= 1
+            if self._runs[at][1] > number and (best is None or self._runs[at][2] < best[2]):
+                best = self._runs[at]
+        return best[3] if best is not None else None
+
+
+def shifted_findings(view: QueueView) -> list[Finding]:
+    """Entries that lead to the right message from the wrong entry number (P4)."""
+    found: list[Finding] = []
+    if view.batch or not len(view.runs):
+        return found
+    rows = view.runs.rows
+    rows = rows[rows["match"] == MATCH_SHIFTED]
+    for row in rows:
+        expected, n = int(row["queue_offset"]), int(row["records"])
+        first = int64(expected + int(row["delta"]))
+        for file in view.files:
+            low, high = max(first, file.start // view.unit), min(first + n, (file.start + file.size) // view.unit)
+            if low < high:
+                found.append(
+                    Finding(
+                        "queue_entry_shifted",
+                        file.path,
+                        low * view.unit - file.start,
+                        high * view.unit - file.start,
+                        "",
+                        int(row["first_phy_offset"]),
+                        view.key[0],
+                        view.key[1],
+                        low,
+                        f"entry {expected}",
+                        f"entry {first}",
+                        count=high - low,
+                    )
+                )
+    return found
+
+
+def spare_file_findings(view: QueueView) -> list[Finding]:
+    """Files without an entry behind one that still has room: a broker makes the next file only when the last one is full."""
+    if view.summary is None:
+        return []
+    return [
+        Finding("queue_file_unexpected", file.path, topic=view.key[0], queue_id=view.key[1], actual="no entry in it")
+        for file in view.files[1:]
+        if file.start // view.unit > view.summary.used_end
+    ]
+
+
+def hole_findings(view: QueueView) -> list[Finding]:
+    """Zero entries between used ones where the log has no message for them."""
+    if view.summary is None or not view.summary.used or view.batch:
+        return []
+    used = union(view.summary.used)
+    holes = subtract([(used[0][0], used[-1][1])], union([*used, *view.missing]))
+    found = []
+    for first, last in holes:
+        for file in view.files:
+            low, high = max(first, file.start // view.unit), min(last, (file.start + file.size) // view.unit)
+            if low < high:
+                found.append(
+                    Finding(
+                        "queue_zero_entry",
+                        file.path,
+                        low * view.unit - file.start,
+                        high * view.unit - file.start,
+                        "",
+                        None,
+                        view.key[0],
+                        view.key[1],
+                        low,
+                        "an entry",
+                        "zeros",
+                        count=high - low,
+                    )
+                )
+    return found

@@ -1,0 +1,30 @@
+"""What the tasks themselves have found while they read: each in its own file."""
+
+from __future__ import annotations
+
+from schemas.rows import Finding
+from store_io.audit.evidence import Evidence
+from store_io.scan import torn_copies
+
+UNSETTLED_SEGMENTS = 2  # the newest, whose first record may be torn
+
+
+def unread_heads(evidence: Evidence) -> list[Finding]:
+    """Of segments of which only the edges were read: first bytes that are no message."""
+    files = evidence.unread[: -UNSETTLED_SEGMENTS or None] if evidence.read_last else []
+    return [finding for file in files if file.path in evidence.edges for finding in evidence.edges[file.path].findings]
+
+
+def scan_findings(evidence: Evidence) -> list[Finding]:
+    """Of segments, queues and index files that were read."""
+    found = torn_copies.told_once([f for segment in evidence.segments for f in segment.findings], evidence.segments)
+    for queue in evidence.queues.values():
+        found += queue.findings
+    for index in evidence.index.values():
+        found += index.findings
+    return found
+
+
+def unwritten_ends(evidence: Evidence) -> list[Finding]:
+    """Segments whose end was never written although later ones hold messages."""
+    return evidence.holes.findings() if evidence.log_whole else []

@@ -1,0 +1,144 @@
+"""Queue offsets along the CommitLog: those of one queue follow one another without a gap.
+
+Source of the rules: pitfalls.md, audit A.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from schemas.rows import LOSS, MATCH_EQUAL, NOTE, REBUILDABLE, RUN_QUEUE, Finding, QueueKey, SegmentSummary
+from store_io.audit import log_map as lm
+from store_io.audit.evidence import Evidence
+from store_io.audit.queue_runs import FAR
+from store_io.audit.queue_views import QueueView
+from store_io.base.ranges import Ranges, subtract
+from store_io.rules.releases import BrokerRules
+
+
+def sequences(evidence: Evidence) -> list[Finding]:
+    """What the queue offsets of a log that was read as far as wanted show."""
+    if not evidence.log_whole:
+        return []
+    answered = {key: left.answered for key, left in evidence.leftovers.items()}
+    return sequence_findings(evidence.views, evidence.segments, evidence.log, evidence.copy.rules, answered)
+
+
+def sequence_findings(
+    views: Mapping[QueueKey, QueueView],
+    segments: Sequence[SegmentSummary],
+    log: lm.LogMap,
+    rules: BrokerRules,
+    answered: Mapping[QueueKey, Ranges],
+) -> list[Finding]:
+    """Queue offsets that do not follow one another along the log (audit A; C13, P14).
+
+    What a repair has bridged counts as damaged.  answered: positions without a message whose entries lead to the queue's next
+    one, as a repair leaves them.
+    """
+    found: list[Finding] = []
+    bridged = sorted(f.phy_offset or 0 for s in segments for f in s.findings if f.code == "commitlog_bridged")
+    for key, view in views.items():
+        if len(view.runs):
+            found += _sequence_findings(view, segments, log, rules, answered.get(key, []), bridged)
+    return found
+
+
+@dataclass(frozen=True)
+class _Run:
+    """One run of a queue's own messages. position: its physical offset by its place; end: behind its last record."""
+
+    segment: int
+    position: int
+    start: int  # byte in the segment
+    size: int  # of the first record
+    end: int
+    first: int  # queue offset
+    steps: int
+    single: bool
+    match: int
+
+
+def _sequence_findings(
+    view: QueueView,
+    segments: Sequence[SegmentSummary],
+    log: lm.LogMap,
+    rules: BrokerRules,
+    answered: Ranges,
+    bridged: Sequence[int],
+) -> list[Finding]:
+    rows, positions, places = view.runs.rows, view.runs.positions, view.runs.segments
+    own = np.flatnonzero(rows["kind"] == RUN_QUEUE)
+    own = own[np.argsort(positions[own], kind="stable")]
+    rows = rows[own]
+    firsts, steps = rows["queue_offset"], rows["messages" if view.batch else "records"]
+    if not (np.abs(firsts) > FAR).any() and (firsts[1:] == firsts[:-1] + steps[:-1]).all():
+        return []
+    by_place = ~(rows["regular"] != 0)
+    ends = np.where(by_place, positions[own] + rows["first_size"], rows["last_phy_offset"] + rows["last_size"])
+    columns = (
+        places[own], positions[own], rows["first_position"], rows["first_size"], ends, firsts, steps, rows["records"] == 1,
+        rows["match"],
+    )  # fmt: skip
+    runs = [_Run(*values) for values in zip(*(column.tolist() for column in columns), strict=True)]
+    found: list[Finding] = []
+    expected: int | None = None
+    before = -1
+    for i, run in enumerate(runs):
+        first = run.first
+        if expected is None or first == expected:
+            expected, before = first + run.steps, run.end
+            continue
+        following = runs[i + 1].first if i + 1 < len(runs) else None
+        if run.single and following is not None and following == expected + run.steps:
+            found.append(_sequence(view, segments, run, "queue_offset_wrong", LOSS, expected))
+            expected, before = expected + run.steps, run.end
+            continue
+        if run.single and following is not None and following == expected and first < expected:
+            # A record out of line, behind which the sequence goes on as if it were not there.
+            found.append(_sequence(view, segments, run, "queue_offset_wrong", LOSS, expected))
+            before = run.end
+            continue
+        if first > expected:
+            if not _broken_between(log, before, run.position) and bisect_left(bridged, before) == bisect_left(
+                bridged, run.position
+            ):
+                old = rules.at_least("5.0.0") and not rules.at_least("5.1.1")
+                old = old or not subtract([(expected, first)], answered)
+                found.append(_sequence(view, segments, run, "queue_offset_gap", NOTE if old else REBUILDABLE, expected))
+        elif first == 0 and (not run.single or run.match == MATCH_EQUAL):
+            # The queue began anew: a topic deleted and made again, or a ConsumeQueue that was lost (P1).
+            found.append(_sequence(view, segments, run, "queue_offset_back", NOTE, expected))
+        else:
+            found.append(_sequence(view, segments, run, "queue_offset_back", LOSS if run.single else REBUILDABLE, expected))
+        expected, before = first + run.steps, run.end
+    return found
+
+
+def _broken_between(log: lm.LogMap, start: int, end: int) -> bool:
+    """Whether bytes between two physical offsets are damaged, missing or zero, so that messages may be gone there."""
+    low = int(np.searchsorted(log.starts, start, side="right")) - 1
+    high = int(np.searchsorted(log.starts, end, side="left"))
+    kinds = log.kinds[max(low, 0) : high]
+    return bool(np.isin(kinds, (lm.DAMAGED, lm.MISSING, lm.UNWRITTEN, lm.UNREAD)).any())
+
+
+def _sequence(view: QueueView, segments: Sequence[SegmentSummary], run: _Run, code: str, severity: str, expected: int) -> Finding:
+    segment = segments[run.segment]
+    return Finding(
+        code,
+        segment.path,
+        run.start,
+        run.start + run.size,
+        severity,
+        segment.base_offset + run.start,
+        view.key[0],
+        view.key[1],
+        run.first,
+        f"queue offset {expected}",
+        f"queue offset {run.first}",
+    )

@@ -1,0 +1,62 @@
+"""Messages with keys that no index file covers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from schemas import index_layout
+from schemas.rows import WALK_AUDIT, Finding, IndexFileSummary, SegmentSummary
+from store_io.audit.evidence import Evidence
+from store_io.base.wording import count_text
+from store_io.rules.loading import INDEX
+from store_io.rules.releases import BrokerRules
+
+
+def unindexed(evidence: Evidence) -> list[Finding]:
+    """Them, where log and index could be read as a whole."""
+    files = evidence.copy.index_files
+    late = any(file.path in evidence.late for file in files)
+    if not evidence.log_whole or not evidence.index_whole or evidence.request.quick or late:
+        return []
+    ordered = [evidence.index[file.path] for file in files if file.path in evidence.index]
+    return unindexed_findings(evidence.segments, ordered, evidence.copy.rules)
+
+
+def _all_keys(segment: SegmentSummary) -> tuple[int, int, int, int]:
+    """First and last phy_offset, messages and keys of a segment for which there is no index file at all."""
+    runs = segment.index_runs[(segment.index_runs["walk"] & WALK_AUDIT != 0) & (segment.index_runs["keys"] > 0)]
+    if not len(runs):
+        return -1, -1, 0, 0
+    low, high = int(runs["first_key_phy_offset"].min()), int(runs["last_key_phy_offset"].max())
+    return low, high, int(runs["records"].sum()), int(runs["keys"].sum())
+
+
+def unindexed_findings(
+    segments: Sequence[SegmentSummary], files: Sequence[IndexFileSummary], rules: BrokerRules
+) -> list[Finding]:
+    """Messages with keys outside of what the index files cover (I1, I9)."""
+    if not rules.builds_index:
+        return []
+    first = last = -1
+    records = keys = 0
+    for segment in segments:
+        low, high, n, k = segment.index_unindexed if files else _all_keys(segment)
+        if k:
+            first = low if first < 0 else min(first, low)
+            last = max(last, high)
+            records, keys = records + n, keys + k
+    if not keys:
+        return []
+    newest = files[-1] if files else None
+    return [
+        Finding(
+            "index_range_missing",
+            newest.path if newest else INDEX,
+            0 if newest else None,
+            index_layout.HEADER_BYTES if newest else None,
+            phy_offset=first,
+            expected=f"{count_text(keys, 'entry', 'entries')} of {count_text(records, 'message')} from {first:,} to {last:,}",
+            actual="none",
+            count=keys,
+        )
+    ]

@@ -1,0 +1,100 @@
+"""What an audit knows at one moment: frozen facts, from which checks make findings and the outcome is told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+from functools import cached_property
+
+from schemas.rows import EXTENT_MESSAGE, IndexFileSummary, MappedFile, QueueKey, QueueSummary, SegmentSummary
+from store_io.audit.audit_request import AuditRequest
+from store_io.audit.checks.unwritten import Unwritten, unwritten
+from store_io.audit.log_map import LogMap, log_map
+from store_io.audit.loss import Loss
+from store_io.audit.opened_copy import OpenedCopy
+from store_io.audit.premises import heads_of
+from store_io.audit.queue_leftovers import LeftoverResult
+from store_io.audit.queue_views import QueueView
+from store_io.audit.rounds.earlier_segments import EarlierSegments
+from store_io.audit.written_by import WrittenBy, written_by
+from store_io.rules.loading import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
+from store_io.rules.recovery import Prediction
+from store_io.scan.segment_edges import SegmentEdges
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The facts. broken: something that a broker would read is unknown.  segments: those that were read; unread: the others.
+
+    late: files that the time did not suffice for.  earlier: what the run before says of unchanged segments.
+    """
+
+    request: AuditRequest
+    copy: OpenedCopy
+    broken: bool
+    segments: Sequence[SegmentSummary]
+    queues: Mapping[QueueKey, QueueSummary]
+    index: Mapping[str, IndexFileSummary]
+    edges: Mapping[str, SegmentEdges]
+    leftovers: Mapping[QueueKey, LeftoverResult]
+    late: Set[str]
+    unread: Sequence[MappedFile]
+    views: Mapping[QueueKey, QueueView]
+    earlier: EarlierSegments
+    prediction: Prediction | None
+    loss: Loss | None
+    bytes_read: int
+
+    @cached_property
+    def log(self) -> LogMap:
+        """The CommitLog as a list of ranges."""
+        return log_map(self.segments, self.copy.rules.segment_bytes, self.unread)
+
+    @cached_property
+    def holes(self) -> Unwritten:
+        """Parts of the log that were never written although messages follow."""
+        return unwritten(self.segments, self.views, self.leftovers, self.log)
+
+    @property
+    def log_whole(self) -> bool:
+        """Whether all of the log could be read: only then does it mean something that a thing is not there."""
+        return self._no_gap(COMMITLOG) and not any(s.problem for s in self.segments)
+
+    @property
+    def queues_whole(self) -> bool:
+        """The same for ConsumeQueues of every kind."""
+        problems = [*(queue.problem for queue in self.queues.values()), *(left.problem for left in self.leftovers.values())]
+        return self._no_gap(QUEUES, BATCH_QUEUES, EXT) and not any(problems)
+
+    @property
+    def index_whole(self) -> bool:
+        """The same for index files."""
+        return self._no_gap(INDEX) and not any(summary.problem for summary in self.index.values())
+
+    def _no_gap(self, *parts: str) -> bool:
+        if self.broken or self.copy.unmodelled:
+            return False
+        kinds = ("link_out", "unreadable", "special")
+        return not any(e.kind in kinds and e.path.partition("/")[0] in parts for e in self.copy.listing.files)
+
+    @property
+    def all_read(self) -> bool:
+        """Whether every segment and all entries were read in this run."""
+        return not self.unread and not self.request.quick
+
+    @property
+    def read_last(self) -> bool:
+        """Whether the newest message of the log was read: only then is anything known to be behind it."""
+        data = [s.base_offset for s in self.segments if any(e.kind == EXTENT_MESSAGE for e in s.extents)]
+        return not self.unread or bool(data) and max(data) > max(f.start for f in self.unread)
+
+    @property
+    def end_is_known(self) -> bool:
+        """Whether the log's end is what this audit says it is."""
+        return self.log_whole and self.read_last
+
+    def written_by(self) -> WrittenBy:
+        """The releases that can have written this copy."""
+        magics = [s.first.magic for s in self.segments if s.first.check_ok and not s.first.blank]
+        listing = self.copy.listing
+        return written_by(listing.files, self.copy.checkpoint, heads_of(self.copy.source, listing), magics)

@@ -1,0 +1,180 @@
+"""A copy as it is before any of its large files is read: the listing, the rules that apply, and what load() would make of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from schemas.rows import MappedFile, QueueKey
+from store_io.audit.audit_request import AuditRequest
+from store_io.audit.checks.size_misfits import Misfit, size_misfits
+from store_io.audit.checks.unjudged import StartFiles, start_files
+from store_io.audit.other_kinds import unmodelled
+from store_io.audit.shortcomings import Shortcomings
+from store_io.base.errors import NotAStore, StoreError
+from store_io.base.java_compat import parse_number
+from store_io.formats import checkpoint_reader, config_reader, index_reader
+from store_io.formats.config_reader import StoreConfig
+from store_io.formats.settings import parse_properties, read_settings
+from store_io.rules.loading import (
+    BATCH_QUEUES,
+    INDEX,
+    QUEUES,
+    LoadedStore,
+    Tree,
+    load_store,
+    numbered_files,
+    queue_folders,
+    segments_of,
+)
+from store_io.rules.recovery import Checkpoint, IndexHeader
+from store_io.rules.releases import BrokerRules, broker_rules
+from store_io.source import store_dir
+from store_io.source.byte_source import ByteSource, open_source
+from store_io.source.store_dir import StoreListing
+
+MAX_PHY_OFFSET = (1 << 63) - 1
+
+
+@dataclass(frozen=True)
+class OpenedCopy:
+    """What listing, settings and small files tell.
+
+    no_store: why nothing in the folder shows it to be a store, else empty.  unmodelled: a sentence for each part of it for which
+    there are no rules.  loaded: what the release's load() maps, or why it refuses.  segment_files: by name, those that load()
+    leaves out too.  index_files: every file whose name is a number, as the broker maps it: an empty one reads as zeros.
+    headers: of the index files, by path.
+    """
+
+    listing: StoreListing
+    no_store: str
+    source: ByteSource
+    rules: BrokerRules
+    misfits: Sequence[Misfit]
+    tree: Tree
+    unmodelled: Sequence[str]
+    config: StoreConfig
+    batch_topics: frozenset[str]
+    loaded: LoadedStore
+    start_files: StartFiles
+    checkpoint_file: checkpoint_reader.StoredCheckpoint
+    segment_files: list[MappedFile]
+    queue_folders: dict[QueueKey, str]
+    queue_files: dict[QueueKey, tuple[MappedFile, ...]]
+    index_files: list[MappedFile]
+    headers: dict[str, IndexHeader]
+
+    @property
+    def unclean(self) -> bool:
+        """Whether the broker did not end in order."""
+        return self.listing.unclean
+
+    @property
+    def checkpoint(self) -> Checkpoint:
+        return self.checkpoint_file.fields
+
+    def entry_range(self, path: str) -> tuple[int | None, int | None]:
+        """The range of a whole file, where no smaller one is known."""
+        entry = self.listing.get(path)
+        return (0, entry.size) if entry is not None else (None, None)
+
+
+def open_copy(request: AuditRequest, short: Shortcomings) -> OpenedCopy:
+    """Find out all that needs no large file; what stands in the way goes to `short`. Raises NotAStore."""
+    listing = store_dir.list_folder(request.location)
+    no_store = store_dir.why_no_store(request.location, listing.files)
+    if no_store and not request.perhaps_emptied:
+        raise NotAStore(no_store)
+    source = open_source(request.location)
+    settings = read_settings(request.broker_conf, listing, source)
+    misfits = size_misfits(request.broker_conf, listing, settings)
+    rules = broker_rules(request.release, settings)
+    tree = Tree(listing.files)
+    not_modelled = unmodelled(listing, rules)
+    short.sentences += not_modelled
+    short.sentences += store_dir.unreadable_parts(listing)
+    config = config_reader.read_config(source, listing)
+    short.sentences += config.problems
+    batch_topics = _batch_topics(tree, config, listing, rules)
+    loaded = load_store(tree, rules, batch_topics)
+    starting = start_files(source, listing, config, rules, parse_properties(request.broker_conf or ""))
+    short.add_new(starting.broken)
+    loaded.refusal = starting.refusal or loaded.refusal
+    loaded.index_refusal = loaded.index_refusal or starting.late_refusal
+    not_modelled += [
+        f"{f.path}: a segment with physical offsets beyond 63 bits" for f in loaded.segments if f.start + f.size > MAX_PHY_OFFSET
+    ]
+    short.add_new(not_modelled)
+    checkpoint_file = _checkpoint(source, listing, short)
+    folders = dict(queue_folders(tree, QUEUES))
+    if rules.batch_queues:  # 4.x does not know the folder: its queues of these topics are ordinary ones
+        folders |= queue_folders(tree, BATCH_QUEUES)
+    index_files = _index_files(tree)
+    return OpenedCopy(
+        listing=listing,
+        no_store=no_store,
+        source=source,
+        rules=rules,
+        misfits=misfits,
+        tree=tree,
+        unmodelled=tuple(not_modelled),
+        config=config,
+        batch_topics=batch_topics,
+        loaded=loaded,
+        start_files=starting,
+        checkpoint_file=checkpoint_file,
+        segment_files=_all_segments(tree, loaded),
+        queue_folders=folders,
+        queue_files={key: tuple(numbered_files(tree, folder)) for key, folder in folders.items()},
+        index_files=index_files,
+        headers={file.path: _header(source, file, short) for file in index_files},
+    )
+
+
+def _batch_topics(tree: Tree, config: StoreConfig, listing: StoreListing, rules: BrokerRules) -> frozenset[str]:
+    """BatchCQ topics by config/topics.json; without that file those with a folder in batchconsumequeue/ (contract.md).
+
+    Of a file that is there and that cannot be used, the release holds an empty table.
+    """
+    if not rules.batch_queues:
+        return frozenset()
+    if config.topics is not None or any(listing.is_file(config_reader.TOPICS + end) for end in ("", ".bak")):
+        return frozenset(config.batch_topics)
+    return frozenset(e.path.rpartition("/")[2] for e in tree.children(BATCH_QUEUES) if e.kind == "directory")
+
+
+def _all_segments(tree: Tree, loaded: LoadedStore) -> list[MappedFile]:
+    """Segments of the listing, and what else the broker loads as such; by name."""
+    files = [f for f in segments_of(tree) if f.start + f.size <= MAX_PHY_OFFSET]
+    known = {f.path for f in files}
+    others = [f for f in loaded.segments if f.path not in known and f.start + f.size <= MAX_PHY_OFFSET]
+    return sorted([*files, *others], key=lambda f: (f.start, f.path))
+
+
+def _checkpoint(source: ByteSource, listing: StoreListing, short: Shortcomings) -> checkpoint_reader.StoredCheckpoint:
+    try:
+        return checkpoint_reader.read_checkpoint(source, listing)
+    except StoreError as error:
+        short.cannot_read(str(error))
+        return checkpoint_reader.StoredCheckpoint()
+
+
+def _index_files(tree: Tree) -> list[MappedFile]:
+    numbered = [(e, parse_number(e.path.rpartition("/")[2], 64)) for e in tree.children(INDEX) if e.kind == "file"]
+    return [MappedFile(e.path, number or 0, e.size) for e, number in numbered if number is not None]
+
+
+def _header(source: ByteSource, file: MappedFile, short: Shortcomings) -> IndexHeader:
+    try:
+        header = index_reader.read_header(source, file.path)
+    except StoreError as error:
+        short.cannot_read(str(error))
+        header = index_reader.Header()
+    return IndexHeader(
+        file.path,
+        header.begin_timestamp,
+        header.end_timestamp,
+        header.begin_phy_offset,
+        header.end_phy_offset,
+        header.index_count,
+    )

@@ -1,0 +1,9 @@
+"""What an audit comes to, from its evidence and findings.
+
+* `store_outcome`: all results of one store, the exit code among them.
+* `final_findings`: each finding with all that the catalogue says, in a stable order.
+* `planning`: the plan's steps, and the verdict in one sentence.
+* `plan_inputs`: every file that the plan depends on.
+* `not_read`: how much was not read, and why.
+* `audit_rows`: the audit as rows of the tables.
+"""

@@ -1,0 +1,78 @@
+"""Findings as they are told: with severity, meaning and next step of the catalogue, each once, in a stable order."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from schemas.finding_codes import CATALOGUE
+from schemas.rows import LOSS, NOTE, REBUILDABLE, Finding, IndexFileSummary, QueueSummary, SegmentSummary
+from store_io.audit.checks.size_misfits import with_cause
+from store_io.audit.evidence import Evidence
+from store_io.audit.queue_leftovers import LeftoverResult
+
+MAX_FINDINGS = 100_000
+LOOK_FIRST = "Look at this file. A repair removes it: repair this copy before a start."
+RANK = {NOTE: 0, REBUILDABLE: 10, LOSS: 20}  # of severities, as exit codes
+
+
+def final_findings(evidence: Evidence, findings: Iterable[Finding]) -> tuple[list[Finding], dict[str, int]]:
+    """(those that are told, how many of each code are only counted)."""
+    dropped = _dropped(evidence)
+    final = sorted({completed(finding) for finding in with_cause(findings, evidence.copy.misfits)}, key=_order)
+    if len(final) > MAX_FINDINGS:  # the gravest are told; the others are counted
+        ranked = sorted(final, key=lambda f: -RANK[f.severity])
+        for finding in ranked[MAX_FINDINGS:]:
+            dropped[finding.code] += 1
+        final = sorted(ranked[:MAX_FINDINGS], key=_order)
+    return final, dict(sorted(dropped.items()))
+
+
+def completed(finding: Finding) -> Finding:
+    """The finding with what it leaves to the catalogue."""
+    entry = CATALOGUE[finding.code]
+    raised = finding.severity not in ("", NOTE) and entry.severity == NOTE
+    return replace(
+        finding,
+        severity=finding.severity or entry.severity,
+        next=finding.next or (LOOK_FIRST if raised else entry.next),
+        message=finding.message or entry.meaning,
+    )
+
+
+def highest_rank(findings: Sequence[Finding]) -> int:
+    """The rank of the gravest, 0 without any."""
+    return max([RANK[finding.severity] for finding in findings] + [0])
+
+
+def _dropped(evidence: Evidence) -> dict[str, int]:
+    """What the tasks have only counted, by code."""
+    dropped: dict[str, int] = defaultdict(int)
+    holders: list[SegmentSummary | QueueSummary | IndexFileSummary | LeftoverResult] = []
+    holders += [*evidence.segments, *evidence.queues.values(), *evidence.index.values(), *evidence.leftovers.values()]
+    for holder in holders:
+        for code, count in holder.findings_dropped.items():
+            dropped[code] += count
+    return dropped
+
+
+def _order(finding: Finding) -> tuple[Any, ...]:
+    def known(value: int | None) -> int:
+        return -1 if value is None else value
+
+    return (
+        finding.file,
+        known(finding.start),
+        known(finding.end),
+        finding.code,
+        known(finding.phy_offset),
+        finding.topic or "",
+        known(finding.queue_id),
+        known(finding.queue_offset),
+        finding.expected or "",
+        finding.actual or "",
+        finding.message,
+        finding.count,
+    )

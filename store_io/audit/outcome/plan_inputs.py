@@ -1,0 +1,45 @@
+"""Every file that a plan depends on, with a digest that notices a changed byte."""
+
+from __future__ import annotations
+
+import hashlib
+
+from schemas import checkpoint_layout
+from schemas.rows import Row
+from store_io.audit.evidence import Evidence
+from store_io.base.errors import StoreError
+from store_io.formats import config_reader
+from store_io.rules.loading import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
+
+
+def plan_inputs(evidence: Evidence) -> list[Row]:
+    """plan.json's `inputs`, by path. The digest is empty where the file was not read."""
+    copy = evidence.copy
+    rows = {s.path: (s.size, s.digest) for s in evidence.segments}
+    for file in [*evidence.unread, *(f for files in copy.queue_files.values() for f in files), *copy.index_files]:
+        known = evidence.earlier.told_by(file.path)
+        rows.setdefault(file.path, (file.size, known.row.get("digest") or "" if known is not None else ""))
+    for queue in evidence.queues.values():
+        for path, digest in queue.digests.items():
+            entry = copy.listing.get(path)
+            rows[path] = (entry.size if entry else 0, digest)
+    for index in evidence.index.values():
+        rows[index.path] = (index.size, index.digest)
+    small = [checkpoint_layout.CHECKPOINT_FILE, checkpoint_layout.ABORT_FILE]
+    small += [e.path for e in copy.tree.children("config") if e.kind == "file"]
+    # Whatever load() looks at by its name alone: files that stop it, or that it skips.
+    looked_at = (COMMITLOG, QUEUES, BATCH_QUEUES, EXT, INDEX)
+    small += [e.path for e in copy.listing.files if e.path not in rows and e.path.partition("/")[0] in looked_at]
+    for path in small:
+        if copy.listing.is_file(path):
+            try:
+                data = copy.source.read_small(path, config_reader.MOST_BYTES)
+            except StoreError:
+                continue
+            rows[path] = (len(data), digest_of(data))
+    return [{"file": path, "size": size, "digest": digest} for path, (size, digest) in sorted(rows.items())]
+
+
+def digest_of(data: bytes) -> str:
+    """The digest of a small file in plan.json."""
+    return "blake2b-128:" + hashlib.blake2b(data, digest_size=16).hexdigest()

@@ -1,0 +1,173 @@
+"""All results of one store's audit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+
+from schemas.rows import DEFAULT, EXTENT_DAMAGED, NAMED, AuditOutcome, Finding, FurthestRun, Row
+from store_io.audit.audit_request import AuditRequest
+from store_io.audit.checks.broker_start import OffsetsBeyond
+from store_io.audit.checks.emptied import log_end
+from store_io.audit.evidence import Evidence
+from store_io.audit.loss import Loss
+from store_io.audit.outcome.audit_rows import index_rows, queue_rows, segment_rows
+from store_io.audit.outcome.final_findings import final_findings, highest_rank
+from store_io.audit.outcome.not_read import not_read, not_read_sentences
+from store_io.audit.outcome.plan_inputs import plan_inputs
+from store_io.audit.outcome.planning import plan_steps, verdict_sentence
+from store_io.audit.premises import premises
+from store_io.audit.shortcomings import Shortcomings
+from store_io.base.times import iso_time
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What the checks made of the evidence, and what others have added since.
+
+    findings: as they were made, without what the catalogue adds.  replicas: the group as replicas.json has it.
+    """
+
+    findings: Sequence[Finding]
+    short: Shortcomings
+    beyond: OffsetsBeyond
+    furthest: FurthestRun | None = None
+    replicas: Row = field(default_factory=dict)
+
+
+def failed_outcome(request: AuditRequest, incomplete: Sequence[str]) -> AuditOutcome:
+    """The outcome of an audit that could not be made."""
+    out = _blank(request, incomplete)
+    out.plan = {**_plan_head(request), "complete": False, "settings": {}, "inputs": [], "broker": None, "steps": []}
+    out.verdict = f"Could not be audited: {out.incomplete[0]}"
+    return out
+
+
+def store_outcome(evidence: Evidence, judged: Judgement) -> AuditOutcome:
+    """All results. Deterministic but for `seconds`, which whoever measures it adds."""
+    request, copy, short = evidence.request, evidence.copy, judged.short
+    out = _blank(request, short.sentences)
+    _tell_premises(evidence, out)
+    out.not_judged = list(copy.start_files.names)
+    out.level, out.not_read = request.level, not_read(evidence)
+    out.incomplete += not_read_sentences(evidence, out.not_read, short.on_purpose)
+    out.complete = not out.incomplete
+    out.findings, out.findings_dropped = final_findings(evidence, judged.findings)
+    for finding in out.findings:
+        out.counts[finding.severity] = out.counts.get(finding.severity, 0) + 1
+    highest = highest_rank(out.findings)
+    out.exit_code = 20 if highest == 20 else 3 if not out.complete else highest
+    out.bytes_read = evidence.bytes_read
+    out.plan = _plan(evidence, out, known=not short.sentences)
+    out.loss = loss_rows(evidence.loss, judged.beyond)
+    out.segments = segment_rows(evidence, judged.findings)
+    out.queues = queue_rows(evidence, judged.findings)
+    out.index_files = index_rows(evidence, judged.findings)
+    _count_messages(evidence, out)
+    out.segment_count = len(copy.segment_files)
+    out.unclean = copy.unclean
+    out.checkpoint = asdict(copy.checkpoint) if copy.checkpoint_file.present else {}
+    out.log_end = log_end(evidence.segments) if evidence.end_is_known else None
+    out.furthest, out.replicas = judged.furthest, judged.replicas
+    out.verdict = verdict_sentence(out, evidence.prediction if not short.sentences else None, evidence.loss)
+    return out
+
+
+def _blank(request: AuditRequest, incomplete: Sequence[str]) -> AuditOutcome:
+    return AuditOutcome(
+        request.name,
+        request.location.root,
+        request.release,
+        3,
+        False,
+        list(dict.fromkeys(incomplete)),
+        release_from=request.release_from,
+        settings_from=NAMED if request.broker_conf is not None else DEFAULT,
+        replica_group=request.replica_group,
+    )
+
+
+def _tell_premises(evidence: Evidence, out: AuditOutcome) -> None:
+    request, written = evidence.request, evidence.written_by()
+    out.written_by = "" if request.release_from != DEFAULT or written.holds(request.release) else written.range_text()
+    out.premises = premises(
+        request.release,
+        request.release_from,
+        written,
+        evidence.copy.rules.settings,
+        request.broker_conf is not None,
+        [misfit.sentence for misfit in evidence.copy.misfits],
+    )
+
+
+def _count_messages(evidence: Evidence, out: AuditOutcome) -> None:
+    """Messages, damage and the times between which they lie; of segments that were not read as an earlier run knows them."""
+    for segment in evidence.segments:
+        out.messages += sum(e.message_count for e in segment.extents)
+        out.damaged_extents += sum(e.kind == EXTENT_DAMAGED for e in segment.extents)
+    times = [(s.first_store_time, s.last_store_time) for s in evidence.segments if s.last_store_time]
+    for file in evidence.unread:
+        known = evidence.earlier.told_by(file.path)
+        if known is not None and known.row.get("messages"):
+            out.messages += known.row["messages"]
+            times.append((known.row["first_store_time_ms"], known.row["last_store_time_ms"]))
+    if times:
+        out.first_store_time, out.last_store_time = min(t[0] for t in times), max(t[1] for t in times)
+
+
+def _plan_head(request: AuditRequest) -> Row:
+    return {"schema_version": 1, "store": request.name, "release": request.release, "release_from": request.release_from}
+
+
+def _plan(evidence: Evidence, out: AuditOutcome, known: bool) -> Row:
+    """plan.json. known: nothing went wrong, so that it can be said what a broker would do."""
+    return {
+        **_plan_head(evidence.request),
+        "complete": out.complete,
+        **({"not_read": out.not_read} if out.not_read else {}),
+        **({"not_judged": out.not_judged} if out.not_judged else {}),
+        "settings": {k: {"value": s.value, "from": s.origin} for k, s in sorted(evidence.copy.rules.settings.items())},
+        "inputs": plan_inputs(evidence),
+        "broker": _broker_section(evidence) if known else None,
+        "steps": plan_steps(evidence, out.findings),
+    }
+
+
+def _broker_section(evidence: Evidence) -> Row | None:
+    if evidence.prediction is None:
+        return None
+    broker = evidence.prediction.broker_section()
+    if evidence.prediction.starts and evidence.loss is not None:
+        broker["lost"] = {
+            "messages": evidence.loss.messages,
+            "bytes": evidence.loss.bytes,
+            "by_queue": [
+                {
+                    "topic": key[0],
+                    "queue_id": key[1],
+                    "messages": q.messages,
+                    "first_store_time": iso_time(q.first_store_time),
+                    "last_store_time": iso_time(q.last_store_time),
+                }
+                for key, q in sorted(evidence.loss.by_queue.items())
+            ],
+        }
+    return broker
+
+
+def loss_rows(loss: Loss | None, beyond: OffsetsBeyond) -> Row:
+    """What a start would lose, by topic, and which offsets would lie beyond the end."""
+    topics: dict[str, Row] = {}
+    for (topic, _), lost in sorted(loss.by_queue.items()) if loss is not None else ():
+        new = {"topic": topic, "messages": 0, "first_store_time": lost.first_store_time, "last_store_time": 0}
+        row = topics.setdefault(topic, new)
+        row["messages"] += lost.messages
+        row["first_store_time"] = min(row["first_store_time"], lost.first_store_time)
+        row["last_store_time"] = max(row["last_store_time"], lost.last_store_time)
+    return {
+        "messages": loss.messages if loss else 0,
+        "bytes": loss.bytes if loss else 0,
+        "by_topic": list(topics.values()),
+        "groups": beyond.groups,
+        "delay_levels": beyond.delays,
+    }

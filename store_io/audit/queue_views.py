@@ -1,0 +1,133 @@
+"""Each queue seen from both sides: the entries that its messages should have, and those that stand on disk.
+
+Input are the summaries of all scans; nothing is read here. Ranges are entry numbers or bytes, half-open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from schemas import consumequeue_layout
+from schemas.rows import MATCH_MISSING, RUN_LMQ, MappedFile, QueueKey, QueueSummary, SegmentSummary
+from store_io.audit.queue_runs import QueueRuns, StoreRuns, matched, stretches
+from store_io.base.ranges import Ranges, intersect, subtract, total, union
+from store_io.rules.loading import BATCH_QUEUES, queue_folder
+
+
+@dataclass
+class QueueView:
+    """One queue seen from both sides. Entry numbers; for a BatchConsumeQueue `missing` counts from the last matched entry."""
+
+    key: QueueKey
+    batch: bool
+    folder: str
+    files: tuple[MappedFile, ...] = ()
+    summary: QueueSummary | None = None
+    runs: QueueRuns = field(default_factory=QueueRuns)
+    covered: Ranges = field(default_factory=list)
+    missing: Ranges = field(default_factory=list)
+    leftover: Ranges = field(default_factory=list)
+    deleted_topic: bool = False
+    of_other_kind: bool = False  # config/topics.json wants the other kind of queue: a start refuses, nothing is compared
+    lmq: bool = False
+
+    @property
+    def unit(self) -> int:
+        return consumequeue_layout.BATCH_ENTRY_BYTES if self.batch else consumequeue_layout.ENTRY_BYTES
+
+
+@dataclass(frozen=True)
+class KnownQueues:
+    """What disk and config/ tell of queues. summaries: of those that were scanned.  topics: configured ones; None: not known.
+
+    batch_topics: those of type BatchCQ.  lmq_expected: whether a broker puts entries in multi-dispatch queues.
+    """
+
+    summaries: Mapping[QueueKey, QueueSummary] = field(default_factory=dict)
+    files: Mapping[QueueKey, tuple[MappedFile, ...]] = field(default_factory=dict)
+    folders: Mapping[QueueKey, str] = field(default_factory=dict)
+    batch_topics: frozenset[str] = frozenset()
+    topics: frozenset[str] | None = None
+    lmq_expected: bool = False
+
+
+def queue_views(segments: Sequence[SegmentSummary], known: KnownQueues) -> dict[QueueKey, QueueView]:
+    """Every queue that the log or the disk knows, with its matched, missing and unmatched entry numbers."""
+    views: dict[QueueKey, QueueView] = {}
+    known_topics = {key[0] for key in known.folders}
+
+    def view(key: QueueKey) -> QueueView:
+        found = views.get(key)
+        if found is None:
+            batch = key[0] in known.batch_topics
+            folder = known.folders.get(key, queue_folder(batch, key))
+            of_other_kind = folder.startswith(BATCH_QUEUES + "/") != batch
+            files, summary = known.files.get(key, ()), known.summaries.get(key)
+            found = views[key] = QueueView(key, batch != of_other_kind, folder, files, summary)
+            found.of_other_kind = of_other_kind
+            found.deleted_topic = known.topics is not None and key[0] not in known.topics and key[0] not in known_topics
+        return found
+
+    for key in known.folders:
+        view(key)
+    runs = StoreRuns(segments).by_queue(segments, known.lmq_expected, known.folders)
+    for key, own in runs:
+        view(key).runs = own
+    views = dict(sorted(views.items()))
+    for found in views.values():
+        if found.of_other_kind:
+            found.runs = QueueRuns()
+        else:
+            _match(found, known.lmq_expected)
+    return views
+
+
+def _match(view: QueueView, lmq_expected: bool) -> None:
+    covered, missing = [], []
+    awaited = 0
+    rows = view.runs.rows
+    if len(rows):
+        lmq, records = rows["kind"] == RUN_LMQ, rows["records"]
+        view.lmq = bool(lmq.any())
+        led_to = matched(rows)
+        absent = (rows["match"] == MATCH_MISSING) & ~(lmq & (not lmq_expected))
+        if view.batch:
+            absent &= ~never_put(rows)
+        entry = rows["delta"] if view.batch else rows["queue_offset"] + rows["delta"]  # wraps, as in Java
+        covered = stretches(entry[led_to], records[led_to])
+        if view.batch:
+            awaited = int(records[absent].sum())
+        else:
+            missing = stretches(rows["queue_offset"][absent], records[absent])
+    view.covered = union(covered)
+    if awaited:
+        end = view.covered[-1][1] if view.covered else 0
+        missing.append((end, end + awaited))
+    view.missing = union((a, b) for a, b in missing if a >= 0)
+    if view.summary is not None:
+        used = union(view.summary.used)
+        # Very many ranges are told as one, over what a missing file would hold; a file whose name is negative holds nothing.
+        held = union((f.start // view.unit, (f.start // view.unit) + f.size // view.unit) for f in view.files)
+        expired = [(0, view.summary.expired_end)] if view.summary.expired_end else []
+        view.leftover = intersect(subtract(subtract(used, view.covered), expired), held)
+
+
+def never_put(rows: np.ndarray) -> np.ndarray:
+    """Batches for which no broker makes an entry: their base or their number is negative (BatchConsumeQueue)."""
+    never: np.ndarray = (rows["queue_offset"] < 0) | (rows["messages"] < 0)
+    return never
+
+
+def narrow_to_read(views: Iterable[QueueView]) -> None:
+    """Where segments were not read: keep as unmatched only the entries that cannot lead there."""
+    for view in views:
+        # Entries before those of the first message that was read lead to what was not.
+        known = [*view.covered[:1], *view.missing[:1]]
+        if view.batch and not view.covered and view.missing and view.summary is not None:
+            # Nothing says where in a BatchConsumeQueue its messages belong but those before them.
+            count, end = total(view.missing), view.summary.used_end
+            view.missing, known = [(end, end + count)], []
+        view.leftover = intersect(view.leftover, [(min(known)[0], 1 << 62)]) if known else []

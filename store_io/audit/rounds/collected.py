@@ -1,0 +1,91 @@
+"""What the tasks of one audit have found so far."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from schemas.rows import IndexFileSummary, QueueKey, QueueSummary, SegmentSummary
+from store_io.audit.queue_leftovers import LeftoverResult, LeftoverTask
+from store_io.audit.shortcomings import Shortcomings
+from store_io.base.tasks import NotRead, Task
+from store_io.formats.consumequeue_reader import QueueGroup
+from store_io.formats.index_reader import IndexTask
+from store_io.rules.recovery import ScanId
+from store_io.scan.segment_edges import EdgeTask, SegmentEdges
+from store_io.scan.segment_scan import SegmentTask
+from store_io.scan.summary_pickle import KeyTable
+
+LEFTOVERS_LATE = "the time limit was reached: ConsumeQueue entries that lead to no message were not examined"
+
+
+class Collected:
+    """Results by file, queue or scan. segments: those that were read, by physical offset; settled by `sort_segments`.
+
+    late: files that the time did not suffice for.  scans: every scan of the broker's own walks, second looks too.
+    """
+
+    def __init__(self, short: Shortcomings):
+        self._short = short
+        self.segments: list[SegmentSummary] = []
+        self.by_path: dict[str, SegmentSummary] = {}
+        self.keys = KeyTable()
+        self.queues: dict[QueueKey, QueueSummary] = {}
+        self.index: dict[str, IndexFileSummary] = {}
+        self.edges: dict[str, SegmentEdges] = {}
+        self.scans: dict[ScanId, SegmentSummary] = {}
+        self.leftovers: dict[QueueKey, LeftoverResult] = {}
+        self.late: set[str] = set()
+        self.bytes_read = 0
+
+    def not_read(self, task: Task) -> None:
+        """The time was spent before this task began."""
+        if not isinstance(task, LeftoverTask):
+            self.late.update(task.paths)
+        elif LEFTOVERS_LATE not in self._short.on_purpose:
+            self._short.on_purpose.append(LEFTOVERS_LATE)
+
+    def take(self, task: Task, result: Any, scan: ScanId | None = None) -> None:
+        """Take in what a task has found. scan: which of the broker's walks a scanned segment stands for."""
+        assert not isinstance(result, NotRead)
+        self._count(result)
+        if isinstance(task, SegmentTask):
+            self._take_segment(result, scan)
+        elif isinstance(task, QueueGroup):
+            for summary in result:
+                self.queues[summary.key] = summary
+                self._count(summary)
+        elif isinstance(task, EdgeTask):
+            for edges in result:
+                self.edges[edges.path] = edges
+                self.bytes_read += edges.bytes_read
+                if edges.problem:
+                    self._short.cannot_read(edges.problem)
+        elif isinstance(task, IndexTask):
+            self.index[result.path] = result
+        elif isinstance(task, LeftoverTask):
+            self.leftovers[result.key] = result
+
+    def _count(self, result: Any) -> None:
+        self.bytes_read += getattr(result, "bytes_read", 0)
+        problem = getattr(result, "problem", "")
+        if problem:
+            self._short.add_new([problem])
+
+    def _take_segment(self, summary: SegmentSummary, scan: ScanId | None) -> None:
+        self.keys.share(summary)
+        if scan is not None:
+            self.scans[scan] = summary
+        if is_whole(scan):
+            self.by_path[summary.path] = summary
+            self.late.discard(summary.path)
+            self.segments = []
+
+    def sort_segments(self) -> None:
+        """Settle `segments` after some were taken in."""
+        if not self.segments:
+            self.segments = sorted(self.by_path.values(), key=lambda s: (s.base_offset, s.path))
+
+
+def is_whole(scan: ScanId | None) -> bool:
+    """Whether such a scan is the audit's own of a whole segment, and not a part of the broker's walk alone."""
+    return scan is None or scan.kind == "segment"

@@ -1,0 +1,237 @@
+"""One store's rounds: which tasks next, and between them the fold that says what a start would do.
+
+Round one reads every byte once: a task per segment, per group of queues, per index file. Later rounds are small: a segment
+again where the broker's decision falls inside a run, start()'s own walk, the queue entries that matched nothing.
+
+An audit that may leave segments out (`quick`, a time limit, those that an earlier run has verified) looks at all edges and the
+queues first and then asks for what it reads: at the quick level for nothing but what recovery itself would read, and what lies
+behind its cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from typing import Any
+
+import numpy as np
+
+from schemas.rows import MappedFile, QueueKey
+from store_io.audit.audit_request import AuditRequest
+from store_io.audit.evidence import Evidence
+from store_io.audit.log_map import log_map
+from store_io.audit.loss import Loss, compute_loss
+from store_io.audit.opened_copy import OpenedCopy
+from store_io.audit.queue_views import KnownQueues, QueueView, narrow_to_read, queue_views
+from store_io.audit.rounds.collected import Collected, is_whole
+from store_io.audit.rounds.earlier_segments import EarlierSegments
+from store_io.audit.rounds.task_making import TaskMaker
+from store_io.audit.shortcomings import Shortcomings
+from store_io.base.tasks import NotRead, Task
+from store_io.formats.consumequeue_reader import read_file_entries
+from store_io.rules.loading import BATCH_QUEUES
+from store_io.rules.queue_state import CHUNK_ENTRIES, DiskEntries
+from store_io.rules.recovery import Fold, Needs, Prediction, ScanId
+from store_io.scan.segment_scan import SegmentTask
+from store_io.source.byte_source import ByteSource
+
+Rounds = Generator[list[Task], list[Any], None]
+
+MAX_ROUNDS = 40  # of a fold; each one cuts finer, so that only a fault of ours could need more
+MAX_REMEMBERED = 100_000  # reads of queue entries
+
+
+def queue_entries_on_disk(source: ByteSource) -> DiskEntries:
+    """What a fold reads of queue files, a few entries at a time; what it asks for again in a later round is remembered."""
+    seen: dict[tuple[str, int, int], np.ndarray] = {}
+
+    def read(path: str, first: int, count: int) -> np.ndarray:
+        rows = seen.get((path, first, count))
+        if rows is None:
+            rows = read_file_entries(source, path, first, count, path.startswith(BATCH_QUEUES + "/"))
+            if len(seen) < MAX_REMEMBERED and count <= CHUNK_ENTRIES:
+                seen[path, first, count] = rows
+        return rows
+
+    return read
+
+
+class StoreRounds:
+    """Asks for tasks round by round. prediction, loss: of the last fold; None where nothing can be said.
+
+    views: the queues seen from both sides, once the segments are there.
+    """
+
+    def __init__(self, request: AuditRequest, copy: OpenedCopy, short: Shortcomings):
+        self._request, self._copy, self._short = request, copy, short
+        self.collected = Collected(short)
+        self.tasks = TaskMaker(request, copy)
+        self.prediction: Prediction | None = None
+        self.loss: Loss | None = None
+        self.views: dict[QueueKey, QueueView] = {}
+        self._earlier = EarlierSegments(request, copy, self.collected)
+        self._needs = Needs()
+        self._disk = queue_entries_on_disk(copy.source)
+        self._going = self._run()
+
+    def following(self, results: list[Any] | None) -> list[Task]:
+        """The next round's tasks, [] when all is known. results: of the round before, in its order; None before the first."""
+        try:
+            return self._going.send(results)  # type: ignore[arg-type]  # None begins a generator
+        except StopIteration:
+            return []
+
+    def evidence(self) -> Evidence:
+        """What is known now."""
+        found = self.collected
+        return Evidence(
+            request=self._request,
+            copy=self._copy,
+            broken=self._short.broken,
+            segments=found.segments,
+            queues=found.queues,
+            index=found.index,
+            edges=found.edges,
+            leftovers=found.leftovers,
+            late=frozenset(found.late),
+            unread=tuple(self.unread),
+            views=self.views,
+            earlier=self._earlier,
+            prediction=self.prediction,
+            loss=self.loss,
+            bytes_read=found.bytes_read,
+        )
+
+    @property
+    def unread(self) -> list[MappedFile]:
+        """The segments of which nothing was read in this run but their edges."""
+        return [f for f in self._copy.segment_files if f.path not in self.collected.by_path]
+
+    def _run(self) -> Rounds:
+        tasks = [*self.tasks.queues(), *self.tasks.index()]
+        if self._request.whole:
+            tasks = [*self.tasks.segments(self._copy.segment_files), *tasks]
+            self._take(tasks, (yield tasks) if tasks else [])
+        else:
+            tasks = [*self.tasks.edges(), *tasks]
+            self._take(tasks, (yield tasks) if tasks else [])
+            chosen = self.tasks.segments(self._earlier.chosen())
+            if chosen:
+                self._take(chosen, (yield chosen))
+        yield from self._fold()
+        self.view_queues()
+        log = log_map(self.collected.segments, self._copy.rules.segment_bytes, self.unread)
+        leftovers = self.tasks.leftovers(self.views, log)
+        if leftovers:
+            self._take(leftovers, (yield leftovers))
+
+    def _fold(self) -> Rounds:
+        """Predict, and look again where the answer is not fine enough, until nothing more is needed."""
+        place = {f.path: i for i, f in enumerate(self._copy.loaded.segments)}
+        for _ in range(MAX_ROUNDS):
+            needs = self._predict()
+            again: list[Task] = []
+            if not needs and self.prediction is not None and self.prediction.starts:
+                again = self.tasks.segments(self._unread_behind(self.prediction.truncate_at))
+                needs = needs if again else self._measure_loss(place)
+            if not needs and not again:
+                break
+            self._merge(needs)
+            again += self.tasks.rescans(needs, self._needs, self.collected.by_path)
+            if not again:
+                break
+            results = yield again
+            self._take(again, results)
+            if all(isinstance(result, NotRead) for result in results):
+                self.prediction = self.loss = None
+                break
+        else:
+            self._short.sentences.append("could not determine message by message what a start would lose")
+            self.prediction = None
+
+    def _predict(self) -> Needs:
+        self.prediction = None
+        copy, found = self._copy, self.collected
+        if (
+            self._short.broken
+            or copy.unmodelled
+            or any(file.path in found.late for queue in copy.loaded.queues.values() for file in queue.files)
+            or any(s.problem for s in found.segments)
+            or any(q.problem for q in found.queues.values())
+        ):
+            return Needs()
+        fold = Fold(
+            copy.rules,
+            copy.loaded,
+            copy.batch_topics,
+            copy.checkpoint,
+            copy.unclean,
+            found.scans,
+            found.queues,
+            copy.headers,
+            self._disk,
+            {i: found.edges[f.path].first for i, f in enumerate(copy.loaded.segments) if f.path in found.edges},
+        )
+        self.prediction = fold.run()
+        return fold.needs
+
+    def _measure_loss(self, place: dict[str, int]) -> Needs:
+        assert self.prediction is not None and self.prediction.after_dispatch is not None
+        self.view_queues()
+        needs = Needs()
+        segments = self.collected.segments
+        self.loss = compute_loss(
+            self.prediction.after_dispatch, self.prediction.truncate_at, segments, self.views, self.collected.scans
+        )
+        for number, by_key in self.loss.cuts.items():
+            scan = ScanId("segment", place[segments[number].path])
+            for key, edges in by_key.items():
+                fresh = edges - self._needs.number_cuts.get(scan, {}).get(key, set())
+                if fresh:
+                    needs.number_cuts[scan][key] |= fresh
+        return needs
+
+    def _merge(self, needs: Needs) -> None:
+        """Keep everything that was ever asked for: a scan is always repeated with all its cuts."""
+        for scan, cuts in needs.phy_cuts.items():
+            self._needs.phy_cuts[scan] |= cuts
+        for scan, queue_cuts in needs.queue_cuts.items():
+            for key, values in queue_cuts.items():
+                self._needs.queue_cuts[scan][key] |= values
+        for scan, number_cuts in needs.number_cuts.items():
+            for key, values in number_cuts.items():
+                self._needs.number_cuts[scan][key] |= values
+        for scan, marks in needs.marks.items():
+            self._needs.marks[scan] |= marks
+
+    def _unread_behind(self, phy_offset: int) -> list[MappedFile]:
+        """Segments that were not read and reach beyond the cut: their messages are lost."""
+        return [f for f in self.unread if f.start + f.size > phy_offset]
+
+    def _take(self, tasks: Sequence[Task], results: Sequence[Any]) -> None:
+        """Take in one round. A text in the place of a result says why there is none."""
+        for task, result in zip(tasks, results, strict=True):
+            if isinstance(result, str):
+                self._short.cannot_read(result)
+                self.prediction = None
+            elif isinstance(result, NotRead):
+                self.collected.not_read(task)
+            else:
+                scan = self.tasks.scan_of(task) if isinstance(task, SegmentTask) else None
+                self.collected.take(task, result, scan)
+                if isinstance(task, SegmentTask) and is_whole(scan):
+                    self.views = {}
+        self.collected.sort_segments()
+
+    def view_queues(self) -> None:
+        """Set `views`, where the segments that were read since are not in them."""
+        if self.views:
+            return
+        copy, found = self._copy, self.collected
+        topics = None if copy.config.topics is None else frozenset(copy.config.topics)
+        known = KnownQueues(
+            found.queues, copy.queue_files, copy.queue_folders, copy.batch_topics, topics, copy.rules.multi_dispatch
+        )
+        self.views = queue_views(found.segments, known)
+        damaged = any(self._request.was_damaged(s.path) for s in found.segments)  # then any entry may lead to what is gone there
+        if self.unread and (self._request.quick or not damaged):
+            narrow_to_read(self.views.values())

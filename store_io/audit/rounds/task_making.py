@@ -1,0 +1,208 @@
+"""The tasks of an audit, made from the files of an opened copy."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+from schemas.rows import MappedFile, QueueKey
+from store_io.audit.audit_request import AuditRequest
+from store_io.audit.log_map import LogMap
+from store_io.audit.opened_copy import OpenedCopy
+from store_io.audit.queue_leftovers import LeftoverTask
+from store_io.audit.queue_views import QueueView
+from store_io.base.tasks import Task
+from store_io.formats.consumequeue_reader import QueueGroup, QueueTask
+from store_io.formats.index_reader import IndexTask
+from store_io.rules.loading import BATCH_QUEUES, EXT, QUEUES, numbered_files
+from store_io.rules.recovery import IndexHeader, Needs, ScanId
+from store_io.scan.index_merge import IndexFileRef
+from store_io.scan.segment_edges import EdgeTask, edge_tasks
+from store_io.scan.segment_scan import SegmentTask
+
+QUEUE_GROUP_BYTES = 64 << 20
+QUEUE_GROUP_COUNT = 256
+EDGES_TOGETHER = 128  # segments
+
+
+class TaskMaker:
+    """Makes tasks, and knows which scan each segment's task stands for. base: a segment's task without a segment."""
+
+    def __init__(self, request: AuditRequest, copy: OpenedCopy):
+        self._request, self._copy = request, copy
+        self._made: dict[int, tuple[Task, ScanId | None]] = {}  # by id, which stays the task's own while the task is kept
+        self._loaded_place = {f.path: i for i, f in enumerate(copy.loaded.segments)}
+        self.base = self._base()
+
+    def _base(self) -> SegmentTask:
+        request, copy = self._request, self._copy
+        ext = {
+            key: tuple(numbered_files(copy.tree, f"{EXT}/{folder.partition('/')[2]}"))
+            for key, folder in copy.queue_folders.items()
+        }
+        return SegmentTask(
+            store=request.store,
+            path="",
+            base_offset=0,
+            size=0,
+            location=request.location,
+            rules=copy.rules,
+            batch_topics=copy.batch_topics,
+            queue_files=self._files_below(QUEUES),
+            expect_queues=not copy.unmodelled,
+            batch_queue_files=self._files_below(BATCH_QUEUES),
+            ext_files={k: v for k, v in ext.items() if v},
+            index_files=() if request.quick else tuple(self._index_ref(i) for i in range(len(copy.index_files))),
+            lmq=copy.rules.multi_dispatch,
+            log_end=max((f.start + f.size for f in copy.segment_files), default=0),
+            unclean=copy.unclean,
+            window_bytes=request.window_bytes,
+            decoder=request.decoder,
+        )
+
+    def _files_below(self, kind: str) -> dict[QueueKey, tuple[MappedFile, ...]]:
+        folders = self._copy.queue_folders
+        return {k: v for k, v in self._copy.queue_files.items() if v and folders[k].startswith(kind + "/")}
+
+    def _index_ref(self, number: int) -> IndexFileRef:
+        files, headers = self._copy.index_files, self._copy.headers
+        file = files[number]
+        header = headers[file.path]
+        return IndexFileRef(
+            path=file.path,
+            size=file.size,
+            begin_phy_offset=header.begin_phy,
+            end_phy_offset=header.end_phy,
+            begin_timestamp=header.begin_time,
+            index_count=header.index_count,
+            slots=self._copy.rules.index_slots,
+            max_entries=self._copy.rules.index_max,
+            previous_end_timestamp=headers[files[number - 1].path].end_time if number else 0,
+            end_timestamp=header.end_time,
+            may_be_torn=self._copy.unclean and number == len(files) - 1,
+        )
+
+    def scan_of(self, task: Task) -> ScanId | None:
+        """Which of the broker's scans a segment's task stands for; None where the broker does not load the segment."""
+        return self._made[id(task)][1]
+
+    def _keep(self, task: SegmentTask, scan: ScanId | None) -> Task:
+        self._made[id(task)] = task, scan
+        return task
+
+    def segments(self, files: Sequence[MappedFile]) -> list[Task]:
+        """A task for each of these segments. One that was damaged is read however late it is."""
+        tasks: list[Task] = []
+        for file in files:
+            number = self._loaded_place.get(file.path)
+            not_after = 0.0 if self._request.was_damaged(file.path) else self._request.not_after
+            task = replace(self.base, path=file.path, base_offset=file.start, size=file.size, not_after=not_after)
+            tasks.append(self._keep(task, ScanId("segment", number) if number is not None else None))
+        return tasks
+
+    def rescans(self, needs: Needs, asked: Needs, read: Collection[str]) -> list[Task]:
+        """A task for each scan that `needs` names, with all cuts ever asked of it. read: paths of segments that were read."""
+        scans = {*needs.scans, *needs.phy_cuts, *needs.queue_cuts, *needs.number_cuts, *needs.marks}
+        ordered = sorted(scans, key=lambda s: (s.segment, s.kind, s.start, s.limit))
+        return [self._rescan(scan, asked, read) for scan in ordered]
+
+    def _rescan(self, scan: ScanId, asked: Needs, read: Collection[str]) -> Task:
+        file = self._copy.loaded.segments[scan.segment]
+        task = replace(
+            self.base,
+            path=file.path,
+            base_offset=file.start,
+            size=file.size,
+            cuts=asked.cuts(scan),
+            index_marks=tuple(sorted(asked.marks.get(scan, ()))),
+            # Of what was read already a second look is a little more, and decides the plan.
+            not_after=0.0 if file.path in read else self._request.not_after,
+        )
+        if scan.kind == "from":
+            task = replace(task, broker_from=scan.start, walk_audit=False)
+        elif scan.kind == "reput":
+            task = replace(task, reput=(scan.start, scan.limit))
+        return self._keep(task, scan)
+
+    def edges(self) -> list[EdgeTask]:
+        """Tasks for the edges of all segments."""
+        request, copy = self._request, self._copy
+        return edge_tasks(request.store, request.location, copy.rules, copy.segment_files, EDGES_TOGETHER)
+
+    def queues(self) -> list[Task]:
+        """Tasks for all queues, small ones together."""
+        tasks: list[Task] = []
+        group: list[QueueTask] = []
+        size = 0
+        log_min = min((f.start for f in self._copy.segment_files), default=-1)
+        for key in sorted(self._copy.queue_folders):
+            task = self._queue(key, log_min)
+            group.append(task)
+            size += sum(f.size for f in task.audit_files)
+            if size >= QUEUE_GROUP_BYTES or len(group) >= QUEUE_GROUP_COUNT:
+                tasks.append(QueueGroup(tuple(group), self._request.not_after))
+                group, size = [], 0
+        if group:
+            tasks.append(QueueGroup(tuple(group), self._request.not_after))
+        return tasks
+
+    def _queue(self, key: QueueKey, log_min: int) -> QueueTask:
+        request, copy = self._request, self._copy
+        loaded = copy.loaded.queues.get(key)
+        mapped = loaded if loaded is not None and not copy.loaded.refusal else None
+        return QueueTask(
+            request.store,
+            key,
+            request.location,
+            tuple(mapped.files) if mapped else (),
+            copy.queue_files[key],
+            tuple(mapped.ext_files) if mapped else (),
+            copy.queue_folders[key].startswith(BATCH_QUEUES + "/"),
+            bool(copy.rules.value("enableConsumeQueueExt")),
+            log_min,
+            last_only=request.quick,
+            known=request.earlier.queues.get(key, ()) if request.earlier is not None else (),
+        )
+
+    def index(self) -> list[Task]:
+        """A task for each index file."""
+        tasks: list[Task] = []
+        request, copy = self._request, self._copy
+        if request.quick:  # a broker reads nothing of an index file but its header
+            return tasks
+        before: IndexHeader | None = None
+        for file in copy.index_files:
+            tasks.append(
+                IndexTask(
+                    request.store,
+                    request.location,
+                    copy.rules,
+                    file.path,
+                    file.size,
+                    newest=file is copy.index_files[-1],
+                    unclean=copy.unclean,
+                    previous_end=(before.end_time, before.end_phy) if before is not None else None,
+                    not_after=request.not_after,
+                )
+            )
+            before = copy.headers[file.path]
+        return tasks
+
+    def leftovers(self, views: Mapping[QueueKey, QueueView], log: LogMap) -> list[Task]:
+        """A task for each queue with entries that no message of it matched."""
+        return [
+            LeftoverTask(
+                self._request.store,
+                self._request.location,
+                key,
+                view.batch,
+                view.files,
+                tuple(view.leftover),
+                tuple(view.missing),
+                tuple(view.covered),
+                log,
+                self._request.not_after,
+            )
+            for key, view in sorted(views.items())
+            if view.leftover
+        ]

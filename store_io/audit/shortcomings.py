@@ -1,0 +1,28 @@
+"""Why an audit is not complete."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Shortcomings:
+    """What kept an audit from all that was asked.
+
+    sentences: what went wrong.  on_purpose: what was left out because it was so wanted, or because the time was spent.
+    broken: something that a broker would read is unknown, so nothing is predicted.
+    """
+
+    sentences: list[str] = field(default_factory=list)
+    on_purpose: list[str] = field(default_factory=list)
+    broken: bool = False
+
+    def add_new(self, sentences: Iterable[str]) -> None:
+        """Add those that are not there yet."""
+        self.sentences += [sentence for sentence in sentences if sentence not in self.sentences]
+
+    def cannot_read(self, sentence: str) -> None:
+        """What a broker would read is unknown here: the rest is audited, and nothing is predicted."""
+        self.broken = True
+        self.sentences.append(sentence)
