@@ -265,17 +265,17 @@ def _classify(
             continue
         if code[start] == _WRONG:
             result.wrong.append((int(numbers[start]), int(numbers[end - 1]) + 1))
-        _report(task, result, name, rows, int(numbers[start]) - start, start, end)
+        _report(task, result, name, rows[start:end], int(numbers[start]))
 
 
-def _report(task: LeftoverTask, result: LeftoverResult, code: str, rows: np.ndarray, base: int, start: int, end: int) -> None:
-    """One finding per file for entries [start, end) of `rows`, which follow one another: entry i has number base + i."""
+def _report(task: LeftoverTask, result: LeftoverResult, code: str, rows: np.ndarray, first: int) -> None:
+    """One finding per file for these entries, which follow one another: the first has number `first`."""
     unit = layout.BATCH_ENTRY_BYTES if task.batch else layout.ENTRY_BYTES
-    at = start
-    while at < end:
-        path, position = entry_address(task.files, base + at, task.batch)
+    at = 0
+    while at < len(rows):
+        path, position = entry_address(task.files, first + at, task.batch)
         file = next(f for f in task.files if f.path == path)
-        n = min(end - at, (file.size - position) // unit)
+        n = min(len(rows) - at, (file.size - position) // unit)
         if n <= 0:
             return
         if len(result.findings) >= MAX_FINDINGS:
@@ -291,7 +291,7 @@ def _report(task: LeftoverTask, result: LeftoverResult, code: str, rows: np.ndar
                     phy_offset=int(row["phy_offset"]),
                     topic=task.key[0],
                     queue_id=task.key[1],
-                    queue_offset=int(row["base"]) if task.batch else base + at,
+                    queue_offset=int(row["base"]) if task.batch else first + at,
                     actual=f"phy_offset {int(row['phy_offset'])}, size {int(row['size'])}, tags code {int(row['tags_code'])}",
                     count=n,
                 )

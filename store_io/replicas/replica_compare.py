@@ -284,7 +284,7 @@ class _Comparison:
         # Not only lacking ones: where a message that all copies hold stands between two others, these are no neighbours.
         cuts = np.flatnonzero((told[1:] != told[:-1]).any(1)) + 1
         for low, high in zip([0, *cuts.tolist()], [*cuts.tolist(), len(rows)], strict=True):
-            self._piece(rows, starts, ends, low, high, tuple(states[low].tolist()), bool(malformed[low]))
+            self._piece(rows[low:high], tuple(states[low].tolist()), bool(malformed[low]))
 
     def _states(self, rows: np.ndarray, starts: np.ndarray, ends: np.ndarray, reader: _Reader) -> np.ndarray:
         other = reader.other
@@ -362,34 +362,27 @@ class _Comparison:
             which, ref = divmod(number, len(self.topics))
             self.part.totals.setdefault((texts[which], self.topics.keys[ref]), QueueTotal()).add(QueueTotal(*values))
 
-    def _piece(
-        self,
-        rows: np.ndarray,
-        starts: np.ndarray,
-        ends: np.ndarray,
-        low: int,
-        high: int,
-        states: tuple[int, ...],
-        malformed: bool,
-    ) -> None:
+    def _piece(self, rows: np.ndarray, states: tuple[int, ...], malformed: bool) -> None:
+        """Take in neighbours that are alike: the open piece goes on with them, or they begin one."""
         if not any(states):
             self._close_piece()
             return
-        mine, size = rows[low:high], int(rows["total_size"][low:high].sum(dtype=np.int64))
-        times = int(mine["store_time"].min()), int(mine["store_time"].max())
+        head, last = rows[0], rows[-1]
+        start, end = int(head["phy_offset"]), int(last["phy_offset"]) + int(last["total_size"])
+        size = int(rows["total_size"].sum(dtype=np.int64))
+        times = int(rows["store_time"].min()), int(rows["store_time"].max())
         piece = self.open
-        if piece is not None and (piece.states, piece.malformed, piece.end) == (states, malformed, int(starts[low])):
-            piece.end = int(ends[high - 1])
-            piece.messages += high - low
+        if piece is not None and (piece.states, piece.malformed, piece.end) == (states, malformed, start):
+            piece.end = end
+            piece.messages += len(rows)
             piece.bytes += size
             piece.first_store_time = min(piece.first_store_time, times[0])
             piece.last_store_time = max(piece.last_store_time, times[1])
             return
         self._close_piece()
-        head = rows[low]
         topic, queue_id = self.topics.keys[head["topic_ref"]]
         self.open = Piece(
-            int(starts[low]), int(ends[high - 1]), high - low, size, *times, states, malformed,
+            start, end, len(rows), size, *times, states, malformed,
             topic, queue_id, int(head["queue_offset"]), int(head["total_size"]),
         )  # fmt: skip
         if len(self.part.pieces) < MOST_PIECES:

@@ -11,9 +11,7 @@ import pytest
 
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_local
-from store_io.audit.other_kinds import unmodelled
 from store_io.base.errors import NotAStore
-from store_io.rules.releases import Setting, broker_rules
 from store_io.source.byte_source import StoreLocation
 from store_io.source.store_dir import StoreListing, changes_since, list_store, name_findings, unreadable_parts
 
@@ -62,43 +60,7 @@ def test_lists_everything_by_path_and_says_nothing_of_a_healthy_store(make: Make
         "rocksdbstore/CURRENT"
     }  # known by its name alone
     assert listing.unclean and listing.is_file("checkpoint") and not listing.is_file("commitlog")
-    assert name_findings(listing) == [] and unmodelled(listing, broker_rules()) == [] and unreadable_parts(listing) == []
-
-
-@pytest.mark.parametrize(
-    ("files", "word"),
-    [
-        ({"consumequeue/CURRENT": 16}, "RocksDB"),
-        ({"consumequeue/MANIFEST-000004": 9, "consumequeue/000009.sst": 5}, "RocksDB"),
-        ({"consumequeue_r/CURRENT": 16}, "RocksDB"),
-        ({"dledger-n0/data/00000000000000000000": 8}, "DLedger"),
-        ({"epochFileCheckpoint": 5}, "controller"),
-        ({"config/tieredStoreMetadata.json": 5}, "tiered"),
-        ({"compaction/compactionLog/T/0/00000000000000000000": 5}, "compacted"),
-        ({"compaction/compactionCq/T/0/00000000000000000000": 5}, "compacted"),
-    ],
-)
-def test_kinds_that_are_not_modelled_are_named(make: Make, files: dict[str, int | None], word: str) -> None:
-    sentences = unmodelled(make(files), broker_rules())
-    assert len(sentences) == 1 and word in sentences[0] and "\n" not in sentences[0]
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "word"),
-    [
-        ("storeType", "defaultRocksDB", "storeType=defaultRocksDB"),
-        ("enableDLegerCommitLog", True, "DLedger"),
-        ("enableControllerMode", True, "controller"),
-    ],
-)
-def test_settings_name_them_too(make: Make, key: str, value: object, word: str) -> None:
-    sentences = unmodelled(make(), broker_rules(settings={key: Setting(value, "broker.conf")}))
-    assert len(sentences) == 1 and word in sentences[0]
-
-
-def test_an_epoch_file_does_not_count_where_the_settings_deny_controller_mode(make: Make) -> None:
-    rules = broker_rules(settings={"enableControllerMode": Setting(False, "broker.conf")})
-    assert unmodelled(make({"epochFileCheckpoint": 5}), rules) == []
+    assert name_findings(listing) == [] and unreadable_parts(listing) == []
 
 
 def test_names_under_the_root_that_no_release_writes_are_notes_and_never_entered(make: Make) -> None:

@@ -1,0 +1,60 @@
+"""The audit as a machine: what it does where it cannot go on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from schemas.rows import FurthestRun
+from store_io.audit.audit_request import AuditRequest
+from store_io.audit.audit_store import StoreAudit, run_audit, run_local
+from store_io.source.byte_source import StoreLocation
+
+
+def request(root: Path, **asked: bool) -> AuditRequest:
+    return AuditRequest("s", StoreLocation(str(root)), "5.3.3", **asked)  # type: ignore[arg-type]
+
+
+def test_what_is_no_store_fails_with_its_sentence_alone(tmp_path: Path) -> None:
+    audit = StoreAudit(request(tmp_path))
+    assert audit.first_tasks() == [] and audit.failed and audit.segment_addresses() == []
+    outcome = audit.outcome()
+    assert (outcome.exit_code, outcome.complete, outcome.plan["broker"]) == (3, False, None)
+    assert outcome.verdict == f"Could not be audited: {outcome.incomplete[0]}"
+
+
+@pytest.mark.parametrize("seen", [None, FurthestRun("r0", "2026-11-20 02:15", 10, 5000, "/elsewhere")])
+def test_a_folder_that_may_be_emptied_is_settled_by_an_earlier_audit(tmp_path: Path, seen: FurthestRun | None) -> None:
+    audit = run_audit(request(tmp_path, perhaps_emptied=True))
+    audit.hold_against(seen, True, lambda _: [])
+    audit.settle()
+    assert audit.failed is (seen is None)
+    assert audit.outcome().exit_code == (3 if seen is None else 20)
+
+
+def test_a_fault_of_this_program_ends_one_audit_and_predicts_nothing(tmp_path: Path) -> None:
+    (tmp_path / "commitlog").mkdir()
+    (tmp_path / "commitlog" / f"{0:020d}").write_bytes(bytes(4096))
+    audit = StoreAudit(request(tmp_path))
+    tasks = audit.first_tasks()
+    assert len(tasks) == 1 and audit.next_tasks([object()]) == []
+    outcome = audit.outcome()
+    assert "an error in this program ended the audit" in outcome.incomplete[0] and outcome.plan["broker"] is None
+
+
+def test_a_text_in_the_place_of_a_result_makes_the_audit_incomplete(tmp_path: Path) -> None:
+    (tmp_path / "commitlog").mkdir()
+    (tmp_path / "commitlog" / f"{0:020d}").write_bytes(bytes(4096))
+    audit = StoreAudit(request(tmp_path))
+    assert audit.first_tasks() and audit.next_tasks(["the worker was lost"]) == []
+    outcome = audit.outcome()
+    assert outcome.incomplete == ["the worker was lost"] and outcome.exit_code == 3 and outcome.plan["broker"] is None
+
+
+def test_bytes_of_a_comparison_with_other_copies_are_counted(tmp_path: Path) -> None:
+    (tmp_path / "commitlog").mkdir()
+    audit = run_audit(request(tmp_path))
+    before = audit.outcome().bytes_read
+    audit.bytes_compared += 77
+    assert audit.outcome().bytes_read == before + 77 == run_local(request(tmp_path)).bytes_read + 77

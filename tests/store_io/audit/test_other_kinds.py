@@ -1,0 +1,57 @@
+"""Kinds of store that are recognised and not modelled are named, each in one sentence; a healthy store is none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from store_io.audit.other_kinds import unmodelled
+from store_io.rules.releases import Setting, broker_rules
+from store_io.source.store_dir import StoreListing
+from tests.support.evidence import listing_of, log_path
+
+
+def listed(files: Mapping[str, int]) -> StoreListing:
+    return listing_of({log_path(0): 8, **files})
+
+
+def test_what_every_broker_makes_is_no_other_kind() -> None:
+    usual = {"batchconsumequeue/B/0/00000000000000000000": 46, "compaction/position-checkpoint": 39, "timerwheel": 10}
+    assert unmodelled(listed({**usual, "rocksdbstore/CURRENT": 16, "epochFileCheckpoint": 0}), broker_rules()) == []
+
+
+@pytest.mark.parametrize(
+    ("files", "word"),
+    [
+        ({"consumequeue/CURRENT": 16}, "RocksDB"),
+        ({"consumequeue/MANIFEST-000004": 9, "consumequeue/000009.sst": 5}, "RocksDB"),
+        ({"consumequeue_r/CURRENT": 16}, "RocksDB"),
+        ({"dledger-n0/data/00000000000000000000": 8}, "DLedger"),
+        ({"epochFileCheckpoint": 5}, "controller"),
+        ({"config/tieredStoreMetadata.json": 5}, "tiered"),
+        ({"compaction/compactionLog/T/0/00000000000000000000": 5}, "compacted"),
+        ({"compaction/compactionCq/T/0/00000000000000000000": 5}, "compacted"),
+    ],
+)
+def test_kinds_that_are_not_modelled_are_named(files: dict[str, int], word: str) -> None:
+    sentences = unmodelled(listed(files), broker_rules())
+    assert len(sentences) == 1 and word in sentences[0] and "\n" not in sentences[0]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "word"),
+    [
+        ("storeType", "defaultRocksDB", "storeType=defaultRocksDB"),
+        ("enableDLegerCommitLog", True, "DLedger"),
+        ("enableControllerMode", True, "controller"),
+    ],
+)
+def test_settings_name_them_too(key: str, value: object, word: str) -> None:
+    sentences = unmodelled(listed({}), broker_rules(settings={key: Setting(value, "broker.conf")}))
+    assert len(sentences) == 1 and word in sentences[0]
+
+
+def test_an_epoch_file_does_not_count_where_the_settings_deny_controller_mode() -> None:
+    rules = broker_rules(settings={"enableControllerMode": Setting(False, "broker.conf")})
+    assert unmodelled(listed({"epochFileCheckpoint": 5}), rules) == []

@@ -1,0 +1,42 @@
+"""What a verdict rests on that nobody said."""
+
+from __future__ import annotations
+
+from schemas.rows import ASSUMED, DEFAULT, DOUBT, NAMED
+from store_io.audit.premises import assumed_sentence, heads_of, premises
+from store_io.audit.written_by import HEAD_BYTES, WrittenBy
+from store_io.rules.releases import NEWEST_RELEASE, Setting
+from tests.support.evidence import copy_of
+
+ANY = WrittenBy("4.8.0", "5.5.0")
+
+
+def test_a_named_release_and_broker_conf_that_fit_need_no_premise() -> None:
+    assert premises("5.3.3", NAMED, ANY, {}, True, []) == []
+
+
+def test_doubts_come_first_and_say_what_contradicts() -> None:
+    newer = WrittenBy("5.0.0", "5.5.0", "5.0.0", ("timerwheel", "compaction", "abort.bak", "timerlog"))
+    found = premises("4.9.8", NAMED, newer, {}, False, ["a size that no file has"])
+    assert [premise.kind for premise in found] == [DOUBT, DOUBT, ASSUMED]
+    assert found[0].sentence == "a size that no file has"
+    assert "5.0.0 or newer" in found[1].sentence and "abort.bak" in found[1].sentence and "timerlog" not in found[1].sentence
+    assert premises("5.0.0", NAMED, newer, {}, True, []) == []
+
+
+def test_an_assumed_release_is_told_with_who_wrote_the_copy() -> None:
+    old = WrittenBy("4.8.0", "4.9.8", "", (), ("checkpoint",))
+    (found,) = premises(NEWEST_RELEASE, DEFAULT, old, {}, True, [])
+    assert found.kind == ASSUMED and "the newest known" in found.sentence and "the answer may be another" in found.sentence
+    assert "the newest known" not in assumed_sentence("4.9.8")
+
+
+def test_inferred_settings_are_named() -> None:
+    settings = {"b": Setting(2, "inferred"), "a": Setting(1, "inferred"), "c": Setting(3, "default")}
+    (found,) = premises("5.3.3", NAMED, ANY, settings, False, [])
+    assert "a = 1, b = 2; " in found.sentence and "c = 3" not in found.sentence
+
+
+def test_heads_are_bounded_and_what_cannot_be_read_is_left_out() -> None:
+    copy = copy_of({"config/consumerOffset.json": 5}, {"config/topics.json": b"x" * (HEAD_BYTES + 9)})
+    assert heads_of(copy.source, copy.listing) == {"config/topics.json": b"x" * HEAD_BYTES}

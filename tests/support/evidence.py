@@ -1,0 +1,166 @@
+"""Evidence made by hand, in memory: a copy of which only names, lengths and a few bytes are told. No store, no task."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+import numpy as np
+
+from schemas.rows import (
+    EXTENT_MESSAGE,
+    RUN_DTYPE,
+    WALK_BOTH,
+    Extent,
+    MappedFile,
+    QueueKey,
+    SegmentSummary,
+    StoreFile,
+)
+from store_io.audit.audit_request import AuditRequest
+from store_io.audit.checks.unjudged import StartFiles
+from store_io.audit.evidence import Evidence
+from store_io.audit.opened_copy import OpenedCopy
+from store_io.audit.rounds.collected import Collected
+from store_io.audit.rounds.earlier_segments import EarlierSegments
+from store_io.audit.shortcomings import Shortcomings
+from store_io.base.errors import Unreadable
+from store_io.formats.checkpoint_reader import StoredCheckpoint
+from store_io.formats.config_reader import StoreConfig
+from store_io.rules.loading import QUEUES, Tree, load_store, numbered_files, queue_folders, segments_of
+from store_io.rules.recovery import IndexHeader
+from store_io.rules.releases import Setting, broker_rules
+from store_io.source.byte_source import ByteSource, StoreLocation
+from store_io.source.store_dir import StoreListing
+
+SEGMENT = 1000
+QUEUE_FILE = 200  # ten entries
+LOCATION = StoreLocation("/copies/s")
+SETTINGS = {
+    "mappedFileSizeCommitLog": Setting(SEGMENT, "broker.conf"),
+    "mappedFileSizeConsumeQueue": Setting(QUEUE_FILE, "broker.conf"),
+}
+
+
+def log_path(base: int) -> str:
+    return f"commitlog/{base:020d}"
+
+
+def queue_path(start: int, topic: str = "T", queue_id: int = 0) -> str:
+    return f"consumequeue/{topic}/{queue_id}/{start:020d}"
+
+
+class FakeFile:
+    def __init__(self, data: bytes):
+        self.data, self.size = data, len(data)
+
+    def __enter__(self) -> FakeFile:
+        return self
+
+    def __exit__(self, *fault: object) -> None:
+        pass
+
+    def read(self, position: int, count: int) -> bytes:
+        return self.data[position : position + count]
+
+
+class FakeSource:
+    """Files by path; what is not there is unreadable."""
+
+    def __init__(self, files: Mapping[str, bytes]):
+        self.files = files
+
+    def open(self, path: str) -> FakeFile:
+        if path not in self.files:
+            raise Unreadable(f"{path}: refused")
+        return FakeFile(self.files[path])
+
+    def read_small(self, path: str, limit: int) -> bytes:
+        return self.open(path).data
+
+
+def tree_of(files: Mapping[str, int]) -> Tree:
+    """A copy's names with their lengths; the folders above them are there too."""
+    return Tree(listing_of(files).files)
+
+
+def listing_of(files: Mapping[str, int]) -> StoreListing:
+    folders = {path.rsplit("/", depth)[0] for path in files for depth in range(1, path.count("/") + 1)}
+    entries = [StoreFile(folder, "directory") for folder in folders]
+    entries += [StoreFile(path, "file", size, 7) for path, size in files.items()]
+    return StoreListing(LOCATION, tuple(sorted(entries, key=lambda entry: entry.path)))
+
+
+def copy_of(
+    files: Mapping[str, int] | None = None, data: Mapping[str, bytes] | None = None, release: str = "5.3.3", **facts: Any
+) -> OpenedCopy:
+    """A copy with these files; data: the bytes of those that can be read."""
+    lengths = {**(files or {}), **{path: len(content) for path, content in (data or {}).items()}}
+    listing = listing_of(lengths)
+    tree, rules = Tree(listing.files), broker_rules(release, SETTINGS)
+    folders = dict(queue_folders(tree, QUEUES))
+    index = [MappedFile(e.path, int(e.path.rpartition("/")[2]), e.size) for e in tree.children("index")]
+    known: dict[str, Any] = {
+        "listing": listing,
+        "no_store": "",
+        "source": cast(ByteSource, FakeSource(data or {})),
+        "rules": rules,
+        "misfits": (),
+        "tree": tree,
+        "unmodelled": (),
+        "config": StoreConfig(),
+        "batch_topics": frozenset(),
+        "loaded": load_store(tree, rules, frozenset()),
+        "start_files": StartFiles(),
+        "checkpoint_file": StoredCheckpoint(),
+        "segment_files": sorted(segments_of(tree), key=lambda f: f.start),
+        "queue_folders": folders,
+        "queue_files": {key: tuple(numbered_files(tree, folder)) for key, folder in folders.items()},
+        "index_files": index,
+        "headers": {file.path: IndexHeader(file.path, 0, 0, 0, 0, 0) for file in index},
+    }
+    return OpenedCopy(**{**known, **facts})
+
+
+def request_of(**asked: Any) -> AuditRequest:
+    return AuditRequest("s", LOCATION, "5.3.3", **asked)
+
+
+def evidence_of(copy: OpenedCopy | None = None, request: AuditRequest | None = None, **facts: Any) -> Evidence:
+    """These facts about the copy, and nothing else. edges, queues and index are what the earlier run is held against."""
+    copy, request = copy or copy_of(), request or request_of()
+    collected = Collected(Shortcomings())
+    collected.edges, collected.queues = facts.get("edges", {}), facts.get("queues", {})
+    collected.index = facts.get("index", {})
+    known: dict[str, Any] = {
+        "request": request,
+        "copy": copy,
+        "broken": False,
+        "segments": [],
+        "queues": {},
+        "index": {},
+        "edges": {},
+        "leftovers": {},
+        "late": frozenset(),
+        "unread": (),
+        "views": {},
+        "earlier": EarlierSegments(request, copy, collected),
+        "prediction": None,
+        "loss": None,
+        "bytes_read": 0,
+    }
+    return Evidence(**{**known, **facts})
+
+
+def segment(base: int, *runs: Mapping[str, int], queues: list[QueueKey] | None = None, **facts: Any) -> SegmentSummary:
+    """A segment full of messages. runs: fields that differ from one sound record of 100 bytes at its own place."""
+    rows = np.zeros(len(runs), RUN_DTYPE)
+    for number, given in enumerate(runs):
+        at = given.get("first_position", 100 * number)
+        usual = {"walk": WALK_BOTH, "match": 1, "regular": 1, "records": 1, "messages": given.get("records", 1), "bytes": 100}
+        places = {"first_position": at, "first_phy_offset": base + at, "last_phy_offset": base + at}
+        sizes = {"first_size": 100, "last_size": 100}
+        for name, value in {**usual, **places, **sizes, **given}.items():
+            rows[number][name] = value
+    known = {"extents": [Extent(EXTENT_MESSAGE, 0, SEGMENT, len(runs))], "runs": rows, "queues": queues or [("T", 0)]}
+    return SegmentSummary(log_path(base), base, SEGMENT, **{**known, **facts})
