@@ -99,7 +99,7 @@ def copy_of(
     listing = listing_of(lengths)
     tree, rules = Tree(listing.files), broker_rules(release, SETTINGS)
     folders = dict(queue_folders(tree, QUEUES))
-    index = [MappedFile(e.path, int(e.path.rpartition("/")[2]), e.size) for e in tree.children("index")]
+    index = [MappedFile(e.path, int(e.path.rpartition("/")[2]), e.size) for e in tree.children("index") if e.path[6:].isdecimal()]
     known: dict[str, Any] = {
         "listing": listing,
         "no_store": "",
@@ -112,7 +112,7 @@ def copy_of(
         "batch_topics": frozenset(),
         "loaded": load_store(tree, rules, frozenset()),
         "start_files": StartFiles(),
-        "checkpoint_file": StoredCheckpoint(),
+        "checkpoint_file": StoredCheckpoint(True, 4096),
         "segment_files": sorted(segments_of(tree), key=lambda f: f.start),
         "queue_folders": folders,
         "queue_files": {key: tuple(numbered_files(tree, folder)) for key, folder in folders.items()},

@@ -12,9 +12,9 @@ def group(lacks: dict[str, dict[str, int]], *, best: str | None = None, parted: 
     rows = [
         {"store": store, "holder": holder, "messages": number} for store, held in lacks.items() for holder, number in held.items()
     ]
-    pairs = (
-        [{"relation": "diverged", "left": parted[0], "right": parted[1], "first_difference": {"message": 77}}] if parted else []
-    )
+    pairs: list[Row] = []
+    if parted is not None:
+        pairs = [{"relation": "diverged", "left": parted[0], "right": parted[1], "first_difference": {"message": 77}}]
     return {"copies": copies, "lacks": rows, "pairs": pairs, "best": best}
 
 

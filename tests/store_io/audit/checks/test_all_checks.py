@@ -1,0 +1,38 @@
+"""The table of checks: each once, in an order that keeps what builds on earlier findings behind them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from schemas.rows import Finding, IndexFileSummary, QueueSummary
+from store_io.audit.checks import all_checks
+from store_io.audit.checks.all_checks import COMPARED, REST, run_checks
+from tests.support.evidence import copy_of, evidence_of, log_path, queue_path, segment
+
+PATH = queue_path(0)
+
+
+def test_every_check_is_in_the_table_once() -> None:
+    assert len({*COMPARED, *REST}) == len(COMPARED) + len(REST)
+    folder = Path(all_checks.__file__).parent
+    named = {check.__module__.rpartition(".")[2] for check in (*COMPARED, *REST)}
+    taking = {path.stem for path in folder.glob("*.py") if "(evidence: Evidence) -> list[Finding]" in path.read_text()}
+    assert taking == named
+
+
+def test_a_sound_copy_has_no_finding() -> None:
+    found: list[Finding] = []
+    run_checks(evidence_of(copy_of({log_path(0): 1000}), segments=[segment(0, {})]), found)
+    assert found == []
+
+
+def test_findings_of_every_part_come_and_those_of_derived_data_dispute_the_message() -> None:
+    data = (100).to_bytes(4, "big") + bytes(996)
+    copy = copy_of({PATH: 200, "index/7": 1}, {log_path(0): data}, release="5.3.3")
+    wrong = Finding("queue_entry_wrong", PATH, 0, 20, phy_offset=0, topic="T", queue_id=0)
+    facts = {"queues": {("T", 0): QueueSummary(("T", 0), findings=[wrong])}}
+    index = {"index/7": IndexFileSummary("index/7", 1, findings=[Finding("index_chain_broken", "index/7")])}
+    found: list[Finding] = []
+    run_checks(evidence_of(copy, segments=[segment(0, {})], index=index, **facts), found)
+    assert [f.code for f in found] == ["index_file_wrong_size", "queue_entry_wrong", "index_chain_broken", "message_disputed"]
+    assert (found[-1].start, found[-1].end, found[-1].file) == (0, 100, log_path(0))

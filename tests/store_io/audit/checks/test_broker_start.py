@@ -1,0 +1,75 @@
+"""What a start would do to a copy, as findings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from schemas.rows import NOTE, REBUILDABLE, Finding, MappedFile, QueueKey
+from store_io.audit.checks.broker_start import OffsetsBeyond, broker_findings, offsets_beyond
+from store_io.audit.checks.unjudged import NEXT_STEP
+from store_io.audit.evidence import Evidence
+from store_io.audit.loss import Loss, QueueLoss
+from store_io.formats.config_reader import CONSUMER_OFFSETS, DELAY_OFFSETS, StoreConfig
+from store_io.rules.queue_state import QueueState
+from store_io.rules.recovery import Memory, Prediction
+from store_io.rules.releases import broker_rules
+from tests.support.evidence import QUEUE_FILE, copy_of, evidence_of, queue_path
+
+KEY: QueueKey = ("T", 0)
+
+
+def started(loss: Loss, *, entries: int = 5, hangs_at: int = -1, config: StoreConfig | None = None) -> Evidence:
+    """Evidence of a start that cuts the log at 700 and keeps so many entries."""
+    queue = QueueState(KEY, False, "consumequeue/T/0", broker_rules(), lambda *_: np.zeros(0))
+    queue.set_recovered([MappedFile(queue_path(0), 0, QUEUE_FILE)], 20 * entries, -1)
+    prediction = Prediction(
+        True, False, stop_segment="0", stop_position=700, truncate_at=700, stop_reason="size", hangs_at=hangs_at,
+        after_dispatch=Memory([], {KEY: queue}, []),
+    )  # fmt: skip
+    copy = copy_of({CONSUMER_OFFSETS: 30, DELAY_OFFSETS: 20}, config=config or StoreConfig())
+    return evidence_of(copy, prediction=prediction, loss=loss)
+
+
+def found(evidence: Evidence) -> list[Finding]:
+    return broker_findings(evidence, offsets_beyond(evidence))
+
+
+def test_what_is_not_known_is_not_told() -> None:
+    assert found(evidence_of()) == [] and offsets_beyond(evidence_of()) == OffsetsBeyond()
+
+
+def test_a_refusal_names_the_file_and_a_step_for_config() -> None:
+    def refused(**more: Any) -> Finding:
+        copy = copy_of({"config/topics.json": 1, "commitlog/0": 1})
+        (finding,) = found(evidence_of(copy, prediction=Prediction(False, False, **more)))
+        return finding
+
+    log, config = refused(refusal="commitlog/0: 1 byte"), refused(refusal="config/topics.json: no JSON")
+    assert (log.code, log.file, log.next) == ("broker_refuses", "commitlog/0", "")
+    assert (config.file, config.next) == ("config/topics.json", NEXT_STEP)
+
+
+def test_messages_that_a_start_cuts_and_messages_that_it_never_serves() -> None:
+    loss = Loss({KEY: QueueLoss(messages=5, cut=3), ("gone/else", 1): QueueLoss(messages=2, cut=0)})
+    dropped, first, second = found(started(loss))
+    assert (dropped.code, dropped.file, dropped.start, dropped.count) == ("broker_drops_messages", "commitlog/0", 700, 3)
+    assert (first.code, first.topic, first.count) == ("broker_skips_messages", "T", 2)
+    assert second.file == "consumequeue/gone%2Felse/1" and second.count == 2
+    assert found(started(Loss())) == []
+
+
+def test_a_start_that_never_ends() -> None:
+    (finding,) = found(started(Loss(), hangs_at=400))
+    assert (finding.code, finding.phy_offset) == ("broker_hangs", 400)
+
+
+def test_offsets_beyond_the_new_end_are_a_loss_to_consumers_only_where_messages_are_lost() -> None:
+    offset = ("G", "T", 0)
+    config = StoreConfig(topics={"T": {}}, offsets={offset: 9}, offsets_from=[(CONSUMER_OFFSETS, {offset})], delay_offsets={1: 4})
+    for loss, severity in ((Loss(), NOTE), (Loss({KEY: QueueLoss(messages=1, cut=0)}), REBUILDABLE)):
+        group = next(f for f in found(started(loss, config=config)) if f.code == "consumer_offset_beyond_end")
+        assert (group.severity, group.queue_offset, group.expected) == (severity, 9, "at most 5")
+        assert (group.file, group.start, group.end, group.message) == (CONSUMER_OFFSETS, 0, 30, "group G")
+    assert not any(f.code == "consumer_offset_beyond_end" for f in found(started(Loss(), entries=9, config=config)))

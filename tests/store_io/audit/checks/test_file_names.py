@@ -1,0 +1,66 @@
+"""What names and lengths alone show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from store_io.audit.checks import file_names as checks
+from store_io.audit.checks.file_names import file_names, name_findings
+from tests.support.evidence import QUEUE_FILE, SEGMENT, copy_of, evidence_of, log_path, queue_path
+
+
+def told(files: Mapping[str, int]) -> list[tuple[str, str]]:
+    copy = copy_of(files)
+    return [(f.code, f.file) for f in name_findings(copy.tree, copy.rules)]
+
+
+def test_neighbouring_files_of_the_right_length_are_no_finding() -> None:
+    index = copy_of().rules.index_file_bytes
+    assert told({log_path(0): SEGMENT, log_path(SEGMENT): SEGMENT, queue_path(400): QUEUE_FILE, "index/7": index}) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "size", "code"),
+    [
+        ("commitlog/readme", 1, "file_unrecognised"),
+        ("commitlog/folder/x", 1, "file_unrecognised"),
+        (log_path(SEGMENT), 0, "segment_empty"),
+        (log_path(SEGMENT), 77, "segment_wrong_size"),
+        (log_path(SEGMENT + 1), SEGMENT, "segment_misnamed"),
+        ("consumequeue/plain", 1, "file_unrecognised"),
+        ("consumequeue/T/no number", 1, "file_unrecognised"),
+        ("consumequeue/T/0/-5", QUEUE_FILE, "file_unrecognised"),
+        (queue_path(0), 0, "queue_file_empty"),
+        (queue_path(0), 20, "queue_file_wrong_size"),
+        ("index/readme", 1, "file_unrecognised"),
+        ("index/7", 1, "index_file_wrong_size"),
+    ],
+)
+def test_what_no_broker_leaves(path: str, size: int, code: str) -> None:
+    found = dict(reversed(told({log_path(0): SEGMENT, path: size})))
+    blamed = path if not path.endswith("/x") else "commitlog/folder"
+    assert found[code] == blamed
+
+
+def test_gaps_are_told_by_the_path_that_is_missing() -> None:
+    assert told({log_path(0): SEGMENT, log_path(3 * SEGMENT): SEGMENT}) == [
+        ("segment_missing", log_path(SEGMENT)),
+        ("segment_missing", log_path(2 * SEGMENT)),
+    ]
+    assert told({queue_path(0): QUEUE_FILE, queue_path(400): QUEUE_FILE}) == [("queue_file_missing", queue_path(200))]
+    assert told({"consumequeue/T/0": 0}) == [("file_unrecognised", "consumequeue/T/0")]
+
+
+def test_a_wide_gap_is_bounded_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "MAX_MISSING_NAMES", 3)
+    copy = copy_of({log_path(0): SEGMENT, log_path(10 * SEGMENT): SEGMENT})
+    found = name_findings(copy.tree, copy.rules)
+    assert len(found) == 4 and sum(f.count for f in found) == 9
+
+
+def test_a_gap_means_nothing_where_the_log_could_not_be_read_and_each_file_is_blamed_once() -> None:
+    copy = copy_of({log_path(0): SEGMENT, log_path(2 * SEGMENT): SEGMENT, "core.1": 1})
+    assert [f.code for f in file_names(evidence_of(copy))] == ["segment_missing", "file_unrecognised"]
+    assert [f.code for f in file_names(evidence_of(copy, broken=True))] == ["file_unrecognised"]

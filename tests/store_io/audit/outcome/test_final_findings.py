@@ -1,0 +1,50 @@
+"""Findings as they are told."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import pytest
+
+from schemas.finding_codes import CATALOGUE
+from schemas.rows import LOSS, NOTE, REBUILDABLE, Finding, IndexFileSummary, QueueSummary
+from store_io.audit.outcome import final_findings as final
+from store_io.audit.outcome.final_findings import LOOK_FIRST, completed, final_findings, highest_rank
+from tests.support.evidence import evidence_of, segment
+
+
+def test_the_catalogue_fills_in_what_a_finding_leaves_open() -> None:
+    entry = CATALOGUE["queue_entry_missing"]
+    told = completed(Finding("queue_entry_missing", "q"))
+    assert (told.severity, told.message, told.next) == (entry.severity, entry.meaning, entry.next)
+    own = Finding("queue_entry_missing", "q", severity=NOTE, message="m", next="n")
+    assert completed(own) == own
+
+
+def test_a_raised_note_asks_to_look_first() -> None:
+    assert CATALOGUE["file_unrecognised"].severity == NOTE
+    assert completed(Finding("file_unrecognised", "x", severity=REBUILDABLE)).next == LOOK_FIRST
+    assert completed(Finding("file_unrecognised", "x", severity=REBUILDABLE, next="n")).next == "n"
+    assert completed(Finding("file_unrecognised", "x")).next == CATALOGUE["file_unrecognised"].next
+
+
+def test_each_once_and_in_one_order_whatever_order_they_came_in() -> None:
+    findings = [Finding("queue_entry_missing", "b"), Finding("queue_entry_missing", "a", 5, 6), Finding("queue_file_empty", "a")]
+    orders = {tuple(final_findings(evidence_of(), [*order, order[0]])[0]) for order in permutations(findings)}
+    assert [(f.file, f.start) for f in orders.pop()] == [("a", None), ("a", 5), ("b", None)] and not orders
+
+
+def test_of_too_many_the_gravest_are_told_and_all_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(final, "MAX_FINDINGS", 2)
+    severities = {"a": NOTE, "b": LOSS, "c": REBUILDABLE}
+    findings = [Finding("queue_file_empty", name, severity=severity) for name, severity in severities.items()]
+    summaries = {("T", 0): QueueSummary(("T", 0), findings_dropped={"queue_file_empty": 4})}
+    index = {"i": IndexFileSummary("i", 1, findings_dropped={"index_slot_wrong": 3})}
+    facts = {"queues": summaries, "index": index, "segments": [segment(0, findings_dropped={"index_slot_wrong": 2})]}
+    told, dropped = final_findings(evidence_of(**facts), findings)
+    assert [f.file for f in told] == ["b", "c"] and dropped == {"index_slot_wrong": 5, "queue_file_empty": 5}
+
+
+def test_ranks_are_those_of_the_exit_codes() -> None:
+    ranks = [highest_rank([completed(Finding("queue_file_empty", "a", severity=s))]) for s in (NOTE, REBUILDABLE, LOSS)]
+    assert ranks == [0, 10, 20] and highest_rank([]) == 0

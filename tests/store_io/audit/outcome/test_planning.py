@@ -1,0 +1,117 @@
+"""The plan's steps, and the verdict in one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from schemas.rows import (
+    DEFAULT,
+    DOUBT,
+    EXTENT_DAMAGED,
+    EXTENT_UNWRITTEN,
+    LOSS,
+    NAMED,
+    NOTE,
+    REBUILDABLE,
+    AuditOutcome,
+    Extent,
+    Finding,
+    Premise,
+    Row,
+)
+from store_io.audit.evidence import Evidence
+from store_io.audit.loss import Loss, QueueLoss
+from store_io.audit.outcome.planning import plan_steps, verdict_sentence
+from store_io.rules.recovery import LogFile, Memory, Prediction
+from tests.support.evidence import SEGMENT, copy_of, evidence_of, log_path, queue_path, segment
+
+COPY = copy_of({log_path(0): SEGMENT, log_path(SEGMENT): SEGMENT})
+
+
+def started(wrote: Sequence[int], **more: Any) -> Prediction:
+    log = [LogFile(file, end) for file, end in zip(COPY.segment_files, wrote, strict=False)]
+    return Prediction(True, False, stop_reason="size", after_load=Memory(log, {}, []), **more)
+
+
+def steps(evidence: Evidence, *findings: Finding) -> list[Row]:
+    return plan_steps(evidence, findings)
+
+
+def short(rows: Sequence[Row]) -> list[tuple[str, str, int | None, int | None, int]]:
+    return [(row["action"], row["file"], row["start"], row["end"], row["lost_messages"]) for row in rows]
+
+
+def test_the_log_is_kept_truncated_or_deleted_as_a_start_would_with_what_is_lost() -> None:
+    segments = [segment(0, {"records": 5, "bytes": 500}, {"first_position": 500}), segment(SEGMENT, {})]
+    prediction = started([500], truncate_at=500, deleted_files=[log_path(SEGMENT)])
+    rows = steps(evidence_of(COPY, segments=segments, prediction=prediction))
+    assert short(rows) == [("truncate", log_path(0), 500, SEGMENT, 1), ("delete", log_path(SEGMENT), 0, SEGMENT, 1)]
+    assert rows[0]["lost_bytes"] == 100 and "ends at physical offset 500" in rows[0]["reason"]
+    sound = steps(evidence_of(COPY, segments=segments, prediction=started([SEGMENT, SEGMENT])))
+    assert [(row["action"], row["reason"]) for row in sound] == [("keep", "sound")] * 2
+
+
+def test_nothing_that_holds_a_message_is_given_up_where_a_start_is_refused() -> None:
+    empty = segment(SEGMENT, extents=[Extent(EXTENT_UNWRITTEN, 0, SEGMENT)])
+    refused = Prediction(False, False, refusal=f"{log_path(SEGMENT)}: 7 bytes")
+    rows = steps(evidence_of(COPY, segments=[segment(0, {}), empty], prediction=refused))
+    assert short(rows) == [("keep", log_path(0), 0, SEGMENT, 0), ("delete", log_path(SEGMENT), None, None, 0)]
+    damaged = segment(SEGMENT, extents=[Extent(EXTENT_DAMAGED, 0, SEGMENT)])
+    rows = steps(evidence_of(COPY, segments=[segment(0, {}), damaged], prediction=refused))
+    assert [row["action"] for row in rows] == ["keep", "keep"]
+
+
+def test_derived_files_above_a_note_are_rebuilt_once_each() -> None:
+    findings = [
+        Finding("queue_entry_wrong", queue_path(0), severity=REBUILDABLE),
+        Finding("queue_entry_missing", queue_path(200), severity=REBUILDABLE),
+        Finding("queue_pre_blank", queue_path(0, "noted"), severity=NOTE),
+        Finding("index_slot_wrong", "index/7", severity=REBUILDABLE),
+        Finding("checkpoint_ahead", "checkpoint", severity=REBUILDABLE),
+    ]
+    rows = steps(evidence_of(COPY), *findings)
+    assert [(row["action"], row["file"]) for row in rows] == [
+        ("rebuild", "consumequeue/T/0"), ("rebuild", "index/7"), ("rebuild", "checkpoint"),
+    ]  # fmt: skip
+    assert rows[0]["reason"] == "from the CommitLog: queue_entry_missing, queue_entry_wrong"
+
+
+def outcome(**facts: Any) -> AuditOutcome:
+    known = {"release_from": NAMED, "incomplete": [], "exit_code": 0, "complete": True}
+    return AuditOutcome("s", "/copies/s", "5.3.3", **{**known, **facts})
+
+
+@pytest.mark.parametrize(
+    ("prediction", "lost", "facts", "sentence"),
+    [
+        (None, None, {"incomplete": ["why"]}, "What RocketMQ 5.3.3 would do on this copy is not known: why"),
+        (Prediction(False, False, "x: y"), None, {}, "RocketMQ 5.3.3 would not start on this copy: x: y"),
+        (started([]), (2, 0), {}, "would start and leave 2 valid messages without a queue entry"),
+        (started([], truncate_at=1234), (3, 3), {}, "cut the CommitLog at physical offset 1,234 and lose 3 valid messages"),
+        (started([]), (0, 0), {"counts": {LOSS: 1}}, "lose no valid message; bytes of the CommitLog are already damaged"),
+        (started([]), (0, 0), {"counts": {REBUILDABLE: 1}}, "lose nothing; derived data differ"),
+        (started([]), (0, 0), {}, "lose nothing; everything is consistent"),
+        (started([]), (0, 0), {"not_judged": ["timerlog"]}, "all that was judged is consistent. Not judged: timerlog"),
+        (
+            started([]),
+            (0, 0),
+            {"complete": False, "incomplete": ["x"]},
+            "what was read of it is consistent; not all of",
+        ),
+        (started([]), (0, 0), {"release_from": DEFAULT}, "(no release was named: this one is assumed)"),
+    ],
+)
+def test_the_verdict_says_what_matters_most(
+    prediction: Prediction | None, lost: tuple[int, int] | None, facts: dict[str, Any], sentence: str
+) -> None:
+    loss = Loss({("T", 0): QueueLoss(messages=lost[0], cut=lost[1])}) if lost is not None else None
+    assert sentence in verdict_sentence(outcome(**facts), prediction, loss)
+
+
+def test_a_doubt_and_the_copying_come_before_the_verdict() -> None:
+    facts = {"premises": [Premise(DOUBT, "a doubt")], "findings": [Finding("live_copy", "commitlog", message="copied live")]}
+    told = verdict_sentence(outcome(**facts), started([]), Loss())
+    assert told.startswith("a doubt. With what was named: Copied live. RocketMQ 5.3.3 would start")

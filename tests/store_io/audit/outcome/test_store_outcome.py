@@ -1,0 +1,57 @@
+"""All results of one store: the exit code, what is incomplete, and which loss is told."""
+
+from __future__ import annotations
+
+import pytest
+
+from schemas.rows import DEFAULT, LOSS, NOTE, REBUILDABLE, Finding
+from store_io.audit.checks.broker_start import OffsetsBeyond
+from store_io.audit.loss import Loss, QueueLoss
+from store_io.audit.outcome.store_outcome import Judgement, failed_outcome, loss_rows, store_outcome
+from store_io.audit.shortcomings import Shortcomings
+from store_io.rules.recovery import Memory, Prediction
+from tests.support.evidence import SEGMENT, copy_of, evidence_of, log_path, request_of, segment
+
+COPY = copy_of({log_path(0): SEGMENT})
+NOTHING = Memory([], {}, [])
+STARTS = Prediction(True, False, after_load=NOTHING, after_dispatch=NOTHING)
+READ = segment(0, {}, first_store_time=5, last_store_time=9)
+
+
+@pytest.mark.parametrize(
+    ("severity", "complete", "code"),
+    [(NOTE, True, 0), (REBUILDABLE, True, 10), (LOSS, True, 20), (NOTE, False, 3), (REBUILDABLE, False, 3), (LOSS, False, 20)],
+)
+def test_the_exit_code_follows_from_severity_and_completeness_alone(severity: str, complete: bool, code: int) -> None:
+    judged = Judgement(
+        [Finding("queue_file_empty", "q", severity=severity)], Shortcomings([] if complete else ["x"]), OffsetsBeyond()
+    )
+    out = store_outcome(evidence_of(COPY, segments=[READ], prediction=STARTS, loss=Loss()), judged)
+    assert (out.exit_code, out.complete, out.plan["complete"], out.counts) == (code, complete, complete, {severity: 1})
+    assert (out.plan["broker"] is None) is not complete
+    assert (out.messages, out.first_store_time, out.last_store_time, out.log_end) == (1, 5, 9, SEGMENT)
+
+
+def test_what_was_left_out_on_purpose_makes_it_incomplete_and_still_predicts() -> None:
+    judged = Judgement([], Shortcomings(on_purpose=["entries were not examined"]), OffsetsBeyond())
+    out = store_outcome(evidence_of(COPY, prediction=STARTS, loss=Loss()), judged)
+    assert (out.complete, out.incomplete, out.exit_code) == (False, ["entries were not examined"], 3)
+    assert out.plan["broker"]["lost"] == {"messages": 0, "bytes": 0, "by_queue": []}
+
+
+def test_an_audit_that_could_not_be_made_has_the_same_plan_without_content() -> None:
+    out = failed_outcome(request_of(release_from=DEFAULT), ["not a store", "not a store"])
+    whole = store_outcome(evidence_of(COPY), Judgement([], Shortcomings(), OffsetsBeyond()))
+    assert list(out.plan) == list(whole.plan) and out.plan["inputs"] == [] and out.plan["release_from"] == DEFAULT
+    assert (out.exit_code, out.incomplete, out.verdict) == (3, ["not a store"], "Could not be audited: not a store")
+
+
+def test_loss_is_told_by_topic() -> None:
+    queues = {("T", 0): QueueLoss(2, 20, 50, 60), ("T", 1): QueueLoss(1, 10, 40, 45), ("U", 0): QueueLoss(1, 5, 7, 7)}
+    rows = loss_rows(Loss(queues), OffsetsBeyond([{"group": "G"}], []))
+    assert (rows["messages"], rows["bytes"], rows["groups"], rows["delay_levels"]) == (4, 35, [{"group": "G"}], [])
+    assert rows["by_topic"] == [
+        {"topic": "T", "messages": 3, "first_store_time": 40, "last_store_time": 60},
+        {"topic": "U", "messages": 1, "first_store_time": 7, "last_store_time": 7},
+    ]
+    assert loss_rows(None, OffsetsBeyond())["by_topic"] == []

@@ -1,0 +1,75 @@
+"""What tasks have found, taken in one by one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from schemas.rows import IndexFileSummary, QueueSummary
+from store_io.audit.log_map import log_map
+from store_io.audit.queue_leftovers import LeftoverResult
+from store_io.audit.queue_views import QueueView
+from store_io.audit.rounds.collected import LEFTOVERS_LATE, Collected
+from store_io.audit.rounds.task_making import TaskMaker
+from store_io.audit.shortcomings import Shortcomings
+from store_io.base.tasks import Task
+from store_io.rules.recovery import ScanId
+from store_io.scan.segment_edges import SegmentEdges
+from tests.support.evidence import SEGMENT, copy_of, log_path, queue_path, request_of, segment
+
+COPY = copy_of({log_path(0): SEGMENT, log_path(SEGMENT): SEGMENT, queue_path(0): 200, "index/7": 100})
+MAKER = TaskMaker(request_of(), COPY)
+KEY = ("T", 0)
+LEFTOVER = MAKER.leftovers({KEY: QueueView(KEY, False, "", leftover=[(0, 1)])}, log_map([], SEGMENT))[0]
+
+
+def test_segments_are_known_by_path_and_sorted_by_place() -> None:
+    found = Collected(Shortcomings())
+    for task, base in zip(MAKER.segments(COPY.segment_files), (SEGMENT, 0), strict=True):
+        found.take(task, segment(base, bytes_read=10), MAKER.scan_of(task))
+    found.sort_segments()
+    assert [s.base_offset for s in found.segments] == [0, SEGMENT] and found.bytes_read == 20
+    assert set(found.scans) == {ScanId("segment", 0), ScanId("segment", 1)}
+
+
+def test_a_part_of_the_broker_s_walk_does_not_replace_the_segment() -> None:
+    found = Collected(Shortcomings())
+    (task,) = MAKER.segments(COPY.segment_files[:1])
+    found.late.add(log_path(0))
+    found.take(task, segment(0), ScanId("from", 0, 300))
+    assert found.by_path == {} and found.late == {log_path(0)}
+    found.take(task, segment(0), None)  # of a segment that the broker does not load
+    assert set(found.by_path) == {log_path(0)} and found.late == set() and len(found.scans) == 1
+
+
+@pytest.mark.parametrize(
+    ("task", "result", "where"),
+    [
+        (MAKER.queues()[0], [QueueSummary(KEY, bytes_read=5, problem="refused")], "queues"),
+        (MAKER.index()[0], IndexFileSummary("index/7", 100, bytes_read=5, problem="refused"), "index"),
+        (LEFTOVER, LeftoverResult(KEY, problem="refused"), "leftovers"),
+    ],
+)
+def test_results_find_their_place_and_a_problem_is_told_once(task: Task, result: Any, where: str) -> None:
+    short = Shortcomings()
+    found = Collected(short)
+    found.take(task, result)
+    found.take(task, result)
+    assert list(getattr(found, where).values()) == (result if isinstance(result, list) else [result])
+    assert short.sentences == ["refused"] and not short.broken
+
+
+def test_edges_that_cannot_be_read_end_the_prediction() -> None:
+    short = Shortcomings()
+    found = Collected(short)
+    found.take(MAKER.edges()[0], [SegmentEdges(log_path(0), bytes_read=3), SegmentEdges(log_path(SEGMENT), problem="refused")])
+    assert short.broken and short.sentences == ["refused"] and found.bytes_read == 3 and len(found.edges) == 2
+
+
+def test_tasks_that_came_too_late() -> None:
+    short = Shortcomings()
+    found = Collected(short)
+    for task in (MAKER.index()[0], LEFTOVER, LEFTOVER):
+        found.not_read(task)
+    assert found.late == {"index/7"} and short.on_purpose == [LEFTOVERS_LATE] and short.sentences == []

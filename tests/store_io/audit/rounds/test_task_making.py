@@ -1,0 +1,76 @@
+"""Tasks from the files of a copy."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any, cast
+
+import pytest
+
+from schemas.rows import EarlierRun, EarlierSegment
+from store_io.audit.log_map import log_map
+from store_io.audit.queue_views import QueueView
+from store_io.audit.rounds import task_making
+from store_io.audit.rounds.task_making import TaskMaker
+from store_io.rules.recovery import Needs, ScanId
+from tests.support.evidence import SEGMENT, copy_of, log_path, queue_path, request_of
+
+FILES = {log_path(0): SEGMENT, log_path(SEGMENT): SEGMENT, "index/7": 100, "index/8": 100, "abort": 1}
+COPY = copy_of({**FILES, **{queue_path(0, "T", number): 200 for number in range(5)}})
+
+
+def test_segments_with_what_they_stand_for() -> None:
+    maker = TaskMaker(request_of(), COPY)
+    first, second = maker.segments(COPY.segment_files)
+    assert (cast(Any, second).path, cast(Any, second).base_offset, cast(Any, second).size) == (
+        log_path(SEGMENT),
+        SEGMENT,
+        SEGMENT,
+    )
+    assert (maker.scan_of(first), maker.scan_of(second)) == (ScanId("segment", 0), ScanId("segment", 1))
+    assert maker.base.log_end == 2 * SEGMENT and maker.base.unclean and set(maker.base.queue_files) == set(COPY.queue_files)
+    newest = maker.base.index_files[1]
+    assert newest.may_be_torn and not maker.base.index_files[0].may_be_torn
+
+
+def test_a_damaged_segment_is_read_however_late_it_is() -> None:
+    known = EarlierSegment(SEGMENT, 7, "e", True, "r0", datetime(2026, 11, 1, tzinfo=UTC), {})
+    request = request_of(not_after=50.0, earlier=EarlierRun("r0", "5.3.3", {}, {log_path(0): known}))
+    assert [task.not_after for task in TaskMaker(request, COPY).segments(COPY.segment_files)] == [0.0, 50.0]
+
+
+def test_second_looks_carry_every_cut_that_was_ever_asked_for() -> None:
+    maker = TaskMaker(request_of(not_after=50.0), COPY)
+    whole, part, walk = ScanId("segment", 0), ScanId("from", 0, 300), ScanId("reput", 1, 100, 400)
+    asked, needs = Needs(), Needs(scans={walk, part})
+    asked.phy_cuts[whole] |= {7, 3}
+    needs.phy_cuts[whole] |= {7}
+    found = {maker.scan_of(task): cast(Any, task) for task in maker.rescans(needs, asked, {log_path(0)})}
+    assert set(found) == {whole, part, walk} and found[whole].cuts.phy_offsets == (3, 7)
+    assert (found[part].broker_from, found[part].walk_audit) == (300, False) and found[walk].reput == (100, 400)
+    assert (found[whole].not_after, found[walk].not_after) == (0.0, 50.0)  # what was read already is little more
+
+
+@pytest.mark.parametrize(("name", "value"), [("QUEUE_GROUP_COUNT", 2), ("QUEUE_GROUP_BYTES", 400)])
+def test_small_queues_go_together(monkeypatch: pytest.MonkeyPatch, name: str, value: int) -> None:
+    monkeypatch.setattr(task_making, name, value)
+    groups = [cast(Any, group).tasks for group in TaskMaker(request_of(), COPY).queues()]
+    assert [len(group) for group in groups] == [2, 2, 1]
+    assert [task.key for group in groups for task in group] == sorted(COPY.queue_folders)
+
+
+def test_an_index_file_knows_the_end_of_the_one_before() -> None:
+    first, second = (cast(Any, task) for task in TaskMaker(request_of(), COPY).index())
+    assert (first.newest, first.previous_end, second.newest, second.previous_end) == (False, None, True, (0, 0))
+
+
+def test_the_quick_level_reads_no_index_and_the_last_files_of_queues() -> None:
+    maker = TaskMaker(request_of(level="quick"), COPY)
+    assert maker.index() == [] and maker.base.index_files == ()
+    assert all(task.last_only for group in maker.queues() for task in cast(Any, group).tasks)
+
+
+def test_leftovers_are_only_asked_of_queues_that_have_some() -> None:
+    views = {("T", number): QueueView(("T", number), False, "", leftover=[(0, number)] if number else []) for number in (3, 0, 1)}
+    tasks = TaskMaker(request_of(), COPY).leftovers(views, log_map([], SEGMENT))
+    assert [cast(Any, task).key for task in tasks] == [("T", 1), ("T", 3)]
