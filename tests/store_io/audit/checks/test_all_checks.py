@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from schemas.rows import Finding, IndexFileSummary, QueueSummary
 from store_io.audit.checks import all_checks
 from store_io.audit.checks.all_checks import COMPARED, REST, run_checks
+from store_io.formats import index_reader
 from tests.support.evidence import copy_of, evidence_of, log_path, queue_path, segment
 
 PATH = queue_path(0)
@@ -36,3 +39,13 @@ def test_findings_of_every_part_come_and_those_of_derived_data_dispute_the_messa
     run_checks(evidence_of(copy, segments=[segment(0, {})], index=index, **facts), found)
     assert [f.code for f in found] == ["index_file_wrong_size", "queue_entry_wrong", "index_chain_broken", "message_disputed"]
     assert (found[-1].start, found[-1].end, found[-1].file) == (0, 100, log_path(0))
+
+
+def test_an_index_header_is_settled_before_messages_are_disputed(monkeypatch: pytest.MonkeyPatch) -> None:
+    findings = [Finding("index_header_wrong", "index/7"), Finding("index_entry_wrong", "index/7", phy_offset=0)]
+    monkeypatch.setattr(index_reader, "settled", lambda given, summary, slots: [f for f in given if f != findings[0]])
+    copy = copy_of({}, {log_path(0): (100).to_bytes(4, "big") + bytes(996)})
+    index = {"index/7": IndexFileSummary("index/7", 1, findings=findings)}
+    found: list[Finding] = []
+    run_checks(evidence_of(copy, segments=[segment(0, {})], index=index), found)
+    assert [f.code for f in found] == ["index_entry_wrong", "message_disputed"]
