@@ -32,7 +32,7 @@ from store_io.base.errors import StoreError, UsageError
 from store_io.base.tasks import Task, run_task
 from store_io.formats.config_reader import StoreConfig
 from store_io.rules.loading import LoadedStore, Tree
-from store_io.rules.recovery import Checkpoint, IndexHeader, Prediction, ScanId
+from store_io.rules.prediction import Checkpoint, IndexHeader, Prediction, ScanId
 from store_io.rules.releases import BrokerRules
 from store_io.scan.segment_scan import SegmentTask
 from store_io.source.byte_source import ByteSource

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from schemas.rows import EXTENT_MESSAGE, IndexFileSummary, MappedFile, QueueKey, QueueSummary, SegmentSummary
+from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.checks.unwritten import Unwritten, unwritten
 from store_io.audit.log_map import LogMap, log_map
@@ -17,8 +18,7 @@ from store_io.audit.queue_leftovers import LeftoverResult
 from store_io.audit.queue_views import QueueView
 from store_io.audit.rounds.earlier_segments import EarlierSegments
 from store_io.audit.written_by import WrittenBy, written_by
-from store_io.rules.loading import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
-from store_io.rules.recovery import Prediction
+from store_io.rules.prediction import Prediction
 from store_io.scan.segment_edges import SegmentEdges
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from schemas.rows import MappedFile, QueueKey
+from schemas.store_names import BATCH_QUEUES, INDEX, QUEUES
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.checks.size_misfits import Misfit, size_misfits
 from store_io.audit.checks.unjudged import StartFiles, start_files
@@ -16,18 +17,8 @@ from store_io.base.java_compat import parse_number
 from store_io.formats import checkpoint_reader, config_reader, index_reader
 from store_io.formats.config_reader import StoreConfig
 from store_io.formats.settings import parse_properties, read_settings
-from store_io.rules.loading import (
-    BATCH_QUEUES,
-    INDEX,
-    QUEUES,
-    LoadedStore,
-    Tree,
-    load_store,
-    numbered_files,
-    queue_folders,
-    segments_of,
-)
-from store_io.rules.recovery import Checkpoint, IndexHeader
+from store_io.rules.loading import LoadedStore, Tree, load_store, numbered_files, queue_folders, segments_of
+from store_io.rules.prediction import Checkpoint, IndexHeader
 from store_io.rules.releases import BrokerRules, broker_rules
 from store_io.source import store_dir
 from store_io.source.byte_source import ByteSource, open_source

@@ -12,9 +12,10 @@ import numpy as np
 
 from schemas import consumequeue_layout
 from schemas.rows import MATCH_MISSING, RUN_LMQ, MappedFile, QueueKey, QueueSummary, SegmentSummary
+from schemas.store_names import BATCH_QUEUES
 from store_io.audit.queue_runs import QueueRuns, StoreRuns, matched, stretches
 from store_io.base.ranges import Ranges, intersect, subtract, total, union
-from store_io.rules.loading import BATCH_QUEUES, queue_folder
+from store_io.rules.loading import queue_folder
 
 
 @dataclass

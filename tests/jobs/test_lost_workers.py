@@ -12,11 +12,8 @@ import pytest
 from jobs.audit import run_audit as audit
 from jobs.command_line.options import AuditOptions
 from jobs.session import Session
-from jobs.task_process import Apart, Fault, files_of
-from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import StoreAudit
 from store_io.base.tasks import Task
-from store_io.formats.consumequeue_reader import QueueGroup
 from store_io.scan.segment_scan import SegmentTask
 from tests.support.deadly_tasks import STORES, deadly, fleet
 

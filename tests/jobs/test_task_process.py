@@ -9,7 +9,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from jobs.task_process import Apart, Fault, files_of
-from store_io.audit.audit_store import AuditRequest, QueueGroup, StoreAudit
+from store_io.audit.audit_request import AuditRequest
+from store_io.audit.audit_store import StoreAudit
+from store_io.formats.consumequeue_reader import QueueGroup
 from store_io.scan.segment_scan import SegmentTask
 from store_io.source.byte_source import StoreLocation
 from tests.support.deadly_tasks import deadly, fleet

@@ -17,6 +17,7 @@ from schemas.rows import (
     SegmentSummary,
     StoreFile,
 )
+from schemas.store_names import QUEUES
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.checks.unjudged import StartFiles
 from store_io.audit.evidence import Evidence
@@ -27,8 +28,8 @@ from store_io.audit.shortcomings import Shortcomings
 from store_io.base.errors import Unreadable
 from store_io.formats.checkpoint_reader import StoredCheckpoint
 from store_io.formats.config_reader import StoreConfig
-from store_io.rules.loading import QUEUES, Tree, load_store, numbered_files, queue_folders, segments_of
-from store_io.rules.recovery import IndexHeader
+from store_io.rules.loading import Tree, load_store, numbered_files, queue_folders, segments_of
+from store_io.rules.prediction import IndexHeader
 from store_io.rules.releases import Setting, broker_rules
 from store_io.source.byte_source import ByteSource, StoreLocation
 from store_io.source.store_dir import StoreListing

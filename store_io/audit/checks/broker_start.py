@@ -12,7 +12,7 @@ from store_io.audit.loss import Loss
 from store_io.base.wording import count_text
 from store_io.formats import config_reader
 from store_io.rules.loading import queue_folder
-from store_io.rules.recovery import Prediction
+from store_io.rules.prediction import Prediction
 
 
 @dataclass(frozen=True)

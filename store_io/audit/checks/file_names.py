@@ -6,9 +6,10 @@ Source of the rules: pitfalls.md, audits A to D.
 from __future__ import annotations
 
 from schemas.rows import REBUILDABLE, Finding
+from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from store_io.audit.evidence import Evidence
 from store_io.base.java_compat import parse_number
-from store_io.rules.loading import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES, Tree, is_folder
+from store_io.rules.loading import Tree, is_folder
 from store_io.rules.releases import BrokerRules
 from store_io.source import store_dir
 

@@ -19,6 +19,7 @@ from datetime import datetime
 from typing import Any
 
 from schemas.rows import EXTENT_MESSAGE, NOTE, AuditOutcome, Finding, MappedFile, QueueKey, Row
+from schemas.store_names import COMMITLOG
 from store_io.audit.evidence import Evidence
 from store_io.audit.queue_leftovers import LeftoverResult
 from store_io.base.errors import StoreError

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from schemas import index_layout
 from schemas.rows import WALK_AUDIT, Finding, IndexFileSummary, SegmentSummary
+from schemas.store_names import INDEX
 from store_io.audit.evidence import Evidence
 from store_io.base.wording import count_text
-from store_io.rules.loading import INDEX
 from store_io.rules.releases import BrokerRules
 
 

@@ -6,10 +6,10 @@ import hashlib
 
 from schemas import checkpoint_layout
 from schemas.rows import Row
+from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from store_io.audit.evidence import Evidence
 from store_io.base.errors import StoreError
 from store_io.formats import config_reader
-from store_io.rules.loading import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 
 
 def plan_inputs(evidence: Evidence) -> list[Row]:

@@ -31,8 +31,7 @@ from store_io.audit.checks import emptied, given_up
 from store_io.audit.evidence import Evidence
 from store_io.audit.loss import Loss
 from store_io.base.wording import clause, count_text, names_text
-from store_io.rules.loading import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
-from store_io.rules.recovery import Prediction
+from store_io.rules.prediction import Prediction
 
 
 def plan_steps(evidence: Evidence, findings: Sequence[Finding]) -> list[Row]:

@@ -10,7 +10,7 @@ from store_io.audit.shortcomings import Shortcomings
 from store_io.base.tasks import NotRead, Task
 from store_io.formats.consumequeue_reader import QueueGroup
 from store_io.formats.index_reader import IndexTask
-from store_io.rules.recovery import ScanId
+from store_io.rules.prediction import ScanId
 from store_io.scan.segment_edges import EdgeTask, SegmentEdges
 from store_io.scan.segment_scan import SegmentTask
 from store_io.scan.summary_pickle import KeyTable

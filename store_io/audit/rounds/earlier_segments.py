@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import cached_property
 
 from schemas.rows import EarlierRun, EarlierSegment, MappedFile
+from schemas.store_names import INDEX
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.opened_copy import OpenedCopy
 from store_io.audit.rounds.collected import Collected
-from store_io.rules.loading import INDEX
 
 RECOVERED_SEGMENTS = 3  # at the log's end, where recovery after a clean stop begins
 

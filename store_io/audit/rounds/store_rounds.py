@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from schemas.rows import MappedFile, QueueKey
+from schemas.store_names import BATCH_QUEUES
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.evidence import Evidence
 from store_io.audit.log_map import log_map
@@ -28,9 +29,9 @@ from store_io.audit.rounds.task_making import TaskMaker
 from store_io.audit.shortcomings import Shortcomings
 from store_io.base.tasks import NotRead, Task
 from store_io.formats.consumequeue_reader import read_file_entries
-from store_io.rules.loading import BATCH_QUEUES
+from store_io.rules.prediction import Needs, Prediction, ScanId
 from store_io.rules.queue_state import CHUNK_ENTRIES, DiskEntries
-from store_io.rules.recovery import Fold, Needs, Prediction, ScanId
+from store_io.rules.recovery import Fold
 from store_io.scan.segment_scan import SegmentTask
 from store_io.source.byte_source import ByteSource
 

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from schemas.rows import MappedFile, QueueKey
+from schemas.store_names import BATCH_QUEUES, EXT, QUEUES
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.log_map import LogMap
 from store_io.audit.opened_copy import OpenedCopy
@@ -14,8 +15,8 @@ from store_io.audit.queue_views import QueueView
 from store_io.base.tasks import Task
 from store_io.formats.consumequeue_reader import QueueGroup, QueueTask
 from store_io.formats.index_reader import IndexTask
-from store_io.rules.loading import BATCH_QUEUES, EXT, QUEUES, numbered_files
-from store_io.rules.recovery import IndexHeader, Needs, ScanId
+from store_io.rules.loading import numbered_files
+from store_io.rules.prediction import IndexHeader, Needs, ScanId
 from store_io.scan.index_merge import IndexFileRef
 from store_io.scan.segment_edges import EdgeTask, edge_tasks
 from store_io.scan.segment_scan import SegmentTask

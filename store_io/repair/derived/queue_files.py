@@ -9,6 +9,7 @@ import numpy as np
 
 from schemas import consumequeue_layout as layout
 from schemas.rows import QueueKey
+from schemas.store_names import BATCH_QUEUES, EXT, QUEUES
 from store_io.audit.queue_views import QueueView
 from store_io.formats.consumequeue_reader import read_file_entries
 from store_io.repair.derived.repair_queues import QueuePlan

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from schemas import consumequeue_layout as layout
 from schemas.commitlog_layout import MIN_SIZE_V1_BYTES
 from schemas.rows import MATCH_EQUAL, MATCH_MISSING, NOTE, Finding, MappedFile, QueueKey, Row, SegmentSummary
+from schemas.store_names import EXT
 from store_io.audit.queue_views import QueueView
 from store_io.base.java_compat import parse_number
 from store_io.rules.loading import Tree, is_folder

@@ -7,8 +7,8 @@ import numpy as np
 from schemas.rows import MATCH_MISSING, MappedFile, QueueKey, QueueSummary, SegmentSummary
 from store_io.audit.loss import Loss, compute_loss
 from store_io.audit.queue_views import KnownQueues, queue_views
+from store_io.rules.prediction import Memory
 from store_io.rules.queue_state import QueueState
-from store_io.rules.recovery import Memory
 from store_io.rules.releases import broker_rules
 from tests.support.evidence import QUEUE_FILE, queue_path, segment
 

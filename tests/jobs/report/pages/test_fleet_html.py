@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jobs.report.pages.fleet_html import fleet_html
 from jobs.report.texts.history_text import fleet_text
-from tests.jobs.history.test_history_views import T0, run_row, view_of
+from tests.support.history_rows import T0, run_row, view_of
 from tests.support.pages import Page
 from tests.support.samples import HOSTILE
 

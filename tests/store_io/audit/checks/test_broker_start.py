@@ -12,8 +12,8 @@ from store_io.audit.checks.unjudged import NEXT_STEP
 from store_io.audit.evidence import Evidence
 from store_io.audit.loss import Loss, QueueLoss
 from store_io.formats.config_reader import CONSUMER_OFFSETS, DELAY_OFFSETS, StoreConfig
+from store_io.rules.prediction import Memory, Prediction
 from store_io.rules.queue_state import QueueState
-from store_io.rules.recovery import Memory, Prediction
 from store_io.rules.releases import broker_rules
 from tests.support.evidence import QUEUE_FILE, copy_of, evidence_of, queue_path
 

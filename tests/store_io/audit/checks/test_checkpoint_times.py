@@ -11,7 +11,7 @@ from schemas.rows import EarlierRun, EarlierSegment, FirstRecord
 from store_io.audit.checks.checkpoint_times import checkpoint_times, time_of_head
 from store_io.audit.evidence import Evidence
 from store_io.formats.checkpoint_reader import StoredCheckpoint
-from store_io.rules.recovery import Checkpoint
+from store_io.rules.prediction import Checkpoint
 from store_io.scan.segment_edges import SegmentEdges
 from tests.support.evidence import SEGMENT, SETTINGS, copy_of, evidence_of, log_path, request_of, segment
 

@@ -22,7 +22,7 @@ from schemas.tables import TABLES
 from store_io.audit.loss import Loss, QueueLoss
 from store_io.audit.outcome.audit_rows import index_rows, queue_rows, segment_rows
 from store_io.audit.queue_views import KnownQueues, queue_views
-from store_io.rules.recovery import LogFile, Memory, Prediction
+from store_io.rules.prediction import LogFile, Memory, Prediction
 from store_io.scan.segment_edges import SegmentEdges
 from tests.support.evidence import SEGMENT, copy_of, evidence_of, log_path, queue_path, request_of, segment
 

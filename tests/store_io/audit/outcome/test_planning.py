@@ -25,7 +25,7 @@ from schemas.rows import (
 from store_io.audit.evidence import Evidence
 from store_io.audit.loss import Loss, QueueLoss
 from store_io.audit.outcome.planning import plan_steps, verdict_sentence
-from store_io.rules.recovery import LogFile, Memory, Prediction
+from store_io.rules.prediction import LogFile, Memory, Prediction
 from tests.support.evidence import SEGMENT, copy_of, evidence_of, log_path, queue_path, segment
 
 COPY = copy_of({log_path(0): SEGMENT, log_path(SEGMENT): SEGMENT})

@@ -14,7 +14,7 @@ from store_io.audit.rounds.collected import LEFTOVERS_LATE, Collected
 from store_io.audit.rounds.task_making import TaskMaker
 from store_io.audit.shortcomings import Shortcomings
 from store_io.base.tasks import Task
-from store_io.rules.recovery import ScanId
+from store_io.rules.prediction import ScanId
 from store_io.scan.segment_edges import SegmentEdges
 from tests.support.evidence import SEGMENT, copy_of, log_path, queue_path, request_of, segment
 

@@ -12,7 +12,7 @@ from store_io.audit.log_map import log_map
 from store_io.audit.queue_views import QueueView
 from store_io.audit.rounds import task_making
 from store_io.audit.rounds.task_making import TaskMaker
-from store_io.rules.recovery import Needs, ScanId
+from store_io.rules.prediction import Needs, ScanId
 from tests.support.evidence import SEGMENT, copy_of, log_path, queue_path, request_of
 
 FILES = {log_path(0): SEGMENT, log_path(SEGMENT): SEGMENT, "index/7": 100, "index/8": 100, "abort": 1}
