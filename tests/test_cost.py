@@ -30,7 +30,7 @@ from store_io.repair import donor
 from store_io.repair.donor import Donor
 from store_io.rules import message_verdict
 from store_io.rules.releases import Setting, broker_rules
-from store_io.scan import index_merge
+from store_io.scan.index import odd_entries
 from store_io.source import segment_window
 from store_io.source.byte_source import StoreLocation, open_source
 from store_io.source.store_dir import list_store
@@ -59,7 +59,7 @@ def work(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     counted(commitlog_columns, "decode", lambda buffer, position, start, end, *_: {"offered": end - start})
     counted(message_verdict, "parse_properties", lambda text, *_: {"parsed": len(text)})
     counted(queue_leftovers, "read_entries", lambda _, __, low, high, *___: {"entries": high - low, "reads": 1})
-    counted(index_merge, "_hashes_of", lambda _: {"hashed": 1})
+    counted(odd_entries, "_hashes_of", lambda _: {"hashed": 1})
     counted(donor, "_gaps", lambda *_: {"segments": 1})
     return done
 

@@ -44,7 +44,8 @@ from store_io.rules.message_verdict import BAD, END, HALF, VALID, Verdict, prope
 from store_io.rules.multi_dispatch import multi_dispatch
 from store_io.rules.releases import BrokerRules
 from store_io.scan.dataset_rows import DatasetSink
-from store_io.scan.index_merge import IndexFileRef, IndexMerge, SegmentPlace
+from store_io.scan.index.index_files import IndexFileRef, SegmentPlace
+from store_io.scan.index.index_merge import IndexMerge
 from store_io.scan.odd_headers import StoreHosts, odd_header
 from store_io.scan.queue_probe import ProbedFiles, QueueProbe
 from store_io.scan.resync import Resync

@@ -17,7 +17,7 @@ from store_io.formats.consumequeue_reader import QueueGroup, QueueTask
 from store_io.formats.index_reader import IndexTask
 from store_io.rules.loading import numbered_files
 from store_io.rules.prediction import IndexHeader, Needs, ScanId
-from store_io.scan.index_merge import IndexFileRef
+from store_io.scan.index.index_files import IndexFileRef
 from store_io.scan.segment_edges import EdgeTask, edge_tasks
 from store_io.scan.segment_scan import SegmentTask
 

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.rows import REBUILDABLE, Finding, SegmentSummary
-from store_io.scan import index_merge
-from store_io.scan.index_merge import IndexMerge, first_entry_from
+from store_io.scan.index import index_merge
+from store_io.scan.index.index_merge import IndexMerge, first_entry_from
 from store_io.source.byte_source import StoreLocation, open_source
 from tests.support import corpus_tools, strategies
 from tests.support.builders import ROLLBACK, Message, Sizes, Store, StoreBuilder
@@ -240,7 +240,7 @@ def test_keys_of_damaged_messages_lead_nowhere(tmp_path: Path) -> None:
 
 
 def test_an_index_of_other_messages_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("store_io.scan.index_merge.MOST_ODD", 50)
+    monkeypatch.setattr("store_io.scan.index.odd_entries.MOST_ODD", 50)
     made = store(tmp_path, THIRTY * 4)
     rubbish = np.random.default_rng(1).integers(0, 256, 20 * 240, np.uint8).tobytes()
     edit(index_file(made), lambda d: d.__setitem__(slice(place(1), place(241)), rubbish))

@@ -7,71 +7,44 @@ Source of order, hash and time difference: IndexService.buildIndex, IndexFile.pu
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from schemas import commitlog_layout
 from schemas import finding_codes as codes
 from schemas import index_layout as layout
-from schemas.entries import STORED_INDEX_DTYPE
-from schemas.rows import EXTENT_MESSAGE, EXTENT_UNWRITTEN, NOTE, REBUILDABLE, Extent, Finding
+from schemas.rows import NOTE, Extent, Finding
 from store_io.base import native
 from store_io.base.errors import StoreError
 from store_io.base.native import kept, load_i32, load_i64, peek_i32, peek_i64
 from store_io.formats.commitlog import message_columns, segment_items
 from store_io.formats.commitlog.message_columns import HAS_TAGS, Columns
 from store_io.formats.commitlog.segment_items import grown
-from store_io.formats.index_reader import TIME_DIFFERENCE
-from store_io.rules.index_keys import TAGS, index_keys, key_hash, key_text, tag_text
-from store_io.rules.message_verdict import VALID, Verdict
-from store_io.scan.segment_findings import MOST_FINDINGS, Findings
+from store_io.rules.message_verdict import Verdict
+from store_io.scan.index.index_files import (
+    BLOCK_ENTRIES,
+    PHY_OFFSET_POSITION,
+    SECONDS_POSITION,
+    IndexFileRef,
+    SegmentPlace,
+    first_entry_from,
+    read_entries,
+)
+from store_io.scan.index.odd_entries import NONE, MessageKeys, OddEntries
+from store_io.scan.index.wrong_times import WrongTimes
+from store_io.scan.segment_findings import Findings
 from store_io.source.byte_source import ByteFile, ByteSource
 
-PHY_OFFSET_POSITION, SECONDS_POSITION = 4, 12  # in an entry, behind its hash
 CHUNK_ENTRIES = 32_768
-BLOCK_ENTRIES = 64  # of the search for a segment's entries: a block's median is right though some of its entries are not
 ALIGN_EXPECTED, ALIGN_FOUND = 48, 96  # entries of either stream that an alignment looks at
 MOST_AGAIN, MOST_MESSAGES_AGAIN = 1024, 4  # entries, and their messages, that one look at what was put again may take
 MOST_IN_VAIN = 1 << 18  # entries of one segment's looks that found no end: then it looks no more
-MOST_KEPT_KEYS = 1024  # messages whose keys are remembered
-MOST_ODD = 65_536  # entries without a place that are judged one by one; more are counted
-LEAST_LATE = 3  # so many wrong time differences, if they are most of a file's, have their cause in its header
 NO_TIME = -(1 << 62)  # the time that an entry counts from is not known
 
 NEED_EXPECTED, NEED_FOUND, DISAGREE = 0, 1, 2
 
-_NONE: frozenset[int] = frozenset()
 _EXACT, _HALF, _NEITHER, _SKIP = 5, 2, -1, -1
-
-
-@dataclass(frozen=True)
-class IndexFileRef:
-    """What a segment's task must know of an index file: its header as stored, and the configured numbers."""
-
-    path: str
-    size: int
-    begin_phy_offset: int
-    end_phy_offset: int
-    begin_timestamp: int
-    index_count: int  # as stored: the number of the next entry
-    slots: int
-    max_entries: int
-    previous_end_timestamp: int = 0  # of the file before, as stored; 0 without one: the first entry's time is not compared
-    end_timestamp: int | None = None  # None: not compared
-    may_be_torn: bool = False  # the newest file after an unclean exit: its header may be of two moments
-
-    @property
-    def entries(self) -> int:
-        """Entries that stand in it, by its header."""
-        room = (self.size - layout.HEADER_BYTES - layout.SLOT_BYTES * self.slots) // layout.ENTRY_BYTES - 1
-        return max(0, min(self.index_count - 1, self.max_entries - 1, room))
-
-    def position(self, number: int) -> int:
-        """Where entry `number` stands in the file."""
-        return layout.HEADER_BYTES + layout.SLOT_BYTES * self.slots + layout.ENTRY_BYTES * number
 
 
 @kept(commitlog_layout, message_columns)
@@ -348,51 +321,6 @@ def _first_begin(ref: IndexFileRef) -> int:
     return ref.previous_end_timestamp if ref.previous_end_timestamp > 0 else NO_TIME
 
 
-def read_entries(file: ByteFile, ref: IndexFileRef, low: int, high: int) -> np.ndarray:
-    """Entries [low, high) as they stand in the file."""
-    data = np.zeros((high - low) * layout.ENTRY_BYTES, np.uint8)
-    file.read_into(ref.position(low), data)
-    return data.view(STORED_INDEX_DTYPE)
-
-
-def first_entry_from(file: ByteFile, ref: IndexFileRef, phy_offset: int) -> int:
-    """The number of the first entry that belongs to messages at or behind `phy_offset`; `ref.entries` + 1: none.
-
-    Found by bisection over medians of blocks and, at the border, by the fewest entries on the wrong side, so single damaged
-    entries do not mislead it. Depends on nothing but the file and the address: neighbouring segments agree on their border.
-    """
-    count = ref.entries
-    blocks = -(-count // BLOCK_ENTRIES)
-
-    def block(number: int) -> np.ndarray:
-        low = 1 + number * BLOCK_ENTRIES
-        return read_entries(file, ref, low, min(count + 1, low + BLOCK_ENTRIES))["phy_offset"].astype(np.int64)
-
-    low, high = 0, blocks  # the first block whose median is at or behind the address
-    while low < high:
-        middle = (low + high) // 2
-        phy = block(middle)
-        if np.partition(phy, len(phy) // 2)[len(phy) // 2] < phy_offset:
-            low = middle + 1
-        else:
-            high = middle
-    first = max(0, low - 1)
-    near = np.concatenate([np.zeros(0, np.int64)] + [block(k) for k in range(first, min(blocks, low + 1))])
-    behind = near >= phy_offset
-    misplaced = np.concatenate([[0], np.cumsum(behind)]) + np.concatenate([np.cumsum(~behind[::-1])[::-1], [0]])
-    return 1 + first * BLOCK_ENTRIES + int(misplaced.argmin())
-
-
-@dataclass(frozen=True)
-class SegmentPlace:
-    """A segment and where it stands. base_offset: physical offset of its first byte; log_end: of the end of the log."""
-
-    path: str
-    base_offset: int
-    size: int
-    log_end: int
-
-
 class IndexMerge:
     """Compares batch by batch, in scan order; `finish` judges what is left over.
 
@@ -409,7 +337,7 @@ class IndexMerge:
     ):
         self._source, self._refs, self._path = source, files, place.path
         self._base, self._end, self._log_end = place.base_offset, place.base_offset + place.size, place.log_end
-        self._findings, self._verdict = findings, verdict
+        self._findings = findings
         self._open_files: dict[str, ByteFile] = {}
         # (number of the file, phy_offset, time, position of the time) of each header's first and last message that lies here
         self._header_times = [
@@ -440,13 +368,10 @@ class IndexMerge:
         self._state[_LOW_PHY], self._state[_HIGH_PHY] = self._low_phy, self._high_phy
         self._wrong = np.zeros((2 * CHUNK_ENTRIES, 2), np.int64)
         self._missing: list[int] | None = None  # first and last expected, position, end, keys of the open finding
-        self._odd: list[tuple[int, int, int, int]] = []  # (file, number, phy_offset, hash) of entries without a place
-        self._odd_dropped = 0
+        self._keys = MessageKeys(place, verdict)
+        self._odd = OddEntries(files, place, self._keys)
+        self._wrong_times = WrongTimes(files)
         self._looked_in_vain = 0
-        self._keys: dict[int, frozenset[int]] = {}  # phy_offset -> hashes of its message's keys
-        self._late: tuple[int, int, int, int, int, int] | None = None  # the open finding of wrong time differences
-        self._lates: dict[int, list[Finding]] = {}  # per file, those that are closed
-        self._late_counts: dict[int, int] = {}  # per file, the entries concerned, also of those that were too many to keep
 
     def close(self) -> None:
         """Close the index files."""
@@ -635,7 +560,7 @@ class IndexMerge:
     def _disagree(self, final: bool) -> None:
         """Decide at least one entry of either stream. final: no message follows those that are expected."""
         found, at = self._found, self._at
-        if found.at == len(found.phy) or len(self._odd) >= MOST_ODD:  # or it is no index of these messages: give up
+        if found.at == len(found.phy) or not self._odd.room:  # or it is no index of these messages: give up
             self._absent(at, self._used)
             self._at = self._used
             return
@@ -672,7 +597,7 @@ class IndexMerge:
         """
         found, at = self._found, self._at
         limit, phy, key_hash = int(self._phy[at]), -1, int(self._hashes[at])
-        keys, messages, count = _NONE, 0, 0
+        keys, messages, count = NONE, 0, 0
         if self._looked_in_vain > MOST_IN_VAIN:
             return 0
         for count in range(MOST_AGAIN):
@@ -685,24 +610,11 @@ class IndexMerge:
                 return count
             if there != phy:
                 phy, messages = there, messages + 1
-                keys = self._keys_at(phy) if phy <= limit and messages <= MOST_MESSAGES_AGAIN else _NONE
+                keys = self._keys.at(phy) if phy <= limit and messages <= MOST_MESSAGES_AGAIN else NONE
             if entry_hash not in keys:
                 break
         self._looked_in_vain += count
         return 0
-
-    def _keys_at(self, phy_offset: int) -> frozenset[int]:
-        """The hashes of a message's keys; empty where this segment has no message."""
-        if not self._base <= phy_offset < self._end:
-            return _NONE
-        keys = self._keys.get(phy_offset)
-        if keys is None:
-            verdict = self._verdict(phy_offset - self._base)
-            keys = _hashes_of(verdict) if verdict.kind == VALID and verdict.message is not None else _NONE
-            if len(self._keys) >= MOST_KEPT_KEYS:
-                self._keys.clear()
-            self._keys[phy_offset] = keys
-        return keys
 
     def _no_pair(self) -> None:
         """Nothing of what comes next on either side fits together: take one side's part that is in nobody's way."""
@@ -742,11 +654,11 @@ class IndexMerge:
         self._missing = None
 
     def _too_many(self, low: int, high: int) -> None:
+        """Found entries [low, high) have no place."""
         found = self._found
-        room = max(0, MOST_ODD - len(self._odd))
-        self._odd_dropped += max(0, high - low - room)
-        for j in range(low, min(high, low + room)):
-            self._odd.append((int(found.files[j]), int(found.numbers[j]), int(found.phy[j]), int(found.hashes[j])))
+        end = min(high, low + self._odd.room)
+        parts = (found.files, found.numbers, found.phy, found.hashes)
+        self._odd.add(zip(*(part[low:end].tolist() for part in parts), strict=True), high - end)
 
     def _compare(self, i: int, j: int) -> None:
         """Expected entry i and found entry j stand for the same key."""
@@ -765,64 +677,13 @@ class IndexMerge:
             self._time_wrong(i, j)
 
     def _time_wrong(self, i: int, j: int) -> None:
-        """Expected entry i stands at j with another time difference; neighbouring ones are one finding."""
+        """Expected entry i stands at j with another time difference."""
         found = self._found
-        file, number = int(found.files[j]), int(found.numbers[j])
-        if self._late and self._late[:2] == (file, number):
-            self._late = (file, number + 1, *self._late[2:])
-            return
-        self._flush_late()
         expected = int(_seconds(self._times[i], found.begins[j]))
-        self._late = file, number + 1, number, int(self._phy[i]), expected, int(found.seconds[j])
-
-    def _flush_late(self) -> None:
-        if self._late:
-            file, end, first, phy, expected, actual = self._late
-            ref, one = self._refs[file], end - first == 1
-            self._late_counts[file] = self._late_counts.get(file, 0) + end - first
-            lates = self._lates.setdefault(file, [])
-            if len(lates) < MOST_FINDINGS:
-                lates.append(
-                    Finding(
-                        codes.INDEX_WRONG,
-                        ref.path,
-                        ref.position(first) + (SECONDS_POSITION if one else 0),
-                        ref.position(end) - (layout.ENTRY_BYTES - SECONDS_POSITION - 4 if one else 0),
-                        phy_offset=phy,
-                        expected=f"{expected} s",
-                        actual=f"{actual} s",
-                        message=TIME_DIFFERENCE,
-                        count=end - first,
-                    )
-                )
-        self._late = None
-
-    def _judge_late(self) -> None:
-        """Where most of a file's time differences are wrong and nothing else of these entries, it is the time that they count
-        from: the header's begin time, whose own message need not be in the copy."""
-        for file, lates in self._lates.items():
-            count, ref = self._late_counts[file], self._refs[file]
-            if count < LEAST_LATE or 2 * count <= self._compared.get(file, 0):
-                for finding in lates:
-                    self._findings.add(finding)
-                rest = count - sum(finding.count for finding in lates)
-                if rest:
-                    self._findings.dropped[codes.INDEX_WRONG] = self._findings.dropped.get(codes.INDEX_WRONG, 0) + rest
-                continue
-            self._findings.add(
-                Finding(
-                    codes.INDEX_HEADER,
-                    ref.path,
-                    layout.BEGIN_TIMESTAMP_POSITION,
-                    layout.BEGIN_TIMESTAMP_POSITION + 8,
-                    expected=f"a time that the entries count from, as {lates[0].expected} in place of {lates[0].actual}",
-                    actual=str(ref.begin_timestamp),
-                    message=f"{count:,} time differences do not count from the header's begin time",
-                )
-            )
+        self._wrong_times.add(int(found.files[j]), int(found.numbers[j]), int(self._phy[i]), expected, int(found.seconds[j]))
 
     def _wrong_entry(self, j: int, low: int, high: int, i: int, expected: str, actual: str) -> None:
-        self._flush_late()
+        self._wrong_times.close()
         ref = self._refs[self._found.files[j]]
         start = ref.position(int(self._found.numbers[j]))
         self._findings.add(
@@ -857,86 +718,6 @@ class IndexMerge:
         except StoreError:
             self._broken = True
         self._flush_missing()
-        self._flush_late()
-        self._judge_late()
-        self._judge_odd(extents)
-        if self._odd_dropped:
-            dropped = self._findings.dropped
-            dropped[codes.INDEX_DANGLING] = dropped.get(codes.INDEX_DANGLING, 0) + self._odd_dropped
-
-    def _judge_odd(self, extents: Sequence[Extent]) -> None:
-        """Findings for entries without a place, neighbouring ones of one kind together."""
-        self._odd.sort()
-        kinds = self._kinds_of_odd(extents)
-        group: list[tuple[int, int, int, int]] = []
-        group_code = ""
-        for entry, code in zip([*self._odd, (-1, -1, -1, -1)], [*kinds, ""], strict=True):
-            if group and (code != group_code or entry[0] != group[-1][0] or entry[1] != group[-1][1] + 1):
-                self._odd_finding(group_code, group)
-                group = []
-            group_code = code
-            group.append(entry)
-
-    def _kinds_of_odd(self, extents: Sequence[Extent]) -> list[str]:
-        """Per entry without a place the code of what it is. By where they lead, so that each message is looked at once and the
-        hashes of one at a time are kept; what leads into the middle of one leads to no message."""
-        starts = [extent.start for extent in extents]
-        kinds = [""] * len(self._odd)
-        known: tuple[int, str, frozenset[int]] | None = None
-        end = self._base  # of the last message met
-        for number in sorted(range(len(self._odd)), key=lambda n: self._odd[n][2]):
-            _, _, phy, key_hash = self._odd[number]
-            if known is None or known[0] != phy:
-                code, hashes, size = self._kind_at(phy, extents, starts) if phy >= end else (codes.INDEX_DANGLING, _NONE, 0)
-                known, end = (phy, code, hashes), max(end, phy + size)
-            _, code, hashes = known
-            kinds[number] = codes.INDEX_DUPLICATE if key_hash in hashes else code
-        return kinds
-
-    def _kind_at(self, phy: int, extents: Sequence[Extent], starts: Sequence[int]) -> tuple[str, frozenset[int], int]:
-        """(the code of an entry that leads there, the hashes of the message's keys, its size); without a message none, and 0."""
-        if phy >= self._log_end:
-            return codes.INDEX_BEYOND, _NONE, 0
-        if not self._base <= phy < self._end:
-            return codes.INDEX_DANGLING, _NONE, 0
-        extent = extents[bisect_right(starts, phy - self._base) - 1]
-        if extent.kind == EXTENT_UNWRITTEN:
-            return codes.INDEX_BEYOND, _NONE, 0
-        if extent.kind == EXTENT_MESSAGE:
-            verdict = self._verdict(phy - self._base)
-            if verdict.kind == VALID and verdict.message is not None:
-                return codes.INDEX_WRONG, _hashes_of(verdict), verdict.size
-        return codes.INDEX_DANGLING, _NONE, 0
-
-    def _odd_finding(self, code: str, group: list[tuple[int, int, int, int]]) -> None:
-        ref = self._refs[group[0][0]]
-        severity = ""
-        text = {
-            codes.INDEX_DUPLICATE: "keys that a message already has in the index",
-            codes.INDEX_WRONG: "entries for keys that their message does not have",
-            codes.INDEX_BEYOND: "entries beyond the last message",
-        }.get(code, "entries that lead to no message")
-        if code == codes.INDEX_DUPLICATE and len({entry[2] for entry in group}) > 1:
-            severity = REBUILDABLE  # a restart puts one message's keys again, not those of several
-        self._findings.add(
-            Finding(
-                code,
-                ref.path,
-                ref.position(group[0][1]),
-                ref.position(group[-1][1] + 1),
-                severity=severity,
-                phy_offset=group[0][2],
-                message=f"{text}: {len(group):,}",
-                count=len(group),
-            )
-        )
-
-
-def _hashes_of(verdict: Verdict) -> frozenset[int]:
-    """The hashes under which a message is indexed, that of its tag key too."""
-    message = verdict.message
-    assert message is not None
-    keys = index_keys(message)
-    if TAGS in message.properties:
-        keys.append(tag_text(message.properties[TAGS]))
-    return frozenset(key_hash(key_text(message.topic, key)) for key in keys)
+        self._wrong_times.close()
+        self._wrong_times.judge(self._compared, self._findings)
+        self._odd.judge(extents, self._findings)

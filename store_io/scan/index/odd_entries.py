@@ -1,0 +1,143 @@
+"""Index entries without a place: what they lead to decides what each of them is."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
+
+from schemas import finding_codes as codes
+from schemas.rows import EXTENT_MESSAGE, EXTENT_UNWRITTEN, REBUILDABLE, Extent, Finding
+from store_io.rules.index_keys import TAGS, index_keys, key_hash, key_text, tag_text
+from store_io.rules.message_verdict import VALID, Verdict
+from store_io.scan.index.index_files import IndexFileRef, SegmentPlace
+from store_io.scan.segment_findings import Findings
+
+MOST_KEPT_KEYS = 1024  # messages whose keys are remembered
+MOST_ODD = 65_536  # entries without a place that are judged one by one; more are counted
+
+NONE: frozenset[int] = frozenset()
+
+
+class MessageKeys:
+    """The hashes of the keys of one segment's messages. verdict: the audit's verdict of the frame at a position of it."""
+
+    def __init__(self, place: SegmentPlace, verdict: Callable[[int], Verdict]):
+        self._place, self._verdict = place, verdict
+        self._known: dict[int, frozenset[int]] = {}  # by physical offset
+
+    def at(self, phy_offset: int) -> frozenset[int]:
+        """Those of the message there; empty where this segment has none. The last ones are remembered."""
+        if not self._place.holds(phy_offset):
+            return NONE
+        hashes = self._known.get(phy_offset)
+        if hashes is None:
+            hashes, _ = self.look_at(phy_offset)
+            if len(self._known) >= MOST_KEPT_KEYS:
+                self._known.clear()
+            self._known[phy_offset] = hashes
+        return hashes
+
+    def look_at(self, phy_offset: int) -> tuple[frozenset[int], int]:
+        """(the same, the message's size) for an offset of this segment; without a message none, and 0."""
+        verdict = self._verdict(phy_offset - self._place.base_offset)
+        if verdict.kind != VALID or verdict.message is None:
+            return NONE, 0
+        return _hashes_of(verdict), verdict.size
+
+
+def _hashes_of(verdict: Verdict) -> frozenset[int]:
+    """The hashes under which a message is indexed, that of its tag key too."""
+    message = verdict.message
+    assert message is not None
+    keys = index_keys(message)
+    if TAGS in message.properties:
+        keys.append(tag_text(message.properties[TAGS]))
+    return frozenset(key_hash(key_text(message.topic, key)) for key in keys)
+
+
+class OddEntries:
+    """Entries that no message should have put where they are. At most `MOST_ODD` of them are kept."""
+
+    def __init__(self, files: Sequence[IndexFileRef], place: SegmentPlace, keys: MessageKeys):
+        self._refs, self._place, self._keys = files, place, keys
+        self._odd: list[tuple[int, int, int, int]] = []  # (file, number, phy_offset, hash)
+        self._dropped = 0
+
+    @property
+    def room(self) -> int:
+        """How many more are judged one by one."""
+        return MOST_ODD - len(self._odd)
+
+    def add(self, entries: Iterable[tuple[int, int, int, int]], dropped: int) -> None:
+        """entries: (number of the file, number of the entry, physical offset, hash), as many as there is room for.  dropped: how
+        many more there are."""
+        self._odd += entries
+        self._dropped += dropped
+
+    def judge(self, extents: Sequence[Extent], findings: Findings) -> None:
+        """Findings, neighbouring entries of one kind together. extents: the segment's, all of them."""
+        self._odd.sort()
+        kinds = self._kinds(extents)
+        group: list[tuple[int, int, int, int]] = []
+        group_code = ""
+        for entry, code in zip([*self._odd, (-1, -1, -1, -1)], [*kinds, ""], strict=True):
+            if group and (code != group_code or entry[0] != group[-1][0] or entry[1] != group[-1][1] + 1):
+                findings.add(self._finding(group_code, group))
+                group = []
+            group_code = code
+            group.append(entry)
+
+        if self._dropped:
+            findings.dropped[codes.INDEX_DANGLING] = findings.dropped.get(codes.INDEX_DANGLING, 0) + self._dropped
+
+    def _kinds(self, extents: Sequence[Extent]) -> list[str]:
+        """Per entry without a place the code of what it is. By where they lead, so that each message is looked at once and the
+        hashes of one at a time are kept; what leads into the middle of one leads to no message."""
+        starts = [extent.start for extent in extents]
+        kinds = [""] * len(self._odd)
+        known: tuple[int, str, frozenset[int]] | None = None
+        end = self._place.base_offset  # of the last message met
+        for number in sorted(range(len(self._odd)), key=lambda n: self._odd[n][2]):
+            _, _, phy, key_hash = self._odd[number]
+            if known is None or known[0] != phy:
+                code, hashes, size = self._kind_at(phy, extents, starts) if phy >= end else (codes.INDEX_DANGLING, NONE, 0)
+                known, end = (phy, code, hashes), max(end, phy + size)
+            _, code, hashes = known
+            kinds[number] = codes.INDEX_DUPLICATE if key_hash in hashes else code
+        return kinds
+
+    def _kind_at(self, phy: int, extents: Sequence[Extent], starts: Sequence[int]) -> tuple[str, frozenset[int], int]:
+        """(the code of an entry that leads there, the hashes of the message's keys, its size); without a message none, and 0."""
+        if phy >= self._place.log_end:
+            return codes.INDEX_BEYOND, NONE, 0
+        if not self._place.holds(phy):
+            return codes.INDEX_DANGLING, NONE, 0
+        extent = extents[bisect_right(starts, phy - self._place.base_offset) - 1]
+        if extent.kind == EXTENT_UNWRITTEN:
+            return codes.INDEX_BEYOND, NONE, 0
+        if extent.kind == EXTENT_MESSAGE:
+            hashes, size = self._keys.look_at(phy)
+            if size:
+                return codes.INDEX_WRONG, hashes, size
+        return codes.INDEX_DANGLING, NONE, 0
+
+    def _finding(self, code: str, group: list[tuple[int, int, int, int]]) -> Finding:
+        ref = self._refs[group[0][0]]
+        severity = ""
+        text = {
+            codes.INDEX_DUPLICATE: "keys that a message already has in the index",
+            codes.INDEX_WRONG: "entries for keys that their message does not have",
+            codes.INDEX_BEYOND: "entries beyond the last message",
+        }.get(code, "entries that lead to no message")
+        if code == codes.INDEX_DUPLICATE and len({entry[2] for entry in group}) > 1:
+            severity = REBUILDABLE  # a restart puts one message's keys again, not those of several
+        return Finding(
+            code,
+            ref.path,
+            ref.position(group[0][1]),
+            ref.position(group[-1][1] + 1),
+            severity=severity,
+            phy_offset=group[0][2],
+            message=f"{text}: {len(group):,}",
+            count=len(group),
+        )
