@@ -10,6 +10,13 @@ from pyspark.sql import SparkSession
 from jobs import session
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The mark decides in which half of the tests one runs (jobs/checks.py): only one of them starts a JVM."""
+    for item in items:
+        if "spark_session" in getattr(item, "fixturenames", ()):
+            item.add_marker("spark")
+
+
 @pytest.fixture(scope="session")
 def spark_session() -> Iterator[session.Session]:
     """The project's own session on two cores, as `jobs.audit.run_audit.run_with` takes it."""

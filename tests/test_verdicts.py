@@ -116,6 +116,7 @@ def test_a_release_older_than_the_one_that_wrote_the_copy_is_doubted(tmp_path: P
     outcome = audit(case.unpack(tmp_path), "4.9.8", case.broker_conf).outcome
     assert [p.kind for p in outcome.premises] == [DOUBT]
     assert outcome.verdict.startswith("RocketMQ 4.9.8 was named, but a broker of 5.1.0 or newer wrote this copy")
+    assert judge(outcome).headline.endswith(", by what was named, which does not fit this copy")
     assert not repair_commands(outcome, words_of(outcome), "/p") and "no repair command" in repair_withheld(outcome)
 
 

@@ -255,7 +255,7 @@ class StoreAudit:
 
     @property
     def prediction(self) -> Prediction | None:
-        return self._rounds.prediction
+        return self._asking.prediction if self._asking is not None else None
 
     @property
     def loss(self) -> Loss | None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from schemas.commitlog_layout import FRAME_BYTES
+from schemas.commitlog_layout import FRAME_BYTES, MAGIC_BLANK_BYTES
 from schemas.finding_codes import PROPERTIES
 from schemas.rows import EXTENT_DAMAGED, EXTENT_FILLER, EXTENT_MESSAGE, Extent, Row, SegmentSummary
 from store_io.base.errors import StoreError
@@ -124,7 +124,21 @@ class Donor:
                 refused += self._not_taken(segment, rows, reasons, missing)
             healed_end = bool(rows) and base >= held[-1]
         row["taken_bytes"] = sum(r["end"] - r["start"] for r in taken)
-        return row | {"sentence": _sentence(row)}
+        last = own[held[-1]]
+        end = max(e.end for e in last.extents if e.kind == EXTENT_MESSAGE)
+        longer = not healed_end and self._continues(held[-1], end)
+        return row | {"sentence": _sentence(row) + (_LONGER if longer else "")}
+
+    def _continues(self, base: int, end: int) -> bool:
+        """Whether the donor has a message after that position of a segment, the copy's last one."""
+        for file, start in ((self.files.get(base), end), (self.files.get(base + self.rules.segment_bytes), 0)):
+            if file is None:
+                continue
+            with self.source.open(file.path) as donor:
+                head = donor.read(start, min(FRAME_BYTES, max(0, donor.size - start)))
+            if any(head) and head[4:8] != MAGIC_BLANK_BYTES:
+                return True
+        return False
 
     def _heal_one(
         self,
@@ -317,6 +331,9 @@ class Donor:
                 if not _equal(own, donor, a, b) and not (a >= end and _nothing(donor, a)):
                     return f"the copies have other bytes beside it, at physical offsets {base + a} to {base + b}"
         return ""
+
+
+_LONGER = "; the donor's log continues after this copy's last message, which no repair adds: use the donor's store instead"
 
 
 def _sentence(row: Row) -> str:

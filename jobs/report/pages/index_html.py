@@ -75,6 +75,7 @@ def index_html(run: RunInfo, outcomes: Sequence[AuditOutcome]) -> Iterator[str]:
     kinds = Counter(store.kind for store in stores)
     worst = stores[0].kind if stores else SAFE
     lost = sum(store.lost_messages for store in stores)
+    unknown = sum(not store.starts for store in stores)
     unsound = kinds[GONE] or kinds[PARTED] or kinds[LACKS]
     told = assumed_words(outcomes)
     code = run_exit_code(run, outcomes)
@@ -93,7 +94,8 @@ def index_html(run: RunInfo, outcomes: Sequence[AuditOutcome]) -> Iterator[str]:
         "lost_messages": lost,
         "lost_bytes": sum(store.lost_bytes for store in stores),
         "losing": sum(1 for store in stores if store.lost_messages),
-        "lost_style": "c-stop" if lost else "" if unsound else "c-safe",
+        "not_known": unknown,
+        "lost_style": "c-stop" if lost else "" if unsound or unknown else "c-safe",
         "counts": _counts(outcomes),
         "notes": note_kinds(outcomes),
         "bytes_read": sum(outcome.bytes_read for outcome in outcomes),

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from jobs.report.texts.ranking import EXIT_RANK, lacks_of, lost_of
 from jobs.report.texts.text import bytes_text, count_text, printable, span_text
 from schemas.finding_codes import CATALOGUE, STOP_REASONS
-from schemas.rows import DEFAULT, LOSS, REBUILDABLE, AuditOutcome, Row
+from schemas.rows import DEFAULT, DOUBT, LOSS, REBUILDABLE, AuditOutcome, Row
 from store_io.audit.as_master import as_master
 from store_io.audit.checks.given_up import told_again
 from store_io.base.wording import clause, names_text
@@ -53,6 +53,8 @@ def judge(outcome: AuditOutcome) -> Judgement:
         number = next(f.actual for f in outcome.findings if f.code == "store_repaired")
         head = f"{answer.headline}; the repair that made it gave up {number}" if answer.kind == SAFE else answer.headline
         answer = replace(answer, headline=head, why=(*answer.why, told))
+    if any(premise.kind == DOUBT for premise in outcome.premises) and outcome.plan.get("broker") is not None:
+        answer = replace(answer, headline=f"{answer.headline}, by what was named, which does not fit this copy")
     assumed = _assumed(outcome, answer)
     if outcome.written_by and assumed:
         return _of_another_release(outcome, answer)

@@ -7,6 +7,7 @@ from typing import Any
 
 from jobs.report.texts.text import bytes_text, count_text, printable, time_text
 from schemas.finding_codes import CATALOGUE
+from schemas.store_names import COMMITLOG
 from store_io.base.wording import clause
 
 MOST, MOST_STEPS = 12, 100
@@ -51,7 +52,7 @@ def _sections(report: Row) -> Iterator[tuple[str, Sequence[Any], Callable[[Any],
         yield "Not taken", donor["not_taken"], lambda row: f"{_range(row)}: {row['reason']}"
     for name in ("dropped", "unserved"):
         yield "Left out", report[name], lambda row: ", ".join(f"{key} {value}" for key, value in row.items())
-    yield "Removed", report["removed"], str
+    yield "Removed", report["removed"], _removed
     yield "Queue", report["queues"], _queue
     yield "Index", [index] if index["reasons"] else [], _index
     yield "Moved", report["moved"], _moved
@@ -132,6 +133,11 @@ def _given_up(row: Row) -> str:
         f"{count_text(row['missing'], 'message')} {be} missing and given up: the copy shows that {was} there, and does not hold"
         f" {whom}. Look for {whom} {look}"
     )
+
+
+def _removed(name: str) -> str:
+    folder, _, file = name.rpartition("/")
+    return f"{name}: a segment without a message that is kept" if folder == COMMITLOG and file.isdigit() else name
 
 
 def _cut(lost: Row, end: int) -> str:

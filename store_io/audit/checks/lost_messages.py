@@ -14,6 +14,10 @@ from store_io.audit.queue_leftovers import LeftoverResult
 from store_io.base.wording import count_text
 from store_io.rules.releases import BrokerRules
 
+_END_GONE = (
+    "The end of the log is gone, and no repair adds it, not with a donor either: where another copy of this broker has it,"
+    " audit that copy and use it instead."
+)
 MAX_LOST_SIDE_BY_SIDE = 20  # lost messages that are told one by one although their bytes touch
 
 
@@ -84,6 +88,7 @@ def lost_findings(
                 expected="a segment",
                 actual="no file",
                 message=message,
+                next=_END_GONE if int(name.rpartition("/")[2]) >= log.end and not odd else "",
                 count=count,
             )
         )

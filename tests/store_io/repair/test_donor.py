@@ -95,6 +95,18 @@ def test_what_a_donor_gave_is_told_and_why_the_rest_was_not_taken(tmp_path: Path
     assert [row["reason"] for row in told["not_taken"]] == ["the donor has no such segment"]
 
 
+@pytest.mark.parametrize("gone", [0, 1])
+def test_a_donor_whose_log_continues_is_told_to_be_used_itself(gone: int, tmp_path: Path) -> None:
+    """A copy without its last segments: a donor gives nothing after the copy's last message."""
+    root, conf = small_store(tmp_path / "one")
+    donor, _ = small_store(tmp_path / "two")
+    segments = sorted((root / "commitlog").iterdir())
+    for path in segments[len(segments) - gone :]:
+        path.unlink()
+    sentence = donor_told(root, conf, tmp_path / "new", donor)["sentence"]
+    assert sentence.startswith("nothing was taken") and sentence.endswith("use the donor's store instead") is bool(gone)
+
+
 def test_a_donor_of_other_offsets_is_refused(tmp_path: Path) -> None:
     root, conf = small_store(tmp_path / "one")
     donor, _ = small_store(tmp_path / "two")

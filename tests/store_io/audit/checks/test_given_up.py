@@ -68,6 +68,7 @@ def test_missing_last_segments_are_counted_and_said_by_a_later_audit(given: tupl
     gone = 90 - report["messages_before"]
     assert gone > 20 and report["given_up"] == {"messages": gone, "missing": gone, "cut": 0, "earlier": 0, "signs": []}
     segments = [f for f in audited(store, store.root).findings if f.code == "segment_missing"]
+    assert all(f.next.startswith("The end of the log is gone, and no repair adds it") for f in segments)
     assert sum(f.count for f in segments) == gone
     outcome = again(given, document(report))
     sentence = f"his store was made by a repair on {MADE_AT} UTC that gave up {gone} messages"
@@ -194,6 +195,10 @@ def test_files_that_do_not_belong_are_listed_where_they_are_removed(policy: str,
     assert outcome.report["removed"] == sorted(names, key=lambda name: (name.endswith("/00000000000000000000"), name))
     said = repair_text(outcome.report, "s", "new")
     assert said.count("\n  Removed ") == len(STRANGERS) and "commitlog/\\x1b[31mnotes\n" in said
+    assert (
+        repair_text({**outcome.report, "removed": [f"commitlog/{4096:020d}"]}, "s", "new").count("without a message that is kept")
+        == 1
+    )
 
 
 def test_placeholders_are_told_beside_messages_and_not_counted_as_such(tmp_path: Path) -> None:
