@@ -53,6 +53,11 @@ _COMPARE_REPLICA = "Look for these bytes in another copy of the same broker; a r
 _COMPARE_MESSAGE = "Compare this message with another copy of the same broker; a repair keeps it as it is."
 _REPAIR = "Repair this copy with --policy salvage before a start: it keeps every valid message."
 
+END_GONE = (  # the next step of a missing segment after the copy's last one
+    "The end of the log is gone, and no repair adds it, not with a donor either: where another copy of this broker has it,"
+    " audit that copy and use it instead."
+)
+
 _ROWS = (
     # ---- CommitLog: bytes -------------------------------------------------------------------------------------------
     (DAMAGED, LOSS, "Bytes that are no valid message, filler or unwritten space.", _COMPARE_REPLICA),

@@ -9,7 +9,7 @@ from jobs.report.texts.commands import repair_commands, repair_withheld
 from jobs.report.texts.judgement import SAFE, counted, judge
 from jobs.report.texts.ranking import is_emptied, lost_of
 from jobs.report.texts.text import count_text
-from schemas.finding_codes import BY_A_REPAIR
+from schemas.finding_codes import BY_A_REPAIR, END_GONE
 from schemas.rows import DEFAULT, LOSS, REBUILDABLE, AuditOutcome
 from store_io.audit.as_master import as_master
 
@@ -21,11 +21,13 @@ _BEYOND = "consumer_offset_beyond_end"
 
 @dataclass
 class NextSteps:
-    """nothing: the sentence of a consistent store, else "".  repairs: (what it keeps, command).  withheld: why there is none
-    although there is something to do.  start: what a start of the release does instead, "" where it does not start or that
-    is not known.  others: (sentence, the files that it is about) of the findings, the gravest first."""
+    """nothing: the sentence of a consistent store, else "".  first: what to try before a repair, "" where there is nothing.
+    repairs: (what it keeps, command).  withheld: why there is none although there is something to do.  start: what a start of the
+    release does instead, "" where it does not start or that is not known.  others: (sentence, the files that it is about) of the
+    findings, the gravest first."""
 
     nothing: str = ""
+    first: str = ""
     repairs: list[tuple[str, str]] = field(default_factory=list)
     withheld: str = ""
     start: str = ""
@@ -50,7 +52,7 @@ def next_steps(outcome: AuditOutcome, words: Sequence[str], plan: str) -> NextSt
             if (cause or finding.severity == severity) and finding.next and not (told_by_repair and finding.next in BY_A_REPAIR):
                 step = _offsets(outcome) if repairs and finding.code == _BEYOND else ""
                 steps.setdefault(step or finding.next, {}).setdefault(finding.file)
-    others = [(step, list(files)) for step, files in steps.items()]
+    others = [(step, list(files)) for step, files in steps.items() if step != END_GONE]
     first = {finding.next for finding in outcome.findings if finding.code == "setting_mismatch"}  # it may cause all others
     others.sort(key=lambda step: step[0] not in first)
     if outcome.written_by:
@@ -60,7 +62,9 @@ def next_steps(outcome: AuditOutcome, words: Sequence[str], plan: str) -> NextSt
     lacking = _lacking(outcome)
     if lacking:
         others.insert(0, (lacking, []))
-    return NextSteps("", repairs, withheld, "" if emptied or lacking else _start(outcome), others)
+    return NextSteps(
+        "", END_GONE if END_GONE in steps else "", repairs, withheld, "" if emptied or lacking else _start(outcome), others
+    )
 
 
 def _lacking(outcome: AuditOutcome) -> str:

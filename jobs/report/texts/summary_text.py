@@ -201,9 +201,9 @@ def _next(outcome: AuditOutcome, words: Sequence[str], plan: str) -> list[str]:
     steps = next_steps(outcome, words, plan)
     if steps.nothing:
         return _rows("Next", steps.nothing)
-    lines: list[str] = []
+    lines: list[str] = _rows("Next", steps.first, 2) if steps.first else []
     if steps.repairs:
-        lines += _rows("Next", _run_the_repair(outcome))
+        lines += _rows("" if lines else "Next", _run_the_repair(outcome), 2)
     for step, files in steps.others[:_LINES]:
         told = printable(step)
         if _SOME_FILE.search(step):

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
+from schemas.finding_codes import END_GONE
 from schemas.rows import EXTENT_DAMAGED, REBUILDABLE, Finding, QueueKey, SegmentSummary
 from store_io.audit import log_map as lm
 from store_io.audit.checks.live_copy import LiveCopy, live_copy
@@ -14,10 +15,6 @@ from store_io.audit.queue_leftovers import LeftoverResult
 from store_io.base.wording import count_text
 from store_io.rules.releases import BrokerRules
 
-_END_GONE = (
-    "The end of the log is gone, and no repair adds it, not with a donor either: where another copy of this broker has it,"
-    " audit that copy and use it instead."
-)
 MAX_LOST_SIDE_BY_SIDE = 20  # lost messages that are told one by one although their bytes touch
 
 
@@ -88,7 +85,7 @@ def lost_findings(
                 expected="a segment",
                 actual="no file",
                 message=message,
-                next=_END_GONE if int(name.rpartition("/")[2]) >= log.end and not odd else "",
+                next=END_GONE if int(name.rpartition("/")[2]) >= log.end and not odd else "",
                 count=count,
             )
         )
