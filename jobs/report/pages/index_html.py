@@ -86,7 +86,7 @@ def index_html(run: RunInfo, outcomes: Sequence[AuditOutcome]) -> Iterator[str]:
         "run": run,
         "shape": SHAPE_OF[worst],
         "style": stores[0].style if stores else style_of(worst, 0),
-        "headline": _headline(kinds, len(stores)),
+        "headline": _headline(kinds, len(stores)) + (", if what is assumed holds" if told and worst == SAFE else ""),
         "kinds": [(kind, kinds[kind]) for kind in KINDS if kinds[kind]],
         "kind_words": _KIND_WORDS,
         "short": SHORT,

@@ -58,7 +58,6 @@ def next_steps(outcome: AuditOutcome, words: Sequence[str], plan: str) -> NextSt
     if outcome.written_by:
         wrote = f"by its files RocketMQ {outcome.written_by} wrote this copy"
         others.insert(0, (f"Name the broker's own release with --release and audit again: {wrote}.", []))
-    others[:0] = [(why, []) for why in judge(outcome).why] if emptied else []
     lacking = _lacking(outcome)
     if lacking:
         others.insert(0, (lacking, []))

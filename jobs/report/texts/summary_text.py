@@ -13,6 +13,7 @@ from jobs.report.files.result_json import RunInfo, run_exit_code
 from jobs.report.texts.commands import closer_look, words_of
 from jobs.report.texts.deleted_files import deleted_files
 from jobs.report.texts.judgement import (
+    GONE,
     SAFE,
     SHORT,
     Judgement,
@@ -202,6 +203,9 @@ def _next(outcome: AuditOutcome, words: Sequence[str], plan: str) -> list[str]:
     if steps.nothing:
         return _rows("Next", steps.nothing)
     lines: list[str] = _rows("Next", steps.first, 2) if steps.first else []
+    judgement = judge(outcome)
+    if judgement.kind == GONE:
+        lines += [line for why in judgement.why for line in _rows("" if lines else "Next", printable(why), 2)]
     if steps.repairs:
         lines += _rows("" if lines else "Next", _run_the_repair(outcome), 2)
     for step, files in steps.others[:_LINES]:
