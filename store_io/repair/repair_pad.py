@@ -41,7 +41,7 @@ def pad(work: Work, audit: Audited, log: LogPlan) -> None:
     if left < commitlog_layout.FRAME_BYTES:
         return
     _fill(work, last, log.end - last)
-    queued = work.rules.at_least("5.3.2")
+    queued = work.rules.clean_start_by_queues
     time = max(1, audit.last_store_time - PAD_BEFORE_MS)
     entry = next((e for e in audit.tree.all if e.path == segment_path(last)), None)
     base = last

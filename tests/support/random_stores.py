@@ -138,7 +138,9 @@ def random_builder(rng: random.Random, release: str, healthy: bool = False) -> S
     )
     habits = Habits.draw(rng, release, healthy)
     late = rng.random() < 0.25  # retention took the beginning
-    starts = {(topic, i): rng.randrange(1, 25) for topic in (*dict.fromkeys(TOPICS), LONG_TOPIC) for i in range(2) if rng.random() < 0.7}
+    starts = {
+        (topic, i): rng.randrange(1, 25) for topic in (*dict.fromkeys(TOPICS), LONG_TOPIC) for i in range(2) if rng.random() < 0.7
+    }
     builder = StoreBuilder(
         release,
         sizes,

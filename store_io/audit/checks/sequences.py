@@ -107,8 +107,7 @@ def _sequence_findings(
             if not _broken_between(log, before, run.position) and bisect_left(bridged, before) == bisect_left(
                 bridged, run.position
             ):
-                old = rules.at_least("5.0.0") and not rules.at_least("5.1.1")
-                old = old or not subtract([(expected, first)], answered)
+                old = rules.refused_appends_use_offsets or not subtract([(expected, first)], answered)
                 found.append(_sequence(view, segments, run, "queue_offset_gap", NOTE if old else REBUILDABLE, expected))
         elif first == 0 and (not run.single or run.match == MATCH_EQUAL):
             # The queue began anew: a topic deleted and made again, or a ConsumeQueue that was lost (P1).

@@ -26,8 +26,8 @@ class NewCheckpoint:
 def put(work: Work, new: NewCheckpoint, reason: str) -> None:
     """Write it, as a step of its own; the last two fields where the release knows them."""
     work.steps.add(WRITE_CHECKPOINT, layout.CHECKPOINT_FILE, start=0, end=layout.FILE_BYTES, reason=reason)
-    confirmed = new.last_message if work.rules.at_least("5.1.1") else 0
-    logics = new.last_message if work.rules.at_least("5.5.0") else 0
+    confirmed = new.last_message if work.rules.keeps_confirm_offset else 0
+    logics = new.last_message if work.rules.start_by_logics_offset else 0
     fields = struct.pack(layout.FIELDS_FORMAT, new.time, new.time, new.index_time, new.master, confirmed, logics)
     work.writer.put(layout.CHECKPOINT_FILE, fields.ljust(layout.FILE_BYTES, b"\0"))
 

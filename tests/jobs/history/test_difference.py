@@ -209,11 +209,6 @@ def test_other_rules_are_told_and_bytes_that_stayed_the_same() -> None:
     assert "\x1b" not in text and "\u202e" not in text and "<script>" in text
 
 
-def test_a_store_that_came_or_went_is_told() -> None:
-    assert "s: not in run B; code 0 in run A" in difference_text(diff(A, None, []))
-    assert "s: first seen in run B, code 0" in difference_text(diff(None, B, [place(0, 1, None, 1)]))
-
-
 @pytest.mark.parametrize("severity", ["critical", "", "\x1b[31m"])
 def test_a_severity_that_this_version_does_not_know_counts_as_the_gravest(severity: str) -> None:
     found = place(0, 1, None, 1)

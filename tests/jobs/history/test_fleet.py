@@ -6,7 +6,6 @@ import json
 from datetime import UTC, datetime
 
 from jobs.history import fleet, reading
-from jobs.report.pages.fleet_html import fleet_html
 from jobs.report.texts.history_text import fleet_text
 from jobs.report.texts.judgement import judge
 from jobs.tables.delta_tables import run_rows
@@ -17,8 +16,6 @@ from tests.support.history_rows import (
     run_row,
     view_of,
 )
-from tests.support.pages import Page
-from tests.support.samples import HOSTILE
 
 
 def test_the_unsafe_copies_come_first() -> None:
@@ -71,35 +68,10 @@ def test_the_unsafe_copies_come_first() -> None:
     json.loads(reading.json_text(view))
 
 
-def test_a_few_stores_are_told_run_by_run() -> None:
-    rows = [run_row("a", n, 0, rules_version="1" if n < 3 else "2", location=f"/copies/{n}") for n in range(25)]
-    lines = fleet_text(view_of(rows)).splitlines()
-    assert lines[1].split()[8:] == ["0"] * 8 + ["verdict", "0"]  # audited is two words
-    assert sum(line.endswith(tuple(f"  r{n}" for n in range(25))) for line in lines) == 20
-    assert "  and 5 earlier runs (--format json has more)" in lines
-    assert "  under this name, copies in 25 places; the latest in /copies/24" in lines
-    assert "  other rules from 2026-11-21 11:06:40: rules 1 -> 2" in lines
-
-
 def test_a_run_that_stands_twice_counts_once() -> None:
     """Two writers with one run id that met: the newer rows are the run."""
     older, newer = run_row("a", 1, 20), {**run_row("a", 1, 0), "started_at": T0 + DAY + 5}
     assert reading.one_per_run([newer, older]) == [newer]
-
-
-def test_the_page_is_inert_and_hostile_names_stay_text() -> None:
-    rows = [run_row(HOSTILE, n, 20, verdict=HOSTILE, location=HOSTILE, lost_messages=n, losses=1) for n in range(3)]
-    codes = [{"store": HOSTILE, "run_id": "r2", "severity": "loss", "code": "x", "count": 2, "findings": 1, "file": HOSTILE}]
-    shown = Page("".join(fleet_html(view_of([*rows, run_row("calm", 2)], codes, {HOSTILE + "2": T0}))))
-    assert shown.problems() == []
-    assert "1 of 2 stores is not safe to start" in shown.text and shown.text.count("<script>alert(1)</script>") >= 5
-    assert "\x1b" not in shown.text and "\u202e" not in shown.text
-    assert [bar["height"] for bar in shown.all("rect")] == ["4", "11", "22", "11"]
-    assert "All stores are safe" not in shown.text
-    calm = Page("".join(fleet_html(view_of([run_row("a", 2), run_row("b", 2)]))))
-    assert "All stores are safe to start" in calm.text and calm.problems() == []
-    text = fleet_text(view_of(rows, codes))
-    assert "\x1b" not in text and "\u202e" not in text
 
 
 def test_safety_is_what_the_reports_of_single_stores_say() -> None:
