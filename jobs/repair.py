@@ -29,9 +29,9 @@ from store_io.base import checksum
 from store_io.base.errors import StoreError, UsageError
 from store_io.base.tasks import Task, run_task
 from store_io.formats.settings import read_given
-from store_io.repair.repair_plan import PLAN_BYTES, RepairPlan, other_settings, read_plan
+from store_io.repair.repair_plan import BROKER, PLAN_BYTES, SALVAGE, RepairPlan, other_settings, read_plan
 from store_io.repair.repair_store import preview, repair
-from store_io.repair.repair_work import BROKER, SALVAGE, RepairOutcome, RepairRequest, RunTasks
+from store_io.repair.repair_work import RepairOutcome, RepairRequest, RunTasks
 from store_io.source.byte_source import StoreLocation, open_source
 from store_io.source.store_dir import list_store
 

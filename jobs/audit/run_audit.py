@@ -113,6 +113,7 @@ def audit_stores(
     wanted: datasets that the first round, which reads each segment whole, writes on the way.  reading: how much is read;
     None: every byte.
     """
+    from jobs.audit.repair_plans import plan_repairs
     from jobs.audit.runner import Runner
     from jobs.task_process import Fault
 
@@ -155,8 +156,9 @@ def audit_stores(
                     _hold_against(one, store, reading.past.result())
                 one.settle()
         expected_bytes = compare_replicas(runner, prepared, progress, expected_bytes, expected_segments)
-        for (number, _), answer in zip(batch, prepared, strict=True):
-            done[number] = answer.outcome() if isinstance(answer, StoreAudit) else answer
+        outcomes = [answer.outcome() if isinstance(answer, StoreAudit) else answer for answer in prepared]
+        plan_repairs(runner, [store for _, store in batch], outcomes)
+        done.update(zip((number for number, _ in batch), outcomes, strict=True))
         while turn in done:
             yield done.pop(turn)
             turn += 1

@@ -13,5 +13,6 @@
 * `repair_judge`: whether the new store is consistent.
 * `repair_offsets`: positions beyond the new ends of the queues.
 * `repair_steps`: what was done, step by step, for the report and the dry run; `repair_report`: NEW.repair.json.
+* `planned_steps`: the same steps in plan.json, worked out by an audit.
 * `store_writer`: the only module that writes a store; `trial_writer`: the same without writing, for a dry run.
 """

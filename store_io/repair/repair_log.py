@@ -114,7 +114,7 @@ def apply_edits(work: Work, edits: Sequence[Edit]) -> None:
     """Carry the edits out on the copy, each a step. Raises WriteFailed."""
     writer = work.writer
     for edit in edits:
-        work.steps.done.append(edit.step)
+        work.steps.take(edit.step)
         if edit.action == CREATE:
             writer.create(edit.path, edit.end)
             if edit.mtime_ns > 0:

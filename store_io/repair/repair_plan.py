@@ -13,13 +13,15 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from schemas.rows import DEFAULT, Row
 from store_io.base.errors import StoreError, UsageError
+from store_io.repair.repair_steps import ACTIONS
 from store_io.rules.releases import ALL_DEFAULTS, parse_release
 
+BROKER, SALVAGE = POLICIES = "broker", "salvage"
 PLAN_BYTES = 1 << 30
 _KEYS = {
     "schema_version": int, "store": str, "release": str, "complete": bool, "settings": dict, "inputs": list, "steps": list,
@@ -29,7 +31,10 @@ _ACTIONS = ("keep", "truncate", "delete", "rebuild")
 
 @dataclass(frozen=True)
 class RepairPlan:
-    """A plan whose shape is right and whose paths lie inside a store. inputs: path -> (size, digest)."""
+    """A plan whose shape is right and whose paths lie inside a store. inputs: path -> (size, digest).
+
+    repair: policy -> the steps of a repair, as `repair_steps.Step.row` shapes them; without a policy whose steps are not known.
+    """
 
     store: str
     release: str
@@ -42,6 +47,7 @@ class RepairPlan:
     origins: Mapping[str, str]  # of the same: "broker.conf", "default", "inferred"
     sha256: str  # of the plan's own bytes
     assumed: bool = False  # nobody named the release
+    repair: Mapping[str, tuple[Row, ...]] = field(default_factory=dict)
 
     @property
     def broker_conf(self) -> str | None:
@@ -88,7 +94,10 @@ def read_plan(data: bytes) -> RepairPlan:
     in_force = {key: row["value"] for key, row in plan["settings"].items()}
     origins = {key: row["from"] for key, row in plan["settings"].items()}
     sha256, assumed = hashlib.sha256(data).hexdigest(), plan.get("release_from") == DEFAULT
-    return RepairPlan(plan["store"], plan["release"], settings, given, inputs, broker, steps, in_force, origins, sha256, assumed)
+    return RepairPlan(
+        plan["store"], plan["release"], settings, given, inputs, broker, steps, in_force, origins, sha256, assumed,
+        _repair(plan.get("repair")),
+    )  # fmt: skip
 
 
 def _no_constant(name: str) -> Any:
@@ -124,6 +133,35 @@ def _steps(rows: list[Any]) -> tuple[Row, ...]:
             if row.get(key) is not None and (type(row[key]) is not int or row[key] < 0):
                 raise UsageError(f"a step of the plan has {key} {row[key]!r}")
     return tuple(rows)
+
+
+def _repair(section: Any) -> dict[str, tuple[Row, ...]]:
+    """The steps by policy, of policies whose steps the plan has."""
+    if section is None:
+        return {}
+    if not isinstance(section, dict) or any(not isinstance(section.get(policy), dict) for policy in POLICIES):
+        raise UsageError(f"the plan's repair has not the policies {BROKER} and {SALVAGE}")
+    found = {policy: section[policy].get("steps") for policy in POLICIES if section[policy].get("refused") is None}
+    for policy, rows in found.items():
+        if not isinstance(rows, list):
+            raise UsageError(f"the plan's repair by policy {policy} has no steps")
+        for number, row in enumerate(rows, 1):
+            _repair_step(number, row)
+    return {policy: tuple(rows) for policy, rows in found.items()}
+
+
+def _repair_step(number: int, row: Any) -> None:
+    if not isinstance(row, dict) or row.get("number") != number or row.get("action") not in ACTIONS:
+        raise UsageError(f"step {number} of the plan's repair has another number, or an action that is not known")
+    if row.get("file") != "":
+        checked_path(row.get("file"))
+    counts = [row.get("kept"), row.get("lost")]
+    numbers = [n for count in counts if isinstance(count, dict) for n in count.values()]
+    numbers += [row.get(key) for key in ("start", "end") if row.get(key) is not None]
+    if not all(isinstance(count, dict) for count in counts) or any(type(n) is not int or n < 0 for n in numbers):
+        raise UsageError(f"step {number} of the plan's repair has a number of the wrong kind")
+    if (row.get("start") is None) != (row.get("end") is None):
+        raise UsageError(f"step {number} of the plan's repair has one end of a range")
 
 
 def _settings(rows: dict[str, Any]) -> tuple[dict[str, Any], bool]:

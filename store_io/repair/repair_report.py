@@ -18,6 +18,8 @@ from store_io.repair.repair_steps import RENAME
 from store_io.repair.repair_work import Work
 from store_io.rules.loading import segments_of
 
+PLAN, COPY_ALONE = "plan", "copy"  # where the steps come from
+
 
 @dataclass
 class Begun:
@@ -41,22 +43,20 @@ class Ended:
     offsets: Row = field(default_factory=dict)
 
 
-def report(work: Work, begun: Begun, ended: Ended, other_policy: Row | None) -> Row:
-    """The whole of it, plain data. other_policy: what a dry run says of that one."""
+def report(work: Work, begun: Begun, ended: Ended) -> Row:
+    """The whole of it, plain data."""
     request = work.request
     told: Row = {
         "schema_version": 1, "policy": request.policy, "release": request.plan.release, "settings": request.settings,
         "plan_sha256": request.plan.sha256, "needed_bytes": begun.copied.needed_bytes,
     }  # fmt: skip
-    if other_policy is not None:
-        told["other_policy"] = other_policy
     verdict = ended.verdict
     told |= {"consistent": verdict.consistent, "problems": verdict.problems, "kept": verdict.kept}
     told |= _decided(work, begun, ended.made)
     told["messages_after"] = ended.final.outcome.messages
     told |= ended.offsets
     told["digests"] = _digests(work, told.get("offsets_set_back", []))
-    told["steps"] = work.steps.rows
+    told |= {"steps_from": COPY_ALONE if work.steps.planned is None else PLAN, "steps": work.steps.rows}
     told["log_tail"] = given_up.log_tail(work.source, segments_of(work.tree), begun.log.end)
     return told
 

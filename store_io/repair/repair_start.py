@@ -11,8 +11,9 @@ from store_io.formats import config_reader
 from store_io.repair.derived import repair_checkpoint
 from store_io.repair.derived.repair_checkpoint import NewCheckpoint
 from store_io.repair.repair_audit import Audited, audit_changed
+from store_io.repair.repair_plan import BROKER, SALVAGE
 from store_io.repair.repair_steps import RESIZE
-from store_io.repair.repair_work import BROKER, SALVAGE, Work
+from store_io.repair.repair_work import Work
 from store_io.rules.loading import Tree
 
 MAX_UNBLOCKED = 50

@@ -1,16 +1,18 @@
 """The steps that a repair carries out, in their order and with their numbers: what each does to which bytes, and why, and what it
 keeps and loses.
 
-A dry run records the same steps, as it does the same. NEW.repair.json has them under `steps`.
+plan.json has them under `repair`, by policy; a dry run shows them, and NEW.repair.json has them under `steps`. All three come
+from the same run of the same code, so they are equal.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from schemas.rows import Row
+from store_io.base.errors import StoreError
 from store_io.rules.loading import Tree
 
 COPY, TAKE, REMOVE, RENAME, RESIZE, CREATE = "copy", "take", "remove", "rename", "resize", "create"
@@ -21,6 +23,7 @@ ACTIONS = (
     COPY, TAKE, REMOVE, RENAME, RESIZE, CREATE, CUT, ZERO, BRIDGE, FILL, ADD_SEGMENT, REBUILD_QUEUE, REBUILD_INDEX, WRITE_ENTRY,
     WRITE_CHECKPOINT, CORRECT_OFFSETS,
 )  # fmt: skip
+_NOT_ITS_PLAN = "the steps of the plan do not follow from the copy"
 
 
 @dataclass(frozen=True)
@@ -39,16 +42,44 @@ class Step:
     kept: Mapping[str, int] = field(default_factory=dict)
     lost: Mapping[str, int] = field(default_factory=dict)
 
+    def row(self, number: int) -> Row:
+        """As plan and report have it. number: from 1."""
+        return {
+            "number": number, "action": self.action, "file": self.file, "start": self.start, "end": self.end,
+            "reason": self.reason, "kept": _known(self.kept), "lost": _known(self.lost),
+        }  # fmt: skip
+
 
 @dataclass
 class Steps:
-    """The steps so far."""
+    """The steps so far. planned: those of the plan, as rows; None where the plan has none for this repair."""
 
+    planned: Sequence[Row] | None = None
     done: list[Step] = field(default_factory=list)
 
     def add(self, action: str, file: str, **more: Any) -> None:
         """One more; `more`: the other fields of `Step`."""
-        self.done.append(Step(action, file, **more))
+        self.take(Step(action, file, **more))
+
+    def take(self, step: Step) -> None:
+        """One more, before it is carried out. Raises StoreError where the plan has another one under its number."""
+        self.done.append(step)
+        if self.planned is None:
+            return
+        number = len(self.done)
+        row = step.row(number)
+        if number > len(self.planned):
+            raise StoreError(f"{_NOT_ITS_PLAN}: step {number}, {_said(row)}, is not in the plan, which ends with {number - 1}")
+        if _said(self.planned[number - 1]) != _said(row):
+            raise StoreError(
+                f"{_NOT_ITS_PLAN}: step {number} is {_said(self.planned[number - 1])} in the plan, {_said(row)} by the copy"
+            )
+
+    def finish(self) -> None:
+        """Raise StoreError where the plan has steps that were not carried out."""
+        if self.planned is not None and len(self.planned) > len(self.done):
+            row = self.planned[len(self.done)]
+            raise StoreError(f"{_NOT_ITS_PLAN}: step {row['number']}, {_said(row)}, is in the plan and nothing asks for it")
 
     @property
     def changed(self) -> bool:
@@ -58,13 +89,14 @@ class Steps:
     @property
     def rows(self) -> list[Row]:
         """For the report, numbered from 1."""
-        return [
-            {
-                "number": number, "action": step.action, "file": step.file, "start": step.start, "end": step.end,
-                "reason": step.reason, "kept": _known(step.kept), "lost": _known(step.lost),
-            }
-            for number, step in enumerate(self.done, 1)
-        ]  # fmt: skip
+        return [step.row(number) for number, step in enumerate(self.done, 1)]
+
+
+def _said(row: Row) -> str:
+    """A step in one line, without its reason: two steps with the same line do the same."""
+    size = "" if row["start"] is None else f" [{row['start']}, {row['end']})"
+    numbers = [f"{word} {count} {name}" for word in ("kept", "lost") for name, count in sorted(row[word].items())]
+    return " ".join([f"{row['action']} {row['file']!r}{size}", *([f"({', '.join(numbers)})"] if numbers else [])])
 
 
 def _known(numbers: Mapping[str, int]) -> Row:

@@ -23,10 +23,11 @@ from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_copy import check_source, copy_store
 from store_io.repair.repair_judge import judge
 from store_io.repair.repair_log import LogPlan
+from store_io.repair.repair_plan import BROKER, SALVAGE
 from store_io.repair.repair_report import Begun, Ended, report
 from store_io.repair.repair_start import unblock
 from store_io.repair.repair_steps import COPY, REMOVE
-from store_io.repair.repair_work import BROKER, SALVAGE, RepairOutcome, RepairRequest, RunTasks, Work
+from store_io.repair.repair_work import RepairOutcome, RepairRequest, RunTasks, Work
 from store_io.repair.store_writer import StoreWriter, WriteFailed
 from store_io.repair.trial_writer import TrialWriter
 
@@ -73,26 +74,39 @@ def preview(
     check_source(request.location, request.plan.broker_conf)
     try:
         with TrialWriter.beside(request.target, scratch, request.location) as writer:
-            outcome = _carry_out(Work(request, writer, run_tasks, progress))
-            outcome.report["free_bytes"] = writer.free_bytes()
+            work = Work(request, writer, run_tasks, progress)
+            begun = _begin(work)
+            other_policy = _other_policy(work, begun, writer)
+            outcome = _finish(work, begun)
+            outcome.report |= {"other_policy": other_policy, "free_bytes": writer.free_bytes()}
             return outcome
     except WriteFailed as problem:
         raise WriteFailed(f"{scratch}, where a dry run keeps what it works out: {problem}") from None
+
+
+def work_out(request: RepairRequest, run_tasks: RunTasks, scratch: str) -> RepairOutcome:
+    """As `preview`, of this policy alone."""
+    check_source(request.location, request.plan.broker_conf)
+    with TrialWriter.beside(request.target, scratch, request.location) as writer:
+        return _carry_out(Work(request, writer, run_tasks, lambda sentence: None))
 
 
 # ---- the steps ---------------------------------------------------------------------------------------------------------
 
 
 def _carry_out(work: Work) -> RepairOutcome:
-    begun = _begin(work)  # 1 to 5
-    other_policy = _other_policy(work, begun)
+    return _finish(work, _begin(work))  # 1 to 5
+
+
+def _finish(work: Work, begun: Begun) -> RepairOutcome:
+    """All that changes the log, and what follows from it."""
     repair_log.apply_edits(work, begun.log.edits)  # 6: cut, zero, bridge
     _declare_clean(work, begun.audit)  # 7
     ended = _make_derived(work, begun, _audit_edited_log(work, begun))  # 8 to 11
     if ended.verdict.consistent:
         ended.offsets = repair_offsets.correct_offsets(work, ended.final, begun.log.end)  # 12
-    told = report(work, begun, ended, other_policy)
-    return RepairOutcome(ended.verdict.exit_code, told, ended.final.outcome)
+        work.steps.finish()
+    return RepairOutcome(ended.verdict.exit_code, report(work, begun, ended), ended.final.outcome)
 
 
 def _begin(work: Work) -> Begun:
@@ -150,17 +164,14 @@ def _make_derived(work: Work, begun: Begun, audit: Audited) -> Ended:
     return ended
 
 
-def _other_policy(work: Work, begun: Begun) -> Row | None:
-    """For a dry run: what the other policy would keep of the messages, by the same audit where the release starts on the copy as
-    it is."""
-    if not isinstance(work.writer, TrialWriter):
-        return None
+def _other_policy(work: Work, begun: Begun, trial: TrialWriter) -> Row:
+    """What the other policy would keep of the messages, by the same audit where the release starts on the copy as it is."""
     other = SALVAGE if work.request.policy == BROKER else BROKER
     try:
         if begun.audit.starts and not begun.refusals:
             log = _plan_log(work, begun.audit, other)
         else:
-            with work.writer.another() as writer:
+            with trial.another() as writer:
                 log = _begin(Work(replace(work.request, policy=other), writer, work.run_tasks, work.progress)).log
     except WriteFailed:
         raise

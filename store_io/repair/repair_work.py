@@ -9,15 +9,13 @@ from typing import Any
 from schemas.rows import AuditOutcome, Row
 from store_io.base.errors import StoreError
 from store_io.base.tasks import Task
-from store_io.repair.repair_plan import RepairPlan
-from store_io.repair.repair_steps import REMOVE, Steps, bytes_at
+from store_io.repair.repair_plan import BROKER, RepairPlan
+from store_io.repair.repair_steps import CORRECT_OFFSETS, REMOVE, Steps, bytes_at
 from store_io.repair.trial_writer import Writer
 from store_io.rules.loading import Tree
 from store_io.rules.releases import BrokerRules
 from store_io.source.byte_source import ByteSource, StoreLocation, open_source
 from store_io.source.store_dir import list_store
-
-BROKER, SALVAGE = "broker", "salvage"
 
 RunTasks = Callable[[Sequence[Task], str], list[Any]]
 
@@ -35,6 +33,14 @@ class RepairRequest:
     fix_offsets: bool = False
     settings: str = "the plan's"
     window_bytes: int = 4 << 20
+
+    @property
+    def steps(self) -> list[Row] | None:
+        """The plan's steps for this repair; None where it has none: an audit knows of no donor."""
+        steps = self.plan.repair.get(self.policy)
+        if steps is None or self.donor is not None:
+            return None
+        return [row for row in steps if self.fix_offsets or row["action"] != CORRECT_OFFSETS]
 
 
 @dataclass
@@ -60,9 +66,12 @@ class Work:
     writer: Writer
     run_tasks: RunTasks
     progress: Callable[[str], None]
-    steps: Steps = field(default_factory=Steps)
+    steps: Steps = field(init=False)
     rules: BrokerRules = field(init=False)
     conf: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.steps = Steps(self.request.steps)
 
     @property
     def location(self) -> StoreLocation:

@@ -13,11 +13,13 @@ from typing import Any
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_local
 from store_io.base.tasks import Task, run_task
-from store_io.repair.repair_plan import RepairPlan, read_plan
+from store_io.repair.planned_steps import StepsTask
+from store_io.repair.repair_plan import POLICIES, RepairPlan, read_plan
 from store_io.repair.repair_store import preview, repair
 from store_io.repair.repair_work import RepairOutcome, RepairRequest
 from store_io.source.byte_source import StoreLocation
 from tests.support import builders
+from tests.support.json_schemas import faults
 
 
 def run_tasks(tasks: Sequence[Task], _: str) -> list[Any]:
@@ -27,6 +29,15 @@ def run_tasks(tasks: Sequence[Task], _: str) -> list[Any]:
 def plan_of(root: Path, release: str, broker_conf: str | None) -> RepairPlan:
     outcome = run_local(AuditRequest(root.name, StoreLocation(str(root)), release, broker_conf))
     return read_plan(json.dumps(outcome.plan).encode())
+
+
+def plan_with_steps(root: Path, release: str, broker_conf: str | None, policy: str) -> RepairPlan:
+    """The same plan with the steps of that policy, as an audit works them out."""
+    plan = run_local(AuditRequest(root.name, StoreLocation(str(root)), release, broker_conf)).plan
+    worked_out = StepsTask(0, StoreLocation(str(root)), json.dumps(plan), policy, 0).run()
+    parts = {other: {"refused": "not asked for"} for other in POLICIES} | {policy: worked_out}
+    assert faults("plan", json.dumps({**plan, "repair": {"broker": worked_out, "salvage": worked_out}})) == []
+    return read_plan(json.dumps({**plan, "repair": parts}).encode())
 
 
 def repaired(root: Path, target: Path, plan: RepairPlan, policy: str = "broker", **more: Any) -> RepairOutcome:

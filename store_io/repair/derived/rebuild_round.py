@@ -17,7 +17,8 @@ from store_io.repair.derived.repair_index import IndexPlan
 from store_io.repair.derived.repair_queues import Damage, NewLog, QueuePlan
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_log import LogPlan
-from store_io.repair.repair_work import BROKER, SALVAGE, Work
+from store_io.repair.repair_plan import BROKER, SALVAGE
+from store_io.repair.repair_work import Work
 from store_io.rules.loading import queue_folder
 
 

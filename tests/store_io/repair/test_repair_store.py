@@ -12,7 +12,7 @@ from jobs.report.files.json_text import document
 from tests.support import corpus_tools
 from tests.support.corpus_tools import Case
 from tests.support.json_schemas import faults
-from tests.support.repaired import Served, content, numbers, plan_of, previewed, repaired
+from tests.support.repaired import Served, content, numbers, plan_of, plan_with_steps, previewed, repaired
 
 CASES = corpus_tools.cases()
 # The broker's settings refuse the messages themselves, and no log can be made of them that it takes.
@@ -38,11 +38,12 @@ def segment_bytes(case: Case) -> int:
 def test_corpus(case: Case, policy: str, tmp_path: Path) -> None:
     root = case.unpack(tmp_path)
     before = content(root)
-    plan = plan_of(root, case.release, case.broker_conf)
+    plan = plan_with_steps(root, case.release, case.broker_conf, policy)
     dry = previewed(root, tmp_path / "new", plan, policy, fix_offsets=True)
     outcome = repaired(root, tmp_path / "new", plan, policy, fix_offsets=True)
     assert content(root) == before
     assert numbers(dry) == outcome.report and dry.exit_code == outcome.exit_code
+    assert list(plan.repair[policy]) == outcome.report["steps"] and outcome.report["steps_from"] == "plan"
     if (case.name, policy) in REFUSED:
         assert outcome.exit_code == 20 and not (tmp_path / "new").exists()
         return

@@ -1,0 +1,101 @@
+"""The section `repair` of plan.json: the steps that `repair` would carry out under each policy.
+
+    tasks = steps_tasks(outcome, location)
+    outcome.plan["repair"] = section(zip(POLICIES, answers))
+
+A task does the whole repair on a `TrialWriter`, as a dry run does, so the steps are those of the run. What it works out lies in
+the temporary folder of the machine that it runs on, and goes with it.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from schemas.rows import AuditOutcome, Row
+from store_io.base.errors import StoreError
+from store_io.base.tasks import run_task
+from store_io.base.wording import count_text
+from store_io.repair.repair_plan import POLICIES, read_plan
+from store_io.repair.repair_store import work_out
+from store_io.repair.repair_work import RepairRequest
+from store_io.source.byte_source import StoreLocation
+
+MOST_BYTES = 1 << 30  # of messages, of a store whose steps an audit works out: it takes about as long as reading them ten times
+
+
+@dataclass(frozen=True)
+class StepsTask:
+    """The steps of one policy. plan: the text of plan.json. Picklable."""
+
+    store: int
+    location: StoreLocation
+    plan: str
+    policy: str
+    message_bytes: int
+    not_after: float = 0
+
+    @property
+    def bytes_to_read(self) -> int:
+        return 4 * self.message_bytes
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return (self.location.root,)
+
+    def run(self) -> Row:
+        """The policy's part of the section."""
+        try:
+            plan = read_plan(self.plan.encode())
+            scratch = tempfile.gettempdir()
+            request = RepairRequest(plan.store, self.location, f"{scratch}/store", plan, self.policy, fix_offsets=True)
+            outcome = work_out(request, lambda tasks, _: [run_task(task) for task in tasks], scratch)
+        except StoreError as problem:
+            return _refused(str(problem))
+        if outcome.exit_code:
+            return _refused("the new store would not be consistent: " + "; ".join(outcome.report["problems"][:3]))
+        report = outcome.report
+        return {
+            "refused": None, "messages_before": report["messages_before"], "messages_after": report["messages_after"],
+            "lost": report["lost"], "given_up": report["given_up"]["messages"], "steps": report["steps"],
+        }  # fmt: skip
+
+
+def steps_tasks(outcome: AuditOutcome, location: StoreLocation) -> list[StepsTask]:
+    """A task for each policy; none where no repair is needed, or none can be planned, or the store is too large."""
+    if not _wanted(outcome) or _message_bytes(outcome) > MOST_BYTES:
+        return []
+    text = json.dumps(outcome.plan)
+    return [StepsTask(0, location, text, policy, _message_bytes(outcome)) for policy in POLICIES]
+
+
+def section(outcome: AuditOutcome, answers: Iterable[Any]) -> Row | None:
+    """The section of that store's plan. answers: of its tasks, in their order; a text says why there is none."""
+    if not _wanted(outcome):
+        return None
+    given = [_refused(answer) if isinstance(answer, str) else answer for answer in answers]
+    if not given:
+        size = _message_bytes(outcome)
+        sentence = (
+            f"not worked out: {count_text(size, 'byte')} of messages, and an audit works the steps out up to"
+            f" {count_text(MOST_BYTES)}; repair --dry-run says them"
+        )
+        given = [_refused(sentence) for _ in POLICIES]
+    return dict(zip(POLICIES, given, strict=True))
+
+
+def _wanted(outcome: AuditOutcome) -> bool:
+    return outcome.exit_code in (10, 20) and outcome.complete and outcome.plan.get("broker") is not None
+
+
+def _message_bytes(outcome: AuditOutcome) -> int:
+    return sum(row["message_bytes"] or 0 for row in outcome.segments)
+
+
+def _refused(sentence: str) -> Row:
+    return {
+        "refused": sentence, "messages_before": None, "messages_after": None, "lost": None, "given_up": None, "steps": [],
+    }  # fmt: skip
