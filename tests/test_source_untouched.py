@@ -12,7 +12,11 @@ from typing import Any
 
 import pytest
 
-from tests.support import corpus_tools, product
+from store_io.audit.audit_request import AuditRequest
+from store_io.audit.audit_store import run_local
+from store_io.repair.planned_steps import steps_tasks
+from store_io.source.byte_source import StoreLocation
+from tests.support import corpus_tools
 
 WATCHED: list[str] = []  # the store being audited, while it is
 TOUCHED: list[str] = []
@@ -68,6 +72,8 @@ def test_audit_changes_nothing(case: corpus_tools.Case, tmp_path: Path) -> None:
     before = snapshot(root)
     TOUCHED.clear()
     with watched(root):
-        product.audit(root, case.release, case.broker_conf)
+        outcome = run_local(AuditRequest("store", StoreLocation(str(root)), case.release, case.broker_conf))
+        for task in steps_tasks(outcome, StoreLocation(str(root))):
+            task.run()
     assert not TOUCHED
     assert snapshot(root) == before

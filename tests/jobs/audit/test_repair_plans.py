@@ -1,0 +1,50 @@
+"""The steps of a repair in the plans that a run writes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from jobs.audit.repair_plans import plan_repairs
+from jobs.audit.run_audit import run_with
+from jobs.audit.runner import Runner
+from jobs.command_line.options import AuditOptions, StoreArgument
+from jobs.session import Session
+from jobs.task_process import Fault
+from store_io.audit.audit_request import AuditRequest
+from store_io.audit.audit_store import run_local
+from store_io.repair.repair_plan import read_plan
+from store_io.source.byte_source import StoreLocation
+from tests.support import corpus_tools
+from tests.support.repaired import repaired
+from tests.support.small_repairs import small_store
+
+
+def test_each_store_gets_its_own(spark_session: Session, tmp_path: Path) -> None:
+    (case,) = corpus_tools.cases("g19-514")
+    hurt = case.unpack(tmp_path)
+    (tmp_path / "small").mkdir()
+    whole, conf = small_store(tmp_path / "small")
+    stores = (
+        StoreArgument("whole", str(whole), "5.3.3", conf),
+        StoreArgument("hurt", str(hurt), case.release, case.broker_conf),
+        StoreArgument("none", str(tmp_path / "none"), "5.3.3"),
+    )
+    assert run_with(spark_session, AuditOptions(stores, str(tmp_path / "out"))) == 20
+    plans = {s.name: json.loads((tmp_path / "out" / s.name / "plan.json").read_text()) for s in stores}
+    assert plans["whole"]["repair"] is None and plans["none"]["repair"] is None
+    plan = read_plan(json.dumps(plans["hurt"]).encode())
+    for policy in ("broker", "salvage"):
+        report = repaired(hurt, tmp_path / policy, plan, policy).report
+        assert report["steps"] == list(plan.repair[policy]) and report["steps_from"] == "plan"
+
+
+def test_a_task_that_failed_is_a_sentence_in_the_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (case,) = corpus_tools.cases("g19-514")
+    root = case.unpack(tmp_path)
+    outcome = run_local(AuditRequest("s", StoreLocation(str(root)), case.release, case.broker_conf))
+    monkeypatch.setattr(Runner, "run", lambda self, tasks, describe: [Fault("lost") for _ in tasks])
+    plan_repairs(Runner.__new__(Runner), [StoreArgument("s", str(root))], [outcome])
+    assert [part["refused"] for part in outcome.plan["repair"].values()] == ["lost", "lost"]
