@@ -4,7 +4,7 @@
 * `entries`: entries of derived files as numpy dtypes.
 * `store_names`: names of folders below a store's root.
 * `rows`: the dataclasses that travel between the packages.
-* `finding_codes`: the catalogue of findings: code, severity, meaning, next step.
+* `finding_codes`: the catalogue of findings: code, severity, what it is about, cure, meaning, next step.
 * `sources`: the columns of the Spark data sources.
 * `arrow`: Arrow schemas of the record-level datasets (messages, rebuilt ConsumeQueue and Index entries).
 * `tables`: the Delta tables' columns, with unit and key in each comment.

@@ -1,4 +1,7 @@
-"""The catalogue of findings (code -> severity, meaning, next step) and of stop reasons. Codes are stable, sentences are not.
+"""The catalogue of findings and of stop reasons. Codes are stable, sentences are not.
+
+A row has all that anybody asks about a finding by its code: severity, what it is about, what cures it, what it means, the next
+step. Nothing is decided by how a code is spelled.
 
 A severity tells the consequence: `note` (a healthy broker leaves such a state behind, or it changes nothing), `rebuildable`
 (derived data; the CommitLog suffices), `loss` (bytes of the CommitLog are damaged or missing, or a start would drop messages,
@@ -9,6 +12,7 @@ A finding may carry a severity or a next step of its own where the evidence says
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum, Flag, auto
 
 from schemas.rows import LOSS, NOTE, REBUILDABLE
 
@@ -36,22 +40,71 @@ INDEX_HEADER = "index_header_wrong"
 INDEX_DUPLICATE = "index_entry_duplicate"
 
 
+class Part(Flag):
+    """What a finding is about, and in which part of the pages it appears."""
+
+    NONE = 0
+    LOG = auto()
+    QUEUE = auto()
+    INDEX = auto()
+    CHECKPOINT = auto()
+    CONFIG = auto()
+    START = auto()  # what a start of the release does
+    REPLICAS = auto()  # this copy against others of its group
+    COPY = auto()  # the copy as a whole
+
+
+class Cure(Enum):
+    """What cures a finding. The value is the next step of each finding that has no step of its own."""
+
+    NOTHING = "Nothing to do."
+    REBUILD_QUEUE = "Rebuild this queue from the CommitLog: a repair does it."
+    REBUILD_INDEX = "Rebuild this index file from the CommitLog: a repair does it. Lookups by key are wrong until then."
+    WRITE_CHECKPOINT = "Repair this copy: a repair writes a new checkpoint."
+    SALVAGE = "Repair this copy with --policy salvage before a start: it keeps every valid message."
+    LEAVE_OUT = "Repair this copy: a repair leaves out what no broker writes."
+    CORRECT_OFFSETS = "Repair this copy with --fix-offsets: it sets the offset back to the queue's new end."
+    OTHER_COPY = "Look for these bytes in another copy of the same broker; a repair takes them with --donor."
+    BY_HAND = ""  # a person decides: the row has the step
+
+
+_BY_ANY_REPAIR = {Cure.REBUILD_QUEUE, Cure.REBUILD_INDEX, Cure.WRITE_CHECKPOINT, Cure.SALVAGE, Cure.LEAVE_OUT}
+
+
+class Stays(Flag):
+    """When a finding above a note is no reason against a store that a repair has made."""
+
+    NEVER = 0
+    ALWAYS = auto()  # it is about a message or a file that a repair keeps as it is, and nothing is served wrongly
+    AS_BEFORE = auto()  # the audit of the copy has found the same
+    MOVED_MESSAGE = auto()  # the repair put this message at another queue offset than its own
+    PARTIAL_QUEUE = auto()  # the repair left messages of this queue without an entry or at another queue offset
+    EMPTY_LOG = auto()  # the repair kept no message
+
+
 @dataclass(frozen=True, slots=True)
 class FindingCode:
-    """One kind of disagreement. next: what a person does about it, one sentence."""
+    """One kind of disagreement.
+
+    step: the next step, where that of its cure does not say enough.  wrong_size_of: kinds of files whose wrong size in a
+    broker.conf causes it.  shows_missing: above a note it shows that messages were there, and not how many.
+    """
 
     code: str
     severity: str
+    about: Part
+    cure: Cure
     meaning: str
-    next: str
+    step: str = ""
+    stays: Stays = Stays.NEVER
+    wrong_size_of: Part = Part.NONE
+    shows_missing: bool = False
 
+    @property
+    def next(self) -> str:
+        """What a person does about it, in one sentence."""
+        return self.step or self.cure.value
 
-_NOTHING = "Nothing to do."
-_REBUILD_QUEUE = "Rebuild this queue from the CommitLog: a repair does it."
-_REBUILD_INDEX = "Rebuild this index file from the CommitLog: a repair does it. Lookups by key are wrong until then."
-_COMPARE_REPLICA = "Look for these bytes in another copy of the same broker; a repair takes them with --donor."
-_COMPARE_MESSAGE = "Compare this message with another copy of the same broker; a repair keeps it as it is."
-_REPAIR = "Repair this copy with --policy salvage before a start: it keeps every valid message."
 
 END_GONE = (  # the next step of a missing segment after the copy's last one
     "The end of the log is gone, and no repair adds it, not with a donor either: where another copy of this broker has it,"
@@ -60,363 +113,228 @@ END_GONE = (  # the next step of a missing segment after the copy's last one
 
 _ROWS = (
     # ---- CommitLog: bytes -------------------------------------------------------------------------------------------
-    (DAMAGED, LOSS, "Bytes that are no valid message, filler or unwritten space.", _COMPARE_REPLICA),
-    (
-        TORN,
-        NOTE,
-        "The broker died during its last write and left a part of a message; it never acknowledged it as stored.",
-        _NOTHING,
-    ),
-    (
-        FOREIGN,
-        LOSS,
-        "Messages that are valid but name another physical offset than the one where they are: the file has a wrong name, or"
-        " holds stale bytes.",
-        "Find out where this file comes from. A broker would serve its messages at the offsets that they name.",
-    ),
-    (
-        BRIDGED,
-        NOTE,
-        "A placeholder record that a repair wrote over damaged bytes. A broker reads over it; no consumer sees it.",
-        _NOTHING,
-    ),
-    (FILLER_SIZE, LOSS, "The filler at a segment's end does not have the size of the space that is left.", _REPAIR),
-    (
-        FILLER_HIDES,
-        LOSS,
-        "Valid messages after the filler of a segment: a broker continues with the next segment and never sees them.",
-        _REPAIR,
-    ),
-    (FILLER_NOT_ZERO, NOTE, "Bytes other than zero after a segment's filler. Nothing reads them.", _NOTHING),
-    (
-        PROPERTIES,
-        LOSS,
-        "A message's properties do not have the form that a broker writes. No checksum covers them.",
-        _COMPARE_REPLICA,
-    ),
-    (
-        HEADER_ODD,
-        NOTE,
-        "A message's header holds what no release writes; no checksum covers it. loss: consumers cannot read the message.",
-        "Compare this message with another copy: the disk or the copying changed bytes that no check covers.",
-    ),
-    (
-        HOST_ODD,
-        NOTE,
-        "One message's store host differs from that of all messages around it: damage, a broker's copy of an older message, or a"
-        " start under another IP address (brokerIP1).",
-        "Compare this message with another copy. Only its offset message id depends on the host.",
-    ),
-    (PROPERTY_CRC, LOSS, "The property CRC at a message's end is wrong.", _COMPARE_REPLICA),
-    (
-        "message_lost",
-        LOSS,
-        "A ConsumeQueue entry leads to damaged or zero bytes: its message is lost.",
-        _COMPARE_REPLICA,
-    ),
-    (
-        "message_disputed",
-        REBUILDABLE,
-        "A message disagrees with its queue or index entry about topic, queue, tags or keys. One of them is wrong.",
-        "Compare this message with another copy before its queue or index file is rebuilt from it.",
-    ),
+    FindingCode(DAMAGED, LOSS, Part.LOG, Cure.OTHER_COPY, "Bytes that are no valid message, filler or unwritten space."),
+    FindingCode(TORN, NOTE, Part.LOG, Cure.NOTHING,
+                "The broker died during its last write and left a part of a message; it never acknowledged it as stored."),
+    FindingCode(FOREIGN, LOSS, Part.LOG, Cure.BY_HAND,
+                "Messages that are valid but name another physical offset than the one where they are: the file has a wrong"
+                " name, or holds stale bytes.",
+                "Find out where this file comes from. A broker would serve its messages at the offsets that they name."),
+    FindingCode(BRIDGED, NOTE, Part.LOG, Cure.NOTHING,
+                "A placeholder record that a repair wrote over damaged bytes. A broker reads over it; no consumer sees it."),
+    FindingCode(FILLER_SIZE, LOSS, Part.LOG, Cure.SALVAGE,
+                "The filler at a segment's end does not have the size of the space that is left."),
+    FindingCode(FILLER_HIDES, LOSS, Part.LOG, Cure.SALVAGE,
+                "Valid messages after the filler of a segment: a broker continues with the next segment and never sees them."),
+    FindingCode(FILLER_NOT_ZERO, NOTE, Part.LOG, Cure.NOTHING,
+                "Bytes other than zero after a segment's filler. Nothing reads them."),
+    FindingCode(PROPERTIES, LOSS, Part.LOG, Cure.OTHER_COPY, stays=Stays.ALWAYS,
+                meaning="A message's properties do not have the form that a broker writes. No checksum covers them."),
+    FindingCode(HEADER_ODD, NOTE, Part.LOG, Cure.BY_HAND, stays=Stays.ALWAYS,
+                meaning="A message's header holds what no release writes; no checksum covers it. loss: consumers cannot read"
+                        " the message.",
+                step="Compare this message with another copy: the disk or the copying changed bytes that no check covers."),
+    FindingCode(HOST_ODD, NOTE, Part.LOG, Cure.BY_HAND,
+                "One message's store host differs from that of all messages around it: damage, a broker's copy of an older"
+                " message, or a start under another IP address (brokerIP1).",
+                "Compare this message with another copy. Only its offset message id depends on the host."),
+    FindingCode(PROPERTY_CRC, LOSS, Part.LOG, Cure.OTHER_COPY, "The property CRC at a message's end is wrong."),
+    FindingCode("message_lost", LOSS, Part.LOG, Cure.OTHER_COPY, stays=Stays.AS_BEFORE,
+                meaning="A ConsumeQueue entry leads to damaged or zero bytes: its message is lost."),
+    FindingCode("message_disputed", REBUILDABLE, Part.LOG, Cure.BY_HAND, stays=Stays.AS_BEFORE | Stays.MOVED_MESSAGE,
+                meaning="A message disagrees with its queue or index entry about topic, queue, tags or keys. One of them is"
+                        " wrong.",
+                step="Compare this message with another copy before its queue or index file is rebuilt from it."),
     # ---- CommitLog: files -------------------------------------------------------------------------------------------
-    (
-        "segment_missing",
-        LOSS,
-        "A segment is missing: its neighbours leave a gap there, or queue entries lead to it.",
-        "Look for this segment in another copy of the same broker; a repair takes it with --donor where others follow it here.",
-    ),
-    (
-        "segment_wrong_size",
-        LOSS,
-        "A segment does not have the configured length.",
-        "Copy the file again. Most releases refuse to start with it.",
-    ),
-    (
-        "segment_empty",
-        NOTE,
-        "A segment of length 0.",
-        "Nothing, from 5.1.3 on. Earlier releases refuse to start with it: a repair removes it.",
-    ),
-    (
-        "segment_unwritten",
-        LOSS,
-        "A segment or its end is all zero, although a later segment holds messages.",
-        _COMPARE_REPLICA,
-    ),
-    (
-        "segment_misnamed",
-        LOSS,
-        "A segment's name is not the physical offset at which it begins.",
-        "Give the file the name that fits its messages.",
-    ),
-    (
-        "segment_twice",
-        LOSS,
-        "Two CommitLog folders hold a segment of this name. A broker loads both.",
-        "Keep the file with the right messages.",
-    ),
-    (
-        "commitlog_empty",
-        NOTE,
-        "This copy holds no message, and nothing in it shows that it ever held one.",
-        "If messages were expected here, copy the store again; a CommitLog that lies elsewhere is named with --commitlog.",
-    ),
-    (
-        "commitlog_emptied",
-        LOSS,
-        "This copy holds no message, but other parts of it show that it held some.",
-        "Copy the store again, or take another copy of the same broker. A CommitLog that lies elsewhere is named with"
-        " --commitlog.",
-    ),
-    (
-        "commitlog_shrunk",
-        LOSS,
-        "An earlier audit of this store saw messages beyond the place where its CommitLog ends now. Retention never does that.",
-        "Find the copy of that audit, or another one of the same broker. If the log was meant to begin anew, give the store"
-        " another name.",
-    ),
+    FindingCode("segment_missing", LOSS, Part.LOG, Cure.OTHER_COPY, stays=Stays.AS_BEFORE, wrong_size_of=Part.LOG,
+                meaning="A segment is missing: its neighbours leave a gap there, or queue entries lead to it.",
+                step="Look for this segment in another copy of the same broker; a repair takes it with --donor where others"
+                     " follow it here."),
+    FindingCode("segment_wrong_size", LOSS, Part.LOG, Cure.BY_HAND, wrong_size_of=Part.LOG,
+                meaning="A segment does not have the configured length.",
+                step="Copy the file again. Most releases refuse to start with it."),
+    FindingCode("segment_empty", NOTE, Part.LOG, Cure.NOTHING,
+                "A segment of length 0.",
+                "Nothing, from 5.1.3 on. Earlier releases refuse to start with it: a repair removes it."),
+    FindingCode("segment_unwritten", LOSS, Part.LOG, Cure.OTHER_COPY,
+                "A segment or its end is all zero, although a later segment holds messages."),
+    FindingCode("segment_misnamed", LOSS, Part.LOG, Cure.BY_HAND, wrong_size_of=Part.LOG,
+                meaning="A segment's name is not the physical offset at which it begins.",
+                step="Give the file the name that fits its messages."),
+    FindingCode("segment_twice", LOSS, Part.LOG, Cure.BY_HAND,
+                "Two CommitLog folders hold a segment of this name. A broker loads both.",
+                "Keep the file with the right messages."),
+    FindingCode("commitlog_empty", NOTE, Part.LOG, Cure.BY_HAND,
+                "This copy holds no message, and nothing in it shows that it ever held one.",
+                "If messages were expected here, copy the store again; a CommitLog that lies elsewhere is named with"
+                " --commitlog."),
+    FindingCode("commitlog_emptied", LOSS, Part.LOG, Cure.OTHER_COPY, stays=Stays.EMPTY_LOG,
+                meaning="This copy holds no message, but other parts of it show that it held some.",
+                step="Copy the store again, or take another copy of the same broker. A CommitLog that lies elsewhere is named"
+                     " with --commitlog."),
+    FindingCode("commitlog_shrunk", LOSS, Part.LOG, Cure.BY_HAND,
+                "An earlier audit of this store saw messages beyond the place where its CommitLog ends now. Retention never"
+                " does that.",
+                "Find the copy of that audit, or another one of the same broker. If the log was meant to begin anew, give the"
+                " store another name."),
     # ---- CommitLog: order -------------------------------------------------------------------------------------------
-    (
-        "queue_offset_gap",
-        NOTE,
-        "No message of the CommitLog has this queue offset.",
-        "Nothing, if 5.0.0 to 5.1.0 wrote the store; else compare with a replica.",
-    ),
-    (
-        "queue_offset_wrong",
-        LOSS,
-        "A message's queue offset does not fit between its neighbours': its header is damaged.",
-        _COMPARE_MESSAGE,
-    ),
-    (
-        "queue_offset_back",
-        LOSS,
-        "A queue's offset is lower than the one before it.",
-        "Look at both messages: the queue offset of one is damaged or stale. A repair keeps both as they are.",
-    ),
-    (
-        TIME_BACK,
-        NOTE,
-        "A segment's store times are earlier than those before it: a clock was set back.",
-        "Nothing to do. A recovery after a crash may begin too late.",
-    ),
-    (
-        TIME_ODD,
-        NOTE,
-        "A message's store time is far from its neighbours'.",
-        "Nothing to do. A recovery after a crash may begin at the wrong segment.",
-    ),
+    FindingCode("queue_offset_gap", NOTE, Part.QUEUE, Cure.NOTHING, stays=Stays.AS_BEFORE,
+                meaning="No message of the CommitLog has this queue offset.",
+                step="Nothing, if 5.0.0 to 5.1.0 wrote the store; else compare with a replica."),
+    FindingCode("queue_offset_wrong", LOSS, Part.QUEUE, Cure.BY_HAND, stays=Stays.ALWAYS,
+                meaning="A message's queue offset does not fit between its neighbours': its header is damaged.",
+                step="Compare this message with another copy of the same broker; a repair keeps it as it is."),
+    FindingCode("queue_offset_back", LOSS, Part.QUEUE, Cure.BY_HAND, stays=Stays.ALWAYS,
+                meaning="A queue's offset is lower than the one before it.",
+                step="Look at both messages: the queue offset of one is damaged or stale. A repair keeps both as they are."),
+    FindingCode(TIME_BACK, NOTE, Part.LOG, Cure.NOTHING, stays=Stays.ALWAYS,
+                meaning="A segment's store times are earlier than those before it: a clock was set back.",
+                step="Nothing to do. A recovery after a crash may begin too late."),
+    FindingCode(TIME_ODD, NOTE, Part.LOG, Cure.NOTHING, stays=Stays.ALWAYS,
+                meaning="A message's store time is far from its neighbours'.",
+                step="Nothing to do. A recovery after a crash may begin at the wrong segment."),
     # ---- other copies of the same log: one code each for damage, doubt and a log that was continued twice ---------------------
-    (
-        "replica_holds",
-        NOTE,
-        "Another copy of the group holds valid messages where this one has damage, zeros or no file. Other findings say what is"
-        " wrong here.",
-        "Take these bytes from the other copy; replicas.json has the ranges.",
-    ),
-    (
-        "replica_disputes",
-        NOTE,
-        "Another copy holds this message with other bytes, and both pass every check. Severity loss: the form of its properties,"
-        " its queue or index entries, or most copies say that this one is wrong. Severity note: nothing tells which one is.",
-        "Compare the message in both copies before you start either as master.",
-    ),
-    (
-        "replica_diverged",
-        NOTE,
-        "Another copy holds other messages in this place, all valid: both copies were written to after they had been separated.",
-        "Choose a master with replicas.json, then send the other copy's messages again.",
-    ),
+    FindingCode("replica_holds", NOTE, Part.REPLICAS, Cure.OTHER_COPY,
+                "Another copy of the group holds valid messages where this one has damage, zeros or no file. Other findings"
+                " say what is wrong here.",
+                "Take these bytes from the other copy; replicas.json has the ranges."),
+    FindingCode("replica_disputes", NOTE, Part.REPLICAS, Cure.BY_HAND,
+                "Another copy holds this message with other bytes, and both pass every check. Severity loss: the form of its"
+                " properties, its queue or index entries, or most copies say that this one is wrong. Severity note: nothing"
+                " tells which one is.",
+                "Compare the message in both copies before you start either as master."),
+    FindingCode("replica_diverged", NOTE, Part.REPLICAS, Cure.BY_HAND,
+                "Another copy holds other messages in this place, all valid: both copies were written to after they had been"
+                " separated.",
+                "Choose a master with replicas.json, then send the other copy's messages again."),
     # ---- what a broker would do -------------------------------------------------------------------------------------
-    (
-        "broker_refuses",
-        LOSS,
-        "The release would not start on this copy.",
-        "Repair this copy: a repair removes the cause.",
-    ),
-    ("broker_drops_messages", LOSS, "A start cuts messages that are valid in this copy.", _REPAIR),
-    ("broker_skips_messages", LOSS, "A start keeps these messages in the CommitLog, but no consumer gets them.", _REPAIR),
-    (
-        "broker_hangs",
-        LOSS,
-        "A start of this release never ends: it waits at a gap in the CommitLog.",
-        "Repair this copy: a repair closes the gap.",
-    ),
+    FindingCode("broker_refuses", LOSS, Part.START, Cure.LEAVE_OUT, wrong_size_of=Part.LOG | Part.QUEUE,
+                meaning="The release would not start on this copy.",
+                step="Repair this copy: a repair removes the cause."),
+    FindingCode("broker_drops_messages", LOSS, Part.START, Cure.SALVAGE, "A start cuts messages that are valid in this copy."),
+    FindingCode("broker_skips_messages", LOSS, Part.QUEUE, Cure.SALVAGE, stays=Stays.PARTIAL_QUEUE,
+                meaning="A start keeps these messages in the CommitLog, but no consumer gets them."),
+    FindingCode("broker_hangs", LOSS, Part.START, Cure.SALVAGE,
+                "A start of this release never ends: it waits at a gap in the CommitLog.",
+                "Repair this copy: a repair closes the gap."),
     # ---- ConsumeQueue -----------------------------------------------------------------------------------------------
-    ("queue_entry_missing", REBUILDABLE, "Messages without an entry in their queue.", _REBUILD_QUEUE),
-    (ENTRY_WRONG, REBUILDABLE, "An entry whose size or tags code does not fit its message.", _REBUILD_QUEUE),
-    ("queue_entry_shifted", REBUILDABLE, "Entries at another queue offset than their messages have.", _REBUILD_QUEUE),
-    ("queue_entry_unexpected", REBUILDABLE, "Entries that lead to no message of this queue.", _REBUILD_QUEUE),
-    ("queue_entry_twice", REBUILDABLE, "A second entry for the same message.", _REBUILD_QUEUE),
-    (
-        "queue_entry_beyond_end",
-        REBUILDABLE,
-        "Entries that lead beyond the CommitLog's end.",
-        "Repair this copy: a repair cuts the CommitLog and rebuilds this queue.",
-    ),
-    ("queue_entry_below_minimum", NOTE, "Entries of messages that retention has deleted from the CommitLog.", _NOTHING),
-    (
-        "queue_position_answered",
-        NOTE,
-        "Offsets whose messages are lost: a repair made their entries lead to the queue's next message.",
-        _NOTHING,
-    ),
-    ("queue_pre_blank", NOTE, "Empty entries before the first message of a queue that does not begin at 0.", _NOTHING),
-    ("queue_zero_entry", REBUILDABLE, "Zeros between entries of a queue.", _REBUILD_QUEUE),
-    (
-        "queue_file_unexpected",
-        REBUILDABLE,
-        "A ConsumeQueue file without an entry, after one that is not full. No broker writes this.",
-        "Repair this copy: a start may count the file's first, empty entry.",
-    ),
-    ("queue_entry_invalid", REBUILDABLE, "An entry that no broker writes: a negative offset or no size.", _REBUILD_QUEUE),
-    (
-        "queue_without_files",
-        REBUILDABLE,
-        "A queue's folder without a file. A broker lists it as a queue.",
-        "Repair this copy: a repair removes the empty folder.",
-    ),
-    ("queue_file_missing", REBUILDABLE, "A file of this queue is missing between its neighbours.", _REBUILD_QUEUE),
-    ("queue_file_wrong_size", REBUILDABLE, "A ConsumeQueue file does not have the configured length.", _REBUILD_QUEUE),
-    ("queue_file_empty", NOTE, "A ConsumeQueue file without an entry.", _NOTHING),
-    (
-        "queue_topic_unknown",
-        NOTE,
-        "A queue of a topic that config/topics.json does not name.",
-        "Check config/topics.json of this copy before a start.",
-    ),
-    (EXT_DAMAGED, REBUILDABLE, "A unit of a ConsumeQueueExt file is damaged.", _REBUILD_QUEUE),
-    (EXT_DANGLING, REBUILDABLE, "An entry leads to an ext unit that does not exist.", _REBUILD_QUEUE),
+    FindingCode("queue_entry_missing", REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE, stays=Stays.PARTIAL_QUEUE,
+                meaning="Messages without an entry in their queue."),
+    FindingCode(ENTRY_WRONG, REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE,
+                "An entry whose size or tags code does not fit its message."),
+    FindingCode("queue_entry_shifted", REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE, stays=Stays.MOVED_MESSAGE,
+                meaning="Entries at another queue offset than their messages have."),
+    FindingCode("queue_entry_unexpected", REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE, stays=Stays.MOVED_MESSAGE,
+                meaning="Entries that lead to no message of this queue."),
+    FindingCode("queue_entry_twice", REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE, stays=Stays.MOVED_MESSAGE,
+                meaning="A second entry for the same message."),
+    FindingCode("queue_entry_beyond_end", REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE,
+                "Entries that lead beyond the CommitLog's end.",
+                "Repair this copy: a repair cuts the CommitLog and rebuilds this queue."),
+    FindingCode("queue_entry_below_minimum", NOTE, Part.QUEUE, Cure.NOTHING,
+                "Entries of messages that retention has deleted from the CommitLog."),
+    FindingCode("queue_position_answered", NOTE, Part.QUEUE, Cure.NOTHING,
+                "Offsets whose messages are lost: a repair made their entries lead to the queue's next message."),
+    FindingCode("queue_pre_blank", NOTE, Part.QUEUE, Cure.NOTHING,
+                "Empty entries before the first message of a queue that does not begin at 0."),
+    FindingCode("queue_zero_entry", REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE, "Zeros between entries of a queue."),
+    FindingCode("queue_file_unexpected", REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE,
+                "A ConsumeQueue file without an entry, after one that is not full. No broker writes this.",
+                "Repair this copy: a start may count the file's first, empty entry."),
+    FindingCode("queue_entry_invalid", REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE,
+                "An entry that no broker writes: a negative offset or no size."),
+    FindingCode("queue_without_files", REBUILDABLE, Part.QUEUE, Cure.LEAVE_OUT,
+                "A queue's folder without a file. A broker lists it as a queue.",
+                "Repair this copy: a repair removes the empty folder."),
+    FindingCode("queue_file_missing", REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE, wrong_size_of=Part.QUEUE,
+                meaning="A file of this queue is missing between its neighbours."),
+    FindingCode("queue_file_wrong_size", REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE, wrong_size_of=Part.QUEUE,
+                meaning="A ConsumeQueue file does not have the configured length."),
+    FindingCode("queue_file_empty", NOTE, Part.QUEUE, Cure.NOTHING, "A ConsumeQueue file without an entry."),
+    FindingCode("queue_topic_unknown", NOTE, Part.QUEUE, Cure.BY_HAND,
+                "A queue of a topic that config/topics.json does not name.",
+                "Check config/topics.json of this copy before a start."),
+    FindingCode(EXT_DAMAGED, REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE, "A unit of a ConsumeQueueExt file is damaged."),
+    FindingCode(EXT_DANGLING, REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE, "An entry leads to an ext unit that does not exist."),
     # ---- Index ------------------------------------------------------------------------------------------------------
-    (INDEX_MISSING, REBUILDABLE, "Keys of messages without an index entry.", _REBUILD_INDEX),
-    (INDEX_DANGLING, REBUILDABLE, "Index entries that lead to no message.", _REBUILD_INDEX),
-    (INDEX_WRONG, REBUILDABLE, "An index entry whose hash or time does not fit its message.", _REBUILD_INDEX),
-    (INDEX_DUPLICATE, NOTE, "A message's keys are in the index twice, as after a restart.", _NOTHING),
-    (
-        INDEX_BEYOND,
-        REBUILDABLE,
-        "Index entries beyond the CommitLog's end. They would lead to new messages.",
-        _REBUILD_INDEX,
-    ),
-    (
-        "index_range_missing",
-        REBUILDABLE,
-        "Messages with keys that no index file covers.",
-        "Repair this copy: a repair rebuilds the index of this range. No release does it after a clean exit.",
-    ),
-    (INDEX_HEADER, REBUILDABLE, "An index file's header does not fit its entries.", _REBUILD_INDEX),
-    ("index_chain_broken", REBUILDABLE, "An index entry's link to the entry before it is wrong.", _REBUILD_INDEX),
-    ("index_slot_wrong", REBUILDABLE, "A hash slot does not hold the newest entry of its chain.", _REBUILD_INDEX),
-    ("index_entries_beyond_count", REBUILDABLE, "More entries than the header counts.", _REBUILD_INDEX),
-    ("index_file_wrong_size", REBUILDABLE, "An index file does not have the configured length.", _REBUILD_INDEX),
+    FindingCode(INDEX_MISSING, REBUILDABLE, Part.INDEX, Cure.REBUILD_INDEX, "Keys of messages without an index entry."),
+    FindingCode(INDEX_DANGLING, REBUILDABLE, Part.INDEX, Cure.REBUILD_INDEX, "Index entries that lead to no message."),
+    FindingCode(INDEX_WRONG, REBUILDABLE, Part.INDEX, Cure.REBUILD_INDEX,
+                "An index entry whose hash or time does not fit its message."),
+    FindingCode(INDEX_DUPLICATE, NOTE, Part.INDEX, Cure.NOTHING, "A message's keys are in the index twice, as after a restart."),
+    FindingCode(INDEX_BEYOND, REBUILDABLE, Part.INDEX, Cure.REBUILD_INDEX, shows_missing=True,
+                meaning="Index entries beyond the CommitLog's end. They would lead to new messages."),
+    FindingCode("index_range_missing", REBUILDABLE, Part.INDEX, Cure.REBUILD_INDEX,
+                "Messages with keys that no index file covers.",
+                "Repair this copy: a repair rebuilds the index of this range. No release does it after a clean exit."),
+    FindingCode(INDEX_HEADER, REBUILDABLE, Part.INDEX, Cure.REBUILD_INDEX, wrong_size_of=Part.INDEX,
+                meaning="An index file's header does not fit its entries."),
+    FindingCode("index_chain_broken", REBUILDABLE, Part.INDEX, Cure.REBUILD_INDEX, wrong_size_of=Part.INDEX,
+                meaning="An index entry's link to the entry before it is wrong."),
+    FindingCode("index_slot_wrong", REBUILDABLE, Part.INDEX, Cure.REBUILD_INDEX, wrong_size_of=Part.INDEX,
+                meaning="A hash slot does not hold the newest entry of its chain."),
+    FindingCode("index_entries_beyond_count", REBUILDABLE, Part.INDEX, Cure.REBUILD_INDEX,
+                "More entries than the header counts."),
+    FindingCode("index_file_wrong_size", REBUILDABLE, Part.INDEX, Cure.REBUILD_INDEX, wrong_size_of=Part.INDEX,
+                meaning="An index file does not have the configured length."),
     # ---- checkpoint, abort, config ----------------------------------------------------------------------------------
-    (
-        "checkpoint_missing",
-        REBUILDABLE,
-        "There is no checkpoint. A recovery after a crash reads the whole log and deletes every index file.",
-        "Repair this copy: a repair writes a checkpoint. Else expect a long first start.",
-    ),
-    (
-        "checkpoint_damaged",
-        REBUILDABLE,
-        "A checkpoint field has a value that no broker writes.",
-        "Repair this copy: a repair writes a new checkpoint. Until then recovery begins at the wrong place.",
-    ),
-    (
-        "checkpoint_zero",
-        NOTE,
-        "The checkpoint says that nothing was dispatched although the log holds messages.",
-        "Nothing to do. A recovery after a crash reads the whole log.",
-    ),
-    ("checkpoint_bytes_behind", NOTE, "Bytes after the checkpoint's known fields, from a newer release or stray.", _NOTHING),
-    (
-        "index_part_flushed",
-        NOTE,
-        "The newest index file after an unclean exit: some of its pages are older than others.",
-        _NOTHING,
-    ),
-    ("index_slot_overcount", NOTE, "The header counts entries instead of slots, as 4.7.0 and before did.", _NOTHING),
-    (
-        "checkpoint_short",
-        REBUILDABLE,
-        "A checkpoint file of less than 4,096 bytes.",
-        "Repair this copy: a repair writes a new checkpoint.",
-    ),
-    (
-        "checkpoint_ahead",
-        REBUILDABLE,
-        "A checkpoint time is later than the last message's: a recovery would begin too late.",
-        "Repair this copy: a repair writes a new checkpoint. Else remove it before a start.",
-    ),
-    ("checkpoint_behind", NOTE, "A checkpoint time is earlier than the data: a recovery reads more than it must.", _NOTHING),
-    (
-        "checkpoint_offset_beyond_end",
-        REBUILDABLE,
-        "A physical offset of the checkpoint is beyond the CommitLog's end.",
-        "Repair this copy: a repair writes a new checkpoint.",
-    ),
-    (
-        "consumer_offset_beyond_end",
-        LOSS,
-        "A consumer group's offset is beyond the queue's new end: it would miss or repeat messages.",
-        "Repair this copy with --fix-offsets: it sets the offset back to the queue's new end.",
-    ),
-    (
-        "delay_offset_beyond_end",
-        LOSS,
-        "A delay level's offset is beyond its queue's new end.",
-        "Repair this copy with --fix-offsets: it sets the offset back to the queue's new end.",
-    ),
-    (
-        "config_damaged",
-        REBUILDABLE,
-        "A file in config/ does not hold what a broker writes.",
-        "Restore it from its .bak or from another broker of the cluster.",
-    ),
-    ("setting_mismatch", NOTE, "A setting does not fit the files of this copy.", "Pass the broker's own broker.conf."),
+    FindingCode("checkpoint_missing", REBUILDABLE, Part.CHECKPOINT, Cure.WRITE_CHECKPOINT,
+                "There is no checkpoint. A recovery after a crash reads the whole log and deletes every index file.",
+                "Repair this copy: a repair writes a checkpoint. Else expect a long first start."),
+    FindingCode("checkpoint_damaged", REBUILDABLE, Part.CHECKPOINT, Cure.WRITE_CHECKPOINT,
+                "A checkpoint field has a value that no broker writes.",
+                "Repair this copy: a repair writes a new checkpoint. Until then recovery begins at the wrong place."),
+    FindingCode("checkpoint_zero", NOTE, Part.CHECKPOINT, Cure.NOTHING,
+                "The checkpoint says that nothing was dispatched although the log holds messages.",
+                "Nothing to do. A recovery after a crash reads the whole log."),
+    FindingCode("checkpoint_bytes_behind", NOTE, Part.CHECKPOINT, Cure.NOTHING,
+                "Bytes after the checkpoint's known fields, from a newer release or stray."),
+    FindingCode("index_part_flushed", NOTE, Part.INDEX, Cure.NOTHING,
+                "The newest index file after an unclean exit: some of its pages are older than others."),
+    FindingCode("index_slot_overcount", NOTE, Part.INDEX, Cure.NOTHING,
+                "The header counts entries instead of slots, as 4.7.0 and before did."),
+    FindingCode("checkpoint_short", REBUILDABLE, Part.CHECKPOINT, Cure.WRITE_CHECKPOINT,
+                "A checkpoint file of less than 4,096 bytes."),
+    FindingCode("checkpoint_ahead", REBUILDABLE, Part.CHECKPOINT, Cure.WRITE_CHECKPOINT, shows_missing=True,
+                meaning="A checkpoint time is later than the last message's: a recovery would begin too late.",
+                step="Repair this copy: a repair writes a new checkpoint. Else remove it before a start."),
+    FindingCode("checkpoint_behind", NOTE, Part.CHECKPOINT, Cure.NOTHING,
+                "A checkpoint time is earlier than the data: a recovery reads more than it must."),
+    FindingCode("checkpoint_offset_beyond_end", REBUILDABLE, Part.CHECKPOINT, Cure.WRITE_CHECKPOINT, shows_missing=True,
+                meaning="A physical offset of the checkpoint is beyond the CommitLog's end."),
+    FindingCode("consumer_offset_beyond_end", LOSS, Part.CONFIG, Cure.CORRECT_OFFSETS, stays=Stays.AS_BEFORE,
+                meaning="A consumer group's offset is beyond the queue's new end: it would miss or repeat messages."),
+    FindingCode("delay_offset_beyond_end", LOSS, Part.CONFIG, Cure.CORRECT_OFFSETS, stays=Stays.AS_BEFORE,
+                meaning="A delay level's offset is beyond its queue's new end."),
+    FindingCode("config_damaged", REBUILDABLE, Part.CONFIG, Cure.BY_HAND, stays=Stays.ALWAYS,
+                meaning="A file in config/ does not hold what a broker writes.",
+                step="Restore it from its .bak or from another broker of the cluster."),
+    FindingCode("setting_mismatch", NOTE, Part.CONFIG, Cure.BY_HAND,
+                "A setting does not fit the files of this copy.",
+                "Pass the broker's own broker.conf."),
     # ---- the copy as a whole ----------------------------------------------------------------------------------------
-    ("file_unrecognised", NOTE, "A file with a name that no release writes here.", _NOTHING),
-    (
-        "file_not_regular",
-        NOTE,
-        "A link that leads out of the store, a device, a socket or a pipe. It was not opened.",
-        "Copy the file itself.",
-    ),
-    (
-        "file_unreadable",
-        NOTE,
-        "A file could not be read. The audit is incomplete.",
-        "Make it readable and run the audit again.",
-    ),
-    (
-        "queues_copied_later",
-        REBUILDABLE,
-        "The ConsumeQueues have messages beyond the CommitLog's end: they were copied later, or the log's last part is gone.",
-        "Stop the broker and copy again. If its machine lost power, compare with a replica.",
-    ),
-    (
-        "store_repaired",
-        NOTE,
-        "A repair made this store and gave up messages that it could not keep: its report beside the store has them.",
-        "Look for these messages in another copy of the same broker if they matter.",
-    ),
-    (
-        "live_copy",
-        NOTE,
-        "The copy was probably taken from a running broker: its parts are of different moments.",
-        "Stop the broker and copy again for an exact answer. If its machine lost power, compare with a replica.",
-    ),
-)
+    FindingCode("file_unrecognised", NOTE, Part.COPY, Cure.NOTHING, "A file with a name that no release writes here."),
+    FindingCode("file_not_regular", NOTE, Part.COPY, Cure.BY_HAND,
+                "A link that leads out of the store, a device, a socket or a pipe. It was not opened.",
+                "Copy the file itself."),
+    FindingCode("file_unreadable", NOTE, Part.COPY, Cure.BY_HAND,
+                "A file could not be read. The audit is incomplete.",
+                "Make it readable and run the audit again."),
+    FindingCode("queues_copied_later", REBUILDABLE, Part.COPY, Cure.BY_HAND,
+                "The ConsumeQueues have messages beyond the CommitLog's end: they were copied later, or the log's last part is"
+                " gone.",
+                "Stop the broker and copy again. If its machine lost power, compare with a replica."),
+    FindingCode("store_repaired", NOTE, Part.COPY, Cure.OTHER_COPY,
+                "A repair made this store and gave up messages that it could not keep: its report beside the store has them.",
+                "Look for these messages in another copy of the same broker if they matter."),
+    FindingCode("live_copy", NOTE, Part.COPY, Cure.BY_HAND,
+                "The copy was probably taken from a running broker: its parts are of different moments.",
+                "Stop the broker and copy again for an exact answer. If its machine lost power, compare with a replica."),
+)  # fmt: skip
 
-CATALOGUE: dict[str, FindingCode] = {row[0]: FindingCode(*row) for row in _ROWS}
+CATALOGUE: dict[str, FindingCode] = {row.code: row for row in _ROWS}
 
-BY_A_REPAIR = frozenset(
-    row.next
-    for row in CATALOGUE.values()
-    if row.next in (_REPAIR, _REBUILD_QUEUE, _REBUILD_INDEX) or row.next.startswith("Repair this copy:")
-)
+BY_A_REPAIR = frozenset(row.next for row in _ROWS if row.cure in _BY_ANY_REPAIR)
 """Next steps that any repair takes: where one is offered, nobody has to read them."""
 
 STOP_REASONS: dict[str, str] = {

@@ -8,6 +8,7 @@ from markupsafe import Markup
 
 from jobs.report.pages.page import View, name_of, number_text
 from jobs.report.texts.text import printable
+from schemas.finding_codes import CATALOGUE, Part
 from schemas.rows import NOTE, AuditOutcome, Row
 
 _COUNTS = {"missing": "entry missing", "wrong": "entry wrong", "shifted": "entry shifted", "unexpected": "entry unexpected"}
@@ -17,7 +18,7 @@ def queues_view(outcome: AuditOutcome) -> View:
     """What queues.html shows. The table of queues has no column in which nothing stands."""
     blamed: Counter[tuple[str, int]] = Counter()
     for finding in outcome.findings:
-        if finding.topic is not None and finding.severity != NOTE and finding.code.startswith(("queue_", "broker_skips")):
+        if finding.topic is not None and finding.severity != NOTE and CATALOGUE[finding.code].about is Part.QUEUE:
             blamed[finding.topic, finding.queue_id or 0] += finding.count
 
     def weight(queue: Row) -> int:

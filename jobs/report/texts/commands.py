@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from jobs.report.texts.judgement import SAFE, counted, judge
 from jobs.report.texts.ranking import is_emptied, lost_of
 from jobs.report.texts.text import count_text, printable
+from schemas.finding_codes import CATALOGUE, Part
 from schemas.rows import DEFAULT, DOUBT, AuditOutcome, Finding
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def closer_look(finding: Finding, words: Sequence[str]) -> str:
 
 
 def _about_queue(finding: Finding) -> bool:
-    return finding.code.startswith("queue_") or finding.phy_offset is None
+    return CATALOGUE[finding.code].about is Part.QUEUE or finding.phy_offset is None
 
 
 def words_of(outcome: AuditOutcome) -> tuple[str, ...]:

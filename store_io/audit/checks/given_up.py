@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from schemas.finding_codes import CATALOGUE
 from schemas.rows import EXTENT_MESSAGE, NOTE, AuditOutcome, Finding, MappedFile, QueueKey, Row
 from schemas.store_names import COMMITLOG
 from store_io.audit.evidence import Evidence
@@ -33,8 +34,6 @@ HEAD_BYTES = 64 << 10  # of a report: what is read here comes before its lists, 
 HEAD = ("schema_version", "made_at", "consistent", "given_up", "log_tail")
 NOT_KNOWN = "messages whose number is not known"
 TAIL_BYTES = 4096
-# Above a note, each shows that messages were there and does not say how many.
-_SIGNS = ("index_entry_beyond_end", "checkpoint_ahead", "checkpoint_offset_beyond_end")
 _REPAIRED = "store_repaired"
 _TIME = "%Y-%m-%d %H:%M:%S"
 _MEMBER = re.compile(r'\s*[{,]\s*"([a-z_]+)"\s*:\s*')
@@ -72,7 +71,7 @@ def given_up(
     missing = len(places) + sum(max(queue.more, queue.positions()) for queue in own)
     signs, earlier = set(), 0
     for finding in findings:
-        if finding.code in _SIGNS and finding.severity != NOTE:
+        if CATALOGUE[finding.code].shows_missing and finding.severity != NOTE:
             signs.add(finding.code)
         elif finding.code == _REPAIRED and finding.actual == NOT_KNOWN:
             signs.add(_REPAIRED)

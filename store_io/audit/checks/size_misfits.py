@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import or_
 
 from schemas import consumequeue_layout
+from schemas.finding_codes import CATALOGUE, Part
 from schemas.rows import Finding
 from store_io.base.java_compat import parse_number
 from store_io.formats.settings import INDEX_KEYS, agreed_size, index_bytes, mapped_files
@@ -13,21 +16,18 @@ from store_io.rules.releases import Setting
 from store_io.source.byte_source import folder_of
 from store_io.source.store_dir import StoreListing
 
-_SEGMENT_CODES = ("segment_wrong_size", "segment_misnamed", "segment_missing", "broker_refuses")
-_QUEUE_CODES = ("queue_file_wrong_size", "queue_file_missing", "broker_refuses")
-_INDEX_CODES = ("index_file_wrong_size", "index_header_wrong", "index_chain_broken", "index_slot_wrong")
 _STEP = "Find this store's own broker.conf, or leave --broker-conf out: sizes are then taken from the files. Then audit again."
 
 
 @dataclass(frozen=True)
 class Misfit:
-    """A size in force under a broker.conf that no file of its kind has. codes: findings that follow from it.  alone: there is one
+    """A size in force under a broker.conf that no file of its kind has. part: whose files.  alone: there is one
     file of its kind, so that it may as well be this file that is wrong."""
 
     file: str
     expected: str
     actual: str
-    codes: tuple[str, ...]
+    part: Part
     sentence: str
     alone: bool = False
 
@@ -46,12 +46,12 @@ def size_misfits(broker_conf: str | None, listing: StoreListing, settings: Mappi
     ]
     slots, entries = (settings[key] for key in INDEX_KEYS)
     rows = (
-        ("segment", kinds["commitlog"], 1, ("mappedFileSizeCommitLog",), settings["mappedFileSizeCommitLog"].value),
-        ("ConsumeQueue file", kinds["consumequeue"], unit, ("mappedFileSizeConsumeQueue",), queue_bytes),
-        ("index file", [e for e in index if e.size], 1, INDEX_KEYS, index_bytes(slots.value, entries.value)),
+        (Part.LOG, "segment", kinds["commitlog"], 1, ("mappedFileSizeCommitLog",), settings["mappedFileSizeCommitLog"].value),
+        (Part.QUEUE, "ConsumeQueue file", kinds["consumequeue"], unit, ("mappedFileSizeConsumeQueue",), queue_bytes),
+        (Part.INDEX, "index file", [e for e in index if e.size], 1, INDEX_KEYS, index_bytes(slots.value, entries.value)),
     )
     found = []
-    for noun, files, step, keys, wanted in rows:
+    for part, noun, files, step, keys, wanted in rows:
         size = agreed_size(files, step)
         if not size or any(entry.size == wanted for entry in files):
             continue
@@ -66,9 +66,8 @@ def size_misfits(broker_conf: str | None, listing: StoreListing, settings: Mappi
         else:
             many = f"all {len(files)}" if len(same) == len(files) else f"{len(same)} of {len(files)}"
             told = f"{many} {noun}s of this copy are {size} bytes long: this broker.conf is probably not this store's"
-        codes = {"segment": _SEGMENT_CODES, "index file": _INDEX_CODES}.get(noun, _QUEUE_CODES)
         found.append(
-            Misfit(same[0].path, f"{wanted} bytes", f"{size} bytes", codes, f"broker.conf {said}; {told}", len(files) == 1)
+            Misfit(same[0].path, f"{wanted} bytes", f"{size} bytes", part, f"broker.conf {said}; {told}", len(files) == 1)
         )
     return found
 
@@ -84,5 +83,7 @@ def misfit_findings(misfits: Iterable[Misfit]) -> list[Finding]:
 def with_cause(findings: Iterable[Finding], misfits: Sequence[Misfit]) -> list[Finding]:
     """The findings, those that follow from a wrong broker.conf with that as their next step. One that has a step of its own
     keeps it: it has another cause."""
-    codes = {code for misfit in misfits for code in misfit.codes}
-    return [replace(f, next=_STEP) if f.code in codes and not f.next else f for f in findings]
+    if not misfits:
+        return list(findings)
+    parts = reduce(or_, (misfit.part for misfit in misfits), Part.NONE)
+    return [replace(f, next=_STEP) if CATALOGUE[f.code].wrong_size_of & parts and not f.next else f for f in findings]

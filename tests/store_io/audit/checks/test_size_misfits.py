@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from schemas.finding_codes import Part
 from schemas.rows import Finding
 from store_io.audit.checks.size_misfits import Misfit, with_cause
 
-MISFIT = Misfit("commitlog/0", "2 bytes", "1 bytes", ("segment_wrong_size", "broker_refuses"), "broker.conf says 2; all are 1")
+MISFIT = Misfit("commitlog/0", "2 bytes", "1 bytes", Part.LOG, "broker.conf says 2; all are 1")
 
 
 def test_findings_of_the_same_cause_get_its_step_and_others_keep_theirs() -> None:
