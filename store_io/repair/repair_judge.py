@@ -5,23 +5,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from schemas.finding_codes import CATALOGUE, Stays
 from schemas.rows import Finding, Row
 from store_io.repair.derived.rebuild_round import Rebuilt, is_findable
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_log import LogPlan
-
-# What an audit says of a message itself: no rebuilding changes it, and nothing is served wrongly. The second kind only where the
-# source's audit has said the same.
-MESSAGE_CODES = frozenset(
-    "properties_malformed message_header_odd queue_offset_wrong queue_offset_back store_time_back store_time_odd "
-    "config_damaged".split()
-)
-KNOWN_CODES = frozenset(
-    "message_disputed consumer_offset_beyond_end delay_offset_beyond_end message_lost segment_missing queue_offset_gap".split()
-)
-# What it says of messages that stand at another position than their own, and of queues where some stand so or have no entry.
-_MOVED_CODES = ("queue_entry_shifted", "queue_entry_unexpected", "queue_entry_twice", "message_disputed")
-_ELSEWHERE_CODES = ("queue_entry_missing", "broker_skips_messages")
 
 
 @dataclass(frozen=True)
@@ -64,13 +52,14 @@ class _Accepted:
         self.elsewhere = {q.key for q in made.queues if q.unserved or q.moved}
 
     def takes(self, f: Finding) -> bool:
-        if f.code in MESSAGE_CODES or f.code == "commitlog_emptied" and self.none_stays:  # which the report says
+        stays = CATALOGUE[f.code].stays
+        if Stays.ALWAYS in stays or Stays.EMPTY_LOG in stays and self.none_stays:  # which the report says
             return True
-        if f.code in KNOWN_CODES and (f.code, f.phy_offset) in self.known:
+        if Stays.AS_BEFORE in stays and (f.code, f.phy_offset) in self.known:
             return True
-        if f.code in _MOVED_CODES and ((f.topic, f.queue_id), f.phy_offset) in self.moved:
+        if Stays.MOVED_MESSAGE in stays and ((f.topic, f.queue_id), f.phy_offset) in self.moved:
             return True
-        return f.code in _ELSEWHERE_CODES and ((f.topic, f.queue_id) in self.elsewhere or not is_findable(f.topic or "x"))
+        return Stays.PARTIAL_QUEUE in stays and ((f.topic, f.queue_id) in self.elsewhere or not is_findable(f.topic or "x"))
 
 
 def _start_problems(final: Audited, log: LogPlan, accepted: _Accepted) -> list[str]:

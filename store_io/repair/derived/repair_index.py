@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from schemas.finding_codes import CATALOGUE, Cure
 from schemas.rows import WALK_AUDIT, Row, SegmentSummary
 from schemas.store_names import INDEX
 from store_io.repair.derived.rebuild import LinkTask, last_store_time
@@ -38,7 +39,8 @@ def keys_of(segment: SegmentSummary) -> int:
 
 def prepare_index(work: Work, audit: Audited) -> IndexPlan:
     """Decide whether the index is made anew; then the old files are removed, and the new ones are there, empty."""
-    reasons = tuple(sorted({f.code for f in audit.serious if f.code.startswith("index_") or f.file.partition("/")[0] == INDEX}))
+    blamed = (f for f in audit.serious if CATALOGUE[f.code].cure is Cure.REBUILD_INDEX or f.file.partition("/")[0] == INDEX)
+    reasons = tuple(sorted({f.code for f in blamed}))
     if not reasons:
         return IndexPlan()
     names = audit.tree.children(INDEX)
