@@ -20,7 +20,7 @@ import pytest
 from schemas import commitlog_layout as layout
 from schemas.rows import EXTENT_MESSAGE, Extent, SegmentSummary
 from store_io.audit import queue_leftovers
-from store_io.audit.checks.unjudged import JUDGED, LOADERS
+from store_io.audit.checks.unjudged import JUDGED
 from store_io.base import checksum
 from store_io.base.range_crc import PAGE_BYTES, RangeCrc
 from store_io.formats import config_reader
@@ -29,6 +29,7 @@ from store_io.formats.config_reader import load_form, parse_fastjson, read_confi
 from store_io.repair import donor
 from store_io.repair.donor import Donor
 from store_io.rules import message_verdict
+from store_io.rules.config_files import CONFIG_FILES
 from store_io.rules.releases import Setting, broker_rules
 from store_io.scan.index import odd_entries
 from store_io.source import segment_window
@@ -207,7 +208,7 @@ def test_memory_for_a_file_of_which_nothing_is_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("suffix", ["", ".bak"])
-@pytest.mark.parametrize("path", sorted({*(file for file, _, _ in LOADERS), *JUDGED}))
+@pytest.mark.parametrize("path", sorted({*(file.path for file in CONFIG_FILES if file.stops), *JUDGED}))
 def test_more_values_than_are_read_make_the_audit_incomplete(
     path: str, suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,7 +1,7 @@
-"""What a start reads and this audit does not judge: files whose load() refuses, what is visibly broken, and the names to tell.
+"""What a start reads and this audit does not judge: files whose load() refuses, what is visibly broken, and names for the verdict.
 
 Nothing here says what a sound file holds. A verdict over a store that has any of these names them (`StartFiles.names`).
-Source: BrokerController.initialize (the order of the loaders), ConfigManager.load, TimerWheel, TimerLog, TimerCheckpoint.
+Source: TimerWheel, TimerLog, TimerCheckpoint; of config/: `rules.config_files`.
 """
 
 from __future__ import annotations
@@ -14,30 +14,22 @@ from dataclasses import dataclass, field
 from schemas import timer_layout
 from schemas.rows import REBUILDABLE, Finding
 from store_io.base.errors import StoreError
-from store_io.formats.config_reader import DELAY_OFFSETS, LMQ_OFFSETS, BadFile, Load, StoreConfig, load_form
+from store_io.formats.config_reader import (
+    CONSUMER_OFFSETS,
+    DELAY_OFFSETS,
+    LMQ_OFFSETS,
+    TOPICS,
+    BadFile,
+    Load,
+    StoreConfig,
+    load_form,
+)
+from store_io.rules.config_files import ConfigFile, config_files
 from store_io.rules.releases import BrokerRules
 from store_io.source.byte_source import ByteSource
 from store_io.source.store_dir import StoreListing
 
-# (file, first release that loads it, after recovery): a broker ends where both the file and its .bak cannot be parsed.
-LOADERS = (
-    ("config/topics.json", "4.8.0", False),
-    ("config/topicQueueMapping.json", "5.0.0", False),
-    ("config/consumerOffset.json", "4.8.0", False),
-    ("config/subscriptionGroup.json", "4.8.0", False),
-    ("config/consumerFilter.json", "4.8.0", False),
-    ("config/consumerOrderInfo.json", "5.0.0", False),
-    ("config/timermetrics", "5.0.0", True),
-    (DELAY_OFFSETS, "4.8.0", True),
-)
-JUDGED = frozenset({"config/topics.json", "config/consumerOffset.json", LMQ_OFFSETS, DELAY_OFFSETS})
-_TIMER_FILES = frozenset({"config/timercheck", "config/timermetrics"})
-_READ = (
-    *((file, since) for file, since, _ in LOADERS),
-    ("config/timercheck", "5.0.0"),  # the last three stop no broker
-    ("config/messageRequestMode.json", "5.0.0"),
-    ("config/transactionMetrics", "5.3.0"),
-)
+JUDGED = frozenset({TOPICS, CONSUMER_OFFSETS, LMQ_OFFSETS, DELAY_OFFSETS})
 _TIMERS = "timerWheelEnable"
 NEXT_STEP = (
     "Restore the file or its .bak, or set both aside, before any start: one that fails here overwrites other files in config/."
@@ -64,31 +56,27 @@ def start_files(
 ) -> StartFiles:
     """given: broker.conf's keys and values. Never raises over bytes; a file that cannot be opened is in `broken`."""
     found = StartFiles()
-    timers = rules.at_least("5.0.0") and given.get(_TIMERS, "").strip().lower() != "false"
-    for file, since, late in LOADERS:
-        if not rules.at_least(since) or file in _TIMER_FILES and not timers:
+    timers = rules.knows_timers and given.get(_TIMERS, "").strip().lower() != "false"
+    for file in config_files(rules, timers):
+        if not file.stops:
             continue
-        path = LMQ_OFFSETS if file == "config/consumerOffset.json" and _lmq(rules) else file
-        loaded = config.loads.get(path)
+        loaded = config.loads.get(file.path)
         if loaded is None:
-            loaded = load_form(source, listing, path)
+            loaded = load_form(source, listing, file.path)
             found.findings += [_finding(bad) for bad in loaded.bad]
-        _judge(loaded, path, late, found)
+        _judge(loaded, file, found)
     if timers:
         found.broken += _timer_faults(source, listing)
     found.names = sorted(_names(listing, rules, timers), key=lambda name: (name.startswith("config/"), name))
     return found
 
 
-def _lmq(rules: BrokerRules) -> bool:
-    return bool(rules.value("enableLmq")) and rules.at_least("4.9.3")
-
-
 # ---- config/ -------------------------------------------------------------------------------------------------------
 
 
-def _judge(loaded: Load, path: str, late: bool, found: StartFiles) -> None:
+def _judge(loaded: Load, file: ConfigFile, found: StartFiles) -> None:
     """One loader's decision: a broker ends where neither the file nor its .bak can be parsed; no .bak is as good as one."""
+    path = file.path
     if loaded.problems:
         found.broken += loaded.problems
         return
@@ -100,7 +88,7 @@ def _judge(loaded: Load, path: str, late: bool, found: StartFiles) -> None:
         )
         return
     sentence = f"{path}: neither it nor its .bak can be parsed, so the broker ends"
-    if late:
+    if file.late:
         found.late_refusal = found.late_refusal or sentence
     else:
         found.refusal = found.refusal or sentence
@@ -157,13 +145,13 @@ def _check_faults(source: ByteSource, listing: StoreListing) -> Iterator[str]:
 
 def _names(listing: StoreListing, rules: BrokerRules, timers: bool) -> set[str]:
     """Files and folders with something in them that this release reads, and of which at most the form was looked at."""
-    wanted = {file for file, since in _READ if rules.at_least(since)} - JUDGED - (set() if timers else _TIMER_FILES)
+    wanted = {file.path for file in config_files(rules, timers)} - JUDGED
     found = set()
     for entry in listing.files:
         path, top = entry.path, entry.path.partition("/")[0]
         base = path.removesuffix(".bak")
         if entry.kind == "directory":
-            if path == "rocksdbstore" and rules.at_least("5.4.0") or path == "transaction":
+            if path == "rocksdbstore" and rules.knows_rocksdb or path == "transaction":
                 found.add(path)
         elif not entry.size:
             continue

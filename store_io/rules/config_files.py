@@ -1,0 +1,50 @@
+"""Which files in config/ a broker reads when it starts, and without which of them it does not start.
+
+Source: BrokerController.initialize (the order of the loaders), ConfigManager.load, TimerMessageStore.load.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from store_io.rules.releases import BrokerRules
+
+
+@dataclass(frozen=True)
+class ConfigFile:
+    """One file that a broker reads from release `since` on.
+
+    stops: a broker ends where neither the file nor its .bak can be parsed; late: only after recovery.  timers: only a broker
+    with timers reads it.
+    """
+
+    path: str
+    since: str = "4.8.0"
+    stops: bool = True
+    late: bool = False
+    timers: bool = False
+
+
+CONSUMER_OFFSETS = "config/consumerOffset.json"
+LIGHT_OFFSETS = "config/lmqConsumerOffset.json"
+CONFIG_FILES = (  # in the order in which they are loaded
+    ConfigFile("config/topics.json"),
+    ConfigFile("config/topicQueueMapping.json", since="5.0.0"),
+    ConfigFile(CONSUMER_OFFSETS),
+    ConfigFile("config/subscriptionGroup.json"),
+    ConfigFile("config/consumerFilter.json"),
+    ConfigFile("config/consumerOrderInfo.json", since="5.0.0"),
+    ConfigFile("config/timermetrics", since="5.0.0", late=True, timers=True),
+    ConfigFile("config/delayOffset.json", late=True),
+    ConfigFile("config/timercheck", since="5.0.0", stops=False, timers=True),
+    ConfigFile("config/messageRequestMode.json", since="5.0.0", stops=False),
+    ConfigFile("config/transactionMetrics", since="5.3.0", stops=False),
+)
+
+
+def config_files(rules: BrokerRules, timers: bool) -> list[ConfigFile]:
+    """Those that this release reads. timers: whether the broker has timers."""
+    known = [file for file in CONFIG_FILES if rules.at_least(file.since) and (timers or not file.timers)]
+    if rules.lmq_offsets:
+        return [replace(file, path=LIGHT_OFFSETS) if file.path == CONSUMER_OFFSETS else file for file in known]
+    return known
