@@ -9,7 +9,7 @@ from functools import cached_property
 from schemas.rows import EXTENT_MESSAGE, IndexFileSummary, MappedFile, QueueKey, QueueSummary, SegmentSummary
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from store_io.audit.audit_request import AuditRequest
-from store_io.audit.checks.unwritten import Unwritten, unwritten
+from store_io.audit.checks.log.unwritten import Unwritten, unwritten
 from store_io.audit.log_map import LogMap, log_map
 from store_io.audit.loss import Loss
 from store_io.audit.opened_copy import OpenedCopy

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from schemas.rows import MappedFile, QueueKey
 from schemas.store_names import BATCH_QUEUES, INDEX, QUEUES
 from store_io.audit.audit_request import AuditRequest
-from store_io.audit.checks.size_misfits import Misfit, size_misfits
-from store_io.audit.checks.unjudged import StartFiles, start_files
+from store_io.audit.checks.start.size_misfits import Misfit, size_misfits
+from store_io.audit.checks.start.unjudged import StartFiles, start_files
 from store_io.audit.other_kinds import unmodelled
 from store_io.audit.shortcomings import Shortcomings
 from store_io.base.errors import NotAStore, StoreError

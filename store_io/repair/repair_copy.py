@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from schemas.checkpoint_layout import ABORT_FILE
 from schemas.rows import StoreFile
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
-from store_io.audit.checks.size_misfits import size_misfits
+from store_io.audit.checks.start.size_misfits import size_misfits
 from store_io.base.errors import StoreError
 from store_io.base.java_compat import parse_number
 from store_io.formats.settings import read_settings

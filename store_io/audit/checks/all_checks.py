@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from schemas.rows import Finding
-from store_io.audit.checks.checkpoint_times import checkpoint_times
-from store_io.audit.checks.disputed import disputed, settled
-from store_io.audit.checks.emptied import empty_findings
+from store_io.audit.checks.derived.checkpoint_times import checkpoint_times
+from store_io.audit.checks.derived.disputed import disputed, settled
+from store_io.audit.checks.derived.queue_entries import queue_entries
+from store_io.audit.checks.derived.unindexed import unindexed
 from store_io.audit.checks.file_names import file_names
 from store_io.audit.checks.given_up import repaired
-from store_io.audit.checks.lost_messages import lost_messages
-from store_io.audit.checks.queue_entries import queue_entries
+from store_io.audit.checks.log.emptied import empty_findings
+from store_io.audit.checks.log.lost_messages import lost_messages
+from store_io.audit.checks.log.sequences import sequences
 from store_io.audit.checks.scan_findings import scan_findings, unread_heads, unwritten_ends
-from store_io.audit.checks.sequences import sequences
-from store_io.audit.checks.size_misfits import misfit_findings
-from store_io.audit.checks.unindexed import unindexed
+from store_io.audit.checks.start.size_misfits import misfit_findings
 from store_io.audit.evidence import Evidence
 
 Check = Callable[[Evidence], Sequence[Finding]]

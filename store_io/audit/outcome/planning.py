@@ -27,7 +27,8 @@ from schemas.rows import (
 )
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from store_io.audit.as_master import as_master
-from store_io.audit.checks import emptied, given_up
+from store_io.audit.checks import given_up
+from store_io.audit.checks.log import emptied
 from store_io.audit.evidence import Evidence
 from store_io.audit.loss import Loss
 from store_io.base.wording import clause, count_text, names_text

@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass, field
 
 from schemas.rows import DEFAULT, EXTENT_DAMAGED, NAMED, AuditOutcome, Finding, FurthestRun, Row
 from store_io.audit.audit_request import AuditRequest
-from store_io.audit.checks.broker_start import OffsetsBeyond
-from store_io.audit.checks.emptied import log_end
+from store_io.audit.checks.log.emptied import log_end
+from store_io.audit.checks.start.broker_start import OffsetsBeyond
 from store_io.audit.evidence import Evidence
 from store_io.audit.loss import Loss
 from store_io.audit.outcome.audit_rows import index_rows, queue_rows, segment_rows

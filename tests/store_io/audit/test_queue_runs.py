@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 
 from schemas.rows import MATCH_MISSING, RUN_DTYPE, RUN_LMQ, RUN_UNQUEUED, WALK_AUDIT, WALK_BROKER, QueueKey, SegmentSummary
-from store_io.audit.checks.queue_entries import missing_findings
+from store_io.audit.checks.derived.queue_entries import missing_findings
 from store_io.audit.loss import QueueLoss
 from store_io.audit.queue_runs import BLOCK_QUEUES, StoreRuns, stretches
 from store_io.audit.queue_views import KnownQueues, queue_views

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from schemas.rows import Finding, IndexFileSummary
-from store_io.audit.checks import disputed as checks
-from store_io.audit.checks.disputed import disputed, settled
+from store_io.audit.checks.derived import disputed as checks
+from store_io.audit.checks.derived.disputed import disputed, settled
 from store_io.formats import index_reader
 from tests.support.evidence import copy_of, evidence_of, log_path, queue_path, segment
 

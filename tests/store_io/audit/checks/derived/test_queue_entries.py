@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from schemas.rows import MATCH_MISSING, MATCH_SHIFTED, NOTE, MappedFile, QueueKey, QueueSummary
-from store_io.audit.checks.queue_entries import (
+from store_io.audit.checks.derived.queue_entries import (
     hole_findings,
     missing_findings,
     queue_entries,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from schemas.rows import NOTE, REBUILDABLE, Finding, Row
-from store_io.audit.checks.unjudged import NEXT_STEP
+from store_io.audit.checks.start.unjudged import NEXT_STEP
 from store_io.audit.evidence import Evidence
 from store_io.audit.loss import Loss
 from store_io.base.wording import count_text

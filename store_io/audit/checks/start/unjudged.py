@@ -1,4 +1,4 @@
-"""What a start reads and this audit does not judge: files whose load() refuses, what is visibly broken, and names for the verdict.
+"""What a start reads and this audit does not judge: files whose load() refuses, what is visibly broken, names for the verdict.
 
 Nothing here says what a sound file holds. A verdict over a store that has any of these names them (`StartFiles.names`).
 Source: TimerWheel, TimerLog, TimerCheckpoint; of config/: `rules.config_files`.

@@ -13,7 +13,7 @@ from jobs.report.files.result_json import result_json
 from schemas.rows import LOSS, NOTE, AuditOutcome, Finding, FurthestRun, Row
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import StoreAudit, run_audit
-from store_io.audit.checks.emptied import shrunk_findings
+from store_io.audit.checks.log.emptied import shrunk_findings
 from store_io.source.byte_source import StoreLocation
 from tests.support import samples
 from tests.support.builders import Message, Sizes, Store, StoreBuilder

@@ -15,7 +15,7 @@ from schemas.rows import (
     Finding,
     SegmentSummary,
 )
-from store_io.audit.checks.sequences import sequence_findings, sequences
+from store_io.audit.checks.log.sequences import sequence_findings, sequences
 from store_io.audit.log_map import log_map
 from store_io.audit.queue_views import KnownQueues, queue_views
 from store_io.rules.releases import broker_rules

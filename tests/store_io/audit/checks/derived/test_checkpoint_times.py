@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from schemas.rows import EarlierRun, EarlierSegment, FirstRecord
-from store_io.audit.checks.checkpoint_times import checkpoint_times, time_of_head
+from store_io.audit.checks.derived.checkpoint_times import checkpoint_times, time_of_head
 from store_io.audit.evidence import Evidence
 from store_io.formats.checkpoint_reader import StoredCheckpoint
 from store_io.rules.prediction import Checkpoint
