@@ -19,7 +19,7 @@ def test_every_check_is_in_the_table_once() -> None:
     assert len({*COMPARED, *REST}) == len(COMPARED) + len(REST)
     folder = Path(all_checks.__file__).parent
     named = {check.__module__.rpartition(".")[2] for check in (*COMPARED, *REST)}
-    taking = {path.stem for path in folder.glob("*.py") if "(evidence: Evidence) -> list[Finding]" in path.read_text()}
+    taking = {path.stem for path in folder.rglob("*.py") if "(evidence: Evidence) -> list[Finding]" in path.read_text()}
     assert taking == named
 
 
