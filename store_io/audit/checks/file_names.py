@@ -5,7 +5,9 @@ Source of the rules: pitfalls.md, audits A to D.
 
 from __future__ import annotations
 
-from schemas.rows import REBUILDABLE, Finding
+from collections.abc import Iterator
+
+from schemas.rows import REBUILDABLE, Finding, StoreFile
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from store_io.audit.evidence import Evidence
 from store_io.base.java_compat import parse_number
@@ -30,30 +32,27 @@ def name_findings(tree: Tree, rules: BrokerRules) -> list[Finding]:
     return [*_log_names(tree, rules), *_topic_names(tree, rules), *_index_names(tree, rules)]
 
 
+def _unrecognised(entry: StoreFile, why: str) -> Finding:
+    return Finding("file_unrecognised", entry.path, severity=REBUILDABLE, message=why)
+
+
+def _sized(code: str, entry: StoreFile, size: int, severity: str = "") -> Finding:
+    """A file of another length than the configured one."""
+    return Finding(code, entry.path, severity=severity, expected=f"{size} bytes", actual=f"{entry.size} bytes")
+
+
 def _topic_names(tree: Tree, rules: BrokerRules) -> list[Finding]:
     found: list[Finding] = []
     for kind, size in ((QUEUES, rules.queue_file_bytes), (BATCH_QUEUES, rules.batch_file_bytes), (EXT, rules.ext_file_bytes)):
         for topic in tree.children(kind):
             if not is_folder(topic):
-                found.append(
-                    Finding("file_unrecognised", topic.path, severity=REBUILDABLE, message="a file where topics' folders lie")
-                )
+                found.append(_unrecognised(topic, "a file where topics' folders lie"))
                 continue
             for child in tree.children(topic.path):
-                name = child.path.rpartition("/")[2]
-                if parse_number(name, 32) is None:
-                    found.append(
-                        Finding("file_unrecognised", child.path, severity=REBUILDABLE, message="its name is no queue id")
-                    )
+                if parse_number(_name(child), 32) is None:
+                    found.append(_unrecognised(child, "its name is no queue id"))
                 elif not is_folder(child):
-                    found.append(
-                        Finding(
-                            "file_unrecognised",
-                            child.path,
-                            severity=REBUILDABLE,
-                            message="a file where a queue's folder is expected",
-                        )
-                    )
+                    found.append(_unrecognised(child, "a file where a queue's folder is expected"))
                 else:
                     found += _queue_names(tree, child.path, size, kind)
     return found
@@ -62,21 +61,12 @@ def _topic_names(tree: Tree, rules: BrokerRules) -> list[Finding]:
 def _index_names(tree: Tree, rules: BrokerRules) -> list[Finding]:
     found: list[Finding] = []
     for entry in tree.children(INDEX):
-        name = entry.path.rpartition("/")[2]
-        if parse_number(name, 64) is None:
-            found.append(Finding("file_unrecognised", entry.path, severity=REBUILDABLE, message="its name is no number"))
+        if parse_number(_name(entry), 64) is None:
+            found.append(_unrecognised(entry, "its name is no number"))
         elif is_folder(entry):
-            found.append(
-                Finding(
-                    "file_unrecognised", entry.path, severity=REBUILDABLE, message="a directory where an index file is expected"
-                )
-            )
+            found.append(_unrecognised(entry, "a directory where an index file is expected"))
         elif entry.size != rules.index_file_bytes:
-            found.append(
-                Finding(
-                    "index_file_wrong_size", entry.path, expected=f"{rules.index_file_bytes} bytes", actual=f"{entry.size} bytes"
-                )
-            )
+            found.append(_sized("index_file_wrong_size", entry, rules.index_file_bytes))
     return found
 
 
@@ -86,19 +76,16 @@ def _log_names(tree: Tree, rules: BrokerRules) -> list[Finding]:
     expected: int | None = None
     seen: set[int] = set()
     for entry in tree.children(COMMITLOG):
-        name = entry.path.rpartition("/")[2]
+        name = _name(entry)
         start = parse_number(name, 64)
-        if is_folder(entry):
-            found.append(Finding("file_unrecognised", entry.path, severity=REBUILDABLE, message="a directory among the segments"))
-            continue
-        if start is None:
-            found.append(Finding("file_unrecognised", entry.path, severity=REBUILDABLE, message="its name is no number"))
+        if is_folder(entry) or start is None:
+            found.append(_unrecognised(entry, "a directory among the segments" if is_folder(entry) else "its name is no number"))
             continue
         if entry.size == 0:
-            found.append(Finding("segment_empty", entry.path, severity=REBUILDABLE, expected=f"{size} bytes", actual="0 bytes"))
+            found.append(_sized("segment_empty", entry, size, REBUILDABLE))
             continue
         if entry.size != size:
-            found.append(Finding("segment_wrong_size", entry.path, expected=f"{size} bytes", actual=f"{entry.size} bytes"))
+            found.append(_sized("segment_wrong_size", entry, size))
         if start % size:
             found.append(Finding("segment_misnamed", entry.path, expected=f"a multiple of {size}", actual=name))
         if start in seen:
@@ -106,16 +93,7 @@ def _log_names(tree: Tree, rules: BrokerRules) -> list[Finding]:
             continue
         seen.add(start)
         if expected is not None and start > expected:
-            missing = range(expected, start, size)
-            for base in missing[:MAX_MISSING_NAMES]:
-                found.append(Finding("segment_missing", f"{COMMITLOG}/{base:020d}", phy_offset=base, message="a gap in the log"))
-            if len(missing) > MAX_MISSING_NAMES:
-                base = missing[MAX_MISSING_NAMES]
-                found.append(
-                    Finding(
-                        "segment_missing", f"{COMMITLOG}/{base:020d}", phy_offset=base, count=len(missing) - MAX_MISSING_NAMES
-                    )
-                )
+            found += _missing_segments(range(expected, start, size))
         elif expected is not None and start < expected:
             found.append(
                 Finding("segment_misnamed", entry.path, expected=f"{expected:020d}", actual=name, message="segments overlap")
@@ -124,29 +102,38 @@ def _log_names(tree: Tree, rules: BrokerRules) -> list[Finding]:
     return found
 
 
+def _missing_segments(bases: range) -> Iterator[Finding]:
+    """A finding for each of the first; one for all others."""
+    for base in bases[:MAX_MISSING_NAMES]:
+        yield Finding("segment_missing", f"{COMMITLOG}/{base:020d}", phy_offset=base, message="a gap in the log")
+    others = bases[MAX_MISSING_NAMES:]
+    if others:
+        yield Finding("segment_missing", f"{COMMITLOG}/{others[0]:020d}", phy_offset=others[0], count=len(others))
+
+
 def _queue_names(tree: Tree, folder: str, size: int, kind: str) -> list[Finding]:
     found: list[Finding] = []
     expected: int | None = None
     files = 0
     for entry in tree.children(folder):
-        name = entry.path.rpartition("/")[2]
-        start = parse_number(name, 64)
+        start = parse_number(_name(entry), 64)
         if is_folder(entry) or start is None or start < 0:
             name_fault = "its name is no number" if start is None else "its name is a negative number"
-            what = "a directory among the queue's files" if is_folder(entry) else name_fault
-            found.append(Finding("file_unrecognised", entry.path, severity=REBUILDABLE, message=what))
+            found.append(_unrecognised(entry, "a directory among the queue's files" if is_folder(entry) else name_fault))
             continue
         files += 1
         if entry.size == 0:
-            found.append(
-                Finding("queue_file_empty", entry.path, severity=REBUILDABLE, expected=f"{size} bytes", actual="0 bytes")
-            )
+            found.append(_sized("queue_file_empty", entry, size, REBUILDABLE))
             continue
         if entry.size != size:
-            found.append(Finding("queue_file_wrong_size", entry.path, expected=f"{size} bytes", actual=f"{entry.size} bytes"))
+            found.append(_sized("queue_file_wrong_size", entry, size))
         if expected is not None and start != expected:
             found.append(Finding("queue_file_missing", f"{folder}/{expected:020d}", message="a gap in the queue's files"))
         expected = start + size
     if not files and kind != EXT and not found:
         found.append(Finding("queue_without_files", folder, message="an empty folder, which a broker lists as a queue"))
     return found
+
+
+def _name(entry: StoreFile) -> str:
+    return entry.path.rpartition("/")[2]

@@ -1,4 +1,4 @@
-"""ConsumeQueue entries against the messages of the log: those that are missing, that stand elsewhere, that are zero.
+"""ConsumeQueue entries against the messages of the log: those that are missing, at another queue offset, or zero.
 
 Source of the rules: pitfalls.md, audit B.
 """
@@ -6,7 +6,7 @@ Source of the rules: pitfalls.md, audit B.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
 from schemas.rows import MATCH_MISSING, MATCH_SHIFTED, NOTE, Finding, SegmentSummary
@@ -50,10 +50,7 @@ def missing_findings(view: QueueView, segments: Sequence[SegmentSummary], rules:
             known = by_start.get(start)
             assert run_at is not None
             run = run_at(at)
-            phy, expected = None, None
-            if run is not None and (run[0] == at or view.batch):
-                phy = run[2]
-                expected = f"phy_offset {phy}, size {run[3]}"
+            named = run if run is not None and (run[0] == at or view.batch) else None
             found.append(
                 Finding(
                     code,
@@ -61,12 +58,12 @@ def missing_findings(view: QueueView, segments: Sequence[SegmentSummary], rules:
                     at * view.unit - start if known else None,
                     end * view.unit - start if known else None,
                     severity,
-                    phy,
-                    view.key[0],
-                    view.key[1],
-                    at,
-                    expected,
-                    "no entry" if known else "no file",
+                    phy_offset=named[2] if named else None,
+                    topic=view.key[0],
+                    queue_id=view.key[1],
+                    queue_offset=at,
+                    expected=f"phy_offset {named[2]}, size {named[3]}" if named else None,
+                    actual="no entry" if known else "no file",
                     count=end - at,
                 )
             )
@@ -106,34 +103,30 @@ def shifted_findings(view: QueueView) -> list[Finding]:
     if view.batch or not len(view.runs):
         return found
     rows = view.runs.rows
-    rows = rows[rows["match"] == MATCH_SHIFTED]
-    for row in rows:
-        expected, n = int(row["queue_offset"]), int(row["records"])
+    for row in rows[rows["match"] == MATCH_SHIFTED]:
+        expected = int(row["queue_offset"])
         first = int64(expected + int(row["delta"]))
-        for file in view.files:
-            low, high = max(first, file.start // view.unit), min(first + n, (file.start + file.size) // view.unit)
-            if low < high:
-                found.append(
-                    Finding(
-                        "queue_entry_shifted",
-                        file.path,
-                        low * view.unit - file.start,
-                        high * view.unit - file.start,
-                        "",
-                        int(row["first_phy_offset"]),
-                        view.key[0],
-                        view.key[1],
-                        low,
-                        f"entry {expected}",
-                        f"entry {first}",
-                        count=high - low,
-                    )
-                )
+        shifted, phy_offset = (first, first + int(row["records"])), int(row["first_phy_offset"])
+        found += _of_entries("queue_entry_shifted", view, shifted, f"entry {expected}", f"entry {first}", phy_offset)
     return found
 
 
+def _of_entries(
+    code: str, view: QueueView, entries: tuple[int, int], expected: str, actual: str, phy_offset: int | None = None
+) -> Iterator[Finding]:
+    """One finding for each file that holds some of these entries: [first, last)."""
+    unit = view.unit
+    for file in view.files:
+        low, high = max(entries[0], file.start // unit), min(entries[1], (file.start + file.size) // unit)
+        if low < high:
+            yield Finding(
+                code, file.path, low * unit - file.start, high * unit - file.start, phy_offset=phy_offset, topic=view.key[0],
+                queue_id=view.key[1], queue_offset=low, expected=expected, actual=actual, count=high - low,
+            )  # fmt: skip
+
+
 def spare_file_findings(view: QueueView) -> list[Finding]:
-    """Files without an entry behind one that still has room: a broker makes the next file only when the last one is full."""
+    """Files without an entry after one that still has room: a broker makes the next file only when the last one is full."""
     if view.summary is None:
         return []
     return [
@@ -149,25 +142,4 @@ def hole_findings(view: QueueView) -> list[Finding]:
         return []
     used = union(view.summary.used)
     holes = subtract([(used[0][0], used[-1][1])], union([*used, *view.missing]))
-    found = []
-    for first, last in holes:
-        for file in view.files:
-            low, high = max(first, file.start // view.unit), min(last, (file.start + file.size) // view.unit)
-            if low < high:
-                found.append(
-                    Finding(
-                        "queue_zero_entry",
-                        file.path,
-                        low * view.unit - file.start,
-                        high * view.unit - file.start,
-                        "",
-                        None,
-                        view.key[0],
-                        view.key[1],
-                        low,
-                        "an entry",
-                        "zeros",
-                        count=high - low,
-                    )
-                )
-    return found
+    return [finding for hole in holes for finding in _of_entries("queue_zero_entry", view, hole, "an entry", "zeros")]
