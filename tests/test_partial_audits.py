@@ -206,7 +206,7 @@ def test_order_in_which_segments_are_read(tmp_path: Path, monkeypatch: pytest.Mo
     }
     clock = Clock(monkeypatch, 7)
     audit = run_audit(request(store, earlier=earlier(before, changes), not_after=time.time() + 500))
-    newest = [str(f.start) for f in audit.loaded.segments[-3:]]
+    newest = [str(f.start) for f in audit.copy.loaded.segments[-3:]]
     assert clock.begun[:7] == ["12288", *newest, "8192", "16384", "0"]
     outcome = audit.outcome()
     assert outcome.plan["broker"] is not None and not outcome.complete and outcome.exit_code == 3

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from schemas.rows import AuditOutcome, Finding, FurthestRun, MappedFile, QueueKey, QueueSummary, Row, SegmentSummary
+from schemas.rows import AuditOutcome, Finding, FurthestRun, MappedFile, QueueKey, Row, SegmentSummary
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.checks.all_checks import run_checks
 from store_io.audit.checks.log.emptied import shows_a_store, shrunk_findings
@@ -24,15 +24,12 @@ from store_io.audit.evidence import Evidence
 from store_io.audit.loss import Loss
 from store_io.audit.opened_copy import OpenedCopy, open_copy
 from store_io.audit.outcome.store_outcome import Judgement, failed_outcome, store_outcome
-from store_io.audit.queue_leftovers import LeftoverResult
 from store_io.audit.queue_views import QueueView
 from store_io.audit.rounds.store_rounds import StoreRounds
 from store_io.audit.shortcomings import Shortcomings
 from store_io.base.errors import StoreError, UsageError
 from store_io.base.tasks import Task, run_task
-from store_io.formats.config_reader import StoreConfig
-from store_io.rules.loading import LoadedStore, Tree
-from store_io.rules.prediction import Checkpoint, IndexHeader, Prediction, ScanId
+from store_io.rules.prediction import IndexHeader, Prediction, ScanId
 from store_io.rules.releases import BrokerRules
 from store_io.scan.segment_scan import SegmentTask
 from store_io.source.byte_source import ByteSource
@@ -138,9 +135,9 @@ class StoreAudit:
 
     def settle(self) -> None:
         """End the audit of a folder that nothing shows to be, or to have been, a store: it could not be audited."""
-        if not self.failed and self._copy.no_store and not shows_a_store(self.findings):
+        if not self.failed and self.copy.no_store and not shows_a_store(self.findings):
             self.failed = True
-            self.incomplete[:] = [self._copy.no_store]
+            self.incomplete[:] = [self.copy.no_store]
 
     def outcome(self) -> AuditOutcome:
         """All results. Deterministic but for `seconds`."""
@@ -190,7 +187,8 @@ class StoreAudit:
         return self._rounds.tasks.base
 
     @property
-    def _copy(self) -> OpenedCopy:
+    def copy(self) -> OpenedCopy:
+        """What listing, settings and small files say. Only of a copy that could be opened."""
         assert self._opened is not None, "the copy was not opened"
         return self._opened
 
@@ -203,55 +201,39 @@ class StoreAudit:
 
     @property
     def source(self) -> ByteSource:
-        return self._copy.source
+        return self.copy.source
 
     @property
     def rules(self) -> BrokerRules:
-        return self._copy.rules
-
-    @property
-    def tree(self) -> Tree:
-        return self._copy.tree
-
-    @property
-    def config(self) -> StoreConfig:
-        return self._copy.config
+        return self.copy.rules
 
     @property
     def batch_topics(self) -> frozenset[str]:
-        return self._copy.batch_topics
-
-    @property
-    def loaded(self) -> LoadedStore:
-        return self._copy.loaded
+        return self.copy.batch_topics
 
     @property
     def unclean(self) -> bool:
-        return self._copy.unclean
-
-    @property
-    def checkpoint(self) -> Checkpoint:
-        return self._copy.checkpoint
+        return self.copy.unclean
 
     @property
     def segment_files(self) -> list[MappedFile]:
-        return self._copy.segment_files
+        return self.copy.segment_files
 
     @property
     def queue_folders(self) -> dict[QueueKey, str]:
-        return self._copy.queue_folders
+        return self.copy.queue_folders
 
     @property
     def queue_files(self) -> dict[QueueKey, tuple[MappedFile, ...]]:
-        return self._copy.queue_files
+        return self.copy.queue_files
 
     @property
     def index_files(self) -> list[MappedFile]:
-        return self._copy.index_files
+        return self.copy.index_files
 
     @property
     def headers(self) -> dict[str, IndexHeader]:
-        return self._copy.headers
+        return self.copy.headers
 
     @property
     def prediction(self) -> Prediction | None:
@@ -274,13 +256,5 @@ class StoreAudit:
         return self._rounds.unread
 
     @property
-    def queues(self) -> dict[QueueKey, QueueSummary]:
-        return self._rounds.collected.queues
-
-    @property
     def scans(self) -> dict[ScanId, SegmentSummary]:
         return self._rounds.collected.scans
-
-    @property
-    def leftovers(self) -> dict[QueueKey, LeftoverResult]:
-        return self._rounds.collected.leftovers

@@ -66,7 +66,7 @@ class Audited:
 
     @property
     def tree(self) -> Tree:
-        return self._audit.tree
+        return self._audit.copy.tree
 
     @property
     def prediction(self) -> Prediction | None:
@@ -84,11 +84,11 @@ class Audited:
 
     @property
     def checkpoint(self) -> Checkpoint:
-        return self._audit.checkpoint
+        return self._audit.copy.checkpoint
 
     @property
     def config(self) -> StoreConfig:
-        return self._audit.config
+        return self._audit.copy.config
 
     @property
     def loss(self) -> Loss | None:
@@ -96,7 +96,7 @@ class Audited:
 
     @property
     def leftovers(self) -> Mapping[QueueKey, LeftoverResult]:
-        return self._audit.leftovers
+        return self._audit.evidence.leftovers
 
     @property
     def queue_folders(self) -> Mapping[QueueKey, str]:

@@ -83,7 +83,7 @@ class _Prediction:
     def walk(self, scan: ScanId) -> list[Message]:
         """The records that recovery reads in this scan, in order."""
         if scan not in self._walks:
-            path = self.audited.root / self.audit.loaded.segments[scan.segment].path
+            path = self.audited.root / self.audit.copy.loaded.segments[scan.segment].path
             data = path.read_bytes()
             frames, position, found = BufferFrames(data), scan.start, []
             while True:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
 
 import numpy as np
@@ -39,28 +39,36 @@ def segment_rows(evidence: Evidence, findings: Sequence[Finding]) -> list[Row]:
     wrote = {f.file.path: f.wrote for f in p.after_load.log} if p is not None and p.after_load is not None else {}
     scanned = set(p.scanned) if p is not None else set()
     blamed = Counter(f.file for f in findings if (f.severity or CATALOGUE[f.code].severity) != NOTE)
+
+    def of_file(path: str, base_offset: int, size: int) -> Row:
+        entry = evidence.copy.listing.get(path)
+        return {
+            "file": path,
+            "base_offset": base_offset,
+            "size_bytes": size,
+            "modified_ns": entry.mtime_ns if entry else None,
+            "findings": blamed[path],
+            "wrote_after_load": wrote.get(path),
+            "verified_run": None,  # this run, which whoever writes the row can name
+            "verified_at": None,
+        }
+
     rows = []
     for segment in evidence.segments:
-        entry = evidence.copy.listing.get(segment.path)
         by_kind: Counter[str] = Counter()
         for extent in segment.extents:
             by_kind[extent.kind] += extent.end - extent.start
         rows.append(
             {
-                "file": segment.path,
-                "base_offset": segment.base_offset,
-                "size_bytes": segment.size,
-                "modified_ns": entry.mtime_ns if entry else None,
+                **of_file(segment.path, segment.base_offset, segment.size),
                 "digest": segment.digest or None,
                 "edge_digest": segment.edge_digest or None,
                 "bytes_read": segment.bytes_read,
-                "findings": blamed[segment.path],
                 "problem": segment.problem or None,
                 "broker_reads": loaded.get(segment.path) in scanned if p is not None else None,
                 "stop_kind": segment.broker.kind,
                 "stop_position": segment.broker.position,
                 "stop_reason": segment.broker.reason,
-                "wrote_after_load": wrote.get(segment.path),
                 "messages": sum(e.message_count for e in segment.extents),
                 "plausible_messages": sum(e.message_count for e in segment.extents if e.plausible),
                 "first_store_time_ms": segment.first_store_time or None,
@@ -70,11 +78,9 @@ def segment_rows(evidence: Evidence, findings: Sequence[Finding]) -> list[Row]:
                 "unwritten_bytes": by_kind[EXTENT_UNWRITTEN],
                 "damaged_bytes": by_kind[EXTENT_DAMAGED],
                 "extents": [{name: getattr(extent, name) for name in _EXTENT} for extent in segment.extents],
-                "verified_run": None,  # this run, which whoever writes the row can name
-                "verified_at": None,
             }
         )
-    rows += [_unread_row(evidence, file, wrote, blamed) for file in evidence.unread]
+    rows += [_unread_row(evidence, file, of_file(file.path, file.start, file.size)) for file in evidence.unread]
     return sorted(rows, key=lambda row: (row["base_offset"], row["file"]))
 
 
@@ -84,27 +90,15 @@ _OF_THE_FILE = tuple(
 )
 
 
-def _unread_row(evidence: Evidence, file: MappedFile, wrote: Mapping[str, int], blamed: Mapping[str, int]) -> Row:
-    """A segment of which this run has read the edges alone: what an earlier run has verified still stands if it is unchanged."""
-    entry, edges, known = (
-        evidence.copy.listing.get(file.path),
-        evidence.edges.get(file.path),
-        evidence.earlier.unchanged(file.path),
-    )
-    row: Row = {
-        "file": file.path,
-        "base_offset": file.start,
-        "size_bytes": file.size,
-        "modified_ns": entry.mtime_ns if entry else None,
+def _unread_row(evidence: Evidence, file: MappedFile, row: Row) -> Row:
+    """A segment of which this run has read the edges alone: what an earlier run has verified still holds if it is unchanged."""
+    edges, known = evidence.edges.get(file.path), evidence.earlier.unchanged(file.path)
+    row |= {
         "digest": None,
         "edge_digest": (edges.digest if edges else "") or None,
         "bytes_read": edges.bytes_read if edges else 0,
         "problem": (edges.problem if edges else "") or None,
         "broker_reads": False if evidence.prediction is not None else None,
-        "wrote_after_load": wrote.get(file.path),
-        "findings": blamed.get(file.path, 0),
-        "verified_run": None,
-        "verified_at": None,
     }
     if known is not None and known.verified_run:
         row |= {name: known.row.get(name) for name in _OF_THE_FILE}

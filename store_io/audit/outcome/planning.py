@@ -6,10 +6,13 @@ The steps follow what the release itself would leave of the CommitLog, and rebui
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Callable, Sequence, Set
+from dataclasses import asdict
 
 import numpy as np
 
+from schemas.checkpoint_layout import CHECKPOINT_FILE
 from schemas.finding_codes import STOP_REASONS
 from schemas.rows import (
     DEFAULT,
@@ -38,20 +41,21 @@ from store_io.rules.prediction import Prediction
 def plan_steps(evidence: Evidence, findings: Sequence[Finding]) -> list[Row]:
     """The proposal: first the CommitLog file by file, then queues, index files, checkpoint; each with its reason and loss."""
     serious = [f for f in findings if f.severity != NOTE]
-    steps = [*_log_steps(evidence, serious), *_queue_steps(evidence, serious)]
-    steps += [*_index_steps(evidence, serious), *_other_steps(serious)]
-    return [
-        {
-            "action": s.action,
-            "file": s.file,
-            "start": s.start,
-            "end": s.end,
-            "reason": s.reason,
-            "lost_messages": s.lost_messages,
-            "lost_bytes": s.lost_bytes,
-        }
-        for s in steps
-    ]
+    steps = [*_log_steps(evidence, serious), *_queue_steps(evidence, serious), *_index_steps(evidence, serious)]
+    return [asdict(step) for step in [*steps, *_rebuilds(serious, lambda file: file if file == CHECKPOINT_FILE else "").values()]]
+
+
+def _whole(action: str, file: str, reason: str) -> PlanStep:
+    return PlanStep(action, file, None, None, reason)
+
+
+def _rebuilds(serious: Sequence[Finding], place: Callable[[str], str]) -> dict[str, PlanStep]:
+    """A step for each place that is blamed, in their order. place: a finding's file -> what is rebuilt for it, or ""."""
+    blamed: dict[str, set[str]] = defaultdict(set)
+    for finding in serious:
+        blamed[place(finding.file)].add(finding.code)
+    blamed.pop("", None)
+    return {file: _whole("rebuild", file, "from the CommitLog: " + ", ".join(sorted(blamed[file]))) for file in sorted(blamed)}
 
 
 def _log_steps(evidence: Evidence, serious: Sequence[Finding]) -> list[PlanStep]:
@@ -87,10 +91,10 @@ def _log_steps(evidence: Evidence, serious: Sequence[Finding]) -> list[PlanStep]
     known = {s.path for s in evidence.segments} | {f.path for f in evidence.unread}
     for path in sorted(deleted):
         if path not in known and path.startswith(COMMITLOG + "/"):
-            steps.append(PlanStep("delete", path, None, None, "an empty file, which a start deletes"))
+            steps.append(_whole("delete", path, "an empty file, which a start deletes"))
     for entry in evidence.copy.tree.children(COMMITLOG):
         if entry.path in blamed and entry.path not in known and entry.path not in deleted:
-            steps.append(PlanStep("delete", entry.path, None, None, "not a segment: no release writes such a name"))
+            steps.append(_whole("delete", entry.path, "not a segment: no release writes such a name"))
     return steps
 
 
@@ -104,14 +108,14 @@ def _blocked_steps(evidence: Evidence) -> list[PlanStep]:
         if segment.path != blocking:
             steps.append(PlanStep("keep", segment.path, 0, segment.size, "kept whole: where a start would cut is not known"))
         elif not any(extent.kind in (EXTENT_MESSAGE, EXTENT_DAMAGED) for extent in segment.extents):
-            steps.append(PlanStep("delete", segment.path, None, None, f"it stops the start and holds no message: {refusal}"))
+            steps.append(_whole("delete", segment.path, f"it stops the start and holds no message: {refusal}"))
         elif segment.size > size:
             messages, lost = _valid_from(evidence, segment.base_offset + size, segment.base_offset + segment.size)
             steps.append(PlanStep("truncate", segment.path, size, segment.size, f"it stops the start: {refusal}", messages, lost))
         else:
             steps.append(PlanStep("keep", segment.path, 0, segment.size, f"it stops the start, but it holds messages: {refusal}"))
     if blocking.startswith(COMMITLOG + "/") and all(segment.path != blocking for segment in evidence.segments):
-        steps.append(PlanStep("delete", blocking, None, None, f"not a segment, and it stops the start: {refusal}"))
+        steps.append(_whole("delete", blocking, f"not a segment, and it stops the start: {refusal}"))
     return steps
 
 
@@ -132,21 +136,19 @@ def _valid_from(evidence: Evidence, start: int, end: int | None = None) -> tuple
 
 
 def _queue_steps(evidence: Evidence, serious: Sequence[Finding]) -> list[PlanStep]:
-    blamed: dict[str, list[str]] = {}
-    for finding in serious:
-        top, _, rest = finding.file.partition("/")
-        parts = rest.split("/")
-        if top in (QUEUES, BATCH_QUEUES, EXT) and len(parts) >= 2:
-            folder = f"{BATCH_QUEUES if top == BATCH_QUEUES else QUEUES}/{parts[0]}/{parts[1]}"
-            blamed.setdefault(folder, []).append(finding.code)
-    steps = [
-        PlanStep("rebuild", folder, None, None, "from the CommitLog: " + ", ".join(sorted(set(codes))))
-        for folder, codes in sorted(blamed.items())
-    ]
-    return steps + _queue_cuts(evidence, set(blamed))
+    rebuilt = _rebuilds(serious, _queue_folder)
+    return [*rebuilt.values(), *_queue_cuts(evidence, rebuilt.keys())]
 
 
-def _queue_cuts(evidence: Evidence, rebuilt: set[str]) -> list[PlanStep]:
+def _queue_folder(file: str) -> str:
+    """The folder of the queue that a file belongs to; of an ext file too. "" for any other file."""
+    top, *parts = file.split("/")
+    if top not in (QUEUES, BATCH_QUEUES, EXT) or len(parts) < 2:
+        return ""
+    return f"{BATCH_QUEUES if top == BATCH_QUEUES else QUEUES}/{parts[0]}/{parts[1]}"
+
+
+def _queue_cuts(evidence: Evidence, rebuilt: Set[str]) -> list[PlanStep]:
     """What the cut of the CommitLog takes from queues that are sound otherwise."""
     p = evidence.prediction
     if p is None or p.after_load is None:
@@ -157,7 +159,7 @@ def _queue_cuts(evidence: Evidence, rebuilt: set[str]) -> list[PlanStep]:
         if queue.folder in rebuilt or summary is None:
             continue
         reason = f"its entries lead past the cut of the CommitLog at {p.truncate_at:,}"
-        steps += [PlanStep("delete", path, None, None, reason) for path in sorted(queue.deleted)]
+        steps += [_whole("delete", path, reason) for path in sorted(queue.deleted)]
         end = summary.used_end * queue.unit
         steps += [
             PlanStep("truncate", file.path, file.wrote, file.size, reason)
@@ -169,28 +171,13 @@ def _queue_cuts(evidence: Evidence, rebuilt: set[str]) -> list[PlanStep]:
 
 def _index_steps(evidence: Evidence, serious: Sequence[Finding]) -> list[PlanStep]:
     p = evidence.prediction
-    deleted = set(p.deleted_files) if p is not None else set()
-    blamed: dict[str, list[str]] = {}
-    for finding in serious:
-        if finding.file.partition("/")[0] == INDEX:
-            blamed.setdefault(finding.file, []).append(finding.code)
-    steps = []
-    for path in sorted(blamed.keys() | {d for d in deleted if d.startswith(INDEX + "/")}):
-        if path in deleted:
-            reason = "newer than the checkpoint's index time: a start deletes it and rebuilds a part of it"
-            steps.append(PlanStep("rebuild", path, None, None, reason))
-        else:
-            steps.append(PlanStep("rebuild", path, None, None, "from the CommitLog: " + ", ".join(sorted(set(blamed[path])))))
-    return steps
-
-
-def _other_steps(serious: Sequence[Finding]) -> list[PlanStep]:
-    steps = []
-    for name in ("checkpoint",):
-        codes = sorted({f.code for f in serious if f.file == name})
-        if codes:
-            steps.append(PlanStep("rebuild", name, None, None, "from the CommitLog: " + ", ".join(codes)))
-    return steps
+    steps = _rebuilds(serious, lambda file: file if file.partition("/")[0] == INDEX else "")
+    for path in p.deleted_files if p is not None else ():
+        if path.startswith(INDEX + "/"):
+            steps[path] = _whole(
+                "rebuild", path, "newer than the checkpoint's index time: a start deletes it and rebuilds a part of it"
+            )
+    return [steps[path] for path in sorted(steps)]
 
 
 def verdict_sentence(outcome: AuditOutcome, prediction: Prediction | None, loss: Loss | None) -> str:
