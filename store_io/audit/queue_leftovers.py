@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from store_io.source.byte_source import ByteSource, StoreLocation, open_source
 WINDOW_ENTRIES = 1 << 16
 MAX_FINDINGS = 1000
 MAX_LOST = 1000
-MAX_TWICE = 1 << 20  # physical offsets of which is known whether a matched entry leads there as well
+MAX_TWICE = 1 << 20  # physical offsets to which a matched entry may lead as well; beyond that many, this is not looked at
 
 
 @dataclass(frozen=True)
@@ -52,22 +53,27 @@ class LeftoverTask:
         return classify_leftovers(self)
 
 
+class LostEntry(NamedTuple):
+    """An entry that leads to a message which the CommitLog no longer holds. kind: of the range there, see `log_map`."""
+
+    queue_offset: int
+    phy_offset: int
+    size: int
+    kind: int
+
+
 @dataclass
 class LeftoverResult:
     """Findings of the queue's files, and what the entries prove about messages that the copy lacks.
 
-    lost: (queue offset, phy_offset, size, kind) of messages that an entry knows and the CommitLog no longer holds, at most
-    MAX_LOST; lost_count and lost_bytes count all of them, by kind; beyond_end: the largest physical end among them.
+    lost: at most MAX_LOST of these; lost_count: how many there are in all, by kind.
     """
 
     key: QueueKey
     findings: list[Finding] = field(default_factory=list)
     findings_dropped: dict[str, int] = field(default_factory=dict)
-    lost: list[tuple[int, int, int, int]] = field(default_factory=list)
+    lost: list[LostEntry] = field(default_factory=list)
     lost_count: dict[int, int] = field(default_factory=dict)
-    lost_bytes: dict[int, int] = field(default_factory=dict)
-    lost_first: dict[int, int] = field(default_factory=dict)
-    beyond_end: int = 0
     disputed: int = 0
     wrong: list[tuple[int, int]] = field(default_factory=list)  # entry numbers reported as wrong, of those missing
     answered: list[tuple[int, int]] = field(default_factory=list)  # entry numbers without a message that lead to the next one
@@ -75,8 +81,8 @@ class LeftoverResult:
 
 
 def classify_leftovers(task: LeftoverTask, source: ByteSource | None = None) -> LeftoverResult:
-    """Read the task's unmatched entries and say what each one is; `problem` alone where a file can no longer be read. Each entry
-    of the queue is read a few times at the most, however the unmatched ones lie among the others."""
+    """What each of the task's unmatched entries is; `problem` alone where a file can no longer be read. Each entry of the queue
+    is read a few times at most, wherever the unmatched ones lie."""
     try:
         return _classified(task, source or open_source(task.location))
     except StoreError as error:
@@ -86,8 +92,8 @@ def classify_leftovers(task: LeftoverTask, source: ByteSource | None = None) -> 
 def _classified(task: LeftoverTask, own: ByteSource) -> LeftoverResult:
     result = LeftoverResult(task.key)
     look = _Look(task, own)
-    twice: set[int] | None = None  # physical offsets inside of messages to which matched entries lead, too; not known yet
-    for first, last in look.windows():
+    twice: set[int] | None = None  # physical offsets inside messages to which matched entries lead, too; None: not known yet
+    for first, last in _windows(task.leftover):
         numbers, rows = look.entries(first, last)
         if not len(rows):
             continue
@@ -100,8 +106,18 @@ def _classified(task: LeftoverTask, own: ByteSource) -> LeftoverResult:
     return result
 
 
-# What an entry is: places in the names of `_classify`.
-(_NOTHING, _WRONG, _INVALID, _PRE_BLANK, _BELOW, _INSIDE, _TWICE, _BEYOND_END, _ANSWERED) = range(9)
+_CODES = (  # what an entry is, by the code of its finding
+    "",
+    "queue_entry_wrong",
+    "queue_entry_invalid",
+    "queue_pre_blank",
+    "queue_entry_below_minimum",
+    "queue_entry_unexpected",
+    "queue_entry_twice",
+    "queue_entry_beyond_end",
+    "queue_position_answered",
+)
+(_NOTHING, _WRONG, _INVALID, _PRE_BLANK, _BELOW, _INSIDE, _TWICE, _BEYOND_END, _ANSWERED) = range(len(_CODES))
 
 
 @dataclass(frozen=True)
@@ -113,38 +129,43 @@ class _Kinds:
     lost: np.ndarray
 
 
+class _Numbers:
+    """Ascending ranges of entry numbers, to be asked for many numbers at once."""
+
+    def __init__(self, ranges: Sequence[tuple[int, int]]):
+        self._starts, self._ends = np.array(ranges, np.int64).reshape(-1, 2).T
+
+    def hold(self, numbers: np.ndarray) -> np.ndarray:
+        """Which of these numbers are in one of the ranges."""
+        if not len(self._starts):
+            return np.zeros(len(numbers), bool)
+        place = np.searchsorted(self._starts, numbers, side="right") - 1
+        found: np.ndarray = (place >= 0) & (numbers < self._ends[np.maximum(place, 0)])
+        return found
+
+
 class _Look:
     """The unmatched entries of one queue, window by window."""
 
     def __init__(self, task: LeftoverTask, source: ByteSource):
         self._task, self._source = task, source
-        missing = union(task.missing)
-        self._missing_starts = np.array([r[0] for r in missing], np.int64)
-        self._missing_ends = np.array([r[1] for r in missing], np.int64)
-        self._leftover_starts = np.array([r[0] for r in task.leftover], np.int64)
-        self._leftover_ends = np.array([r[1] for r in task.leftover], np.int64)
+        self._missing, self._leftover = _Numbers(union(task.missing)), _Numbers(task.leftover)
         self._covered_starts = np.array(sorted(first for first, _ in task.covered), np.int64)
-
-    def windows(self, after: int | None = None) -> Iterator[tuple[int, int]]:
-        """Ranges of entry numbers that together hold all unmatched ones, from number `after` on."""
-        yield from _windows(self._task.leftover, after)
 
     def entries(self, first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
         """(numbers, entries) of the unmatched ones of [first, last)."""
         rows = read_entries(self._source, self._task.files, first, last, self._task.batch)
         numbers = np.arange(first, first + len(rows))
-        place = np.searchsorted(self._leftover_starts, numbers, side="right") - 1
-        kept = (place >= 0) & (numbers < self._leftover_ends[np.maximum(place, 0)])
+        kept = self._leftover.hold(numbers)
         return numbers[kept], rows[kept]
 
     def kinds(self, numbers: np.ndarray, rows: np.ndarray) -> _Kinds:
-        """What each of these entries is; which of those that lead into messages are known elsewhere is not looked at yet."""
-        log, starts, ends = self._task.log, self._missing_starts, self._missing_ends
+        """What each of these entries is; of those that lead into messages, `matched_too` knows more."""
+        log = self._task.log
         phy, size = rows["phy_offset"].astype(np.int64), rows["size"].astype(np.int64)
         valid = (phy >= 0) & (size > 0)
         blank = (phy == 0) & (size == layout.PRE_BLANK_SIZE)
-        place = np.searchsorted(starts, numbers, side="right") - 1
-        awaited = (place >= 0) & (numbers < ends[np.maximum(place, 0)]) if len(starts) else np.zeros(len(rows), bool)
+        awaited = self._missing.hold(numbers)
         where = log.kind_at(phy)
         answered = valid & ~blank & ~awaited & self._answers(numbers, rows)
         lost = valid & ~blank & ~answered & np.isin(where, (lm.DAMAGED, lm.UNWRITTEN, lm.MISSING, lm.BEYOND)) & ~awaited
@@ -154,13 +175,13 @@ class _Look:
         code[~awaited & blank] = _PRE_BLANK
         code[~awaited & valid & ~blank & (where == lm.EXPIRED)] = _BELOW
         code[~awaited & valid & ~blank & ~answered & np.isin(where, (lm.MESSAGE, lm.FILLER))] = _INSIDE
-        behind_data = (where == lm.UNWRITTEN) & (phy >= log.data_end)
-        code[~awaited & valid & ~blank & (behind_data | (where == lm.BEYOND))] = _BEYOND_END
+        after_data = (where == lm.UNWRITTEN) & (phy >= log.data_end)
+        code[~awaited & valid & ~blank & (after_data | (where == lm.BEYOND))] = _BEYOND_END
         code[answered] = _ANSWERED
         return _Kinds(code, where, lost)
 
     def _answers(self, numbers: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Which entries stand where no message does and are what a repair writes there: they lead to the queue's next message,
+        """Which entries have no message and are what a repair writes in such a place: they lead to the queue's next message,
         or to the last byte of the segment before that one's."""
         found = np.zeros(len(numbers), bool)
         starts = self._covered_starts
@@ -192,7 +213,7 @@ class _Look:
         """Of the physical offsets inside of messages to which entries from number `after` on lead, those to which matched
         entries lead as well: one pass over each."""
         wanted: set[int] = set()
-        for first, last in self.windows(after):
+        for first, last in _windows(self._task.leftover, after):
             numbers, rows = self.entries(first, last)
             if len(rows) and len(wanted) < MAX_TWICE:
                 wanted.update(rows["phy_offset"][self.kinds(numbers, rows).code == _INSIDE].tolist())
@@ -201,9 +222,7 @@ class _Look:
         for first, last in _windows(union(self._task.covered)):
             phy = read_entries(self._source, self._task.files, first, last, self._task.batch)["phy_offset"].astype(np.int64)
             numbers = np.arange(first, first + len(phy))
-            place = np.searchsorted(self._leftover_starts, numbers, side="right") - 1
-            matched = ~((place >= 0) & (numbers < self._leftover_ends[np.maximum(place, 0)]))
-            found.update(phy[matched & np.isin(phy, sought)].tolist())
+            found.update(phy[~self._leftover.hold(numbers) & np.isin(phy, sought)].tolist())
         return found
 
 
@@ -233,13 +252,9 @@ def _classify(
         count = int(chosen.sum())
         if count:
             result.lost_count[kind] = result.lost_count.get(kind, 0) + count
-            result.lost_bytes[kind] = result.lost_bytes.get(kind, 0) + int(size[chosen].sum())
-            result.lost_first[kind] = min(result.lost_first.get(kind, 1 << 62), int(phy[chosen].min()))
-            if kind == lm.BEYOND:
-                result.beyond_end = max(result.beyond_end, int((phy + size)[chosen].max()))
-            room = MAX_LOST - len(result.lost)
-            for i in np.nonzero(chosen)[0][: max(room, 0)]:
-                result.lost.append((int(numbers[i]), int(phy[i]), int(size[i]), kind))
+            room = max(0, MAX_LOST - len(result.lost))
+            for i in np.flatnonzero(chosen)[:room].tolist():
+                result.lost.append(LostEntry(int(numbers[i]), int(phy[i]), int(size[i]), kind))
     answered = numbers[code == _ANSWERED]
     result.answered += stretches(answered, np.ones(len(answered), np.int64))
     inside = np.flatnonzero(code == _INSIDE)
@@ -247,25 +262,13 @@ def _classify(
         code[inside[np.isin(phy[inside], np.array(sorted(twice), np.int64))]] = _TWICE
     for i in np.flatnonzero(code == _INSIDE).tolist():
         _dispute(task, result, int(numbers[i]), int(phy[i]), int(size[i]))
-    names = (
-        "",
-        "queue_entry_wrong",
-        "queue_entry_invalid",
-        "queue_pre_blank",
-        "queue_entry_below_minimum",
-        "queue_entry_unexpected",
-        "queue_entry_twice",
-        "queue_entry_beyond_end",
-        "queue_position_answered",
-    )
     edges = np.flatnonzero((np.diff(code) != 0) | (np.diff(numbers) != 1)) + 1
     for start, end in zip([0, *edges.tolist()], [*edges.tolist(), len(rows)], strict=True):
-        name = names[code[start]]
-        if not name:
+        if code[start] == _NOTHING:
             continue
         if code[start] == _WRONG:
             result.wrong.append((int(numbers[start]), int(numbers[end - 1]) + 1))
-        _report(task, result, name, rows[start:end], int(numbers[start]))
+        _report(task, result, _CODES[code[start]], rows[start:end], int(numbers[start]))
 
 
 def _report(task: LeftoverTask, result: LeftoverResult, code: str, rows: np.ndarray, first: int) -> None:
