@@ -2,7 +2,7 @@
 
 * `audit_request`: what to audit, and how much of it.
 * `audit_store`: the audit as a machine that asks for tasks, and ends with an outcome; its parts are the following.
-* `opened_copy`: what listing, settings and small files tell.
+* `opened_copy`: what listing, settings and small files say.
 * `rounds`: which tasks next, and the fold between them.
 * `evidence`: all that is known at one moment.
 * `checks`: from evidence to findings.

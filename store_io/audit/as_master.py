@@ -1,8 +1,8 @@
 """What a copy lacks of its group, as a verdict: whether it should be started as master.
 
-A slave that is behind is normal, and no finding. But whoever starts it as master loses what it lacks, so it is never called safe
+A slave whose log ends earlier is normal, and no finding. But as master it loses what it lacks, so it is never called safe
 to start. Nor is a copy that has parted from another, where each holds messages at the same physical offsets: whichever of them
-becomes master, the other's are lost. No start drops any of them from its own copy, so the exit code does not tell of it.
+becomes master, the other's are lost. No start drops any of them from its own copy, so the exit code does not show it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class AsMaster:
         return f"Do not start this copy as master{yet}: it lacks {count_text(self.lacks, 'message')} of its group{though}"
 
     def verdict(self) -> str:
-        """The same with the numbers and who holds what, a sentence without its full stop."""
+        """The same with the numbers and which copy holds what, a sentence without its full stop."""
         yet = " yet" if self.best else ""
         lacks = count_text(self.lacks, "message")
         if self.holds == self.lacks:

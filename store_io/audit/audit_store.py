@@ -140,7 +140,7 @@ class StoreAudit:
             self.incomplete[:] = [self.copy.no_store]
 
     def outcome(self) -> AuditOutcome:
-        """All results. Deterministic but for `seconds`."""
+        """All results. The same bytes give the same, but for `seconds`."""
         try:
             return self._outcome()
         except Exception as fault:  # one store's must not end the others' audit
@@ -183,7 +183,7 @@ class StoreAudit:
 
     @property
     def base_task(self) -> SegmentTask:
-        """A segment's task without a segment, for whoever reads segments again."""
+        """A segment's task without a segment, from which scans of single segments are made."""
         return self._rounds.tasks.base
 
     @property

@@ -1,4 +1,4 @@
-"""What an audit knows at one moment: frozen facts, from which checks make findings and the outcome is told."""
+"""What an audit knows at one moment: frozen facts, from which the checks and the outcome follow."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Evidence:
 
     @property
     def read_last(self) -> bool:
-        """Whether the newest message of the log was read: only then is anything known to be behind it."""
+        """Whether the newest message of the log was read: only then is it known what lies beyond it."""
         data = [s.base_offset for s in self.segments if any(e.kind == EXTENT_MESSAGE for e in s.extents)]
         return not self.unread or bool(data) and max(data) > max(f.start for f in self.unread)
 

@@ -22,7 +22,7 @@ _OF_EXTENT = {EXTENT_MESSAGE: MESSAGE, EXTENT_DAMAGED: DAMAGED, EXTENT_UNWRITTEN
 class LogMap:
     """starts: ascending physical offsets at which a range begins; kinds: what it is. The last range is open-ended.
 
-    start, end: bounds of the copy's CommitLog by its files' names and lengths; data_end: behind its last message.
+    start, end: bounds of the copy's CommitLog by its files' names and lengths; data_end: the end of its last message.
     """
 
     starts: np.ndarray

@@ -130,7 +130,7 @@ def _add_cut(loss: Loss, segment: SegmentSummary, truncate_at: int) -> None:
 
 
 def _settled(view: QueueView, rows: np.ndarray, kept: Ranges, pieces: _Pieces) -> tuple[np.ndarray, np.ndarray]:
-    """(runs that some entry leads to wholly, runs that none leads to), as far as a look at all of them at once can tell."""
+    """(runs with an entry for every record, runs with none), where a look at all runs at once decides it."""
     first, records = rows["queue_offset"], rows["records"]
     first_phy, last_phy = rows["first_phy_offset"], rows["last_phy_offset"]
     led_to = matched(rows)

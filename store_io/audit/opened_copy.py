@@ -29,7 +29,7 @@ MAX_PHY_OFFSET = (1 << 63) - 1
 
 @dataclass(frozen=True)
 class OpenedCopy:
-    """What listing, settings and small files tell.
+    """What listing, settings and small files say.
 
     no_store: why nothing in the folder shows it to be a store, else empty.  unmodelled: a sentence for each part of it for which
     there are no rules.  loaded: what the release's load() maps, or why it refuses.  segment_files: by name, those that load()
@@ -71,7 +71,7 @@ class OpenedCopy:
 
 
 def open_copy(request: AuditRequest, short: Shortcomings) -> OpenedCopy:
-    """Find out all that needs no large file; what stands in the way goes to `short`. Raises NotAStore."""
+    """Find out all that needs no large file; what went wrong goes to `short`. Raises NotAStore."""
     listing = store_dir.list_folder(request.location)
     no_store = store_dir.why_no_store(request.location, listing.files)
     if no_store and not request.perhaps_emptied:

@@ -1,4 +1,4 @@
-"""What a verdict rests on that nobody said: told before the verdict itself, because another premise may turn it round."""
+"""What a verdict assumes because nobody named it. It comes before the verdict, which another assumption may reverse."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def premises(
         )
     if release_from == DEFAULT:
         sentence = f"{assumed_sentence(release)}."
-        told = written.sentence()
-        if told:
-            sentence += f" This copy was {told}."
+        wrote = written.sentence()
+        if wrote:
+            sentence += f" This copy was {wrote}."
         if not written.holds(release):
             sentence += " Under the release that wrote it the answer may be another."
         found.append(Premise(ASSUMED, f"{sentence} Name the broker's own with --release"))
@@ -54,13 +54,13 @@ def assumed_sentence(release: str) -> str:
 
 
 def heads_of(source: ByteSource, listing: StoreListing) -> dict[str, bytes]:
-    """The beginnings of the files in config/ whose form tells a release; of what cannot be read nothing."""
+    """The beginnings of the files in config/ whose form differs between releases, where they can be read."""
     found = {}
     for path in HEADS:
         if listing.is_file(path):
             try:
                 with source.open(path) as file:
                     found[path] = file.read(0, min(file.size, HEAD_BYTES))
-            except StoreError:  # told where it is read as a whole
+            except StoreError:  # reported where it is read as a whole
                 continue
     return found

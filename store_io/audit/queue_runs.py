@@ -68,7 +68,7 @@ class StoreRuns:
             for local in np.flatnonzero(used & (places < 0)).tolist():
                 places[local] = numbers.setdefault(segment.queues[local], len(numbers))
             queue_of[start:end] = np.where(chosen, places[own], -1) if len(places) else -1
-        # Neighbours by key lie side by side: whoever goes through the queues in that order meets each block once.
+        # Neighbours by key lie side by side: a walk through the queues in that order meets each block once.
         ranks = np.full(len(numbers) + 1, -1, np.int32)
         keys = sorted(numbers)
         ranks[[numbers[key] for key in keys]] = np.arange(len(keys))
@@ -138,7 +138,7 @@ class QueueRuns:
 
 
 def stretches(first: np.ndarray, count: np.ndarray) -> list[tuple[int, int]]:
-    """[first, first + count) of each, where one goes on with the last one's end as one range; exact whatever the numbers."""
+    """The ranges [first, first + count); those that begin where the last one ends are joined. Exact for all numbers."""
     if not len(first):
         return []
     breaks = (first[1:] != first[:-1] + count[:-1]) | (np.abs(first[1:]) > FAR) | (first[1:] == np.iinfo(np.int64).min)

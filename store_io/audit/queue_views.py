@@ -1,4 +1,4 @@
-"""Each queue seen from both sides: the entries that its messages should have, and those that stand on disk.
+"""Each queue seen from both sides: the entries that its messages should have, and those on disk.
 
 Input are the summaries of all scans; nothing is read here. Ranges are entry numbers or bytes, half-open.
 """
@@ -42,7 +42,7 @@ class QueueView:
 
 @dataclass(frozen=True)
 class KnownQueues:
-    """What disk and config/ tell of queues. summaries: of those that were scanned.  topics: configured ones; None: not known.
+    """What disk and config/ say of queues. summaries: of those that were scanned.  topics: configured ones; None: not known.
 
     batch_topics: those of type BatchCQ.  lmq_expected: whether a broker puts entries in multi-dispatch queues.
     """
@@ -110,7 +110,7 @@ def _match(view: QueueView, lmq_expected: bool) -> None:
     view.missing = union((a, b) for a, b in missing if a >= 0)
     if view.summary is not None:
         used = union(view.summary.used)
-        # Very many ranges are told as one, over what a missing file would hold; a file whose name is negative holds nothing.
+        # Very many ranges come as one, over what a missing file would hold; a file whose name is negative holds nothing.
         held = union((f.start // view.unit, (f.start // view.unit) + f.size // view.unit) for f in view.files)
         expired = [(0, view.summary.expired_end)] if view.summary.expired_end else []
         view.leftover = intersect(subtract(subtract(used, view.covered), expired), held)

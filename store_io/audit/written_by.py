@@ -1,4 +1,4 @@
-"""Which releases can have written a copy: what newer brokers alone leave behind, and what they never leave out.
+"""Which releases can have written a copy: files that only newer brokers make, and files that they always make.
 
 A trace of a newer release is sure. That a trace is missing, or that a file has an older form, makes an older one likely: a copy
 may lack files, and people make an `abort` by hand.
@@ -19,7 +19,7 @@ from store_io.rules.prediction import Checkpoint
 from store_io.rules.releases import KNOWN_RELEASES, parse_known
 
 HEAD_BYTES = 1 << 16  # looked at of a file in config/
-HEADS = ("config/topics.json", "config/subscriptionGroup.json", "config/consumerOffset.json")  # files whose form tells
+HEADS = ("config/topics.json", "config/subscriptionGroup.json", "config/consumerOffset.json")  # their form shows releases
 _V1_TOPIC = 127  # UTF-16 units: a longer topic has records of the second version
 _SANE = 1 << 62
 
@@ -66,7 +66,7 @@ class WrittenBy:
     older: tuple[str, ...] = ()  # those for which a release is likely no newer
 
     def sentence(self) -> str:
-        """The range, how sure it is, and from what; empty where nothing tells."""
+        """The range, how sure it is, and from what; empty where there is no trace."""
         if not self.newer and not self.older:
             return ""
         why = []

@@ -27,7 +27,7 @@ def small_files(evidence: Evidence) -> list[Finding]:
     return copy.config.findings + copy.start_files.findings + misfit_findings(copy.misfits)
 
 
-COMPARED: tuple[Check, ...] = (  # what is told of derived data in these may blame the message as well
+COMPARED: tuple[Check, ...] = (  # their findings on derived data may blame the message as well
     unread_heads,
     file_names,
     scan_findings,

@@ -2,7 +2,7 @@
 
 The repair counts them and writes the number into its report, NEW.repair.json beside the new store. An audit of that store reads
 it there and says so in a note, else a store that lacks messages would look like one that never had them. The report counts only
-where the store's log still holds the bytes with which that repair ended it: one that another store left behind says nothing.
+where the store's log still holds the bytes with which that repair ended it: one that belongs to another store says nothing.
 The file is ordinary input: only its first bytes are read, and what is not the report of such a repair gives no note.
 """
 
@@ -51,7 +51,7 @@ def given_up(
     findings: Iterable[Finding],
 ) -> Row:
     """messages: all that are given up.  missing: those that the copy does not hold.  cut: valid ones that it holds.  earlier:
-    what the repair that made the copy had given up.  signs: codes of findings that show missing messages without a number; told
+    what the repair that made the copy had given up.  signs: codes of findings that show missing messages without a number; named
     only where nothing gives one.
 
     leftovers, findings: of the copy's audit.  answered, dropped: the repair's rows. A message is counted once: by its physical
@@ -88,7 +88,7 @@ def given_up(
 
 @dataclass
 class _Queue:
-    """Positions of a queue whose messages are missing. known: those that entries tell of, which are counted by their physical
+    """Positions of a queue whose messages are missing. known: those that entries lead to, which are counted by their physical
     offsets; more: how many other entries there are.  ranges: the rows of a repair, half-open."""
 
     known: set[int] = field(default_factory=set)
@@ -117,7 +117,7 @@ def log_tail(source: ByteSource, segments: Iterable[MappedFile], end: int) -> Ro
 
 
 @dataclass(frozen=True)
-class _Told:
+class _Report:
     made_at: str
     messages: int
     unknown: bool  # more than are counted, or some where none is
@@ -133,18 +133,18 @@ def repaired_findings(evidence: Evidence, location: StoreLocation) -> list[Findi
     """The note on the store at `location`, where a repair has made it and given up messages; none on any other. evidence: of
     that store, or of a copy of it."""
     data = read_beside(location, REPORT_SUFFIX, HEAD_BYTES)
-    told = _read(data) if data is not None else None
-    if told is None or not (told.messages or told.unknown) or not _same_log(evidence, told.tail):
+    report = _read(data) if data is not None else None
+    if report is None or not (report.messages or report.unknown) or not _same_log(evidence, report.tail):
         return []
-    number = count_text(told.messages, "message") if told.messages else NOT_KNOWN
+    number = count_text(report.messages, "message") if report.messages else NOT_KNOWN
     return [
         Finding(
             _REPAIRED,
             COMMITLOG,
-            phy_offset=told.tail["end"],
+            phy_offset=report.tail["end"],
             actual=number,
-            message=f"this store was made by a repair on {told.made_at} UTC that gave up {number}",
-            count=max(1, told.messages),
+            message=f"this store was made by a repair on {report.made_at} UTC that gave up {number}",
+            count=max(1, report.messages),
         )
     ]
 
@@ -164,7 +164,7 @@ def _same_log(evidence: Evidence, tail: Row) -> bool:
         return False
 
 
-def _read(data: bytes) -> _Told | None:
+def _read(data: bytes) -> _Report | None:
     """What a report says, None where it is no report of a repair that was put in place."""
     report = _first_members(data.decode("ascii", "replace"))
     if report.get("schema_version") != 1 or report.get("consistent") is not True:
@@ -177,7 +177,7 @@ def _read(data: bytes) -> _Told | None:
     numbers = (given.get("messages"), tail["end"], tail["bytes"])
     if not all(_is_count(number) for number in numbers) or not _is_digest(tail["sha256"]):
         return None
-    return _Told(made_at, given["messages"], bool(given.get("signs")), tail)
+    return _Report(made_at, given["messages"], bool(given.get("signs")), tail)
 
 
 def _first_members(text: str) -> dict[str, Any]:

@@ -49,7 +49,7 @@ def segment_rows(evidence: Evidence, findings: Sequence[Finding]) -> list[Row]:
             "modified_ns": entry.mtime_ns if entry else None,
             "findings": blamed[path],
             "wrote_after_load": wrote.get(path),
-            "verified_run": None,  # this run, which whoever writes the row can name
+            "verified_run": None,  # null: this run
             "verified_at": None,
         }
 

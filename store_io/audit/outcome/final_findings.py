@@ -1,4 +1,4 @@
-"""Findings as they are told: with severity, meaning and next step of the catalogue, each once, in a stable order."""
+"""Findings as an outcome has them: with severity, meaning and next step of the catalogue, each once, in a stable order."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ RANK = {NOTE: 0, REBUILDABLE: 10, LOSS: 20}  # of severities, as exit codes
 
 
 def final_findings(evidence: Evidence, findings: Iterable[Finding]) -> tuple[list[Finding], dict[str, int]]:
-    """(those that are told, how many of each code are only counted)."""
+    """(those that are reported, how many of each code are only counted)."""
     dropped = _dropped(evidence)
     final = sorted({completed(finding) for finding in with_cause(findings, evidence.copy.misfits)}, key=_order)
-    if len(final) > MAX_FINDINGS:  # the gravest are told; the others are counted
+    if len(final) > MAX_FINDINGS:  # the gravest are reported; the others are counted
         ranked = sorted(final, key=lambda f: -RANK[f.severity])
         for finding in ranked[MAX_FINDINGS:]:
             dropped[finding.code] += 1

@@ -226,7 +226,7 @@ def _verdict(outcome: AuditOutcome, prediction: Prediction | None, loss: Loss | 
         return (
             f"RocketMQ {release} would start and lose nothing; derived data differ from the CommitLog and can be rebuilt from it"
         )
-    told = "everything" if outcome.complete else "what was read of it"
+    judged = "everything" if outcome.complete else "what was read of it"
     if outcome.complete and outcome.not_judged:
-        told = "all that was judged"
-    return f"RocketMQ {release} would start on this copy and lose nothing; {told} is consistent"
+        judged = "all that was judged"
+    return f"RocketMQ {release} would start on this copy and lose nothing; {judged} is consistent"

@@ -44,7 +44,7 @@ def failed_outcome(request: AuditRequest, incomplete: Sequence[str]) -> AuditOut
 
 
 def store_outcome(evidence: Evidence, judged: Judgement) -> AuditOutcome:
-    """All results. Deterministic but for `seconds`, which whoever measures it adds."""
+    """All results but `seconds`, which the caller measures. The same bytes give the same."""
     request, copy, short = evidence.request, evidence.copy, judged.short
     out = _blank(request, short.sentences)
     _tell_premises(evidence, out)

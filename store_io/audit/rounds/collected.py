@@ -45,7 +45,7 @@ class Collected:
             self._short.on_purpose.append(LEFTOVERS_LATE)
 
     def take(self, task: Task, result: Any, scan: ScanId | None = None) -> None:
-        """Take in what a task has found. scan: which of the broker's walks a scanned segment stands for."""
+        """Take in what a task has found. scan: which of the broker's walks a scan of a segment is."""
         assert not isinstance(result, NotRead)
         self._count(result)
         if isinstance(task, SegmentTask):

@@ -5,7 +5,7 @@ again where the broker's decision falls inside a run, start()'s own walk, the qu
 
 An audit that may leave segments out (`quick`, a time limit, those that an earlier run has verified) looks at all edges and the
 queues first and then asks for what it reads: at the quick level for nothing but what recovery itself would read, and what lies
-behind its cut.
+beyond its cut.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ class StoreRounds:
             needs = self._predict()
             again: list[Task] = []
             if not needs and self.prediction is not None and self.prediction.starts:
-                again = self.tasks.segments(self._unread_behind(self.prediction.truncate_at))
+                again = self.tasks.segments(self._unread_beyond(self.prediction.truncate_at))
                 needs = needs if again else self._measure_loss(place)
             if not needs and not again:
                 break
@@ -204,7 +204,7 @@ class StoreRounds:
         for scan, marks in needs.marks.items():
             self._needs.marks[scan] |= marks
 
-    def _unread_behind(self, phy_offset: int) -> list[MappedFile]:
+    def _unread_beyond(self, phy_offset: int) -> list[MappedFile]:
         """Segments that were not read and reach beyond the cut: their messages are lost."""
         return [f for f in self.unread if f.start + f.size > phy_offset]
 

@@ -27,7 +27,7 @@ EDGES_TOGETHER = 128  # segments
 
 
 class TaskMaker:
-    """Makes tasks, and knows which scan each segment's task stands for. base: a segment's task without a segment."""
+    """Makes tasks, and knows which of the broker's scans each is. base: a segment's task without a segment."""
 
     def __init__(self, request: AuditRequest, copy: OpenedCopy):
         self._request, self._copy = request, copy
@@ -84,7 +84,7 @@ class TaskMaker:
         )
 
     def scan_of(self, task: Task) -> ScanId | None:
-        """Which of the broker's scans a segment's task stands for; None where the broker does not load the segment."""
+        """Which of the broker's scans a segment's task is; None where the broker does not load the segment."""
         return self._made[id(task)][1]
 
     def _keep(self, task: SegmentTask, scan: ScanId | None) -> Task:
@@ -132,20 +132,16 @@ class TaskMaker:
 
     def queues(self) -> list[Task]:
         """Tasks for all queues, small ones together."""
-        tasks: list[Task] = []
-        group: list[QueueTask] = []
-        size = 0
+        groups: list[list[QueueTask]] = []
+        size = QUEUE_GROUP_BYTES  # of the last group: the first queue begins one
         log_min = min((f.start for f in self._copy.segment_files), default=-1)
         for key in sorted(self._copy.queue_folders):
-            task = self._queue(key, log_min)
-            group.append(task)
-            size += sum(f.size for f in task.audit_files)
-            if size >= QUEUE_GROUP_BYTES or len(group) >= QUEUE_GROUP_COUNT:
-                tasks.append(QueueGroup(tuple(group), self._request.not_after))
-                group, size = [], 0
-        if group:
-            tasks.append(QueueGroup(tuple(group), self._request.not_after))
-        return tasks
+            if size >= QUEUE_GROUP_BYTES or len(groups[-1]) >= QUEUE_GROUP_COUNT:
+                groups.append([])
+                size = 0
+            groups[-1].append(self._queue(key, log_min))
+            size += sum(f.size for f in groups[-1][-1].audit_files)
+        return [QueueGroup(tuple(group), self._request.not_after) for group in groups]
 
     def _queue(self, key: QueueKey, log_min: int) -> QueueTask:
         request, copy = self._request, self._copy
@@ -167,27 +163,24 @@ class TaskMaker:
 
     def index(self) -> list[Task]:
         """A task for each index file."""
-        tasks: list[Task] = []
         request, copy = self._request, self._copy
         if request.quick:  # a broker reads nothing of an index file but its header
-            return tasks
-        before: IndexHeader | None = None
-        for file in copy.index_files:
-            tasks.append(
-                IndexTask(
-                    request.store,
-                    request.location,
-                    copy.rules,
-                    file.path,
-                    file.size,
-                    newest=file is copy.index_files[-1],
-                    unclean=copy.unclean,
-                    previous_end=(before.end_time, before.end_phy) if before is not None else None,
-                    not_after=request.not_after,
-                )
+            return []
+        headers: list[IndexHeader | None] = [None, *(copy.headers[file.path] for file in copy.index_files)]
+        return [
+            IndexTask(
+                request.store,
+                request.location,
+                copy.rules,
+                file.path,
+                file.size,
+                newest=file is copy.index_files[-1],
+                unclean=copy.unclean,
+                previous_end=(before.end_time, before.end_phy) if before is not None else None,
+                not_after=request.not_after,
             )
-            before = copy.headers[file.path]
-        return tasks
+            for file, before in zip(copy.index_files, headers, strict=False)
+        ]
 
     def leftovers(self, views: Mapping[QueueKey, QueueView], log: LogMap) -> list[Task]:
         """A task for each queue with entries that no message of it matched."""

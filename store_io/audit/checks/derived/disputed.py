@@ -1,4 +1,4 @@
-"""Where two files contradict each other: which of them is told of, and what may be wrong as well."""
+"""Where two files contradict each other: which of them has the finding, and what may be wrong as well."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def disputed(evidence: Evidence, findings: Sequence[Finding]) -> list[Finding]:
         try:
             with evidence.copy.source.open(path) as file:
                 size = int.from_bytes(file.read(position, 4), "big", signed=True)
-        except StoreError:  # it changed underneath, which is told elsewhere
+        except StoreError:  # it changed underneath, which is reported elsewhere
             continue
         if 0 < size <= log.range_end(phy_offset) - phy_offset:
             found[phy_offset] = Finding(

@@ -6,18 +6,15 @@ Three findings, each about one question:
     commitlog_emptied  a loss: it holds none, and other parts of the same copy show that it held some.
     commitlog_shrunk   a loss: an earlier audit saw messages beyond the place where the log ends now.
 
-A folder without commitlog/ is judged like an empty commitlog/, even where nothing at all is in it, if one of the last two is
-found. Without either nothing shows that it ever was a store: it could not be audited, as a mistyped path (`StoreAudit.settle`).
+The first two follow from the bytes of the copy alone, the third from these and from what earlier runs wrote into the tables.
+A folder without commitlog/ is judged like an empty one if it has one of the last two; without either nothing shows that it ever
+was a store, and it could not be audited (`StoreAudit.settle`).
 
-The first two follow from the bytes of the copy alone. The third follows from the bytes and what earlier runs have written into
-the tables, and is there only where these disagree; a run that is repeated under its id counts the runs before it alone.
-
-What retention may do decides the third. It deletes whole segments at the log's front and never the newest one, so the log begins
-later and holds fewer messages, but its end never goes back: however many messages less, they are no finding as long as the end
-stands. Nor is a log that begins beyond the earlier end: one that turned over between two audits does so, and a slave that was
-made anew. An end that goes back was cut by a recovery, wiped by a hand, or copied from something else. Bytes that are damaged
-count as there: they are told by findings of their own. The copy is held against the run that saw the log reach furthest, not
-against the last one: the night after an emptied copy must not find everything as it was the night before.
+What retention may do decides the third. It deletes whole segments at the log's front and never the newest one: the log begins
+later and holds fewer messages, but its end never moves back. A log that begins beyond the earlier end is no finding either: it
+turned over between two audits, or a slave was made anew. An end that moves back was cut by a recovery, wiped by hand, or the copy
+is of something else. Damaged bytes count as there: they have findings of their own. The copy is compared with the run that saw
+the log reach furthest, not with the last one: else the second audit of an emptied copy would find nothing.
 """
 
 from __future__ import annotations
@@ -53,21 +50,21 @@ _NEW_LOG = "If it was meant to begin anew, give the store another name."
 
 
 def log_end(segments: Sequence[SegmentSummary], kinds: Sequence[str] = (EXTENT_MESSAGE,)) -> int | None:
-    """The physical offset behind the last extent of these kinds; None where there is none."""
+    """The end of the last extent of these kinds, a physical offset; None where there is none."""
     return max((s.base_offset + e.end for s in segments for e in s.extents if e.kind in kinds), default=None)
 
 
 def empty_findings(evidence: Evidence) -> list[Finding]:
-    """The finding of a copy whose log was read wholly and holds neither a message nor damage; none of any other."""
+    """The finding of a copy whose log was all read and holds neither a message nor damage; none of any other."""
     if not evidence.log_whole or evidence.unread or log_end(evidence.segments, (EXTENT_MESSAGE, EXTENT_DAMAGED)) is not None:
         return []
     shown, offsets = list(_traces(evidence)), list(_offsets_read(evidence.copy.config))
     if not shown and not offsets:
         return [Finding("commitlog_empty", COMMITLOG, actual="no message")]
     # A slave copies offsets from its master before its own log arrives: alone they show no more than this.
-    who = "this copy held some" if shown else "consumers of this broker or its master had read some"
+    whose = "this copy held some" if shown else "consumers of this broker or its master had read some"
     here = "the CommitLog holds no message" if evidence.copy.listing.get(COMMITLOG) else "there is no commitlog/ here"
-    message = f"{here}, but {who}: {'; '.join([*shown, *offsets])}"
+    message = f"{here}, but {whose}: {'; '.join([*shown, *offsets])}"
     return [Finding("commitlog_emptied", COMMITLOG, expected="messages", actual="no message", message=message)]
 
 
@@ -127,10 +124,10 @@ def shrunk_findings(
     same = named or end is None or _same_segment(evidence.segments, segments_before(furthest))
     until = f"messages up to physical offset {furthest.log_end}" if furthest.log_end is not None else "messages"
     here = "no message" if end is None else f"messages up to physical offset {end}"
-    told = "this copy holds none" if end is None else f"this copy's log ends at {end:,}"
+    now = "this copy holds none" if end is None else f"this copy's log ends at {end:,}"
     if evidence.copy.no_store:
         folder = shown(evidence.request.location.root)
-        told = f"{folder} {'holds no CommitLog' if evidence.copy.listing.files else 'is an empty folder'} now"
+        now = f"{folder} {'holds no CommitLog' if evidence.copy.listing.files else 'is an empty folder'} now"
     return [
         Finding(
             "commitlog_shrunk",
@@ -139,7 +136,7 @@ def shrunk_findings(
             phy_offset=end,
             expected=until,
             actual=here,
-            message=f"{_seen(furthest)}; {told}" + ("" if same else ", and nothing shows that both are of one broker"),
+            message=f"{_seen(furthest)}; {now}" + ("" if same else ", and nothing shows that both are of one broker"),
             next=_LOOK_AT_FOLDER if evidence.copy.no_store else "" if same else _NEW_LOG,
         )
     ]
@@ -162,8 +159,8 @@ def verdict(outcome: AuditOutcome) -> str:
     found = {f.code: f for f in outcome.findings if f.code in ("commitlog_empty", "commitlog_emptied", "commitlog_shrunk")}
     shrunk = found.get("commitlog_shrunk")
     if "commitlog_emptied" in found:
-        told = f"; {_seen(outcome.furthest)}" if shrunk is not None and outcome.furthest is not None else ""
-        return f"Nothing to lose is left here: {found['commitlog_emptied'].message}{told}"
+        before = f"; {_seen(outcome.furthest)}" if shrunk is not None and outcome.furthest is not None else ""
+        return f"Nothing to lose is left here: {found['commitlog_emptied'].message}{before}"
     if "commitlog_empty" not in found:
         return ""
     if shrunk is not None:
@@ -174,7 +171,7 @@ def verdict(outcome: AuditOutcome) -> str:
 
 
 def verdict_addition(outcome: AuditOutcome) -> str:
-    """What belongs behind the verdict of a copy that has shrunk and still holds messages."""
+    """What follows the verdict of a copy that has shrunk and still holds messages."""
     shrunk = next((f for f in outcome.findings if f.code == "commitlog_shrunk" and f.severity == LOSS), None)
     return f"; {shrunk.message}" if shrunk is not None else ""
 

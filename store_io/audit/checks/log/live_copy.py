@@ -1,4 +1,4 @@
-"""Whether ConsumeQueues and CommitLog of a copy are of different moments: what lies beyond the log's end then is no damage."""
+"""Whether ConsumeQueues and CommitLog were copied at different moments: then entries beyond the log's end are no damage."""
 
 from __future__ import annotations
 
@@ -14,18 +14,17 @@ from store_io.audit.queue_leftovers import LeftoverResult
 from store_io.base.ranges import union
 from store_io.base.wording import count_text
 
-# Entries beyond the log's end that cover less than this part of the bytes there are of different moments.
-COVERAGE = 0.8
+COVERAGE = 0.8  # of the bytes beyond the log's end; entries that cover less were copied at different moments
 
 
 @dataclass(frozen=True)
 class LiveCopy:
-    """What entries beyond the log's data say of a copy that an unclean exit, or none, preceded.
+    """What entries beyond the log's end say of a copy with an abort file.
 
-    holes: they do not cover the bytes there.  A broker dispatches in physical order, so in a copy of one moment they do, but for
-    messages that have no entry.  later: they begin exactly behind the log's last message, which is whole, and lead into zeros, or
-    where the segment behind the last, full one would begin: the queues are of a later moment than the log.  proven: so they are;
-    a lost last page of the log would not do the same.  unwritten: what is told of zeros in the log before later messages.
+    holes: they do not cover the bytes there. A broker dispatches in physical order, so in a copy of one moment they do, but for
+    messages without an entry.  later: they begin right after the log's last message, where zeros follow, or where the segment
+    after a full last one would begin: the queues were copied after the log.  proven: no loss of power explains this.
+    unwritten: the finding on zeros in the log before later messages.
     """
 
     messages: int = 0
@@ -38,7 +37,7 @@ class LiveCopy:
         return self.holes or self.later
 
     def findings(self, log: lm.LogMap) -> Iterator[Finding]:
-        """How it is told: first what the log itself shows."""
+        """First what the log itself shows."""
         if self.unwritten is not None:
             yield self.unwritten
         if self.later:
@@ -51,7 +50,7 @@ class LiveCopy:
         number = count_text(self.messages, "message")
         place: tuple[str, int | None, int | None] = (log.segment_name(log.end), None, None)
         at, actual, otherwise = log.end, "no file", ", or its last segments are gone"
-        if _zeros_behind(log):
+        if _zeros_after(log):
             path, position = log.segment_of(log.data_end)
             place = path, position, min(position + 8, log.range_end(log.data_end) - log.data_end + position)
             at, actual = log.data_end, "zeros"
@@ -67,7 +66,7 @@ class LiveCopy:
         )
 
 
-def _zeros_behind(log: lm.LogMap) -> bool:
+def _zeros_after(log: lm.LogMap) -> bool:
     """Whether zeros follow the log's last message."""
     return bool(log.kind_at(np.array([log.data_end]))[0] == lm.UNWRITTEN)
 
@@ -84,10 +83,10 @@ def _full(log: lm.LogMap) -> bool:
 def live_copy(
     results: Iterable[LeftoverResult], log: lm.LogMap, unclean: bool, flushed_further: bool, holes: Finding | None
 ) -> LiveCopy:
-    """Judge the entries that lead beyond the log's data. holes: what is told of zeros in the log.
+    """Judge the entries that lead beyond the log's last message. holes: the finding on zeros in the log.
 
-    flushed_further: the checkpoint tells a later store time of what was flushed than the log's last message has. What was flushed
-    outlasts a loss of power, so then it was the copying that left it out.
+    flushed_further: the checkpoint says that later messages than the log's last one were flushed. These outlast a loss of power,
+    so the copying left them out.
     """
     beyond = {
         (phy, phy + size)
@@ -102,5 +101,5 @@ def live_copy(
     covered = union(beyond)
     first = min(log.data_end, covered[0][0])
     with_holes = sum(b - a for a, b in covered) < COVERAGE * (covered[-1][1] - first)
-    begins = log.data_end if _zeros_behind(log) else log.end if _full(log) else -1
+    begins = log.data_end if _zeros_after(log) else log.end if _full(log) else -1
     return LiveCopy(len(beyond), with_holes, covered[0][0] == begins, flushed_further, holes)

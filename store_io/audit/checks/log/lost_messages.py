@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -15,7 +16,7 @@ from store_io.audit.queue_leftovers import LeftoverResult
 from store_io.base.wording import count_text
 from store_io.rules.releases import BrokerRules
 
-MAX_LOST_SIDE_BY_SIDE = 20  # lost messages that are told one by one although their bytes touch
+MAX_LOST_SIDE_BY_SIDE = 20  # lost messages with a finding each although their bytes touch
 
 
 def lost_messages(evidence: Evidence) -> list[Finding]:
@@ -34,10 +35,9 @@ def lost_findings(
     results: Iterable[LeftoverResult], segments: Sequence[SegmentSummary], log: lm.LogMap, live: LiveCopy, rules: BrokerRules
 ) -> list[Finding]:
     """Messages that an entry knows and the CommitLog lacks: in damaged bytes, in zeros, in missing or never copied segments."""
-    found: list[Finding] = []
     by_name = {s.path.rpartition("/")[2]: s for s in segments}
     damaged: dict[str, set[tuple[int, int]]] = {}  # of segments that were asked for
-    beyond: dict[str, int] = {}
+    beyond: Counter[str] = Counter()  # segments after the last one that entries lead to
     reported: set[int] = set()
     lost: list[_LostMessage] = []
 
@@ -50,13 +50,11 @@ def lost_findings(
             if kind == lm.MISSING:
                 continue  # the gap between the segments' names has said so
             if kind == lm.BEYOND:
-                name = log.segment_name(phy)
-                beyond[name] = beyond.get(name, 0) + 1
+                beyond[log.segment_name(phy)] += 1
                 continue
             if live.later and live.proven and phy >= log.data_end:
-                continue  # the finding on the whole copy tells of all of these
-            name = f"{phy - phy % rules.segment_bytes:020d}"
-            segment = by_name.get(name) or holding(phy)
+                continue  # the finding on the whole copy counts all of these
+            segment = by_name.get(f"{phy - phy % rules.segment_bytes:020d}") or holding(phy)
             if segment is None or phy in reported:
                 continue
             reported.add(phy)
@@ -67,29 +65,28 @@ def lost_findings(
                 continue  # the scan has found this very message damaged
             severity = REBUILDABLE if live.holes and phy >= log.data_end else ""
             lost.append(_LostMessage(segment, start, min(start + size, segment.size), severity, kind, result.key, number, size))
-    found += _folded_lost(lost)
-    names = {s.path for s in segments}
-    found += live.findings(log)
-    for name, count in sorted(beyond.items()):
-        if name in names:
-            continue
-        odd = live and live.holes
+    gone = {name: count for name, count in sorted(beyond.items()) if all(s.path != name for s in segments)}
+    return [*_folded_lost(lost), *live.findings(log), *_segments_gone(gone, log, live)]
+
+
+def _segments_gone(counts: Mapping[str, int], log: lm.LogMap, live: LiveCopy) -> Iterator[Finding]:
+    """Segments after the last one that this many entries lead to each."""
+    for name, count in counts.items():
+        phy_offset = int(name.rpartition("/")[2])
         entries = count_text(count, "queue entry leads", "queue entries lead")
-        message = "a copy of a running broker: queues and log differ in time" if odd else f"{entries} to messages of this segment"
-        found.append(
-            Finding(
-                "segment_missing",
-                name,
-                severity=REBUILDABLE if live.holes else "",
-                phy_offset=int(name.rpartition("/")[2]),
-                expected="a segment",
-                actual="no file",
-                message=message,
-                next=END_GONE if int(name.rpartition("/")[2]) >= log.end and not odd else "",
-                count=count,
-            )
+        yield Finding(
+            "segment_missing",
+            name,
+            severity=REBUILDABLE if live.holes else "",
+            phy_offset=phy_offset,
+            expected="a segment",
+            actual="no file",
+            message="a copy of a running broker: queues and log differ in time"
+            if live.holes
+            else f"{entries} to messages of this segment",
+            next=END_GONE if phy_offset >= log.end and not live.holes else "",
+            count=count,
         )
-    return found
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from store_io.rules.releases import BrokerRules
 
 
 def sequences(evidence: Evidence) -> list[Finding]:
-    """What the queue offsets of a log that was read as far as wanted show."""
+    """What the queue offsets along the log show, where all that was wanted of it was read."""
     if not evidence.log_whole:
         return []
     answered = {key: left.answered for key, left in evidence.leftovers.items()}
@@ -50,7 +50,7 @@ def sequence_findings(
 
 @dataclass(frozen=True)
 class _Run:
-    """One run of a queue's own messages. position: its physical offset by its place; end: behind its last record."""
+    """One run of a queue's own messages. position: its physical offset by its place; end: that of its last record."""
 
     segment: int
     position: int
@@ -99,7 +99,7 @@ def _sequence_findings(
             expected, before = expected + run.steps, run.end
             continue
         if run.single and following is not None and following == expected and first < expected:
-            # A record out of line, behind which the sequence goes on as if it were not there.
+            # A record out of line: the sequence continues as if it were not there.
             found.append(_sequence(view, segments, run, "queue_offset_wrong", LOSS, expected))
             before = run.end
             continue

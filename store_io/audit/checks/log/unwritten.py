@@ -38,7 +38,7 @@ class Hole:
     """Zeros from `position` of a segment on, where messages follow.
 
     next_time: the store time of the first message of the next segment that has one; 0 without one.  to_end: whether they reach
-    the segment's end; else `end` is where messages go on.
+    the segment's end; else messages follow at `end`.
     """
 
     path: str
@@ -128,7 +128,7 @@ class Unwritten:
     counts: Sequence[int]
 
     def findings(self) -> list[Finding]:
-        """One per segment whose end is zero; what is zero inside of one is damage that the scan has told."""
+        """One per segment whose end is zero; zeros elsewhere are damage, which the scan has found."""
         return [
             Finding(
                 "segment_unwritten",
@@ -145,17 +145,17 @@ class Unwritten:
         ]
 
     def copied_live(self, flushed_until: int) -> Finding | None:
-        """That they tell of a copy of a running broker. flushed_until: the checkpoint's store time of what was flushed.
+        """That they show a copy of a running broker. flushed_until: the checkpoint's store time of what was flushed.
 
         A broker flushes in physical order, and what was flushed outlasts a loss of power: a hole before a message that was
         flushed is the copying's.
         """
-        told = [(hole, count) for hole, count in zip(self.holes, self.counts, strict=True) if hole.position]
-        if not told:  # a segment without a single message was not being written when it was copied
+        shown = [(hole, count) for hole, count in zip(self.holes, self.counts, strict=True) if hole.position]
+        if not shown:  # a segment without a single message was not being written when it was copied
             return None
-        first, zeros = told[0][0], sum(hole.zeros for hole, _ in told)
-        power = "" if all(0 < hole.next_time <= flushed_until for hole, _ in told) else ", or its machine lost power"
-        where = "" if len(told) == 1 else f" in {len(told):,} places"
+        first, zeros = shown[0][0], sum(hole.zeros for hole, _ in shown)
+        power = "" if all(0 < hole.next_time <= flushed_until for hole, _ in shown) else ", or its machine lost power"
+        where = "" if len(shown) == 1 else f" in {len(shown):,} places"
         return Finding(
             "live_copy",
             first.path,
@@ -165,7 +165,7 @@ class Unwritten:
             expected="a message or a filler",
             actual="zeros",
             message=f"probably copied while the broker ran{power}: {count_text(zeros, 'byte')} of the CommitLog are"
-            f" zero{where}, although messages follow{_lay(sum(count for _, count in told))}",
+            f" zero{where}, although messages follow{_lay(sum(count for _, count in shown))}",
         )
 
 

@@ -21,7 +21,7 @@ _STEP = "Find this store's own broker.conf, or leave --broker-conf out: sizes ar
 
 @dataclass(frozen=True)
 class Misfit:
-    """A size in force under a broker.conf that no file of its kind has. part: whose files.  alone: there is one
+    """A size by a broker.conf that no file of its kind has. part: whose files.  alone: there is one
     file of its kind, so that it may as well be this file that is wrong."""
 
     file: str
@@ -73,7 +73,7 @@ def size_misfits(broker_conf: str | None, listing: StoreListing, settings: Mappi
 
 
 def misfit_findings(misfits: Iterable[Misfit]) -> list[Finding]:
-    """A note for each, at the first file that tells."""
+    """A note for each, at the first file that has another size."""
     return [
         Finding("setting_mismatch", m.file, expected=m.expected, actual=m.actual, message=f"{m.sentence}.", next=_STEP)
         for m in misfits
