@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -17,20 +16,14 @@ from schemas.commitlog_layout import MIN_SIZE_V1_BYTES
 from schemas.rows import EXTENT_DAMAGED, EXTENT_MESSAGE, EXTENT_UNWRITTEN, RUN_QUEUE, Extent, Finding, QueueKey, SegmentSummary
 from store_io.audit import log_map as lm
 from store_io.audit.queue_leftovers import LeftoverResult
-from store_io.audit.queue_runs import FAR, QueueRuns
+from store_io.audit.queue_runs import FAR
+from store_io.audit.queue_views import QueueView
 from store_io.base.wording import count_text
 from store_io.rules.multi_dispatch import LMQ_PREFIX
 
 PAGE_BYTES = 4096  # what is written and copied together
 LEAST_ZEROS = 64  # before a page's edge: fewer may be a message's own fields
 MOST_BEYOND = 16  # zeros with which the rest of a message may begin after the edge
-
-
-class _View(Protocol):
-    """What is asked of a queue (`queue_views.QueueView`)."""
-
-    batch: bool
-    runs: QueueRuns
 
 
 @dataclass(frozen=True)
@@ -82,7 +75,7 @@ def _to_a_page(extent: Extent) -> bool:
 
 
 def _messages_in(
-    found: Sequence[Hole], views: Mapping[QueueKey, _View], results: Iterable[LeftoverResult], log: lm.LogMap
+    found: Sequence[Hole], views: Mapping[QueueKey, QueueView], results: Iterable[LeftoverResult], log: lm.LogMap
 ) -> list[int]:
     """How many messages lay in each hole at least: the queue offsets that are missing between a queue's messages before and after
     it, and after a queue's last message those whose entries lead there. A gap over several holes counts for the first one.
@@ -175,7 +168,7 @@ def _lay(count: int) -> str:
 
 def unwritten(
     segments: Iterable[SegmentSummary],
-    views: Mapping[QueueKey, _View],
+    views: Mapping[QueueKey, QueueView],
     results: Mapping[QueueKey, LeftoverResult],
     log: lm.LogMap,
 ) -> Unwritten:
