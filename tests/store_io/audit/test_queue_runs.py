@@ -91,7 +91,7 @@ def test_a_batch_that_no_broker_dispatches_misses_no_entry_and_no_number_is_nega
     summary = SegmentSummary("commitlog/0", 0, 1000, queues=[("B", 0)], runs=rows)
     for batch_topics, missing in ((frozenset({"B"}), 1), (frozenset(), 2)):
         (view,) = queue_views([summary], KnownQueues(batch_topics=batch_topics)).values()
-        found = missing_findings(view, [summary], broker_rules("5.3.3"), [])
+        found = missing_findings(view, broker_rules("5.3.3"), [])
         assert sum(finding.count for finding in found) == missing
     assert found[0].queue_offset == 4
     loss = QueueLoss()

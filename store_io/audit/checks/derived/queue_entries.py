@@ -6,10 +6,10 @@ Source of the rules: pitfalls.md, audit B.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import accumulate
 
-from schemas.rows import MATCH_MISSING, MATCH_SHIFTED, NOTE, Finding, SegmentSummary
+from schemas.rows import MATCH_MISSING, MATCH_SHIFTED, NOTE, Finding
 from store_io.audit.evidence import Evidence
 from store_io.audit.queue_views import QueueView, never_put
 from store_io.base.java_compat import int64
@@ -22,7 +22,7 @@ def queue_entries(evidence: Evidence) -> list[Finding]:
     found: list[Finding] = []
     for key, view in evidence.views.items() if evidence.queues_whole else ():
         leftover = evidence.leftovers.get(key)
-        found += missing_findings(view, evidence.segments, evidence.copy.rules, leftover.wrong if leftover else [])
+        found += missing_findings(view, evidence.copy.rules, leftover.wrong if leftover else [])
         found += shifted_findings(view)
         if evidence.log_whole and evidence.all_read:
             found += hole_findings(view)
@@ -32,7 +32,7 @@ def queue_entries(evidence: Evidence) -> list[Finding]:
     return found
 
 
-def missing_findings(view: QueueView, segments: Sequence[SegmentSummary], rules: BrokerRules, wrong: Ranges) -> list[Finding]:
+def missing_findings(view: QueueView, rules: BrokerRules, wrong: Ranges) -> list[Finding]:
     """One finding per file and run of entries that the log's messages should have and the queue has not."""
     found: list[Finding] = []
     size = rules.batch_file_bytes if view.batch else rules.queue_file_bytes

@@ -2,24 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from schemas import index_layout
-from schemas.rows import WALK_AUDIT, Finding, IndexFileSummary, SegmentSummary
+from schemas.rows import WALK_AUDIT, Finding, SegmentSummary
 from schemas.store_names import INDEX
 from store_io.audit.evidence import Evidence
 from store_io.base.wording import count_text
-from store_io.rules.releases import BrokerRules
-
-
-def unindexed(evidence: Evidence) -> list[Finding]:
-    """Them, where log and index could be read as a whole."""
-    files = evidence.copy.index_files
-    late = any(file.path in evidence.late for file in files)
-    if not evidence.log_whole or not evidence.index_whole or evidence.request.quick or late:
-        return []
-    ordered = [evidence.index[file.path] for file in files if file.path in evidence.index]
-    return unindexed_findings(evidence.segments, ordered, evidence.copy.rules)
 
 
 def _all_keys(segment: SegmentSummary) -> tuple[int, int, int, int]:
@@ -31,15 +18,17 @@ def _all_keys(segment: SegmentSummary) -> tuple[int, int, int, int]:
     return low, high, int(runs["records"].sum()), int(runs["keys"].sum())
 
 
-def unindexed_findings(
-    segments: Sequence[SegmentSummary], files: Sequence[IndexFileSummary], rules: BrokerRules
-) -> list[Finding]:
-    """Messages with keys outside of what the index files cover (I1, I9)."""
-    if not rules.builds_index:
+def unindexed(evidence: Evidence) -> list[Finding]:
+    """Messages with keys outside of what the index files cover, where log and index could be read as a whole (I1, I9)."""
+    copy = evidence.copy
+    late = any(file.path in evidence.late for file in copy.index_files)
+    whole = evidence.log_whole and evidence.index_whole and not late
+    if not whole or evidence.request.quick or not copy.rules.builds_index:
         return []
+    files = [evidence.index[file.path] for file in copy.index_files if file.path in evidence.index]
     first = last = -1
     records = keys = 0
-    for segment in segments:
+    for segment in evidence.segments:
         low, high, n, k = segment.index_unindexed if files else _all_keys(segment)
         if k:
             first = low if first < 0 else min(first, low)

@@ -6,45 +6,33 @@ Source of the rules: pitfalls.md, audit A.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from schemas.rows import LOSS, MATCH_EQUAL, NOTE, REBUILDABLE, RUN_QUEUE, Finding, QueueKey, SegmentSummary
+from schemas.finding_codes import BRIDGED
+from schemas.rows import LOSS, MATCH_EQUAL, NOTE, REBUILDABLE, RUN_QUEUE, Finding, SegmentSummary
 from store_io.audit import log_map as lm
 from store_io.audit.evidence import Evidence
 from store_io.audit.queue_runs import FAR
 from store_io.audit.queue_views import QueueView
 from store_io.base.ranges import Ranges, subtract
-from store_io.rules.releases import BrokerRules
 
 
 def sequences(evidence: Evidence) -> list[Finding]:
-    """What the queue offsets along the log show, where all that was wanted of it was read."""
+    """Queue offsets that do not follow one another along the log, where all that was wanted of it was read (audit A; C13, P14).
+
+    What a repair has bridged counts as damaged. Nor is a gap serious whose positions a repair made lead to the next message.
+    """
     if not evidence.log_whole:
         return []
-    answered = {key: left.answered for key, left in evidence.leftovers.items()}
-    return sequence_findings(evidence.views, evidence.segments, evidence.log, evidence.copy.rules, answered)
-
-
-def sequence_findings(
-    views: Mapping[QueueKey, QueueView],
-    segments: Sequence[SegmentSummary],
-    log: lm.LogMap,
-    rules: BrokerRules,
-    answered: Mapping[QueueKey, Ranges],
-) -> list[Finding]:
-    """Queue offsets that do not follow one another along the log (audit A; C13, P14).
-
-    What a repair has bridged counts as damaged.  answered: positions without a message whose entries lead to the queue's next
-    one, as a repair leaves them.
-    """
     found: list[Finding] = []
-    bridged = sorted(f.phy_offset or 0 for s in segments for f in s.findings if f.code == "commitlog_bridged")
-    for key, view in views.items():
+    bridged = sorted(f.phy_offset or 0 for s in evidence.segments for f in s.findings if f.code == BRIDGED)
+    for key, view in evidence.views.items():
         if len(view.runs):
-            found += _sequence_findings(view, segments, log, rules, answered.get(key, []), bridged)
+            left = evidence.leftovers.get(key)
+            found += _of_queue(evidence, view, left.answered if left is not None else [], bridged)
     return found
 
 
@@ -63,14 +51,8 @@ class _Run:
     match: int
 
 
-def _sequence_findings(
-    view: QueueView,
-    segments: Sequence[SegmentSummary],
-    log: lm.LogMap,
-    rules: BrokerRules,
-    answered: Ranges,
-    bridged: Sequence[int],
-) -> list[Finding]:
+def _of_queue(evidence: Evidence, view: QueueView, answered: Ranges, bridged: Sequence[int]) -> list[Finding]:
+    segments, log = evidence.segments, evidence.log
     rows, positions, places = view.runs.rows, view.runs.positions, view.runs.segments
     own = np.flatnonzero(rows["kind"] == RUN_QUEUE)
     own = own[np.argsort(positions[own], kind="stable")]
@@ -107,7 +89,7 @@ def _sequence_findings(
             if not _broken_between(log, before, run.position) and bisect_left(bridged, before) == bisect_left(
                 bridged, run.position
             ):
-                old = rules.refused_appends_use_offsets or not subtract([(expected, first)], answered)
+                old = evidence.copy.rules.refused_appends_use_offsets or not subtract([(expected, first)], answered)
                 found.append(_sequence(view, segments, run, "queue_offset_gap", NOTE if old else REBUILDABLE, expected))
         elif first == 0 and (not run.single or run.match == MATCH_EQUAL):
             # The queue began anew: a topic deleted and made again, or a ConsumeQueue that was lost (P1).

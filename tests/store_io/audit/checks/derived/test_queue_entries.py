@@ -27,7 +27,7 @@ def view_of(*runs: dict[str, int], used: list[tuple[int, int]], files: tuple[Map
 
 def test_missing_entries_are_told_by_file_with_the_message_that_should_be_there() -> None:
     view = view_of({"queue_offset": 8, "records": 5, "match": MATCH_MISSING}, used=[(0, 8)], files=FILES[:1])
-    first, second = missing_findings(view, [], RULES, [])
+    first, second = missing_findings(view, RULES, [])
     assert (first.file, first.start, first.end, first.count, first.phy_offset) == (queue_path(0), 160, 200, 2, 0)
     assert (second.file, second.start, second.end, second.count) == (queue_path(200), None, None, 3)
     assert (first.actual, second.actual, first.expected) == ("no entry", "no file", "phy_offset 0, size 100")
@@ -35,14 +35,14 @@ def test_missing_entries_are_told_by_file_with_the_message_that_should_be_there(
 
 def test_entries_told_as_wrong_are_not_told_as_missing() -> None:
     view = view_of({"queue_offset": 3, "records": 2, "match": MATCH_MISSING}, used=[(0, 5)])
-    (finding,) = missing_findings(view, [], RULES, [(3, 4)])
+    (finding,) = missing_findings(view, RULES, [(3, 4)])
     assert (finding.queue_offset, finding.count) == (4, 1)
 
 
 def test_entries_of_a_deleted_topic_are_a_note() -> None:
     view = view_of({"match": MATCH_MISSING}, used=[])
     view.deleted_topic = True
-    (finding,) = missing_findings(view, [], RULES, [])
+    (finding,) = missing_findings(view, RULES, [])
     assert (finding.code, finding.severity) == ("queue_topic_unknown", NOTE)
 
 

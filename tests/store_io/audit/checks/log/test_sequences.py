@@ -15,17 +15,16 @@ from schemas.rows import (
     Finding,
     SegmentSummary,
 )
-from store_io.audit.checks.log.sequences import sequence_findings, sequences
-from store_io.audit.log_map import log_map
+from store_io.audit.checks.log.sequences import sequences
+from store_io.audit.queue_leftovers import LeftoverResult
 from store_io.audit.queue_views import KnownQueues, queue_views
-from store_io.rules.releases import broker_rules
-from tests.support.evidence import SEGMENT, evidence_of, segment
+from tests.support.evidence import SEGMENT, copy_of, evidence_of, segment
 
 
 def found(log: SegmentSummary, release: str = "5.3.3", answered: list[tuple[int, int]] | None = None) -> list[Finding]:
     views = queue_views([log], KnownQueues())
-    answers = {("T", 0): answered or []}
-    return sequence_findings(views, [log], log_map([log], SEGMENT), broker_rules(release), answers)
+    left = {("T", 0): LeftoverResult(("T", 0), answered=answered or [])}
+    return sequences(evidence_of(copy_of(release=release), segments=[log], views=views, leftovers=left))
 
 
 def offsets(*numbers: int, match: int = MATCH_MISSING) -> SegmentSummary:
