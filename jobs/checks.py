@@ -27,9 +27,8 @@ WITHOUT_SPARK = [*_PYTEST, "-m", f"not spark and {_NOT_SLOW}"]
 
 def run(command: Command) -> int:
     """Everything, or pytest alone with the arguments that were given."""
-    environment.ensure("dev")
-    if command.rest:
-        return _run("pytest", ["-m", "pytest", *command.rest])
+    if command.arguments:
+        return _run("pytest", ["-m", "pytest", *command.arguments])
     codes = [_run(name, words) for name, words in _LINT]
     with tempfile.TemporaryFile() as kept:
         beside = subprocess.Popen([sys.executable, *WITHOUT_SPARK], cwd=environment.ROOT, stdout=kept, stderr=kept)

@@ -162,30 +162,6 @@ def _stopped(asked: AuditOptions, sentence: str, code: int, started_at: datetime
     return code
 
 
-def run_bench(command: Command) -> int:
-    """Measure. Its own options are jobs.bench.run_bench's."""
-    from jobs.bench import run_bench as bench
-
-    return bench.main(list(command.rest), list(command.spark))
-
-
-def run_pack(command: Command) -> int:
-    """Write the executors' environment archive."""
-    from jobs.environment import packaging
-
-    assert command.out is not None
-    size = packaging.pack_environment(command.out)
-    print(f"{command.out}: {size / 1e6:.0f} MB; use it with --archives {command.out}#environment (see README.md, Clusters)")
-    return 0
-
-
-def run_test(command: Command) -> int:
-    """Lint, types and tests; with arguments only pytest, with these."""
-    from jobs import checks
-
-    return checks.run(command)
-
-
 def show_help(command: Command) -> int:
     """Print the usage, of the whole or of one command."""
     print(options.usage_of(command.arguments[0]) if command.arguments else options.usage(), end="")
@@ -196,13 +172,7 @@ def _complain(problem: object) -> None:
     print(f"spark-submit.sh: {printable(problem)}", file=sys.stderr, flush=True)
 
 
-_COMMANDS: dict[str, Callable[[Command], int]] = {
-    "audit": run_audit,
-    "bench": run_bench,
-    "pack": run_pack,
-    "test": run_test,
-    "help": show_help,
-}
+_COMMANDS: dict[str, Callable[[Command], int]] = {"audit": run_audit, "help": show_help}
 
 
 if __name__ == "__main__":

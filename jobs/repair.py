@@ -18,7 +18,8 @@ from typing import Any
 
 from jobs import interrupts
 from jobs.command_line import options, places
-from jobs.command_line.options import Command, StoreArgument
+from jobs.command_line.options import Command
+from jobs.command_line.stores import StoreArgument
 from jobs.environment import cluster
 from jobs.output import OutputFolder
 from jobs.report.files.json_text import document
@@ -29,7 +30,7 @@ from store_io.base import checksum
 from store_io.base.errors import StoreError, UsageError
 from store_io.base.tasks import Task, run_task
 from store_io.formats.settings import read_given
-from store_io.repair.repair_plan import BROKER, PLAN_BYTES, SALVAGE, RepairPlan, other_settings, read_plan
+from store_io.repair.repair_plan import BROKER, PLAN_BYTES, RepairPlan, other_settings, read_plan
 from store_io.repair.repair_store import preview, repair
 from store_io.repair.repair_work import RepairOutcome, RepairRequest, RunTasks
 from store_io.source.byte_source import StoreLocation, open_source
@@ -93,12 +94,9 @@ def _request(command: Command) -> tuple[StoreArgument, RepairRequest]:
     for option in ("--plan", "--to"):
         if option not in given:
             raise UsageError(f"{option} is missing: repair STORE --plan PLAN --to NEWSTORE")
-    policy = given.get("--policy", BROKER)
-    if policy not in (BROKER, SALVAGE):
-        raise UsageError(f"--policy {policy!r}: {BROKER} or {SALVAGE}")
     target = _target(given["--to"], store)
     plan = _plan(given["--plan"])
-    if "--release" in given and given["--release"].strip() != plan.release:
+    if "--release" in given and given["--release"] != plan.release:
         raise UsageError(f"--release {given['--release']}: the plan was made for {plan.release}")
     if plan.assumed and "--release" not in given:
         raise UsageError(
@@ -108,7 +106,7 @@ def _request(command: Command) -> tuple[StoreArgument, RepairRequest]:
     location = StoreLocation(store.path, store.parts)
     donor = _donor(given["--donor"], location, target) if "--donor" in given else None
     fix = "--fix-offsets" in command.flags
-    return store, RepairRequest(plan.store, location, target, plan, policy, donor, fix, settings)
+    return store, RepairRequest(plan.store, location, target, plan, given.get("--policy", BROKER), donor, fix, settings)
 
 
 def _donor(text: str, store: StoreLocation, target: str) -> StoreLocation:

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from jobs import interrupts
-from jobs.command_line import options
+from jobs.command_line import parser
 from jobs.environment import setup as environment
 from jobs.faults import ending, is_sparks, reason
 from jobs.scratch import Scratch, remove_left
@@ -247,7 +247,7 @@ def _submit_words(spark_words: Sequence[str], java_options: Sequence[str], scrat
         if archive := environment.class_archive(environment.java_runtime(), make=False):
             jvm.append(f"-XX:SharedArchiveFile={archive}")
     words = ["--conf", f"spark.driver.defaultJavaOptions={' '.join(map(_java_quoted, jvm))}"]
-    own_path = options.spark_setting(spark_words, "spark.driver.extraClassPath", "--driver-class-path")
+    own_path = parser.spark_setting(spark_words, "spark.driver.extraClassPath", "--driver-class-path")
     class_path = [*environment.jars(), *([own_path] if own_path else [])]
     rest = list(spark_words)
     if class_path:

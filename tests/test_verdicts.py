@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from jobs.command_line.options import StoreArgument
+from jobs.command_line.stores import StoreArgument
 from jobs.report.files.result_json import result_json
 from jobs.report.pages.index_html import index_html
 from jobs.report.pages.report_html import PageContext, report_html

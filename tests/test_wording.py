@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from jobs.command_line.command_table import COMMAND_TABLE
-from jobs.command_line.options import usage
+from jobs.command_line.options import usage, usage_of
 from schemas.finding_codes import CATALOGUE, STOP_REASONS
 from tests import ROOT
 from tests.support import samples
@@ -65,7 +65,7 @@ def test_the_catalogue() -> None:
 
 
 def test_usage_texts() -> None:
-    for text in (usage(), *(spec.usage for spec in COMMAND_TABLE.values())):
+    for text in (usage(), *map(usage_of, COMMAND_TABLE)):
         assert found(text) == []
         assert [line for line in text.splitlines() if len(line) > 132] == []
 

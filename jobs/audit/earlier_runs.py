@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from jobs.command_line.options import LAST_RUN, StoreArgument
+from jobs.command_line.stores import StoreArgument
+from jobs.command_line.values import LAST_RUN
 from jobs.faults import reason
 from schemas.rows import NOTE, EarlierRun, EarlierSegment, FurthestRun, QueueKey, Row
 from store_io.base.errors import StoreError, UsageError

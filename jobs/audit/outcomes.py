@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jobs.command_line.options import StoreArgument
+from jobs.command_line.stores import StoreArgument
 from schemas.rows import AuditOutcome
 
 

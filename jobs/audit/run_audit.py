@@ -16,7 +16,8 @@ from jobs.audit.earlier_runs import Furthest, Reading, earlier_runs
 from jobs.audit.listing import listing_problems
 from jobs.audit.outcomes import not_audited
 from jobs.audit.progress import Progress, SparkCounters
-from jobs.command_line.options import AuditOptions, StoreArgument
+from jobs.command_line.options import AuditOptions
+from jobs.command_line.stores import StoreArgument
 from jobs.faults import reason
 from jobs.output import INDEX, REPLICAS, RESULT, OutputFolder
 from jobs.report.files.findings_jsonl import findings_jsonl

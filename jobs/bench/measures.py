@@ -23,8 +23,10 @@ import pyarrow as pa
 from jobs import RULES_VERSION, VERSION
 from jobs.audit.runner import spare_the_collector
 from jobs.bench.store import BenchFailed
-from jobs.command_line.options import DATASETS, AuditOptions, StoreArgument
+from jobs.command_line.options import AuditOptions
+from jobs.command_line.stores import StoreArgument
 from jobs.environment import setup as environment
+from schemas.tables import DATASETS
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import StoreAudit
 from store_io.base import checksum

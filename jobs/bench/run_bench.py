@@ -6,7 +6,6 @@ bytes. Whatever else runs on the machine makes them worse, never better.
 
 from __future__ import annotations
 
-import argparse
 import os
 import platform
 import shutil
@@ -15,11 +14,12 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
 
 from jobs.bench.measures import AuditTimes, ScanTimes, measure_audits, measure_command, measure_peak, measure_scans
 from jobs.bench.store import BenchFailed, scratch_folder, write_store
-from jobs.command_line import options
+from jobs.command_line import parser
+from jobs.command_line.options import Command
+from jobs.report.texts.terminal import Paint, in_columns
 from jobs.report.texts.text import bytes_text
 from store_io.base import checksum
 from store_io.base.errors import UsageError
@@ -46,7 +46,7 @@ class Asked:
     directory: str | None
     keep: bool
     rounds: int
-    parts: tuple[str, ...]
+    parts: frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -62,54 +62,38 @@ class Figure:
     met: bool | None = None
 
 
-def main(words: Sequence[str], spark_words: Sequence[str]) -> int:
+def run(command: Command) -> int:
     """Measure and print the table; 0 whether or not all limits are met. Raises UsageError, BenchFailed."""
-    asked = parse(words)
+    asked = asked_of(command)
     with scratch_folder(asked.directory, asked.keep) as folder:
         _check_room(asked, folder)
         print(_machine(), flush=True)
-        print(table(measure(asked, folder, list(spark_words))), flush=True)
+        print(table(measure(asked, folder, list(command.spark))), flush=True)
         if asked.keep:
             print(f"The stores are kept in {folder}")
     return 0
 
 
-def parse(words: Sequence[str]) -> Asked:
-    """The options of the command line. Raises UsageError."""
-
-    class Parser(argparse.ArgumentParser):
-        def error(self, message: str) -> NoReturn:
-            raise UsageError(f"bench: {message}")
-
-    parser = Parser(
-        prog="./spark-submit.sh bench", description="Make sample stores and measure audits of them.", allow_abbrev=False
+def asked_of(command: Command) -> Asked:
+    """What the command line asks for. Raises UsageError."""
+    if command.arguments:
+        raise UsageError(f"bench: unrecognized argument {command.arguments[0]!r}")
+    given = command.options
+    size, audit_size, large = (
+        int(given.get(name, default) * _GIB) for name, default in (("--size", 3.0), ("--audit-size", 1.5), ("--large", 2.0))
     )
-    gib = "GiB"
-    parser.add_argument("--size", type=float, default=3.0, metavar=gib, help="messages to scan, a third of each body size (3)")
-    parser.add_argument("--audit-size", type=float, default=1.5, metavar=gib, help="messages of the store that is audited (1.5)")
-    parser.add_argument(
-        "--large", type=float, default=LARGE_BYTES / _GIB, metavar=gib, help="the segment for the memory figure (2)"
-    )
-    parser.add_argument("--dir", metavar="DIR", help="where the stores are made; their files are removed at the end")
-    parser.add_argument("--keep", action="store_true", help="leave them there")
-    parser.add_argument("--rounds", type=int, default=5, metavar="N", help="of which the fastest counts (5)")
-    parser.add_argument("--only", default=",".join(PARTS), metavar="LIST", help=f"some of {','.join(PARTS)}")
-    found = parser.parse_args(list(words))
-    parts = tuple(part for part in PARTS if part in found.only.split(","))
-    unknown = set(found.only.split(",")) - set(PARTS)
-    if unknown or not parts:
-        raise UsageError(f"bench: --only {found.only!r}: the parts are {', '.join(PARTS)}")
-    sizes = [int(size * _GIB) for size in (found.size, found.audit_size, found.large)]
-    if min(sizes) < 1 << 20 or found.rounds < 1:
+    rounds = given.get("--rounds", 5)
+    if min(size, audit_size, large) < 1 << 20 or rounds < 1:
         raise UsageError("bench: sizes are at least 0.001 GiB, rounds at least 1")
-    return Asked(sizes[0], sizes[1], sizes[2], found.dir, found.keep, found.rounds, parts)
+    parts = given.get("--only", frozenset(PARTS))
+    return Asked(size, audit_size, large, given.get("--dir"), "--keep" in command.flags, rounds, parts)
 
 
 def measure(asked: Asked, folder: Path, spark_words: list[str]) -> list[Figure]:
     """All parts that were asked for, in the order of the table. Stores that are not needed any more are removed."""
     from jobs import session
 
-    if options.spark_setting(spark_words, "spark.master", "--master") is None:
+    if parser.spark_setting(spark_words, "spark.master", "--master") is None:
         spark_words = [*spark_words, "--master", f"local[{min(2, os.cpu_count() or 1)}]"]
     figures: list[Figure] = []
     if "scan" in asked.parts:
@@ -119,13 +103,13 @@ def measure(asked: Asked, folder: Path, spark_words: list[str]) -> list[Figure]:
             figures += scan_figures(times)
         _drop(root, asked)
     audited: Path | None = None
-    if {"audit", "datasets", "command"} & set(asked.parts):
+    if {"audit", "datasets", "command"} & asked.parts:
         audited = _make(folder, "audited", audit_store(asked.audit_size), asked)
-    if {"audit", "datasets", "memory"} & set(asked.parts):
+    if {"audit", "datasets", "memory"} & asked.parts:
         began = time.perf_counter()
         with session.start(spark_words) as started:
             figures.append(Figure("start of the session", "", _seconds(time.perf_counter() - began)))
-            if audited is not None and {"audit", "datasets"} & set(asked.parts):
+            if audited is not None and {"audit", "datasets"} & asked.parts:
                 done = measure_audits(started, audited, folder / "out", asked.rounds, "datasets" in asked.parts)
                 figures += audit_figures(done, asked.audit_size)
             if "memory" in asked.parts:
@@ -237,13 +221,8 @@ def table(figures: Sequence[Figure]) -> str:
     """The figures as text, columns aligned."""
     rows = [("", "bodies", "value", "GB/s", "x floor", "limit", "met")]
     rows += [(f.what, f.bodies, f.value, f.rate, f.ratio, f.limit, {None: "", True: "yes", False: "NO"}[f.met]) for f in figures]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    lines = []
-    for row in rows:
-        cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
-        lines.append("  ".join(cells).rstrip())
-    lines.insert(1, "-" * max(map(len, lines)))
-    return "\n".join(lines)
+    head, *lines = in_columns(rows, range(1, len(rows[0])), [""] * len(rows), Paint(False))
+    return "\n".join([head, "-" * max(map(len, lines)), *lines])
 
 
 def _seconds(seconds: float) -> str:

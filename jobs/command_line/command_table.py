@@ -1,221 +1,275 @@
-"""The commands beside audit, bench, test and pack: what each takes, and the module that runs it. Standard library only.
+"""The commands, each option declared once: parser, checks and --help come from these rows. Standard library only.
 
-A module's `run(command)` gets the words that `options.parse` has sorted and returns the exit code. It raises UsageError for a bad
-value, before anything is read, and StoreError for what cannot be done: `jobs.cli` prints the sentence.
+A module's `run(command)` gets what `options.parse` has read and returns the exit code. It raises UsageError for a bad value,
+before anything is read, and StoreError for what cannot be done: `jobs.cli` prints the sentence.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from jobs.command_line.message_filters import FILTER_OPTIONS
+from jobs.command_line.parser import CommandSpec, Option
+from jobs.command_line.values import duration, earlier_run, one_of, release, run_id, some_of
+from schemas.tables import DATASETS
+from store_io.rules.releases import NEWEST_RELEASE
 
-from jobs.command_line.message_filters import FILTER_OPTIONS, FILTER_USAGE
-
-
-@dataclass(frozen=True)
-class CommandSpec:
-    """module: imported when the command runs.  options: with a value.  flags: without.  usage: the text of --help.
-    group: the dependency group in pyproject.toml that it needs besides the product's own packages.  others_pass: words that are
-    neither its own options nor Spark's are its arguments, also those that begin with "-"."""
-
-    module: str
-    options: frozenset[str] = frozenset()
-    flags: frozenset[str] = frozenset()
-    usage: str = ""
-    group: str = ""
-    others_pass: bool = False
-
-
-STORE_OPTIONS = frozenset("--release --broker-conf --commitlog --consumequeue --index".split())
-"""What says how a single STORE is to be read, as for an audit."""
+STORE = (("STORE", "a copied store folder (the one that holds commitlog/), a path or a URI"),)
+PART_OPTIONS = (
+    Option("--commitlog", "PATH[,PATH]", "where the store keeps its CommitLog, if elsewhere"),
+    Option("--consumequeue", "PATH", "where it keeps its ConsumeQueues, if elsewhere"),
+    Option("--index", "PATH", "where it keeps its index, if elsewhere"),
+)
+STORE_OPTIONS = (
+    Option("--release", "X", f"the broker's RocketMQ release: its rules apply (default {NEWEST_RELEASE})", release),
+    Option("--broker-conf", "FILE", "the broker's own properties file"),
+    *PART_OPTIONS,
+)
+TABLES = Option("--tables", "URI", "the tables that audits wrote: DIR/tables of their --out DIR, or their --tables")
+ONE_STORE = Option("--store", "NAME", "only this store")
+TEXT_OR_JSON = Option("--format", "text|json", "default: the ending of FILE, else text")
+OUT_FILE = Option("--out", "FILE", "write there instead of standard output")
+TRUST_CLOCK = Option("--trust-clock", "", "skip segments whose first messages were stored more than an hour outside the range")
+LEVELS, PROGRESS, POLICY, REDACT = "full|quick", "line|json|none", "broker|salvage", "none|hide|hash"
+BENCH_PARTS = ("scan", "audit", "datasets", "memory", "command")
+PASSED_ON = "Spark's own options are passed on."
 
 COMMAND_TABLE: dict[str, CommandSpec] = {}
 
-# ---- explain -------------------------------------------------------------------------------------------------------
+COMMAND_TABLE["audit"] = CommandSpec(
+    module="jobs.audit.run_audit",
+    usage="STORE [STORE ...] --out DIR [options]\n       ./spark-submit.sh audit --fleet FILE --out DIR [options]",
+    about="Check copied RocketMQ stores: is a start safe, what would it lose, what would make the store consistent.",
+    arguments=STORE,
+    options=(
+        Option("--fleet", "FILE", "TOML, a [[store]] table per store: name, path, release, broker_conf, replica_group"),
+        Option(
+            "--out",
+            "DIR",
+            "for result.json and a folder per store, never inside a store; a second run at the same time ends with 2",
+        ),
+        *STORE_OPTIONS,
+        Option("--tables", "URI", "where the Delta tables go (default DIR/tables)"),
+        Option("--run-id", "ID", "the run's id; a run with the id of an earlier one replaces it", run_id),
+        Option(
+            "--level", LEVELS, "quick: read only what a starting broker would read (default full: every byte)", one_of(LEVELS)
+        ),
+        Option("--max-duration", "TIME", "begin no new segment after 90s, 30m or 2h, then write the results", duration),
+        Option("--since-run", "ID", 'skip unchanged segments that this run, or "last", has verified', earlier_run),
+        Option(
+            "--progress",
+            PROGRESS,
+            "line (default on a terminal), or a JSON object per second on standard error",
+            one_of(PROGRESS),
+        ),
+        Option("--prometheus", "FILE", "also write the result for node_exporter's textfile collector"),
+        Option("--write", "LIST", f"also write datasets: {','.join(DATASETS)}", some_of("datasets", *DATASETS)),
+    ),
+    epilog="""\
+Spark's own options are passed on: --master, --deploy-mode, --conf, --properties-file, --archives, --py-files, --files,
+--jars, --packages, memory and core settings. Without --master everything runs on this machine.
+
+exit codes: 0 consistent, 2 usage, 3 not fully audited, 10 derived data differ, 20 damaged, messages lost or no start""",
+)
 
 COMMAND_TABLE["explain"] = CommandSpec(
     module="jobs.explore.explain",
-    options=STORE_OPTIONS | {"--phy-offset", "--format", "--redact"},
-    usage="""\
-usage: ./spark-submit.sh explain STORE --phy-offset N [options]
-
-Shows what is at a physical offset: the record's bytes field by field, which check fails and why, its neighbours, and which
-ConsumeQueue and index entries lead to it. Needs no Spark.
-  STORE                 a copied store folder (the one that holds commitlog/), a path or a URI
-  --phy-offset N        the physical offset; it may also be inside a record, in damage, or outside the log
-  --format text|json    for people (default), or one JSON object
-  --redact MODE         none (default); hide or hash: do not show bodies, keys, tags and the like. Checksums and hash codes are
-                        still shown: short values can be guessed from them
-  --release X  --broker-conf FILE  --commitlog PATH[,PATH]  --consumequeue PATH  --index PATH    as for audit
-""",
+    usage="STORE --phy-offset N [options]",
+    about="""\
+Show what is at a physical offset: the record field by field, its neighbours, the entries that lead to it.
+Says which check fails and why. Needs no Spark.""",
+    arguments=STORE,
+    options=(
+        Option("--phy-offset", "N", "the physical offset; it may also be inside a record, in damage, or outside the log"),
+        Option("--format", "text|json", "for people (default), or one JSON object"),
+        Option(
+            "--redact",
+            REDACT,
+            "bodies, keys, tags and the like; short ones can be guessed from checksums and hash codes, which stay",
+        ),
+        *STORE_OPTIONS,
+    ),
 )
 
-# ---- report, diff, coverage: what the tables of many runs say ---------------------------------------------------------
-
 COMMAND_TABLE["report"] = CommandSpec(
-    "jobs.history.fleet",
-    options=frozenset("--tables --since --store --format --out".split()),
-    usage="""\
-usage: ./spark-submit.sh report --tables URI [--since WHEN] [--store NAME] [--format text|json|html] [--out FILE]
-
-Shows the latest run of each store, most dangerous first, and each store's trend over its runs.
-  --tables URI          the tables that audits wrote: DIR/tables of their --out DIR, or their --tables
-  --since WHEN          only runs since then: a span back from now (90m, 12h, 7d, 4w) or a date (2026-11-01), UTC
-  --store NAME          only this store
-  --format F            text, json or html (one self-contained page); default: the ending of FILE, else text
-  --out FILE            write there instead of standard output
-
-exit codes: 0 report written, 2 usage, 3 no tables, or no such run or store in them
-""",
+    module="jobs.history.fleet",
+    usage="--tables URI [options]",
+    about="Show the latest run of each store, most dangerous first, and each store's trend over its runs.",
+    options=(
+        TABLES,
+        Option("--since", "WHEN", "only runs since then: a span back from now (90m, 12h, 7d, 4w) or a date (2026-11-01), UTC"),
+        ONE_STORE,
+        Option("--format", "text|json|html", "html: one self-contained page; default: the ending of FILE, else text"),
+        OUT_FILE,
+    ),
+    epilog="exit codes: 0 report written, 2 usage, 3 no tables, or no such run or store in them",
 )
 
 COMMAND_TABLE["diff"] = CommandSpec(
-    "jobs.history.difference",
-    options=frozenset("--tables --store --format --out".split()),
-    usage="""\
-usage: ./spark-submit.sh diff RUN_A RUN_B --tables URI [--store NAME] [--format text|json] [--out FILE]
-
-Shows what is different in run B: new, grown and fixed findings, and bytes that changed where a broker no longer writes (bit rot).
-What is new at the log's end, and what retention deleted at its front, is expected.
-  --tables URI          the tables that both runs wrote
-  --store NAME          only this store
-  --format F            text or json; default: the ending of FILE, else text
-  --out FILE            write there instead of standard output
-
-exit codes: 0 nothing new, 2 usage, 3 a run is missing or incomplete, 10 new: derived data differ, 20 new: loss, or changed bytes
-""",
+    module="jobs.history.difference",
+    usage="RUN_A RUN_B --tables URI [options]",
+    about="""\
+Show what is different in run B: new, grown and fixed findings, and changed bytes (bit rot).
+Bytes count where a broker no longer writes. What is new at the log's end, and what retention deleted at its front, is
+expected.""",
+    options=(TABLES, ONE_STORE, TEXT_OR_JSON, OUT_FILE),
+    epilog="""\
+exit codes: 0 nothing new, 2 usage, 3 a run is missing or incomplete, 10 new: derived data differ, 20 new: loss, or
+changed bytes""",
 )
 
 COMMAND_TABLE["coverage"] = CommandSpec(
-    "jobs.history.coverage",
-    options=frozenset("--tables --within --store --format --out".split()),
-    usage="""\
-usage: ./spark-submit.sh coverage --tables URI --within WHEN [--store NAME] [--format text|json] [--out FILE]
-
-Shows how much of each store's CommitLog all runs within that time have read, and which segments were read longest ago.
-  --tables URI          the tables that audits wrote
-  --within WHEN         a span back from now (12h, 7d, 4w) or a date (2026-11-01), UTC
-  --store NAME          only this store
-  --format F            text or json; default: the ending of FILE, else text
-  --out FILE            write there instead of standard output
-
-exit codes: 0 written, 2 usage, 3 no tables, or no such store in them
-""",
+    module="jobs.history.coverage",
+    usage="--tables URI --within WHEN [options]",
+    about="Show how much of each CommitLog the runs within a time have read, and which segments were read longest ago.",
+    options=(
+        TABLES,
+        Option("--within", "WHEN", "a span back from now (12h, 7d, 4w) or a date (2026-11-01), UTC"),
+        ONE_STORE,
+        TEXT_OR_JSON,
+        OUT_FILE,
+    ),
+    epilog="exit codes: 0 written, 2 usage, 3 no tables, or no such store in them",
 )
-
-# ---- repair --------------------------------------------------------------------------------------------------------
 
 COMMAND_TABLE["repair"] = CommandSpec(
     module="jobs.repair",
-    options=STORE_OPTIONS | {"--plan", "--to", "--policy", "--donor"},
-    flags=frozenset({"--fix-offsets", "--dry-run"}),
-    usage="""\
-usage: ./spark-submit.sh repair STORE --plan PLAN --to NEWSTORE [options]
-
-Writes a new store from a copy and its plan.json. A broker of the plan's release starts on the new store as after a clean stop and
-serves every message in it. The copy is not changed. NEWSTORE.repair.json, beside the new store, lists what was done.
-  STORE                 the copied store folder that the plan was made from
-  --plan PLAN           its plan.json, as an audit wrote it
-  --to NEWSTORE         the folder to make; it must not exist
-  --policy broker       keep what the release itself would keep (default), and rebuild what it gets wrong
-  --policy salvage      keep every valid message of the copy, also those after damage; replace damaged bytes with placeholders
-  --donor STORE2        another copy of the same log: take damaged ranges from it where its bytes are valid; a store that is no
-                        copy of this log is refused
-  --fix-offsets         also set back consumer and delay offsets beyond the new queue ends
-  --dry-run             only show what a run would do, in all its numbers, and what the other policy would keep. It reads as much
-                        as a run, keeps its work in the temporary folder, and writes no new store
-  --release X           the release of the plan; needed where the audit assumed one, else only compared
-  --broker-conf FILE    compared with the settings that the plan was made with
-  --commitlog PATH[,PATH]  --consumequeue PATH  --index PATH    where the copy keeps these parts elsewhere
-
-exit codes: 0 done and consistent; 2 usage; 3 refused or failed; 10, 20 the result was not consistent, no new store was left;
-130, 143 interrupted
-""",
+    usage="STORE --plan PLAN --to NEWSTORE [options]",
+    about="""\
+Write a new store from a copy and its plan.json.
+A broker of the plan's release starts on the new store as after a clean stop and serves every message in it. The copy is
+not changed. NEWSTORE.repair.json, beside the new store, lists what was done.""",
+    arguments=(("STORE", "the copied store folder that the plan was made from"),),
+    options=(
+        Option("--plan", "PLAN", "its plan.json, as an audit wrote it"),
+        Option("--to", "NEWSTORE", "the folder to make; it must not exist"),
+        Option(
+            "--policy", POLICY, "keep what the release would (default), or every valid message, also after damage", one_of(POLICY)
+        ),
+        Option("--donor", "STORE2", "another copy of the same log: damaged ranges are taken from it where its bytes are valid"),
+        Option("--fix-offsets", "", "also set back consumer and delay offsets beyond the new queue ends"),
+        Option(
+            "--dry-run",
+            "",
+            "write no new store: show what a run would do, in all its numbers, and what the other policy would keep",
+        ),
+        Option("--release", "X", "the release of the plan; needed where the audit assumed one, else only compared", release),
+        Option("--broker-conf", "FILE", "compared with the settings that the plan was made with"),
+        *PART_OPTIONS,
+    ),
+    epilog="""\
+exit codes: 0 done and consistent; 2 usage; 3 refused or failed; 10, 20 the result was not consistent, no new store was
+left; 130, 143 interrupted""",
 )
-
-# ---- manifest ------------------------------------------------------------------------------------------------------
 
 COMMAND_TABLE["manifest"] = CommandSpec(
     module="jobs.explore.manifest",
-    options=STORE_OPTIONS | {"--write", "--verify"},
-    usage="""\
-usage: ./spark-submit.sh manifest STORE [--write FILE | --verify FILE]
-
-Lists names, sizes and SHA-256 digests of all files of a copied store: prints or writes them, or compares them with FILE.
-  STORE                 a copied store folder, a path or a URI
-
-exit codes: 0 written, or equal; 2 usage; 3 different, or not readable
-""",
+    usage="STORE [--write FILE | --verify FILE]",
+    about="List names, sizes and SHA-256 digests of all files of a copied store, or compare them with such a list.",
+    arguments=STORE,
+    options=(
+        Option("--write", "FILE", "write the list there instead of printing it"),
+        Option("--verify", "FILE", "compare the store with this list"),
+        *STORE_OPTIONS,
+    ),
+    epilog="exit codes: 0 written, or equal; 2 usage; 3 different, or not readable",
 )
-
-# ---- export --------------------------------------------------------------------------------------------------------
 
 COMMAND_TABLE["export"] = CommandSpec(
     module="jobs.explore.export",
-    options=STORE_OPTIONS | FILTER_OPTIONS | {"--to", "--format", "--columns", "--body", "--redact", "--redact-salt-file"},
-    flags=frozenset({"--unpack", "--trust-clock"}),
-    usage=f"""\
-usage: ./spark-submit.sh export STORE --to DIR --format parquet|delta|jsonl [options]
-
-Writes the messages of a store as files for other tools: one per segment in DIR/messages, and at the end DIR/manifest.json.
-If it was stopped, give the same command again: it continues. Until all is done, the files are in DIR/unfinished.
-  --columns LIST             names of columns, separated by commas (default: all but bodies; see schemas/sources.py)
-{FILTER_USAGE}\
-  --body none|raw|decoded    the bodies: left out (default), as they are stored, or uncompressed
-  --unpack                   write the messages inside a batch instead of the batch
-  --redact hide|hash         keys, tags, unique keys, clients' addresses, property values and bodies: hidden, or as tokens that
-                             equal values share; tags code and body CRC are left out
-  --redact-salt-file FILE    the same tokens as other exports with this salt; default: a new salt that is not kept
-  --trust-clock              skip segments whose first messages were stored more than an hour outside the range
-  --release X  --broker-conf FILE  --commitlog PATH[,PATH]  --consumequeue PATH  --index PATH    as for audit
-Spark's own options are passed on.
-""",
+    usage="STORE --to DIR --format parquet|delta|jsonl [options]",
+    about="""\
+Write the messages of a store as files for other tools.
+One file per segment in DIR/messages, and at the end DIR/manifest.json. If it was stopped, give the same command again: it
+continues. Until all is done, the files are in DIR/unfinished.""",
+    arguments=STORE,
+    options=(
+        Option("--to", "DIR", "a folder that this machine and all executors see"),
+        Option("--format", "parquet|delta|jsonl", "of the files"),
+        Option("--columns", "LIST", "names of columns, separated by commas (default: all but bodies; see schemas/sources.py)"),
+        *FILTER_OPTIONS,
+        Option("--body", "none|raw|decoded", "the bodies: left out (default), as they are stored, or uncompressed"),
+        Option("--unpack", "", "write the messages inside a batch instead of the batch"),
+        Option(
+            "--redact",
+            "hide|hash",
+            "keys, tags, addresses, property values, bodies: hidden, or as tokens that equal values share",
+        ),
+        Option("--redact-salt-file", "FILE", "the same tokens as other exports with this salt (default: a new one, not kept)"),
+        TRUST_CLOCK,
+        *STORE_OPTIONS,
+    ),
+    epilog=PASSED_ON,
 )
-
-# ---- query ---------------------------------------------------------------------------------------------------------
 
 COMMAND_TABLE["query"] = CommandSpec(
     module="jobs.explore.query",
-    options=STORE_OPTIONS
-    | FILTER_OPTIONS
-    | set("--phy-offset --key --unique-key --offset-msg-id --body-contains".split())
-    | set("--limit --columns --format --body --redact --view".split()),
-    flags=frozenset({"--trust-clock"}),
-    usage=f"""\
-usage: ./spark-submit.sh query STORE [conditions] [options]
-
-Finds messages in the copy, in order of physical offset, also those after damage (status "plausible"); or as a broker would serve
-them after a start. All conditions must hold.
-  STORE                      a copied store folder (the one that holds commitlog/), a path or a URI
-{FILTER_USAGE}\
-  --phy-offset N             the message at this physical offset
-  --offset-msg-id ID         the message that this id names (32 or 56 hexadecimal digits)
-  --key K                    messages with this key or unique key
-  --unique-key K             messages with this unique key, all duplicates
-  --body-contains TEXT       messages whose body holds this text, uncompressed or as stored; bytes: hex:0AFF
-  --view copy|broker         the copy as it is (default), or what the release would serve: by queue what consumers get, by
-                             key what a lookup through the index gives (with --topic)
-  --limit N                  at most this many (default: 100 in a table, all as JSON lines)
-  --columns A,B              which columns, in this order      --body none|text|base64   bodies, uncompressed (default none)
-  --format table|jsonl       for people (default), or one JSON object a line
-  --trust-clock              skip segments whose first messages' times are outside --since and --until
-  --redact MODE              none (default); hide or hash: do not show bodies, keys, tags and the like, nor their checksums
-  --release X  --broker-conf FILE  --commitlog PATH[,PATH]  --consumequeue PATH  --index PATH    as for audit
-""",
+    usage="STORE [conditions] [options]",
+    about="""\
+Find messages in the copy, or as a broker would serve them after a start. All conditions must hold.
+They are shown in order of physical offset, also those after damage (status "plausible").""",
+    arguments=STORE,
+    options=(
+        *FILTER_OPTIONS,
+        Option("--phy-offset", "N", "the message at this physical offset"),
+        Option("--offset-msg-id", "ID", "the message that this id names (32 or 56 hexadecimal digits)"),
+        Option("--key", "K", "messages with this key or unique key"),
+        Option("--unique-key", "K", "messages with this unique key, all duplicates"),
+        Option("--body-contains", "TEXT", "messages whose body holds this text, uncompressed or as stored; bytes: hex:0AFF"),
+        Option("--view", "copy|broker", "the copy (default), or what the release would serve by queue, or by key (with --topic)"),
+        Option("--limit", "N", "at most this many (default: 100 in a table, all as JSON lines)"),
+        Option("--columns", "A,B", "which columns, in this order"),
+        Option("--body", "none|text|base64", "bodies, uncompressed (default none)"),
+        Option("--format", "table|jsonl", "for people (default), or one JSON object a line"),
+        TRUST_CLOCK,
+        Option("--redact", REDACT, "bodies, keys, tags and the like, and their checksums"),
+        *STORE_OPTIONS,
+    ),
+    epilog=PASSED_ON,
 )
-
-# ---- notebook ------------------------------------------------------------------------------------------------------
 
 COMMAND_TABLE["notebook"] = CommandSpec(
     module="jobs.explore.notebook",
-    usage="""\
-usage: ./spark-submit.sh notebook [JupyterLab's own arguments]
-
-Starts JupyterLab on the notebooks of this project, with the packages, Java and Spark ready in every kernel. In a notebook:
+    usage="[JupyterLab's own arguments]",
+    about="""\
+Start JupyterLab on the notebooks of this project, with the packages, Java and Spark ready in every kernel.
+In a notebook:
   from jobs import session, sources
   spark = session.start().spark
   sources.read(spark, "messages", "copies/broker-a").groupBy("topic").count().show()
-Arguments are passed to JupyterLab: a folder or a notebook to open, --no-browser, --port N, --ip ADDRESS ...
-""",
+Arguments are passed to JupyterLab: a folder or a notebook to open, --no-browser, --port N, --ip ADDRESS ...""",
     group="notebook",
     others_pass=True,
+)
+
+COMMAND_TABLE["bench"] = CommandSpec(
+    module="jobs.bench.run_bench",
+    usage="[options]",
+    about="Make sample stores, measure audits of them, and print one table with the limits beside the figures.",
+    options=(
+        Option("--size", "GIB", "messages to scan, a third of each body size (3)", float),
+        Option("--audit-size", "GIB", "messages of the store that is audited (1.5)", float),
+        Option("--large", "GIB", "the segment for the memory figure (2)", float),
+        Option("--dir", "DIR", "where the stores are made; their files are removed at the end"),
+        Option("--keep", "", "leave them there"),
+        Option("--rounds", "N", "of which the fastest counts (5)", int),
+        Option("--only", "LIST", f"some of {','.join(BENCH_PARTS)}", some_of("parts", *BENCH_PARTS)),
+    ),
+    epilog=PASSED_ON,
+)
+
+COMMAND_TABLE["test"] = CommandSpec(
+    module="jobs.checks",
+    usage="[pytest's own arguments]",
+    about="""\
+Check lint, format and types, and run all tests but those marked broker, soak, big or browser.
+With arguments: pytest alone, with these (tests/store_io -k index; -m broker). The first run installs what the tests need.""",
+    group="dev",
+    others_pass=True,
+    takes_spark=False,
+)
+
+COMMAND_TABLE["pack"] = CommandSpec(
+    module="jobs.environment.packaging",
+    usage="--out FILE",
+    about="Write an archive of the Python environment for the executors of a cluster, to be named by --archives.",
+    options=(Option("--out", "FILE", "a name that ends in .tar.gz"),),
 )

@@ -1,9 +1,6 @@
-"""The options that say which messages of a store are wanted, for every command that reads messages. Standard library only.
+"""The options that choose messages, for every command that reads them. Standard library only.
 
-    --topic NAME[,NAME]   --queue ID[,ID]   --from-queue-offset N --to-queue-offset N   --from-phy-offset N --to-phy-offset N
-    --since TIME --until TIME
-
-Ranges are half-open. A TIME is ISO-8601 (UTC where it names no zone) or ms since 1970, and stands for the store time.
+Ranges are half-open. Times are store times.
 """
 
 from __future__ import annotations
@@ -12,20 +9,22 @@ import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
+from jobs.command_line.parser import Option
 from store_io.base.errors import UsageError
 from store_io.explore.message_filter import MessageFilter, Range
 
-FILTER_OPTIONS = frozenset(
-    "--topic --queue --from-queue-offset --to-queue-offset --from-phy-offset --to-phy-offset --since --until".split()
+FILTER_OPTIONS = (
+    Option("--topic", "NAME[,NAME]", "messages of these topics (write a comma in a name as \\,)"),
+    Option("--queue", "ID[,ID]", "of these queue ids"),
+    Option("--from-queue-offset", "N", "from this queue offset on"),
+    Option("--to-queue-offset", "N", "below this queue offset"),
+    Option("--from-phy-offset", "N", "from this physical offset on"),
+    Option("--to-phy-offset", "N", "below this physical offset"),
+    Option(
+        "--since", "TIME", "stored then or later: ISO-8601 (2026-11-20T21:20:22.5; UTC unless it names a zone), or ms since 1970"
+    ),
+    Option("--until", "TIME", "stored before then"),
 )
-FILTER_USAGE = """\
-  --topic NAME[,NAME]        messages of these topics (write a comma in a name as \\,)
-  --queue ID[,ID]            of these queue ids
-  --from-queue-offset N      from this queue offset on      --to-queue-offset N   below this one
-  --from-phy-offset N        from this physical offset on   --to-phy-offset N     below this one
-  --since TIME               stored at this time or later   --until TIME          stored before it
-                             TIME: ISO-8601 (2026-11-20T21:20:22.5; UTC unless it names a zone), or ms since 1970
-"""
 
 _NUMBER = re.compile(r"[0-9]{1,19}")
 _GROUPED = re.compile(r"[0-9]{1,3}(,[0-9]{3}){1,6}")

@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from jobs.audit import results
-from jobs.command_line import options
+from jobs.command_line import options, parser
 from jobs.command_line.options import AuditOptions
 from jobs.environment import packaging
 from jobs.environment import setup as environment
@@ -27,7 +27,7 @@ _WAIT_SECONDS = 60.0  # after Spark has said that the driver ended; object store
 
 def is_cluster_mode(spark_words: Sequence[str]) -> bool:
     """Whether these of Spark's options ask for it."""
-    return options.spark_setting(spark_words, "spark.submit.deployMode", "--deploy-mode") == "cluster"
+    return parser.spark_setting(spark_words, "spark.submit.deployMode", "--deploy-mode") == "cluster"
 
 
 def submit(asked: AuditOptions, spark_words: Sequence[str]) -> int:
@@ -59,7 +59,7 @@ def _command(spark_words: Sequence[str], word: str, packages: str) -> list[str]:
     for name in pairs:
         if name == "--deploy-mode":
             next(pairs)
-        elif name in options.SPARK_FLAGS:
+        elif name in parser.SPARK_FLAGS:
             rest.append(name)
         elif name in lists:
             lists[name].append(next(pairs))

@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 
+from jobs.command_line import places
+from jobs.command_line.options import Command
 from jobs.environment import setup as environment
 from store_io.base.errors import StoreError
 
@@ -28,6 +30,14 @@ _PYTHON = """\
 here=$(cd "$(dirname "$0")/.." && pwd) || exit 1
 PYTHONPATH="$here/site-packages${{PYTHONPATH:+:$PYTHONPATH}}" exec python{version} "$@"
 """
+
+
+def run(command: Command) -> int:
+    """The command pack: write the archive that executors get by --archives."""
+    target = places.absolute(command.options["--out"])
+    size = pack_environment(target)
+    print(f"{target}: {size / 1e6:.0f} MB; use it with --archives {target}#environment (see README.md, Clusters)")
+    return 0
 
 
 def zip_packages(folder: str | os.PathLike[str]) -> str:

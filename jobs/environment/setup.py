@@ -561,12 +561,8 @@ def main(words: Sequence[str]) -> int:
     try:
         command = options.parse(words)
         if command.name != "help":
-            spec = COMMAND_TABLE.get(command.name)
-            ensure("dev" if command.name == "test" else spec.group if spec is not None else "")
-    except UsageError as problem:
-        _say(str(problem))
-        return problem.exit_code
-    except SetupFailed as problem:
+            ensure(COMMAND_TABLE[command.name].group)
+    except (UsageError, SetupFailed) as problem:
         _say(str(problem))
         return problem.exit_code
     except OSError as problem:  # above all a full disk

@@ -24,8 +24,9 @@ from typing import TYPE_CHECKING, Any
 from jobs import VERSION
 from jobs.audit import run_lock
 from jobs.command_line.message_filters import FILTER_OPTIONS, read_filter
-from jobs.command_line.options import Command, StoreArgument, single_store
+from jobs.command_line.options import Command, single_store
 from jobs.command_line.places import absolute, is_uri, read_salt, refuse_all_inside, refuse_not_utf8
+from jobs.command_line.stores import StoreArgument
 from jobs.explore.unknown_topics import unknown_topics
 from jobs.output import write_local
 from jobs.report.files.json_text import document
@@ -116,7 +117,7 @@ def read_arguments(command: Command) -> Asked:
         "broker_conf": None if store.broker_conf is None else sha256(store.broker_conf.encode("latin-1")).hexdigest(),
         "format": form,
         "columns": list(columns),
-        "filter": {name.removeprefix("--"): options[name] for name in sorted(FILTER_OPTIONS & options.keys())},
+        "filter": {o.name.removeprefix("--"): options[o.name] for o in sorted(FILTER_OPTIONS) if o.name in options},
         "body": body,
         "unpack": "--unpack" in command.flags,
         "trust_clock": "--trust-clock" in command.flags,

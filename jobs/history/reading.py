@@ -44,7 +44,7 @@ def tables_of(command: Command) -> str:
 def format_of(command: Command, known: Sequence[str]) -> str:
     """The value of --format; without it what the name of --out ends with, else text. Raises UsageError."""
     end = command.options.get("--out", "").rpartition(".")[2]
-    chosen = command.options.get("--format", end if end in known else "text")
+    chosen: str = command.options.get("--format", end if end in known else "text")
     if chosen not in known:
         raise UsageError(f"--format {chosen!r}: the formats are {', '.join(known)}")
     return chosen

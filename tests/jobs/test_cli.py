@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from contextlib import redirect_stdout
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -54,15 +52,6 @@ def test_every_command_has_its_own_usage_and_makes_nothing(
     assert cli.main(given) == 0
     told = capsys.readouterr()
     assert told.out.startswith(f"usage: ./spark-submit.sh {command} ") and told.err == ""
-
-
-def test_the_usage_of_bench_names_its_options() -> None:
-    from jobs.bench import run_bench as bench
-
-    with redirect_stdout(io.StringIO()) as told, pytest.raises(SystemExit):
-        bench.parse(["--help"])
-    wanted = {word.strip(",[]") for word in told.getvalue().split() if word.strip("[").startswith("--")} - {"--help"}
-    assert wanted and wanted == {word for word in options.usage_of("bench").split() if word.startswith("--")}
 
 
 # ---- the unexpected --------------------------------------------------------------------------------------------

@@ -264,4 +264,4 @@ def test_a_manifest(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[s
 def test_spark_s_words_reach_it() -> None:
     command = parse(["repair", "S", "--plan", "p", "--to", "n", "--master", "local[2]", "--fix-offsets"])
     flags = frozenset({"--fix-offsets"})
-    assert command == Command("repair", ("--master", "local[2]"), None, (), None, ("S",), {"--plan": "p", "--to": "n"}, flags)
+    assert command == Command("repair", ("--master", "local[2]"), None, ("S",), {"--plan": "p", "--to": "n"}, flags)

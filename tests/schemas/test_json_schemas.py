@@ -16,7 +16,8 @@ import pytest
 from jobs import cli, interrupts
 from jobs.audit import results
 from jobs.audit.outcomes import not_audited
-from jobs.command_line.options import AuditOptions, StoreArgument
+from jobs.command_line.options import AuditOptions
+from jobs.command_line.stores import StoreArgument
 from jobs.report.files.findings_jsonl import FIELDS, findings_jsonl
 from jobs.report.files.plan_json import plan_json
 from jobs.report.files.result_json import RunInfo, result_json

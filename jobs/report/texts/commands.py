@@ -14,7 +14,7 @@ from schemas.finding_codes import CATALOGUE, Part
 from schemas.rows import DEFAULT, DOUBT, AuditOutcome, Finding
 
 if TYPE_CHECKING:
-    from jobs.command_line.options import StoreArgument
+    from jobs.command_line.stores import StoreArgument
 
 _COMMAND = "./spark-submit.sh"
 _UNNAMED = "Name the release with --release; no repair command is shown for an assumed one."

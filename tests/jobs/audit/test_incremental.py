@@ -14,7 +14,8 @@ import pytest
 
 from jobs.audit import run_audit as audit
 from jobs.audit.runner import partition
-from jobs.command_line.options import AuditOptions, StoreArgument
+from jobs.command_line.options import AuditOptions
+from jobs.command_line.stores import StoreArgument
 from jobs.environment import setup as environment
 from jobs.session import Session
 from jobs.tables.delta_tables import Tables

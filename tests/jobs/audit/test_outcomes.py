@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jobs.audit.outcomes import not_audited
-from jobs.command_line.options import StoreArgument
+from jobs.command_line.stores import StoreArgument
 
 STORE = StoreArgument("s", "/copy", "4.9.8", replica_group="g")
 

@@ -10,7 +10,7 @@ import pytest
 
 from jobs.audit import run_audit as audit
 from jobs.command_line import options
-from jobs.command_line.options import StoreArgument
+from jobs.command_line.stores import StoreArgument
 from jobs.session import Session
 from jobs.tables.delta_tables import Tables
 from tests.schemas.test_json_schemas import faults

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from jobs.audit.results import read_result, remove_result, write_metrics, write_stopped
-from jobs.command_line.options import AuditOptions, StoreArgument
+from jobs.command_line.options import AuditOptions
+from jobs.command_line.stores import StoreArgument
 from jobs.output import OutputFailed
 
 BEGUN = datetime(2024, 1, 2, tzinfo=UTC)

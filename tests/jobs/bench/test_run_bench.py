@@ -17,6 +17,7 @@ from jobs.bench import run_bench as bench
 from jobs.bench import store as bench_store
 from jobs.bench.measures import ScanTimes, measure_audits, measure_peak
 from jobs.bench.store import BenchFailed
+from jobs.command_line import options
 from jobs.environment import setup as environment
 from store_io.base.errors import UsageError
 
@@ -55,7 +56,7 @@ def test_limits_stand_beside_the_figures() -> None:
 )
 def test_faults_of_the_command_line(words: list[str], said: str) -> None:
     with pytest.raises(UsageError, match=said):
-        bench.parse(words)
+        bench.asked_of(options.parse(["bench", *words]))
 
 
 @pytest.mark.parametrize(
@@ -74,7 +75,7 @@ def test_the_store_to_audit_ends_in_its_last_segment() -> None:
 
 
 def test_the_command_prints_one_table_and_leaves_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert bench.main([*SMALL, "--only", "scan", "--dir", str(tmp_path)], []) == 0
+    assert bench.run(options.parse(["bench", *SMALL, "--only", "scan", "--dir", str(tmp_path)])) == 0
     shown = capsys.readouterr()
     assert shown.out.count("floor: read and CRC-32") == 3 and "GB/s" in shown.out
     assert not list(tmp_path.iterdir())
@@ -82,9 +83,9 @@ def test_the_command_prints_one_table_and_leaves_nothing(tmp_path: Path, capsys:
 
 def test_no_room_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(BenchFailed, match="are needed"):
-        bench.main(["--size", "1000000", "--dir", str(tmp_path), "--only", "scan"], [])
+        bench.run(options.parse(["bench", "--size", "1000000", "--dir", str(tmp_path), "--only", "scan"]))
     with pytest.raises(BenchFailed, match="cannot make a folder"):
-        bench.main(["--dir", str(tmp_path / "none")], [])
+        bench.run(options.parse(["bench", "--dir", str(tmp_path / "none")]))
     assert not list(tmp_path.iterdir())
 
 
@@ -94,7 +95,7 @@ def test_a_failing_disk_is_one_sentence(tmp_path: Path, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(bench_store.os, "pwrite", full)
     with pytest.raises(BenchFailed, match="No space left"):
-        bench.main([*SMALL, "--only", "scan", "--dir", str(tmp_path)], [])
+        bench.run(options.parse(["bench", *SMALL, "--only", "scan", "--dir", str(tmp_path)]))
     assert not list(tmp_path.iterdir())
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jobs.command_line.message_filters import FILTER_OPTIONS, FILTER_USAGE, read_filter, read_time
+from jobs.command_line.message_filters import read_filter, read_time
 from store_io.base.errors import UsageError
 from store_io.explore.message_filter import MessageFilter
 
@@ -72,10 +72,6 @@ def test_times(text: str, wanted: int | None) -> None:
 def test_what_makes_no_sense_is_a_usage_error(asked: dict[str, str]) -> None:
     with pytest.raises(UsageError, match=next(iter(asked))):
         read_filter(asked)
-
-
-def test_the_usage_names_every_option() -> None:
-    assert all(option + " " in FILTER_USAGE for option in FILTER_OPTIONS)
 
 
 def test_segments_by_name() -> None:

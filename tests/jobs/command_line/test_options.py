@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 
-from jobs.command_line import options
-from jobs.command_line.options import AuditOptions, StoreArgument, from_word, parse, to_word
+from jobs.command_line import options, parser
+from jobs.command_line.options import AuditOptions, from_word, parse, to_word
+from jobs.command_line.stores import StoreArgument
 from jobs.environment import setup as environment
 from store_io.base.errors import UsageError
 from store_io.rules.releases import NEWEST_RELEASE
@@ -198,9 +199,9 @@ def test_sparks_options_are_handed_on_unchanged_wherever_they_stand(store: Path,
     words = ["--master", "yarn", "audit", str(store), "--conf=a=b c", "--out", str(tmp_path / "o"), "--verbose"]
     command = parse([*words, "--executor-memory", "2g", "--conf", "a=d"])
     assert command.spark == ("--master", "yarn", "--conf", "a=b c", "--verbose", "--executor-memory", "2g", "--conf", "a=d")
-    assert options.spark_setting(command.spark, "a") == "d"
-    assert options.spark_setting(command.spark, "spark.master", "--master") == "yarn"
-    assert options.spark_setting(command.spark, "b") is None
+    assert parser.spark_setting(command.spark, "a") == "d"
+    assert parser.spark_setting(command.spark, "spark.master", "--master") == "yarn"
+    assert parser.spark_setting(command.spark, "b") is None
     assert command.audit is not None and [s.path for s in command.audit.stores] == [str(store)]
 
 

@@ -14,7 +14,8 @@ import pytest
 from jobs import cli
 from jobs.audit import run_audit as audit
 from jobs.command_line import options
-from jobs.command_line.options import AuditOptions, StoreArgument
+from jobs.command_line.options import AuditOptions
+from jobs.command_line.stores import StoreArgument
 from jobs.environment import cluster, packaging
 
 Submit = Callable[[list[str]], int]

@@ -14,7 +14,8 @@ import pytest
 from jobs import cli
 from jobs.audit import results
 from jobs.command_line import options
-from jobs.command_line.options import AuditOptions, StoreArgument
+from jobs.command_line.options import AuditOptions
+from jobs.command_line.stores import StoreArgument
 from jobs.report.files.prometheus import prometheus_text
 from jobs.report.files.result_json import result_json
 from store_io.base.errors import StoreError, UsageError

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from jobs.command_line import options
-from jobs.command_line.options import StoreArgument
+from jobs.command_line.stores import StoreArgument
 from jobs.report.texts.commands import closer_look, command_line, repair_commands, shell_word, store_words
 from jobs.report.texts.text import printable
 from schemas.rows import Finding

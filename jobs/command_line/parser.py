@@ -1,0 +1,160 @@
+"""argparse for the rows of command_table.py: one sentence for a fault, and Spark's options passed on. Standard library only."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from jobs.command_line.values import near
+from store_io.base.errors import UsageError
+
+# Spark's options that reach spark-submit unchanged. Its others would change what is run, or are of no use here.
+SPARK_OPTIONS = frozenset(
+    "--master --deploy-mode --conf --properties-file --archives --py-files --files --jars --packages --repositories "
+    "--driver-memory --driver-cores --driver-java-options --driver-library-path --driver-class-path --executor-memory "
+    "--executor-cores --total-executor-cores --num-executors --queue --principal --keytab --proxy-user".split()
+)
+SPARK_FLAGS = frozenset({"--verbose", "--supervise"})
+HELP = ("-h", "--help")
+
+
+class Option(NamedTuple):
+    """metavar: what stands for its value; empty for a flag, which takes none.  check: from the text to the value."""
+
+    name: str
+    metavar: str
+    help: str
+    check: Callable[[str], Any] = str
+
+
+@dataclass(frozen=True)
+class CommandSpec:
+    """module: imported when the command runs.  usage: what follows its name.  about, epilog: before and after the options.
+    arguments: (name, meaning), for --help.  group: the dependency group that it needs besides the product's own packages.
+    others_pass: words that are no options of its own or Spark's are its arguments, also those that begin with "-"."""
+
+    module: str
+    usage: str
+    about: str
+    options: tuple[Option, ...] = ()
+    arguments: tuple[tuple[str, str], ...] = ()
+    epilog: str = ""
+    group: str = ""
+    others_pass: bool = False
+    takes_spark: bool = True
+
+
+class Given(NamedTuple):
+    """What a command line gives. options: checked values by name, True for a flag.  spark: Spark's own options, in order."""
+
+    arguments: list[str]
+    options: dict[str, Any]
+    spark: tuple[str, ...]
+
+
+class CommandParser(argparse.ArgumentParser):
+    """The parser of one command. Every fault is a UsageError; nothing is printed."""
+
+    def __init__(self, name: str, spec: CommandSpec) -> None:
+        super().__init__(
+            usage=f"./spark-submit.sh {name} {spec.usage}",
+            description=spec.about,
+            epilog=spec.epilog,
+            formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, max_help_position=28, width=120),
+            add_help=False,
+            allow_abbrev=False,
+            exit_on_error=False,
+            argument_default=argparse.SUPPRESS,
+        )
+        self.color = False  # Python 3.14 would colour the help
+        self._others_pass = spec.others_pass
+        self._takes_value: dict[str, bool] = {}
+        for what, meaning in spec.arguments:
+            self.add_argument(what, nargs="*", help=meaning)
+        for option in spec.options:
+            if option.metavar:
+                self._add(option.name, action=_Once, metavar=option.metavar, type=option.check, help=option.help)
+            else:
+                self._add(option.name, takes_value=False, action="store_true", help=option.help)
+        if spec.takes_spark:
+            for spark_option in (SPARK_OPTIONS | SPARK_FLAGS) - self._takes_value.keys():
+                takes_value = spark_option in SPARK_OPTIONS
+                self._add(spark_option, takes_value, action=_ForSpark, nargs=None if takes_value else 0, help=argparse.SUPPRESS)
+
+    def _add(self, name: str, takes_value: bool = True, **declared: Any) -> None:
+        self.add_argument(name, dest=name, **declared)
+        self._takes_value[name] = takes_value
+
+    def count_leading(self, words: Sequence[str]) -> int:
+        """How many words stand before the first argument."""
+        position = 0
+        while position < len(words) and len(words[position]) > 1 and words[position].startswith("-"):
+            position += 2 if self._takes_value.get(words[position]) else 1
+        return min(position, len(words))
+
+    def read(self, words: Sequence[str]) -> Given | None:
+        """What these words give; None where help is asked for. Raises UsageError."""
+        options, arguments = self._sorted(words)
+        if options and options[-1] in HELP:
+            return None
+        try:
+            found = vars(self.parse_args(options, argparse.Namespace(spark=())))
+        except argparse.ArgumentError as fault:
+            raise UsageError(f"{fault.argument_name} {fault.message}") from None
+        return Given(arguments, found, found.pop("spark"))
+
+    def _sorted(self, words: Sequence[str]) -> tuple[list[str], list[str]]:
+        """(options, a value joined to its own by "="; arguments): argparse itself takes a value that begins with "-" only so."""
+        options: list[str] = []
+        arguments: list[str] = []
+        if self._others_pass and words[:1] in ([HELP[0]], [HELP[1]]):
+            return list(words[:1]), arguments
+        waiting = iter(words)
+        for word in waiting:
+            name, equals, value = word.partition("=")
+            takes_value = self._takes_value.get(name)
+            if word == "--":
+                arguments.extend(waiting)
+            elif word in HELP and not self._others_pass:
+                return [word], arguments
+            elif takes_value:
+                value = value if equals else next(waiting, "")
+                if not value.strip() or not equals and value.startswith("--"):
+                    raise UsageError(f"{name} needs a value")
+                options.append(f"{name}={value}")
+            elif takes_value is False:
+                if equals:
+                    raise UsageError(f"{name} takes no value")
+                options.append(name)
+            elif len(word) > 1 and word.startswith("-") and not self._others_pass:
+                raise UsageError(f"unknown option {name!r}{near(name, self._takes_value)}")
+            else:
+                arguments.append(word)
+        return options, arguments
+
+
+class _Once(argparse.Action):
+    def __call__(self, parser: object, namespace: argparse.Namespace, values: object, option_string: str | None = None) -> None:
+        if hasattr(namespace, self.dest):
+            raise UsageError(f"{self.dest} is given twice")
+        setattr(namespace, self.dest, values)
+
+
+class _ForSpark(argparse.Action):
+    def __call__(self, parser: object, namespace: argparse.Namespace, values: Any, option_string: str | None = None) -> None:
+        if self.dest == "--conf" and "=" not in values:
+            raise UsageError(f"--conf {values!r}: Spark wants key=value")
+        namespace.spark += (self.dest,) if self.dest in SPARK_FLAGS else (self.dest, values)
+
+
+def spark_setting(spark: Sequence[str], key: str, option: str | None = None) -> str | None:
+    """The value that these words give a Spark setting: by its own option, else by the last --conf, as in Spark."""
+    words = [word for word in spark if word not in SPARK_FLAGS]
+    by_name: dict[str, str] = {}
+    for name, value in zip(words[::2], words[1::2], strict=True):
+        if name == "--conf":
+            name, _, value = value.partition("=")
+        by_name[name] = value
+    return by_name.get(option or "", by_name.get(key))

@@ -1,0 +1,155 @@
+"""The stores that a command line or a fleet file names. Standard library only."""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from jobs.command_line.places import absolute, folder_name, last_part, open_regular, read_broker_conf, reason_of
+from jobs.command_line.values import near, release
+from store_io.base.errors import UsageError
+from store_io.rules.releases import NEWEST_RELEASE
+
+PARTS = ("commitlog", "consumequeue", "index")
+# What `--out` holds beside the stores' own folders, with all of `_TEMPORARY`: names that `jobs.output` and `run_lock` use.
+TAKEN_NAMES = ("tables", ".", "..", "result.json", "index.html", "replicas.json", ".lock", "run.lock", "")
+_TEMPORARY = re.compile(r"\..*\.writing")
+_FLEET_KEYS = frozenset({"name", "path", "release", "broker_conf", "replica_group", *PARTS})
+
+
+@dataclass(frozen=True)
+class StoreArgument:
+    """One store to audit.
+
+    name: its folder under --out, unique in the run.  path: an absolute path, or a URI other than file:.
+    broker_conf: the properties file's text, None without one; broker_conf_file: where it was read.
+    named: whether a person gave it its name; else its folder did.
+    parts: ("commitlog", (path, ...)) and the others of PARTS that lie elsewhere.  problem: why it cannot be audited at all (a bad
+    row of a fleet file), one sentence; then it earns 3.
+    """
+
+    name: str
+    path: str
+    release: str = NEWEST_RELEASE
+    broker_conf: str | None = None
+    replica_group: str | None = None
+    parts: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    problem: str | None = None
+    broker_conf_file: str | None = None
+    release_from: str = "named"  # or "default": nobody named one
+    named: bool = False
+
+
+class ReleaseChoice(NamedTuple):
+    """The release of a store that names none itself, and where that comes from, as in `StoreArgument.release_from`."""
+
+    release: str
+    origin: str
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> ReleaseChoice:
+        return cls(options["--release"], "named") if "--release" in options else cls(NEWEST_RELEASE, "default")
+
+
+def named_stores(paths: Sequence[str], options: Mapping[str, Any]) -> list[StoreArgument]:
+    """The stores at these paths, read as the options say. Names are not unique yet. Raises UsageError."""
+    elsewhere = [f"--{part}" for part in PARTS if f"--{part}" in options]
+    if elsewhere and len(paths) > 1:
+        raise UsageError(f"{elsewhere[0]} works with one store only; use --fleet for several")
+    conf = _broker_conf(options["--broker-conf"], "--broker-conf") if "--broker-conf" in options else {}
+    parts = tuple((option.removeprefix("--"), _part_paths(options[option], option)) for option in elsewhere)
+    asked_release = ReleaseChoice.of(options)
+    stores = []
+    for text in paths:
+        if not text:
+            raise UsageError("an empty store path")
+        path = absolute(text)
+        store = StoreArgument(last_part(path), path, asked_release.release, parts=parts, release_from=asked_release.origin)
+        stores.append(replace(store, **conf))
+    return stores
+
+
+def read_fleet(path: str, options: Mapping[str, Any]) -> list[StoreArgument]:
+    """The stores of a fleet file; the command line's release holds where a row names none. Names are not unique yet.
+
+    Raises UsageError where the file cannot be read, is no TOML, or has no [[store]] table: then no store is known. Whatever
+    is wrong with one row becomes that store's `problem`.
+    """
+    try:
+        with open_regular(path) as file:
+            content = file.read()
+    except (OSError, ValueError) as problem:
+        raise UsageError(f"--fleet {path!r}: {reason_of(problem)}") from None
+    try:
+        rows = tomllib.loads(content.decode("utf-8")).get("store")
+    except ValueError as problem:
+        raise UsageError(f"--fleet {path!r}: no TOML: {problem}") from None
+    if not isinstance(rows, list) or not rows:
+        raise UsageError(f"--fleet {path!r}: no [[store]] table in it")
+    return [_fleet_row(row, number, os.path.dirname(path), ReleaseChoice.of(options)) for number, row in enumerate(rows, 1)]
+
+
+def _fleet_row(row: Any, number: int, base: str, asked_release: ReleaseChoice) -> StoreArgument:
+    store = StoreArgument(f"store-{number}", "", asked_release.release, release_from=asked_release.origin)
+    if not isinstance(row, dict):
+        return replace(store, problem=f"store {number} of the fleet file is no table")
+    if "release" in row:
+        store = replace(store, release_from="named")
+    name = row.get("name")
+    if isinstance(name, str) and name:
+        store = replace(store, name=name)
+    try:
+        for key, value in row.items():
+            if key not in _FLEET_KEYS:
+                raise UsageError(f"unknown key {key!r}{near(key, _FLEET_KEYS)}")
+            listed = key in PARTS and isinstance(value, list) and value and all(isinstance(v, str) and v for v in value)
+            if not listed and (not isinstance(value, str) or not value):
+                raise UsageError(f"{key} must be a text that is not empty")
+        if "path" not in row:
+            raise UsageError("path is missing")
+        path = absolute(row["path"], base)
+        store = replace(store, name=name or last_part(path), path=path, replica_group=row.get("replica_group"), named=bool(name))
+        if "release" in row:
+            store = replace(store, release=release(row["release"]))
+        texts = {part: row[part] if isinstance(row[part], str) else ",".join(row[part]) for part in PARTS if part in row}
+        store = replace(store, parts=tuple((part, _part_paths(text, part, base)) for part, text in texts.items()))
+        if "broker_conf" in row:
+            store = replace(store, **_broker_conf(row["broker_conf"], "broker_conf", base))
+    except UsageError as problem:
+        return replace(store, problem=f"store {number} of the fleet file: {problem}")
+    return store
+
+
+def _broker_conf(text: str, where: str, base: str | None = None) -> dict[str, Any]:
+    """The fields of a StoreArgument that come from this properties file."""
+    path = absolute(text, base)
+    try:
+        return {"broker_conf": read_broker_conf(path), "broker_conf_file": path}
+    except (OSError, ValueError) as problem:
+        raise UsageError(f"{where} {text!r}: {reason_of(problem)}") from None
+
+
+def _part_paths(text: str, where: str, base: str | None = None) -> tuple[str, ...]:
+    paths = [path.strip() for path in text.split(",")]
+    if not all(paths):
+        raise UsageError(f"{where} {text!r}: an empty path in the list")
+    return tuple(absolute(path, base) for path in paths)
+
+
+def with_unique_names(stores: Sequence[StoreArgument]) -> list[StoreArgument]:
+    """The same stores, named by their folders under --out."""
+    taken = set(TAKEN_NAMES)
+    named = []
+    for store in stores:
+        wanted = name = folder_name(store.name)
+        number = 2
+        while name in taken or _TEMPORARY.fullmatch(name):
+            name = f"{wanted}-{number}"
+            number += 1
+        taken.add(name)
+        named.append(replace(store, name=name, named=store.named and name == wanted))
+    return named

@@ -1,0 +1,72 @@
+"""What options may say: each check takes the text and returns the value. argparse puts the option's name before its sentence."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from argparse import ArgumentTypeError
+from collections.abc import Callable, Iterable
+
+from store_io.rules.releases import parse_release
+
+LAST_RUN = "last"
+
+_RUN_ID = re.compile(r"[A-Za-z0-9._-]{1,100}")
+_DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)([smh])")
+
+
+def one_of(words: str) -> Callable[[str], str]:
+    """A check for one of "a|b"."""
+    choices = words.split("|")
+
+    def check(text: str) -> str:
+        if text not in choices:
+            listed = " or ".join(choices) if len(choices) == 2 else f"one of {', '.join(choices)}"
+            raise ArgumentTypeError(f"{text!r}: must be {listed}")
+        return text
+
+    return check
+
+
+def release(text: str) -> str:
+    parse_release(text)
+    return text.strip()
+
+
+def duration(text: str) -> float:
+    """Seconds of "90s", "30m", "2h"."""
+    match = _DURATION.fullmatch(text.strip())
+    if match is None:
+        raise ArgumentTypeError(f"{text!r}: must be a number with s, m or h, such as 90s, 30m or 2h")
+    return float(match[1]) * {"s": 1, "m": 60, "h": 3600}[match[2]]
+
+
+def run_id(text: str) -> str:
+    if not _RUN_ID.fullmatch(text) or text in (".", ".."):
+        raise ArgumentTypeError(f"{text!r}: must be at most 100 letters, digits, '.', '_' and '-'")
+    return text
+
+
+def earlier_run(text: str) -> str:
+    if not _RUN_ID.fullmatch(text):
+        raise ArgumentTypeError(f"{text!r}: must be the id of an earlier run, or {LAST_RUN}")
+    return text
+
+
+def some_of(what: str, *choices: str) -> Callable[[str], frozenset[str]]:
+    """A check for a list of these words, separated by commas; `what` they are called in its sentence."""
+
+    def check(text: str) -> frozenset[str]:
+        names = [name.strip() for name in text.split(",")]
+        for name in names:
+            if name not in choices:
+                raise ArgumentTypeError(f"{name!r}{near(name, choices)}: the {what} are {', '.join(choices)}")
+        return frozenset(names)
+
+    return check
+
+
+def near(word: str, known: Iterable[str]) -> str:
+    """The known word that is meant, perhaps, for the end of a sentence; empty without one."""
+    close = difflib.get_close_matches(word, sorted(known), 1, 0.6)
+    return f" (did you mean {close[0]}?)" if close else ""
