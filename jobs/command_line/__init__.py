@@ -1,7 +1,7 @@
 """The command line.
 
 * `options`: words in, checked options out.
-* `places`: the files, folders and URIs among them; nothing is written into a store.
-* `command_table`: every other command, its options and its module.
-* `message_filters`: the options that choose messages.
+* `command_table`: the commands, each option declared once; `message_filters`: the options that choose messages.
+* `parser`: argparse over these rows; `values`: checks of single values.
+* `stores`: the stores that are named; `places`: files, folders and URIs, and that nothing is written into a store.
 """
