@@ -7,17 +7,22 @@ signal is remembered too, and long work asks `check` between its steps.
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import threading
 from collections.abc import Iterator
 from types import FrameType
 
 _came: list[int] = []
+_first_only_in: list[int] = []  # the process, while `first_only` lasts
 
 
 def _interrupt(number: int, _: FrameType | None) -> None:
+    if _first_only_in and os.getpid() != _first_only_in[0]:
+        os._exit(128 + number)
     _came.append(number)
-    raise KeyboardInterrupt
+    if not _first_only_in or len(_came) == 1:
+        raise KeyboardInterrupt
 
 
 @contextlib.contextmanager
@@ -36,6 +41,16 @@ def heard() -> Iterator[None]:
         # CPython ends by the signal, whatever the exit code, where a KeyboardInterrupt has left an exec of source text, as each
         # dataclass and named tuple is made by. The next exec of text clears that mark.
         exec("")
+
+
+@contextlib.contextmanager
+def first_only() -> Iterator[None]:
+    """Within `heard`: a second signal, which would stop the cleaning up, is ignored. Forked processes end at once."""
+    _first_only_in.append(os.getpid())
+    try:
+        yield
+    finally:
+        _first_only_in.clear()
 
 
 def check() -> None:

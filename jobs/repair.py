@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -13,7 +12,6 @@ from concurrent.futures.process import BrokenProcessPool
 from datetime import UTC, datetime
 from itertools import pairwise
 from multiprocessing import active_children, get_context
-from types import FrameType
 from typing import Any
 
 from jobs import interrupts
@@ -48,7 +46,7 @@ def run(command: Command) -> int:
             "--deploy-mode cluster: a repair writes a folder of this machine, or one mounted on all, from a driver here"
         )
     checksum.trust()
-    with _one_interrupt(), _runner(command.spark, request.location) as run_tasks:
+    with interrupts.first_only(), _runner(command.spark, request.location) as run_tasks:
         if "--dry-run" in command.flags:
             outcome = preview(request, run_tasks, _scratch(command, request), _progress)
         else:
@@ -217,27 +215,3 @@ def _on_spark(spark_words: Sequence[str]) -> Iterator[RunTasks]:
 def _bytes(location: StoreLocation) -> int:
     source = open_source(location)
     return sum(e.size for e in list_store(location).files if e.path.startswith("commitlog")) if source else 0
-
-
-@contextlib.contextmanager
-def _one_interrupt() -> Iterator[None]:
-    """Only the first interrupt counts: a second one would stop the cleaning up. The pool's processes end without a word."""
-    before: dict[int, Any] = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    own, met = os.getpid(), False
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        nonlocal met
-        if os.getpid() != own:
-            os._exit(128 + number)
-        if not met:
-            met = True
-            before[number](number, frame)
-
-    for number, handler in before.items():
-        if callable(handler):
-            signal.signal(number, interrupt)
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
 import tempfile
-from collections import OrderedDict
 from collections.abc import Iterator
 from pathlib import Path
 
 from store_io.base.errors import StoreError
 from store_io.sample_store import SampleStore, sample_pieces
-
-OPEN_FILES = 256
 
 
 class BenchFailed(StoreError):
@@ -36,37 +32,13 @@ def scratch_folder(parent: str | None, keep: bool) -> Iterator[Path]:
 
 def write_store(root: Path, store: SampleStore) -> None:
     """Write the store's files under `root`. What no piece fills is a hole, as in a broker's preallocated files."""
-    with contextlib.ExitStack() as stack:
-        files = _Files(root)
-        stack.callback(files.close)
-        try:
-            for piece in sample_pieces(store):
-                files.write(piece.path, piece.file_bytes, piece.position, piece.data.data)
-        except OSError as problem:
-            raise BenchFailed(f"{root}: cannot write the store: {problem.strerror or problem}") from None
-
-
-class _Files:
-    """Files being written, the ones used last kept open."""
-
-    def __init__(self, root: Path):
-        self._root = root
-        self._open: OrderedDict[str, int] = OrderedDict()
-
-    def write(self, path: str, size: int, position: int, data: memoryview) -> None:
-        handle = self._open.pop(path, None)
-        if handle is None:
-            if len(self._open) >= OPEN_FILES:
-                os.close(self._open.popitem(last=False)[1])
-            full = self._root / path
-            full.parent.mkdir(parents=True, exist_ok=True)
-            handle = os.open(full, os.O_WRONLY | os.O_CREAT, 0o644)
-            os.truncate(handle, size)
-        self._open[path] = handle
-        while data:
-            done = os.pwrite(handle, data, position)
-            position, data = position + done, data[done:]
-
-    def close(self) -> None:
-        while self._open:
-            os.close(self._open.popitem()[1])
+    try:
+        for piece in sample_pieces(store):
+            path = root / piece.path
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with open(path, "r+b" if path.exists() else "wb") as file:
+                file.truncate(piece.file_bytes)
+                file.seek(piece.position)
+                file.write(piece.data.data)
+    except OSError as problem:
+        raise BenchFailed(f"{root}: cannot write the store: {problem.strerror or problem}") from None

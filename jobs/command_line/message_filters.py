@@ -6,7 +6,7 @@ Ranges are half-open. Times are store times.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 
 from jobs.command_line.parser import Option
@@ -46,32 +46,17 @@ def read_filter(options: Mapping[str, str]) -> MessageFilter:
     return MessageFilter(
         topics,
         queue_ids,
-        _range(options, "--from-queue-offset", "--to-queue-offset"),
-        _range(options, "--from-phy-offset", "--to-phy-offset"),
-        _times(options),
+        _range(options, "--from-queue-offset", "--to-queue-offset", read_number),
+        _range(options, "--from-phy-offset", "--to-phy-offset", read_number),
+        _range(options, "--since", "--until", read_time),
     )
 
 
-def _range(options: Mapping[str, str], low: str, high: str) -> Range:
-    found: Range = (
-        read_number(options[low], low) if low in options else None,
-        read_number(options[high], high) if high in options else None,
-    )
-    return _checked(found, options, low, high)
-
-
-def _times(options: Mapping[str, str]) -> Range:
-    found: Range = (
-        read_time(options["--since"], "--since") if "--since" in options else None,
-        read_time(options["--until"], "--until") if "--until" in options else None,
-    )
-    return _checked(found, options, "--since", "--until")
-
-
-def _checked(found: Range, options: Mapping[str, str], low: str, high: str) -> Range:
-    if found[0] is not None and found[1] is not None and found[0] >= found[1]:
+def _range(options: Mapping[str, str], low: str, high: str, read: Callable[[str, str], int]) -> Range:
+    start, end = (read(options[name], name) if name in options else None for name in (low, high))
+    if start is not None and end is not None and start >= end:
         raise UsageError(f"{low} {options[low]} and {high} {options[high]}: the range is empty")
-    return found
+    return start, end
 
 
 def read_number(text: str, option: str) -> int:

@@ -7,7 +7,7 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from jobs.command_line.places import absolute, folder_name, last_part, open_regular, read_broker_conf, reason_of
 from jobs.command_line.values import near, release
@@ -44,17 +44,6 @@ class StoreArgument:
     named: bool = False
 
 
-class ReleaseChoice(NamedTuple):
-    """The release of a store that names none itself, and where that comes from, as in `StoreArgument.release_from`."""
-
-    release: str
-    origin: str
-
-    @classmethod
-    def of(cls, options: Mapping[str, Any]) -> ReleaseChoice:
-        return cls(options["--release"], "named") if "--release" in options else cls(NEWEST_RELEASE, "default")
-
-
 def named_stores(paths: Sequence[str], options: Mapping[str, Any]) -> list[StoreArgument]:
     """The stores at these paths, read as the options say. Names are not unique yet. Raises UsageError."""
     elsewhere = [f"--{part}" for part in PARTS if f"--{part}" in options]
@@ -62,15 +51,14 @@ def named_stores(paths: Sequence[str], options: Mapping[str, Any]) -> list[Store
         raise UsageError(f"{elsewhere[0]} works with one store only; use --fleet for several")
     conf = _broker_conf(options["--broker-conf"], "--broker-conf") if "--broker-conf" in options else {}
     parts = tuple((option.removeprefix("--"), _part_paths(options[option], option)) for option in elsewhere)
-    asked_release = ReleaseChoice.of(options)
-    stores = []
-    for text in paths:
-        if not text:
-            raise UsageError("an empty store path")
-        path = absolute(text)
-        store = StoreArgument(last_part(path), path, asked_release.release, parts=parts, release_from=asked_release.origin)
-        stores.append(replace(store, **conf))
-    return stores
+    if not all(paths):
+        raise UsageError("an empty store path")
+    shared = {**_release_of(options), **conf, "parts": parts}
+    return [StoreArgument(last_part(path), path, **shared) for path in map(absolute, paths)]
+
+
+def _release_of(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {"release": options["--release"]} if "--release" in options else {"release_from": "default"}
 
 
 def read_fleet(path: str, options: Mapping[str, Any]) -> list[StoreArgument]:
@@ -90,11 +78,11 @@ def read_fleet(path: str, options: Mapping[str, Any]) -> list[StoreArgument]:
         raise UsageError(f"--fleet {path!r}: no TOML: {problem}") from None
     if not isinstance(rows, list) or not rows:
         raise UsageError(f"--fleet {path!r}: no [[store]] table in it")
-    return [_fleet_row(row, number, os.path.dirname(path), ReleaseChoice.of(options)) for number, row in enumerate(rows, 1)]
+    return [_fleet_row(row, number, os.path.dirname(path), _release_of(options)) for number, row in enumerate(rows, 1)]
 
 
-def _fleet_row(row: Any, number: int, base: str, asked_release: ReleaseChoice) -> StoreArgument:
-    store = StoreArgument(f"store-{number}", "", asked_release.release, release_from=asked_release.origin)
+def _fleet_row(row: Any, number: int, base: str, asked: Mapping[str, Any]) -> StoreArgument:
+    store = StoreArgument(f"store-{number}", "", **asked)
     if not isinstance(row, dict):
         return replace(store, problem=f"store {number} of the fleet file is no table")
     if "release" in row:

@@ -45,3 +45,17 @@ def test_another_thread_changes_no_handler() -> None:
     thread.start()
     thread.join()
     assert met == [signal.getsignal(signal.SIGTERM)]
+
+
+def test_cleaning_up_is_not_stopped_by_a_second_signal_and_a_forked_process_ends() -> None:
+    with interrupts.heard(), interrupts.first_only():
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert interrupts.exit_code() == 130
+        if (child := os.fork()) == 0:
+            os.kill(os.getpid(), signal.SIGTERM)
+            os._exit(1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 143
+    with interrupts.heard(), pytest.raises(KeyboardInterrupt):
+        os.kill(os.getpid(), signal.SIGINT)

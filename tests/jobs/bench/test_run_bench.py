@@ -90,10 +90,10 @@ def test_no_room_is_one_sentence(tmp_path: Path) -> None:
 
 
 def test_a_failing_disk_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> int:
+    def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(bench_store.os, "pwrite", full)
+    monkeypatch.setattr(bench_store, "open", full, raising=False)
     with pytest.raises(BenchFailed, match="No space left"):
         bench.run(options.parse(["bench", *SMALL, "--only", "scan", "--dir", str(tmp_path)]))
     assert not list(tmp_path.iterdir())
