@@ -21,6 +21,7 @@ from jobs.command_line import options
 from jobs.command_line.command_table import COMMAND_TABLE
 from jobs.command_line.options import AuditOptions, Command
 from jobs.environment import setup as environment
+from jobs.environment.compiled_code import numba_cache
 from jobs.faults import fault_sentence
 from jobs.report.texts.text import printable
 from store_io.base.errors import StoreError, UsageError
@@ -49,7 +50,7 @@ def _run(words: Sequence[str]) -> int:
         return run_in_cluster(options.from_word(words[1]))
     command = options.parse(words)
     if command.name not in ("help", "test"):  # before anything that compiles is loaded
-        os.environ["NUMBA_CACHE_DIR"] = environment.numba_cache()
+        os.environ["NUMBA_CACHE_DIR"] = numba_cache()
     return _COMMANDS.get(command.name, run_other)(command)
 
 

@@ -24,6 +24,7 @@ from typing import IO, TYPE_CHECKING, Any
 from jobs import interrupts
 from jobs.command_line import parser
 from jobs.environment import setup as environment
+from jobs.environment.compiled_code import numba_cache
 from jobs.faults import ending, is_sparks, reason
 from jobs.scratch import Scratch, remove_left
 from store_io.base.errors import StoreError
@@ -234,7 +235,7 @@ def _prepare_process() -> None:
     own = str(environment.ROOT)  # for the workers on this machine, also where pytest or a notebook started this process
     paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path and path != own]
     os.environ["PYTHONPATH"] = os.pathsep.join([own, *paths])
-    os.environ["NUMBA_CACHE_DIR"] = environment.numba_cache()
+    os.environ["NUMBA_CACHE_DIR"] = numba_cache()
 
 
 def _submit_words(spark_words: Sequence[str], java_options: Sequence[str], scratch: str) -> list[str]:

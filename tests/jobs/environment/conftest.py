@@ -1,0 +1,29 @@
+"""An environment's folder for tests of the set-up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from jobs.environment import setup as environment
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An environment's folder that is not there yet; neither are JAVA_HOME and a java on the PATH."""
+    folder = tmp_path / "the environment"
+    monkeypatch.setenv("STORE_AUDIT_HOME", str(folder))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    (tmp_path / "bin").mkdir()
+    return folder
+
+
+def make(place: Path) -> None:
+    """What a finished set-up leaves, without its contents."""
+    (place / "bin").mkdir(parents=True)
+    (place / "bin" / "python").write_text("#!/bin/sh\n")
+    (place / "bin" / "python").chmod(0o755)
+    (place / "store-audit").mkdir()
+    environment._stamp(place / "store-audit" / "ready")

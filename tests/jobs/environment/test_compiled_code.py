@@ -1,0 +1,82 @@
+"""Compiled code is kept where it can be written to, and where nobody else can."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from jobs.environment import compiled_code
+from jobs.environment import setup as environment
+from tests.jobs.environment.conftest import make
+
+COMPILE = """
+import os, sys
+from jobs.environment import compiled_code
+if sys.argv[1] == "told":
+    os.environ["NUMBA_CACHE_DIR"] = compiled_code.numba_cache()
+sys.path.insert(0, sys.argv[2])
+import compiled
+print(compiled.more(1), os.environ.get("NUMBA_CACHE_DIR"))
+"""
+LOCKED = """
+for folder in "$1" "$2" "$3"; do mount --bind "$folder" "$folder" && mount -o remount,ro,bind "$folder" || exit 9; done
+shift 3
+exec "$@"
+"""
+
+
+UNSHARE = shutil.which("unshare")
+MOUNTS = UNSHARE is not None and subprocess.run([UNSHARE, "-m", "true"], capture_output=True).returncode == 0
+
+
+@pytest.mark.skipif(not MOUNTS, reason="only root may mount")
+def test_code_is_compiled_where_neither_the_environment_nor_the_home_can_be_written_to(place: Path, tmp_path: Path) -> None:
+    """On file systems that are mounted read-only, which stop root too."""
+    code, home, free = tmp_path / "code", tmp_path / "home", tmp_path / "free"
+    for folder in (code, home, free, place / "store-audit"):
+        folder.mkdir(parents=True)
+    (code / "compiled.py").write_text("import numba\n@numba.njit(cache=True)\ndef more(x):\n    return x + 1\n")
+
+    def run(how: str, **more: str) -> subprocess.CompletedProcess[str]:
+        variables = {"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "HOME": str(home), "TMPDIR": str(free)}
+        variables |= {"STORE_AUDIT_HOME": str(place), "PYTHONPATH": str(environment.ROOT), **more}
+        words = [str(UNSHARE), "-m", "sh", "-c", LOCKED, "sh", *map(str, (place, home, code)), sys.executable, "-c", COMPILE]
+        return subprocess.run([*words, how, str(code)], env=variables, capture_output=True, text=True)
+
+    assert "cannot cache function" in run("not told").stderr, "what it is about"
+    cache = free / f"store-audit-numba-{os.geteuid()}"
+    done = run("told", NUMBA_CACHE_DIR=f"{home}/numba", XDG_CACHE_HOME=f"{home}/cache")
+    assert (done.returncode, done.stdout) == (0, f"2 {cache}\n"), done.stderr
+    assert done.stderr.startswith(f"spark-submit.sh: compiled code is kept in {cache}: ") and done.stderr.count("\n") == 1
+    assert list(cache.rglob("*.nbc")), "kept for the next run"
+    done = run("told", XDG_CACHE_HOME=str(free / "mine"))
+    assert (done.stdout, done.stderr) == (f"2 {free}/mine/store-audit/numba\n", "")
+
+
+def test_a_temporary_folder_of_somebody_else_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What lies there is run."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    shared = tmp_path / f"store-audit-numba-{os.geteuid()}"
+    assert compiled_code._own_temporary_folder() == compiled_code._own_temporary_folder() == str(shared)
+    shared.chmod(0o777)
+    assert compiled_code._own_temporary_folder() not in (str(shared), "")
+    shared.rmdir()
+    shared.symlink_to(tmp_path)
+    assert Path(compiled_code._own_temporary_folder()).stat().st_mode & 0o777 == 0o700
+
+
+def test_the_environments_own_folder_comes_before_the_users(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert compiled_code.numba_cache() == f"{tmp_path}/cache/store-audit/numba"
+    assert not place.exists()
+    make(place)
+    assert compiled_code.numba_cache() == f"{place}/store-audit/numba"
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "mine"))
+    assert compiled_code.numba_cache() == f"{tmp_path}/mine"
