@@ -11,5 +11,5 @@
 * `faults`, `interrupts`, `task_process`: exceptions in one line; signals; tasks in processes of their own.
 """
 
-VERSION = "0.1.0"  # pyproject.toml's; it stands here too, because executors and cluster drivers have no pyproject.toml
+VERSION = "0.1.0"  # pyproject.toml's; it is repeated here, because executors and cluster drivers have no pyproject.toml
 RULES_VERSION = "2"  # of what is judged: goes up when the same bytes may be judged differently

@@ -39,7 +39,7 @@ def main(words: Sequence[str]) -> int:
         try:
             return _run(words)
         except BaseException as problem:
-            sentence, code = _told(problem)
+            sentence, code = _sentence_and_code(problem)
             if sentence:
                 _complain(sentence)
             return code
@@ -54,11 +54,11 @@ def _run(words: Sequence[str]) -> int:
     return _COMMANDS.get(command.name, run_other)(command)
 
 
-def _told(problem: BaseException) -> tuple[str, int]:
-    """(what is said of it, exit code) of what has ended a command. Raises it again where it is none of ours."""
+def _sentence_and_code(problem: BaseException) -> tuple[str, int]:
+    """(sentence, exit code) for what has ended a command. What is no Exception or interrupt is raised again."""
     if os.environ.get(TRACEBACK) and not isinstance(problem, KeyboardInterrupt | SystemExit):
         traceback.print_exception(problem)
-    if isinstance(problem, BrokenPipeError):  # whoever read the output has left
+    if isinstance(problem, BrokenPipeError):  # the reader of the output has ended
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return "", StoreError.exit_code
     if interrupts.came() or isinstance(problem, KeyboardInterrupt):  # whatever the interrupted call made of it
@@ -95,7 +95,7 @@ def run_audit(command: Command) -> int:
 
 
 def run_in_cluster(asked: AuditOptions) -> int:
-    """The driver's side of cluster deploy mode: 0 once result.json tells the rest, so that no scheduler tries again.
+    """The driver's side of cluster deploy mode: 0 once result.json holds the outcome, so that no scheduler tries again.
 
     Whoever submitted it holds the lock on --out.
     """
@@ -115,8 +115,7 @@ def _audit_here(asked: AuditOptions, spark_words: Sequence[str]) -> int:
 
 
 def _write_metrics(asked: AuditOptions, path: str) -> None:
-    """What result.json says, for Prometheus. That it cannot be written does not change what was found: the old time in the
-    old file tells."""
+    """Write what result.json says for Prometheus. A failure changes no exit code: the old time in the old file shows it."""
     from jobs.audit import results
 
     try:
@@ -135,7 +134,7 @@ def _guarded(asked: AuditOptions, work: Callable[[AuditOptions], int]) -> int:
         results.remove_result(asked.out)
         return work(asked)
     except BaseException as problem:
-        sentence, code = _told(problem)
+        sentence, code = _sentence_and_code(problem)
         if isinstance(problem, UsageError):  # found late, in what only the store's own files could show
             _complain(sentence)
             return code
@@ -145,10 +144,9 @@ def _guarded(asked: AuditOptions, work: Callable[[AuditOptions], int]) -> int:
 
 
 def _stopped(asked: AuditOptions, sentence: str, code: int, started_at: datetime) -> int:
-    """Say why, and leave a result.json that says so; one that was written whole before the stop stands, and its code.
+    """Print why and write it to result.json. A whole result.json from before the stop is kept, and its code returned.
 
-    In result.json the code is 3, not or not wholly audited, also where the process ends as the shell expects of an interrupted
-    one (130, 143): whoever reads the file knows the contract's codes, and no others.
+    The code in result.json is 3 even if the process ends with 130 or 143: the file holds only the contract's codes.
     """
     from jobs.audit import results
 

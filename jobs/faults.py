@@ -1,6 +1,6 @@
 """What an exception says, as one line. Standard library only: a command that fails before Spark is there says it too.
 
-Spark's exceptions ask the JVM for their text, and may outlive it. So nobody calls `str` on one but here.
+Spark's exceptions ask the JVM for their text, and may outlive it. So only this module calls `str` on one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Result files under --out: whole or not there. Written beside, flushed to the disk, then renamed into place.
 
-A run first takes away what an earlier one left for the same stores, result.json before all else, and writes its own
-result.json last. So whoever finds a result.json finds all that it speaks of.
+A run first removes what an earlier one left for the same stores, result.json before all else, and writes its own result.json
+last. So a result.json means that every file it names is there.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class OutputFolder:
             else:
                 os.unlink(path)
         except (FileNotFoundError, NotADirectoryError):
-            pass  # what is wrong with the folder is told when it is made
+            pass  # _make_folder reports what is wrong with the folder
         except OSError as problem:
             raise OutputFailed(f"{path}: cannot remove the earlier one: {problem.strerror or problem}") from None
 

@@ -38,7 +38,7 @@ SPARK_BYTES = 8 << 30  # of a store from which on a Spark session is worth its s
 
 
 def run(command: Command) -> int:
-    """Repair one store, or with --dry-run tell what that would do; the exit code: 0 done, 10 or 20 where the result was not
+    """Repair one store, or with --dry-run show what that would do. Returns 0 if it is done, 10 or 20 if the result was not
     consistent and so was not put in place."""
     store, request = _request(command)
     if cluster.is_cluster_mode(command.spark):

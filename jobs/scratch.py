@@ -1,6 +1,6 @@
 """A run's folder of temporary files, the JVM's above all. One that a killed run has left is removed by the next run.
 
-Who uses a folder holds the lock of a file in it: the system lets go of it however that process ends.
+A run locks a file in its folder; the system releases the lock however the process ends.
 """
 
 from __future__ import annotations

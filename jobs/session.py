@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 # The JVM only plans small jobs here: the first compiler is enough and starts at once, one thread collects its garbage, and
-# what the JVM says of its class archive concerns nobody.
+# the JVM's messages about its class archive help no user.
 QUICK_START = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m", "-XX:+UseSerialGC", "-Xshare:auto", "-Xlog:disable")
 
 # Results depend on these: they hold whatever a user sets.
@@ -52,7 +52,7 @@ DEFAULTS = {
     "spark.sql.shuffle.partitions": "2",  # only summaries are ever shuffled
     "spark.sql.adaptive.enabled": "false",  # plans over a few small rows: nothing to adapt
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "16",  # else a task per file lists a large store's segments
-    "spark.databricks.delta.snapshotPartitions": "2",  # Delta reads its log in 50 partitions unless told
+    "spark.databricks.delta.snapshotPartitions": "2",  # Delta reads its log in 50 partitions by default
 }
 LOCAL_DEFAULTS = {
     # The name of a machine that moves between networks may lead nowhere.
@@ -124,7 +124,7 @@ class Session:
         # Said before the JVM is gone: it holds the text.
         failed = SparkFailed(f"Spark failed: {self._why(problem)}") if problem is not None and is_sparks(problem) else None
         if self._jvm is not None and kind is not None and not issubclass(kind, Exception):
-            self._jvm.terminate()  # interrupted within a call to the JVM: it cannot be asked to stop, only told
+            self._jvm.terminate()  # interrupted within a call to the JVM: it cannot be asked to stop
             if self._scratch is not None:
                 self._scratch.remove()
         else:
@@ -166,7 +166,7 @@ def start(spark_words: Sequence[str] = (), java_options: Sequence[str] = ()) -> 
                 f"no folder for temporary files can be made in {tempfile.gettempdir()}: {reason(problem)}"
             ) from None
         os.environ["PYSPARK_SUBMIT_ARGS"] = shlex.join(_submit_words(spark_words, java_options, scratch.path))
-        # Spark's own log and the JVM's warnings stay off the terminal; they are told where Spark fails.
+        # Spark's own log and the JVM's warnings stay off the terminal; an error shows them.
         verbose = "--verbose" in spark_words
         log = None if verbose else tempfile.TemporaryFile(prefix="store-audit-jvm-")
         try:
@@ -203,8 +203,7 @@ def start(spark_words: Sequence[str] = (), java_options: Sequence[str] = ()) -> 
 
 @contextlib.contextmanager
 def _ended_unless_it_starts(launcher: Any) -> Iterator[None]:
-    """End the JVM where its start is interrupted. PySpark waits for it to say its port and, when that wait is broken off, leaves
-    a JVM behind that could not say it, and that listens for ever."""
+    """End the JVM if its start is interrupted: PySpark, waiting for its port, would leave it running."""
     started: list[subprocess.Popen[bytes]] = []
     popen = launcher.Popen
 
@@ -239,9 +238,9 @@ def _prepare_process() -> None:
 
 
 def _submit_words(spark_words: Sequence[str], java_options: Sequence[str], scratch: str) -> list[str]:
-    """What Spark's launcher gets. All that need not stand before the JVM starts is set in `_configure`.
+    """What Spark's launcher gets: settings that the JVM needs at its start. `_configure` sets all others.
 
-    scratch: the folder for the JVM's temporary files; Spark's own go there too, unless told otherwise.
+    scratch: the folder for the JVM's temporary files, and for Spark's own by default.
     """
     jvm = [*QUICK_START, f"-Djava.io.tmpdir={scratch}", *java_options]
     if not any(option.startswith("-XX:ArchiveClassesAtExit") for option in java_options):
@@ -322,7 +321,7 @@ def _send_packages(spark: SparkSession) -> tempfile.TemporaryDirectory[str] | No
 
 
 def _reason(problem: Exception, log: IO[bytes] | None) -> str:
-    """What tells most of a failed start: an error that Spark has logged, the Java exception, or the JVM's own first words."""
+    """The most telling line of a failed start: Spark's logged error, the Java exception, or the JVM's own first words."""
     said = [line.strip() for line in _tail(log).splitlines() if line.strip()]
     logged = [line.partition(" ERROR ")[2] for line in said if " ERROR " in line]
     thrown = [line.lstrip(": ") for line in str(problem).splitlines() if line.strip()]

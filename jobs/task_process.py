@@ -40,7 +40,7 @@ def run_here(task: Any, plan: DatasetPlan | None, stores: Sequence[str]) -> byte
         if plan is not None and isinstance(task, SegmentTask):
             return pickle.dumps(scan_and_write(task, plan, stores[task.store]), protocol=5)
         return pickle.dumps(run_task(task), protocol=5)
-    except Exception as problem:  # told as an incomplete audit of this one store
+    except Exception as problem:  # makes the audit of this one store incomplete
         where = traceback.extract_tb(problem.__traceback__)[-1]
         said = f"{type(problem).__name__}: {reason(problem)} ({where.name}, line {where.lineno})"
         return pickle.dumps(Fault(f"a fault of this program stopped a scan: {said}"), protocol=5)
@@ -81,7 +81,7 @@ class Apart:
         return self._line
 
     def _end(self) -> int:
-        """The return code of the process, which ends where nobody is left to ask it."""
+        """The return code of the process, which ends when its connection is closed."""
         if self._line is None or self._process is None:
             return 0
         self._line.close()
@@ -102,7 +102,7 @@ def files_of(task: Task) -> str:
 
 
 def main(handle: int) -> None:
-    """Answer tasks until nobody asks any more."""
+    """Answer tasks until the connection is closed."""
     with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
         file.write("1000")  # where memory is short it shall be this process that goes, not Spark's
     checksum.trust()

@@ -178,7 +178,7 @@ def _one_audit(started: Session, asked: AuditOptions) -> tuple[float, float]:
 def measure_peak(started: Session, root: Path) -> int | None:
     """Most memory (RSS, bytes) that a Spark worker of this session held while it ran the task of the store's one segment.
 
-    None where the system cannot tell.
+    None where the system does not measure it.
     """
     if not (os.path.exists(_RESET_PEAK) and os.path.exists(_STATUS)):
         return None

@@ -1,6 +1,6 @@
 """Measure: make sample stores, run what an audit runs over them, and print one table with the limits beside the figures.
 
-A figure stands for the machine it was measured on, ratios for more: both sides of one are measured in turns over the same
+A figure holds for the machine it was measured on, a ratio for others too: both sides of it are measured in turns over the same
 bytes. Whatever else runs on the machine makes them worse, never better.
 """
 

@@ -64,7 +64,7 @@ class Command:
 
 def parse(words: Sequence[str]) -> Command:
     """The command that these words ask for. Raises UsageError. `help` comes back as a command of that name."""
-    before = CommandParser("", CommandSpec("", "", ""))  # only Spark's options may stand before the command
+    before = CommandParser("", CommandSpec("", "", ""))  # only Spark's options may come before the command
     position = before.count_leading(words)
     leading = before.read(words[:position])
     if leading is None:

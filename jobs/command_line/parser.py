@@ -21,7 +21,7 @@ HELP = ("-h", "--help")
 
 
 class Option(NamedTuple):
-    """metavar: what stands for its value; empty for a flag, which takes none.  check: from the text to the value."""
+    """metavar: the name of its value in --help; empty for a flag, which takes none.  check: from the text to the value."""
 
     name: str
     metavar: str
@@ -88,7 +88,7 @@ class CommandParser(argparse.ArgumentParser):
         self._takes_value[name] = takes_value
 
     def count_leading(self, words: Sequence[str]) -> int:
-        """How many words stand before the first argument."""
+        """How many words come before the first argument."""
         position = 0
         while position < len(words) and len(words[position]) > 1 and words[position].startswith("-"):
             position += 2 if self._takes_value.get(words[position]) else 1

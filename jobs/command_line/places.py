@@ -21,13 +21,13 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
 def is_uri(path: str) -> bool:
-    """Whether this is a URI and no local path (one-letter schemes are somebody's file names)."""
+    """Whether this is a URI and no local path (a one-letter scheme is part of a file name)."""
     match = _SCHEME.match(path)
     return bool(match) and match.end() > 2 and path[match.end() : match.end() + 1] == "/"  # type: ignore[union-attr]
 
 
 def absolute(text: str, base: str | None = None) -> str:
-    """An absolute local path (also for file: URIs), or any other URI as it stands. Raises UsageError."""
+    """An absolute local path (also for file: URIs), or any other URI unchanged. Raises UsageError."""
     if "\0" in text:
         raise UsageError(f"path {text!r}: a zero byte")
     if is_uri(text):
@@ -155,11 +155,7 @@ def read_regular(path: str, limit: int) -> bytes:
 
 def read_broker_conf(path: str) -> str:
     """The text of a properties file, one character per byte as Java reads it. Raises OSError; ValueError over 1 MiB."""
-    with open_regular(path) as file:
-        content = file.read(_CONF_BYTES + 1)
-    if len(content) > _CONF_BYTES:
-        raise ValueError(f"more than {_CONF_BYTES:,} bytes: not a broker.conf")
-    return content.decode("latin-1")
+    return read_regular(path, _CONF_BYTES).decode("latin-1")
 
 
 def read_salt(path: str, option: str) -> str:

@@ -40,7 +40,7 @@ class StoreArgument:
     parts: tuple[tuple[str, tuple[str, ...]], ...] = ()
     problem: str | None = None
     broker_conf_file: str | None = None
-    release_from: str = "named"  # or "default": nobody named one
+    release_from: str = "named"  # or "default": none was named
     named: bool = False
 
 

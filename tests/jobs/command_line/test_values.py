@@ -1,0 +1,32 @@
+"""A check takes the text of an option and returns its value, or says what it must be."""
+
+from __future__ import annotations
+
+from argparse import ArgumentTypeError
+
+import pytest
+
+from jobs.command_line import values
+
+
+def test_what_is_right_becomes_a_value() -> None:
+    assert values.duration(" 1.5h ") == 5400
+    assert values.release(" 5.3.3 ") == "5.3.3"
+    assert values.some_of("parts", "a", "b")("b, a") == {"a", "b"}
+    assert values.one_of("a|b")("b") == "b"
+
+
+@pytest.mark.parametrize(
+    ("check", "text", "said"),
+    [
+        (values.one_of("a|b"), "c", "'c': must be a or b"),
+        (values.one_of("a|b|c"), "d", "'d': must be one of a, b, c"),
+        (values.some_of("parts", "scan", "audit"), "scan,audti", r"'audti' \(did you mean audit\?\): the parts are scan, audit"),
+        (values.duration, "90", "'90': must be a number with s, m or h"),
+        (values.run_id, "..", "must be at most 100 letters"),
+        (values.earlier_run, "", "or last"),
+    ],
+)
+def test_what_is_wrong_is_one_sentence(check: object, text: str, said: str) -> None:
+    with pytest.raises(ArgumentTypeError, match=said):
+        check(text)  # type: ignore[operator]
