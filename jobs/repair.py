@@ -94,7 +94,7 @@ def _request(command: Command) -> tuple[StoreArgument, RepairRequest]:
             raise UsageError(f"{option} is missing: repair STORE --plan PLAN --to NEWSTORE")
     target = _target(given["--to"], store)
     plan = _plan(given["--plan"])
-    if "--release" in given and given["--release"] != plan.release:
+    if "--release" in given and store.release != plan.release:
         raise UsageError(f"--release {given['--release']}: the plan was made for {plan.release}")
     if plan.assumed and "--release" not in given:
         raise UsageError(

@@ -45,6 +45,7 @@ from pyspark.sql.types import StructType
 
 from jobs.command_line import options as command_line
 from jobs.command_line import places
+from jobs.command_line.command_table import STORE_OPTIONS
 from jobs.command_line.message_filters import read_time
 from schemas.rows import MappedFile
 from schemas.sources import BODY_COLUMNS, SOURCES
@@ -60,8 +61,8 @@ PUSHDOWN_CONF = "spark.sql.python.filterPushdown.enabled"
 GROUP_BYTES = 64 << 20  # of ConsumeQueue files that one task reads
 GROUP_QUEUES = 256
 
-_STORE_OPTIONS = frozenset("release broker_conf commitlog consumequeue index".split())
-_COMMON_OPTIONS = _STORE_OPTIONS | {"path", "columns", "pushdown"}
+_STORE_OPTIONS = {option.name.removeprefix("--").replace("-", "_"): option.name for option in STORE_OPTIONS}
+_COMMON_OPTIONS = _STORE_OPTIONS.keys() | {"path", "columns", "pushdown"}
 _MESSAGE_OPTIONS = frozenset("body decompress unpack max_body_bytes since until trust_clock redact redact_salt_file".split())
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -109,7 +110,7 @@ class StoreSource(DataSource):
             raise UsageError(f"{self.name()} wants a store: load(PATH)")
         self.given = given
         # Absolute at once: executors have working folders of their own.
-        words = {f"--{name.replace('_', '-')}": given[name] for name in _STORE_OPTIONS if name in given}
+        words = {option: given[name] for name, option in _STORE_OPTIONS.items() if name in given}
         store = command_line.single_store(command_line.Command(self.name(), arguments=(given["path"],), options=words))
         self.location = StoreLocation(store.path, store.parts)
         self.broker_conf = store.broker_conf

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jobs.audit.runner import Runner
-from jobs.command_line.options import StoreArgument
+from jobs.command_line.stores import StoreArgument
 from jobs.task_process import Fault
 from schemas.rows import AuditOutcome
 from store_io.repair.planned_steps import section, steps_tasks

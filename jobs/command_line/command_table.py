@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from jobs.command_line.message_filters import FILTER_OPTIONS
 from jobs.command_line.parser import CommandSpec, Option
-from jobs.command_line.values import duration, earlier_run, one_of, release, run_id, some_of
+from jobs.command_line.values import duration, earlier_run, one_of, run_id, some_of
 from schemas.tables import DATASETS
 from store_io.rules.releases import NEWEST_RELEASE
 
@@ -19,7 +19,7 @@ PART_OPTIONS = (
     Option("--index", "PATH", "where it keeps its index, if elsewhere"),
 )
 STORE_OPTIONS = (
-    Option("--release", "X", f"the broker's RocketMQ release: its rules apply (default {NEWEST_RELEASE})", release),
+    Option("--release", "X", f"the broker's RocketMQ release: its rules apply (default {NEWEST_RELEASE})"),
     Option("--broker-conf", "FILE", "the broker's own properties file"),
     *PART_OPTIONS,
 )
@@ -151,7 +151,7 @@ not changed. NEWSTORE.repair.json, beside the new store, lists what was done."""
             "",
             "write no new store: show what a run would do, in all its numbers, and what the other policy would keep",
         ),
-        Option("--release", "X", "the release of the plan; needed where the audit assumed one, else only compared", release),
+        Option("--release", "X", "the release of the plan; needed where the audit assumed one, else only compared"),
         Option("--broker-conf", "FILE", "compared with the settings that the plan was made with"),
         *PART_OPTIONS,
     ),

@@ -58,7 +58,7 @@ def named_stores(paths: Sequence[str], options: Mapping[str, Any]) -> list[Store
 
 
 def _release_of(options: Mapping[str, Any]) -> dict[str, Any]:
-    return {"release": options["--release"]} if "--release" in options else {"release_from": "default"}
+    return {"release": release(options["--release"])} if "--release" in options else {"release_from": "default"}
 
 
 def read_fleet(path: str, options: Mapping[str, Any]) -> list[StoreArgument]:
