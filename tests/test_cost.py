@@ -57,7 +57,7 @@ def work(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         monkeypatch.setattr(owner, name, wrapper)
 
     counted(checksum, "crc32", lambda data, *_: {"summed": len(data)})
-    counted(commitlog_columns, "decode", lambda buffer, position, start, end, *_: {"offered": end - start})
+    counted(commitlog_columns, "decode", lambda stretch, *_: {"offered": stretch.end - stretch.start})
     counted(message_verdict, "parse_properties", lambda text, *_: {"parsed": len(text)})
     counted(queue_leftovers, "read_entries", lambda _, __, low, high, *___: {"entries": high - low, "reads": 1})
     counted(odd_entries, "_hashes_of", lambda _: {"hashed": 1})

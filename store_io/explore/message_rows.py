@@ -28,7 +28,7 @@ from store_io.explore.scans import COLUMNS, MessageScan
 from store_io.formats.commitlog import commitlog_columns, commitlog_reader
 from store_io.formats.commitlog.message_bodies import STATUS_NAMES, STORED, TOO_LARGE, decode_body, inner_messages
 from store_io.formats.commitlog.message_columns import Columns, RecordCheck, TopicTable
-from store_io.formats.commitlog.segment_walk import Decoding, capacity_for, stray_chain, walk_batches
+from store_io.formats.commitlog.segment_walk import Decoding, StrayChain, capacity_for, stray_chain, walk_batches
 from store_io.rules.message_verdict import parse_properties
 from store_io.scan.resync import Resync
 from store_io.scan.row_texts import gather_bytes, gather_texts, pieces_of, queue_ids, topic_texts
@@ -91,8 +91,8 @@ class _Reading:
         if self.wanted.phy_offsets[1] is not None:
             end = min(end, self.wanted.phy_offsets[1] - scan.base_offset)
 
-        def chain(start: int) -> tuple[int, int, bool]:
-            return stray_chain(decoding, scan.base_offset, scan.delays, start)
+        def chain(start: int) -> StrayChain:
+            return stray_chain(decoding, check, start)
 
         at, plausible = 0, False
         while True:

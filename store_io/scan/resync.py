@@ -1,6 +1,6 @@
-"""What stands where no valid message stands: unwritten, a filler, or damage, and where messages go on behind it.
+"""What is where no valid message is: unwritten, a filler, or damage, and where messages continue after it.
 
-No local check can prove a message's boundary, so all that is found behind damage is plausible at best. Order of trust:
+No local check can prove a message's boundary, so all that is found after damage is plausible at best. Order of trust:
 the sizes that the broken frame itself gives, where something valid follows there; else the next magic whose frame passes
 every check, stores its own position and has a successor.
 """
@@ -17,19 +17,20 @@ from schemas import finding_codes as codes
 from schemas.rows import EXTENT_DAMAGED, EXTENT_FILLER, EXTENT_UNWRITTEN, LOSS, Extent, Finding
 from store_io.base.native import kept
 from store_io.base.wording import count_text
+from store_io.formats.commitlog.framing import filler_size
 from store_io.formats.commitlog.message_columns import RecordCheck
+from store_io.formats.commitlog.segment_walk import StrayChain
 from store_io.rules.message_verdict import VALID, Verdict
 from store_io.scan.candidate_frames import CandidateFrames
 from store_io.source.segment_window import SegmentWindow
 
 _DA, _A3, _20, _A7, _AB = layout.MAGIC_V1_BYTES + layout.MAGIC_V2_BYTES[3:]
-_CB, _D4, _31, _94 = layout.MAGIC_BLANK_BYTES
 TAIL_ZEROS = 2  # a whole message ends in at most so many zero bytes: a properties length of 0
 
 
 @dataclass
 class Damage:
-    """What [start, resume) of a segment is. resume: where messages may go on; None: the segment is told to its end."""
+    """What [start, resume) of a segment is. resume: where messages may continue; None: all of the segment is judged."""
 
     extents: list[Extent] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
@@ -37,24 +38,25 @@ class Damage:
 
 
 @kept(layout)
-def _next_magic(data, low, high, base):  # type: ignore[no-untyped-def]
+def _next_magic(data, low, high, base, header, filler_magic, filler_at):  # type: ignore[no-untyped-def]
     """Index of the next frame's first byte in data[low:high], or -1.
 
-    A message's magic counts only where the frame stores its own address, 8 bytes at 28, which must lie in `data` as well;
-    base: the physical offset of data[0].
+    A message's magic counts only where the record stores its own address, which must lie in `data` as well; base: the physical
+    offset of data[0].  header, filler_magic, filler_at: of the framing.
     """
+    most = len(data) - header - (layout.PHY_OFFSET_POSITION + 8)
     for i in range(low, high):
-        if data[i + 4] == _DA:
-            if data[i + 5] == _A3 and data[i + 6] == _20 and (data[i + 7] == _A7 or data[i + 7] == _AB):
-                if i + layout.PHY_OFFSET_POSITION + 8 > len(data):
-                    continue
+        if i <= most and data[i + header + 4] == _DA:
+            at = i + header
+            if data[at + 5] == _A3 and data[at + 6] == _20 and (data[at + 7] == _A7 or data[at + 7] == _AB):
                 stored = np.int64(0)
                 for k in range(8):
-                    stored = (stored << 8) | data[i + layout.PHY_OFFSET_POSITION + k]
-                if stored == base + i:
+                    stored = (stored << 8) | data[at + layout.PHY_OFFSET_POSITION + k]
+                if stored == base + at:
                     return i
-        elif data[i + 4] == _CB:
-            if data[i + 5] == _D4 and data[i + 6] == _31 and data[i + 7] == _94:
+        if data[i + filler_at] == filler_magic[0]:
+            at = i + filler_at
+            if data[at + 1] == filler_magic[1] and data[at + 2] == filler_magic[2] and data[at + 3] == filler_magic[3]:
                 return i
     return -1
 
@@ -65,6 +67,9 @@ class Resync:
     def __init__(self, window: SegmentWindow, path: str, base_offset: int, check: RecordCheck, unclean: bool):
         self._window, self._path, self._base, self._check, self._unclean = window, path, base_offset, check, unclean
         self._candidates = CandidateFrames(window, check.rules.old_property_parser)
+        self._framing = check.framing
+        self._record = check.framing.header_bytes  # where a frame's record begins in it
+        self._filler_start = np.frombuffer(check.framing.filler_magic, np.uint8)
         self._size = window.size
         self._written_end: int | None = None
 
@@ -75,44 +80,50 @@ class Resync:
             self._written_end = self._window.last_nonzero_end(0)
         return position >= self._written_end
 
-    def _frame(self, position: int) -> tuple[int, bytes]:
-        data = self._window.read(position, position + layout.FRAME_BYTES)
-        return int.from_bytes(data[:4], "big", signed=True), data[4:]
+    def _number(self, position: int, size: int) -> int:
+        return int.from_bytes(self._window.read(position, position + size), "big", signed=True)
+
+    def _filler_size(self, position: int) -> int | None:
+        """The size that the filler there declares; None where none is."""
+        return filler_size(self._framing, self._window.read(position, position + layout.FRAME_BYTES))
 
     def exact_filler(self, position: int) -> bool:
-        """Whether a filler with the right size stands there."""
-        total, magic = self._frame(position)
-        return magic == layout.MAGIC_BLANK_BYTES and total == self._size - position
+        """Whether a filler with the right size is there."""
+        return self._filler_size(position) == self._size - position
 
     def _valid_size(self, position: int) -> int | None:
-        """The size of the valid message that stands there; None where none does."""
+        """The size of the frame there, if it holds a valid message."""
         verdict = self._check.verdict(self._candidates, position, self._size)
         return verdict.size if verdict.kind == VALID else None
 
     def _follows(self, position: int) -> bool:
-        """Whether what stands there confirms that a message ends there."""
+        """Whether what is there confirms that a message ends there."""
         return position < self._size and (
             self._zero_from(position) or self.exact_filler(position) or self._valid_size(position) is not None
         )
 
     def _looks_like_message(self, position: int) -> bool:
-        """A magic and the frame's own address, whatever else is wrong with it."""
-        data = self._window.read(position, position + layout.PHY_OFFSET_POSITION + 8)
-        return data[4:8] in (layout.MAGIC_V1_BYTES, layout.MAGIC_V2_BYTES) and (
-            int.from_bytes(data[layout.PHY_OFFSET_POSITION :], "big", signed=True) == self._base + position
-        )
+        """A magic and the record's own address, whatever else is wrong with it."""
+        record = position + self._record
+        magic = self._window.read(record + layout.MAGIC_POSITION, record + layout.FRAME_BYTES)
+        return magic in (layout.MAGIC_V1_BYTES, layout.MAGIC_V2_BYTES) and self._stores_own_address(position)
+
+    def _stores_own_address(self, position: int) -> bool:
+        record = position + self._record
+        return self._number(record + layout.PHY_OFFSET_POSITION, 8) == self._base + record
 
     def next_valid(self, start: int) -> int | None:
-        """The first position from `start` on at which messages, or the segment's filler, plausibly go on."""
+        """The first position from `start` on at which messages, or the segment's filler, plausibly continue."""
         window, at = self._window, int(start)
-        header = layout.PHY_OFFSET_POSITION + 8
+        header = self._record + layout.PHY_OFFSET_POSITION + 8
+        framing = self._record, self._filler_start, self._framing.filler_magic_position
         while at + layout.FRAME_BYTES <= self._size:
             if not (window.start <= at and min(at + header, self._size) <= window.end):
                 window.hold(at)
             # The last frames of the window are left to the next one, where their addresses can be read.
             high = window.end - (layout.FRAME_BYTES - 1 if window.end == self._size else header - 1)
             view = window.buffer[: window.end - window.start]
-            found = int(_next_magic(view, at - window.start, high - window.start, self._base + window.start))
+            found = int(_next_magic(view, at - window.start, high - window.start, self._base + window.start, *framing))
             if found < 0:
                 at = window.skip_zeros(high, layout.FRAME_BYTES)  # a frame may begin with zeros: its size's
                 continue
@@ -129,45 +140,41 @@ class Resync:
 
     # ---- judging -----------------------------------------------------------------------------------------------------
 
-    def judge(self, start: int, verdict: Verdict, stray_chain: Callable[[int], tuple[int, int, bool]]) -> Damage:
-        """Say what stands at `start`, where the audit's check gave `verdict`.
-
-        stray_chain: from a position, walks messages that are valid but for their stored physical offset; gives the position
-        behind them, their number, and whether a message with the right one follows.
-        """
+    def judge(self, start: int, verdict: Verdict, stray_chain: Callable[[int], StrayChain]) -> Damage:
+        """Say what is at `start`, where the audit's check gave `verdict`. stray_chain: of the messages from a position on."""
         window, size = self._window, self._size
         if start >= size:
             return Damage()
         first = window.first_nonzero(start)
         if first == size:
             return Damage([Extent(EXTENT_UNWRITTEN, start, size)])
-        total, magic = self._frame(start)
-        if magic == layout.MAGIC_BLANK_BYTES:
+        if self._filler_size(start) is not None:
             return self._filler(start)
+        total = self._number(start + self._record, 4)
         if verdict.reason == "phy_offset":
             return self._stray(start, verdict, stray_chain)
         zeros = first - start if first >= start + layout.FRAME_BYTES else 0
         ends = [
-            start + length
+            start + self._record + length
             for length in (total, verdict.computed_size)
-            if length >= layout.MIN_SIZE_V1_BYTES and start + length < size and not zeros
+            if length >= layout.MIN_SIZE_V1_BYTES and start + self._record + length < size and not zeros
         ]
         for end in ends:
             if self.exact_filler(end) or self._valid_size(end) is not None:
                 return self._hole(start, end, end, verdict)
-        zero_behind = [end for end in ends if self._zero_from(end)]
-        for end in zero_behind:
+        before_zeros = [end for end in ends if self._zero_from(end)]
+        for end in before_zeros:
             if not self._zero_from(end - TAIL_ZEROS - 1):
                 return self._hole(start, end, end, verdict)
-        if zero_behind:  # the fields say how long it should be, and more of its end is zero than any whole message's
+        if before_zeros:  # the fields say how long it should be, and more of its end is zero than any whole message's
             return self._torn_tail(start, verdict)
         found = self.next_valid(start + 1)
         if found is not None:
             return self._hole(start, None, found, verdict, zeros)
-        if total == size - start:  # no message leaves so little behind it
+        if total == size - start:  # no message leaves so little after it
             return self._filler_magic(start, verdict)
         written_end = window.last_nonzero_end(start)
-        if not zeros and total >= layout.MIN_SIZE_V1_BYTES and written_end < min(start + total, size) - TAIL_ZEROS:
+        if not zeros and total >= layout.MIN_SIZE_V1_BYTES and written_end < min(start + self._record + total, size) - TAIL_ZEROS:
             return self._torn_tail(start, verdict)
         return self._hole(start, None, max(written_end, min(start + layout.FRAME_BYTES, size)), verdict, zeros)
 
@@ -185,51 +192,35 @@ class Resync:
 
     def _filler(self, start: int) -> Damage:
         size, left = self._size, self._size - start
-        total, _ = self._frame(start)
-        behind = min(start + layout.FRAME_BYTES, size)
-        found = self._hidden(start, behind)
+        total, end = self._filler_size(start), min(start + layout.FRAME_BYTES, size)
+        found = self._hidden(start, end)
         findings = []
         if total != left:
             findings.append(
                 Finding(
-                    codes.FILLER_SIZE,
-                    self._path,
-                    start,
-                    behind,
-                    phy_offset=self._base + start,
-                    expected=str(left),
-                    actual=str(total),
-                    message=f"the filler says {total:,} bytes, but {left:,} are left",
+                    codes.FILLER_SIZE, self._path, start, end, phy_offset=self._base + start, expected=str(left),
+                    actual=str(total), message=f"the filler says {total:,} bytes, but {left:,} are left",
                 )
-            )
+            )  # fmt: skip
         if found is not None:
-            findings.append(
-                Finding(
-                    codes.FILLER_HIDES,
-                    self._path,
-                    start,
-                    behind,
-                    phy_offset=self._base + start,
-                    message=f"messages continue at position {found:,}, after a filler",
-                )
-            )
+            text = f"messages continue at position {found:,}, after a filler"
+            findings.append(Finding(codes.FILLER_HIDES, self._path, start, end, phy_offset=self._base + start, message=text))
             return Damage([Extent(EXTENT_DAMAGED, start, found, reason="filler")], findings, found)
-        if self._window.first_nonzero(behind) < size:
+        if self._window.first_nonzero(end) < size:
             findings.append(
-                Finding(codes.FILLER_NOT_ZERO, self._path, behind, size, message="the bytes after the filler are not zero")
+                Finding(codes.FILLER_NOT_ZERO, self._path, end, size, message="the bytes after the filler are not zero")
             )
         return Damage([Extent(EXTENT_FILLER, start, size)], findings)
 
-    def _hidden(self, start: int, behind: int) -> int | None:
-        """Where messages that belong here go on behind the filler at `start`, if they do.
+    def _hidden(self, start: int, end: int) -> int | None:
+        """Where messages that belong here continue after the filler [start, end), if they do.
 
         What is left of a segment may hold another one's old bytes (transientStorePoolEnable, and releases up to 4.9.0): messages
         that store addresses elsewhere, and even a filler, which has no address and alone proves nothing. Only where the filler
-        itself stands in the place of a message's first bytes does a later filler count as this segment's end.
+        itself is in the place of a message's first bytes does a later filler count as this segment's end.
         """
-        found = self.next_valid(behind)
-        stored = self._window.read(start + layout.PHY_OFFSET_POSITION, start + layout.PHY_OFFSET_POSITION + 8)
-        if int.from_bytes(stored, "big", signed=True) == self._base + start:
+        found = self.next_valid(end)
+        if self._stores_own_address(start):
             return found
         while found is not None and self.exact_filler(found):
             found = self.next_valid(found + layout.FRAME_BYTES)
@@ -241,18 +232,19 @@ class Resync:
         extents = [Extent(EXTENT_DAMAGED, start, end, reason=verdict.reason), Extent(EXTENT_FILLER, end, self._size)]
         return Damage(extents, [finding])
 
-    def _stray(self, start: int, verdict: Verdict, chain: Callable[[int], tuple[int, int, bool]]) -> Damage:
+    def _stray(self, start: int, verdict: Verdict, chain: Callable[[int], StrayChain]) -> Damage:
         end, count, valid_follows = chain(start)
+        record = start + self._record
         stored = verdict.message.phy_offset if verdict.message else 0
         one = count == 1
         text = f"{count_text(count, 'valid message')}"
         finding = Finding(
             codes.FOREIGN,
             self._path,
-            start + layout.PHY_OFFSET_POSITION if one else start,
-            start + layout.PHY_OFFSET_POSITION + 8 if one else end,
-            phy_offset=self._base + start,
-            expected=str(self._base + start),
+            record + layout.PHY_OFFSET_POSITION if one else start,
+            record + layout.PHY_OFFSET_POSITION + 8 if one else end,
+            phy_offset=self._base + record,
+            expected=str(self._base + record),
             actual=str(stored),
             message=f"{text} with another physical offset than {'its' if one else 'their'} place: {stored:,}"
             + ("" if valid_follows else "; no message that belongs here follows"),
@@ -271,7 +263,7 @@ class Resync:
         message = verdict.message
         if verdict.reason == "body_crc" and message is not None and record_end is not None:
             body_end = message.body_position + message.body_length
-            low, high = start + layout.BODY_CRC_POSITION, min(body_end, record_end)
+            low, high = message.position + layout.BODY_CRC_POSITION, min(body_end, record_end)
         findings = [self._finding(code, low, high, verdict, f"a message is not valid here: {verdict.reason}")]
         if record_end is None and high < end:
             findings.append(

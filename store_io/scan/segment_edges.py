@@ -71,7 +71,8 @@ def edge_digest(file: ByteFile) -> str:
 
 def first_record(window: SegmentWindow, broker: RecordCheck) -> FirstRecord:
     """The segment's first record as the release's search for its start segment sees it."""
-    data = window.read(0, layout.BODY_POSITION).ljust(layout.BODY_POSITION, b"\0")
+    start = broker.framing.header_bytes
+    data = window.read(start, start + layout.BODY_POSITION).ljust(layout.BODY_POSITION, b"\0")
 
     def number(at: int, size: int) -> int:
         return int.from_bytes(data[at : at + size], "big", signed=True)
@@ -107,16 +108,16 @@ def _edges(task: EdgeTask, source: ByteSource, file: MappedFile) -> SegmentEdges
 
 def _head_findings(task: EdgeTask, file: MappedFile, window: SegmentWindow) -> list[Finding]:
     """A segment begins with a message, with a filler, or is not written yet."""
-    verdict = RecordCheck.audit_of(file.start, task.rules).verdict(window, 0, file.size)
-    head = window.read(0, layout.FRAME_BYTES)
-    if verdict.kind in (VALID, END) or not any(window.read(0, layout.MIN_SIZE_V1_BYTES)):
+    check = RecordCheck.audit_of(file.start, task.rules)
+    verdict, record = check.verdict(window, 0, file.size), check.framing.header_bytes
+    if verdict.kind in (VALID, END) or not any(window.read(0, record + layout.MIN_SIZE_V1_BYTES)):
         return []
-    claimed = int.from_bytes(head[:4], "big", signed=True)
     if verdict.reason == "phy_offset":
-        at = layout.PHY_OFFSET_POSITION
+        at, own = record + layout.PHY_OFFSET_POSITION, file.start + record
         stored = str(int.from_bytes(window.read(at, at + 8), "big", signed=True))
-        return [Finding(codes.FOREIGN, file.path, at, at + 8, phy_offset=file.start, expected=str(file.start), actual=stored)]
-    end = claimed if layout.MIN_SIZE_V1_BYTES <= claimed <= file.size else min(layout.FRAME_BYTES, file.size)
+        return [Finding(codes.FOREIGN, file.path, at, at + 8, phy_offset=own, expected=str(own), actual=stored)]
+    claimed = record + int.from_bytes(window.read(record, record + 4), "big", signed=True)
+    end = claimed if record + layout.MIN_SIZE_V1_BYTES <= claimed <= file.size else min(layout.FRAME_BYTES, file.size)
     return [
         Finding(
             codes.DAMAGED, file.path, 0, end, phy_offset=file.start, expected="a message or a filler", actual=verdict.reason,

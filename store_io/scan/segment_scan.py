@@ -36,10 +36,11 @@ from store_io.formats.commitlog.message_columns import (
     ODD_HEADER,
     Columns,
     RecordCheck,
+    Stretch,
     TopicTable,
 )
 from store_io.formats.commitlog.segment_items import BATCH_ROWS, HOST_CHANGES, row_kinds
-from store_io.formats.commitlog.segment_walk import Decoding, capacity_for, stray_chain, walk_batches
+from store_io.formats.commitlog.segment_walk import Decoding, StrayChain, capacity_for, stray_chain, walk_batches
 from store_io.rules.message_verdict import BAD, END, HALF, VALID, Verdict, properties_fault
 from store_io.rules.multi_dispatch import multi_dispatch
 from store_io.rules.releases import BrokerRules
@@ -140,6 +141,7 @@ class _Scan:
         self.topics = TopicTable()
         self.audit = RecordCheck.audit_of(self.base, self.rules)
         self.broker = RecordCheck.broker(self.rules)
+        self.header = self.audit.framing.header_bytes  # from a frame's beginning to its record
         self.findings = Findings()
         self.times = StoreTimes(task.path, self.base, self.findings)
         self.hosts = StoreHosts(task.path, self.findings)
@@ -164,7 +166,7 @@ class _Scan:
                 task.index_files,
                 place,
                 self.findings,
-                lambda position: self.audit.verdict(self.window, position, self.size),
+                lambda position: self.audit.verdict(self.window, position - self.header, self.size),
             )
         want_keys = self.index is not None or sink is not None and sink.want_keys
         self.columns = Columns(capacity_for(task.window_bytes), want_keys)
@@ -371,7 +373,7 @@ class _Scan:
 
     def _parts(self, rows: np.ndarray) -> list[tuple[int, int, int]]:
         """The batch as ranges of messages that the same walks met."""
-        positions, count, low = rows["position"], len(rows), 0
+        positions, count, low = rows["position"] - self.header, len(rows), 0
         if self.state == "before":
             low = int(np.searchsorted(positions, self.broker_at, "left"))
             if low < count:
@@ -405,12 +407,13 @@ class _Scan:
         """Position of the first of these messages that the release refuses, or of what follows them."""
         if not len(rows):
             return 0
-        at, window, columns = int(rows["position"][0]), self.window, Columns(len(rows) + 1)
+        at, window, columns = int(rows["position"][0]) - self.header, self.window, Columns(len(rows) + 1)
         end = int(rows["position"][-1]) + int(rows["total_size"][-1])
         while at < end:
             if window.start <= at and end <= window.end:
                 columns.clear()
-                at = self.decode(window.buffer, window.start, at, end, True, self.broker, columns, TopicTable()).position
+                stretch = Stretch(window.buffer, window.start, at, end, True)
+                at = self.decode(stretch, self.broker, columns, TopicTable()).position
                 if at == end:
                     break
             verdict = self.broker.verdict(window, at, self.size)
@@ -430,9 +433,8 @@ class _Scan:
             else:
                 self._broker_stops(position, verdict)
 
-    def _stray_chain(self, start: int) -> tuple[int, int, bool]:
-        """See `Resync.judge`."""
-        return stray_chain(self._decoding, self.base, self.rules.delays, start)
+    def _stray_chain(self, start: int) -> StrayChain:
+        return stray_chain(self._decoding, self.audit, start)
 
     # ---- the broker's walks --------------------------------------------------------------------------------------------
 
@@ -455,7 +457,7 @@ class _Scan:
             outside = np.flatnonzero((phy < self.base) | (phy > self.base + self.size))
             if len(outside):
                 count = int(outside[0])
-                stop = int(rows["position"][count])
+                stop = int(rows["position"][count]) - self.header
         self._dispatched_rows(count)
         return stop
 

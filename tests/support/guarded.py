@@ -11,7 +11,7 @@ import struct
 import numpy as np
 
 from store_io.formats.commitlog import commitlog_columns
-from store_io.formats.commitlog.message_columns import Columns, RecordCheck, TopicTable
+from store_io.formats.commitlog.message_columns import Columns, RecordCheck, Stretch, TopicTable
 from store_io.rules.releases import Setting, broker_rules
 from tests.support import builders
 
@@ -83,7 +83,7 @@ def run(rounds: int = 1500) -> None:
         place = memory[len(memory) - len(window) :]
         place[:] = np.frombuffer(window, np.uint8)
         for check in checks[:2]:
-            commitlog_columns.decode(place, 0, 0, len(place), True, check, Columns(4, True), TopicTable())
+            commitlog_columns.decode(Stretch(place, 0, 0, len(place), True), check, Columns(4, True), TopicTable())
     decoded = 0
     for _ in range(rounds):
         data = bytearray(record(rng, 0))
@@ -100,7 +100,7 @@ def run(rounds: int = 1500) -> None:
             place[:] = np.frombuffer(window, np.uint8)
             for check in checks:
                 columns = Columns(4, True)
-                commitlog_columns.decode(place, 0, 0, len(place), rng.random() < 0.5, check, columns, TopicTable())
+                commitlog_columns.decode(Stretch(place, 0, 0, len(place), rng.random() < 0.5), check, columns, TopicTable())
                 decoded += columns.count
     if decoded < rounds:
         raise AssertionError(f"only {decoded} messages were accepted: the windows were no test")

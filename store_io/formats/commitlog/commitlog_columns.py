@@ -17,8 +17,8 @@ from store_io.formats.commitlog.message_columns import (
     Columns,
     RecordCheck,
     Stop,
+    Stretch,
     TopicTable,
-    append_message,
 )
 
 _kernel: Any
@@ -29,47 +29,50 @@ try:
 except ImportError:
     _kernel = None
 
-__all__ = ["Columns", "RecordCheck", "Stop", "TopicTable", "append_message", "decode"]
 
+def decode(stretch: Stretch, check: RecordCheck, columns: Columns, topics: TopicTable) -> Stop:
+    """Append the stretch's messages to `columns`, up to the first frame that is not accepted.
 
-def decode(
-    buffer: np.ndarray,
-    buffer_position: int,
-    start: int,
-    end: int,
-    final: bool,
-    check: RecordCheck,
-    columns: Columns,
-    topics: TopicTable,
-) -> Stop:
-    """Append the messages from segment position `start` on to `columns`, up to the first frame that is not accepted.
-
-    buffer: uint8, C-contiguous; its first byte stands at segment position `buffer_position` <= start.
-    end: the buffer holds the segment's bytes up to this position.  final: nothing follows them in the segment.
-    STOPPED also where something valid is too rare for compiled code: ask `check.verdict`, and go on behind the frame with
-    `append_message` where it says VALID. Never raises over the bytes, only over arguments that contradict each other.
+    STOPPED also where something valid is too rare for compiled code: ask `check.verdict`, and where it says VALID use
+    `append_message` and continue after the frame. Never raises over the bytes, only over arguments that contradict each other.
     """
+    buffer, origin, start, end = stretch.buffer, stretch.buffer_position, stretch.start, stretch.end
     if _kernel is None or not -(1 << 63) <= check.base_offset < (1 << 63) - end:  # addresses that wrap are never met
-        return commitlog_reader.decode(buffer, buffer_position, start, end, final, check, columns, topics)
+        return commitlog_reader.decode(stretch, check, columns, topics)
     if buffer.dtype != np.uint8 or buffer.ndim != 1 or not buffer.flags.c_contiguous:
         raise ValueError("the buffer has to be one contiguous dimension of bytes")
-    if not buffer_position <= start <= end <= buffer_position + len(buffer):
-        raise ValueError(f"[{start}, {end}) is not in a buffer of {len(buffer)} bytes at {buffer_position}")
+    if not origin <= start <= end <= origin + len(buffer):
+        raise ValueError(f"[{start}, {end}) is not in a buffer of {len(buffer)} bytes at {origin}")
     layouts = np.zeros(_kernel.LAYOUT_WORDS, np.int64)
-    delays = check.delay_table
-    address = buffer.ctypes.data - int(buffer_position)
-    at, end, final = int(start), int(end), bool(final)  # other types would have the code compiled once more
+    delays, header, known = check.delay_table, int(check.framing.header_bytes), columns.count
+    address = buffer.ctypes.data - int(origin)
+    record, end, final = int(start) + header, int(end), bool(stretch.final)  # other types would have the code compiled again
     while True:
-        ended, at, need, columns.count, columns.key_hash_count, topics.count, topics.text_used = _kernel.run(
-            address + at, address + end, final, at, check.base_offset, check.settings, delays.ctypes.data, len(delays),
-            columns.rows.ctypes.data, columns.capacity, columns.count,
+        ended, record, need, columns.count, columns.key_hash_count, topics.count, topics.text_used = _kernel.run(
+            address + record, address + end, final, record, header, check.base_offset, check.settings,
+            delays.ctypes.data, len(delays), columns.rows.ctypes.data, columns.capacity, columns.count,
             columns.key_hash.ctypes.data, len(columns.key_hash), columns.key_hash_count,
             topics.entries.ctypes.data, len(topics.entries), topics.text.ctypes.data, len(topics.text),
             topics.slots.ctypes.data, len(topics.slots), topics.count, topics.text_used, layouts.ctypes.data,
         )  # fmt: skip
-        if ended == _kernel.ENDED_NO_TOPIC_ROOM:
-            topics.reserve(need)
-            continue
-        if ended == _kernel.ENDED_NEED_MORE:
-            return Stop(NEED_MORE, at, need)
-        return Stop(FULL if ended == _kernel.ENDED_FULL else STOPPED, at)
+        if ended != _kernel.ENDED_NO_TOPIC_ROOM:
+            break
+        topics.reserve(need)
+    if header and (refused := _first_refused(stretch, check, columns, known)) is not None:
+        return Stop(STOPPED, refused)
+    if ended == _kernel.ENDED_NEED_MORE:
+        return Stop(NEED_MORE, record - header, need + header)
+    return Stop(FULL if ended == _kernel.ENDED_FULL else STOPPED, record - header)
+
+
+def _first_refused(stretch: Stretch, check: RecordCheck, columns: Columns, known: int) -> int | None:
+    """Position of the first frame among the rows from `known` on whose header is refused; its row and all after it go."""
+    rows, header = columns.rows[known : columns.count], check.framing.header_bytes
+    places = rows["position"][:, None] - stretch.buffer_position - header + np.arange(header)
+    accepted = check.framing.accepts(stretch.buffer[places], rows["total_size"].astype(np.int64), rows["phy_offset"])
+    if accepted.all():
+        return None
+    first = rows[int(np.argmin(accepted))]
+    columns.count = known + int(np.argmin(accepted))
+    columns.key_hash_count = int(first["key_start"]) if columns.want_keys else columns.key_hash_count
+    return int(first["position"]) - header

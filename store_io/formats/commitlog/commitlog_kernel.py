@@ -618,16 +618,17 @@ _UNIQ_AT, _UNIQ_LEN, _KEYS_AT, _KEYS_LEN, _TAGS_AT, _TAGS_LEN = _offsets(
 
 @kept(layout, shape, native, header_faults)
 def decode_window(
-    at: int, end: int, final: bool, position: int, base_offset: int, settings: int, delays: int, delay_count: int,
+    at: int, end: int, final: bool, position: int, header: int, base_offset: int, settings: int, delays: int, delay_count: int,
     rows: int, capacity: int, count: int, key_hash: int, key_capacity: int, key_count: int,
     entries: int, entry_capacity: int, text: int, text_capacity: int, slots: int, slot_count: int,
     topic_count: int, text_used: int, layouts: int,
 ) -> tuple[int, int, int, int, int, int, int]:  # fmt: skip
-    """Decode frames from address `at` on; the window ends at address `end` and is known to be readable up to there.
+    """Decode records from address `at` on; the window ends at address `end` and is known to be readable up to there.
 
-    position: of `at` in the segment.  settings: `RecordCheck.settings`.  All other names without a unit
-    are addresses of arrays, each followed by how many elements it has room for, and how many are in use.  A room for no
-    key hashes means that none are wanted.  layouts: LAYOUT_WORDS int64, zeros at first.
+    position: of `at` in the segment.  header: bytes of the framing before each record, which are passed over.  settings:
+    `RecordCheck.settings`.  All other names without a unit are addresses of arrays, each followed by how many elements it has
+    room for, and how many are in use.  A room for no key hashes means that none are wanted.  layouts: LAYOUT_WORDS int64, zeros
+    at first.
     Returns (ENDED_*, position, bytes needed there, count, key_count, topic_count, text_used).
     """
     want_keys = key_capacity > 0
@@ -858,8 +859,8 @@ def decode_window(
         poke_i32(row + _TAGS_AT, tags_at)
         poke_i32(row + _TAGS_LEN, tags_length)
         count += 1
-        at += total
-        position += total
+        at += total + header
+        position += total + header
     return ended, position, need, count, key_count, topic_count, text_used
 
 

@@ -6,8 +6,6 @@ the fast decoder to it.
 
 from __future__ import annotations
 
-import numpy as np
-
 from schemas import commitlog_layout as layout
 from store_io.formats.commitlog.message_columns import (
     FULL,
@@ -16,41 +14,33 @@ from store_io.formats.commitlog.message_columns import (
     Columns,
     RecordCheck,
     Stop,
+    Stretch,
     TopicTable,
     append_message,
 )
 from store_io.rules.message_verdict import VALID, BufferFrames
 
 
-def decode(
-    buffer: np.ndarray,
-    buffer_position: int,
-    start: int,
-    end: int,
-    final: bool,
-    check: RecordCheck,
-    columns: Columns,
-    topics: TopicTable,
-) -> Stop:
-    """Append the messages from segment position `start` on to `columns`, up to the first frame that is not accepted.
+def decode(stretch: Stretch, check: RecordCheck, columns: Columns, topics: TopicTable) -> Stop:
+    """Append the stretch's messages to `columns`, up to the first frame that is not accepted. Never raises over the bytes.
 
-    buffer: uint8, C-contiguous; its first byte stands at segment position `buffer_position` <= start.
-    end: the buffer holds the segment's bytes up to this position.  final: nothing follows them in the segment.
-    Never raises over the bytes. `Stop` says how to go on.
+    `Stop` says how to continue.
     """
-    frames = BufferFrames(buffer.data, buffer_position)
+    frames, end = BufferFrames(stretch.buffer.data, stretch.buffer_position), stretch.end
     known = (layout.MAGIC_V1, layout.MAGIC_V2) if check.rules.knows_v2 else (layout.MAGIC_V1,)
-    at = start
+    header = check.framing.header_bytes
+    least = header + layout.FRAME_BYTES
+    at = stretch.start
     while True:
         if columns.full:
             return Stop(FULL, at)
-        if end - at < layout.FRAME_BYTES:
-            return Stop(STOPPED, at) if final else Stop(NEED_MORE, at, layout.FRAME_BYTES)
-        frame = frames.read(at, at + layout.FRAME_BYTES)
+        if end - at < least:
+            return Stop(STOPPED, at) if stretch.final else Stop(NEED_MORE, at, least)
+        frame = frames.read(at + header, at + least)
         total = int.from_bytes(frame[:4], "big", signed=True)
         magic = int.from_bytes(frame[4:], "big", signed=True)
-        if not final and magic in known and total > end - at:
-            return Stop(NEED_MORE, at, total)
+        if not stretch.final and magic in known and header + total > end - at:
+            return Stop(NEED_MORE, at, header + total)
         verdict = check.verdict(frames, at, end)
         if verdict.kind != VALID or verdict.message is None:
             return Stop(STOPPED, at)

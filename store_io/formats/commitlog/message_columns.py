@@ -9,19 +9,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from schemas import commitlog_layout as layout
 from schemas.rows import QueueKey
 from store_io.base.java_compat import int64, is_blank, split_dropping_tail, string_hash
+from store_io.formats.commitlog.framing import PLAIN, Framing, filler_size, framing_of
 from store_io.rules.header_faults import HEAD_BYTES, header_faults
 from store_io.rules.index_keys import index_keys, key_hash, key_text, tag_key
 from store_io.rules.message_verdict import (
     AUDIT,
     AUDIT_RULES,
+    BAD,
     BROKER,
+    END,
+    HALF,
     REPUT,
+    VALID,
     Frames,
     Message,
     Verdict,
@@ -280,29 +286,55 @@ class RecordCheck:
     rules: BrokerRules
     delays: Mapping[int, int]
     base_offset: int = 0
+    framing: Framing = PLAIN
 
     @staticmethod
     def audit(base_offset: int, delays: Mapping[int, int] | None = None, rules: BrokerRules = AUDIT_RULES) -> RecordCheck:
         """Exactly what `audit_frame` calls VALID. delays: default those of the rules during recovery, as there."""
-        return RecordCheck(AUDIT, rules, rules.delays_in_recovery if delays is None else delays, base_offset)
+        return RecordCheck(AUDIT, rules, rules.delays_in_recovery if delays is None else delays, base_offset, framing_of(rules))
 
     @staticmethod
     def audit_of(base_offset: int, rules: BrokerRules) -> RecordCheck:
         """The audit of a store under a release's rules: its delays, and the properties as its parser reads them."""
-        return RecordCheck(AUDIT, replace(AUDIT_RULES, old_property_parser=rules.old_property_parser), rules.delays, base_offset)
+        strictest = replace(AUDIT_RULES, old_property_parser=rules.old_property_parser)
+        return RecordCheck(AUDIT, strictest, rules.delays, base_offset, framing_of(rules))
 
     @staticmethod
     def broker(rules: BrokerRules, delays: Mapping[int, int] | None = None) -> RecordCheck:
         """Exactly what `check_frame` calls VALID while that release recovers."""
-        return RecordCheck(BROKER, rules, rules.delays_in_recovery if delays is None else delays)
+        return RecordCheck(BROKER, rules, rules.delays_in_recovery if delays is None else delays, framing=framing_of(rules))
 
     @staticmethod
     def reput(rules: BrokerRules, delays: Mapping[int, int] | None = None) -> RecordCheck:
         """The check of doReputMessage: neither checksums nor DUP_INFO are looked at, and the body is not read."""
-        return RecordCheck(REPUT, replace(rules, dup_info=False), rules.delays if delays is None else delays)
+        lenient = replace(rules, dup_info=False)
+        return RecordCheck(REPUT, lenient, rules.delays if delays is None else delays, framing=framing_of(rules))
+
+    def without_place(self) -> RecordCheck:
+        """The audit's check of messages that may store any physical offset."""
+        return RecordCheck(BROKER, AUDIT_RULES, self.delays, framing=self.framing)
 
     def verdict(self, frames: Frames, position: int, limit: int) -> Verdict:
-        """The reference's verdict of the one frame at `position`. limit: the segment's end (or that of what was written)."""
+        """The reference's verdict of the one frame at `position`; its `size` is the frame's, with the framing's header.
+
+        limit: the segment's end, or that of what was written.
+        """
+        header = self.framing.header_bytes
+        if not header:
+            return self._record_verdict(frames, position, limit)
+        head = frames.read(position, min(limit, position + max(header, layout.FRAME_BYTES)))
+        if filler_size(self.framing, head) is not None:
+            return Verdict(END, 0, "filler", position + layout.FRAME_BYTES)
+        verdict = self._record_verdict(frames, position + header, limit)
+        if verdict.kind not in (VALID, HALF) or verdict.message is None:
+            return verdict
+        numbers = (np.array([number], np.int64) for number in (verdict.size, verdict.message.phy_offset))
+        if not self.framing.accepts(np.frombuffer(head[:header], np.uint8)[None], *numbers)[0]:
+            return Verdict(BAD, -1, "magic", position, 0, None, "the header of this record", head[:header].hex())
+        verdict.size += header
+        return verdict
+
+    def _record_verdict(self, frames: Frames, position: int, limit: int) -> Verdict:
         if self.mode == AUDIT:
             return audit_frame(frames, position, limit, self.base_offset + position, self.delays, self.rules)
         if self.mode == BROKER:
@@ -336,6 +368,20 @@ class RecordCheck:
         """ms by level, int64, [0] unused; the highest level caps all others."""
         levels = range(max(self.delays, default=0) + 1)
         return np.array([int64(self.delays.get(level, 1000)) for level in levels], np.int64)
+
+
+class Stretch(NamedTuple):
+    """Frames to decode: from segment position `start` on, in a buffer that holds the segment's bytes up to `end`.
+
+    buffer: uint8, C-contiguous; its first byte is at segment position `buffer_position` <= start.
+    final: nothing follows `end` in the segment.
+    """
+
+    buffer: np.ndarray
+    buffer_position: int
+    start: int
+    end: int
+    final: bool
 
 
 @dataclass(frozen=True, slots=True)

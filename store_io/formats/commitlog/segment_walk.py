@@ -5,8 +5,9 @@ The audit and whoever reads messages for other purposes walk alike, so they find
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,15 +19,16 @@ from store_io.formats.commitlog.message_columns import (
     Columns,
     RecordCheck,
     Stop,
+    Stretch,
     TopicTable,
     append_message,
 )
-from store_io.rules.message_verdict import AUDIT_RULES, VALID, Verdict
+from store_io.rules.message_verdict import VALID, Verdict
 from store_io.source.segment_window import SegmentWindow
 
 FIRST_REACH = 4096
 
-Decoder = Callable[[np.ndarray, int, int, int, bool, RecordCheck, Columns, TopicTable], Stop]
+Decoder = Callable[[Stretch, RecordCheck, Columns, TopicTable], Stop]
 
 
 def capacity_for(window_bytes: int) -> int:
@@ -61,7 +63,7 @@ def walk_batches(decoding: Decoding, check: RecordCheck, start: int, limit: int)
         if not window.start <= at <= window.end or (at == window.end and at < limit):
             window.hold(at)
         begin, end = at, min(window.end, limit, at + reach)
-        stop = decode(window.buffer, window.start, at, end, end == limit, check, columns, topics)
+        stop = decode(Stretch(window.buffer, window.start, at, end, end == limit), check, columns, topics)
         at = stop.position
         if end < min(window.end, limit) and stop.kind == NEED_MORE:  # the reach ended it, not the window
             refill, further = False, at > begin
@@ -86,7 +88,7 @@ def walk_batches(decoding: Decoding, check: RecordCheck, start: int, limit: int)
 
 
 def whole_messages_end(check: RecordCheck, window: SegmentWindow, start: int, limit: int) -> int:
-    """Behind the last of the valid messages that follow one another from `start` on and end at or before `limit`."""
+    """The end of the last of the valid messages that follow one another from `start` on and end at or before `limit`."""
     at = start
     while at < limit:
         verdict = check.verdict(window, at, window.size)
@@ -96,16 +98,27 @@ def whole_messages_end(check: RecordCheck, window: SegmentWindow, start: int, li
     return at
 
 
-def stray_chain(decoding: Decoding, base_offset: int, delays: Mapping[int, int], start: int) -> tuple[int, int, bool]:
-    """Messages from `start` on that are valid but for their stored physical offset: what `Resync.judge` asks for."""
+class StrayChain(NamedTuple):
+    """Messages that are valid but for their stored physical offset.
+
+    end: the position after the last of them.  valid_follows: whether one with the right offset is there.
+    """
+
+    end: int
+    messages: int
+    valid_follows: bool
+
+
+def stray_chain(decoding: Decoding, check: RecordCheck, start: int) -> StrayChain:
+    """The stray messages from `start` on. check: the audit's of this segment."""
     met = 0
-    batches = walk_batches(decoding, RecordCheck.broker(AUDIT_RULES, delays), start, decoding.window.size)
+    batches = walk_batches(decoding, check.without_place(), start, decoding.window.size)
     while True:
         try:
             rows = decoding.columns.rows[: next(batches)]
         except StopIteration as end:
-            return end.value[0], met, False
-        own = np.flatnonzero(rows["phy_offset"] == base_offset + rows["position"])
+            return StrayChain(end.value[0], met, False)
+        own = np.flatnonzero(rows["phy_offset"] == check.base_offset + rows["position"])
         if len(own):
-            return int(rows["position"][own[0]]), met + int(own[0]), True
+            return StrayChain(int(rows["position"][own[0]]) - check.framing.header_bytes, met + int(own[0]), True)
         met += len(rows)

@@ -24,14 +24,14 @@ from hypothesis import strategies as st
 from store_io.base import checksum
 from store_io.formats.commitlog import commitlog_columns, commitlog_reader
 from store_io.formats.commitlog import message_columns as mc
-from store_io.formats.commitlog.message_columns import Columns, RecordCheck, Stop, TopicTable, append_message
+from store_io.formats.commitlog.message_columns import Columns, RecordCheck, Stop, Stretch, TopicTable, append_message
 from store_io.rules.message_verdict import BufferFrames, Message, properties_fault
 from store_io.rules.releases import BrokerRules, Setting, broker_rules
 from tests import ROOT
 from tests.support import builders, strategies
 from tests.support.builders import index_hash, java_hash
 
-Decode = Callable[[np.ndarray, int, int, int, bool, RecordCheck, Columns, TopicTable], Stop]
+Decode = Callable[[Stretch, RecordCheck, Columns, TopicTable], Stop]
 DECODERS: dict[str, Decode] = {"fast": commitlog_columns.decode, "reference": commitlog_reader.decode}
 V4, V6 = b"\x7f\x00\x00\x01\x00\x00\x2a\x9f", bytes(range(16)) + b"\x00\x00\x2a\x9f"
 
@@ -191,7 +191,7 @@ def walk(
     while True:
         end = min(at + size, len(data))
         buffer = np.frombuffer(b"\xda\xa3" * spare + data[at:end] + b"\xa7\x20" * spare, np.uint8)
-        stop = decode(buffer, at - 2 * spare, at, end, end == len(data), check, columns, topics)
+        stop = decode(Stretch(buffer, at - 2 * spare, at, end, end == len(data)), check, columns, topics)
         assert at <= stop.position <= end
         assert columns.count or stop.position == at
         result.kinds.append(stop.kind)
@@ -728,19 +728,19 @@ def test_need_more_says_how_much(decode: Decode) -> None:
     columns, topics = Columns(8), TopicTable()
     buffer = np.frombuffer(data, np.uint8)
     check = CHECKS["audit"]
-    assert decode(buffer, 0, 0, 5, False, check, columns, topics) == Stop(mc.NEED_MORE, 0, 8)
-    assert decode(buffer, 0, 0, size - 1, False, check, columns, topics) == Stop(mc.NEED_MORE, 0, size)
-    assert decode(buffer, 0, 0, size, False, check, columns, topics) == Stop(mc.NEED_MORE, size, 8)
-    assert decode(buffer, 0, size, size + 8, False, check, columns, topics) == Stop(mc.NEED_MORE, size, len(data) - size)
-    assert decode(buffer, 0, size, len(data) - 1, True, check, columns, topics) == Stop(mc.STOPPED, size)
-    assert decode(buffer, 0, size, len(data), True, check, columns, topics) == Stop(mc.STOPPED, len(data))
+    assert decode(Stretch(buffer, 0, 0, 5, False), check, columns, topics) == Stop(mc.NEED_MORE, 0, 8)
+    assert decode(Stretch(buffer, 0, 0, size - 1, False), check, columns, topics) == Stop(mc.NEED_MORE, 0, size)
+    assert decode(Stretch(buffer, 0, 0, size, False), check, columns, topics) == Stop(mc.NEED_MORE, size, 8)
+    assert decode(Stretch(buffer, 0, size, size + 8, False), check, columns, topics) == Stop(mc.NEED_MORE, size, len(data) - size)
+    assert decode(Stretch(buffer, 0, size, len(data) - 1, True), check, columns, topics) == Stop(mc.STOPPED, size)
+    assert decode(Stretch(buffer, 0, size, len(data), True), check, columns, topics) == Stop(mc.STOPPED, len(data))
     assert columns.count == 2
 
 
 def test_full_columns_stop_before_the_next_message(decode: Decode) -> None:
     data = segment([replace(GOOD, queue_offset=i) for i in range(10)])
     columns, topics = Columns(4), TopicTable()
-    stop = decode(np.frombuffer(data, np.uint8), 0, 0, len(data), True, CHECKS["audit"], columns, topics)
+    stop = decode(Stretch(np.frombuffer(data, np.uint8), 0, 0, len(data), True), CHECKS["audit"], columns, topics)
     assert stop == Stop(mc.FULL, 4 * len(GOOD.encode(0)))
     assert columns.queue_offset[:4].tolist() == [0, 1, 2, 3]
     assert columns.full
@@ -754,13 +754,13 @@ def test_a_message_with_the_most_keys_fits_into_empty_columns(decode: Decode) ->
     made = Made(props=props)
     columns, topics = Columns(1, True), TopicTable()
     data = segment([made, GOOD])
-    stop = decode(np.frombuffer(data, np.uint8), 0, 0, len(data), True, CHECKS["audit"], columns, topics)
+    stop = decode(Stretch(np.frombuffer(data, np.uint8), 0, 0, len(data), True), CHECKS["audit"], columns, topics)
     assert stop == Stop(mc.FULL, len(made.encode(0)))
     assert columns.key_hash_count == 16377 <= mc.MAX_RECORD_KEYS
     # As many keys again do not fit any more, although a row is free.
     columns = Columns(8, True)
     data = segment([made] * 8)
-    stop = decode(np.frombuffer(data, np.uint8), 0, 0, len(data), True, CHECKS["audit"], columns, topics)
+    stop = decode(Stretch(np.frombuffer(data, np.uint8), 0, 0, len(data), True), CHECKS["audit"], columns, topics)
     assert stop.kind == mc.FULL and columns.count == 1 and columns.key_hash_count == 16377
 
 
@@ -808,7 +808,7 @@ def test_a_topic_table_is_shared_between_decoders_and_appends() -> None:
     for name in names[::3]:
         assert topics.number_of(name, 3) == names.index(name) // 3
     before = len(topics)
-    commitlog_columns.decode(np.frombuffer(data, np.uint8), 0, 0, len(data), True, CHECKS["audit"], columns, topics)
+    commitlog_columns.decode(Stretch(np.frombuffer(data, np.uint8), 0, 0, len(data), True), CHECKS["audit"], columns, topics)
     assert len(topics) == 40 and columns.count == 40
     assert [topics.keys[ref][0] for ref in columns.topic_ref[:40]] == names
     for name in names:
@@ -838,13 +838,13 @@ def test_a_refused_frame_leaves_no_topic_behind(decode: Decode) -> None:
 def test_arguments_that_contradict_each_other(position: int, start: int, end: int) -> None:
     buffer = np.zeros(100, np.uint8)
     with pytest.raises(ValueError, match="is not in a buffer"):
-        commitlog_columns.decode(buffer, position, start, end, True, CHECKS["audit"], Columns(1), TopicTable())
+        commitlog_columns.decode(Stretch(buffer, position, start, end, True), CHECKS["audit"], Columns(1), TopicTable())
 
 
 def test_a_buffer_of_another_kind() -> None:
     for buffer in (np.zeros(10, np.int32), np.zeros((10, 10), np.uint8), np.zeros(20, np.uint8)[::2]):
         with pytest.raises(ValueError, match="contiguous"):
-            commitlog_columns.decode(buffer, 0, 0, 5, True, CHECKS["audit"], Columns(1), TopicTable())
+            commitlog_columns.decode(Stretch(buffer, 0, 0, 5, True), CHECKS["audit"], Columns(1), TopicTable())
 
 
 # ---- any bytes -------------------------------------------------------------------------------------------------------
@@ -1022,10 +1022,10 @@ def python(code: str, tmp_path: Path, **environment: str) -> str:
 DECODE_TWO = """
 import numpy as np, sys
 from store_io.formats.commitlog import commitlog_columns as c
-from store_io.formats.commitlog.message_columns import Columns, TopicTable, RecordCheck
+from store_io.formats.commitlog.message_columns import Columns, TopicTable, RecordCheck, Stretch
 data = bytes.fromhex(DATA)
 columns, topics = Columns(8, True), TopicTable()
-stop = c.decode(np.frombuffer(data, np.uint8), 0, 0, len(data), True, RecordCheck.audit(0), columns, topics)
+stop = c.decode(Stretch(np.frombuffer(data, np.uint8), 0, 0, len(data), True), RecordCheck.audit(0), columns, topics)
 assert (stop.kind, stop.position, columns.count) == ("stopped", len(data), 2), (stop, columns.count)
 assert columns.tags_code[:2].tolist() == [TAG, TAG]
 """

@@ -1,0 +1,67 @@
+"""How records lie one after the other in a segment: the framing of the log.
+
+A frame is a header of always the same length, if the framing has one, and a record of RocketMQ's own form. The record stores
+its own physical offset; ConsumeQueues and the index name that, never the frame's. What may follow the last frame of a segment
+is a filler. All that walks a segment asks the framing of its `RecordCheck`; another one is a module, and a line in `FRAMINGS`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from schemas import commitlog_layout as layout
+from store_io.rules.releases import BrokerRules
+
+
+class Framing(Protocol):
+    """What a walk must know of frames besides the record in them. Picklable."""
+
+    @property
+    def header_bytes(self) -> int:
+        """Bytes of a frame before its record."""
+
+    @property
+    def filler_magic(self) -> bytes:
+        """Four bytes of a filler's first eight."""
+
+    @property
+    def filler_magic_position(self) -> int:
+        """Where they are: 0 or 4. The filler's size has the other four."""
+
+    def accepts(self, headers: np.ndarray, sizes: np.ndarray, phy_offsets: np.ndarray) -> np.ndarray:
+        """Whether each header is that of the record after it. Asked only where there are headers.
+
+        headers: uint8, a row of `header_bytes` per record.  sizes, phy_offsets: int64, as the records store them.
+        """
+
+
+@dataclass(frozen=True)
+class PlainFraming:
+    """CommitLog: a record begins where the one before it ends. A filler is a frame that ends after its magic."""
+
+    header_bytes: int = 0
+    filler_magic: bytes = layout.MAGIC_BLANK_BYTES
+    filler_magic_position: int = layout.MAGIC_POSITION
+
+    def accepts(self, headers: np.ndarray, sizes: np.ndarray, phy_offsets: np.ndarray) -> np.ndarray:
+        return np.ones(len(sizes), bool)
+
+
+PLAIN = PlainFraming()
+FRAMINGS: dict[str, Framing] = {}  # by the setting that asks for it; where none of them is on: PLAIN
+
+
+def framing_of(rules: BrokerRules) -> Framing:
+    """How a broker with these settings frames its records."""
+    return next((framing for setting, framing in FRAMINGS.items() if rules.value(setting)), PLAIN)
+
+
+def filler_size(framing: Framing, head: bytes) -> int | None:
+    """The size that a filler with these first eight bytes declares; None: they are no filler's."""
+    at = framing.filler_magic_position
+    if head[at : at + 4] != framing.filler_magic:
+        return None
+    return int.from_bytes(head[4 - at : 8 - at], "big", signed=True)
