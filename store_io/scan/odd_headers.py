@@ -13,7 +13,7 @@ from store_io.formats.commitlog import bridges
 from store_io.formats.commitlog.message_columns import HAS_INNER
 from store_io.formats.commitlog.message_decode import host_text
 from store_io.rules import header_faults as faults
-from store_io.scan.segment_findings import Findings
+from store_io.scan.segment_findings import Findings, Span, message_finding
 from store_io.source.segment_window import SegmentWindow
 
 NEIGHBOURS = 2  # messages of one other host, on either side of a single one, that make it odd
@@ -47,19 +47,11 @@ def odd_header(path: str, row: np.void, key: QueueKey, window: SegmentWindow) ->
         low, high = _place(row, fault.field)
         actual = read(fault.field, signed=False)
         found.append(
-            Finding(
-                codes.HEADER_ODD,
-                path,
-                low,
-                high,
-                LOSS if fault.unreadable else "",
-                int(row["phy_offset"]),
-                *key,
-                int(row["queue_offset"]),
-                actual=f"0x{actual:0{2 * (high - low)}x}",
-                message=f"the header of a message holds {fault.text}",
+            message_finding(
+                codes.HEADER_ODD, Span(path, low, high), row, key, severity=LOSS if fault.unreadable else "",
+                actual=f"0x{actual:0{2 * (high - low)}x}", message=f"the header of a message holds {fault.text}",
             )
-        )
+        )  # fmt: skip
         if fault.field == faults.SYS_FLAG:  # a broker that writes the message again keeps them, but for the transaction's state
             same = int(row["body_crc"]), int(row["body_len"]), int(row["born_time"])
             flags = actual & ~layout.SYS_TRANSACTION_MASK
@@ -112,18 +104,8 @@ class StoreHosts:
             start = int(row["position"]) + layout.STORE_HOST_POSITION
             start += layout.IPV6_EXTRA_BYTES if flags & layout.SYS_BORN_HOST_V6 else 0
             end = start + (8 + layout.IPV6_EXTRA_BYTES if flags & layout.SYS_STORE_HOST_V6 else 8)
-            topic, queue_id = keys[row["topic_ref"]]
-            self._findings.add(
-                Finding(
-                    codes.HOST_ODD,
-                    self._path,
-                    start,
-                    end,
-                    phy_offset=int(row["phy_offset"]),
-                    topic=topic,
-                    queue_id=queue_id,
-                    queue_offset=int(row["queue_offset"]),
-                    expected="the store host of the messages before and after it",
-                    actual=host_text(window.read(start, end)),
-                )
+            wanted, actual = "the store host of the messages before and after it", host_text(window.read(start, end))
+            finding = message_finding(
+                codes.HOST_ODD, Span(self._path, start, end), row, keys[row["topic_ref"]], expected=wanted, actual=actual
             )
+            self._findings.add(finding)

@@ -6,15 +6,13 @@ What is not there is looked for in the queue by physical offset. Source of an en
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from schemas import consumequeue_layout as layout
 from schemas import finding_codes as codes
-from schemas.entries import STORED_BATCH_DTYPE, STORED_ENTRY_DTYPE
+from schemas.entries import STORED_BATCH_DTYPE
 from schemas.rows import (
     MATCH_DIFFERS,
     MATCH_EQUAL,
@@ -22,30 +20,24 @@ from schemas.rows import (
     MATCH_NONE,
     MATCH_SHIFTED,
     NOTE,
-    Finding,
-    MappedFile,
     QueueKey,
 )
 from store_io.base.errors import StoreError
 from store_io.base.java_compat import decode_utf8, int64, string_hash
 from store_io.formats.commitlog.message_columns import SCHEDULE
 from store_io.formats.commitlog.segment_items import FAR, KIND_BATCH
+from store_io.formats.queue_store import ExtUnits, QueueEntries, QueueStore, is_used
 from store_io.rules.releases import DEFAULT_DELAY_LEVELS, parse_delay_levels
-from store_io.scan.segment_findings import Findings
-from store_io.source.byte_source import ByteFile, ByteSource
+from store_io.scan.segment_findings import Findings, Span, message_finding
 
 BATCH_CONSTANTS = (("compacted", -1), ("reserved", 0))  # what every entry holds, whatever its message
 ARENA_ENTRIES = 3 << 20  # entries kept in memory, all queues together, unless there are very many queues
 MOST_ENTRIES, LEAST_ENTRIES = 8192, 64  # kept of one queue
 FIRST_ENTRIES = 64  # read of a queue at first; then as many as the rest of the segment takes, judged by these
-OPEN_FILES = 512
-SCAN_BYTES = 1 << 20
-EXT_BYTES = 1 << 16  # of a queue's ext file, kept in memory
-SAMPLES = 9  # entries of a file that tell which physical offsets it holds
 BATCH_SPAN_BYTES = 64 << 20  # of the CommitLog: for so much, a BatchConsumeQueue's entries are read at once
 
-# What a delayed message's deliver time may be behind its store time, in ms, besides its level's delay: that of any level of the
-# table that most brokers have, since the table may have changed (P13); the first, 1 s, also stands for an unknown level.
+# What a delayed message's deliver time may be after its store time, in ms, besides its level's delay: that of any level of the
+# table that most brokers have, since the table may have changed (P13); the first, 1 s, is also an unknown level's.
 OTHER_DELAYS = tuple(parse_delay_levels(DEFAULT_DELAY_LEVELS).values())
 DELAY_UNIT_MS = 1000  # every level's delay is a multiple
 MOST_DELAY_MS = 366 * 86_400_000  # no table that anybody uses has a longer one
@@ -54,103 +46,6 @@ NOT_LOADED, ABSENT, UNREADABLE = -1, -2, -3  # instead of a slot
 
 # Columns of `QueueProbe.states`.
 SLOT, FIRST, DELTA, MISSING_UNTIL, LOADED, EXT_ADDRESS, EXT_FIRST, EXT_LOADED, STATE_COLUMNS = range(9)
-
-
-class QueueFiles:
-    """The files of one queue as one array of entries; what no file holds reads as zeros."""
-
-    def __init__(self, files: Sequence[MappedFile], entry_bytes: int, opener: Callable[[str], ByteFile]):
-        self.entry_bytes = entry_bytes
-        self.files = [f for f in files if f.start % entry_bytes == 0]
-        self._open = opener
-        self._bounds: list[tuple[int, int]] | None = None  # per file, the physical offsets that it may lead to
-
-    def read(self, first: int, count: int) -> np.ndarray:
-        """Bytes of entries [first, first + count)."""
-        data = np.zeros(count * self.entry_bytes, np.uint8)
-        self.read_into(first, data)
-        return data
-
-    def read_into(self, first: int, data: np.ndarray) -> None:
-        """Fill `data` with the entries from `first` on; zeros must stand in it."""
-        start = first * self.entry_bytes
-        end = start + len(data)
-        for file in self.files:
-            low, high = max(start, file.start), min(end, file.start + file.size)
-            if low < high:
-                self._open(file.path).read_into(low - file.start, data[low - start : high - start])
-
-    def file_at(self, number: int) -> tuple[str, int]:
-        """(path, position) of an entry that a file holds."""
-        at = number * self.entry_bytes
-        for file in self.files:
-            if file.start <= at < file.start + file.size:
-                return file.path, at - file.start
-        raise KeyError(number)
-
-    def entries_within(self, low: int, high: int, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
-        """(entry numbers, entries) that lead to physical offsets in [low, high), by these and then by number.
-
-        Robust: whatever order they stand in, and with damaged ones among them.
-        """
-        numbers: list[np.ndarray] = [np.zeros(0, np.int64)]
-        entries: list[np.ndarray] = [np.zeros(0, dtype)]
-        for file in self._holding(low, high, dtype):
-            step = SCAN_BYTES // self.entry_bytes
-            first, end = file.start // self.entry_bytes, (file.start + file.size) // self.entry_bytes
-            for at in range(first, end, step):
-                part = self.read(at, min(step, end - at)).view(dtype)
-                phy = part["phy_offset"]
-                kept = np.flatnonzero((phy >= low) & (phy < high) & _used(part))
-                numbers.append(at + kept)
-                entries.append(part[kept])
-        number, entry = np.concatenate(numbers), np.concatenate(entries)
-        order = np.lexsort((number, entry["phy_offset"].astype(np.int64)))
-        return number[order], entry[order]
-
-    def _holding(self, low: int, high: int, dtype: np.dtype) -> list[MappedFile]:
-        """The files that can hold entries of that range, judged by some entries of each and the first of the next."""
-        if self._bounds is None:
-            samples = []
-            for file in self.files:
-                first, count = file.start // self.entry_bytes, file.size // self.entry_bytes
-                picks = np.unique(np.linspace(0, max(0, count - 1), SAMPLES).astype(np.int64))
-                samples.append(np.array([self.read(first + int(k), 1).view(dtype)[0] for k in picks] if count else [], dtype))
-            self._bounds = []
-            least_of_next = 1 << 62
-            for sample in reversed(samples):
-                known = sample["phy_offset"][_used(sample)]
-                whole = len(known) and bool(_used(sample[-1:])[0])
-                least = int(known.min()) if len(known) else 0
-                self._bounds.insert(0, (least, max(int(known.max()), least_of_next) if whole else 1 << 62))
-                least_of_next = least if len(known) else 1 << 62
-        return [f for f, (least, most) in zip(self.files, self._bounds, strict=True) if least < high and most >= low]
-
-
-def _used(entries: np.ndarray | np.void) -> np.ndarray:
-    """Which entries lead to a message: not unwritten, no pre-blank slot."""
-    size = entries["size"]
-    used: np.ndarray = (size != 0) & ~((entries["phy_offset"] == 0) & (size == layout.PRE_BLANK_SIZE))
-    return used
-
-
-@dataclass(frozen=True)
-class ProbedFiles:
-    """Files of the queues that messages of a segment may stand in."""
-
-    queues: Mapping[QueueKey, tuple[MappedFile, ...]]
-    batch_queues: Mapping[QueueKey, tuple[MappedFile, ...]]
-    ext: Mapping[QueueKey, tuple[MappedFile, ...]]
-
-
-@dataclass(frozen=True)
-class _Part:
-    """Bytes [low, high) of entry `number` of a queue."""
-
-    queue: QueueFiles
-    number: int
-    low: int
-    high: int
 
 
 class QueueProbe:
@@ -162,45 +57,31 @@ class QueueProbe:
 
     def __init__(
         self,
-        source: ByteSource,
-        files: ProbedFiles,
+        store: QueueStore,
         base_offset: int,
         size: int,
         findings: Findings,
         part: Callable[[np.void, str], bytes],
     ):
-        self._source, self._findings, self._part = source, findings, part
-        self._files, self._batch_files, self._ext_files = files.queues, files.batch_queues, files.ext
+        self._store, self._findings, self._part = store, findings, part
         self._low, self._high = base_offset, base_offset + size
-        self.per_slot = max(LEAST_ENTRIES, min(MOST_ENTRIES, ARENA_ENTRIES // max(1, len(files.queues))))
+        self.per_slot = max(LEAST_ENTRIES, min(MOST_ENTRIES, ARENA_ENTRIES // max(1, store.queue_count)))
         self._states = np.zeros((0, STATE_COLUMNS), np.int64)
         self._slots = 0
-        # Per slot `per_slot` entries as they stand in the files. Memory that no queue needs is never touched.
-        self._arena = np.zeros(len(files.queues) * self.per_slot * layout.ENTRY_BYTES, np.uint8)
+        # Per slot `per_slot` entries as they are stored. Memory that no queue needs is never touched.
+        self._arena = np.zeros(store.queue_count * self.per_slot * layout.ENTRY_BYTES, np.uint8)
         self.arena_address = self._arena.ctypes.data
         self.batch_matches = np.zeros(0, np.uint8), np.zeros(0, np.int64)
-        self._queues: dict[int, QueueFiles] = {}
+        self._queues: dict[int, QueueEntries] = {}
         self._loaded_at: dict[int, int] = {}  # physical offset of the message that a queue's entries were last loaded for
         self._sorted: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         self._batches: dict[int, tuple[int, int, np.ndarray, np.ndarray]] = {}
-        self._ext: dict[int, ExtUnits] = {}
-        self._open_files: dict[str, ByteFile] = {}
+        self._ext: dict[int, ExtUnits | None] = {}
         self._odd_delays: set[int] = set()  # queues with a note on a deliver time of an unknown level
 
     def close(self) -> None:
         """Close what is open."""
-        for file in self._open_files.values():
-            file.close()
-        self._open_files.clear()
-
-    def _open(self, path: str) -> ByteFile:
-        file = self._open_files.pop(path, None)
-        if file is None:
-            if len(self._open_files) >= OPEN_FILES:
-                self._open_files.pop(next(iter(self._open_files))).close()
-            file = self._source.open(path)
-        self._open_files[path] = file  # now the last to be closed
-        return file
+        self._store.close()
 
     def know(self, keys: Sequence[QueueKey]) -> np.ndarray:
         """A row per queue, by `topic_ref`, with the columns above.
@@ -216,7 +97,7 @@ class QueueProbe:
             new[:known] = self._states
             new[known:, MISSING_UNTIL] = -(1 << 63)
             for ref in range(known, len(keys)):
-                new[ref, SLOT] = NOT_LOADED if self._files.get(keys[ref]) else ABSENT
+                new[ref, SLOT] = NOT_LOADED if self._store.has(keys[ref]) else ABSENT
             self._states = new
         return self._states
 
@@ -273,9 +154,9 @@ class QueueProbe:
             self._states[ref, SLOT] = UNREADABLE
             return MATCH_NONE, 0
 
-    def _queue(self, ref: int, key: QueueKey) -> QueueFiles:
+    def _queue(self, ref: int, key: QueueKey, batch: bool = False) -> QueueEntries:
         if ref not in self._queues:
-            self._queues[ref] = QueueFiles(self._files[key], layout.ENTRY_BYTES, self._open)
+            self._queues[ref] = self._store.entries(key, batch)
         return self._queues[ref]
 
     def _resolve(self, item: np.void, ref: int, key: QueueKey) -> tuple[int, int]:
@@ -284,11 +165,11 @@ class QueueProbe:
         for delta in (int(state[DELTA]), 0):
             number = int64(queue_offset + delta)
             if 0 <= number < FAR:
-                entry = queue.read(number, 1).view(STORED_ENTRY_DTYPE)[0]
-                if entry["phy_offset"] == phy_offset and _used(entry):
+                entry = queue.read(number, 1)[0]
+                if entry["phy_offset"] == phy_offset and is_used(entry):
                     return self._found(item, ref, key, number, entry)
         if ref not in self._sorted:
-            numbers, entries = queue.entries_within(self._low, self._high, STORED_ENTRY_DTYPE)
+            numbers, entries = queue.entries_within(self._low, self._high)
             self._sorted[ref] = numbers, entries["phy_offset"].astype(np.int64)
         numbers, phy_offsets = self._sorted[ref]
         low, high = np.searchsorted(phy_offsets, [phy_offset, phy_offset + 1])
@@ -297,7 +178,7 @@ class QueueProbe:
             return MATCH_MISSING, 0
         twins = numbers[low:high]
         number = int(twins[np.argmin(np.abs(twins - queue_offset))])
-        return self._found(item, ref, key, number, queue.read(number, 1).view(STORED_ENTRY_DTYPE)[0])
+        return self._found(item, ref, key, number, queue.read(number, 1)[0])
 
     def _found(self, item: np.void, ref: int, key: QueueKey, number: int, entry: np.void) -> tuple[int, int]:
         """An entry leads to this message: is it right?"""
@@ -307,7 +188,7 @@ class QueueProbe:
         tags_wrong = not self._tags_allowed(item, ref, key, int(entry["tags_code"]))
         if not size_wrong and not tags_wrong:
             return (MATCH_SHIFTED if delta else MATCH_EQUAL), delta
-        if tags_wrong and not self._ext_told(item, ref, key, number, int(entry["tags_code"])):
+        if tags_wrong and not self._blames_entry(item, ref, key, number, int(entry["tags_code"])):
             if not size_wrong:
                 return MATCH_DIFFERS, delta
             tags_wrong = False
@@ -315,80 +196,54 @@ class QueueProbe:
         high = layout.ENTRY_BYTES if tags_wrong else layout.ENTRY_TAGS_CODE_POSITION
         expected = [int(item["total_size"])] * size_wrong + [int(item["tags_code"])] * tags_wrong
         actual = [int(entry["size"])] * size_wrong + [int(entry["tags_code"])] * tags_wrong
-        self._wrong(item, key, _Part(self._queues[ref], number, low, high), expected, actual)
+        self._wrong(item, key, self._span(ref, number, low, high), expected, actual)
         return MATCH_DIFFERS, delta
 
-    def _wrong(self, item: np.void, key: QueueKey, part: _Part, expected: list[int], actual: list[int]) -> None:
-        path, position = part.queue.file_at(part.number)
-        self._findings.add(
-            Finding(
-                codes.ENTRY_WRONG,
-                path,
-                position + part.low,
-                position + part.high,
-                phy_offset=int(item["phy_offset"]),
-                topic=key[0],
-                queue_id=key[1],
-                queue_offset=int(item["queue_offset"]),
-                expected=", ".join(map(str, expected)),
-                actual=", ".join(map(str, actual)),
-                message=f"the entry does not fit its message, which is at physical offset {int(item['phy_offset']):,}",
-            )
-        )
+    def _span(self, ref: int, number: int, low: int, high: int = layout.ENTRY_BYTES) -> Span:
+        """Bytes [low, high) of an entry."""
+        path, position = self._queues[ref].place(number)
+        return Span(path, position + low, position + high)
 
-    def _ext_told(self, item: np.void, ref: int, key: QueueKey, number: int, found: int) -> bool:
-        """Say what is wrong with the ext unit that an entry leads to; gives whether the entry, too, is to be told as wrong.
+    def _wrong(self, item: np.void, key: QueueKey, span: Span, expected: list[int], actual: list[int]) -> None:
+        values = {"expected": ", ".join(map(str, expected)), "actual": ", ".join(map(str, actual))}
+        text = f"the entry does not fit its message, which is at physical offset {int(item['phy_offset']):,}"
+        self._findings.add(message_finding(codes.ENTRY_WRONG, span, item, key, message=text, **values))
 
-        A unit that differs is told beside the entry, since its message may be the one that is wrong. An address is one if the
+    def _blames_entry(self, item: np.void, ref: int, key: QueueKey, number: int, found: int) -> bool:
+        """Whether a wrong tags code is the entry's fault. What is wrong with the ext unit that it leads to is reported here.
+
+        A unit that differs is reported beside the entry, since its message may be the one that is wrong. An address is one if the
         queue has ext files, or an entry beside this one holds an address as well: a tags code with a damaged byte looks alike.
         """
         if found > layout.EXT_ADDRESS_MAX:
             return True
         offset = found - layout.EXT_ADDRESS_BASE
-        files = self._ext_files.get(key)
-        unit = self._ext[ref].at(offset) if files else None
-        if files and unit is not None:
-            file = next(f for f in files if f.start <= offset < f.start + f.size)
-            at = offset - file.start
-            tags, time = unit
+        units = self._ext.get(ref)
+        unit = units.at(offset) if units else None
+        if units and unit:
             wanted = int(item["tags_code"]), int(item["store_time"])
-            if (tags == wanted[0]) != (time == wanted[1]):  # one of the two shows that it is this message's unit
+            if (unit.tags_code == wanted[0]) != (unit.store_time == wanted[1]):  # one of the two shows that it is this message's
+                path, at = units.place(offset)
                 self._findings.add(
-                    Finding(
-                        codes.EXT_DAMAGED,
-                        file.path,
-                        at,
-                        at + layout.EXT_UNIT_HEADER_BYTES,
-                        topic=key[0],
-                        queue_id=key[1],
-                        queue_offset=int(item["queue_offset"]),
+                    message_finding(
+                        codes.EXT_DAMAGED, Span(path, at, at + layout.EXT_UNIT_HEADER_BYTES), item, key, phy_offset=None,
                         expected=f"tags code {wanted[0]}, store time {wanted[1]}",
-                        actual=f"tags code {tags}, store time {time}",
+                        actual=f"tags code {unit.tags_code}, store time {unit.store_time}",
                         message=f"the ext unit does not fit its message, which is at physical offset {int(item['phy_offset']):,}",
                     )
-                )
+                )  # fmt: skip
             return True
-        queue = self._queues[ref]
-        beside = np.concatenate([queue.read(n, 1).view(STORED_ENTRY_DTYPE) for n in (number - 1, number + 1) if 0 <= n < FAR])
+        beside = np.concatenate([self._queues[ref].read(n, 1) for n in (number - 1, number + 1) if 0 <= n < FAR])
         if not (beside["tags_code"] <= layout.EXT_ADDRESS_MAX).any():
             return True
-        path, position = queue.file_at(number)
+        span = self._span(ref, number, layout.ENTRY_TAGS_CODE_POSITION)
         self._findings.add_beside(
-            Finding(
-                codes.EXT_DANGLING,
-                path,
-                position + layout.ENTRY_TAGS_CODE_POSITION,
-                position + layout.ENTRY_BYTES,
-                phy_offset=int(item["phy_offset"]),
-                topic=key[0],
-                queue_id=key[1],
-                queue_offset=int(item["queue_offset"]),
-                expected=f"a unit at {offset} of the ext files",
-                actual="none",
-                message="entries that lead to no ext unit",
+            message_finding(
+                codes.EXT_DANGLING, span, item, key, expected=f"a unit at {offset} of the ext files",
+                actual="none", message="entries that lead to no ext unit",
             ),
             layout.ENTRY_TAGS_CODE_POSITION,
-        )
+        )  # fmt: skip
         return False
 
     def _odd_delay(self, item: np.void, ref: int, key: QueueKey, delay: int) -> None:
@@ -396,22 +251,15 @@ class QueueProbe:
         if ref in self._odd_delays:
             return
         self._odd_delays.add(ref)
-        path, position = self._queues[ref].file_at(int64(int(item["queue_offset"]) + int(self._states[ref, DELTA])))
+        number = int64(int(item["queue_offset"]) + int(self._states[ref, DELTA]))
+        span = self._span(ref, number, layout.ENTRY_TAGS_CODE_POSITION)
         self._findings.add(
-            Finding(
-                codes.ENTRY_WRONG,
-                path,
-                position + layout.ENTRY_TAGS_CODE_POSITION,
-                position + layout.ENTRY_BYTES,
-                severity=NOTE,
-                topic=key[0],
-                queue_id=key[1],
-                queue_offset=int(item["queue_offset"]),
-                expected=f"deliver time {int(item['tags_code'])}",
-                actual=f"deliver time {int(item['store_time']) + delay}",
+            message_finding(
+                codes.ENTRY_WRONG, span, item, key, severity=NOTE, phy_offset=None,
+                expected=f"deliver time {int(item['tags_code'])}", actual=f"deliver time {int(item['store_time']) + delay}",
                 message=f"no delay level has the delay of this entry, {delay:,} ms: was messageDelayLevel changed?",
             )
-        )
+        )  # fmt: skip
 
     def _tags_allowed(self, item: np.void, ref: int, key: QueueKey, found: int) -> bool:
         """Whether an entry of this message may carry that tags code.
@@ -429,32 +277,32 @@ class QueueProbe:
             if 0 <= delay <= MOST_DELAY_MS and delay % DELAY_UNIT_MS == 0:
                 self._odd_delay(item, ref, key, delay)
                 return True
-        if found > layout.EXT_ADDRESS_MAX or not self._ext_files.get(key):
+        if found > layout.EXT_ADDRESS_MAX:
             return False
         if ref not in self._ext:
-            self._ext[ref] = ExtUnits(self._ext_files[key], self._open)
+            self._ext[ref] = self._store.ext_units(key)
         units = self._ext[ref]
+        if units is None:
+            return False
         unit = units.at(found - layout.EXT_ADDRESS_BASE)
         self._states[ref, EXT_ADDRESS:STATE_COLUMNS] = units.data.ctypes.data, units.start, len(units.data)
-        if unit is None or unit[1] != item["store_time"]:
+        if unit is None or unit.store_time != item["store_time"]:
             return False
-        return unit[0] == item["tags_code"] or bool(item["flags"] & SCHEDULE) and unit[0] == self._tag_hash(item)
+        return unit.tags_code == item["tags_code"] or bool(item["flags"] & SCHEDULE) and unit.tags_code == self._tag_hash(item)
 
     def _tag_hash(self, item: np.void) -> int:
         return string_hash(decode_utf8(self._part(item, "tags")))
 
     def _match_batch(self, items: np.ndarray, ref: int, key: QueueKey) -> tuple[np.ndarray, np.ndarray]:
-        """As `match`, for messages of one BatchConsumeQueue: an entry is found by physical offset, wherever it stands."""
-        if not self._batch_files.get(key):
+        """(MATCH_*, entry number) of messages of one BatchConsumeQueue: an entry is found by physical offset, wherever it is."""
+        if not self._store.has(key, batch=True):
             return np.full(len(items), MATCH_MISSING, np.uint8), np.zeros(len(items), np.int64)
-        if ref not in self._queues:
-            self._queues[ref] = QueueFiles(self._batch_files[key], layout.BATCH_ENTRY_BYTES, self._open)
-        queue = self._queues[ref]
+        queue = self._queue(ref, key, batch=True)
         low, high = int(items["phy_offset"][0]), int(items["phy_offset"][-1]) + 1
         known = self._batches.get(ref)
         if known is None or not known[0] <= low < high <= known[1]:
             high = max(high, low + BATCH_SPAN_BYTES)
-            known = self._batches[ref] = (low, high, *queue.entries_within(low, high, STORED_BATCH_DTYPE))
+            known = self._batches[ref] = (low, high, *queue.entries_within(low, high))
         _, _, numbers, entries = known
         matches = np.full(len(items), MATCH_MISSING, np.uint8)
         deltas = np.zeros(len(items), np.int64)
@@ -484,31 +332,8 @@ class QueueProbe:
             self._wrong(
                 items[i],
                 key,
-                _Part(queue, int(deltas[i]), spans[0][1], spans[-1][1] + spans[-1][0].itemsize),
+                self._span(ref, int(deltas[i]), spans[0][1], spans[-1][1] + spans[-1][0].itemsize),
                 [int(wanted[name][i]) for name in wrong],
                 [int(entry[i][name]) for name in wrong],
             )
         return matches, deltas
-
-
-class ExtUnits:
-    """The units of one queue's ConsumeQueueExt, by byte offset, through a read-ahead buffer: `data`, which begins at `start`."""
-
-    def __init__(self, files: Sequence[MappedFile], opener: Callable[[str], ByteFile]):
-        self._files, self._open = files, opener
-        self.data, self.start = np.zeros(0, np.uint8), 0
-
-    def at(self, offset: int) -> tuple[int, int] | None:
-        """(tags code, store time) of the unit there; None where there is none. Source: ConsumeQueueExt.get."""
-        file = next((f for f in self._files if f.start <= offset < f.start + f.size), None)
-        if file is None or offset + layout.EXT_UNIT_HEADER_BYTES > file.start + file.size:
-            return None
-        end = offset + layout.EXT_UNIT_HEADER_BYTES
-        if not (self.start <= offset and end <= self.start + len(self.data)):
-            self.data = np.zeros(min(EXT_BYTES, file.start + file.size - offset), np.uint8)
-            self._open(file.path).read_into(offset - file.start, self.data)
-            self.start = offset
-        size, tags_code, store_time, _ = struct.unpack(
-            layout.EXT_UNIT_FORMAT, self.data[offset - self.start : end - self.start].tobytes()
-        )
-        return (tags_code, store_time) if size >= layout.EXT_UNIT_HEADER_BYTES else None

@@ -3,10 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any, NamedTuple
 
-from schemas.rows import Finding
+import numpy as np
+
+from schemas.rows import Finding, QueueKey
 
 MOST_FINDINGS = 1_000  # per code and segment; what is beyond is counted
+
+
+class Span(NamedTuple):
+    """Bytes [start, end) of a file."""
+
+    path: str
+    start: int
+    end: int
+
+
+def message_finding(code: str, span: Span, row: np.void, key: QueueKey, **more: Any) -> Finding:
+    """A finding on one message of queue `key`, a row of `message_columns`."""
+    of: dict[str, Any] = {"phy_offset": int(row["phy_offset"]), "queue_offset": int(row["queue_offset"])}
+    return Finding(code, *span, topic=key[0], queue_id=key[1], **of | more)
 
 
 class Findings:
@@ -28,7 +45,7 @@ class Findings:
             self.dropped[finding.code] = self.dropped.get(finding.code, 0) + finding.count
 
     def add_beside(self, finding: Finding, gap: int) -> None:
-        """As `add`, but one that begins `gap` bytes behind the last one of its code and file is folded into that."""
+        """As `add`, but one that begins `gap` bytes after the last one of its code and file is folded into that."""
         last = self._last.get((finding.code, finding.file))
         if last is not None and self._kept[last].end == (finding.start or 0) - gap:
             kept = self._kept[last]

@@ -41,6 +41,7 @@ from store_io.formats.commitlog.message_columns import (
 )
 from store_io.formats.commitlog.segment_items import BATCH_ROWS, HOST_CHANGES, row_kinds
 from store_io.formats.commitlog.segment_walk import Decoding, StrayChain, capacity_for, stray_chain, walk_batches
+from store_io.formats.queue_store import QueuePaths, open_queue_store
 from store_io.rules.message_verdict import BAD, END, HALF, VALID, Verdict, properties_fault
 from store_io.rules.multi_dispatch import multi_dispatch
 from store_io.rules.releases import BrokerRules
@@ -48,10 +49,10 @@ from store_io.scan.dataset_rows import DatasetSink
 from store_io.scan.index.index_files import IndexFileRef, SegmentPlace
 from store_io.scan.index.index_merge import IndexMerge
 from store_io.scan.odd_headers import StoreHosts, odd_header
-from store_io.scan.queue_probe import ProbedFiles, QueueProbe
+from store_io.scan.queue_probe import QueueProbe
 from store_io.scan.resync import Resync
 from store_io.scan.segment_edges import edge_digest, first_record
-from store_io.scan.segment_findings import Findings
+from store_io.scan.segment_findings import Findings, Span, message_finding
 from store_io.scan.segment_runs import ItemRange, RunBuilder
 from store_io.scan.segment_times import StoreTimes
 from store_io.scan.torn_copies import torn_properties
@@ -155,8 +156,9 @@ class _Scan:
         self.plausible = False
         self.probe = None
         if task.probe and (task.expect_queues or task.queue_files or task.batch_queue_files):
-            files = ProbedFiles(task.queue_files, task.batch_queue_files, task.ext_files)
-            self.probe = QueueProbe(source, files, task.base_offset, task.size, self.findings, self._part)
+            paths = QueuePaths(task.queue_files, task.batch_queue_files, task.ext_files)
+            store = open_queue_store(self.rules, source, paths)
+            self.probe = QueueProbe(store, task.base_offset, task.size, self.findings, self._part)
         self.runs = RunBuilder(self.base, self.rules.tag_index, task.lmq, self.probe, task.cuts, task.index_marks)
         self.index = None
         if task.index_files and task.walk_audit and task.reput is None:
@@ -355,21 +357,9 @@ class _Scan:
             self.findings.add_beside(Finding(codes.BRIDGED, self.task.path, start, end, phy_offset=self.base + start), 0)
 
     def _malformed(self, row: np.void, text: str) -> None:
-        topic, queue_id = self.topics.keys[row["topic_ref"]]
-        start = int(row["position"]) + int(row["props_at"])
-        self.findings.add(
-            Finding(
-                codes.PROPERTIES,
-                self.task.path,
-                start,
-                start + int(row["props_len"]),
-                phy_offset=int(row["phy_offset"]),
-                topic=topic,
-                queue_id=queue_id,
-                queue_offset=int(row["queue_offset"]),
-                message=f"the properties of a message hold {text}",
-            )
-        )
+        key, start = self.topics.keys[row["topic_ref"]], int(row["position"]) + int(row["props_at"])
+        end, text = start + int(row["props_len"]), f"the properties of a message hold {text}"
+        self.findings.add(message_finding(codes.PROPERTIES, Span(self.task.path, start, end), row, key, message=text))
 
     def _parts(self, rows: np.ndarray) -> list[tuple[int, int, int]]:
         """The batch as ranges of messages that the same walks met."""

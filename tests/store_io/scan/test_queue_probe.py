@@ -24,6 +24,7 @@ from schemas.rows import (
     RUN_UNQUEUED,
     SegmentSummary,
 )
+from store_io.formats import queue_store
 from store_io.scan import queue_probe
 from tests.support import corpus_tools, strategies
 from tests.support.builders import SCHEDULE_TOPIC, Message, Sizes, Store, StoreBuilder
@@ -172,7 +173,7 @@ def test_small_slots_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     for most in (1, 2, 7):
         monkeypatch.setattr(queue_probe, "MOST_ENTRIES", most)
         monkeypatch.setattr(queue_probe, "LEAST_ENTRIES", most)
-        monkeypatch.setattr(queue_probe, "OPEN_FILES", 1)
+        monkeypatch.setattr(queue_store, "OPEN_FILES", 1)
         assert matched(scan(made)) == whole
 
 

@@ -1,0 +1,228 @@
+"""Where a store keeps its ConsumeQueues, as a scan of the CommitLog asks for them: today in files.
+
+Another kind of store is a module that has these two interfaces, and a line in `QUEUE_STORES`.
+Source of the files: ConsumeQueue, BatchConsumeQueue, ConsumeQueueExt (formats.md 3 to 5).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from schemas import consumequeue_layout as layout
+from schemas.entries import STORED_BATCH_DTYPE, STORED_ENTRY_DTYPE
+from schemas.rows import MappedFile, QueueKey
+from store_io.rules.releases import BrokerRules
+from store_io.source.byte_source import ByteFile, ByteSource
+
+OPEN_FILES = 512
+SCAN_BYTES = 1 << 20
+EXT_BYTES = 1 << 16  # of a queue's ext file, kept in memory
+SAMPLES = 9  # entries of a file that tell which physical offsets it holds
+
+
+class Place(NamedTuple):
+    """Where a finding says that something is: a path below the store root, and a byte."""
+
+    path: str
+    position: int
+
+
+class QueueEntries(Protocol):
+    """The entries of one queue, by number. Rows: STORED_ENTRY_DTYPE, or STORED_BATCH_DTYPE of a BatchConsumeQueue."""
+
+    def read(self, first: int, count: int) -> np.ndarray:
+        """Entries [first, first + count); zeros where there is none."""
+
+    def read_into(self, first: int, data: np.ndarray) -> None:
+        """Fill `data`, bytes that are zero, with the entries from `first` on."""
+
+    def entries_within(self, low: int, high: int) -> tuple[np.ndarray, np.ndarray]:
+        """(numbers, rows) of those that lead to physical offsets in [low, high), ordered by these and then by number."""
+
+    def place(self, number: int) -> Place:
+        """Of an entry that is there."""
+
+
+class QueueStore(Protocol):
+    """The queues of one store. Reading raises StoreError."""
+
+    @property
+    def queue_count(self) -> int:
+        """How many ConsumeQueues there are, batch ones apart."""
+
+    def has(self, key: QueueKey, batch: bool = False) -> bool:
+        """Whether the queue is there."""
+
+    def entries(self, key: QueueKey, batch: bool = False) -> QueueEntries:
+        """Those of a queue that is there."""
+
+    def ext_units(self, key: QueueKey) -> ExtUnits | None:
+        """The filter data of the queue's entries; None where it has none."""
+
+    def close(self) -> None:
+        """Give back what is open."""
+
+
+@dataclass(frozen=True)
+class QueuePaths:
+    """The files of a store's queues. Picklable."""
+
+    queues: Mapping[QueueKey, tuple[MappedFile, ...]]
+    batch_queues: Mapping[QueueKey, tuple[MappedFile, ...]]
+    ext: Mapping[QueueKey, tuple[MappedFile, ...]]
+
+
+class FileQueueStore:
+    """Queues in files; the last OPEN_FILES that were read stay open."""
+
+    def __init__(self, source: ByteSource, paths: QueuePaths):
+        self._source, self._paths = source, paths
+        self._open_files: dict[str, ByteFile] = {}
+
+    @property
+    def queue_count(self) -> int:
+        return len(self._paths.queues)
+
+    def _files(self, key: QueueKey, batch: bool) -> Sequence[MappedFile]:
+        return (self._paths.batch_queues if batch else self._paths.queues).get(key, ())
+
+    def has(self, key: QueueKey, batch: bool = False) -> bool:
+        return bool(self._files(key, batch))
+
+    def entries(self, key: QueueKey, batch: bool = False) -> QueueFiles:
+        return QueueFiles(self._files(key, batch), STORED_BATCH_DTYPE if batch else STORED_ENTRY_DTYPE, self._open)
+
+    def ext_units(self, key: QueueKey) -> ExtUnits | None:
+        files = self._paths.ext.get(key)
+        return ExtUnits(files, self._open) if files else None
+
+    def close(self) -> None:
+        for file in self._open_files.values():
+            file.close()
+        self._open_files.clear()
+
+    def _open(self, path: str) -> ByteFile:
+        file = self._open_files.pop(path, None)
+        if file is None:
+            if len(self._open_files) >= OPEN_FILES:
+                self._open_files.pop(next(iter(self._open_files))).close()
+            file = self._source.open(path)
+        self._open_files[path] = file  # now the last to be closed
+        return file
+
+
+QUEUE_STORES: dict[str, Callable[[ByteSource, QueuePaths], QueueStore]] = {"default": FileQueueStore}  # by storeType
+
+
+def open_queue_store(rules: BrokerRules, source: ByteSource, paths: QueuePaths) -> QueueStore:
+    """The queues as a broker with these settings keeps them; in files where its kind of store is not known."""
+    return QUEUE_STORES.get(str(rules.value("storeType")), FileQueueStore)(source, paths)
+
+
+class QueueFiles:
+    """The files of one queue as one array of entries; what no file holds reads as zeros."""
+
+    def __init__(self, files: Sequence[MappedFile], dtype: np.dtype, opener: Callable[[str], ByteFile]):
+        self._dtype, self._unit = dtype, dtype.itemsize
+        self._files = [f for f in files if f.start % self._unit == 0]
+        self._open = opener
+        self._bounds: list[tuple[int, int]] | None = None  # per file, the physical offsets that it may lead to
+
+    def read(self, first: int, count: int) -> np.ndarray:
+        data = np.zeros(count * self._unit, np.uint8)
+        self.read_into(first, data)
+        return data.view(self._dtype)
+
+    def read_into(self, first: int, data: np.ndarray) -> None:
+        start = first * self._unit
+        end = start + len(data)
+        for file in self._files:
+            low, high = max(start, file.start), min(end, file.start + file.size)
+            if low < high:
+                self._open(file.path).read_into(low - file.start, data[low - start : high - start])
+
+    def place(self, number: int) -> Place:
+        at = number * self._unit
+        file = next(f for f in self._files if f.start <= at < f.start + f.size)
+        return Place(file.path, at - file.start)
+
+    def entries_within(self, low: int, high: int) -> tuple[np.ndarray, np.ndarray]:
+        """Robust: whatever order the entries are in, and with damaged ones among them."""
+        numbers: list[np.ndarray] = [np.zeros(0, np.int64)]
+        entries: list[np.ndarray] = [np.zeros(0, self._dtype)]
+        step = SCAN_BYTES // self._unit
+        for file in self._holding(low, high):
+            first, end = file.start // self._unit, (file.start + file.size) // self._unit
+            for at in range(first, end, step):
+                part = self.read(at, min(step, end - at))
+                phy = part["phy_offset"]
+                kept = np.flatnonzero((phy >= low) & (phy < high) & is_used(part))
+                numbers.append(at + kept)
+                entries.append(part[kept])
+        number, entry = np.concatenate(numbers), np.concatenate(entries)
+        order = np.lexsort((number, entry["phy_offset"].astype(np.int64)))
+        return number[order], entry[order]
+
+    def _holding(self, low: int, high: int) -> list[MappedFile]:
+        """The files that can hold entries of that range, judged by some entries of each and the first of the next."""
+        if self._bounds is None:
+            samples = []
+            for file in self._files:
+                first, count = file.start // self._unit, file.size // self._unit
+                picks = np.unique(np.linspace(0, max(0, count - 1), SAMPLES).astype(np.int64))
+                samples.append(np.array([self.read(first + int(k), 1)[0] for k in picks if count], self._dtype))
+            self._bounds = []
+            least_of_next = 1 << 62
+            for sample in reversed(samples):
+                known = sample["phy_offset"][is_used(sample)]
+                whole = len(known) and bool(is_used(sample[-1:])[0])
+                least = int(known.min()) if len(known) else 0
+                self._bounds.insert(0, (least, max(int(known.max()), least_of_next) if whole else 1 << 62))
+                least_of_next = least if len(known) else 1 << 62
+        return [f for f, (least, most) in zip(self._files, self._bounds, strict=True) if least < high and most >= low]
+
+
+def is_used(entries: np.ndarray | np.void) -> np.ndarray:
+    """Which entries lead to a message: not unwritten, no pre-blank slot."""
+    size = entries["size"]
+    used: np.ndarray = (size != 0) & ~((entries["phy_offset"] == 0) & (size == layout.PRE_BLANK_SIZE))
+    return used
+
+
+class ExtUnit(NamedTuple):
+    """What a unit says of its entry's message. store_time: ms."""
+
+    tags_code: int
+    store_time: int
+
+
+class ExtUnits:
+    """The units of one queue's ConsumeQueueExt, by byte offset, through a read-ahead buffer: `data`, which begins at `start`."""
+
+    def __init__(self, files: Sequence[MappedFile], opener: Callable[[str], ByteFile]):
+        self._files, self._open = files, opener
+        self.data, self.start = np.zeros(0, np.uint8), 0
+
+    def place(self, offset: int) -> Place:
+        """Of a unit that is there."""
+        file = next(f for f in self._files if f.start <= offset < f.start + f.size)
+        return Place(file.path, offset - file.start)
+
+    def at(self, offset: int) -> ExtUnit | None:
+        """The unit there; None where there is none. Source: ConsumeQueueExt.get."""
+        file = next((f for f in self._files if f.start <= offset < f.start + f.size), None)
+        end = offset + layout.EXT_UNIT_HEADER_BYTES
+        if file is None or end > file.start + file.size:
+            return None
+        if not (self.start <= offset and end <= self.start + len(self.data)):
+            self.data = np.zeros(min(EXT_BYTES, file.start + file.size - offset), np.uint8)
+            self._open(file.path).read_into(offset - file.start, self.data)
+            self.start = offset
+        data = self.data[offset - self.start : end - self.start].tobytes()
+        size, tags_code, store_time, _ = struct.unpack(layout.EXT_UNIT_FORMAT, data)
+        return ExtUnit(tags_code, store_time) if size >= layout.EXT_UNIT_HEADER_BYTES else None
