@@ -8,6 +8,7 @@ Source of order, hash and time difference: IndexService.buildIndex, IndexFile.pu
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,8 +20,8 @@ from store_io.base import native
 from store_io.base.errors import StoreError
 from store_io.base.native import kept, load_i32, load_i64, peek_i32, peek_i64
 from store_io.formats.commitlog import message_columns, segment_items
+from store_io.formats.commitlog.index_columns import entries_in_order
 from store_io.formats.commitlog.message_columns import HAS_TAGS, Columns
-from store_io.formats.commitlog.segment_items import grown
 from store_io.rules.message_verdict import Verdict
 from store_io.scan.index.index_files import (
     BLOCK_ENTRIES,
@@ -47,41 +48,28 @@ NEED_EXPECTED, NEED_FOUND, DISAGREE = 0, 1, 2
 _EXACT, _HALF, _NEITHER, _SKIP = 5, 2, -1, -1
 
 
-@kept(commitlog_layout, message_columns)
-def _expect(  # type: ignore[no-untyped-def]
-    rows, first, first_key, count, key_hash, low_phy, high_phy, phy, hashes, times, optional, places, ends, used, outside
-):
-    """Append what messages [first, count) should have put to the expected stream; gives the entries in use.
-
-    first_key: of the first message, the keys before this one are left out.  optional: tag keys, which only 5.4.0 and later put.
-    outside: (first, last phy_offset, messages, keys) of those below `low_phy` or above `high_phy`, which are only counted.
-    """
-    for i in range(first, count):
-        row = rows[i]
-        keys = row.key_count
-        tag = 0
-        transaction = row.sys_flag & commitlog_layout.SYS_TRANSACTION_MASK
-        if row.flags & HAS_TAGS and transaction != commitlog_layout.SYS_ROLLBACK:
-            tag = 1
-        if keys + tag == 0:
-            continue
-        if row.phy_offset < low_phy or row.phy_offset > high_phy:
-            if keys:  # a tag key alone proves nothing: the writer may have been older than the rules asked for
-                if outside[2] == 0:
-                    outside[0] = row.phy_offset
-                outside[1] = row.phy_offset
-                outside[2] += 1
-                outside[3] += keys
-            continue
-        for k in range(first_key if i == first else 0, keys + tag):
-            phy[used] = row.phy_offset
-            hashes[used] = key_hash[row.key_start + k]
-            times[used] = row.store_time
-            optional[used] = k == keys
-            places[used] = row.position
-            ends[used] = row.position + row.total_size
-            used += 1
-    return used
+EXPECTED_DTYPE = np.dtype(
+    [
+        ("phy_offset", "i8"),
+        ("key_hash", "i4"),
+        ("optional", "?"),  # a tag key, which only 5.4.0 and later put
+        ("store_time", "i8"),
+        ("position", "i8"),  # of the message in the segment
+        ("end", "i8"),
+    ],
+    align=True,
+)
+FOUND_DTYPE = np.dtype(
+    [
+        ("file", "i4"),  # its number
+        ("number", "i8"),  # the entry's, in the file
+        ("phy_offset", "i8"),
+        ("key_hash", "i4"),
+        ("seconds", "i4"),
+        ("begin", "i8"),  # the time that the seconds count from
+    ],
+    align=True,
+)
 
 
 @kept(commitlog_layout, message_columns)
@@ -94,23 +82,23 @@ def _seconds(store_time, begin):  # type: ignore[no-untyped-def]
 
 
 @kept(commitlog_layout, message_columns)
-def _advance(phy, hashes, times, optional, i, expected, found_phy, found_hash, found_seconds, begins, j, found, wrong):  # type: ignore[no-untyped-def]
+def _advance(expected, i, found, j, wrong):  # type: ignore[no-untyped-def]
     """Step through both streams as long as they agree. Gives (i, j, entries in `wrong`, why it stopped).
 
     wrong: (i, j) where the time difference is not what it should be.
     """
     wrongs = 0
-    while i < expected:
-        if j == found:
+    while i < len(expected):
+        if j == len(found):
             return i, j, wrongs, NEED_FOUND
-        if phy[i] == found_phy[j] and hashes[i] == found_hash[j]:
-            if begins[j] != NO_TIME and found_seconds[j] != _seconds(times[i], begins[j]):
+        if expected[i].phy_offset == found[j].phy_offset and expected[i].key_hash == found[j].key_hash:
+            if found[j].begin != NO_TIME and found[j].seconds != _seconds(expected[i].store_time, found[j].begin):
                 wrong[wrongs, 0] = i
                 wrong[wrongs, 1] = j
                 wrongs += 1
             i += 1
             j += 1
-        elif optional[i]:
+        elif expected[i].optional:
             i += 1
         else:
             return i, j, wrongs, DISAGREE
@@ -140,7 +128,7 @@ def _agree(rows, count, key_hash, entries, state, outside):  # type: ignore[no-u
             if peek_i32(row + segment_items.SYS_FLAG) & commitlog_layout.SYS_TRANSACTION_MASK != commitlog_layout.SYS_ROLLBACK:
                 tag = np.int64(1)
         if phy < low_phy or phy > high_phy:
-            if keys:  # see `_expect`
+            if keys:  # see `_entries_of`
                 if outside[2] == 0:
                     outside[0] = phy
                 outside[1] = phy
@@ -177,13 +165,13 @@ def _agree(rows, count, key_hash, entries, state, outside):  # type: ignore[no-u
 
 
 @kept(commitlog_layout, message_columns)
-def _align(phy, hashes, optional, found_phy, found_hash, whole):  # type: ignore[no-untyped-def]
+def _align(expected, found, whole):  # type: ignore[no-untyped-def]
     """Best alignment of the two streams' beginnings: per expected entry the found one that stands for it, or -1.
 
     Gives (partners, expected entries decided, found entries decided). What is decided ends with an exact pair, because keys
     repeat and a hash alone proves little; or, where the arrays are the `whole` rest of both streams, with their ends.
     """
-    n, m = len(phy), len(found_phy)
+    n, m = len(expected), len(found)
     score = np.zeros((n + 1, m + 1), np.int64)
     step = np.zeros((n + 1, m + 1), np.uint8)  # 1: a pair, 2: expected and absent, 3: found and too many
     for j in range(1, m + 1):
@@ -191,12 +179,12 @@ def _align(phy, hashes, optional, found_phy, found_hash, whole):  # type: ignore
         step[0, j] = 3
     best, best_i, best_j = np.int64(0), 0, 0
     for i in range(1, n + 1):
-        skip = 0 if optional[i - 1] else _SKIP
+        skip = 0 if expected[i - 1].optional else _SKIP
         score[i, 0] = score[i - 1, 0] + skip
         step[i, 0] = 2
         for j in range(1, m + 1):
-            same_phy = phy[i - 1] == found_phy[j - 1]
-            same_hash = hashes[i - 1] == found_hash[j - 1]
+            same_phy = expected[i - 1].phy_offset == found[j - 1].phy_offset
+            same_hash = expected[i - 1].key_hash == found[j - 1].key_hash
             pair = _EXACT if same_phy and same_hash else _HALF if same_phy or same_hash else _NEITHER
             value, how = score[i - 1, j - 1] + pair, 1
             if score[i - 1, j] + skip > value:
@@ -222,103 +210,96 @@ def _align(phy, hashes, optional, found_phy, found_hash, whole):  # type: ignore
     return partners, best_i, best_j
 
 
+class _Part(NamedTuple):
+    """Entries [low, high) of an index file. file: its number."""
+
+    file: int
+    ref: IndexFileRef
+    low: int
+    high: int
+
+
 class _Found:
     """The entries of all index files that belong to one segment, as one stream read in chunks."""
 
-    def __init__(self, opener: Callable[[str], ByteFile], ranges: list[tuple[int, IndexFileRef, int, int]]):
-        self._open, self._ranges = opener, ranges
-        self._refs = {index: ref for index, ref, _, _ in ranges}
-        self.phy = np.zeros(0, np.int64)
-        self.hashes = np.zeros(0, np.int32)
-        self.seconds = np.zeros(0, np.int32)
-        self.begins = np.zeros(0, np.int64)  # the time that each entry counts from
-        self.numbers = np.zeros(0, np.int64)
-        self.files = np.zeros(0, np.int32)
+    def __init__(self, opener: Callable[[str], ByteFile], parts: list[_Part]):
+        self._open, self._left = opener, list(parts)
+        self._parts = {part.file: part for part in parts}
+        self.rows = np.zeros(0, FOUND_DTYPE)
         self.at = 0
         self.read = 0
-        self._ends = {index: high for index, _, _, high in ranges}
-        self.raw = np.zeros(CHUNK_ENTRIES * layout.ENTRY_BYTES, np.uint8)  # entries as they stand, outside of the arrays
-        self._raw: tuple[int, IndexFileRef, int, int] | None = None  # of them: the file, and their first and last number
-        self._true_begins: dict[int, int] = {}  # of files whose header tells another begin than its message
+        self.raw = np.zeros(CHUNK_ENTRIES * layout.ENTRY_BYTES, np.uint8)  # entries as they are stored, outside of the rows
+        self._raw: _Part | None = None  # of them
+        self._true_begins: dict[int, int] = {}  # of files whose header has another begin than its message
 
     def set_begin(self, file: int, begin: int) -> None:
         """The time that a file's entries count from, but for its first one."""
         self._true_begins[file] = begin
-        self.begins[(self.files == file) & (self.numbers > 1)] = begin
+        self.rows["begin"][(self.rows["file"] == file) & (self.rows["number"] > 1)] = begin
 
     @property
     def exhausted(self) -> bool:
-        return not self._ranges
+        return not self._left
 
-    def _take(self) -> tuple[int, IndexFileRef, int, int]:
-        """The next chunk: its file, and the numbers of its entries, half-open."""
-        index, ref, low, high = self._ranges[0]
-        end = min(high, low + CHUNK_ENTRIES)
-        self._ranges[0] = index, ref, end, high
-        if end == high:
-            self._ranges.pop(0)
-        self.read += end - low
-        return index, ref, low, end
+    def _take(self) -> _Part:
+        """The next chunk."""
+        part = self._left.pop(0)
+        taken = part._replace(high=min(part.high, part.low + CHUNK_ENTRIES))
+        if taken.high < part.high:
+            self._left.insert(0, part._replace(low=taken.high))
+        self.read += taken.high - taken.low
+        return taken
 
-    def _give_back(self, index: int, ref: IndexFileRef, number: int, end: int) -> None:
-        """Entries [number, end) of a file, which come right before those that are not read yet, are read once more."""
-        if self._ranges and self._ranges[0][0] == index:
-            self._ranges.pop(0)
-        if number < self._ends[index]:
-            self._ranges.insert(0, (index, ref, number, self._ends[index]))
-        self.read -= end - number
+    def _give_back(self, file: int, low: int, high: int) -> None:
+        """Entries [low, high) of a file, which come right before those that are not read yet, are read once more."""
+        if self._left and self._left[0].file == file:
+            self._left.pop(0)
+        whole = self._parts[file]
+        if low < whole.high:
+            self._left.insert(0, whole._replace(low=low))
+        self.read -= high - low
 
-    def _begin(self, index: int, ref: IndexFileRef) -> int:
-        return self._true_begins.get(index, ref.begin_timestamp)
+    def _begins(self, part: _Part) -> tuple[int, int]:
+        """The time that the part's entries count from, and the time that the first of them does."""
+        begin = self._true_begins.get(part.file, part.ref.begin_timestamp)
+        before = part.ref.previous_end_timestamp
+        return begin, begin if part.low > 1 else before if before > 0 else NO_TIME
 
     def take_raw(self) -> int:
         """Fill `raw` with a chunk; gives the number of its entries."""
-        _, ref, low, end = self._raw = self._take()
-        data = self.raw[: (end - low) * layout.ENTRY_BYTES]
-        data[self._open(ref.path).read_into(ref.position(low), data) :] = 0
-        return end - low
+        part = self._raw = self._take()
+        data = self.raw[: (part.high - part.low) * layout.ENTRY_BYTES]
+        data[self._open(part.ref.path).read_into(part.ref.position(part.low), data) :] = 0
+        return part.high - part.low
 
     def raw_begins(self) -> tuple[int, int]:
         """The time that the entries in `raw` count from, and the time that the first of them does."""
-        if self._raw is None:
-            return NO_TIME, NO_TIME
-        index, ref, low, _ = self._raw
-        begin = self._begin(index, ref)
-        return begin, _first_begin(ref) if low == 1 else begin
+        return self._begins(self._raw) if self._raw else (NO_TIME, NO_TIME)
 
     def leave_raw(self, used: int) -> None:
         """Entries of `raw` from number `used` of it on are to come through `refill`."""
-        if self._raw is not None:
-            index, ref, low, end = self._raw
-            self._give_back(index, ref, low + used, end)
+        if self._raw:
+            self._give_back(self._raw.file, self._raw.low + used, self._raw.high)
         self._raw = None
 
-    def leave_arrays(self) -> None:
-        """What is left in the arrays is to come through `take_raw`."""
-        for index in np.unique(self.files[self.at :])[::-1].tolist():
-            numbers = self.numbers[self.at :][self.files[self.at :] == index]
-            self._give_back(index, self._refs[index], int(numbers[0]), int(numbers[-1]) + 1)
-        self.at = len(self.phy)
+    def leave_rows(self) -> None:
+        """What is left in the rows is to come through `take_raw`."""
+        left = self.rows[self.at :]
+        for file in np.unique(left["file"])[::-1].tolist():
+            numbers = left["number"][left["file"] == file]
+            self._give_back(file, int(numbers[0]), int(numbers[-1]) + 1)
+        self.at = len(self.rows)
 
     def refill(self) -> None:
-        """Drop what is behind `at` and add a chunk."""
-        kept = slice(self.at, None)
-        self.at = 0
-        index, ref, low, end = self._take()
-        entries = read_entries(self._open(ref.path), ref, low, end)
-        begins = np.full(len(entries), self._begin(index, ref), np.int64)
-        if low == 1 and len(entries):
-            begins[0] = _first_begin(ref)
-        self.phy = np.concatenate([self.phy[kept], entries["phy_offset"]])
-        self.hashes = np.concatenate([self.hashes[kept], entries["key_hash"]])
-        self.seconds = np.concatenate([self.seconds[kept], entries["time_difference"]])
-        self.begins = np.concatenate([self.begins[kept], begins])
-        self.numbers = np.concatenate([self.numbers[kept], np.arange(low, low + len(entries))])
-        self.files = np.concatenate([self.files[kept], np.full(len(entries), index, np.int32)])
-
-
-def _first_begin(ref: IndexFileRef) -> int:
-    return ref.previous_end_timestamp if ref.previous_end_timestamp > 0 else NO_TIME
+        """Drop what is before `at` and add a chunk."""
+        part = self._take()
+        entries = read_entries(self._open(part.ref.path), part.ref, part.low, part.high)
+        fresh = np.zeros(len(entries), FOUND_DTYPE)
+        fresh["file"], fresh["number"] = part.file, np.arange(part.low, part.high)
+        fresh["begin"], fresh["begin"][:1] = self._begins(part)
+        for name, stored in (("phy_offset", "phy_offset"), ("key_hash", "key_hash"), ("seconds", "time_difference")):
+            fresh[name] = entries[stored]
+        self.rows, self.at = np.concatenate([self.rows[self.at :], fresh]), 0
 
 
 class IndexMerge:
@@ -350,19 +331,14 @@ class IndexMerge:
             if time is not None and ref.entries and self._base <= phy < self._end
         ]
         self._broken = False
-        ranges = self._ranges()
-        self._compared = {index: high - low for index, _, low, high in ranges}  # entries per file
-        self._found = _Found(self._open, ranges)
+        parts = self._parts()
+        self._compared = {part.file: part.high - part.low for part in parts}  # entries per file
+        self._found = _Found(self._open, parts)
         self._low_phy = min(self._first_phy(f) for f in files)
         self._high_phy = max(f.end_phy_offset for f in files)
-        self._phy = np.zeros(0, np.int64)
-        self._hashes = np.zeros(0, np.int32)
-        self._times = np.zeros(0, np.int64)
-        self._optional = np.zeros(0, bool)
-        self._places = np.zeros(0, np.int64)
-        self._ends = np.zeros(0, np.int64)
-        self._at = self._used = 0
-        self._dropped = 0  # expected entries that are no longer in the arrays
+        self._expected = np.zeros(0, EXPECTED_DTYPE)
+        self._at = 0
+        self._dropped = 0  # expected entries that are no longer in the array
         self._outside = np.array([-1, -1, 0, 0], np.int64)
         self._state = np.zeros(_AGREED, np.int64)
         self._state[_LOW_PHY], self._state[_HIGH_PHY] = self._low_phy, self._high_phy
@@ -384,9 +360,9 @@ class IndexMerge:
             self._open_files[path] = self._source.open(path)
         return self._open_files[path]
 
-    def _ranges(self) -> list[tuple[int, IndexFileRef, int, int]]:
+    def _parts(self) -> list[_Part]:
         """Per file the entries that belong to this segment, in the files' order."""
-        ranges = []
+        parts = []
         for index, ref in enumerate(self._refs):
             if not ref.entries:
                 continue
@@ -398,8 +374,8 @@ class IndexMerge:
                 self._broken = True
                 return []
             if low < high:
-                ranges.append((index, ref, low, high))
-        return ranges
+                parts.append(_Part(index, ref, low, high))
+        return parts
 
     def _first_phy(self, ref: IndexFileRef) -> int:
         """Where the file's messages begin: by its first two entries, where the header says something else than both."""
@@ -474,34 +450,45 @@ class IndexMerge:
             self._check_header_times(columns)
         if self._broken:
             return
-        row, key = self._step_through(columns) if self._at == self._used else (0, 0)
+        row, key = self._step_through(columns) if self._at == len(self._expected) else (0, 0)
         if self._broken or row == columns.count:
             return
-        self._make_room(columns.key_hash_count)
-        self._used = _expect(
-            columns.rows,
-            row,
-            key,
-            columns.count,
-            columns.key_hash,
-            self._low_phy,
-            self._high_phy,
-            self._phy,
-            self._hashes,
-            self._times,
-            self._optional,
-            self._places,
-            self._ends,
-            self._used,
-            self._outside,
-        )
+        left = self._expected[self._at :]
+        self._dropped += self._at
+        self._expected, self._at = np.concatenate([left, self._entries_of(columns, row, key)]), 0
         self._run(final=False)
+
+    def _entries_of(self, columns: Columns, first: int, first_key: int) -> np.ndarray:
+        """What messages from `first` on should have put, of that one only its keys from `first_key` on. Those below or above the
+        index's own range are only counted."""
+        rows = columns.rows[first : columns.count]
+        outside = (rows["phy_offset"] < self._low_phy) | (rows["phy_offset"] > self._high_phy)
+        if outside.any():
+            self._count_outside(rows[outside & (rows["key_count"] > 0)])
+            rows = rows[~outside]
+        of, hashes = entries_in_order(rows, tag_index=True)
+        of, hashes = of[first_key:], hashes[first_key:]
+        made = np.zeros(len(of), EXPECTED_DTYPE)
+        made["phy_offset"], made["store_time"], made["position"] = (
+            rows[name][of] for name in ("phy_offset", "store_time", "position")
+        )
+        made["end"] = made["position"] + rows["total_size"][of]
+        made["key_hash"] = columns.key_hash[hashes]
+        made["optional"] = hashes - rows["key_start"][of] == rows["key_count"][of]
+        return made
+
+    def _count_outside(self, rows: np.ndarray) -> None:
+        if len(rows):
+            total = self._outside
+            total[0] = total[0] if total[2] else rows["phy_offset"][0]
+            total[1] = rows["phy_offset"][-1]
+            total[2:] += len(rows), rows["key_count"].sum()
 
     def _step_through(self, columns: Columns) -> tuple[int, int]:
         """As far as messages and entries agree, nothing is kept. Gives the first message that is left, and its first key."""
         found, state = self._found, self._state
-        if found.at < len(found.phy):
-            found.leave_arrays()
+        if found.at < len(found.rows):
+            found.leave_rows()
             state[_ENTRY] = state[_ENTRIES] = 0
         state[_ROW] = state[_KEY] = 0
         rows, key_hash, raw = columns.rows.ctypes.data, columns.key_hash.ctypes.data, found.raw.ctypes.data
@@ -520,36 +507,20 @@ class IndexMerge:
             self._broken = True
         return int(state[_ROW]), int(state[_KEY])
 
-    def _make_room(self, more: int) -> None:
-        """Move what is still expected to the front, with room for `more`."""
-        left = slice(self._at, self._used)
-        for name in ("_phy", "_hashes", "_times", "_optional", "_places", "_ends"):
-            array = getattr(self, name)
-            kept = array[left].copy()
-            array = grown(array, len(kept) + more, 0)
-            array[: len(kept)] = kept
-            setattr(self, name, array)
-        self._dropped += self._at
-        self._used -= self._at
-        self._at = 0
-
     def _run(self, final: bool) -> None:
         found = self._found
         try:
             while True:
-                self._at, at, wrongs, why = _advance(
-                    self._phy, self._hashes, self._times, self._optional, self._at, self._used,
-                    found.phy, found.hashes, found.seconds, found.begins, found.at, len(found.phy), self._wrong,
-                )  # fmt: skip
+                self._at, at, wrongs, why = _advance(self._expected, self._at, found.rows, found.at, self._wrong)
                 for i, j in self._wrong[:wrongs].tolist():
                     self._time_wrong(i, j)
                 found.at = at
                 if why == NEED_EXPECTED:
                     return
-                if len(found.phy) - found.at < (1 if why == NEED_FOUND else ALIGN_FOUND) and not found.exhausted:
+                if len(found.rows) - found.at < (1 if why == NEED_FOUND else ALIGN_FOUND) and not found.exhausted:
                     found.refill()
                     continue
-                if self._used - self._at < ALIGN_EXPECTED and not final:
+                if len(self._expected) - self._at < ALIGN_EXPECTED and not final:
                     return
                 self._disagree(final)
         except StoreError:
@@ -560,20 +531,17 @@ class IndexMerge:
     def _disagree(self, final: bool) -> None:
         """Decide at least one entry of either stream. final: no message follows those that are expected."""
         found, at = self._found, self._at
-        if found.at == len(found.phy) or not self._odd.room:  # or it is no index of these messages: give up
-            self._absent(at, self._used)
-            self._at = self._used
+        if found.at == len(found.rows) or not self._odd.room:  # or it is no index of these messages: give up
+            self._absent(at, len(self._expected))
+            self._at = len(self._expected)
             return
         if again := self._put_again():
             self._too_many(found.at, found.at + again)
             found.at += again
             return
-        expected = slice(at, min(self._used, at + ALIGN_EXPECTED))
-        there = slice(found.at, found.at + ALIGN_FOUND)
-        whole = final and expected.stop == self._used and there.stop >= len(found.phy) and found.exhausted
-        partners, decided, taken = _align(
-            self._phy[expected], self._hashes[expected], self._optional[expected], found.phy[there], found.hashes[there], whole
-        )
+        expected, there = self._expected[at : at + ALIGN_EXPECTED], found.rows[found.at : found.at + ALIGN_FOUND]
+        ends = at + len(expected) == len(self._expected) and found.at + len(there) == len(found.rows)
+        partners, decided, taken = _align(expected, there, final and ends and found.exhausted)
         if not decided:
             self._no_pair()
             return
@@ -581,7 +549,7 @@ class IndexMerge:
         for k in range(decided):
             partner = int(partners[k])
             if partner < 0:
-                if not self._optional[at + k]:
+                if not expected[k]["optional"]:
                     self._absent(at + k, at + k + 1)
                 continue
             while j < found.at + partner:
@@ -596,16 +564,17 @@ class IndexMerge:
         them. An alignment could not tell: messages of one batch have the same unique key, so most pairs of theirs fit in part.
         """
         found, at = self._found, self._at
-        limit, phy, key_hash = int(self._phy[at]), -1, int(self._hashes[at])
+        limit, phy, key_hash = int(self._expected[at]["phy_offset"]), -1, int(self._expected[at]["key_hash"])
         keys, messages, count = NONE, 0, 0
         if self._looked_in_vain > MOST_IN_VAIN:
             return 0
         for count in range(MOST_AGAIN):
-            if found.at + count == len(found.phy):
+            if found.at + count == len(found.rows):
                 if found.exhausted:
                     break
                 found.refill()
-            there, entry_hash = int(found.phy[found.at + count]), int(found.hashes[found.at + count])
+            entry = found.rows[found.at + count]
+            there, entry_hash = int(entry["phy_offset"]), int(entry["key_hash"])
             if (there, entry_hash) == (limit, key_hash):
                 return count
             if there != phy:
@@ -617,28 +586,30 @@ class IndexMerge:
         return 0
 
     def _no_pair(self) -> None:
-        """Nothing of what comes next on either side fits together: take one side's part that is in nobody's way."""
+        """Nothing of what comes next on either side fits together: take what comes first on one side."""
         found, j = self._found, self._found.at
-        phy, ahead = self._phy[self._at], found.phy[j : j + 3]
+        wanted, there = self._expected["phy_offset"], found.rows["phy_offset"]
+        phy, ahead = wanted[self._at], there[j : j + 3]
         if phy < ahead[0] < self._end and (ahead[1:] >= ahead[:-1]).all():
-            end = self._at + int(np.searchsorted(self._phy[self._at : self._used], ahead[0]))
+            end = self._at + int(np.searchsorted(wanted[self._at :], ahead[0]))
             self._absent(self._at, end)
             self._at = end
             return
         end = j + 1
         if ahead[0] < phy:
-            fits = np.flatnonzero(found.phy[j:] >= phy)
-            end = j + int(fits[0]) if len(fits) else len(found.phy)
+            fits = np.flatnonzero(there[j:] >= phy)
+            end = j + int(fits[0]) if len(fits) else len(there)
         self._too_many(j, end)
         found.at = end
 
     def _absent(self, low: int, high: int) -> None:
         """Expected entries [low, high) are in no file."""
-        keys = int(high - low - np.count_nonzero(self._optional[low:high]))
+        expected = self._expected[low:high]
+        keys = int(np.count_nonzero(~expected["optional"]))
         if keys <= 0:
             return
         first, last = self._dropped + low, self._dropped + high
-        start, end, phy = int(self._places[low]), int(self._ends[high - 1]), int(self._phy[low])
+        start, end, phy = int(expected[0]["position"]), int(expected[-1]["end"]), int(expected[0]["phy_offset"])
         if self._missing and first - self._missing[1] <= 1:
             self._missing[1], self._missing[3] = last, end
             self._missing[4] += keys
@@ -655,49 +626,43 @@ class IndexMerge:
 
     def _too_many(self, low: int, high: int) -> None:
         """Found entries [low, high) have no place."""
-        found = self._found
         end = min(high, low + self._odd.room)
-        parts = (found.files, found.numbers, found.phy, found.hashes)
-        self._odd.add(zip(*(part[low:end].tolist() for part in parts), strict=True), high - end)
+        entries = self._found.rows[low:end][["file", "number", "phy_offset", "key_hash"]]
+        self._odd.add(entries.tolist(), high - end)
 
     def _compare(self, i: int, j: int) -> None:
-        """Expected entry i and found entry j stand for the same key."""
-        found = self._found
-        if self._phy[i] != found.phy[j] or self._hashes[i] != found.hashes[j]:
-            same_hash = self._hashes[i] == found.hashes[j]
-            self._wrong_entry(
-                j,
-                PHY_OFFSET_POSITION if same_hash else 0,
-                PHY_OFFSET_POSITION if self._phy[i] == found.phy[j] else SECONDS_POSITION,
-                i,
-                f"hash {self._hashes[i]}, physical offset {self._phy[i]}",
-                f"hash {found.hashes[j]}, physical offset {found.phy[j]}",
-            )
-        elif found.begins[j] != NO_TIME and found.seconds[j] != _seconds(self._times[i], found.begins[j]):
-            self._time_wrong(i, j)
-
-    def _time_wrong(self, i: int, j: int) -> None:
-        """Expected entry i stands at j with another time difference."""
-        found = self._found
-        expected = int(_seconds(self._times[i], found.begins[j]))
-        self._wrong_times.add(int(found.files[j]), int(found.numbers[j]), int(self._phy[i]), expected, int(found.seconds[j]))
-
-    def _wrong_entry(self, j: int, low: int, high: int, i: int, expected: str, actual: str) -> None:
+        """Expected entry i and found entry j are for the same key."""
+        wanted, entry = self._expected[i], self._found.rows[j]
+        same_phy, same_hash = wanted["phy_offset"] == entry["phy_offset"], wanted["key_hash"] == entry["key_hash"]
+        if same_phy and same_hash:
+            if entry["begin"] != NO_TIME and entry["seconds"] != _seconds(wanted["store_time"], entry["begin"]):
+                self._time_wrong(i, j)
+            return
         self._wrong_times.close()
-        ref = self._refs[self._found.files[j]]
-        start = ref.position(int(self._found.numbers[j]))
+        ref = self._refs[entry["file"]]
+        start = ref.position(int(entry["number"]))
+        low = start + (PHY_OFFSET_POSITION if same_hash else 0)
+        high = start + (PHY_OFFSET_POSITION if same_phy else SECONDS_POSITION)
+        expected, actual = (f"hash {row['key_hash']}, physical offset {row['phy_offset']}" for row in (wanted, entry))
         self._findings.add(
             Finding(
                 codes.INDEX_WRONG,
                 ref.path,
-                start + low,
-                start + high,
-                phy_offset=int(self._phy[i]),
+                low,
+                high,
+                phy_offset=int(wanted["phy_offset"]),
                 expected=expected,
                 actual=actual,
                 message="an index entry does not fit its message",
             )
         )
+
+    def _time_wrong(self, i: int, j: int) -> None:
+        """Found entry j is expected entry i with another time difference."""
+        wanted, entry = self._expected[i], self._found.rows[j]
+        expected = int(_seconds(wanted["store_time"], entry["begin"]))
+        file, number = int(entry["file"]), int(entry["number"])
+        self._wrong_times.add(file, number, int(wanted["phy_offset"]), expected, int(entry["seconds"]))
 
     # ---- what is left over ---------------------------------------------------------------------------------------------
 
@@ -710,8 +675,8 @@ class IndexMerge:
         self._run(final=True)
         try:
             while True:
-                self._too_many(found.at, len(found.phy))
-                found.at = len(found.phy)
+                self._too_many(found.at, len(found.rows))
+                found.at = len(found.rows)
                 if found.exhausted:
                     break
                 found.refill()
