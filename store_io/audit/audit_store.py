@@ -29,7 +29,8 @@ from store_io.audit.rounds.store_rounds import StoreRounds
 from store_io.audit.shortcomings import Shortcomings
 from store_io.base.errors import StoreError, UsageError
 from store_io.base.tasks import Task, run_task
-from store_io.rules.prediction import IndexHeader, Prediction, ScanId
+from store_io.rules.index_state import IndexHeader
+from store_io.rules.prediction import Prediction, ScanId
 from store_io.rules.releases import BrokerRules
 from store_io.scan.segment_scan import SegmentTask
 from store_io.source.byte_source import ByteSource

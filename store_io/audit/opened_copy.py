@@ -17,8 +17,9 @@ from store_io.base.java_compat import parse_number
 from store_io.formats import checkpoint_reader, config_reader, index_reader
 from store_io.formats.config_reader import StoreConfig
 from store_io.formats.settings import parse_properties, read_settings
+from store_io.rules.index_state import IndexHeader
 from store_io.rules.loading import LoadedStore, Tree, load_store, numbered_files, queue_folders, segments_of
-from store_io.rules.prediction import Checkpoint, IndexHeader
+from store_io.rules.prediction import Checkpoint
 from store_io.rules.releases import BrokerRules, broker_rules
 from store_io.source import store_dir
 from store_io.source.byte_source import ByteSource, open_source
@@ -157,15 +158,7 @@ def _index_files(tree: Tree) -> list[MappedFile]:
 
 def _header(source: ByteSource, file: MappedFile, short: Shortcomings) -> IndexHeader:
     try:
-        header = index_reader.read_header(source, file.path)
+        return index_reader.read_header(source, file.path)
     except StoreError as error:
         short.cannot_read(str(error))
-        header = index_reader.Header()
-    return IndexHeader(
-        file.path,
-        header.begin_timestamp,
-        header.end_timestamp,
-        header.begin_phy_offset,
-        header.end_phy_offset,
-        header.index_count,
-    )
+        return IndexHeader()

@@ -536,7 +536,8 @@ class _IndexSearch:
         covering = 0
         for file in reversed(self.audit.index_files):
             header = self.audit.headers[file.path]
-            if header.begin_phy <= self.start <= header.end_phy or header.end_phy < header.begin_phy:
+            low, high = header.begin_phy_offset, header.end_phy_offset
+            if low <= self.start <= high or high < low:
                 covering += 1
                 found += self._file(file, header.index_count)
         hashes = {p.values["key_hash"] for p in found if p.state == "equal"}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -21,6 +21,7 @@ from schemas.rows import NOTE, Finding, IndexFileSummary
 from store_io.base.errors import StoreChanged, StoreError
 from store_io.base.java_compat import divide
 from store_io.formats.settings import infer_slots
+from store_io.rules.index_state import IndexHeader
 from store_io.rules.releases import BrokerRules
 from store_io.source.byte_source import ByteFile, ByteSource, StoreLocation, open_source
 from store_io.source.segment_window import PieceDigest
@@ -32,18 +33,6 @@ MAX_FINDINGS = 1000
 TIME_DIFFERENCE = "the time difference of index entries does not fit their messages"  # message of an INDEX_WRONG about this alone
 
 HASH, LINK, SLOT = 1, 2, 3  # what of a chain is wrong
-
-
-@dataclass(frozen=True)
-class Header:
-    """The 40 bytes as stored; zeros behind the end of a shorter file. Times in ms."""
-
-    begin_timestamp: int = 0
-    end_timestamp: int = 0
-    begin_phy_offset: int = 0
-    end_phy_offset: int = 0
-    hash_slot_count: int = 0
-    index_count: int = 0
 
 
 @dataclass(frozen=True)
@@ -85,19 +74,19 @@ class IndexRef(Protocol):
     def slots(self) -> int: ...
 
 
-def parse_header(data: bytes) -> Header:
+def parse_header(data: bytes) -> IndexHeader:
     """The header in a file's first bytes."""
-    return Header(*struct.unpack(layout.HEADER_FORMAT, data[: layout.HEADER_BYTES].ljust(layout.HEADER_BYTES, b"\0")))
+    return IndexHeader(*struct.unpack(layout.HEADER_FORMAT, data[: layout.HEADER_BYTES].ljust(layout.HEADER_BYTES, b"\0")))
 
 
-def read_header(source: ByteSource, path: str) -> Header:
+def read_header(source: ByteSource, path: str) -> IndexHeader:
     """A file's header. Raises as `ByteSource.open`."""
     with source.open(path) as file:
         return parse_header(file.read(0, layout.HEADER_BYTES))
 
 
 def entry_position(slots: int, number: int) -> int:
-    """Where an entry stands in its file."""
+    """Where an entry is in its file."""
     return layout.HEADER_BYTES + layout.SLOT_BYTES * slots + layout.ENTRY_BYTES * number
 
 
@@ -159,10 +148,7 @@ class _Scan:
         self.table = entry_position(self.slots, 0)
         self.may_be_torn = self.task.newest and self.task.unclean
         self.header = parse_header(self.file.read(0, layout.HEADER_BYTES))
-        self.summary = IndexFileSummary(
-            self.task.path, self.task.size, self.header.begin_timestamp, self.header.end_timestamp, self.header.begin_phy_offset,
-            self.header.end_phy_offset, self.header.hash_slot_count, self.header.index_count,
-        )  # fmt: skip
+        self.summary = IndexFileSummary(self.task.path, self.task.size, *astuple(self.header))
 
     def run(self) -> IndexFileSummary:
         s = self.summary
@@ -251,7 +237,8 @@ class _Scan:
             low = max(1, high - step)
             data = buffer[: (high - low) * layout.ENTRY_BYTES]
             self.summary.bytes_read += self.file.read_into(entry_position(self.slots, low), data)
-            found, stopped = _follow_back(data, low, slots, sources, faults, found)
+            entries = data.view(STORED_INDEX_DTYPE).astype(INDEX_DTYPE)
+            found, stopped = _follow_back(entries, low, slots, sources, faults, found)
             if stopped:
                 return self._give_up(faults[:found], stopped, count)
             high = low
@@ -470,32 +457,24 @@ def _slot_of(heads: np.ndarray, number: int) -> int:
 
 @njit(nogil=True, cache=True)
 def _follow_back(
-    data: np.ndarray, first: int, heads: np.ndarray, sources: np.ndarray, faults: np.ndarray, found: int
+    entries: np.ndarray, first: int, heads: np.ndarray, sources: np.ndarray, faults: np.ndarray, found: int
 ) -> tuple[int, int]:
-    """Walk entries first.. in `data` from the last to the first. (faults so far, entry at which there were too many; 0: none).
+    """Walk entries first.. from the last to the first. (faults so far, entry at which there were too many; 0: none).
 
-    heads: per slot the entry that its chain should give next; at the start what stands in the slot.  sources: per slot the
-    entry whose link that is; 0: the slot itself.  An entry that its hash's slot does not lead to is led to by another slot
-    (then its hash is wrong), or by none (then the link that should is wrong, and the chain goes on behind it).
+    heads: per slot the entry that its chain should give next; at the start what the slot holds.  sources: per slot the entry
+    whose link that is; 0: the slot itself.  An entry that its hash's slot does not lead to is led to by another slot (then its
+    hash is wrong), or by none (then the link that should is wrong, and the chain continues after it).
     """
     slots = len(heads)
-    number = first + len(data) // 20
+    number = first + len(entries)
     while number > first:
         number -= 1
-        at = (number - first) * 20
-        key_hash = np.int32(
-            (np.uint32(data[at]) << np.uint32(24)) | (np.uint32(data[at + 1]) << np.uint32(16))
-            | (np.uint32(data[at + 2]) << np.uint32(8)) | np.uint32(data[at + 3])
-        )  # fmt: skip
-        link = np.int32(
-            (np.uint32(data[at + 16]) << np.uint32(24)) | (np.uint32(data[at + 17]) << np.uint32(16))
-            | (np.uint32(data[at + 18]) << np.uint32(8)) | np.uint32(data[at + 19])
-        )  # fmt: skip
+        key_hash, link = entries[number - first].key_hash, entries[number - first].previous
         slot = int(key_hash) % slots if key_hash >= 0 else -1
         if slot < 0 or heads[slot] != number:
             other = _slot_of(heads, number)
             if other < 0 and slot < 0:
-                slot = other = 0  # a hash that no broker writes, and nothing leads to it: told as what it is
+                slot = other = 0  # a hash that no broker writes, and nothing leads to it: reported as such
             if found >= len(faults):
                 return found, number
             faults[found, 0] = HASH if other >= 0 else LINK if sources[slot] else SLOT

@@ -19,7 +19,15 @@ from schemas.rows import StoreFile
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from store_io.base.errors import StoreError, UsageError
 from store_io.base.java_compat import parse_number
-from store_io.rules.releases import ALL_DEFAULTS, FLAG_DEFAULTS, SIZE_DEFAULTS, Setting, default_settings, parse_delay_levels
+from store_io.rules.releases import (
+    ALL_DEFAULTS,
+    FLAG_DEFAULTS,
+    SIZE_DEFAULTS,
+    Setting,
+    default_settings,
+    index_bytes,
+    parse_delay_levels,
+)
 from store_io.source.byte_source import ByteFile, ByteSource, folder_of, open_source
 from store_io.source.store_dir import StoreListing
 
@@ -221,10 +229,6 @@ def _index_numbers(listing: StoreListing, source: ByteSource | None, settings: d
     number = max(votes, key=lambda n: (votes[n], n)) if votes else _proportional_slots(room)
     left = room - index_layout.SLOT_BYTES * number
     return {"maxHashSlotNum": number, "maxIndexNum": left // index_layout.ENTRY_BYTES} if number > 0 and left > 0 else {}
-
-
-def index_bytes(slots: int, entries: int) -> int:
-    return index_layout.HEADER_BYTES + index_layout.SLOT_BYTES * slots + index_layout.ENTRY_BYTES * entries
 
 
 def _proportional_slots(room: int) -> int:

@@ -13,6 +13,18 @@ import numpy as np
 from store_io.rules.releases import BrokerRules
 
 
+@dataclass(frozen=True)
+class IndexHeader:
+    """The 40 bytes of an index file as stored; zeros after the end of a shorter file. Times in ms."""
+
+    begin_timestamp: int = 0
+    end_timestamp: int = 0
+    begin_phy_offset: int = 0
+    end_phy_offset: int = 0
+    hash_slot_count: int = 0
+    index_count: int = 0
+
+
 @dataclass
 class IndexPiece:
     """Keys first..last (1-based, of index run `run` of scan `scan`) that were put in one file."""
@@ -84,10 +96,9 @@ class IndexState:
         keys = int(run["keys"])
         if keys == 0:
             return
-        done = 0
-        file = self.current()
         needed: list[int] = []
-        at = done
+        done = at = 0
+        file = self.current()
         room = file.most - file.count
         while at + room < keys:
             at += room

@@ -28,18 +28,6 @@ class Checkpoint:
 
 
 @dataclass(frozen=True)
-class IndexHeader:
-    """An index file's header as stored."""
-
-    path: str
-    begin_time: int
-    end_time: int
-    begin_phy: int
-    end_phy: int
-    index_count: int
-
-
-@dataclass(frozen=True)
 class ScanId:
     """Which scan a fold speaks of: a segment (by its place in the list) read whole, or a walk from a position in it.
 

@@ -70,7 +70,7 @@ def _by_search(queue: QueueState, min_phy: int) -> None:
         if queue.rules.empty_last_queue_file_throws:
             name = last.path or f"{queue.folder}/{last.start:020d}"
             raise QueueRefusal(f"{name}: the queue's last file holds no entry, where correctMinOffset reads its last one")
-    elif queue.phy_at(last, last.wrote - queue.unit) < min_phy:
+    elif queue.entry(last, last.wrote - queue.unit).phy_offset < min_phy:
         queue.min_logic = last.start + last.wrote
         return
     start = queue.min_logic - first.start
@@ -78,7 +78,7 @@ def _by_search(queue: QueueState, min_phy: int) -> None:
     start = max(start, 0)
     if start >= first.wrote:
         return
-    if intact and queue.phy_at(first, start) >= min_phy:
+    if intact and queue.entry(first, start).phy_offset >= min_phy:
         return
     below = _leading_below(queue, first, min_phy)
     if below is not None and queue.edges is not None and queue.edges.parted and not start and not first.wrote % queue.unit:
@@ -88,7 +88,7 @@ def _by_search(queue: QueueState, min_phy: int) -> None:
     low, high = 0, first.wrote - start - queue.unit
     while high - low > queue.unit:
         middle = (low + high) // 2 // queue.unit * queue.unit
-        phy = queue.phy_at(first, start + middle)
+        phy = queue.entry(first, start + middle).phy_offset
         if phy > min_phy:
             high = middle
         elif phy == min_phy:
@@ -96,7 +96,7 @@ def _by_search(queue: QueueState, min_phy: int) -> None:
         else:
             low = middle
     for at in range(low, high + 1, queue.unit):
-        if queue.phy_at(first, start + at) >= min_phy:
+        if queue.entry(first, start + at).phy_offset >= min_phy:
             queue.min_logic = first.start + start + at
             break
 

@@ -7,9 +7,8 @@ Source: ConsumeQueue and BatchConsumeQueue: recover, truncateDirtyLogicFiles, pu
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -52,6 +51,13 @@ class QueueFile:
     @property
     def full(self) -> bool:
         return self.wrote == self.size
+
+
+class QueueEntry(NamedTuple):
+    """Where an entry leads, and the physical end that it is taken for: in a BatchConsumeQueue its message's start."""
+
+    phy_offset: int
+    phy_end: int
 
 
 @dataclass
@@ -115,8 +121,8 @@ class QueueState:
 
     # ---- entries ---------------------------------------------------------------------------------------------------
 
-    def entry(self, file: QueueFile, at: int) -> tuple[bool, int, int]:
-        """(valid, phy_offset, physical end that the entry stands for) at byte `at` of the file.
+    def entry(self, file: QueueFile, at: int) -> QueueEntry:
+        """The entry at byte `at` of the file; zeros where there is none.
 
         Inside a piece only the first and the last entry are known; any other answers with values between those two.
         """
@@ -126,35 +132,18 @@ class QueueState:
             if not rest:
                 last = index == piece.count - 1
                 phy = piece.last_phy if last else piece.first_phy if index == 0 else piece.first_phy + 1
-                return True, phy, phy if self.batch else phy + (piece.last_size if last else 1)
+                return self._entry(phy, piece.last_size if last else 1)
         if file.path is None:
-            return False, 0, 0
-        known = self._known(file.path, at)
-        if known is not None:
-            return known
+            return QueueEntry(0, 0)
+        if self.edges is not None and not self.batch and not at % self.unit:  # what the queue's scan has seen need not be read
+            for path, number, phy, size in self.edges.entries:
+                if path == file.path and number * self.unit == at:
+                    return self._entry(phy, size)
         rows = self.disk(file.path, at // self.unit, 1)
-        if not len(rows):
-            return False, 0, 0
-        return self._read(rows[0])
+        return self._entry(int(rows[0]["phy_offset"]), int(rows[0]["size"])) if len(rows) else QueueEntry(0, 0)
 
-    def _known(self, path: str, at: int) -> tuple[bool, int, int] | None:
-        """What `entry` answers for the entries that the queue's scan has told of, where it has."""
-        edges = self.edges
-        if edges is None or self.batch or at % self.unit:
-            return None
-        for place, number, phy, size in edges.entries:
-            if place == path and number * self.unit == at:
-                return phy >= 0 and size > 0, phy, phy + size
-        return None
-
-    def _read(self, row: np.void) -> tuple[bool, int, int]:
-        phy, size = int(row["phy_offset"]), int(row["size"])
-        if self.batch:
-            return phy >= 0 and size > 0 and int(row["base"]) >= 0 and int(row["count"]) > 0, phy, phy
-        return phy >= 0 and size > 0, phy, phy + size
-
-    def phy_at(self, file: QueueFile, at: int) -> int:
-        return self.entry(file, at)[1]
+    def _entry(self, phy_offset: int, size: int) -> QueueEntry:
+        return QueueEntry(phy_offset, phy_offset if self.batch else phy_offset + size)
 
     # ---- truncation to the CommitLog -------------------------------------------------------------------------------
 
@@ -163,7 +152,7 @@ class QueueState:
         self.max_phy = end - 1 if self.batch else end
         while self.files:
             file = self.files[-1]
-            _, phy, phy_end = self.entry(file, 0)
+            phy, phy_end = self.entry(file, 0)
             if phy >= end:
                 file.wrote = 0
                 self.delete(file)
@@ -206,7 +195,7 @@ class QueueState:
         return at, phy_end
 
     def _disk_kept(self, file: QueueFile, at: int, stop: int, end: int) -> tuple[int, int]:
-        """(byte behind the last kept entry, its physical end): entries from `at` on while valid and below `end`."""
+        """(byte after the last kept entry, its physical end): entries from `at` on while valid and below `end`."""
         assert file.path is not None
         phy_end, chunk = 0, CHUNK_ENTRIES
         while at < stop:
@@ -231,32 +220,18 @@ class QueueState:
         return self.pieces.of_file(file.start)
 
     def piece_at(self, file: QueueFile, at: int) -> Piece | None:
-        """What was written last stands there."""
+        """The newest piece that holds byte `at` of the file."""
         return next(self.pieces_of(file).covering(at, self.unit), None)
 
     # ---- dispatch --------------------------------------------------------------------------------------------------
 
-    def _last_for_append(self, start_offset: int) -> tuple[QueueFile, bool]:
-        """The file that takes the next entry, and whether it is the queue's first one, created now."""
-        if self.files and not self.files[-1].full:
-            return self.files[-1], False
-        first = not self.files
-        size = self.file_bytes
-        start = start_offset - start_offset % size if first else self.files[-1].start + size
-        self.files.append(QueueFile(None, start, size, 0))
-        return self.files[-1], first
-
-    def _append(self, count: int, piece: Callable[[int, int, QueueFile], Piece]) -> None:
-        """Append `count` entries, file by file. piece(done, n, file): entries done..done+n-1 behind what the file holds."""
-        done = 0
-        while done < count:
-            file, _ = self._last_for_append(0)
-            n = min(count - done, (file.size - file.wrote) // self.unit)
-            if n <= 0:  # less room than an entry: appendMessage refuses
-                return
-            self.pieces.append(piece(done, n, file))
-            file.wrote += n * self.unit
-            done += n
+    def _file_for_append(self, start_offset: int) -> QueueFile:
+        """The file that takes the next entry; made where there is none, the queue's first one around `start_offset`."""
+        if not self.files or self.files[-1].full:
+            size = self.file_bytes
+            start = self.files[-1].start + size if self.files else start_offset - start_offset % size
+            self.files.append(QueueFile(None, start, size, 0))
+        return self.files[-1]
 
     def put_run(self, scan: object, number: int, run: np.void) -> None:
         """Dispatch a run: putMessagePositionInfo for each of its records. Raises NeedCut where a decision falls inside it."""
@@ -273,11 +248,9 @@ class QueueState:
         q, k = int(run["queue_offset"]), 0
         while k < records:
             expected = (q + k) * self.unit
-            if self.files and not self.files[-1].full:
-                file, first = self.files[-1], False
-            else:
-                file, first = self._last_for_append(expected)
-            if first and q + k != 0 and file.wrote == 0:
+            first = not self.files
+            file = self._file_for_append(expected)
+            if first and q + k != 0:
                 self.min_logic = expected
                 blank = expected % file.size // self.unit
                 if blank:
@@ -288,7 +261,7 @@ class QueueState:
                 # Already built: ignored with a warning, up to the record that belongs at the cursor.
                 k = min(records, k + max(1, (cursor - expected) // self.unit))
                 continue
-            # A record with queue offset 0 is appended untested; behind it the test counts again.
+            # A record with queue offset 0 is appended untested; after it the test counts again.
             take = 1 if q + k == 0 and expected != cursor else records - k
             room = (file.size - file.wrote) // self.unit
             n = min(take, room)
@@ -312,27 +285,31 @@ class QueueState:
             return
         if first_phy <= self.max_phy:
             raise NeedCut(self.max_phy)
-        first_file_empty = self.batch_min == -1
-
-        def piece(done: int, n: int, file: QueueFile) -> Piece:
-            last = done + n == records
-            return Piece(
-                file.start,
-                file.start + file.wrote,
-                n,
-                first_phy if done == 0 else first_phy + 1,
-                last_phy if last else last_phy - 1,
-                int(run["last_size"]),
-                scan,
-                number,
-                done,
-                base if done == 0 else -1,
-                int(run["messages"]) if done == 0 and last else 0,
-                base + int(run["messages"]),
+        first_file_empty, first_file, done = self.batch_min == -1, self.files[0] if self.files else None, 0
+        while done < records:
+            file = self._file_for_append(0)
+            n = min(records - done, (file.size - file.wrote) // self.unit)
+            if n <= 0:  # less room than an entry: appendMessage refuses
+                break
+            first, last = done == 0, done + n == records
+            self.pieces.append(
+                Piece(
+                    file.start,
+                    file.start + file.wrote,
+                    n,
+                    first_phy if first else first_phy + 1,
+                    last_phy if last else last_phy - 1,
+                    int(run["last_size"]),
+                    scan,
+                    number,
+                    done,
+                    base if first else -1,
+                    int(run["messages"]) if first and last else 0,
+                    base + int(run["messages"]),
+                )
             )
-
-        first_file = self.files[0] if self.files else None
-        self._append(records, piece)
+            file.wrote += n * self.unit
+            done += n
         self.max_phy = last_phy
         self.batch_max = base + int(run["messages"])
         if first_file_empty and (first_file is None or self.pieces.newest.file_start == first_file.start):
@@ -371,7 +348,7 @@ class QueueState:
 
     @property
     def max_bytes(self) -> int:
-        """Byte behind the last entry: last file's start + wrote; 0 without a file."""
+        """Byte after the last entry: last file's start + wrote; 0 without a file."""
         return self.files[-1].start + self.files[-1].wrote if self.files else 0
 
     @property

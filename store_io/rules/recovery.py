@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from schemas import commitlog_layout
 from schemas.rows import FirstRecord, QueueKey, QueueSummary, SegmentSummary
 from store_io.rules.dispatch import EVERYTHING, Choice, Dispatch, recovery_choice
-from store_io.rules.index_state import IndexFileState
+from store_io.rules.index_state import IndexFileState, IndexHeader
 from store_io.rules.loading import LoadedStore
-from store_io.rules.prediction import Checkpoint, IndexHeader, LogFile, Memory, Needs, Prediction, Refused, ScanId
+from store_io.rules.prediction import Checkpoint, LogFile, Memory, Needs, Prediction, Refused, ScanId
 from store_io.rules.queue_minimum import correct_minimum
 from store_io.rules.queue_pieces import Pieces
 from store_io.rules.queue_state import DiskEntries, NeedCut, QueueRefusal, QueueState
@@ -129,20 +129,12 @@ class Fold:
             header = self.index_headers.get(entry.path)
             if header is None:
                 continue
-            if self.unclean and header.end_time > self.checkpoint.index_time:
+            if self.unclean and header.end_timestamp > self.checkpoint.index_time:
                 self.deleted.append(entry.path)
                 continue
-            file = IndexFileState(
-                header.path,
-                self.rules.index_max,
-                header.begin_time,
-                header.end_time,
-                header.begin_phy,
-                header.end_phy,
-                header.index_count,
-            )
-            file.start_begin_time = header.begin_time
-            self.index.files.append(file)
+            times, offsets = (header.begin_timestamp, header.end_timestamp), (header.begin_phy_offset, header.end_phy_offset)
+            made = IndexFileState(entry.path, self.rules.index_max, *times, *offsets, header.index_count, header.begin_timestamp)
+            self.index.files.append(made)
 
     def _max_cq_phy(self) -> int:
         return max([q.max_phy for q in self.queues.values()] + [-1])

@@ -190,6 +190,11 @@ def parse_delay_levels(text: str) -> dict[int, int]:
     return levels
 
 
+def index_bytes(slots: int, entries: int) -> int:
+    """The length of an index file."""
+    return index_layout.HEADER_BYTES + index_layout.SLOT_BYTES * slots + index_layout.ENTRY_BYTES * entries
+
+
 @dataclass(frozen=True, kw_only=True)
 class BrokerRules(ReleaseRules):
     """Everything a broker of one release with these settings decides by. Picklable.
@@ -252,7 +257,7 @@ class BrokerRules(ReleaseRules):
 
     @property
     def index_file_bytes(self) -> int:
-        return index_layout.HEADER_BYTES + index_layout.SLOT_BYTES * self.index_slots + index_layout.ENTRY_BYTES * self.index_max
+        return index_bytes(self.index_slots, self.index_max)
 
 
 def broker_rules(release: str = NEWEST_RELEASE, settings: Mapping[str, Setting] | None = None) -> BrokerRules:

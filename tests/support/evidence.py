@@ -28,8 +28,8 @@ from store_io.audit.shortcomings import Shortcomings
 from store_io.base.errors import Unreadable
 from store_io.formats.checkpoint_reader import StoredCheckpoint
 from store_io.formats.config_reader import StoreConfig
+from store_io.rules.index_state import IndexHeader
 from store_io.rules.loading import Tree, load_store, numbered_files, queue_folders, segments_of
-from store_io.rules.prediction import IndexHeader
 from store_io.rules.releases import Setting, broker_rules
 from store_io.source.byte_source import ByteSource, StoreLocation
 from store_io.source.store_dir import StoreListing
@@ -118,7 +118,7 @@ def copy_of(
         "queue_folders": folders,
         "queue_files": {key: tuple(numbered_files(tree, folder)) for key, folder in folders.items()},
         "index_files": index,
-        "headers": {file.path: IndexHeader(file.path, 0, 0, 0, 0, 0) for file in index},
+        "headers": {file.path: IndexHeader() for file in index},
     }
     return OpenedCopy(**{**known, **facts})
 

@@ -15,8 +15,9 @@ from store_io.audit.queue_views import QueueView
 from store_io.base.tasks import Task
 from store_io.formats.consumequeue_reader import QueueGroup, QueueTask
 from store_io.formats.index_reader import IndexTask
+from store_io.rules.index_state import IndexHeader
 from store_io.rules.loading import numbered_files
-from store_io.rules.prediction import IndexHeader, Needs, ScanId
+from store_io.rules.prediction import Needs, ScanId
 from store_io.scan.index.index_files import IndexFileRef
 from store_io.scan.segment_edges import EdgeTask, edge_tasks
 from store_io.scan.segment_scan import SegmentTask
@@ -72,14 +73,14 @@ class TaskMaker:
         return IndexFileRef(
             path=file.path,
             size=file.size,
-            begin_phy_offset=header.begin_phy,
-            end_phy_offset=header.end_phy,
-            begin_timestamp=header.begin_time,
+            begin_phy_offset=header.begin_phy_offset,
+            end_phy_offset=header.end_phy_offset,
+            begin_timestamp=header.begin_timestamp,
             index_count=header.index_count,
             slots=self._copy.rules.index_slots,
             max_entries=self._copy.rules.index_max,
-            previous_end_timestamp=headers[files[number - 1].path].end_time if number else 0,
-            end_timestamp=header.end_time,
+            previous_end_timestamp=headers[files[number - 1].path].end_timestamp if number else 0,
+            end_timestamp=header.end_timestamp,
             may_be_torn=self._copy.unclean and number == len(files) - 1,
         )
 
@@ -176,7 +177,7 @@ class TaskMaker:
                 file.size,
                 newest=file is copy.index_files[-1],
                 unclean=copy.unclean,
-                previous_end=(before.end_time, before.end_phy) if before is not None else None,
+                previous_end=(before.end_timestamp, before.end_phy_offset) if before is not None else None,
                 not_after=request.not_after,
             )
             for file, before in zip(copy.index_files, headers, strict=False)

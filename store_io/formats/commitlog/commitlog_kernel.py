@@ -50,6 +50,7 @@ from store_io.base.native import (
     unequal_mask,
 )
 from store_io.formats.commitlog import message_columns as shape
+from store_io.formats.commitlog import segment_items as item
 from store_io.rules import header_faults
 
 # What one call of the kernel ends with.
@@ -144,7 +145,7 @@ def _scan_properties(at: int, length: int, window_end: int, found: int) -> tuple
     fault: Any = np.int64(0)
     zeros = _ZERO
     highs = _ZERO
-    item: Any = np.int64(0)  # where the current part begins
+    part: Any = np.int64(0)  # where the current part begins
     split: Any = np.int64(-1)  # its first 0x01, once met
     base = 0
     while base < length:
@@ -159,14 +160,14 @@ def _scan_properties(at: int, length: int, window_end: int, found: int) -> tuple
             if bit == 64:
                 break
             end = base + bit
-            present, fault = _take_part(at, item, split, end, found, present, fault)
-            item = end + 1
+            present, fault = _take_part(at, part, split, end, found, present, fault)
+            part = end + 1
             split = -1
             two &= two - _ONE
             one &= _ALL << np.uint64(bit)
         base += 64
-    if item < length:  # the last 0x02 may be absent
-        present, fault = _take_part(at, item, split, length, found, present, fault)
+    if part < length:  # the last 0x02 may be absent
+        present, fault = _take_part(at, part, split, length, found, present, fault)
     return present, fault != 0 or zeros != _ZERO, highs != _ZERO
 
 
@@ -234,14 +235,14 @@ def _value(slot: int) -> tuple[int, int]:
 
 
 @compiled_helper()
-def _take_part(at: int, item: int, split: int, end: int, found: int, present: int, fault: int) -> tuple[int, int]:
-    if item < split < end - 1:
-        slot = _slot_of(at + item, split - item)
+def _take_part(at: int, part: int, split: int, end: int, found: int, present: int, fault: int) -> tuple[int, int]:
+    if part < split < end - 1:
+        slot = _slot_of(at + part, split - part)
         if slot >= 0:
             poke_i64(found + 8 * slot, (split + 1) << 16 | (end - split - 1))
             present |= 1 << slot
-    elif split <= item:  # no separator behind a name, unless a second one follows an empty name
-        second = item + 1
+    elif split <= part:  # no separator after a name, unless a second one follows an empty name
+        second = part + 1
         while second < end and load_u8(at + second) != 1:
             second += 1
         if second >= end:
@@ -600,23 +601,7 @@ def _is_schedule(at: int, length: int) -> bool:
     )
 
 
-_ROW_BYTES = shape.ROW_DTYPE.itemsize
-_POSITION, _PHY_OFFSET, _QUEUE_OFFSET, _STORE_TIME, _TAGS_CODE, _BATCH_BASE, _BORN_TIME, _PREPARED_OFFSET = _offsets(
-    shape.ROW_DTYPE, "position phy_offset queue_offset store_time tags_code batch_base born_time prepared_offset"
-)
-(_STORE_HOST,) = _offsets(shape.ROW_DTYPE, "store_host")
-_TOTAL_SIZE, _TOPIC_REF, _SYS_FLAG, _FLAGS, _BATCH_COUNT, _KEY_COUNT, _KEY_START, _FLAG, _BODY_CRC, _RECONSUME_TIMES = _offsets(
-    shape.ROW_DTYPE, "total_size topic_ref sys_flag flags batch_count key_count key_start flag body_crc reconsume_times"
-)
-_BODY_AT, _BODY_LEN, _TOPIC_AT, _TOPIC_LEN, _PROPS_AT, _PROPS_LEN = _offsets(
-    shape.ROW_DTYPE, "body_at body_len topic_at topic_len props_at props_len"
-)
-_UNIQ_AT, _UNIQ_LEN, _KEYS_AT, _KEYS_LEN, _TAGS_AT, _TAGS_LEN = _offsets(
-    shape.ROW_DTYPE, "uniq_at uniq_len keys_at keys_len tags_at tags_len"
-)
-
-
-@kept(layout, shape, native, header_faults)
+@kept(layout, shape, native, item, header_faults)
 def decode_window(
     at: int, end: int, final: bool, position: int, header: int, base_offset: int, settings: int, delays: int, delay_count: int,
     rows: int, capacity: int, count: int, key_hash: int, key_capacity: int, key_count: int,
@@ -808,9 +793,9 @@ def decode_window(
             topic_count += 1
             text_used += topic_length
 
-        row = rows + _ROW_BYTES * count
+        row = rows + item.ROW * count
         if want_keys:
-            poke_i32(row + _KEY_START, key_count)
+            poke_i32(row + item.KEY_START, key_count)
             if not rollback:
                 prefix = peek_i32(entries + _TOPIC_BYTES * topic + _TOPIC_PREFIX_HASH)
                 if uniq_length > 0:
@@ -824,40 +809,40 @@ def decode_window(
                     hashed = _index_hash(_hash_text(at + tags_at, tags_length, prefix, ascii_only))
                     poke_i32(key_hash + 4 * key_count, hashed)
                     key_count += 1
-        poke_i64(row + _POSITION, position)
-        poke_i64(row + _PHY_OFFSET, phy_offset)
-        poke_i64(row + _QUEUE_OFFSET, queue_offset)
-        poke_i64(row + _STORE_TIME, store_time)
-        poke_i64(row + _TAGS_CODE, tags_code)
-        poke_i32(row + _TOTAL_SIZE, total)
-        poke_i32(row + _TOPIC_REF, topic)
-        poke_i32(row + _SYS_FLAG, sys_flag)
-        poke_i32(row + _FLAGS, flags)
+        poke_i64(row + item.POSITION, position)
+        poke_i64(row + item.PHY_OFFSET, phy_offset)
+        poke_i64(row + item.QUEUE_OFFSET, queue_offset)
+        poke_i64(row + item.STORE_TIME, store_time)
+        poke_i64(row + item.TAGS_CODE, tags_code)
+        poke_i32(row + item.TOTAL_SIZE, total)
+        poke_i32(row + item.TOPIC_REF, topic)
+        poke_i32(row + item.SYS_FLAG, sys_flag)
+        poke_i32(row + item.FLAGS, flags)
         host = at + layout.STORE_HOST_POSITION + born_extra
         host_number = load_i64(host)
         if sys_flag & layout.SYS_STORE_HOST_V6:
             host_number = (host_number * 31 + load_i64(host + 8)) * 31 + load_i32(host + 16)
-        poke_i64(row + _STORE_HOST, host_number)
-        poke_i64(row + _BATCH_BASE, batch_base)
-        poke_i32(row + _BATCH_COUNT, batch_count)
-        poke_i32(row + _KEY_COUNT, keys)
-        poke_i32(row + _FLAG, load_i32(at + layout.FLAG_POSITION))
-        poke_i64(row + _BORN_TIME, load_i64(at + layout.BORN_TIMESTAMP_POSITION))
-        poke_i64(row + _PREPARED_OFFSET, load_i64(at + layout.PREPARED_OFFSET_POSITION + extra))
-        poke_i32(row + _BODY_CRC, body_crc)
-        poke_i32(row + _RECONSUME_TIMES, load_i32(at + layout.RECONSUME_TIMES_POSITION + extra))
-        poke_i32(row + _BODY_AT, body_at)
-        poke_i32(row + _BODY_LEN, body_length)
-        poke_i32(row + _TOPIC_AT, topic_at)
-        poke_i32(row + _TOPIC_LEN, topic_length)
-        poke_i32(row + _PROPS_AT, properties_at)
-        poke_i32(row + _PROPS_LEN, properties_length)
-        poke_i32(row + _UNIQ_AT, uniq_at)
-        poke_i32(row + _UNIQ_LEN, uniq_length)
-        poke_i32(row + _KEYS_AT, keys_at)
-        poke_i32(row + _KEYS_LEN, keys_length)
-        poke_i32(row + _TAGS_AT, tags_at)
-        poke_i32(row + _TAGS_LEN, tags_length)
+        poke_i64(row + item.STORE_HOST, host_number)
+        poke_i64(row + item.BATCH_BASE, batch_base)
+        poke_i32(row + item.BATCH_COUNT, batch_count)
+        poke_i32(row + item.KEY_COUNT, keys)
+        poke_i32(row + item.FLAG, load_i32(at + layout.FLAG_POSITION))
+        poke_i64(row + item.BORN_TIME, load_i64(at + layout.BORN_TIMESTAMP_POSITION))
+        poke_i64(row + item.PREPARED_OFFSET, load_i64(at + layout.PREPARED_OFFSET_POSITION + extra))
+        poke_i32(row + item.BODY_CRC, body_crc)
+        poke_i32(row + item.RECONSUME_TIMES, load_i32(at + layout.RECONSUME_TIMES_POSITION + extra))
+        poke_i32(row + item.BODY_AT, body_at)
+        poke_i32(row + item.BODY_LEN, body_length)
+        poke_i32(row + item.TOPIC_AT, topic_at)
+        poke_i32(row + item.TOPIC_LEN, topic_length)
+        poke_i32(row + item.PROPS_AT, properties_at)
+        poke_i32(row + item.PROPS_LEN, properties_length)
+        poke_i32(row + item.UNIQ_AT, uniq_at)
+        poke_i32(row + item.UNIQ_LEN, uniq_length)
+        poke_i32(row + item.KEYS_AT, keys_at)
+        poke_i32(row + item.KEYS_LEN, keys_length)
+        poke_i32(row + item.TAGS_AT, tags_at)
+        poke_i32(row + item.TAGS_LEN, tags_length)
         count += 1
         at += total + header
         position += total + header

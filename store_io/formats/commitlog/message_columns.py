@@ -96,54 +96,17 @@ DEFAULT_CAPACITY = 32_768
 
 
 class Columns:
-    """Room for `capacity` messages. Each field of ROW_DTYPE is an attribute: a (strided) view of all `capacity` rows, of
-    which the first `count` are valid. Decoding appends; `clear` makes room.
+    """Room for `capacity` messages, `rows` (ROW_DTYPE), of which the first `count` are valid. Decoding appends.
 
-    key_hash: with want_keys, hashes as they stand in an index entry, from `key_start` of a row on: its `key_count` keys in
-    order, then, for a message with tags that is no rollback, that of its tag key topic#T#TAGS, whatever the release.
+    key_hash: with want_keys, hashes as an index entry has them, from `key_start` of a row on: its `key_count` keys in order,
+    then, for a message with tags that is no rollback, that of its tag key topic#T#TAGS, whatever the release.
     """
-
-    rows: np.ndarray
-    key_hash: np.ndarray
-    position: np.ndarray
-    phy_offset: np.ndarray
-    queue_offset: np.ndarray
-    store_time: np.ndarray
-    tags_code: np.ndarray
-    total_size: np.ndarray
-    topic_ref: np.ndarray
-    sys_flag: np.ndarray
-    flags: np.ndarray
-    store_host: np.ndarray
-    batch_base: np.ndarray
-    batch_count: np.ndarray
-    key_count: np.ndarray
-    key_start: np.ndarray
-    flag: np.ndarray
-    born_time: np.ndarray
-    prepared_offset: np.ndarray
-    body_crc: np.ndarray
-    reconsume_times: np.ndarray
-    body_at: np.ndarray
-    body_len: np.ndarray
-    topic_at: np.ndarray
-    topic_len: np.ndarray
-    props_at: np.ndarray
-    props_len: np.ndarray
-    uniq_at: np.ndarray
-    uniq_len: np.ndarray
-    keys_at: np.ndarray
-    keys_len: np.ndarray
-    tags_at: np.ndarray
-    tags_len: np.ndarray
 
     def __init__(self, capacity: int = DEFAULT_CAPACITY, want_keys: bool = False):
         self.capacity = capacity
         self.want_keys = want_keys
         self.rows = np.zeros(capacity, ROW_DTYPE)
         self.key_hash = np.zeros(4 * capacity + MAX_RECORD_KEYS if want_keys else 0, np.int32)
-        for name in ROW_DTYPE.names or ():
-            setattr(self, name, self.rows[name])
         self.count = 0
         self.key_hash_count = 0
 
@@ -401,6 +364,12 @@ class Stop:
 # ---- appending what the reference accepted ---------------------------------------------------------------------------
 
 
+_OWN_FIELDS = (  # of a row that have a message's own values
+    "position phy_offset queue_offset store_time total_size sys_flag batch_base batch_count flag born_time prepared_offset "
+    "body_crc reconsume_times"
+).split()
+
+
 def append_message(columns: Columns, topics: TopicTable, message: Message, frames: Frames, check: RecordCheck) -> None:
     """Append one message that `check.verdict` called VALID, as both decoders would. Raises ValueError where it is full."""
     if columns.full:
@@ -409,21 +378,10 @@ def append_message(columns: Columns, topics: TopicTable, message: Message, frame
     if message.properties_length > 0:
         data = frames.read(message.properties_position, message.properties_position + message.properties_length)
     row = columns.rows[columns.count]
-    row["position"] = message.position
-    row["phy_offset"] = message.phy_offset
-    row["queue_offset"] = message.queue_offset
-    row["store_time"] = message.store_time
+    for field in _OWN_FIELDS:
+        row[field] = getattr(message, field)
     row["tags_code"] = int64(message.tags_code)
-    row["total_size"] = message.total_size
     row["topic_ref"] = topics.number_of(message.topic, message.queue_id)
-    row["sys_flag"] = message.sys_flag
-    row["batch_base"] = message.batch_base
-    row["batch_count"] = message.batch_count
-    row["flag"] = message.flag
-    row["born_time"] = message.born_time
-    row["prepared_offset"] = message.prepared_offset
-    row["body_crc"] = message.body_crc
-    row["reconsume_times"] = message.reconsume_times
     row["body_at"] = message.body_position - message.position
     row["body_len"] = max(0, message.body_length)
     row["topic_at"] = message.topic_position - message.position

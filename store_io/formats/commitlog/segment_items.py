@@ -1,4 +1,4 @@
-"""What a decoded row is to its queue, and where its fields stand for compiled code that reads rows by address."""
+"""What a decoded row is to its queue, and where its fields are, for compiled code that reads and writes rows by address."""
 
 from __future__ import annotations
 
@@ -18,16 +18,13 @@ HOST_CHANGES = 1 << 33  # beside them: one has another store host than the first
 FAR = 1 << 56  # no queue offset reaches it; keeps sums from wrapping
 
 
-def _at(name: str) -> int:
-    assert ROW_DTYPE.fields is not None
-    return int(ROW_DTYPE.fields[name][1])
-
-
 ROW = ROW_DTYPE.itemsize
-POSITION, PHY_OFFSET, QUEUE_OFFSET, STORE_TIME = _at("position"), _at("phy_offset"), _at("queue_offset"), _at("store_time")
-TAGS_CODE, TOTAL_SIZE, TOPIC_REF, SYS_FLAG = _at("tags_code"), _at("total_size"), _at("topic_ref"), _at("sys_flag")
-STORE_HOST = _at("store_host")
-FLAGS, BATCH_BASE, BATCH_COUNT, KEY_COUNT, KEY_START = map(_at, ("flags", "batch_base", "batch_count", "key_count", "key_start"))
+# Where a row's fields are, in the order of ROW_DTYPE.
+(
+    POSITION, PHY_OFFSET, QUEUE_OFFSET, STORE_TIME, TAGS_CODE, TOTAL_SIZE, TOPIC_REF, SYS_FLAG, FLAGS, STORE_HOST, BATCH_BASE,
+    BATCH_COUNT, KEY_COUNT, KEY_START, FLAG, BORN_TIME, PREPARED_OFFSET, BODY_CRC, RECONSUME_TIMES, BODY_AT, BODY_LEN, TOPIC_AT,
+    TOPIC_LEN, PROPS_AT, PROPS_LEN, UNIQ_AT, UNIQ_LEN, KEYS_AT, KEYS_LEN, TAGS_AT, TAGS_LEN,
+) = (int(ROW_DTYPE.fields[name][1]) for name in ROW_DTYPE.names or () if ROW_DTYPE.fields)  # fmt: skip
 
 
 @kept(commitlog_layout, rows_module, message_columns, native)

@@ -8,6 +8,7 @@ import numpy as np
 
 from schemas import index_layout as layout
 from schemas.entries import STORED_INDEX_DTYPE
+from store_io.formats.index_reader import entry_position
 from store_io.source.byte_source import ByteFile
 
 PHY_OFFSET_POSITION, SECONDS_POSITION = 4, 12  # in an entry, after its hash
@@ -33,12 +34,12 @@ class IndexFileRef:
     @property
     def entries(self) -> int:
         """Entries that stand in it, by its header."""
-        room = (self.size - layout.HEADER_BYTES - layout.SLOT_BYTES * self.slots) // layout.ENTRY_BYTES - 1
+        room = (self.size - self.position(0)) // layout.ENTRY_BYTES - 1
         return max(0, min(self.index_count - 1, self.max_entries - 1, room))
 
     def position(self, number: int) -> int:
-        """Where entry `number` stands in the file."""
-        return layout.HEADER_BYTES + layout.SLOT_BYTES * self.slots + layout.ENTRY_BYTES * number
+        """Where entry `number` is in the file."""
+        return entry_position(self.slots, number)
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ def first_entry_from(file: ByteFile, ref: IndexFileRef, phy_offset: int) -> int:
         low = 1 + number * BLOCK_ENTRIES
         return read_entries(file, ref, low, min(count + 1, low + BLOCK_ENTRIES))["phy_offset"].astype(np.int64)
 
-    low, high = 0, blocks  # the first block whose median is at or behind the address
+    low, high = 0, blocks  # the first block whose median is at or after the address
     while low < high:
         middle = (low + high) // 2
         phy = block(middle)

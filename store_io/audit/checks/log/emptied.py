@@ -78,7 +78,7 @@ def _traces(evidence: Evidence) -> Iterator[str]:
     queues = sum(queue.used_end > 0 for queue in evidence.queues.values())
     if queues:
         yield f"{queues:,} ConsumeQueue{' has' if queues == 1 else 's have'} entries"
-    index = sum(header.index_count > 1 or header.end_phy > 0 for header in evidence.copy.headers.values())
+    index = sum(header.index_count > 1 or header.end_phy_offset > 0 for header in evidence.copy.headers.values())
     if index:
         yield f"{index:,} index file{' has' if index == 1 else 's have'} entries"
     for known, folders, noun in (

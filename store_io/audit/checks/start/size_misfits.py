@@ -11,8 +11,8 @@ from schemas import consumequeue_layout
 from schemas.finding_codes import CATALOGUE, Part
 from schemas.rows import Finding
 from store_io.base.java_compat import parse_number
-from store_io.formats.settings import INDEX_KEYS, agreed_size, index_bytes, mapped_files
-from store_io.rules.releases import Setting
+from store_io.formats.settings import INDEX_KEYS, agreed_size, mapped_files
+from store_io.rules.releases import Setting, index_bytes
 from store_io.source.byte_source import folder_of
 from store_io.source.store_dir import StoreListing
 

@@ -742,7 +742,7 @@ def test_full_columns_stop_before_the_next_message(decode: Decode) -> None:
     columns, topics = Columns(4), TopicTable()
     stop = decode(Stretch(np.frombuffer(data, np.uint8), 0, 0, len(data), True), CHECKS["audit"], columns, topics)
     assert stop == Stop(mc.FULL, 4 * len(GOOD.encode(0)))
-    assert columns.queue_offset[:4].tolist() == [0, 1, 2, 3]
+    assert columns.rows["queue_offset"][:4].tolist() == [0, 1, 2, 3]
     assert columns.full
     with pytest.raises(ValueError, match="no room"):
         append_message(columns, topics, Message(0, 0, 0), BufferFrames(data), CHECKS["audit"])
@@ -810,7 +810,7 @@ def test_a_topic_table_is_shared_between_decoders_and_appends() -> None:
     before = len(topics)
     commitlog_columns.decode(Stretch(np.frombuffer(data, np.uint8), 0, 0, len(data), True), CHECKS["audit"], columns, topics)
     assert len(topics) == 40 and columns.count == 40
-    assert [topics.keys[ref][0] for ref in columns.topic_ref[:40]] == names
+    assert [topics.keys[ref][0] for ref in columns.rows["topic_ref"][:40]] == names
     for name in names:
         assert topics.number_of(name, 3) == topics.keys.index((name, 3))
     assert topics.number_of("T0", 4) == 40 and before == 14
@@ -1027,7 +1027,7 @@ data = bytes.fromhex(DATA)
 columns, topics = Columns(8, True), TopicTable()
 stop = c.decode(Stretch(np.frombuffer(data, np.uint8), 0, 0, len(data), True), RecordCheck.audit(0), columns, topics)
 assert (stop.kind, stop.position, columns.count) == ("stopped", len(data), 2), (stop, columns.count)
-assert columns.tags_code[:2].tolist() == [TAG, TAG]
+assert columns.rows['tags_code'][:2].tolist() == [TAG, TAG]
 """
 
 
