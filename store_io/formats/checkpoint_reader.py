@@ -23,9 +23,14 @@ _TIMES = (
     ("logicsMsgTimestamp", layout.LOGICS_MSG_TIMESTAMP_POSITION),
     ("indexMsgTimestamp", layout.INDEX_MSG_TIMESTAMP_POSITION),
 )
-_OFFSETS = (
-    ("confirmPhyOffset", layout.CONFIRM_PHY_OFFSET_POSITION),
-    ("logicsPhysicalOffset", layout.LOGICS_PHYSICAL_OFFSET_POSITION),
+_OFFSETS = (  # and by how much they may be ahead of the log
+    ("confirmPhyOffset", layout.CONFIRM_PHY_OFFSET_POSITION, 0),
+    ("logicsPhysicalOffset", layout.LOGICS_PHYSICAL_OFFSET_POSITION, 0),
+    (
+        "masterFlushedOffset",
+        layout.MASTER_FLUSHED_OFFSET_POSITION,
+        MASTER_AHEAD_BYTES,
+    ),  # 0 or -1: never a slave
 )
 
 
@@ -91,12 +96,13 @@ def checkpoint_findings(
         severity = NOTE if unclean else REBUILDABLE
         at = layout.LOGICS_MSG_TIMESTAMP_POSITION
         found.append(_finding("checkpoint_zero", at, severity, "logicsMsgTimestamp of a message", "0"))
-    for (name, at), offset in zip(_OFFSETS, (values.confirm_phy_offset, values.logics_phy_offset), strict=True):
+    offsets = values.confirm_phy_offset, values.logics_phy_offset, values.master_flushed_offset
+    for (name, at, ahead), offset in zip(_OFFSETS, offsets, strict=True):
         if offset < -1:
             found.append(_finding("checkpoint_damaged", at, "", f"{name} of at least -1", str(offset)))
-        elif offset > log_end:
-            found.append(_finding("checkpoint_offset_beyond_end", at, "", f"{name} of at most {log_end}", str(offset)))
-    found += _master_findings(values.master_flushed_offset, log_end)
+        elif offset > log_end + ahead:
+            expected = f"{name} of at most {log_end + ahead}"
+            found.append(_finding("checkpoint_offset_beyond_end", at, "", expected, str(offset)))
     if checkpoint.behind_fields is not None:
         start, end = checkpoint.behind_fields
         message = "Bytes after the known fields, from a newer release or stray."
@@ -104,17 +110,6 @@ def checkpoint_findings(
             Finding("checkpoint_bytes_behind", layout.CHECKPOINT_FILE, start, end, NOTE, expected="zeros", message=message)
         )
     return found
-
-
-def _master_findings(offset: int, log_end: int) -> list[Finding]:
-    """The end of the master's log as a slave was told it last; 0 or -1 on a broker that never was one (5.0.0 and later)."""
-    name, at = "masterFlushedOffset", layout.MASTER_FLUSHED_OFFSET_POSITION
-    if offset < -1:
-        return [_finding("checkpoint_damaged", at, "", f"{name} of at least -1", str(offset))]
-    most = log_end + MASTER_AHEAD_BYTES
-    if offset > most:
-        return [_finding("checkpoint_offset_beyond_end", at, "", f"{name} of at most {most}", str(offset))]
-    return []
 
 
 def _finding(code: str, at: int | None, severity: str, expected: str, actual: str) -> Finding:

@@ -108,24 +108,22 @@ class IndexState:
                 return  # maxIndexNum of 1: nothing ever fits
         if any((number, k) not in marks for k in needed):
             raise NeedMarks(tuple(needed))
+
+        def message_of(key: int) -> tuple[int, int]:
+            """(physical offset, store time)"""
+            if key in (1, keys):
+                end = "first" if key == 1 else "last"
+                return int(run[f"{end}_key_phy_offset"]), int(run[f"{end}_key_store_time"])
+            return marks[number, key]
+
         while done < keys:
             file = self.current()
             fits = min(file.most - file.count, keys - done)
             first_key, last_key = done + 1, done + fits
-            first = (
-                (int(run["first_key_phy_offset"]), int(run["first_key_store_time"]))
-                if first_key == 1
-                else marks[number, first_key]
-            )
-            last = (
-                (int(run["last_key_phy_offset"]), int(run["last_key_store_time"]))
-                if last_key == keys
-                else marks[number, last_key]
-            )
             if file.count <= 1:
-                file.begin_phy, file.begin_time = first
+                file.begin_phy, file.begin_time = message_of(first_key)
             file.stored_count = file.count + fits
-            file.end_phy, file.end_time = last
+            file.end_phy, file.end_time = message_of(last_key)
             file.pieces.append(IndexPiece(scan, number, first_key, last_key))
             done = last_key
         if file.full and int(run["last_phy_offset"]) > file.end_phy:

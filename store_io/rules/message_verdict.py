@@ -200,6 +200,9 @@ def check_frame(
             raise _Refused("field_beyond_record", f"at most {total} bytes", count)
         return take(count)
 
+    def host(v6: int) -> bytes:
+        return frames.read(part(20 if v6 else 8), at)
+
     try:
         if rules.checks_size_first and limit - at <= 4:
             raise _Refused("no_room", "a size and a magic", f"{limit - at} bytes")
@@ -221,13 +224,9 @@ def check_frame(
         message.phy_offset = number(8)
         message.sys_flag = number(4)
         message.born_time = number(8)
-        host_bytes = 20 if message.sys_flag & layout.SYS_BORN_HOST_V6 else 8
-        start = part(host_bytes)
-        message.born_host = frames.read(start, start + host_bytes)
+        message.born_host = host(message.sys_flag & layout.SYS_BORN_HOST_V6)
         message.store_time = number(8)
-        host_bytes = 20 if message.sys_flag & layout.SYS_STORE_HOST_V6 else 8
-        start = part(host_bytes)
-        message.store_host = frames.read(start, start + host_bytes)
+        message.store_host = host(message.sys_flag & layout.SYS_STORE_HOST_V6)
         message.reconsume_times = number(4)
         message.prepared_offset = number(8)
         message.body_length = number(4)

@@ -8,7 +8,8 @@ every check, stores its own position and has a successor.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -180,14 +181,8 @@ class Resync:
 
     def _torn_tail(self, start: int, verdict: Verdict) -> Damage:
         end = max(self._window.last_nonzero_end(start), min(start + layout.FRAME_BYTES, self._size))
-        finding = self._finding(
-            codes.TORN,
-            start,
-            end,
-            verdict,
-            f"the last message was cut short after {end - start:,} bytes",
-            severity="" if self._unclean else LOSS,
-        )
+        finding = self._finding(codes.TORN, start, end, verdict, f"the last message was cut short after {end - start:,} bytes")
+        finding = finding if self._unclean else replace(finding, severity=LOSS)
         return Damage([Extent(EXTENT_DAMAGED, start, end, reason=verdict.reason)], [finding], end)
 
     def _filler(self, start: int) -> Damage:
@@ -197,19 +192,22 @@ class Resync:
         findings = []
         if total != left:
             findings.append(
-                Finding(
-                    codes.FILLER_SIZE, self._path, start, end, phy_offset=self._base + start, expected=str(left),
-                    actual=str(total), message=f"the filler says {total:,} bytes, but {left:,} are left",
+                self._at(
+                    codes.FILLER_SIZE,
+                    start,
+                    end,
+                    expected=str(left),
+                    actual=str(total),
+                    message=f"the filler says {total:,} bytes, but {left:,} are left",
                 )
-            )  # fmt: skip
+            )
         if found is not None:
             text = f"messages continue at position {found:,}, after a filler"
-            findings.append(Finding(codes.FILLER_HIDES, self._path, start, end, phy_offset=self._base + start, message=text))
+            findings.append(self._at(codes.FILLER_HIDES, start, end, message=text))
             return Damage([Extent(EXTENT_DAMAGED, start, found, reason="filler")], findings, found)
         if self._window.first_nonzero(end) < size:
-            findings.append(
-                Finding(codes.FILLER_NOT_ZERO, self._path, end, size, message="the bytes after the filler are not zero")
-            )
+            text = "the bytes after the filler are not zero"
+            findings.append(self._at(codes.FILLER_NOT_ZERO, end, size, phy_offset=None, message=text))
         return Damage([Extent(EXTENT_FILLER, start, size)], findings)
 
     def _hidden(self, start: int, end: int) -> int | None:
@@ -238,9 +236,8 @@ class Resync:
         stored = verdict.message.phy_offset if verdict.message else 0
         one = count == 1
         text = f"{count_text(count, 'valid message')}"
-        finding = Finding(
+        finding = self._at(
             codes.FOREIGN,
-            self._path,
             record + layout.PHY_OFFSET_POSITION if one else start,
             record + layout.PHY_OFFSET_POSITION + 8 if one else end,
             phy_offset=self._base + record,
@@ -266,32 +263,16 @@ class Resync:
             low, high = message.position + layout.BODY_CRC_POSITION, min(body_end, record_end)
         findings = [self._finding(code, low, high, verdict, f"a message is not valid here: {verdict.reason}")]
         if record_end is None and high < end:
-            findings.append(
-                Finding(
-                    codes.DAMAGED,
-                    self._path,
-                    high,
-                    end,
-                    phy_offset=self._base + high,
-                    message=f"{end - high:,} bytes after a damaged message hold no recognisable message",
-                )
-            )
+            text = f"{end - high:,} bytes after a damaged message hold no recognisable message"
+            findings.append(self._at(codes.DAMAGED, high, end, message=text))
         return Damage([extent], findings, end)
 
-    def _finding(self, code: str, start: int, end: int, verdict: Verdict, text: str, severity: str = "") -> Finding:
-        message = verdict.message
-        known = message is not None and bool(message.topic)
-        return Finding(
-            code,
-            self._path,
-            start,
-            end,
-            severity=severity,
-            phy_offset=self._base + start,
-            topic=message.topic if known and message else None,
-            queue_id=message.queue_id if known and message else None,
-            queue_offset=message.queue_offset if known and message else None,
-            expected=verdict.expected or None,
-            actual=verdict.actual or None,
-            message=text,
-        )
+    def _at(self, code: str, start: int, end: int, **more: Any) -> Finding:
+        """A finding on bytes [start, end) of the segment."""
+        return Finding(code, self._path, start, end, **{"phy_offset": self._base + start} | more)
+
+    def _finding(self, code: str, start: int, end: int, verdict: Verdict, text: str) -> Finding:
+        values: dict[str, Any] = {"expected": verdict.expected or None, "actual": verdict.actual or None}
+        if (message := verdict.message) is not None and message.topic:
+            values |= {"topic": message.topic, "queue_id": message.queue_id, "queue_offset": message.queue_offset}
+        return self._at(code, start, end, message=text, **values)

@@ -13,21 +13,8 @@ import numpy as np
 
 from schemas import commitlog_layout
 from schemas import consumequeue_layout as layout
-from schemas import rows as rows_module
-from schemas.rows import (
-    INDEX_RUN_DTYPE,
-    MATCH_DIFFERS,
-    MATCH_EQUAL,
-    MATCH_MISSING,
-    MATCH_NONE,
-    MATCH_SHIFTED,
-    RUN_DTYPE,
-    RUN_LMQ,
-    RUN_QUEUE,
-    RUN_UNQUEUED,
-    Cuts,
-    QueueKey,
-)
+from schemas import rows as of_rows
+from schemas.rows import INDEX_RUN_DTYPE, RUN_DTYPE, Cuts, QueueKey
 from store_io.base import native
 from store_io.base.native import kept, load_i16, load_i32, load_i64, peek_i32, peek_i64, prefetch
 from store_io.formats.commitlog import message_columns
@@ -36,22 +23,8 @@ from store_io.formats.commitlog.index_columns import entry_counts
 from store_io.formats.commitlog.message_columns import DEFAULT_CAPACITY, HAS_TAGS, SCHEDULE
 from store_io.formats.commitlog.segment_items import FAR, KIND_BATCH, grown
 from store_io.rules import releases
-from store_io.scan import queue_probe
-from store_io.scan.queue_probe import (
-    ABSENT,
-    DELTA,
-    EXT_ADDRESS,
-    EXT_FIRST,
-    EXT_LOADED,
-    FIRST,
-    LOADED,
-    MISSING_UNTIL,
-    NOT_LOADED,
-    OTHER_DELAYS,
-    SLOT,
-    STATE_COLUMNS,
-    QueueProbe,
-)
+from store_io.scan import queue_probe as probed
+from store_io.scan.queue_probe import QueueProbe
 
 NO_NUMBERS = np.zeros(0, np.int64)
 NO_MATCHES = np.zeros(0, np.uint8)
@@ -79,7 +52,7 @@ _NEEDS = ("nothing", "room for a run", "room for an index run", "the entries of 
 ) = range(21)  # fmt: skip
 
 
-@kept(commitlog_layout, layout, rows_module, message_columns, native, item, queue_probe, releases)
+@kept(commitlog_layout, layout, of_rows, message_columns, native, item, probed, releases)
 def _fold(  # type: ignore[no-untyped-def]
     cursor, low, high, kinds, matches, deltas, cuts, index_cuts, numbers, before, open_runs, runs, index_runs, states, falls
 ):  # fmt: skip
@@ -115,66 +88,66 @@ def _fold(  # type: ignore[no-untyped-def]
             first, messages = peek_i64(row + item.BATCH_BASE), peek_i32(row + item.BATCH_COUNT)
 
         # ---- its entry
-        match, delta = np.int64(MATCH_NONE), np.int64(0)
+        match, delta = np.int64(of_rows.MATCH_NONE), np.int64(0)
         if i == cursor[_FORCED]:
             match, delta = cursor[_FORCED_MATCH], cursor[_FORCED_DELTA]
         elif batch:
             if len(matches):
                 match, delta = np.int64(matches[i]), deltas[i]
-        elif probing and kind != RUN_UNQUEUED:
-            slot = states[ref, SLOT]
-            if slot == NOT_LOADED:
+        elif probing and kind != of_rows.RUN_UNQUEUED:
+            slot = states[ref, probed.SLOT]
+            if slot == probed.NOT_LOADED:
                 need = LOAD
                 break
-            if slot == ABSENT:
-                match = np.int64(MATCH_MISSING)
+            if slot == probed.ABSENT:
+                match = np.int64(of_rows.MATCH_MISSING)
             elif slot >= 0:
-                number = queue_offset + states[ref, DELTA]
+                number = queue_offset + states[ref, probed.DELTA]
                 equal = False
                 if -FAR < queue_offset < FAR and 0 <= number < FAR:  # what `QueueProbe.load` can load
-                    place = number - states[ref, FIRST]
-                    if place < 0 or place >= states[ref, LOADED]:
+                    place = number - states[ref, probed.FIRST]
+                    if place < 0 or place >= states[ref, probed.LOADED]:
                         need = LOAD
                         break
                     entry = arena + (slot * per_slot + place) * layout.ENTRY_BYTES
                     prefetch(entry + 64)
                     if load_i64(entry) == phy:
                         found_size, found_tags = load_i32(entry + 8), load_i64(entry + 12)
-                        right = found_tags == tags_code or flags & SCHEDULE and found_tags - store_time in OTHER_DELAYS
+                        right = found_tags == tags_code or flags & SCHEDULE and found_tags - store_time in probed.OTHER_DELAYS
                         if found_tags <= layout.EXT_ADDRESS_MAX and not right:
-                            unit = (found_tags ^ layout.EXT_ADDRESS_BASE) - states[ref, EXT_FIRST]
-                            if 0 <= unit and unit + layout.EXT_UNIT_HEADER_BYTES <= states[ref, EXT_LOADED]:
-                                unit += states[ref, EXT_ADDRESS]
+                            unit = (found_tags ^ layout.EXT_ADDRESS_BASE) - states[ref, probed.EXT_FIRST]
+                            if 0 <= unit and unit + layout.EXT_UNIT_HEADER_BYTES <= states[ref, probed.EXT_LOADED]:
+                                unit += states[ref, probed.EXT_ADDRESS]
                                 if load_i16(unit) >= layout.EXT_UNIT_HEADER_BYTES and load_i64(unit + 10) == store_time:
                                     right = load_i64(unit + 2) == tags_code
                         if found_size == size and right:
                             equal = True
-                            delta = states[ref, DELTA]
-                            match = np.int64(MATCH_SHIFTED) if delta else np.int64(MATCH_EQUAL)
+                            delta = states[ref, probed.DELTA]
+                            match = np.int64(of_rows.MATCH_SHIFTED) if delta else np.int64(of_rows.MATCH_EQUAL)
                         elif phy != 0 or (found_size != 0 and found_size != layout.PRE_BLANK_SIZE):
                             need = RESOLVE
                             break
                 if not equal:
-                    if phy >= states[ref, MISSING_UNTIL]:
+                    if phy >= states[ref, probed.MISSING_UNTIL]:
                         need = RESOLVE
                         break
-                    match = np.int64(MATCH_MISSING)
-            if match == MATCH_MISSING and kind == RUN_LMQ and not lmq:
-                match = np.int64(MATCH_NONE)
+                    match = np.int64(of_rows.MATCH_MISSING)
+            if match == of_rows.MATCH_MISSING and kind == of_rows.RUN_LMQ and not lmq:
+                match = np.int64(of_rows.MATCH_NONE)
 
         # ---- its run
         cut = cuts[i] if len(cuts) else np.int64(0)
         lasting = regular and not (batch and (first < 0 or messages <= 0))
-        kind_out = np.int64(RUN_QUEUE) if batch else kind
-        queue = 2 * ref + (1 if kind == RUN_UNQUEUED else 0)
+        kind_out = np.int64(of_rows.RUN_QUEUE) if batch else kind
+        queue = 2 * ref + (1 if kind == of_rows.RUN_UNQUEUED else 0)
         run = open_runs[queue, 0]
         step = np.int64(0)
-        if batch and (match == MATCH_EQUAL or match == MATCH_DIFFERS) and run >= 0:
+        if batch and (match == of_rows.MATCH_EQUAL or match == of_rows.MATCH_DIFFERS) and run >= 0:
             step = runs[run, _R_RECORDS]
         if (
             run >= 0
             and lasting
-            and (kind == RUN_UNQUEUED or first == runs[run, _R_QUEUE_OFFSET] + runs[run, _R_MESSAGES])
+            and (kind == of_rows.RUN_UNQUEUED or first == runs[run, _R_QUEUE_OFFSET] + runs[run, _R_MESSAGES])
             and runs[run, _R_LAST_PHY] < phy
             and runs[run, _R_MATCH] == match
             and runs[run, _R_DELTA] + step == delta
@@ -216,7 +189,7 @@ def _fold(  # type: ignore[no-untyped-def]
             open_runs[queue, 1] = cut
             used += 1
         i += 1
-        if kind == RUN_LMQ:
+        if kind == of_rows.RUN_LMQ:
             continue
 
         # ---- its index run
@@ -310,7 +283,7 @@ class RunBuilder:
         self._runs = np.zeros((256, _R_TAGS + 1), np.int64)
         self._index_runs = np.zeros((64, _I_LAST_KEY_TIME + 1), np.int64)
         self._open_runs = np.full((128, 2), -1, np.int64)
-        self._no_states = np.zeros((0, STATE_COLUMNS), np.int64)
+        self._no_states = np.zeros((0, probed.STATE_COLUMNS), np.int64)
         self._cut_at = np.array(sorted(cuts.phy_offsets), np.int64)
         self._cuts_on = bool(cuts.phy_offsets or cuts.by_queue or cuts.queue_offsets)
         self._falls = np.zeros(DEFAULT_CAPACITY, np.int64)

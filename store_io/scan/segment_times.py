@@ -79,7 +79,14 @@ class StoreTimes:
         start = int(row["position"]) + layout.STORE_TIMESTAMP_POSITION + (layout.IPV6_EXTRA_BYTES if v6 else 0)
         self._findings.add(
             Finding(
-                code, self._path, start, start + 8, severity, int(row["phy_offset"]), queue_offset=int(row["queue_offset"]),
-                actual=str(_time(row)), message=text,
+                code,
+                self._path,
+                start,
+                start + 8,
+                severity,
+                int(row["phy_offset"]),
+                queue_offset=int(row["queue_offset"]),
+                actual=str(_time(row)),
+                message=text,
             )
-        )  # fmt: skip
+        )
