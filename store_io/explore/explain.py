@@ -557,7 +557,7 @@ class _IndexSearch:
             for value in self.keys.values():
                 numbers.update(self._by_chain(opened, value, last))
         for number in sorted(numbers):
-            row = read_index_entries(self.audit.source, _Ref(file.path, self.slots), number, number + 1)[0]
+            row = read_index_entries(self.audit.source, file.path, self.slots, number, number + 1)[0]
             values = {name: int(row[name]) for name in row.dtype.names or ()}
             position = entry_position(self.slots, number)
             names = [text for text, value in self.keys.items() if value == values["key_hash"]]
@@ -580,16 +580,16 @@ class _IndexSearch:
 
     def _by_order(self, file: MappedFile, last: int) -> Iterator[int]:
         """Entries are put in the order of the log, so a bisection leads near them; damage may lie in its way."""
-        ref = _Ref(file.path, self.slots)
         low, high = 1, last + 1
         while low < high:
             middle = (low + high) // 2
-            if int(read_index_entries(self.audit.source, ref, middle, middle + 1)["phy_offset"][0]) < self.start:
+            (entry,) = read_index_entries(self.audit.source, file.path, self.slots, middle, middle + 1)
+            if entry["phy_offset"] < self.start:
                 low = middle + 1
             else:
                 high = middle
         first = max(1, low - NEAR_ENTRIES)
-        rows = read_index_entries(self.audit.source, ref, first, min(last + 1, low + NEAR_ENTRIES))
+        rows = read_index_entries(self.audit.source, file.path, self.slots, first, min(last + 1, low + NEAR_ENTRIES))
         hits = (rows["phy_offset"] >= self.start) & (rows["phy_offset"] < self.end)
         yield from (first + int(hit) for hit in np.flatnonzero(hits))
 
@@ -608,9 +608,3 @@ class _IndexSearch:
             if previous >= number:
                 return
             number = previous
-
-
-@dataclass(frozen=True)
-class _Ref:
-    path: str
-    slots: int

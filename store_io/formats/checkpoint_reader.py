@@ -38,14 +38,14 @@ _OFFSETS = (  # and by how much they may be ahead of the log
 class StoredCheckpoint:
     """The file as it is. `fields`: as a broker reads them, zeros where the file is missing or short.
 
-    behind_fields: positions of the first byte that is not zero behind the known fields and behind the last such one; None
+    after_fields: positions of the first byte that is not zero after the known fields and after the last such one; None
     where all are zero.
     """
 
     present: bool = False
     size: int = 0
     fields: Checkpoint = field(default_factory=Checkpoint)
-    behind_fields: tuple[int, int] | None = None
+    after_fields: tuple[int, int] | None = None
 
 
 def read_checkpoint(source: ByteSource, listing: StoreListing) -> StoredCheckpoint:
@@ -57,9 +57,9 @@ def read_checkpoint(source: ByteSource, listing: StoreListing) -> StoredCheckpoi
         size = file.size
     rest = data[_FIELDS_BYTES:]
     first = len(rest) - len(rest.lstrip(b"\0"))
-    behind = None if first == len(rest) else (_FIELDS_BYTES + first, _FIELDS_BYTES + len(rest.rstrip(b"\0")))
+    after = None if first == len(rest) else (_FIELDS_BYTES + first, _FIELDS_BYTES + len(rest.rstrip(b"\0")))
     values = struct.unpack_from(layout.FIELDS_FORMAT, data.ljust(_FIELDS_BYTES, b"\0"))
-    return StoredCheckpoint(True, size, Checkpoint(*values), behind)
+    return StoredCheckpoint(True, size, Checkpoint(*values), after)
 
 
 def checkpoint_findings(
@@ -68,7 +68,7 @@ def checkpoint_findings(
     """What is wrong with the checkpoint beside the log. Pure.
 
     first_store_time, last_store_time: smallest and largest (ms) of the copy's messages, 0 without one.  log_end: physical offset
-    behind the last message.  A healthy store's checkpoint gives nothing above a note: one that was killed young has zeros, a
+    after the last message.  A healthy store's checkpoint gives nothing above a note: one that was killed young has zeros, a
     copy of a running broker has one of another moment.
     """
     if not checkpoint.present:
@@ -103,8 +103,8 @@ def checkpoint_findings(
         elif offset > log_end + ahead:
             expected = f"{name} of at most {log_end + ahead}"
             found.append(_finding("checkpoint_offset_beyond_end", at, "", expected, str(offset)))
-    if checkpoint.behind_fields is not None:
-        start, end = checkpoint.behind_fields
+    if checkpoint.after_fields is not None:
+        start, end = checkpoint.after_fields
         message = "Bytes after the known fields, from a newer release or stray."
         found.append(
             Finding("checkpoint_bytes_behind", layout.CHECKPOINT_FILE, start, end, NOTE, expected="zeros", message=message)

@@ -25,7 +25,7 @@ TOPICS = f"{CONFIG}/topics.json"
 CONSUMER_OFFSETS = f"{CONFIG}/consumerOffset.json"
 LMQ_OFFSETS = f"{CONFIG}/lmqConsumerOffset.json"
 DELAY_OFFSETS = f"{CONFIG}/delayOffset.json"
-# A text, or an integer where a key stands: fastjson writes integer keys without quotes. A text that is not closed goes to the
+# A text, or an integer in the place of a key: fastjson writes integer keys without quotes. A text that is not closed goes to the
 # end, and no part of one is given back: else each of its quotes would be a start to look from, in quadratic time.
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|([{,]\s*)(-?[0-9]+)(?=\s*:)', re.DOTALL)
 # What is read of a file at most, as a value may take a hundred bytes of memory: a million topics are some 230 MB and 21 million
@@ -44,7 +44,7 @@ Offset = tuple[str, str, int]  # group, topic, queue id
 class StoreConfig:
     """What config/ says. topics: name -> attributes; None where there is no topics.json that can be read.
 
-    offsets: (group, topic, queue id) -> offset; `offset_file` tells the file that says so.  delay_offsets: level -> offset.
+    offsets: (group, topic, queue id) -> offset; `offset_file` gives the file that says so.  delay_offsets: level -> offset.
     read_from: file -> itself, or its .bak where that stood in.  files: all that were read.  loads: file -> how that went.
     """
 
@@ -98,9 +98,9 @@ class ConfigFault(ValueError):
 
 
 def parse_fastjson(data: bytes, hook: Callable[[Row], Any] | None = None) -> Any:
-    """JSON as fastjson 1.x writes it: integer keys may stand without quotes. Raises ConfigFault.
+    """JSON as fastjson 1.x writes it: integer keys may be without quotes. Raises ConfigFault.
 
-    hook: gets each object once it is read; what it gives stands in the object's place.
+    hook: gets each object once it is read; what it gives takes the object's place.
     """
     if not data.strip(b"\0"):
         raise ConfigFault(f"{len(data)} zeros")
@@ -126,7 +126,7 @@ def parse_fastjson(data: bytes, hook: Callable[[Row], Any] | None = None) -> Any
 
 
 def _position_of(fault: int, text: str, data: bytes) -> int:
-    """The byte of `data` that stands at that place of the text, which has quotes around the keys that came without."""
+    """The byte of `data` at that place of the text, which has quotes around the keys that came without."""
     after, added = len(text[:fault].encode("utf-8")), 0
     for match in _TOKEN.finditer(data):
         if match[2] is not None:
@@ -172,7 +172,7 @@ def load(
 ) -> tuple[Any, Load]:
     """ConfigManager.load: the file's content, where that is empty or cannot be decoded that of its .bak, else None.
 
-    Never raises over bytes. Of a file that could not be read nobody knows what it holds: then its .bak stands in for nothing.
+    Never raises over bytes. Of a file that could not be read nobody knows what it holds: then its .bak is not taken either.
     """
     done = Load()
     for name in (path, path + ".bak"):

@@ -143,7 +143,7 @@ class QueueGroup:
 class _FileFacts:
     """What one pass over a file leaves of it.
 
-    prefix: entries from the first slot, which is taken untested, to the first invalid one behind it; prefix_phy: the largest
+    prefix: entries from the first slot, which is taken untested, to the first invalid one after it; prefix_phy: the largest
     phy_offset among them; prefix_end: what max_phy_offset becomes by the last of them.  first_valid: whether slot 0 passes
     the test.  ext_address: the last ext address in a valid prefix; 1: none.
     """
@@ -156,14 +156,14 @@ class _FileFacts:
     open_end: bool = True  # the prefix has not met an invalid entry yet
     edges: tuple[tuple[int, int, int], ...] = ()  # (number, phy_offset, size) of the prefix's first and last entry
     below: int = 0  # leading entries of the prefix below the CommitLog's minimum
-    parted: bool = True  # behind them all are above it, but for the first, which may be at it
+    parted: bool = True  # after them all are above it, but for the first, which may be at it
 
 
 def scan_queue(task: QueueTask, source: ByteSource | None = None) -> QueueSummary:
     """What recover() leaves of the queue, and which of its slots are used. Never raises over bytes.
 
-    A file that cannot be read, or that changed, gives `problem` alone. `used` holds at most MAX_RANGES ranges: holes behind
-    the last but one of them are not told apart. `deleted` names ext files too.
+    A file that cannot be read, or that changed, gives `problem` alone. `used` holds at most MAX_RANGES ranges: holes after
+    the last but one of them are not kept apart. `deleted` names ext files too.
     """
     summary = QueueSummary(task.key, task.batch, files=list(task.files))
     try:
@@ -336,9 +336,9 @@ def _extend_prefix(facts: _FileFacts, at: int, rows: np.ndarray, log_min: int) -
     if whole_so_far:
         above = phy >= log_min
         facts.below += int(np.argmax(above)) if above.any() else count
-    behind = max(facts.below + 1 - facts.prefix, 0) if whole_so_far and facts.below < facts.prefix + count else 0
+    next_one = max(facts.below + 1 - facts.prefix, 0) if whole_so_far and facts.below < facts.prefix + count else 0
     if facts.below < facts.prefix + count:
-        facts.parted &= bool((phy[behind:] > log_min).all())
+        facts.parted &= bool((phy[next_one:] > log_min).all())
     ends = [(facts.prefix + i, int(phy[i]), int(rows["size"][i])) for i in (0, count - 1)]
     facts.edges = (*(facts.edges[:1] or ends[:1]), ends[1])
     facts.prefix += count
@@ -396,13 +396,13 @@ def _truncated(files: Sequence[MappedFile], end: int) -> tuple[list[MappedFile],
 # ---- ext files -----------------------------------------------------------------------------------------------------
 
 
-NO_ROOM = -32769  # in place of a unit's size: the file ends where one would have to stand
+NO_ROOM = -32769  # in place of a unit's size: the file ends where one would have to be
 
 
 def ext_units(file: ByteFile) -> Iterator[tuple[int, int, np.ndarray]]:
     """(position, unit size, units as rows of bytes) for each stretch of equally large units, from the file's start on.
 
-    The last one given has no rows: position is where the walk ends, size what stands there (0: unwritten, negative: full,
+    The last one given has no rows: position is where the walk ends, size what is there (0: unwritten, negative: full,
     positive: a unit that leads past the file's end, NO_ROOM).
     """
     at, base, data = 0, 0, np.zeros(0, np.uint8)
@@ -430,7 +430,7 @@ def ext_units(file: ByteFile) -> Iterator[tuple[int, int, np.ndarray]]:
 
 
 def _scan_ext(source: ByteSource, task: QueueTask, summary: QueueSummary) -> dict[str, int]:
-    """Walk all ext files: findings, digests and the refusal; path -> position behind the last unit."""
+    """Walk all ext files: findings, digests and the refusal; path -> position after the last unit."""
     ends: dict[str, int] = {}
     for file in task.ext_files:
         with source.open(file.path) as stream:
@@ -445,7 +445,7 @@ def _scan_ext(source: ByteSource, task: QueueTask, summary: QueueSummary) -> dic
                     continue
                 fails = ", where recovery of the ext file fails"
                 if size == NO_ROOM:
-                    # A writer leaves four bytes behind the last unit.
+                    # A writer leaves four bytes after the last unit.
                     left = f"{file.size - position} bytes"
                     _ext_finding(summary, file, (last_unit, last_unit + 2), "room after the unit", left)
                     summary.refusal = summary.refusal or f"{file.path}: no room for a unit's size at {position}{fails}"

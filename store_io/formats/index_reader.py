@@ -9,7 +9,6 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, field
-from typing import Protocol
 
 import numpy as np
 from numba import njit
@@ -65,15 +64,6 @@ class IndexTask:
         return scan_index_file(self)
 
 
-class IndexRef(Protocol):
-    """What names entries: a file and where they begin in it."""
-
-    @property
-    def path(self) -> str: ...
-    @property
-    def slots(self) -> int: ...
-
-
 def parse_header(data: bytes) -> IndexHeader:
     """The header in a file's first bytes."""
     return IndexHeader(*struct.unpack(layout.HEADER_FORMAT, data[: layout.HEADER_BYTES].ljust(layout.HEADER_BYTES, b"\0")))
@@ -90,10 +80,10 @@ def entry_position(slots: int, number: int) -> int:
     return layout.HEADER_BYTES + layout.SLOT_BYTES * slots + layout.ENTRY_BYTES * number
 
 
-def read_index_entries(source: ByteSource, ref: IndexRef, first: int, last: int) -> np.ndarray:
+def read_index_entries(source: ByteSource, path: str, slots: int, first: int, last: int) -> np.ndarray:
     """Entries [first, last) as INDEX_DTYPE, fewer at the file's end. Numbers begin at 1. The caller bounds the range."""
-    with source.open(ref.path) as file:
-        data = file.read(entry_position(ref.slots, first), max(0, last - first) * layout.ENTRY_BYTES)
+    with source.open(path) as file:
+        data = file.read(entry_position(slots, first), max(0, last - first) * layout.ENTRY_BYTES)
     return np.frombuffer(data, STORED_INDEX_DTYPE, count=len(data) // layout.ENTRY_BYTES).astype(INDEX_DTYPE)
 
 
@@ -162,7 +152,7 @@ class _Scan:
         return s
 
     def _read_all(self) -> int:
-        """Digest the file; gives the position behind its last byte that is not zero."""
+        """Digest the file; gives the position after its last byte that is not zero."""
         digest = PieceDigest()
         buffer = np.empty(WINDOW_BYTES, np.uint8)
         at = end = 0
@@ -321,7 +311,7 @@ class _Scan:
 
     def _check_empty(self) -> None:
         """A file without entries. A broker makes one just before it puts its first key: the first file of a store, with zeros,
-        or behind a full one, with that one's end as begin and end. Any other has lost its entries."""
+        or after a full one, with that one's end as begin and end. Any other has lost its entries."""
         h, before = self.header, self.task.previous_end
         begin, end = (h.begin_timestamp, h.begin_phy_offset), (h.end_timestamp, h.end_phy_offset)
         if not self.task.newest:
@@ -422,7 +412,7 @@ def _counts_from_begin(finding: Finding) -> bool:
 def settled(findings: Sequence[Finding], summary: IndexFileSummary, slots: int) -> list[Finding]:
     """A file's findings without those that blame the header for what is known to be an entry's fault, or the reverse.
 
-    findings: all of one file, also those that came from comparing its entries with messages, which alone can tell. Every
+    findings: all of one file, also those that came from comparing its entries with messages, which alone decides. Every
     segment is compared by itself: where one shows that the header's begin time is wrong, what others say of it goes.
     """
     begins = [f for f in findings if _begin_time(f)]

@@ -22,7 +22,7 @@ from store_io.source.byte_source import ByteFile, ByteSource
 OPEN_FILES = 512
 SCAN_BYTES = 1 << 20
 EXT_BYTES = 1 << 16  # of a queue's ext file, kept in memory
-SAMPLES = 9  # entries of a file that tell which physical offsets it holds
+SAMPLES = 9  # entries of a file that show which physical offsets it holds
 
 
 class Place(NamedTuple):

@@ -33,7 +33,7 @@ from store_io.source.store_dir import StoreListing
 
 ROLES = ("ASYNC_MASTER", "SYNC_MASTER", "SLAVE")
 INDEX_KEYS = ("maxHashSlotNum", "maxIndexNum")
-SAMPLE_ENTRIES = 4096  # of an index file, looked at to tell where its entries begin
+SAMPLE_ENTRIES = 4096  # of an index file, looked at to learn where its entries begin
 MAX_SAMPLED_FILES = 8
 TAIL_WINDOW_BYTES = 1 << 20
 
@@ -191,7 +191,7 @@ def agreed_size(files: Iterable[StoreFile], unit: int = 1) -> int:
 
 
 def _index_numbers(listing: StoreListing, source: ByteSource | None, settings: dict[str, Setting]) -> dict[str, int]:
-    """maxHashSlotNum and maxIndexNum, from an index file's size and what stands in it.
+    """maxHashSlotNum and maxIndexNum, from an index file's size and content.
 
     The size alone fits many pairs: the entries show where they begin, and index files without any entry are explained by the
     default proportion of slots to entries.
@@ -240,7 +240,7 @@ def _proportional_slots(room: int) -> int:
 
 
 def infer_slots(file: ByteFile) -> int | None:
-    """How many hash slots an index file has, by its entries; None where they do not tell.
+    """How many hash slots an index file has, by its entries; None where they do not show it.
 
     The last byte that is not zero lies in the last entry, and entries end at the file's end, so there is one candidate for the
     header's count and one for each other count that the header's offsets allow. The chains of the first entries decide.
@@ -275,7 +275,7 @@ def infer_slots(file: ByteFile) -> int | None:
 
 
 def _last_data_end(file: ByteFile) -> int:
-    """Position behind the file's last byte that is not zero."""
+    """Position after the file's last byte that is not zero."""
     end = file.size
     while end > 0:
         low = max(0, end - TAIL_WINDOW_BYTES)

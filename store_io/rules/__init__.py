@@ -4,7 +4,7 @@
 * `message_verdict`, `header_faults`: one frame -> what the release's check says of it, and what the audit says.
 * `config_files`: which files in config/ the release reads, and without which of them it does not start.
 * `multi_dispatch`: one message -> the light queues that it enters too.
-* `index_keys`: one message -> the keys under which it stands in the index, and their hashes.
+* `index_keys`: one message -> the keys that it has in the index, and their hashes.
 * `loading`: names and lengths -> the files that load() maps, or why it refuses.
 * `queue_state`, `queue_pieces`: one ConsumeQueue in the broker's memory: recover, truncate, put; `queue_minimum`: its minimum.
 * `index_state`: the index files in the broker's memory.

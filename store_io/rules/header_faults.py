@@ -14,7 +14,7 @@ KNOWN_FLAGS = 0x7FF
 BATCH_FLAGS = layout.SYS_NEED_UNWRAP | layout.SYS_INNER_BATCH
 MOST_COMPRESSION = 3
 LZ4_HEAD, ZSTD_HEAD = b"\x04\x22\x4d\x18", b"\x28\xb5\x2f\xfd"
-HEAD_BYTES = 4  # of a body, that tell how it is compressed
+HEAD_BYTES = 4  # of a body, that show how it is compressed
 
 BODY_CRC, SYS_FLAG, BODY_LENGTH, PROPERTIES_LENGTH = "body CRC", "system flags", "body length", "properties length"
 

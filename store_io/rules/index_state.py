@@ -37,7 +37,7 @@ class IndexPiece:
 
 @dataclass
 class IndexFileState:
-    """One index file: header values as they stand in the file, and `count` as the broker has it in memory."""
+    """One index file: header values as in the file, and `count` as the broker has it in memory."""
 
     path: str | None  # None: created now
     most: int

@@ -94,7 +94,7 @@ class Verdict:
     """kind: VALID; END (a filler); BAD; HALF (only the size disagrees with the fields).
 
     size: total size where VALID or HALF.  reason: of `finding_codes.STOP_REASONS`, empty where VALID.
-    parsed_to: position behind the fields that were read (reput goes on there after HALF).
+    parsed_to: position after the fields that were read (reput continues there after HALF).
     computed_size: what the fields add up to, where all of them could be read; else 0.  expected, actual: the two values.
     """
 
@@ -153,7 +153,7 @@ def tags_code_of(topic: str, properties: Mapping[str, str], store_time: int, del
 
 
 def property_crc_value(text: str) -> int:
-    """The number behind `__CRC32#`: digits least significant first, in Java's int arithmetic."""
+    """The number after `__CRC32#`: digits least significant first, in Java's int arithmetic."""
     value = 0
     for character in reversed(text):
         value = int32(int32(value * 10) + ord(character) - 48)

@@ -22,7 +22,7 @@ LMQ_PREFIX = "%LMQ%"  # of the names of light queues
 @dataclass
 class MultiDispatch:
     """entries: (queue, queue offset) in order.  fault: the text that should be an offset and is no number, where a release
-    with multi-dispatch throws behind these entries; None: there is none.  uneven: (names, offsets) where they differ in number,
+    with multi-dispatch throws after these entries; None: there is none.  uneven: (names, offsets) where they differ in number,
     so that a broker skips them all."""
 
     entries: list[tuple[QueueKey, int]] = field(default_factory=list)

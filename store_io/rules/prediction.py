@@ -77,7 +77,7 @@ class LogFile:
 
 @dataclass
 class Memory:
-    """The broker's memory at one moment: what STATE in plan.json tells, and more."""
+    """The broker's memory at one moment: what STATE in plan.json has, and more."""
 
     log: list[LogFile]
     queues: dict[QueueKey, QueueState]

@@ -45,7 +45,7 @@ class Piece:
     skipped: int = 0
     base: int = 0  # BatchConsumeQueue: message offset of the first
     messages: int = 0
-    batch_end: int = 0  # message offset behind the last, where it is the run's last
+    batch_end: int = 0  # message offset after the last, where it is the run's last
 
 
 class Pieces:
@@ -175,12 +175,12 @@ class FilePieces:
             yield self._pieces._piece(self.rows[number])
 
     def next_start(self, at: int, end: int) -> int:
-        """The first byte behind `at` at which a piece begins; `end` where none does before it."""
+        """The first byte after `at` at which a piece begins; `end` where none does before it."""
         later = self.rows["at"][self.rows["at"] > at]
         return min(int(later.min()), end) if len(later) else end
 
     def chain(self, at: int, unit: int, below: int) -> tuple[int, int, int] | None:
-        """(byte behind the last, last_phy, last_size) of the pieces from byte `at` on that follow one another without a gap
+        """(byte after the last, last_phy, last_size) of the pieces from byte `at` on that follow one another without a gap
         and lie below the physical offset `below`; None where that must be looked at piece by piece."""
         if not len(self.rows):
             return None

@@ -54,7 +54,7 @@ class Fold:
         self._places = {f.path: i for i, f in enumerate(self.segments)}
 
     def run(self) -> Prediction:
-        """Follow load() and start(). Damage never raises; `needs` tells whether the answer is final."""
+        """Follow load() and start(). Damage never raises; `needs` says whether the answer is final."""
         p = self.prediction
         try:
             self._load()
@@ -194,7 +194,7 @@ class Fold:
             p.scanned.append(i)
             summary = self.scans.get(scan)
             if summary is None:
-                # All after it is asked for as well: recovery goes on there, or cuts it, and then its messages are counted.
+                # All after it is asked for as well: recovery continues there, or cuts it, and then its messages are counted.
                 later = (ScanId("segment", k) for k in range(i + 1, len(self.log)))
                 self.needs.scans.update(s for s in (scan, *later) if s not in self.scans)
                 return None
@@ -226,7 +226,7 @@ class Fold:
     # ---- start() ---------------------------------------------------------------------------------------------------
 
     def _start(self) -> None:
-        """What start() dispatches: 4.x from the ConsumeQueues' maximum on, later releases only when told to (recovery.md 9)."""
+        """What start() dispatches: 4.x from the ConsumeQueues' maximum on, later ones only by a setting (recovery.md 9)."""
         rules = self.rules
         if not rules.dispatches_at_start:
             return

@@ -5,7 +5,7 @@
 * `resync`, `candidate_frames`: the next valid message after damage.
 * `queue_probe`, `index`: each message's queue and index entries on disk.
 * `segment_edges`, `segment_times`: a segment's two ends; its store times.
-* `odd_headers`, `torn_copies`: valid messages that stand out.
+* `odd_headers`, `torn_copies`: valid messages that are unusual.
 * `segment_findings`: a bounded collection of findings.
 * `dataset_rows`, `row_texts`: the accepted messages as rows.
 * `summary_pickle`: summaries on their way to the driver.

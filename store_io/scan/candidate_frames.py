@@ -1,6 +1,6 @@
 """A segment as `message_verdict.Frames` for places in damage where a message may begin: their properties cost little.
 
-Of such a place only one thing is asked: whether a valid message stands there. A few properties decide that. Frames in damage may
+Of such a place only one thing is asked: whether a valid message is there. A few properties decide that. Frames in damage may
 claim properties that overlap, up to 32 KB for every 90 bytes, so compiled code picks the parts that decide before any is read.
 """
 
@@ -35,7 +35,7 @@ def _last_parts(data, names, old_parser, found):  # type: ignore[no-untyped-def]
             value = item + i
             if names[k, i] != 0 or value >= end:
                 continue
-            if old_parser:  # one value without a separator in it; separators behind it are dropped
+            if old_parser:  # one value without a separator in it; separators after it are dropped
                 place = value
                 while place < end and data[place] != 1:
                     place += 1
@@ -56,7 +56,7 @@ def deciding_parts(data: bytes, old_parser: bool) -> bytes:
 
 
 class CandidateFrames:
-    """The frames behind `frames`, with those properties alone that decide. old_parser: as in `parse_properties`."""
+    """The frames of `frames`, with those properties alone that decide. old_parser: as in `parse_properties`."""
 
     def __init__(self, frames: Frames, old_parser: bool):
         self._old_parser = old_parser

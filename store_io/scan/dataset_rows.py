@@ -130,7 +130,7 @@ def _flags(count: int, value: bool) -> pa.Array:
 
 @njit(cache=True, nogil=True)
 def _list_keys(rows, tagged, buffer, origin, hashes, of, number, kind, key_hash, start, size):  # type: ignore[no-untyped-def]
-    """Fill one element per index entry: its row, place, kind, hash, and where its text stands in the buffer."""
+    """Fill one element per index entry: its row, place, kind, hash, and where its text is in the buffer."""
     at = 0
     for i in range(len(rows)):
         row = rows[i]

@@ -1,4 +1,4 @@
-"""What stands out in the headers of one segment's messages that pass every check: found in columns, judged one by one."""
+"""What is unusual in the headers of one segment's messages that pass every check: found in columns, judged one by one."""
 
 from __future__ import annotations
 
@@ -90,10 +90,10 @@ class StoreHosts:
             count += before
         self._runs = [*self._runs[-2:], (host, count, first.copy())]
         if len(self._runs) == 3 and len(self._odd) < MOST_ODD_HOSTS:
-            (left, before, _), (_, single, row), (right, behind, _) = self._runs
-            if left == right and single == 1 and min(before, behind) >= NEIGHBOURS and row["flag"] != bridges.FLAG:
+            (left, before, _), (_, single, row), (right, later, _) = self._runs
+            if left == right and single == 1 and min(before, later) >= NEIGHBOURS and row["flag"] != bridges.FLAG:
                 self._odd.append((row, left))
-                self._runs = [(left, before + behind, self._runs[0][2])]
+                self._runs = [(left, before + later, self._runs[0][2])]
 
     def finish(self, window: SegmentWindow, keys: list[QueueKey]) -> None:
         """No message follows."""

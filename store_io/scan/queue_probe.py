@@ -88,7 +88,7 @@ class QueueProbe:
 
         SLOT: in the arena, or one of the states above; FIRST, LOADED: the number of the slot's first entry, and how many it
         holds; DELTA: where the last entry stood, against its message's queue offset; MISSING_UNTIL: no entry leads to a
-        message below this physical offset, unless it stands at DELTA.  EXT_ADDRESS, EXT_FIRST, EXT_LOADED: where in memory
+        message below this physical offset, unless it is at DELTA.  EXT_ADDRESS, EXT_FIRST, EXT_LOADED: where in memory
         bytes of the queue's ext file are, the offset of the first, and how many.
         """
         known = len(self._states)
@@ -140,7 +140,7 @@ class QueueProbe:
             state[SLOT] = UNREADABLE
 
     def _wanted(self, item: np.void, ref: int) -> int:
-        """How many entries the queue takes in the rest of the segment, if it goes on as since its last load, and some more."""
+        """How many entries the queue takes in the rest of the segment, if it grows as since its last load, and some more."""
         phy_offset, loaded = int(item["phy_offset"]), int(self._states[ref, LOADED])
         since, left = phy_offset - self._loaded_at[ref], self._high - phy_offset
         return loaded * left * 9 // (since * 8) + FIRST_ENTRIES if since > 0 and left > 0 else FIRST_ENTRIES

@@ -30,7 +30,7 @@ def queue_ids(rows: np.ndarray, keys: Sequence[QueueKey]) -> pa.Array:
 
 
 def in_window(window: SegmentWindow, rows: np.ndarray) -> bool:
-    """Whether the window holds these rows' records. One larger than the window may stand among them."""
+    """Whether the window holds these rows' records. One larger than the window may be among them."""
     first, last = int(rows["position"][0]), int(rows["position"][-1]) + int(rows["total_size"][-1])
     return window.start <= first and last <= window.end
 

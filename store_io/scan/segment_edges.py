@@ -1,5 +1,5 @@
 """A segment's first record and its edges, without the rest: what a broker looks at to choose where recovery begins, and what
-tells cheaply whether a segment is the one that an earlier run has read."""
+shows cheaply whether a segment is the one that an earlier run has read."""
 
 from __future__ import annotations
 

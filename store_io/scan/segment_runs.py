@@ -45,7 +45,7 @@ _NEEDS = ("nothing", "room for a run", "room for an index run", "the entries of 
     _I_LAST_KEY_TIME,
 ) = range(len(INDEX_RUN_DTYPE.names or ()))  # fmt: skip
 
-# What a pass is told and what it leaves behind, in one int64 array.
+# What a pass gets and gives back, in one int64 array.
 (
     _WALK, _PLAUSIBLE, _BASE, _TAG_INDEX, _PROBING, _LMQ, _TIMING, _PER_SLOT, _ARENA, _ROWS,
     _RUNS, _INDEX_RUNS, _INDEX_CUT, _FORCED, _FORCED_MATCH, _FORCED_DELTA, _TIME, _FIRST_TIME, _LAST_TIME, _FALLS, _CURSOR,

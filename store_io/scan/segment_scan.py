@@ -236,22 +236,22 @@ class _Scan:
         self.faults, self.uneven = [], []
         if not self.met & HAS_MULTI_DISPATCH:
             return rows[:count], self.kinds[:count]
-        behind: list[int] = []
+        of_rows: list[int] = []
         refs: list[int] = []
         offsets: list[int] = []
         for i in np.flatnonzero(rows["flags"][:count] & HAS_MULTI_DISPATCH).tolist():
             if self.kinds[i] != RUN_QUEUE:
                 continue
             for key, queue_offset in self._lmq_entries(rows[i]):
-                behind.append(i)
+                of_rows.append(i)
                 refs.append(self.topics.number_of(*key))
                 offsets.append(queue_offset)
-        if not behind:
+        if not of_rows:
             return rows[:count], self.kinds[:count]
         self._know_queues()
-        extra = rows[behind]
+        extra = rows[of_rows]
         extra["topic_ref"], extra["queue_offset"] = refs, offsets
-        after = np.array(behind) + 1
+        after = np.array(of_rows) + 1
         return np.insert(rows[:count], after, extra), np.insert(self.kinds[:count], after, RUN_LMQ)
 
     def _know_queues(self) -> None:
@@ -275,7 +275,7 @@ class _Scan:
         return self.window.read(start, start + int(row[name + "_len"]))
 
     def _fold_rows(self, items: np.ndarray, kinds: np.ndarray, low: int, high: int, walk: int, audit: bool) -> np.ndarray:
-        """Hand messages [low, high) of the columns, and the items that stand for them, to the runs; gives the times' falls."""
+        """Give messages [low, high) of the columns, with their items, to the runs; returns those whose store time fell."""
         rows, keys = self.columns.rows[: self.columns.count], self.topics.keys
         item_low, item_high = low, high
         if len(items) != len(rows):
@@ -386,7 +386,7 @@ class _Scan:
         """
         rules, count = self.rules, len(rows)
         if not rules.knows_v2:
-            # V2 differs from V1 in the width of the topic's length, which stands between body and topic.
+            # V2 differs from V1 in the width of the topic's length, which is between body and topic.
             found = np.flatnonzero(rows["topic_at"][low:] - rows["body_at"][low:] - rows["body_len"][low:] == 2)
             count = low + int(found[0]) if len(found) else count
         if rules.dup_info or rules.verify_property_crc and rules.check_crc:
@@ -457,7 +457,7 @@ class _Scan:
             self._fold_rows(items, kinds, 0, count, WALK_BROKER, False)
 
     def _reput(self, position: int, limit: int) -> None:
-        """start()'s walk: after HALF the offset moves by the size, but the buffer goes on where the fields ended; after
+        """start()'s walk: after HALF the offset moves by the size, but the buffer continues where the fields ended; after
         BAD the rest of the buffer is skipped. Only bytes of dispatched messages count as read."""
         check = RecordCheck.reput(self.rules)
         at, read, whole = position, 0, limit - position

@@ -19,7 +19,7 @@ from store_io.base import checksum
 from store_io.rules.releases import BrokerRules
 
 TOPIC = "STORE_AUDIT_BRIDGE"
-FLAG = 0x52475031  # the producer's own field: tells the shortest bridges, which have no room for the topic
+FLAG = 0x52475031  # the producer's own field: marks the shortest bridges, which have no room for the topic
 MAX_BYTES = 1 << 20  # of one bridge: far below what any release takes for a message
 _HOST = bytes(8)  # 0.0.0.0, port 0
 _FIXED = layout.MIN_SIZE_V1_BYTES

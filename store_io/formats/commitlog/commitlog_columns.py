@@ -1,6 +1,6 @@
 """The fast decoder: segment bytes -> rows in one compiled pass. Same contract as the reference in `commitlog_reader`.
 
-Without numba the reference itself stands here: the same rows, some hundred times slower.
+Without numba this is the reference itself: the same rows, some hundred times slower.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ No byte is trusted, and compiled code has no bounds checks. Why it stays inside 
 looked into once its total size is known to lie within the window; its parts are then known to add up to that size; every
 loop below is bounded by the length of its part. Reads of more than that are of two kinds. Blocks of 64 bytes (`_block`,
 `_count_keys` and their like) move back where they would pass the window's end, and a record is longer than a block; layouts are
-only compared and kept where the window goes on far enough. Text is hashed in steps
+only compared and kept where the window reaches far enough. Text is hashed in steps
 of 16 bytes that end where the text does, so what is read too much lies before it: in the record's 88 bytes of header, at the
 furthest. Lengths are int64 throughout, so no sum of them wraps.
 
@@ -299,7 +299,7 @@ def _blankness(at: int, length: int) -> int:
 
 @compiled_helper(inline=False)
 def _two_parts(at: int, length: int) -> bool:
-    """Whether split("_") surely gives two parts: one separator, and something behind it."""
+    """Whether split("_") surely gives two parts: one separator, and something after it."""
     separators = 0
     for i in range(length):
         if load_u8(at + i) == 95:
@@ -327,7 +327,7 @@ def _count_keys(at: int, length: int, window_end: int) -> int:
 def _appended_crc(record: int, total: int, value: int, value_length: int) -> int:
     """How the record ends, where a property __CRC32# is present whose value begins at address `value`.
 
-    -1: not in an appended CRC; -2: only the reference can say; else the CRC that its ten digits tell.
+    -1: not in an appended CRC; -2: only the reference can say; else the CRC in its ten digits.
     """
     tail = record + total - layout.PROPERTY_CRC_BYTES
     if load_i64(tail) != _NAME_CRC or load_u8(tail + 19) != 2:
@@ -460,7 +460,7 @@ def _hash_keys(at: int, length: int, prefix: int, ascii_only: bool, window_end: 
         beyond = max(0, at + base + 64 - window_end)
         spaces = equal_mask(at + base - beyond, 32) >> np.uint64(beyond)
         if length - base < 64:
-            spaces |= _ALL << np.uint64(length - base)  # what is behind the text ends a part, too
+            spaces |= _ALL << np.uint64(length - base)  # what is after the text ends a part, too
         while spaces != _ZERO:
             end = base + lowest_bit(spaces)
             if end > length:
@@ -777,7 +777,7 @@ def decode_window(
         if rollback:
             keys = 0
 
-        # The topic is added last: a frame that is not accepted leaves nothing behind.
+        # The topic is added last: a frame that is not accepted adds nothing.
         queue_id = load_i32(at + layout.QUEUE_ID_POSITION)
         value = _pair_hash(at + topic_at, topic_length, queue_id)
         topic = _find_topic(at + topic_at, topic_length, queue_id, value, entries, text, slots, slot_count)

@@ -1,6 +1,6 @@
 """The readable reference decoder: segment bytes -> rows, one frame at a time, every verdict by `rules.message_verdict`.
 
-Same contract as `commitlog_columns.decode`, some hundred times slower. It stands in where numba is missing, and tests hold
+Same contract as `commitlog_columns.decode`, some hundred times slower. It is used where numba is missing, and tests hold
 the fast decoder to it.
 """
 

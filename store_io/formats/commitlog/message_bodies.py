@@ -57,7 +57,7 @@ def _from_zlib(body: bytes, limit: int) -> bytes:
 
 
 def _from_lz4(body: bytes, limit: int) -> bytes:
-    # Not LZ4FrameDecompressor: it copies all that is behind a frame, and a body may be nothing but empty frames of 11 bytes.
+    # Not LZ4FrameDecompressor: it copies all that is after a frame, and a body may be nothing but empty frames of 11 bytes.
     parts, size, at, left = [], 0, 0, memoryview(body)
     context = lz4.frame.create_decompression_context()
     while at < len(body):  # frames may follow one another

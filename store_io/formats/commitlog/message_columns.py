@@ -413,7 +413,7 @@ def append_message(columns: Columns, topics: TopicTable, message: Message, frame
 def locate_properties(data: bytes, old_parser: bool = False) -> dict[bytes, tuple[int, int]]:
     """`message_verdict.parse_properties` over the undecoded bytes: name -> (where its value begins, its length).
 
-    The separators are single bytes in UTF-8 whatever stands around them, so both parsers find the same parts.
+    The separators are single bytes in UTF-8 whatever is around them, so both parsers find the same parts.
     """
     found: dict[bytes, tuple[int, int]] = {}
     at = 0

@@ -49,7 +49,7 @@ class Decoding:
 def walk_batches(decoding: Decoding, check: RecordCheck, start: int, limit: int) -> Generator[int, None, tuple[int, Verdict]]:
     """Decode from `start` on; gives the number of rows in `columns`, again and again, until a frame is refused.
 
-    The generator's value is then (position of that frame, the verdict). The rows are good until it goes on.
+    The generator's value is then (position of that frame, the verdict). The rows are good until the next step.
     A frame larger than the window goes through the reference, which reads it in pieces, so the buffer never grows.
     A walk inside of a segment mostly begins after damage, and more may follow: it looks FIRST_REACH bytes ahead, and twice as
     far each time, so what it decodes in vain is no more than what it has come. A frame larger than that is the reference's, too.

@@ -33,7 +33,7 @@ class IndexFileRef:
 
     @property
     def entries(self) -> int:
-        """Entries that stand in it, by its header."""
+        """Entries in it, by its header."""
         room = (self.size - self.position(0)) // layout.ENTRY_BYTES - 1
         return max(0, min(self.index_count - 1, self.max_entries - 1, room))
 
@@ -44,7 +44,7 @@ class IndexFileRef:
 
 @dataclass(frozen=True)
 class SegmentPlace:
-    """A segment and where it stands. base_offset: physical offset of its first byte; log_end: of the end of the log."""
+    """A segment and where it is. base_offset: physical offset of its first byte; log_end: of the end of the log."""
 
     path: str
     base_offset: int
@@ -57,14 +57,14 @@ class SegmentPlace:
 
 
 def read_entries(file: ByteFile, ref: IndexFileRef, low: int, high: int) -> np.ndarray:
-    """Entries [low, high) as they stand in the file."""
+    """Entries [low, high) as the file has them."""
     data = np.zeros((high - low) * layout.ENTRY_BYTES, np.uint8)
     file.read_into(ref.position(low), data)
     return data.view(STORED_INDEX_DTYPE)
 
 
 def first_entry_from(file: ByteFile, ref: IndexFileRef, phy_offset: int) -> int:
-    """The number of the first entry that belongs to messages at or behind `phy_offset`; `ref.entries` + 1: none.
+    """The number of the first entry that belongs to messages at or after `phy_offset`; `ref.entries` + 1: none.
 
     Found by bisection over medians of blocks and, at the border, by the fewest entries on the wrong side, so single damaged
     entries do not mislead it. Depends on nothing but the file and the address: neighbouring segments agree on their border.
@@ -86,6 +86,6 @@ def first_entry_from(file: ByteFile, ref: IndexFileRef, phy_offset: int) -> int:
             high = middle
     first = max(0, low - 1)
     near = np.concatenate([np.zeros(0, np.int64)] + [block(k) for k in range(first, min(blocks, low + 1))])
-    behind = near >= phy_offset
-    misplaced = np.concatenate([[0], np.cumsum(behind)]) + np.concatenate([np.cumsum(~behind[::-1])[::-1], [0]])
+    later = near >= phy_offset
+    misplaced = np.concatenate([[0], np.cumsum(later)]) + np.concatenate([np.cumsum(~later[::-1])[::-1], [0]])
     return 1 + first * BLOCK_ENTRIES + int(misplaced.argmin())

@@ -1,7 +1,7 @@
 """Keys of one segment's messages against the entries of the index files, in order.
 
 Both are written in the CommitLog's order, so one pass over two streams suffices: what messages should have put, and what
-stands in the files. Where the two disagree, a small alignment decides which entry is wrong, absent or too many.
+is in the files. Where the two disagree, a small alignment decides which entry is wrong, absent or too many.
 Source of order, hash and time difference: IndexService.buildIndex, IndexFile.putKey (formats.md 6).
 """
 
@@ -105,15 +105,15 @@ def _advance(expected, i, found, j, wrong):  # type: ignore[no-untyped-def]
     return i, j, wrongs, NEED_EXPECTED
 
 
-# What `_agree` is told and what it leaves behind, in one int64 array.
+# What `_agree` gets and gives back, in one int64 array.
 _ROW, _KEY, _ENTRY, _ENTRIES, _BEGIN, _FIRST_BEGIN, _LOW_PHY, _HIGH_PHY, _AGREED = range(9)
 
 
 @kept(commitlog_layout, layout, message_columns, native, segment_items)
 def _agree(rows, count, key_hash, entries, state, outside):  # type: ignore[no-untyped-def]
-    """Step through messages and entries, both as they stand, as long as they agree in everything; gives why it stopped.
+    """Step through messages and entries, both as stored, as long as they agree in everything; gives why it stopped.
 
-    rows, key_hash, entries: addresses.  `state` tells the next message, its next key and the next entry; how many entries there
+    rows, key_hash, entries: addresses.  `state` has the next message, its next key and the next entry; how many entries there
     are, the time that they count from and the time that the first does.  Times that differ are a disagreement, too.
     """
     i, k, j, end, begin = state[_ROW], state[_KEY], state[_ENTRY], state[_ENTRIES], state[_BEGIN]
@@ -166,7 +166,7 @@ def _agree(rows, count, key_hash, entries, state, outside):  # type: ignore[no-u
 
 @kept(commitlog_layout, message_columns)
 def _align(expected, found, whole):  # type: ignore[no-untyped-def]
-    """Best alignment of the two streams' beginnings: per expected entry the found one that stands for it, or -1.
+    """Best alignment of the two streams' beginnings: per expected entry the found one for the same key, or -1.
 
     Gives (partners, expected entries decided, found entries decided). What is decided ends with an exact pair, because keys
     repeat and a hash alone proves little; or, where the arrays are the `whole` rest of both streams, with their ends.
@@ -406,7 +406,7 @@ class IndexMerge:
             if at == layout.BEGIN_TIMESTAMP_POSITION:
                 header_fits, message_fits = self._fitting(ref, rows, time), self._fitting(ref, rows, stored)
                 if header_fits > message_fits:
-                    continue  # the message's own time is wrong, which the scan of the segment tells
+                    continue  # the message's own time is wrong, which the scan of the segment reports
                 if message_fits > header_fits:
                     self._found.set_begin(number, stored)
             self._findings.add(
@@ -561,7 +561,7 @@ class IndexMerge:
 
     def _put_again(self) -> int:
         """How many entries, up to the very one that is expected, only repeat keys of messages from before, as a restart leaves
-        them. An alignment could not tell: messages of one batch have the same unique key, so most pairs of theirs fit in part.
+        them. An alignment does not show it: messages of one batch have the same unique key, so most pairs of theirs fit in part.
         """
         found, at = self._found, self._at
         limit, phy, key_hash = int(self._expected[at]["phy_offset"]), -1, int(self._expected[at]["key_hash"])

@@ -55,7 +55,7 @@ def test_a_directory_in_its_place_cannot_be_read(tmp_path: Path) -> None:
 
 def test_bytes_behind_the_fields_are_a_note(tmp_path: Path) -> None:
     checkpoint = read(tmp_path, struct.pack(">6q", LAST, LAST, 0, 0, 0, 0) + bytes(10) + b"ab\0c" + bytes(100))
-    assert checkpoint.behind_fields == (58, 62)
+    assert checkpoint.after_fields == (58, 62)
     assert ("checkpoint_bytes_behind", NOTE, 58) in findings(checkpoint)
 
 

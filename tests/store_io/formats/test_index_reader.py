@@ -133,14 +133,9 @@ def test_reads_header_and_entries(scan: Scan, tmp_path: Path) -> None:
     assert [header.begin_timestamp, header.end_timestamp, header.begin_phy_offset, header.end_phy_offset] == writer.header[:4]
     assert [header.hash_slot_count, header.index_count] == writer.header[4:]
 
-    @dataclass
-    class Ref:
-        path: str = NAME
-        slots: int = SLOTS
-
-    rows = read_index_entries(source, Ref(), 1, 10)
+    rows = read_index_entries(source, NAME, SLOTS, 1, 10)
     assert len(rows) == 9 and rows["phy_offset"][0] == 395 and rows["phy_offset"][-1] == header.end_phy_offset
-    assert len(read_index_entries(source, Ref(), MOST - 1, MOST + 5)) == 1
+    assert len(read_index_entries(source, NAME, SLOTS, MOST - 1, MOST + 5)) == 1
 
 
 def test_every_flipped_byte_is_placed_where_it_is(scan: Scan) -> None:
