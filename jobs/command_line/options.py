@@ -7,13 +7,13 @@ Every fault is a UsageError with one sentence. A bad row of a fleet file is not:
 from __future__ import annotations
 
 import base64
+import json
 import os
-import pickle
 import sys
 import uuid
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from jobs.command_line.command_table import COMMAND_TABLE
@@ -185,11 +185,16 @@ def _refuse_output_inside(stores: Sequence[StoreArgument], out: str, tables: str
 
 
 def to_word(options: AuditOptions) -> str:
-    """These options as one word for another process's command line."""
-    return base64.urlsafe_b64encode(zlib.compress(pickle.dumps(options, protocol=5))).decode("ascii")
+    """These options as one word for another process's command line; as JSON, for no word of a command line becomes code."""
+    content = json.dumps({**asdict(options), "write": sorted(options.write)})
+    return base64.urlsafe_b64encode(zlib.compress(content.encode("utf-8", "surrogatepass"))).decode("ascii")
 
 
 def from_word(word: str) -> AuditOptions:
     """The options that `to_word` made the word from."""
-    options: AuditOptions = pickle.loads(zlib.decompress(base64.urlsafe_b64decode(word)))
-    return options
+    row = json.loads(zlib.decompress(base64.urlsafe_b64decode(word)).decode("utf-8", "surrogatepass"))
+    stores = tuple(
+        StoreArgument(**{**store, "parts": tuple((part, tuple(paths)) for part, paths in store["parts"])})
+        for store in row["stores"]
+    )
+    return AuditOptions(**{**row, "stores": stores, "write": frozenset(row["write"])})
