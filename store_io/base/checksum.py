@@ -1,14 +1,13 @@
 """CRC-32 of bodies: the fastest engine that is there, checked against crcmod before it is trusted.
 
-Two ways lead to it: `crc32` from Python, and for compiled code the address of a C function (`native_engine`). Both are
-CRC-32 ISO-HDLC as in zlib. crcmod is the reference because it shares no line with any of them, and far too slow to be one.
+Python code calls `crc32` and `crc32_combine`, compiled code the address of a C function (`native_engine`). All are CRC-32 ISO-HDLC
+as in zlib. crcmod is the reference because it shares no code with them; it is far too slow to be an engine.
 """
 
 from __future__ import annotations
 
 import ctypes
 import importlib
-import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -16,6 +15,12 @@ from functools import cache
 import crcmod
 
 from store_io.base.errors import StoreError
+
+try:
+    ENGINE, _library = "isal", importlib.import_module("isal.isal_zlib")
+except ImportError:  # no build of it for this machine
+    ENGINE, _library = "zlib-ng", importlib.import_module("zlib_ng.zlib_ng")
+crc32, crc32_combine = _library.crc32, _library.crc32_combine
 
 
 @dataclass(frozen=True)
@@ -53,7 +58,7 @@ def find_native(name: str) -> NativeEngine | None:
 
 
 def find_folding(library: NativeEngine) -> NativeEngine | None:
-    """Code of our own for this processor, with a library for what it leaves out; None where it cannot be had, or is wrong."""
+    """`crc_folding`, with a library for what it leaves out; None where this processor cannot, or where it is wrong."""
     try:
         address = importlib.import_module("store_io.base.crc_folding").compiled(library.address)
     except (ImportError, OSError, RuntimeError):  # no code generator, or one that does not take this code
@@ -67,18 +72,6 @@ def native_engine() -> NativeEngine | None:
     """The fastest C function that this process can reach; None where no library offers one."""
     library = next((engine for name in NATIVE if (engine := find_native(name)) is not None), None)
     return library and (find_folding(library) or library)
-
-
-def _python_engine() -> tuple[str, Callable[..., int]]:
-    for name, module in (("isal", "isal.isal_zlib"), ("zlib-ng", "zlib_ng.zlib_ng")):
-        try:
-            return name, importlib.import_module(module).crc32
-        except (ImportError, AttributeError):
-            continue
-    return "zlib", zlib.crc32
-
-
-ENGINE, crc32 = _python_engine()
 
 
 def body_crc(body: bytes | memoryview) -> int:
@@ -101,7 +94,7 @@ _SELF_TEST_LENGTHS = (
 
 
 def _wrong_length(engine: Callable[..., int]) -> tuple[int, int, int] | None:
-    """(length, the engine's value, crcmod's) of the first text whose CRC the engine gets wrong; None: it gets none wrong."""
+    """(length, the engine's value, crcmod's) of the first text whose CRC the engine gets wrong; None where there is none."""
     reference = crcmod.mkCrcFun(0x104C11DB7, initCrc=0, rev=True, xorOut=0xFFFFFFFF)
     material = bytes(i * i * 31 + (i >> 3) & 0xFF for i in range(_SELF_TEST_LENGTHS[-1]))
     for length in _SELF_TEST_LENGTHS:

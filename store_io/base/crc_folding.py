@@ -1,8 +1,11 @@
 """CRC-32 of short texts by carry-less multiplication of whole vectors. Needs llvmlite and a processor with VPCLMULQDQ.
 
-Libraries end a computation with a loop or a jump over what does not fill a block. On message bodies, each of another length,
-the processor guesses that wrong every time, which costs as much as the rest. Here the text is filled up in front, with zeros
-that a masked load provides: they do not change a remainder, and the loop over blocks is all there is.
+Libraries end a computation with a loop or a jump over what does not fill a block. Message bodies are all of other lengths, so the
+processor mispredicts that jump for most of them. Here zeros from a masked load fill the first block: they do not change a
+remainder, and the loop over blocks is all there is.
+
+What it buys over isal alone: an audit's scan of one core takes 8 to 9 % less time with bodies of 100 bytes, 11 % with 300, 7 %
+with 1 KiB, 2 % with 4 KiB (AMD Zen 5, segments in the page cache). Without `checksum.find_folding` everything else stays as it is.
 
 How folding works: a text is a polynomial over GF(2), its CRC the remainder by the CRC's polynomial P. What stands `d` bits before
 another part may be replaced by its product with x^d mod P, added to that part. So blocks fold onto the next blocks, the last

@@ -5,6 +5,7 @@ All take plain addresses. Whoever calls one has to know that every byte of it ma
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import sys
 from collections.abc import Callable
@@ -13,11 +14,11 @@ from typing import Any
 
 import numpy as np
 from llvmlite import binding, ir
-from numba import cfunc, config, njit, types
+from numba import config, njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from store_io.base.checksum import native_engine
+from store_io.base.checksum import crc32, native_engine
 
 if getattr(config, "DISABLE_JIT", 0):
     raise ImportError("numba is set not to compile")
@@ -224,54 +225,20 @@ def kept(*modules: ModuleType) -> Callable[[Callable[..., Any]], Any]:
 # ---- CRC-32 ----------------------------------------------------------------------------------------------------------
 
 
-def _slice_tables() -> np.ndarray:
-    tables = np.zeros((16, 256), np.uint32)
-    for byte in range(256):
-        value = byte
-        for _ in range(8):
-            value = value >> 1 ^ (0xEDB88320 if value & 1 else 0)
-        tables[0, byte] = value
-    for k in range(1, 16):
-        tables[k] = tables[k - 1] >> 8 ^ tables[0][tables[k - 1] & 0xFF]
-    return tables
-
-
-SLICE_TABLES = _slice_tables()
-
-
-@njit(nogil=True)
-def slice_by_16(value: int, address: int, length: int) -> Any:
-    """CRC-32 by tables, 16 bytes a step: where no library offers a C function."""
-    crc = np.uint32(value) ^ np.uint32(0xFFFFFFFF)
-    at = 0
-    while length - at >= 16:
-        low = load_word(address + at) ^ np.uint64(crc)
-        high = load_word(address + at + 8)
-        crc = np.uint32(0)
-        for k in range(8):
-            shift = np.uint64(8 * k)
-            crc ^= SLICE_TABLES[15 - k, (low >> shift) & np.uint64(0xFF)] ^ SLICE_TABLES[7 - k, (high >> shift) & np.uint64(0xFF)]
-        at += 16
-    while at < length:
-        crc = (crc >> np.uint32(8)) ^ SLICE_TABLES[0, (np.int64(crc) ^ load_u8(address + at)) & 0xFF]
-        at += 1
-    return np.uint64(crc ^ np.uint32(0xFFFFFFFF))
-
-
 _CRC_TYPE = types.uint64(types.uint64, types.int64, types.int64)
 _CRC_SYMBOL = "store_auditor_crc32"
 
 
-def _engine_address() -> tuple[str, int]:
-    engine = native_engine()
-    if engine is not None:
-        return engine.name, engine.address
-    compiled: Any = cfunc(_CRC_TYPE)(slice_by_16.py_func)
-    return "slice-by-16", int(compiled.address)
+@ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_uint64)
+def _python_crc32(value: int, address: int | None, length: int) -> int:
+    """Where no library offers a C function: right, but each call goes through the interpreter."""
+    return int(crc32((ctypes.c_char * length).from_address(address or 0), value))
 
 
 # Compiled code knows the engine by a fixed symbol only, so that code from the disk cache finds whatever engine there is.
-CRC_ENGINE, _address = _engine_address()
+_engine = native_engine()
+CRC_ENGINE = _engine.name if _engine else "Python"
+_address = _engine.address if _engine else ctypes.cast(_python_crc32, ctypes.c_void_p).value
 binding.add_symbol(_CRC_SYMBOL, _address)
 call_crc32: Any = types.ExternalFunction(_CRC_SYMBOL, _CRC_TYPE)
 

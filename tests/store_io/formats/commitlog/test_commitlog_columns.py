@@ -1054,7 +1054,7 @@ engine = {found.get(engine, f"checksum.find_native({engine!r})")}
 checksum.native_engine = lambda: engine
 import numpy as np, zlib
 from store_io.base import native
-assert native.CRC_ENGINE == (engine.name if engine else "slice-by-16")
+assert native.CRC_ENGINE == (engine.name if engine else "Python")
 from numba import njit
 @njit
 def crc(address, length):
