@@ -20,7 +20,8 @@ try:
     ENGINE, _library = "isal", importlib.import_module("isal.isal_zlib")
 except ImportError:  # no build of it for this machine
     ENGINE, _library = "zlib-ng", importlib.import_module("zlib_ng.zlib_ng")
-crc32, crc32_combine = _library.crc32, _library.crc32_combine
+crc32: Callable[..., int] = _library.crc32
+crc32_combine: Callable[[int, int, int], int] = _library.crc32_combine
 
 
 @dataclass(frozen=True)

@@ -232,7 +232,7 @@ _CRC_SYMBOL = "store_auditor_crc32"
 @ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_uint64)
 def _python_crc32(value: int, address: int | None, length: int) -> int:
     """Where no library offers a C function: right, but each call goes through the interpreter."""
-    return int(crc32((ctypes.c_char * length).from_address(address or 0), value))
+    return crc32((ctypes.c_char * length).from_address(address or 0), value)
 
 
 # Compiled code knows the engine by a fixed symbol only, so that code from the disk cache finds whatever engine there is.

@@ -35,7 +35,7 @@ class RangeCrc:
         if not self._known or start < self._origin:
             self._origin = max(0, start - start % PAGE_BYTES - self._known * PAGE_BYTES)
             self._crcs, self._known = np.zeros(256, np.uint32), 1
-        return int(checksum.crc32_combine(self._upto(start), 0, end - start)) ^ self._upto(end)
+        return checksum.crc32_combine(self._upto(start), 0, end - start) ^ self._upto(end)
 
     def _upto(self, position: int) -> int:
         """CRC-32 of everything from the origin to that position."""

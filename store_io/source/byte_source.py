@@ -93,37 +93,40 @@ class ByteFile(Protocol):
 
     def read(self, position: int, size: int) -> bytes:
         """Up to `size` bytes from `position` on, fewer only at the file's end."""
+        buffer = bytearray(max(0, min(size, self.size - position)))
+        self.read_into(position, memoryview(buffer))
+        return bytes(buffer)
 
     def next_data(self, position: int) -> int:
         """A position p >= `position` such that all bytes between are zero: where a sparse file's next data begins, or its end."""
+        return min(position, self.size)
 
     def next_hole(self, position: int) -> int:
-        """A position behind `position` up to which there is data; the file's end where its holes cannot be told."""
+        """A position after `position` up to which there is data; the file's end where the file system does not say."""
+        return self.size
 
     def descriptor(self) -> int | None:
         """The open file's descriptor, to read only, for copies that the system itself makes; None where it has none."""
+        return None
 
     @property
     def allocated(self) -> int:
-        """Bytes of the medium that the file takes: less than `size` where it has holes, if the file system tells."""
+        """Bytes of the medium that the file takes: less than `size` where it has holes, if the file system says."""
+        return self.size
 
     def close(self) -> None: ...
 
-    def __enter__(self) -> ByteFile: ...
+    def __enter__(self) -> ByteFile:
+        return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None: ...
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
 
 
-class _Reading:
-    """What both kinds of ByteFile share: `size`, and `_fill` of the subclass, which gives 0 at the end only."""
-
-    path: str
-    size: int
+class _Reading(ByteFile):
+    """Reads by `_fill` of the subclass: (position, view) -> bytes read, 0 at the end only."""
 
     def _fill(self, position: int, view: memoryview) -> int:
-        raise NotImplementedError
-
-    def close(self) -> None:
         raise NotImplementedError
 
     def read_into(self, position: int, buffer: memoryview | np.ndarray) -> int:
@@ -139,30 +142,6 @@ class _Reading:
         except (OSError, pa.ArrowException) as error:
             raise Unreadable(f"{self.path}: cannot be read at {position + done}: {_reason(error)}") from error
         return done
-
-    def read(self, position: int, size: int) -> bytes:
-        buffer = bytearray(max(0, min(size, self.size - position)))
-        self.read_into(position, memoryview(buffer))
-        return bytes(buffer)
-
-    def next_data(self, position: int) -> int:
-        return min(position, self.size)
-
-    def next_hole(self, position: int) -> int:
-        return self.size
-
-    def descriptor(self) -> int | None:
-        return None
-
-    @property
-    def allocated(self) -> int:
-        return self.size
-
-    def __enter__(self) -> Any:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.close()
 
 
 class _LocalFile(_Reading):
