@@ -3,6 +3,7 @@
 * `open_store`: a store opened for reading messages.
 * `scans`: what to read of a store, as plain values that travel.
 * `message_rows`, `entry_rows`: messages, queue and index entries as Arrow batches.
+* `message_batch`: the columns of one batch of messages.
 * `message_search`, `message_filter`: messages by key, id, offset or time.
 * `explain`, `explain_record`: what lies at one offset, field by field.
 * `broker_view`, `served_rows`: what a consumer would get from a started broker.

@@ -14,6 +14,7 @@ from schemas.rows import Row
 from store_io.base.java_compat import parse_number
 from store_io.explore.broker_view import REMOVED, SERVED, SKIPPED, UNDECODABLE, BrokerView, Served
 from store_io.explore.explain_record import offset_msg_id
+from store_io.explore.message_batch import COMPRESSIONS, LAST_TIME_MS, TRANSACTIONS, compression_code, transaction_code
 from store_io.explore.scans import MAX_BODY_BYTES
 from store_io.formats.commitlog.message_bodies import STATUS_NAMES, TOO_LARGE, decode_body
 from store_io.formats.commitlog.message_decode import host_text
@@ -23,10 +24,6 @@ from store_io.rules.multi_dispatch import multi_dispatch
 
 NOTE = "note"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_LAST_TIME_MS = 9_214_646_399_999  # as the columns of a scan: the year 2261
-_TRANSACTIONS = ("none", "prepared", "commit", "rollback")
-_COMPRESSIONS = ("zlib", "lz4", "zstd", "zlib")
-_INT32 = 32
 
 _NOTES = {
     UNDECODABLE: "no message that a client can read is there",
@@ -87,18 +84,11 @@ def _property(name: str) -> Callable[[BrokerView, Served], Any]:
 
 
 def _number(name: str) -> Callable[[BrokerView, Served], Any]:
-    return _of(lambda m: parse_number(m.properties.get(name), _INT32))
+    return _of(lambda m: parse_number(m.properties.get(name), 32))
 
 
 def _time(milliseconds: int) -> datetime | None:
-    return _EPOCH + timedelta(milliseconds=milliseconds) if 0 <= milliseconds <= _LAST_TIME_MS else None
-
-
-def _compression(m: Message) -> str:
-    kind = (m.sys_flag & layout.SYS_COMPRESSION_MASK) >> layout.SYS_COMPRESSION_SHIFT
-    if not m.sys_flag & layout.SYS_COMPRESSED:
-        return "none"
-    return _COMPRESSIONS[kind] if kind < len(_COMPRESSIONS) else "unknown"
+    return _EPOCH + timedelta(milliseconds=milliseconds) if 0 <= milliseconds <= LAST_TIME_MS else None
 
 
 def _offset_id(m: Message) -> str:
@@ -130,8 +120,8 @@ _COLUMNS: Mapping[str, Callable[[BrokerView, Served], Any]] = {
         else tags_code_of(one.message.topic, one.message.properties, one.message.store_time, view.rules.delays)
     ),
     "sys_flag": _of(lambda m: m.sys_flag),
-    "transaction": _of(lambda m: _TRANSACTIONS[(m.sys_flag & layout.SYS_TRANSACTION_MASK) // layout.SYS_PREPARED]),
-    "compression": _of(_compression),
+    "transaction": _of(lambda m: TRANSACTIONS[transaction_code(m.sys_flag)]),
+    "compression": _of(lambda m: COMPRESSIONS[compression_code(m.sys_flag)]),
     "inner_batch": _of(lambda m: m.sys_flag & layout.SYS_INNER_BATCH != 0),
     "flag": _of(lambda m: m.flag),
     "born_host": _of(lambda m: host_text(m.born_host)),
