@@ -29,6 +29,24 @@ PREPARED_OFFSET_POSITION = 76  # int64
 BODY_LENGTH_POSITION = 84  # int32, <= 0: no body
 BODY_POSITION = 88
 
+FIXED_FIELDS = (  # (RocketMQ's name, position, bytes) of all fields before the body, both hosts IPv4
+    ("TOTALSIZE", TOTAL_SIZE_POSITION, 4),
+    ("MAGICCODE", MAGIC_POSITION, 4),
+    ("BODYCRC", BODY_CRC_POSITION, 4),
+    ("QUEUEID", QUEUE_ID_POSITION, 4),
+    ("FLAG", FLAG_POSITION, 4),
+    ("QUEUEOFFSET", QUEUE_OFFSET_POSITION, 8),
+    ("PHYSICALOFFSET", PHY_OFFSET_POSITION, 8),
+    ("SYSFLAG", SYS_FLAG_POSITION, 4),
+    ("BORNTIMESTAMP", BORN_TIMESTAMP_POSITION, 8),
+    ("BORNHOST", BORN_HOST_POSITION, 8),
+    ("STORETIMESTAMP", STORE_TIMESTAMP_POSITION, 8),
+    ("STOREHOST", STORE_HOST_POSITION, 8),
+    ("RECONSUMETIMES", RECONSUME_TIMES_POSITION, 4),
+    ("PREPAREDTRANSACTIONOFFSET", PREPARED_OFFSET_POSITION, 8),
+    ("BODYLENGTH", BODY_LENGTH_POSITION, 4),
+)
+
 IPV6_EXTRA_BYTES = 12
 FRAME_BYTES = 8  # total size and magic: what a filler consists of, and what is always left at a segment's end
 MIN_SIZE_V1_BYTES = 91  # empty body, topic and properties, both hosts IPv4

@@ -6,14 +6,18 @@ is wrong, because what stands there is the question.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import lz4.frame
+import zstandard
 
 from schemas import commitlog_layout as layout
 from store_io.base.java_compat import decode_utf8, string_hash
 from store_io.base.times import iso_time
 from store_io.explore.redaction import HASH, HIDDEN, NONE, OPEN_PROPERTIES, Redaction
-from store_io.formats.commitlog.message_decode import host_text
+from store_io.formats.commitlog.message_decode import fixed_fields, host_text
 from store_io.rules.message_verdict import VALID, Frames, Message, Verdict, property_crc_value, tags_code_of
 from store_io.rules.releases import BrokerRules
 
@@ -71,6 +75,7 @@ _BLAME = {
 }
 
 _COMPRESSIONS = {0: "zlib", 1: "LZ4", 2: "ZSTD", 3: "zlib"}
+_KNOWN_FLAGS = 0x7FF
 _TRANSACTIONS = {0: "none", layout.SYS_PREPARED: "prepared", layout.SYS_COMMIT: "commit", layout.SYS_ROLLBACK: "rollback"}
 
 
@@ -82,7 +87,7 @@ def annotate(frames: Frames, position: int, limit: int, phy_offset: int, verdict
     fields: list[Field] = []
     open_texts = redaction.mode == NONE or boundaries_hold(verdict)
     try:
-        for found in _fields(frames, position, limit, phy_offset, redaction):
+        for found in _Frame(frames, position, limit, redaction).fields(phy_offset):
             if open_texts or found.name != "TOPIC" and not found.name.startswith("property"):
                 fields.append(found)
             else:
@@ -113,123 +118,101 @@ def _blamed(fields: list[Field], verdict: Verdict) -> list[Field]:
         return fields
     name = _BLAME.get(verdict.reason)
     text = f"expected {verdict.expected}, found {verdict.actual}" if verdict.expected else "a check fails here"
-    marked = [Field(f.name, f.at, f.size, f.data, f.value, text) if f.name == name and not f.wrong else f for f in fields]
-    return marked
+    return [replace(f, wrong=text) if f.name == name and not f.wrong else f for f in fields]
 
 
-def _fields(frames: Frames, position: int, limit: int, phy_offset: int, redaction: Redaction) -> Iterator[Field]:
-    def take(name: str, at: int, size: int) -> bytes:
-        if size < 0 or position + at + size > limit:
+_MAGICS = {
+    layout.MAGIC_V1: "a message, V1",
+    layout.MAGIC_V2: "a message, V2 (since 5.1.0)",
+    layout.MAGIC_BLANK: "the end-of-segment filler",
+}
+_NUMBERS: Mapping[str, Callable[[int], str]] = {
+    "TOTALSIZE": lambda value: f"{value} bytes",
+    "MAGICCODE": lambda value: f"0x{value & 0xFFFFFFFF:08x}, {_MAGICS.get(value, 'none that is known')}",
+    "BODYCRC": lambda value: f"0x{value & 0xFFFFFFFF:08x}",
+    "FLAG": lambda value: f"{value}, the producer's own",
+    "SYSFLAG": lambda value: sys_flag_text(value),
+    "BORNTIMESTAMP": lambda value: _time(value),
+    "STORETIMESTAMP": lambda value: _time(value),
+    "BODYLENGTH": lambda value: f"{value} bytes",
+    "TOPICLENGTH": lambda value: f"{value} bytes",
+    "PROPERTIESLENGTH": lambda value: f"{value} bytes",
+}
+
+
+class _Frame:
+    """The frame at `position` of a segment of `limit` bytes, read field by field. Raises _End where one leads out of it."""
+
+    def __init__(self, frames: Frames, position: int, limit: int, redaction: Redaction):
+        self.frames, self.position, self.limit, self.redaction = frames, position, limit, redaction
+
+    def read(self, at: int, size: int) -> bytes:
+        return self.frames.read(self.position + at, self.position + at + size)
+
+    def take(self, name: str, at: int, size: int) -> bytes:
+        """The field's first bytes."""
+        if size < 0 or self.position + at + size > self.limit:
             raise _End(name, at, size)
-        return frames.read(position + at, position + at + min(size, SHOWN_BYTES))
+        return self.read(at, min(size, SHOWN_BYTES))
 
-    def number(name: str, at: int, size: int) -> tuple[bytes, int]:
-        data = take(name, at, size)
-        return data, int.from_bytes(data, "big", signed=True)
+    def number(self, name: str, at: int, size: int) -> tuple[Field, int]:
+        data = self.take(name, at, size)
+        value = int.from_bytes(data, "big", signed=True)
+        return Field(name, at, size, data, _NUMBERS.get(name, str)(value)), value
 
-    data, total = number("TOTALSIZE", layout.TOTAL_SIZE_POSITION, 4)
-    yield Field("TOTALSIZE", layout.TOTAL_SIZE_POSITION, 4, data, f"{total} bytes")
-    data, magic = number("MAGICCODE", layout.MAGIC_POSITION, 4)
-    kinds = {
-        layout.MAGIC_V1: "a message, V1",
-        layout.MAGIC_V2: "a message, V2 (since 5.1.0)",
-        layout.MAGIC_BLANK: "the end-of-segment filler",
-    }
-    yield Field(
-        "MAGICCODE", layout.MAGIC_POSITION, 4, data, f"0x{magic & 0xFFFFFFFF:08x}, {kinds.get(magic, 'none that is known')}"
-    )
-    if magic == layout.MAGIC_BLANK:
-        return
-    data, crc = number("BODYCRC", layout.BODY_CRC_POSITION, 4)
-    yield Field("BODYCRC", layout.BODY_CRC_POSITION, 4, data, f"0x{crc & 0xFFFFFFFF:08x}")
-    data, value = number("QUEUEID", layout.QUEUE_ID_POSITION, 4)
-    yield Field("QUEUEID", layout.QUEUE_ID_POSITION, 4, data, str(value))
-    data, value = number("FLAG", layout.FLAG_POSITION, 4)
-    yield Field("FLAG", layout.FLAG_POSITION, 4, data, f"{value}, the producer's own")
-    data, value = number("QUEUEOFFSET", layout.QUEUE_OFFSET_POSITION, 8)
-    yield Field("QUEUEOFFSET", layout.QUEUE_OFFSET_POSITION, 8, data, str(value))
-    data, value = number("PHYSICALOFFSET", layout.PHY_OFFSET_POSITION, 8)
-    same = "its own position" if value == phy_offset else f"its position is {phy_offset}"
-    yield Field("PHYSICALOFFSET", layout.PHY_OFFSET_POSITION, 8, data, f"{value}, {same}")
-    data, flag = number("SYSFLAG", layout.SYS_FLAG_POSITION, 4)
-    yield Field("SYSFLAG", layout.SYS_FLAG_POSITION, 4, data, sys_flag_text(flag))
-    data, value = number("BORNTIMESTAMP", layout.BORN_TIMESTAMP_POSITION, 8)
-    yield Field("BORNTIMESTAMP", layout.BORN_TIMESTAMP_POSITION, 8, data, _time(value))
-    moved = layout.IPV6_EXTRA_BYTES if flag & layout.SYS_BORN_HOST_V6 else 0
-    size = layout.STORE_TIMESTAMP_POSITION - layout.BORN_HOST_POSITION + moved
-    data = take("BORNHOST", layout.BORN_HOST_POSITION, size)
-    hidden = concealed(redaction, "BORNHOST", data)
-    yield Field("BORNHOST", layout.BORN_HOST_POSITION, size, b"" if hidden else data, hidden or host_text(data))
-    at = layout.STORE_TIMESTAMP_POSITION + moved
-    data, value = number("STORETIMESTAMP", at, 8)
-    yield Field("STORETIMESTAMP", at, 8, data, _time(value))
-    at = layout.STORE_HOST_POSITION + moved
-    more = layout.IPV6_EXTRA_BYTES if flag & layout.SYS_STORE_HOST_V6 else 0
-    size = layout.RECONSUME_TIMES_POSITION - layout.STORE_HOST_POSITION + more
-    data = take("STOREHOST", at, size)
-    yield Field("STOREHOST", at, size, data, host_text(data))
-    moved += more
-    for name, place, size in (
-        ("RECONSUMETIMES", layout.RECONSUME_TIMES_POSITION, 4),
-        ("PREPAREDTRANSACTIONOFFSET", layout.PREPARED_OFFSET_POSITION, 8),
-    ):
-        data, value = number(name, place + moved, size)
-        yield Field(name, place + moved, size, data, str(value))
-    data, length = number("BODYLENGTH", layout.BODY_LENGTH_POSITION + moved, 4)
-    yield Field("BODYLENGTH", layout.BODY_LENGTH_POSITION + moved, 4, data, f"{length} bytes")
-    at = layout.BODY_POSITION + moved
-    if length > 0:
-        take("BODY", at, length)
-        yield _body(frames, position, _Body(at, length, flag, crc), redaction)
+    def fields(self, phy_offset: int) -> Iterator[Field]:
+        values: dict[str, int] = {}
+        flag = int.from_bytes(self.read(layout.SYS_FLAG_POSITION, 4), "big", signed=True)
+        at = 0
+        for name, at, size in fixed_fields(flag):
+            found, values[name] = self.number(name, at, size)
+            if name == "PHYSICALOFFSET":
+                same = "its own position" if values[name] == phy_offset else f"its position is {phy_offset}"
+                found = replace(found, value=f"{found.value}, {same}")
+            elif name in ("BORNHOST", "STOREHOST"):
+                hidden = concealed(self.redaction, name, found.data) if name == "BORNHOST" else None
+                found = replace(found, data=b"" if hidden else found.data, value=hidden or host_text(found.data))
+            yield found
+            if values.get("MAGICCODE") == layout.MAGIC_BLANK:
+                return
+        at += size
+        length = values["BODYLENGTH"]
+        if length > 0:
+            self.take("BODY", at, length)
+            yield self._body(at, length, flag, values["BODYCRC"])
+            at += length
+        width = 1 if values["MAGICCODE"] == layout.MAGIC_V1 else 2
+        found, length = self.number("TOPICLENGTH", at, width)
+        yield found
+        at += width
+        data = self.take("TOPIC", at, length)
+        yield Field("TOPIC", at, length, data, decode_utf8(self.read(at, length)))
         at += length
-    width = 1 if magic == layout.MAGIC_V1 else 2
-    data, length = number("TOPICLENGTH", at, width)
-    yield Field("TOPICLENGTH", at, width, data, f"{length} bytes")
-    at += width
-    take("TOPIC", at, length)
-    data = frames.read(position + at, position + at + length)
-    yield Field("TOPIC", at, length, data[:SHOWN_BYTES], decode_utf8(data))
-    at += length
-    data, length = number("PROPERTIESLENGTH", at, 2)
-    yield Field("PROPERTIESLENGTH", at, 2, data, f"{length} bytes")
-    at += 2
-    if length > 0:
-        take("PROPERTIES", at, length)
-        yield from _properties(frames.read(position + at, position + at + length), at, redaction)
+        found, length = self.number("PROPERTIESLENGTH", at, 2)
+        yield found
+        if length > 0:
+            self.take("PROPERTIES", at + 2, length)
+            yield from _properties(self.read(at + 2, length), at + 2, self.redaction)
 
-
-@dataclass(frozen=True)
-class _Body:
-    """A body by what its record says of it. at: from the record's beginning; flag: SYSFLAG; stored: BODYCRC."""
-
-    at: int
-    length: int
-    flag: int
-    stored: int
-
-
-def _body(frames: Frames, position: int, body: _Body, redaction: Redaction) -> Field:
-    at, length, flag, stored = body.at, body.length, body.flag, body.stored
-    start = position + at
-    crc = frames.crc32(start, start + length) & 0x7FFFFFFF
-    match = "fits" if crc == stored else "differs from"
-    about = f"its checksum, 0x{crc:08x}, {match} BODYCRC"
-    if redaction.mode != NONE:
-        whole = frames.read(start, start + length) if redaction.mode == HASH else b""
-        return Field("BODY", at, length, b"", f"{concealed(redaction, 'BODY', whole)}; {about}")
-    data = frames.read(start, start + min(length, UNPACKED_BYTES))
-    shown, what = data, ""
-    if flag & layout.SYS_COMPRESSED:
-        kind = (flag & layout.SYS_COMPRESSION_MASK) >> layout.SYS_COMPRESSION_SHIFT
-        unpacked = unpack_prefix(data, kind)
-        if unpacked is None:
-            what = f"; compressed with {_COMPRESSIONS.get(kind, f'type {kind}')}, which does not unpack"
-        else:
-            shown, what = unpacked, f"; unpacked with {_COMPRESSIONS[kind]}"
-    text = _text(shown)
-    return Field(
-        "BODY", at, length, data[:SHOWN_BYTES], f"{text}{what}; {about}" if text else f"{about.removeprefix('its ')}{what}"
-    )
+    def _body(self, at: int, length: int, flag: int, stored: int) -> Field:
+        start = self.position + at
+        crc = self.frames.crc32(start, start + length) & 0x7FFFFFFF
+        about = f"its checksum, 0x{crc:08x}, {'fits' if crc == stored else 'differs from'} BODYCRC"
+        if self.redaction.mode != NONE:
+            whole = self.read(at, length) if self.redaction.mode == HASH else b""
+            return Field("BODY", at, length, b"", f"{concealed(self.redaction, 'BODY', whole)}; {about}")
+        shown = data = self.read(at, min(length, UNPACKED_BYTES))
+        what = ""
+        if flag & layout.SYS_COMPRESSED:
+            kind = (flag & layout.SYS_COMPRESSION_MASK) >> layout.SYS_COMPRESSION_SHIFT
+            unpacked = unpack_prefix(data, kind)
+            if unpacked is None:
+                what = f"; compressed with {_COMPRESSIONS.get(kind, f'type {kind}')}, which does not unpack"
+            else:
+                shown, what = unpacked, f"; unpacked with {_COMPRESSIONS[kind]}"
+        text = _text(shown)
+        value = f"{text}{what}; {about}" if text else f"{about.removeprefix('its ')}{what}"
+        return Field("BODY", at, length, data[:SHOWN_BYTES], value)
 
 
 def unpack_prefix(data: bytes, kind: int, most: int = 4 * TEXT_CHARACTERS) -> bytes | None:
@@ -237,18 +220,12 @@ def unpack_prefix(data: bytes, kind: int, most: int = 4 * TEXT_CHARACTERS) -> by
 
     kind: the compression type of SYSFLAG. Source: CompressionType, ZlibCompressor, Lz4Compressor, ZstdCompressor.
     """
-    import zlib
-
     try:
         if kind in (0, 3):
             return zlib.decompressobj().decompress(data, most)
         if kind == 1:
-            import lz4.frame
-
             return bytes(lz4.frame.LZ4FrameDecompressor().decompress(data, most))
         if kind == 2:
-            import zstandard
-
             with zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(data) as reader:
                 return bytes(reader.read(most))
     except Exception:  # three libraries, each with errors of its own, all of which mean the same here
@@ -301,22 +278,18 @@ def _properties(data: bytes, at: int, redaction: Redaction) -> Iterator[Field]:
 def sys_flag_text(flag: int) -> str:
     """SYSFLAG in words."""
     kind = (flag & layout.SYS_COMPRESSION_MASK) >> layout.SYS_COMPRESSION_SHIFT
-    words = []
-    if flag & layout.SYS_COMPRESSED:
-        words.append(f"body compressed ({_COMPRESSIONS.get(kind, f'unknown type {kind}')})")
-    if flag & layout.SYS_MULTI_TAGS:
-        words.append("multi tags")
-    words.append(f"transaction {_TRANSACTIONS[flag & layout.SYS_TRANSACTION_MASK]}")
-    words.append(f"born host IPv{6 if flag & layout.SYS_BORN_HOST_V6 else 4}")
-    words.append(f"store host IPv{6 if flag & layout.SYS_STORE_HOST_V6 else 4}")
-    if flag & layout.SYS_NEED_UNWRAP:
-        words.append("to be unwrapped")
-    if flag & layout.SYS_INNER_BATCH:
-        words.append("inner batch")
-    known = 0x7FF
-    if flag & ~known & 0xFFFFFFFF:
-        words.append(f"unknown bits 0x{flag & ~known & 0xFFFFFFFF:x}")
-    return f"0x{flag & 0xFFFFFFFF:x}: {', '.join(words)}"
+    unknown = flag & ~_KNOWN_FLAGS & 0xFFFFFFFF
+    words = (
+        (flag & layout.SYS_COMPRESSED, f"body compressed ({_COMPRESSIONS.get(kind, f'unknown type {kind}')})"),
+        (flag & layout.SYS_MULTI_TAGS, "multi tags"),
+        (True, f"transaction {_TRANSACTIONS[flag & layout.SYS_TRANSACTION_MASK]}"),
+        (True, f"born host IPv{6 if flag & layout.SYS_BORN_HOST_V6 else 4}"),
+        (True, f"store host IPv{6 if flag & layout.SYS_STORE_HOST_V6 else 4}"),
+        (flag & layout.SYS_NEED_UNWRAP, "to be unwrapped"),
+        (flag & layout.SYS_INNER_BATCH, "inner batch"),
+        (unknown, f"unknown bits 0x{unknown:x}"),
+    )
+    return f"0x{flag & 0xFFFFFFFF:x}: {', '.join(text for there, text in words if there)}"
 
 
 def _time(milliseconds: int) -> str:

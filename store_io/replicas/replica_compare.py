@@ -17,6 +17,7 @@ from store_io.audit import log_map
 from store_io.base.errors import StoreError
 from store_io.formats.commitlog import commitlog_columns, commitlog_reader
 from store_io.formats.commitlog.message_columns import MALFORMED_PROPERTIES, Columns, RecordCheck, TopicTable
+from store_io.formats.commitlog.message_decode import fixed_fields
 from store_io.formats.commitlog.segment_walk import Decoding, capacity_for, walk_batches
 from store_io.source.byte_source import ByteFile, ByteSource, StoreLocation, open_source
 from store_io.source.segment_window import SegmentWindow
@@ -46,23 +47,6 @@ for _kind, _state in ((log_map.DAMAGED, DAMAGED), (log_map.UNWRITTEN, UNWRITTEN)
 _OF_KIND[log_map.FILLER] = FILLED
 
 _HEADER = layout.STORE_HOST_POSITION + layout.IPV6_EXTRA_BYTES  # as far as what tells two messages apart may stand
-_FIELDS = (
-    ("TOTALSIZE", layout.TOTAL_SIZE_POSITION),
-    ("MAGICCODE", layout.MAGIC_POSITION),
-    ("BODYCRC", layout.BODY_CRC_POSITION),
-    ("QUEUEID", layout.QUEUE_ID_POSITION),
-    ("FLAG", layout.FLAG_POSITION),
-    ("QUEUEOFFSET", layout.QUEUE_OFFSET_POSITION),
-    ("PHYSICALOFFSET", layout.PHY_OFFSET_POSITION),
-    ("SYSFLAG", layout.SYS_FLAG_POSITION),
-    ("BORNTIMESTAMP", layout.BORN_TIMESTAMP_POSITION),
-    ("BORNHOST", layout.BORN_HOST_POSITION),
-    ("STORETIMESTAMP", layout.STORE_TIMESTAMP_POSITION),
-    ("STOREHOST", layout.STORE_HOST_POSITION),
-    ("RECONSUMETIMES", layout.RECONSUME_TIMES_POSITION),
-    ("PREPAREDTRANSACTIONOFFSET", layout.PREPARED_OFFSET_POSITION),
-    ("BODYLENGTH", layout.BODY_LENGTH_POSITION),
-)
 
 
 @dataclass(frozen=True)
@@ -445,22 +429,10 @@ def _same_message(rows: np.ndarray, heads: np.ndarray) -> np.ndarray:
 
 def field_at(row: np.void, at: int) -> str:
     """The name of the field that holds byte `at` of a message, as its columns locate the parts."""
-    parts = [("BODY", "body"), ("TOPIC", "topic"), ("PROPERTIES", "props")]
-    for name, column in parts:
+    for name, column in (("BODY", "body"), ("TOPIC", "topic"), ("PROPERTIES", "props")):
         start = int(row[f"{column}_at"])
         if start <= at < start + int(row[f"{column}_len"]):
             return name
     if at >= int(row["body_at"]):
         return "TOPICLENGTH" if at < int(row["topic_at"]) else "PROPERTIESLENGTH"
-    flag = int(row["sys_flag"])
-    extra = 0
-    found = _FIELDS[0][0]
-    for name, start in _FIELDS:
-        if name == "STORETIMESTAMP" and flag & layout.SYS_BORN_HOST_V6:
-            extra += layout.IPV6_EXTRA_BYTES
-        if name == "RECONSUMETIMES" and flag & layout.SYS_STORE_HOST_V6:
-            extra += layout.IPV6_EXTRA_BYTES
-        if at < start + extra:
-            break
-        found = name
-    return found
+    return next(name for name, start, size in fixed_fields(int(row["sys_flag"])) if at < start + size)

@@ -11,7 +11,8 @@ from typing import Any
 from jobs.report.texts.terminal import BOLD, FAINT, GREEN, PLAIN, RED, YELLOW, Paint
 from jobs.report.texts.text import count_text, printable, time_text
 from schemas.finding_codes import STOP_REASONS
-from store_io.explore.explain import AROUND_ROW, Explanation, Neighbour, Pointer
+from store_io.explore.explain import AROUND_ROW, Explanation, Neighbour
+from store_io.explore.explain_pointers import Pointer
 from store_io.explore.explain_record import Field
 
 _ROW_BYTES = 8

@@ -6,6 +6,7 @@ Not a check: what a broker hands out is decoded as it is. Source: MessageDecoder
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Iterator
 
 from schemas import commitlog_layout as layout
 from store_io.base.java_compat import decode_utf8
@@ -70,3 +71,13 @@ def host_text(data: bytes) -> str:
     address, port = data[:-4], int.from_bytes(data[-4:], "big", signed=True)
     text = str(ipaddress.ip_address(address))
     return f"[{text}]:{port}" if len(address) == 16 else f"{text}:{port}"
+
+
+def fixed_fields(sys_flag: int) -> Iterator[tuple[str, int, int]]:
+    """(name, position, bytes) of a record's fields before its body, under its SYSFLAG."""
+    hosts = {"BORNHOST": layout.SYS_BORN_HOST_V6, "STOREHOST": layout.SYS_STORE_HOST_V6}
+    moved = 0
+    for name, position, size in layout.FIXED_FIELDS:
+        extra = layout.IPV6_EXTRA_BYTES if sys_flag & hosts.get(name, 0) else 0
+        yield name, position + moved, size + extra
+        moved += extra
