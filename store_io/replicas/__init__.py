@@ -1,5 +1,8 @@
-"""Copies of one broker's log, compared.
+"""Copies of one CommitLog, compared with each other.
 
-* `replica_groups`: which copies there are, what each lacks, which one is best.
-* `replica_compare`: one segment against the others' bytes.
+* `replica_groups`: groups the copies, asks for tasks, takes in their results.
+* `replica_compare`: one segment of a copy against the others.
+* `replica_parts`: what a segment's comparison finds.
+* `compared_copies`: the copies of a group with all that was found.
+* `replica_findings`, `replica_row`: what is said of it: findings, and the row of replicas.json.
 """

@@ -7,46 +7,30 @@ looked for at its own place; nothing is matched by content. Bytes that are a mes
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 
 from schemas import commitlog_layout as layout
-from schemas.rows import MappedFile, QueueKey
+from schemas.rows import MappedFile
 from store_io.audit import log_map
 from store_io.base.errors import StoreError
 from store_io.formats.commitlog import commitlog_columns, commitlog_reader
 from store_io.formats.commitlog.message_columns import MALFORMED_PROPERTIES, Columns, RecordCheck, TopicTable
 from store_io.formats.commitlog.message_decode import fixed_fields
 from store_io.formats.commitlog.segment_walk import Decoding, capacity_for, walk_batches
+from store_io.replicas.replica_parts import GAPS, MOST_PIECES, Difference, Piece, QueueTotal, ReplicaPart, State
 from store_io.source.byte_source import ByteFile, ByteSource, StoreLocation, open_source
 from store_io.source.segment_window import SegmentWindow
 
 WINDOW_BYTES = 4 << 20
-MOST_COPIES = 16  # of one group
-MOST_PIECES = 1000  # told of one segment; what is behind them is counted only
 
-# What another copy has in a message's place.
-EQUAL = 0  # the same bytes
-EXPIRED = 1  # nothing: its log begins later, as retention or a late start of a slave leaves it
-UNKNOWN = 2  # a file that could not be read
-BEYOND = 3  # nothing: its last message is before
-MISSING = 4  # nothing: no file, between others
-UNWRITTEN = 5  # zeros, between messages
-DAMAGED = 6  # bytes that are no message
-FILLED = 7  # a filler
-DISPUTED = 8  # the same message with other bytes, valid by every check
-OTHER = 9  # another valid message
-STATE_NAMES = ("equal", "expired", "unknown", "beyond", "missing", "unwritten", "damaged", "filler", "disputed", "other")
-GAPS = (MISSING, UNWRITTEN, DAMAGED, FILLED)  # no message, where there are some behind
-LACKING = (BEYOND, *GAPS, OTHER)  # the message is not in that copy
+_OF_KIND = np.full(7, State.OTHER, np.uint8)  # by kind of a LogMap, where the bytes differ
+for _state in GAPS:
+    _OF_KIND[getattr(log_map, _state.name)] = _state
 
-_OF_KIND = np.full(7, OTHER, np.uint8)  # by kind of a LogMap, where the bytes differ
-for _kind, _state in ((log_map.DAMAGED, DAMAGED), (log_map.UNWRITTEN, UNWRITTEN), (log_map.MISSING, MISSING)):
-    _OF_KIND[_kind] = _state
-_OF_KIND[log_map.FILLER] = FILLED
-
-_HEADER = layout.STORE_HOST_POSITION + layout.IPV6_EXTRA_BYTES  # as far as what tells two messages apart may stand
+_HEADER = layout.STORE_HOST_POSITION + layout.IPV6_EXTRA_BYTES  # the header up to the last field by which messages are told apart
 
 
 @dataclass(frozen=True)
@@ -54,7 +38,7 @@ class OtherCopy:
     """What a task must know of another copy, within its own segment's range. Picklable.
 
     equal: its segment is the same, by digest.  files: its segments there, ascending, none over another.  starts, kinds: ranges
-    as in `LogMap`.  start: where its log begins; end: behind its last message.  unreadable: half-open physical ranges.
+    as in `LogMap`.  start: where its log begins; end: the end of its last message.  unreadable: half-open physical ranges.
     """
 
     copy: int
@@ -95,76 +79,6 @@ class ReplicaTask:
 
     def run(self) -> ReplicaPart:
         return compare_segment(self)
-
-
-@dataclass(frozen=True)
-class Difference:
-    """Where a message's bytes differ from another copy's: half-open physical offsets, and the field of the first of them."""
-
-    start: int
-    end: int
-    field: str
-
-
-@dataclass
-class Piece:
-    """Messages of this copy, neighbours of each other, that are alike in what the others have in their place.
-
-    start, end: physical offsets.  states: per copy, EQUAL for this one.  malformed: their properties have a wrong form.
-    topic, queue_id, queue_offset: of the first of them; differences: how that one differs, by copy.
-    """
-
-    start: int
-    end: int
-    messages: int
-    bytes: int
-    first_store_time: int
-    last_store_time: int
-    states: tuple[int, ...]
-    malformed: bool = False
-    topic: str = ""
-    queue_id: int = 0
-    queue_offset: int = 0
-    size: int = 0
-    differences: dict[int, Difference] = field(default_factory=dict)
-
-
-@dataclass
-class QueueTotal:
-    """Messages of one queue. Offsets are queue offsets, times ms; all of them bounds, not a count of what is between."""
-
-    messages: int = 0
-    bytes: int = 0
-    first_offset: int = (1 << 63) - 1
-    last_offset: int = -(1 << 63)
-    first_store_time: int = (1 << 63) - 1
-    last_store_time: int = -(1 << 63)
-
-    def add(self, other: QueueTotal) -> None:
-        """Take in more messages of the same queue."""
-        self.messages += other.messages
-        self.bytes += other.bytes
-        self.first_offset = min(self.first_offset, other.first_offset)
-        self.last_offset = max(self.last_offset, other.last_offset)
-        self.first_store_time = min(self.first_store_time, other.first_store_time)
-        self.last_store_time = max(self.last_store_time, other.last_store_time)
-
-
-@dataclass
-class ReplicaPart:
-    """What one segment has that others do not. totals: (states, queue) -> messages; pieces_dropped: beyond the bound.
-
-    problem: a sentence; of which copy, in `problem_copy`. Everything else is then void.
-    """
-
-    copy: int
-    base_offset: int
-    pieces: list[Piece] = field(default_factory=list)
-    totals: dict[tuple[tuple[int, ...], QueueKey], QueueTotal] = field(default_factory=dict)
-    pieces_dropped: int = 0
-    bytes_read: int = 0
-    problem: str = ""
-    problem_copy: int = -1
 
 
 class _OtherFailed(StoreError):
@@ -262,32 +176,32 @@ class _Comparison:
         states = np.zeros((len(rows), self.copies), np.uint8)
         for reader in self.readers:
             states[:, reader.other.copy] = self._states(rows, starts, ends, reader)
-        malformed = (rows["flags"] & MALFORMED_PROPERTIES != 0) & (states == DISPUTED).any(1)
+        malformed = (rows["flags"] & MALFORMED_PROPERTIES != 0) & (states == State.DISPUTED).any(1)
         self._total(rows, states)
-        told = np.column_stack([states, malformed])
-        # Not only lacking ones: where a message that all copies hold stands between two others, these are no neighbours.
-        cuts = np.flatnonzero((told[1:] != told[:-1]).any(1)) + 1
+        alike = np.column_stack([states, malformed])
+        # Not only lacking ones: two messages with one between them that all copies hold are no neighbours.
+        cuts = np.flatnonzero((alike[1:] != alike[:-1]).any(1)) + 1
         for low, high in zip([0, *cuts.tolist()], [*cuts.tolist(), len(rows)], strict=True):
             self._piece(rows[low:high], tuple(states[low].tolist()), bool(malformed[low]))
 
     def _states(self, rows: np.ndarray, starts: np.ndarray, ends: np.ndarray, reader: _Reader) -> np.ndarray:
         other = reader.other
-        states = np.full(len(rows), EQUAL, np.uint8)
+        states = np.full(len(rows), State.EQUAL, np.uint8)
         if other.equal:
             return states
         place = np.searchsorted(other.starts, starts, "right")
         kinds = np.concatenate([[log_map.EXPIRED], other.kinds])[place]
-        states[starts >= other.end] = BEYOND
-        states[starts < other.start] = EXPIRED
+        states[starts >= other.end] = State.BEYOND
+        states[starts < other.start] = State.EXPIRED
         for low, high in other.unreadable:
-            states[(starts < high) & (ends > low)] = UNKNOWN
-        here = np.flatnonzero(states == EQUAL)
+            states[(starts < high) & (ends > low)] = State.UNKNOWN
+        here = np.flatnonzero(states == State.EQUAL)
         if not len(here):
             return states
         differs, same = self._differing(rows, starts, ends, here, reader)
         wrong = here[differs]
         states[wrong] = _OF_KIND[kinds[wrong]]
-        states[wrong[same & (kinds[wrong] == log_map.MESSAGE)]] = DISPUTED
+        states[wrong[same & (kinds[wrong] == log_map.MESSAGE)]] = State.DISPUTED
         return states
 
     def _differing(
@@ -322,55 +236,48 @@ class _Comparison:
         return np.frombuffer(window.read(low, high), np.uint8)
 
     def _total(self, rows: np.ndarray, states: np.ndarray) -> None:
-        told = np.flatnonzero((states != EQUAL).any(1))
-        if not len(told):
+        found = np.flatnonzero((states != State.EQUAL).any(1))
+        if not len(found):
             return
-        # One number per message for what it is counted under: `MOST_COPIES` states of four bits each, then the queue.
-        codes = (states[told].astype(np.uint64) << (4 * np.arange(self.copies, dtype=np.uint64))).sum(1, dtype=np.uint64)
-        _, first_of_kind, kind = np.unique(codes, return_index=True, return_inverse=True)
-        mine = rows[told]
-        groups, group = np.unique(kind.reshape(-1) * len(self.topics) + mine["topic_ref"], return_inverse=True)
-        order = np.argsort(group.reshape(-1), kind="stable")
-        bounds = np.searchsorted(group.reshape(-1)[order], np.arange(len(groups)))
-        sizes, offsets, times = (mine[name].astype(np.int64)[order] for name in ("total_size", "queue_offset", "store_time"))
-        columns = [
-            np.diff([*bounds.tolist(), len(told)]),
-            np.add.reduceat(sizes, bounds),
-            np.minimum.reduceat(offsets, bounds),
-            np.maximum.reduceat(offsets, bounds),
-            np.minimum.reduceat(times, bounds),
-            np.maximum.reduceat(times, bounds),
-        ]
-        texts = [tuple(states[told[i]].tolist()) for i in first_of_kind.tolist()]
-        for number, values in zip(groups.tolist(), zip(*(column.tolist() for column in columns), strict=True), strict=True):
-            which, ref = divmod(number, len(self.topics))
-            self.part.totals.setdefault((texts[which], self.topics.keys[ref]), QueueTotal()).add(QueueTotal(*values))
+        # One number for the states of all copies: `MOST_COPIES` states of four bits each.
+        codes = (states[found].astype(np.uint64) << (4 * np.arange(self.copies, dtype=np.uint64))).sum(1, dtype=np.uint64)
+        mine = rows[found]
+        columns = {name: np.ascontiguousarray(mine[name]) for name in ("topic_ref", "total_size", "queue_offset", "store_time")}
+        bounds = [(name, what) for name in ("queue_offset", "store_time") for what in ("min", "max")]
+        groups = pa.table({"code": codes, **columns}).group_by(["code", "topic_ref"], use_threads=False)
+        for row in groups.aggregate([([], "count_all"), ("total_size", "sum"), *bounds]).to_pylist():
+            which = tuple(row["code"] >> 4 * copy & 15 for copy in range(self.copies))
+            total = QueueTotal(row["count_all"], row["total_size_sum"], *(row[f"{name}_{what}"] for name, what in bounds))
+            self.part.totals.setdefault((which, self.topics.keys[row["topic_ref"]]), QueueTotal()).add(total)
 
     def _piece(self, rows: np.ndarray, states: tuple[int, ...], malformed: bool) -> None:
-        """Take in neighbours that are alike: the open piece goes on with them, or they begin one."""
+        """Take in neighbours that are alike: they extend the open piece, or begin one."""
         if not any(states):
             self._close_piece()
             return
         head, last = rows[0], rows[-1]
-        start, end = int(head["phy_offset"]), int(last["phy_offset"]) + int(last["total_size"])
-        size = int(rows["total_size"].sum(dtype=np.int64))
-        times = int(rows["store_time"].min()), int(rows["store_time"].max())
-        piece = self.open
-        if piece is not None and (piece.states, piece.malformed, piece.end) == (states, malformed, start):
-            piece.end = end
-            piece.messages += len(rows)
-            piece.bytes += size
-            piece.first_store_time = min(piece.first_store_time, times[0])
-            piece.last_store_time = max(piece.last_store_time, times[1])
+        topic, queue_id = self.topics.keys[head["topic_ref"]]
+        piece = Piece(
+            int(head["phy_offset"]),
+            int(last["phy_offset"]) + int(last["total_size"]),
+            len(rows),
+            int(rows["total_size"].sum(dtype=np.int64)),
+            int(rows["store_time"].min()),
+            int(rows["store_time"].max()),
+            states,
+            malformed,
+            topic,
+            queue_id,
+            int(head["queue_offset"]),
+            int(head["total_size"]),
+        )
+        if self.open is not None and self.open.is_like(piece) and self.open.end == piece.start:
+            self.open.extend(piece)
             return
         self._close_piece()
-        topic, queue_id = self.topics.keys[head["topic_ref"]]
-        self.open = Piece(
-            start, end, len(rows), size, *times, states, malformed,
-            topic, queue_id, int(head["queue_offset"]), int(head["total_size"]),
-        )  # fmt: skip
+        self.open = piece
         if len(self.part.pieces) < MOST_PIECES:
-            self.open.differences = dict(self._differences(head, states))
+            piece.differences = dict(self._differences(head, states))
 
     def _close_piece(self) -> None:
         if self.open is not None:
@@ -385,7 +292,7 @@ class _Comparison:
         start = int(head["phy_offset"])
         end = start + int(head["total_size"])
         for reader in self.readers:
-            if states[reader.other.copy] not in (*GAPS, DISPUTED, OTHER):
+            if states[reader.other.copy] not in (*GAPS, State.DISPUTED, State.OTHER):
                 continue
             first, last = -1, -1
             for at in range(start, end, self.task.window_bytes):

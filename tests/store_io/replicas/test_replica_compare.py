@@ -9,17 +9,8 @@ import pytest
 from schemas import commitlog_layout as layout
 from schemas.rows import MappedFile
 from store_io.audit import log_map as lm
-from store_io.replicas.replica_compare import (
-    BEYOND,
-    EQUAL,
-    EXPIRED,
-    UNKNOWN,
-    OtherCopy,
-    QueueTotal,
-    ReplicaPart,
-    ReplicaTask,
-    compare_segment,
-)
+from store_io.replicas.replica_compare import OtherCopy, ReplicaTask, compare_segment
+from store_io.replicas.replica_parts import QueueTotal, ReplicaPart, State
 from store_io.source.byte_source import StoreLocation
 from tests.support.builders import Message, Record, Sizes, StoreBuilder
 
@@ -71,17 +62,17 @@ def test_equal_bytes_give_no_piece(made: Copies, tmp_path: Path) -> None:
 def test_bounds_of_the_other_log_part_the_messages(made: Copies, tmp_path: Path) -> None:
     records = made[1]
     part = compared(made, other_of(made, tmp_path, start=records[1].at, end=records[4].at))
-    assert states(part) == [(0, 1, EXPIRED), (records[4].at, 2, BEYOND)]
+    assert states(part) == [(0, 1, State.EXPIRED), (records[4].at, 2, State.BEYOND)]
     piece = part.pieces[1]
     assert (piece.end, piece.topic, piece.queue_id, piece.queue_offset) == (records[5].at + records[5].size, "T", 0, 2)
     assert (piece.first_store_time, piece.last_store_time) == (records[4].store_time, records[5].store_time)
-    beyond = {key: total for (found, key), total in part.totals.items() if found == (EQUAL, BEYOND)}
+    beyond = {key: total for (found, key), total in part.totals.items() if found == (State.EQUAL, State.BEYOND)}
     assert {key: total.messages for key, total in beyond.items()} == {("T", 0): 1, ("T", 1): 1}
 
 
 def test_what_cannot_be_read_there_is_not_known(made: Copies, tmp_path: Path) -> None:
     at = made[1][2].at
-    assert states(compared(made, other_of(made, tmp_path, unreadable=((at + 5, at + 6),)))) == [(at, 1, UNKNOWN)]
+    assert states(compared(made, other_of(made, tmp_path, unreadable=((at + 5, at + 6),)))) == [(at, 1, State.UNKNOWN)]
 
 
 def test_a_byte_that_differs_is_told_with_its_field(made: Copies, tmp_path: Path) -> None:
@@ -99,8 +90,8 @@ def test_a_byte_that_differs_is_told_with_its_field(made: Copies, tmp_path: Path
 @pytest.mark.parametrize("window", [512, 1 << 16])
 def test_the_window_changes_nothing(made: Copies, tmp_path: Path, window: int) -> None:
     other = other_of(made, tmp_path, end=made[1][2].at)
-    assert states(compared(made, other, window_bytes=window)) == [(made[1][2].at, 4, BEYOND)]
-    assert states(compared(made, other, decoder="reference")) == [(made[1][2].at, 4, BEYOND)]
+    assert states(compared(made, other, window_bytes=window)) == [(made[1][2].at, 4, State.BEYOND)]
+    assert states(compared(made, other, decoder="reference")) == [(made[1][2].at, 4, State.BEYOND)]
 
 
 def test_a_file_of_another_length_is_a_problem_of_the_copy_that_it_belongs_to(made: Copies, tmp_path: Path) -> None:

@@ -1,0 +1,127 @@
+"""The copies of one group and what the comparison found, as its findings and its row of replicas.json ask for it."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from schemas.rows import QueueKey, SegmentSummary
+from store_io.audit.log_map import FILLER, LogMap, log_map
+from store_io.replicas.replica_parts import LACKING, Piece, QueueTotal, ReplicaPart, State
+
+if TYPE_CHECKING:
+    from store_io.audit.audit_store import StoreAudit
+
+
+@dataclass
+class Copy:
+    """One copy of the group as far as its audit could read it."""
+
+    audit: StoreAudit
+    segments: list[SegmentSummary]  # readable ones, ascending, none over another
+    unreadable: tuple[tuple[int, int], ...]
+    log: LogMap
+
+    @property
+    def name(self) -> str:
+        return self.audit.request.name
+
+    @property
+    def starts_as_it_is(self) -> bool | None:
+        prediction = self.audit.prediction
+        return None if prediction is None or self.audit.incomplete else prediction.starts
+
+    @property
+    def cut(self) -> int:
+        """Messages of this copy that a start would cut or never serve."""
+        loss = self.audit.loss
+        return loss.messages if loss is not None and self.starts_as_it_is else 0
+
+
+def copy_of(audit: StoreAudit) -> Copy:
+    """An audited store as a copy of its group."""
+    readable: list[SegmentSummary] = []
+    unreadable = []
+    for segment in sorted(audit.segments, key=lambda s: (s.base_offset, s.path)):
+        if segment.problem:
+            unreadable.append((segment.base_offset, segment.base_offset + segment.size))
+        elif segment.size and (not readable or readable[-1].base_offset + readable[-1].size <= segment.base_offset):
+            readable.append(segment)
+    return Copy(audit, readable, tuple(unreadable), log_map(readable, audit.rules.segment_bytes))
+
+
+class ComparedCopies:
+    """Copies, and of each segment what was found. Copies are named by their numbers here."""
+
+    def __init__(self, copies: Sequence[Copy], parts: Sequence[ReplicaPart]):
+        self.copies, self.parts = copies, sorted(parts, key=lambda part: (part.copy, part.base_offset))
+        self.numbers = range(len(copies))
+        self.pieces = [self._merged(number) for number in self.numbers]
+
+    def _merged(self, number: int) -> list[Piece]:
+        """A copy's pieces in order; those that only a segment's end parts are one."""
+        merged: list[Piece] = []
+        log = self.copies[number].log
+        for piece in (piece for part in self.parts if part.copy == number for piece in part.pieces):
+            last = merged[-1] if merged else None
+            if last is not None and last.is_like(piece):
+                filler = log.kind_at(np.array([last.end]))[0] == FILLER and log.range_end(last.end) == piece.start
+                if filler or last.end == piece.start:
+                    last.extend(piece)
+                    continue
+            merged.append(piece)
+        return merged
+
+    def others(self, number: int) -> list[int]:
+        """All copies but this one."""
+        return [other for other in self.numbers if other != number]
+
+    def totals(self, holder: int) -> Iterator[tuple[tuple[int, ...], QueueKey, QueueTotal]]:
+        """(states, queue, messages) of what one copy holds and others may not."""
+        for part in self.parts:
+            if part.copy == holder:
+                for (states, key), total in part.totals.items():
+                    yield states, key, total
+
+    def counted_before(self, number: int, holder: int, states: Sequence[int]) -> bool:
+        """Whether an earlier copy holds the same messages, other than the copy `number` that lacks them."""
+        return any(states[other] == State.EQUAL for other in range(holder) if other != number)
+
+    def lacks(self, number: int) -> int:
+        """Messages that other copies hold and this one does not, each counted once however many hold it."""
+        return sum(
+            total.messages
+            for holder in self.others(number)
+            for states, _, total in self.totals(holder)
+            if states[number] in LACKING and not self.counted_before(number, holder, states)
+        )
+
+    def most(self, number: int, wanted: State) -> int:
+        """The most messages that one other copy has where this one has that state."""
+        counts = (
+            sum(total.messages for states, _, total in self.totals(holder) if states[number] == wanted)
+            for holder in self.others(number)
+        )
+        return max(counts, default=0)
+
+    def piece_at(self, number: int, start: int) -> Piece | None:
+        """A copy's piece that holds this physical offset."""
+        pieces = self.pieces[number]
+        place = bisect_right(pieces, start, key=lambda piece: piece.start) - 1
+        return pieces[place] if place >= 0 and start < pieces[place].end else None
+
+    def place(self, number: int, start: int, end: int) -> tuple[str, int, int]:
+        """(file, start, end) of the first file's part of a physical range, of a file that the copy has or would have."""
+        copy = self.copies[number]
+        for segment in copy.segments:
+            low, high = segment.base_offset, segment.base_offset + segment.size
+            if low <= start < high:
+                return segment.path, start - low, min(end, high) - low
+        size = copy.log.segment_bytes
+        base = start - start % size
+        following = min((s.base_offset for s in copy.segments if s.base_offset > start), default=end)
+        return copy.log.segment_name(start), start - base, min(end, base + size, following) - base
