@@ -17,6 +17,7 @@ from numba import njit
 
 from schemas import checkpoint_layout, consumequeue_layout, index_layout
 from schemas import commitlog_layout as layout
+from schemas.entries import STORED_ENTRY_DTYPE
 from store_io.base.java_compat import string_hash
 from store_io.base.native import masked_crc32
 
@@ -253,35 +254,17 @@ _TAG_HASHES = np.array([string_hash(tag) for tag in _TAGS], np.int64)
 # ---- what is derived from them ---------------------------------------------------------------------------------------
 
 
-@njit(cache=True, nogil=True)
-def _sort_entries(rows, starts, entries):  # type: ignore[no-untyped-def]
-    """ConsumeQueue entries of these messages, queue by queue. starts: where each queue's begin, and the end; filled in."""
-    starts[:] = 0
-    for i in range(len(rows)):
-        starts[rows[i].queue + 1] += 1
-    for q in range(1, len(starts)):
-        starts[q] += starts[q - 1]
-    cursor = starts[:-1].copy()
-    for i in range(len(rows)):
-        row = rows[i]
-        at = cursor[row.queue] * consumequeue_layout.ENTRY_BYTES
-        cursor[row.queue] += 1
-        _put(entries, at + consumequeue_layout.ENTRY_PHY_OFFSET_POSITION, row.phy_offset, 8)
-        _put(entries, at + consumequeue_layout.ENTRY_SIZE_POSITION, row.size, 4)
-        _put(entries, at + consumequeue_layout.ENTRY_TAGS_CODE_POSITION, row.tags_code, 8)
-
-
 def _queue_pieces(store: SampleStore, names: Sequence[str], rows: np.ndarray) -> Iterator[Piece]:
     unit, file_bytes = consumequeue_layout.ENTRY_BYTES, store.queue_file_bytes
-    starts = np.zeros(store.topics * store.queues + 1, np.int64)
-    entries = np.empty(len(rows) * unit, np.uint8)
-    _sort_entries(rows, starts, entries)
-    first_rows = np.full(len(starts) - 1, -1, np.int64)
-    first_rows[rows["queue"][::-1]] = np.arange(len(rows) - 1, -1, -1)
-    for queue in np.flatnonzero(first_rows >= 0).tolist():
+    rows = rows[np.argsort(rows["queue"], kind="stable")]
+    entries = np.empty(len(rows), STORED_ENTRY_DTYPE)
+    for name in STORED_ENTRY_DTYPE.names or ():
+        entries[name] = rows[name]
+    queues, starts = np.unique(rows["queue"], return_index=True)
+    for queue, first, last in zip(queues.tolist(), starts.tolist(), [*starts.tolist()[1:], len(rows)], strict=True):
         topic, queue_id = divmod(queue, store.queues)
-        at = int(rows[first_rows[queue]]["queue_offset"]) * unit
-        data = entries[starts[queue] * unit : starts[queue + 1] * unit]
+        at = int(rows[first]["queue_offset"]) * unit
+        data = entries[first:last].view(np.uint8)
         while len(data):
             start = at - at % file_bytes
             part = data[: start + file_bytes - at]

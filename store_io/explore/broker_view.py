@@ -1,7 +1,6 @@
-"""What a broker would hand out once its load() and start() are done: by queue and by key, entry for entry.
+"""What a broker would hand out once its load() and start() are done: by queue and by key, entry by entry.
 
-The prediction keeps what dispatch appends as runs; here runs become entries again, by walking the segment that holds them.
-Nothing that follows an entry is checked: what lies at its physical offset is what a consumer gets.
+Nothing that an entry leads to is checked: what lies at its physical offset is what a consumer gets.
 Source: DefaultMessageStore.getMessage, queryMessage, lookMessageByOffset, isTheBatchFull; ConsumeQueue.getIndexBuffer and
 iterateFrom; BatchConsumeQueue.getBatchMsgIndexBuffer; IndexService.queryOffset; IndexFile.selectPhyOffset; read at 4.8.0,
 4.9.8, 5.1.4, 5.3.3 and develop of September 2025.
@@ -10,41 +9,27 @@ iterateFrom; BatchConsumeQueue.getBatchMsgIndexBuffer; IndexService.queryOffset;
 from __future__ import annotations
 
 import struct
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from types import TracebackType
 
 import numpy as np
 
 from schemas import commitlog_layout as layout
-from schemas import consumequeue_layout, index_layout
+from schemas import index_layout
 from schemas.entries import BATCH_DTYPE, ENTRY_DTYPE
-from schemas.rows import RUN_LMQ, WALK_BROKER, QueueKey
+from schemas.rows import QueueKey
 from store_io.audit.audit_store import StoreAudit
 from store_io.base.java_compat import divide
-from store_io.formats.commitlog import commitlog_columns
-from store_io.formats.commitlog.index_columns import entries_in_order
-from store_io.formats.commitlog.message_columns import (
-    HAS_MULTI_DISPATCH,
-    ROW_DTYPE,
-    Columns,
-    RecordCheck,
-    TopicTable,
-)
+from store_io.explore.appended_entries import EXPANDED_ENTRIES, AppendedEntries
 from store_io.formats.commitlog.message_decode import decode_message
-from store_io.formats.commitlog.segment_walk import Decoding, capacity_for, walk_batches
 from store_io.formats.consumequeue_reader import read_file_entries
 from store_io.formats.index_reader import entry_position
 from store_io.rules.index_keys import key_hash
-from store_io.rules.index_state import IndexPiece
-from store_io.rules.message_verdict import HALF, Message
-from store_io.rules.multi_dispatch import multi_dispatch
-from store_io.rules.prediction import LogFile, Memory, ScanId
-from store_io.rules.queue_pieces import Piece
+from store_io.rules.message_verdict import Message
+from store_io.rules.prediction import LogFile, Memory
 from store_io.rules.queue_state import QueueFile, QueueState
-from store_io.source.byte_source import ByteFile
-from store_io.source.segment_window import SegmentWindow
+from store_io.source.byte_source import OpenFiles
 
 PULL_MESSAGES = 32  # a consumer's default pullBatchSize
 TRANSFER_MESSAGES = 32  # maxTransferCountOnMessageInMemory
@@ -53,11 +38,8 @@ SCANNED_BYTES = 16_000  # of entries, in one getMessage
 MOST_KEYED = 64  # maxMsgsNumBatch
 KEY_ATTEMPTS = 3
 MAX_MESSAGE_BYTES = 64 << 20  # of one record that is decoded; a broker's own limit is 4 MiB
-EXPANDED_ENTRIES = 1 << 20  # appended by dispatch, kept in memory at a time
 BLOCK_ENTRIES = 4096  # read of a queue at a time
 KEPT_BLOCKS = 16
-OPEN_FILES = 64
-WINDOW_BYTES = 4 << 20
 LONGEST = (1 << 63) - 1
 MAX_INT = (1 << 31) - 1
 
@@ -69,7 +51,7 @@ class Served:
     """What a broker makes of one entry.
 
     queue_offset: by which a consumer asks for it.  phy_offset, size: where the entry leads.  status: SERVED; UNDECODABLE
-    (bytes are handed out that no client can read); REMOVED (the log holds no such bytes); SKIPPED (passed over behind a
+    (bytes are handed out that no client can read); REMOVED (the log holds no such bytes); SKIPPED (passed over after a
     removed one).  message: as it is decoded.  file, position: where its bytes lie, where any segment holds them.
     """
 
@@ -87,7 +69,7 @@ class Served:
 class BrokerView:
     """The answers of the broker that `audit` predicts. The audit must have a prediction in which it starts.
 
-    A context manager: files that it follows entries into stay open until its end. pull: messages asked for at a time.
+    A context manager: its files stay open until its end. pull: messages asked for at a time.
     """
 
     def __init__(self, audit: StoreAudit, pull: int = PULL_MESSAGES):
@@ -97,26 +79,20 @@ class BrokerView:
         self.memory: Memory = prediction.after_dispatch
         self.log = self.memory.log
         self.log_end = self.log[-1].file.start + self.log[-1].wrote if self.log else 0
-        self._expansion = _Expansion(audit)
+        self._appended = AppendedEntries(audit)
         self._blocks: dict[tuple[QueueKey, int, int], np.ndarray] = {}  # entries by queue, file and first number
         self._index_keys: dict[int, np.ndarray] = {}
-        self._open: dict[str, ByteFile] = {}
+        self._files = OpenFiles(audit.source)
 
     def __enter__(self) -> BrokerView:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        for file in self._open.values():
-            file.close()
-        self._open = {}
+        self._files.close()
 
     def bytes_at(self, path: str, position: int, size: int) -> bytes:
         """Bytes of one of the store's files, fewer at its end."""
-        if path not in self._open:
-            if len(self._open) >= OPEN_FILES:
-                self._open.pop(next(iter(self._open))).close()
-            self._open[path] = self.audit.source.open(path)
-        return self._open[path].read(position, size)
+        return self._files.open(path).read(position, size)
 
     def queues(self) -> dict[QueueKey, tuple[int, int]]:
         """Every queue that the broker has, with the minimum and the maximum that it answers."""
@@ -129,7 +105,7 @@ class BrokerView:
         for start in range(0, len(wanted), 256):
             group = wanted[start : start + 256]
             if len(group) > 1:
-                self._expansion.prepare([self.memory.queues[key] for key, _, _ in group if key in self.memory.queues])
+                self._appended.prepare([self.memory.queues[key] for key, _, _ in group if key in self.memory.queues])
             for key, first, last in group:
                 queue = self.memory.queues.get(key)
                 if queue is not None:
@@ -139,14 +115,14 @@ class BrokerView:
         at = max(first, queue.min_offset, 0)
         end = min(last, queue.max_offset)
         while at < end:
-            got, behind = self._get_message(queue, at)
+            got, following = self._get_message(queue, at)
             yield from (one for one in got if one.queue_offset < end)
-            if behind <= at:
+            if following <= at:
                 return
-            at = behind
+            at = following
 
     def _get_message(self, queue: QueueState, offset: int) -> tuple[list[Served], int]:
-        """getMessage: (what is made of each entry that it looks at, the offset to go on with)."""
+        """getMessage: (what is made of each entry that it looks at, the offset to continue with)."""
         found: list[Served] = []
         file, number = self._entry_file(queue, offset)
         if file is None:
@@ -155,7 +131,7 @@ class BrokerView:
         count = (file.wrote - (number * unit - file.start)) // unit
         count = min(count, max(SCANNED_BYTES, self.pull * unit) // unit)
         rows = self._rows(queue, file, number, count)
-        behind, size_total, message_total, skip_below = offset, 0, 0, -LONGEST
+        following, size_total, message_total, skip_below = offset, 0, 0, -LONGEST
         modern = self.rules.serves_below_maximum
         for i, row in enumerate(rows):
             phy, size = int(row["phy_offset"]), int(row["size"])
@@ -165,11 +141,11 @@ class BrokerView:
                 break
             if not modern and phy < skip_below:
                 found.append(self._served(queue.key, place, phy, size, SKIPPED))
-                behind = place + 1
+                following = place + 1
                 continue
             if self._full(size, messages, size_total, message_total, modern):
                 break
-            behind = place + messages
+            following = place + messages
             if phy < skip_below:
                 found.append(self._served(queue.key, place, phy, size, SKIPPED))
                 continue
@@ -180,7 +156,7 @@ class BrokerView:
                 continue
             found.append(self._decoded(queue.key, place, phy, size, holder))
             size_total, message_total, skip_below = size_total + size, message_total + messages, -LONGEST
-        return found, behind
+        return found, following
 
     def _full(self, size: int, messages: int, size_total: int, message_total: int, modern: bool) -> bool:
         if not size_total or not message_total:
@@ -223,10 +199,10 @@ class BrokerView:
     def _rows(self, queue: QueueState, file: QueueFile, first: int, count: int) -> np.ndarray:
         """Entries [first, first + count) of the queue as they stand in this file: the disk's, and over them dispatch's."""
         unit = queue.unit
-        begin, behind = file.start // unit, (file.start + file.wrote) // unit
+        begin, end = file.start // unit, (file.start + file.wrote) // unit
         low = begin + (first - begin) // BLOCK_ENTRIES * BLOCK_ENTRIES
         if (queue.key, file.start, low) not in self._blocks or first + count > low + BLOCK_ENTRIES:
-            high = min(behind, max(first + count, low + BLOCK_ENTRIES))
+            high = min(end, max(first + count, low + BLOCK_ENTRIES))
             if len(self._blocks) >= KEPT_BLOCKS:
                 self._blocks.clear()
             self._blocks[queue.key, file.start, low] = self._read_rows(queue, file, low, high - low)
@@ -242,7 +218,7 @@ class BrokerView:
             piece = queue.pieces.piece(number)
             begin = piece.start // unit
             low, high = max(first, begin), min(first + count, begin + piece.count)
-            rows[low - first : high - first] = self._expansion.entries(queue, number, piece, low - begin, high - begin)
+            rows[low - first : high - first] = self._appended.entries(queue, number, piece, low - begin, high - begin)
         return rows
 
     @staticmethod
@@ -297,12 +273,11 @@ class BrokerView:
             if not offsets:
                 break
             for number, phy_offset in enumerate(offsets):
-                message = self._look(phy_offset)
+                served = self.at(phy_offset)
                 if number == 0:
-                    if message is None:
+                    if served is None or served.message is None:
                         continue
-                    last_time = message.store_time
-                served = self._whole(phy_offset)
+                    last_time = served.message.store_time
                 if served is not None:
                     found.append(served)
             if found or last_time < begin:
@@ -310,15 +285,8 @@ class BrokerView:
         return found
 
     def at(self, phy_offset: int) -> Served | None:
-        """What a lookup by an offset message id gives: the record at that physical offset; None: the log holds none there."""
-        return self._whole(phy_offset)
-
-    def _look(self, phy_offset: int) -> Message | None:
-        """lookMessageByOffset: the size is read first, then so many bytes."""
-        served = self._whole(phy_offset)
-        return served.message if served is not None else None
-
-    def _whole(self, phy_offset: int) -> Served | None:
+        """lookMessageByOffset, by an offset message id: the record there, by the size that stands at its start; None: the log
+        holds none."""
         holder = self._select(phy_offset, layout.FRAME_BYTES // 2)
         if holder is None:
             return None
@@ -328,9 +296,7 @@ class BrokerView:
             return None
         one = self._decoded(("", -1), -1, phy_offset, size, holder)
         m = one.message
-        if m is None:
-            return one
-        return Served(m.topic, m.queue_id, m.queue_offset, phy_offset, size, SERVED, m, one.file, one.position)
+        return one if m is None else replace(one, topic=m.topic, queue_id=m.queue_id, queue_offset=m.queue_offset)
 
     def _query_offsets(self, text: str, most: int, begin: int, end: int) -> list[int]:
         found: list[int] = []
@@ -374,9 +340,9 @@ class BrokerView:
         """The entries that dispatch put into one index file, as KEY_DTYPE: all of them, or where they are many the slot's."""
         pieces = self.memory.index[number].pieces
         if sum(piece.last - piece.first + 1 for piece in pieces) > EXPANDED_ENTRIES:
-            return self._expansion.keys(pieces, slot)
+            return self._appended.keys(pieces, slot)
         if number not in self._index_keys:
-            self._index_keys[number] = self._expansion.keys(pieces, None)
+            self._index_keys[number] = self._appended.keys(pieces, None)
         return self._index_keys[number]
 
 
@@ -425,221 +391,3 @@ class _Chain:
         begin = self.file.start_begin_time if first else self.file.begin_time
         seconds = divide(int(row["store_time"]) - begin, 1000) if begin > 0 else 0
         return min(max(seconds, 0), MAX_INT)
-
-
-# ---- runs -> entries ---------------------------------------------------------------------------------------------------
-
-KEY_DTYPE = np.dtype([("place", "i8"), ("key_hash", "i4"), ("phy_offset", "i8"), ("store_time", "i8")])
-
-
-@dataclass
-class _Wanted:
-    """Records [low, high) of a run that are to become entries."""
-
-    key: QueueKey
-    multi: bool  # whether it is a multi-dispatch queue's run
-    position: int  # of the run's first record
-    low: int
-    high: int
-    met: int = 0
-    parts: list[np.ndarray] = field(default_factory=list)
-
-    def take(self, rows: np.ndarray) -> None:
-        low, high = max(0, self.low - self.met), min(len(rows), self.high - self.met)
-        if low < high:
-            self.parts.append(rows[low:high])
-        self.met += len(rows)
-
-
-class _Expansion:
-    """Reads the records behind the runs that dispatch appended."""
-
-    def __init__(self, audit: StoreAudit):
-        self.audit, self.rules = audit, audit.rules
-        self._kept: dict[tuple[QueueKey, int], np.ndarray] = {}  # by queue and number of the piece
-
-    def prepare(self, queues: Sequence[QueueState]) -> None:
-        """Read what was appended to these queues in one pass for each segment, as far as it may be kept."""
-        self._kept = {}
-        room = EXPANDED_ENTRIES
-        wanted: list[tuple[QueueState, int]] = []
-        for queue in queues:
-            for number, row in enumerate(queue.pieces.rows if room > 0 else ()):
-                if row["count"] <= room and queue.pieces.piece(number).run >= 0:
-                    wanted.append((queue, number))
-                    room -= int(row["count"])
-        pieces = [(queue, queue.pieces.piece(number)) for queue, number in wanted]
-        found = self._expand([(queue, piece, 0, piece.count) for queue, piece in pieces])
-        self._kept = {(queue.key, number): rows for (queue, number), rows in zip(wanted, found, strict=True)}
-
-    def entries(self, queue: QueueState, number: int, piece: Piece, low: int, high: int) -> np.ndarray:
-        """Entries [low, high) of a piece, as ENTRY_DTYPE or BATCH_DTYPE."""
-        if piece.run < 0:
-            rows = np.zeros(high - low, ENTRY_DTYPE)
-            rows["size"] = consumequeue_layout.PRE_BLANK_SIZE
-            return rows
-        kept = self._kept.get((queue.key, number))
-        return self._expand([(queue, piece, low, high)])[0] if kept is None else kept[low:high]
-
-    def _expand(self, pieces: Sequence[tuple[QueueState, Piece, int, int]]) -> list[np.ndarray]:
-        by_scan: dict[ScanId, list[_Wanted]] = defaultdict(list)
-        wanted = []
-        for queue, piece, low, high in pieces:
-            assert isinstance(piece.scan, ScanId)
-            run = self.audit.scans[piece.scan].runs[piece.run]
-            one = _Wanted(
-                queue.key,
-                int(run["kind"]) == RUN_LMQ,
-                int(run["first_position"]),
-                piece.skipped + low,
-                piece.skipped + high,
-            )
-            by_scan[piece.scan].append(one)
-            wanted.append((one, queue.batch))
-        for scan, ones in by_scan.items():
-            self._read(scan, sorted(ones, key=lambda one: one.position))
-        return [_entries(one.parts, batch) for one, batch in wanted]
-
-    def _read(self, scan: ScanId, wanted: list[_Wanted]) -> None:
-        waiting, active = wanted, list[_Wanted]()
-        for walk in self._walk(scan, wanted[0].position, False):
-            rows = walk.columns.rows[: walk.columns.count].copy()
-            end = int(rows["position"][-1])
-            active = [one for one in active if one.met < one.high]
-            active += [one for one in waiting if one.position <= end]
-            waiting = [one for one in waiting if one.position > end]
-            if not active and not waiting:
-                return
-            own = self._by_queue(rows, walk.topics)
-            multi = self._by_multi_dispatch(rows, walk) if any(one.multi for one in active) else {}
-            for one in active:
-                members = (multi if one.multi else own).get(one.key)
-                if members is not None:
-                    one.take(members[members["position"] >= one.position])
-
-    @staticmethod
-    def _by_queue(rows: np.ndarray, topics: TopicTable) -> dict[QueueKey, np.ndarray]:
-        kinds = rows["sys_flag"] & layout.SYS_TRANSACTION_MASK
-        queued = rows[(kinds == 0) | (kinds == layout.SYS_COMMIT)]
-        order = np.argsort(queued["topic_ref"], kind="stable")
-        queued = queued[order]
-        edges = np.flatnonzero(np.diff(queued["topic_ref"], prepend=-1))
-        keys = topics.keys
-        return {keys[int(part["topic_ref"][0])]: part for part in np.split(queued, edges[1:]) if len(part)}
-
-    def _by_multi_dispatch(self, rows: np.ndarray, walk: _Walk) -> dict[QueueKey, np.ndarray]:
-        found: dict[QueueKey, list[int]] = defaultdict(list)
-        kinds = rows["sys_flag"] & layout.SYS_TRANSACTION_MASK
-        flagged = (rows["flags"] & HAS_MULTI_DISPATCH != 0) & ((kinds == 0) | (kinds == layout.SYS_COMMIT))
-        for i in np.flatnonzero(flagged).tolist():
-            key = walk.topics.keys[int(rows["topic_ref"][i])]
-            if key[0] in self.audit.batch_topics:
-                continue
-            start = int(rows["position"][i]) + int(rows["props_at"][i])
-            properties = walk.window.read(start, start + int(rows["props_len"][i]))
-            for name, _ in multi_dispatch(self.rules, key, properties).entries:
-                found[name].append(i)
-        return {key: rows[numbers] for key, numbers in found.items()}
-
-    def keys(self, pieces: Sequence[IndexPiece], slot: int | None) -> np.ndarray:
-        """What these pieces put into their index file, in order, as KEY_DTYPE; slot: only what hashes there."""
-        numbered: list[tuple[IndexPiece, int]] = []
-        done = 0
-        for piece in pieces:
-            numbered.append((piece, done))
-            done += piece.last - piece.first + 1
-        by_scan: dict[ScanId, list[tuple[IndexPiece, int]]] = defaultdict(list)
-        for piece, place in numbered:
-            assert isinstance(piece.scan, ScanId)
-            by_scan[piece.scan].append((piece, place))
-        parts = [np.zeros(0, KEY_DTYPE)]
-        for scan, ones in by_scan.items():
-            parts += self._read_keys(scan, ones, slot)
-        rows = np.concatenate(parts)
-        return rows[np.argsort(rows["place"], kind="stable")]
-
-    def _read_keys(self, scan: ScanId, pieces: list[tuple[IndexPiece, int]], slot: int | None) -> Iterator[np.ndarray]:
-        runs = self.audit.scans[scan].index_runs
-        records = np.where(runs["walk"] & WALK_BROKER != 0, runs["records"], 0)
-        ends = np.cumsum(records)
-        open_runs = [_OpenRun(p, place, int(ends[p.run] - records[p.run]), int(ends[p.run])) for p, place in pieces]
-        last = max(one.behind for one in open_runs)
-        first = 0
-        for walk in self._walk(scan, scan.start, True):
-            rows = walk.columns.rows[: walk.columns.count]
-            for one in open_runs:
-                low, high = max(one.first, first) - first, min(one.behind, first + len(rows)) - first
-                if low < high:
-                    found = _keys_of(rows[low:high], walk.columns.key_hash, self.rules.tag_index)
-                    number = np.arange(one.met + 1, one.met + 1 + len(found))
-                    one.met += len(found)
-                    chosen = (number >= one.piece.first) & (number <= one.piece.last)
-                    found["place"] = one.place + number - one.piece.first
-                    if slot is not None:
-                        chosen &= found["key_hash"] % self.rules.index_slots == slot
-                    yield found[chosen]
-            first += len(rows)
-            if first >= last:
-                return
-
-    def _walk(self, scan: ScanId, position: int, want_keys: bool) -> Iterator[_Walk]:
-        """The broker's own walk again, batch by batch, from a record of it on."""
-        file = self.audit.copy.loaded.segments[scan.segment]
-        reput = scan.kind == "reput"
-        check = RecordCheck.reput(self.rules) if reput else RecordCheck.broker(self.rules)
-        limit = scan.limit if reput else file.size
-        with self.audit.source.open(file.path) as opened:
-            window = SegmentWindow(opened, file.size, WINDOW_BYTES)
-            walk = _Walk(window, Columns(capacity_for(WINDOW_BYTES), want_keys), TopicTable())
-            while True:
-                batches = walk_batches(
-                    Decoding(commitlog_columns.decode, window, walk.columns, walk.topics), check, position, limit
-                )
-                while True:
-                    try:
-                        next(batches)
-                    except StopIteration as end:
-                        verdict = end.value[1]
-                        break
-                    yield walk
-                if not reput or verdict.kind != HALF:
-                    return
-                position = verdict.parsed_to  # the buffer goes on where the fields ended
-
-
-@dataclass
-class _OpenRun:
-    """An index run whose keys are read: its records [first, behind) of the walk, and how many of its keys were met.
-    place: of the piece's first key among what dispatch put into the file."""
-
-    piece: IndexPiece
-    place: int
-    first: int
-    behind: int
-    met: int = 0
-
-
-@dataclass
-class _Walk:
-    window: SegmentWindow
-    columns: Columns
-    topics: TopicTable
-
-
-def _entries(parts: list[np.ndarray], batch: bool) -> np.ndarray:
-    rows = np.concatenate(parts) if parts else np.zeros(0, ROW_DTYPE)
-    found = np.zeros(len(rows), BATCH_DTYPE if batch else ENTRY_DTYPE)
-    found["phy_offset"], found["size"], found["tags_code"] = rows["phy_offset"], rows["total_size"], rows["tags_code"]
-    if batch:
-        found["store_time"], found["base"], found["count"] = rows["store_time"], rows["batch_base"], rows["batch_count"]
-        found["compacted"] = -1
-    return found
-
-
-def _keys_of(rows: np.ndarray, hashes: np.ndarray, tag_index: bool) -> np.ndarray:
-    """The index entries of these messages, in order; `place` is not filled in."""
-    of, places = entries_in_order(rows, tag_index)
-    found = np.zeros(len(of), KEY_DTYPE)
-    found["key_hash"] = hashes[places]
-    found["phy_offset"], found["store_time"] = rows["phy_offset"][of], rows["store_time"][of]
-    return found

@@ -1,4 +1,4 @@
-"""What stands on disk beside the messages, as Arrow batches: ConsumeQueue and index entries, and the byte ranges of segments.
+"""What is on disk beside the messages, as Arrow batches: ConsumeQueue and index entries, and the byte ranges of segments.
 
 Columns: `schemas.sources`. Unwritten entries, which are zeros, are left out. Memory is bounded by the window.
 """
@@ -6,6 +6,7 @@ Columns: `schemas.sources`. Unwritten entries, which are zeros, are left out. Me
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 
 import numpy as np
 import pyarrow as pa
@@ -23,8 +24,9 @@ from store_io.explore.scans import EntryScan
 from store_io.formats.consumequeue_reader import entries_of, unit_bytes, valid_entries
 from store_io.formats.index_reader import entry_position, read_header
 from store_io.rules.multi_dispatch import LMQ_PREFIX
+from store_io.scan.queue_probe import ExtUnits
 from store_io.scan.segment_scan import SegmentTask, scan_segment
-from store_io.source.byte_source import ByteSource, open_source
+from store_io.source.byte_source import ByteSource, OpenFiles, open_source
 
 WINDOW_BYTES = 1 << 20
 SCHEMAS = {name: arrow_schema(columns) for name, columns in SOURCES.items() if name != "messages"}
@@ -36,19 +38,20 @@ SCHEMAS = {name: arrow_schema(columns) for name, columns in SOURCES.items() if n
 def scan_queue_entries(scan: EntryScan, queue: QueueFiles, source: ByteSource | None = None) -> Iterator[pa.RecordBatch]:
     """A queue's entries in the order of its files. Raises StoreError where a file cannot be read or has changed."""
     source = source or open_source(scan.location)
-    ext = _ExtUnits(source, queue.ext)
     unit = unit_bytes(queue.batch)
-    for file in queue.files:
-        for at, data in _stretches(source, file, unit):
-            entries = entries_of(data, queue.batch)
-            bytes_used = np.frombuffer(data, np.uint8)[: len(entries) * unit].reshape(-1, unit).any(axis=1)
-            keep = np.flatnonzero(bytes_used & inside(entries["phy_offset"], scan.phy_offsets))
-            if len(keep):
-                yield _queue_batch(queue, file, at + keep * unit, entries[keep], ext)
+    with closing(OpenFiles(source)) as opened:
+        ext = ExtUnits(queue.ext, opened.open)
+        for file in queue.files:
+            for at, data in _stretches(source, file, unit):
+                entries = entries_of(data, queue.batch)
+                bytes_used = np.frombuffer(data, np.uint8)[: len(entries) * unit].reshape(-1, unit).any(axis=1)
+                keep = np.flatnonzero(bytes_used & inside(entries["phy_offset"], scan.phy_offsets))
+                if len(keep):
+                    yield _queue_batch(queue, file, at + keep * unit, entries[keep], ext)
 
 
 def _queue_batch(
-    queue: QueueFiles, file: MappedFile, positions: np.ndarray, entries: np.ndarray, ext: _ExtUnits
+    queue: QueueFiles, file: MappedFile, positions: np.ndarray, entries: np.ndarray, ext: ExtUnits
 ) -> pa.RecordBatch:
     topic, queue_id = queue.key
     count = len(entries)
@@ -62,7 +65,7 @@ def _queue_batch(
         offsets, times = file.start // unit_bytes(False) + positions // unit_bytes(False), pa.nulls(count, pa.int64())
         counts = np.ones(count, np.int32)
         status[(entries["phy_offset"] == 0) & (entries["size"] == queue_layout.PRE_BLANK_SIZE)] = "pre_blank"
-    ext_codes, ext_times = ext.resolve(entries["tags_code"]) if not queue.batch else (pa.nulls(count, pa.int64()),) * 2
+    ext_codes, ext_times = (pa.nulls(count, pa.int64()),) * 2 if queue.batch else _ext_columns(entries["tags_code"], ext)
     values = {
         "topic": pa.repeat(pa.scalar(topic, pa.string()), count),
         "queue_id": pa.array(np.full(count, queue_id, np.int32)),
@@ -82,41 +85,17 @@ def _queue_batch(
     return pa.RecordBatch.from_arrays([values[name] for name in SCHEMAS["consumequeue"].names], schema=SCHEMAS["consumequeue"])
 
 
-class _ExtUnits:
-    """Ext units by the addresses in a queue's entries; what leads nowhere is null."""
-
-    def __init__(self, source: ByteSource, files: tuple[MappedFile, ...]):
-        self._source, self._files = source, files
-
-    def resolve(self, codes: np.ndarray) -> tuple[pa.Array, pa.Array]:
-        """(tags codes, store times in ms) of the units to which these tags codes lead."""
-        found = np.zeros((2, len(codes)), np.int64)
-        missing = np.ones(len(codes), bool)
-        addresses = np.flatnonzero(codes <= queue_layout.EXT_ADDRESS_MAX)
-        offsets = codes[addresses] - queue_layout.EXT_ADDRESS_BASE
-        order = np.argsort(offsets, kind="stable")
-        addresses, offsets = addresses[order], offsets[order]
-        for file in self._files:
-            low, high = np.searchsorted(offsets, [file.start, file.start + file.size])
-            while low < high:
-                first = int(offsets[low]) - file.start
-                stop = int(
-                    np.searchsorted(offsets[:high], file.start + first + WINDOW_BYTES - queue_layout.EXT_UNIT_HEADER_BYTES)
-                )
-                stop = max(stop, int(low) + 1)
-                with self._source.open(file.path) as stream:
-                    data = stream.read(first, WINDOW_BYTES)
-                for i in range(int(low), stop):
-                    at = int(offsets[i]) - file.start - first
-                    unit = data[at : at + queue_layout.EXT_UNIT_HEADER_BYTES]
-                    size = int.from_bytes(unit[:2], "big", signed=True)
-                    if len(unit) == queue_layout.EXT_UNIT_HEADER_BYTES and size >= len(unit):
-                        place = addresses[i]
-                        missing[place] = False
-                        found[0, place] = int.from_bytes(unit[2:10], "big", signed=True)
-                        found[1, place] = int.from_bytes(unit[10:18], "big", signed=True)
-                low = stop
-        return pa.array(found[0], mask=missing), pa.array(found[1], mask=missing)
+def _ext_columns(codes: np.ndarray, ext: ExtUnits) -> tuple[pa.Array, pa.Array]:
+    """(tags codes, store times in ms) of the ext units to which these tags codes lead; null where they lead to none."""
+    found = np.zeros((2, len(codes)), np.int64)
+    missing = np.ones(len(codes), bool)
+    addresses = np.flatnonzero(codes <= queue_layout.EXT_ADDRESS_MAX)
+    offsets = codes[addresses] - queue_layout.EXT_ADDRESS_BASE
+    for i in np.argsort(offsets, kind="stable").tolist():  # ascending, for the units' read-ahead
+        unit = ext.at(int(offsets[i]))
+        if unit is not None:
+            missing[addresses[i]], found[:, addresses[i]] = False, unit
+    return pa.array(found[0], mask=missing), pa.array(found[1], mask=missing)
 
 
 # ---- index files -----------------------------------------------------------------------------------------------------

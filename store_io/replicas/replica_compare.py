@@ -21,7 +21,7 @@ from store_io.formats.commitlog.message_columns import MALFORMED_PROPERTIES, Col
 from store_io.formats.commitlog.message_decode import fixed_fields
 from store_io.formats.commitlog.segment_walk import Decoding, capacity_for, walk_batches
 from store_io.replicas.replica_parts import GAPS, MOST_PIECES, Difference, Piece, QueueTotal, ReplicaPart, State
-from store_io.source.byte_source import ByteFile, ByteSource, StoreLocation, open_source
+from store_io.source.byte_source import ByteFile, OpenFiles, StoreLocation, open_source
 from store_io.source.segment_window import SegmentWindow
 
 WINDOW_BYTES = 4 << 20
@@ -118,12 +118,11 @@ class _Reader:
     def __init__(self, other: OtherCopy):
         self.other = other
         self.bytes_read = 0
-        self._open: dict[str, ByteFile] = {}
-        self._source: ByteSource | None = None
+        self._files: OpenFiles | None = None
 
     def close(self) -> None:
-        for file in self._open.values():
-            file.close()
+        if self._files is not None:
+            self._files.close()
 
     def read(self, low: int, high: int) -> tuple[np.ndarray, np.ndarray]:
         """(the bytes of [low, high), which of them no file holds)."""
@@ -141,13 +140,12 @@ class _Reader:
         return data, absent
 
     def _file(self, file: MappedFile) -> ByteFile:
-        if file.path not in self._open:
-            if self._source is None:
-                self._source = open_source(self.other.location)
-            opened = self._open[file.path] = self._source.open(file.path)
-            if opened.size != file.size:
-                raise StoreError(f"{file.path}: {opened.size} bytes, {file.size} when the copy was listed")
-        return self._open[file.path]
+        if self._files is None:
+            self._files = OpenFiles(open_source(self.other.location))
+        opened = self._files.open(file.path)
+        if opened.size != file.size:
+            raise StoreError(f"{file.path}: {opened.size} bytes, {file.size} when the copy was listed")
+        return opened
 
 
 class _Comparison:

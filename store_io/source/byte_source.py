@@ -423,6 +423,27 @@ class ByteSource:
         return folders[-1], relative
 
 
+class OpenFiles:
+    """Files of a source that stay open until `close`: the `most` that were opened last."""
+
+    def __init__(self, source: ByteSource, most: int = 64):
+        self._source, self._most = source, most
+        self._files: dict[str, ByteFile] = {}
+
+    def open(self, path: str) -> ByteFile:
+        """The file, open to read. Raises as `ByteSource.open`."""
+        if path not in self._files:
+            if len(self._files) >= self._most:
+                self._files.pop(next(iter(self._files))).close()
+            self._files[path] = self._source.open(path)
+        return self._files[path]
+
+    def close(self) -> None:
+        for file in self._files.values():
+            file.close()
+        self._files = {}
+
+
 def open_source(location: StoreLocation) -> ByteSource:
     """The bytes of the store at that location. Looks at nothing yet but the file system itself.
 
