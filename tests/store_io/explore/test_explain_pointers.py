@@ -1,0 +1,35 @@
+"""Entries that lead to a record, and the place of one that is gone."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from store_io.audit.audit_request import AuditRequest
+from store_io.audit.opened_copy import open_copy
+from store_io.audit.shortcomings import Shortcomings
+from store_io.explore.explain_pointers import IndexSearch, QueueSearch, Target, queues_of
+from store_io.explore.redaction import Redaction
+from store_io.formats.commitlog.message_columns import RecordCheck
+from store_io.rules.message_verdict import BufferFrames
+from store_io.source.byte_source import StoreLocation
+from tests.support.builders import Store
+
+
+def test_a_record_is_found_by_its_queue_and_its_key(small: Store, tmp_path: Path) -> None:
+    root = tmp_path / "store"
+    shutil.copytree(small.root, root)
+    record = small.records[1]
+    copy = open_copy(AuditRequest("s", StoreLocation(str(root)), small.release, small.broker_conf), Shortcomings())
+    data = small.segment_of(record).read_bytes()
+    message = RecordCheck.audit(0).verdict(BufferFrames(data), record.at, len(data)).message
+    assert message is not None and queues_of(message, copy.rules) == [("queue", ("TopicA", 1), 1)]
+    target = Target(record.at, record.at + record.size, message, True)
+    queues, index = QueueSearch(copy, target), IndexSearch(copy, target, Redaction("none", b""))
+    assert [(p.kind, p.number, p.state) for p in queues.run()] == [("queue", 1, "equal")]
+    assert [(p.kind, p.name, p.state) for p in index.run()] == [("index", "TopicA#k1", "equal")]
+    file = next((root / "consumequeue/TopicA/1").iterdir())
+    entries = bytearray(file.read_bytes())
+    entries[20:40] = bytes(20)
+    file.write_bytes(entries)
+    assert [(p.number, p.state, p.differences) for p in queues.run()] == [(1, "absent", ["nothing is written there"])]
