@@ -1,4 +1,4 @@
-"""A whole healthy store of any size, piece by piece: for measurements, and for whoever wants one to try. Needs numba.
+"""A whole healthy store of any size, piece by piece: for measurements and trials. Needs numba.
 
 What a 5.3.3 broker leaves after a clean stop: full segments with their fillers, the ConsumeQueue and index files of every
 message with real chains, checkpoint, topics. Nothing is written here: the caller puts each piece where it says.
@@ -76,7 +76,7 @@ class SampleStore:
 
 @dataclass(frozen=True)
 class Piece:
-    """`data` stands at `position` of the file `path`, which has `file_bytes` in all and is zero where no piece is.
+    """`data` belongs at `position` of the file `path`, which has `file_bytes` in all and is zero where no piece is.
 
     The data are good until the next piece is asked for.
     """
@@ -159,7 +159,7 @@ def _copy(out, at, data):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _hash(out, low, high, value):  # type: ignore[no-untyped-def]
-    """IndexFile.indexKeyHashMethod of a key, continued from the hash of what stands before it."""
+    """IndexFile.indexKeyHashMethod of a key, continued from the hash of what precedes it."""
     for i in range(low, high):
         value = (value * 31 + out[i]) & 0xFFFFFFFF
     if value >= 0x80000000:

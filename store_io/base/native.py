@@ -1,6 +1,6 @@
 """The machine operations that numba lacks: big-endian loads, 64-byte compares, a CRC-32 call. Needs numba.
 
-All take plain addresses. Whoever calls one has to know that every byte of it may be read: there are no checks here.
+All take plain addresses. The caller makes sure that every byte there may be read: nothing is checked here.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What can be done apart from everything else, here or on another machine: a picklable value that does itself.
+"""A piece of work that can be done by itself, here or on another machine: a picklable value with a `run`.
 
-Whoever runs tasks knows no kind of them. What a task returns is small; a reading problem is in it and is not raised.
+A runner needs to know no kind of task. Results are small; a reading problem is part of them and is not raised.
 """
 
 from __future__ import annotations

@@ -197,7 +197,7 @@ class BrokerView:
         return offset + per_file - offset % per_file
 
     def _rows(self, queue: QueueState, file: QueueFile, first: int, count: int) -> np.ndarray:
-        """Entries [first, first + count) of the queue as they stand in this file: the disk's, and over them dispatch's."""
+        """Entries [first, first + count) of the queue in this file: those on disk, then what dispatch put over them."""
         unit = queue.unit
         begin, end = file.start // unit, (file.start + file.wrote) // unit
         low = begin + (first - begin) // BLOCK_ENTRIES * BLOCK_ENTRIES
@@ -285,7 +285,7 @@ class BrokerView:
         return found
 
     def at(self, phy_offset: int) -> Served | None:
-        """lookMessageByOffset, by an offset message id: the record there, by the size that stands at its start; None: the log
+        """lookMessageByOffset, by an offset message id: the record there, by the size at its start; None: the log
         holds none."""
         holder = self._select(phy_offset, layout.FRAME_BYTES // 2)
         if holder is None:

@@ -67,7 +67,7 @@ class Explanation:
     """All that is said of one physical offset. Positions are bytes in `file`; None where no file holds the offset.
 
     kind: one of this module's words.  sentence: the answer in one.  record_start, record_size: physical offset and bytes of
-    the record that is shown; size 0 where nobody knows.  around: bytes at the offset itself, from `around_start` on, where it
+    the record that is shown; size 0 where it is not known.  around: bytes at the offset itself, from `around_start` on, where it
     is not the beginning of the record shown.  extent: (kind, first and end physical offset, reason) of the range of equal
     bytes that holds the offset.  stop: (physical offset, reason) where the release's scan of this segment ends.
     searched: what was looked through for entries, in sentences.
@@ -259,7 +259,7 @@ class _Explainer:
             )
 
     def _in_refused(self, file: MappedFile, window: SegmentWindow, extent: Extent) -> None:
-        """Damage or a filler. The frame at the offset itself is shown where one stands there, else that at the range's start."""
+        """Damage or a filler. Shows the frame at the offset where there is one, else that at the range's start."""
         said, n, base = self.said, self.n, file.start
         position = n - base
         magic = window.read(position + layout.MAGIC_POSITION, position + layout.FRAME_BYTES)

@@ -1,7 +1,7 @@
 """A record's bytes, field by field: name, place, and the value in people's terms, as far as the bytes go.
 
-Source: MessageExtEncoder, MessageDecoder.decode, MessageSysFlag (formats.md 2). Unlike a check this reads on behind a field that
-is wrong, because what stands there is the question.
+Source: MessageExtEncoder, MessageDecoder.decode, MessageSysFlag (formats.md 2). Unlike a check this also reads what
+follows a wrong field.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MAX_PROPERTIES = 500
 
 
 def concealed(redaction: Redaction, name: str, data: bytes) -> str | None:
-    """The text that stands for a value, None: it may be shown. name: "BODY", "BORNHOST", or a property's."""
+    """What is shown in a value's place; None: the value may be shown. name: "BODY", "BORNHOST", or a property's."""
     if redaction.mode == NONE or name in OPEN_PROPERTIES:
         return None
     if name == "BODY":
@@ -101,7 +101,7 @@ def annotate(frames: Frames, position: int, limit: int, phy_offset: int, verdict
 
 
 def boundaries_hold(verdict: Verdict) -> bool:
-    """Whether the fields of what a check refused lie where they say: else a piece of a body may stand in a topic's place."""
+    """Whether the fields of what a check refused lie where they say: else a topic may hold a piece of a body."""
     return verdict.kind == VALID or verdict.computed_size > 0 and verdict.reason != "size_mismatch"
 
 
@@ -260,7 +260,7 @@ def _properties(data: bytes, at: int, redaction: Redaction) -> Iterator[Field]:
         name, split, value = item.partition(layout.PROPERTY_NAME_END)
         label = decode_utf8(name) if split else ""
         body = value.removesuffix(layout.PROPERTY_END)
-        # The last of too many stands for all that follow, whose names nobody has looked at.
+        # The last of too many is the rest of the properties, whose names were not looked at.
         hidden = concealed(redaction, label if count <= MAX_PROPERTIES else "", body)
         if hidden is not None:
             closing = "\x02" if value.endswith(layout.PROPERTY_END) else ""

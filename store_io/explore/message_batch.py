@@ -222,7 +222,7 @@ def _property_maps(buffer: np.ndarray, start: np.ndarray, size: np.ndarray) -> p
 
 @njit(cache=True, nogil=True)
 def _find_property(buffer, start, size, name, value_start, value_size):  # type: ignore[no-untyped-def]
-    """Where the value of the property of that name stands in each row's properties; size 0: nowhere. The last one counts."""
+    """Where the value of the property of that name is in each row's properties; size 0: nowhere. The last one counts."""
     for row in range(len(start)):
         value_start[row], value_size[row] = 0, 0
         at, end = start[row], start[row] + size[row]
@@ -246,7 +246,7 @@ def _find_property(buffer, start, size, name, value_start, value_size):  # type:
 
 @njit(cache=True, nogil=True)
 def _list_properties(buffer, start, size, ends, name_at, name_size, value_at, value_size):  # type: ignore[no-untyped-def]
-    """Fill one element per property; ends[row + 1]: behind the row's last one. Gives their number."""
+    """Fill one element per property; ends[row + 1]: one after the row's last. Returns their number."""
     slots = np.zeros(1 << 15, np.int32)  # of the row's names: element + 1; a row has no more than a quarter of as many
     count = 0
     for row in range(len(start)):

@@ -24,7 +24,7 @@ class MessageFilter:
     store_times: Range = ALL
 
     def may_be_in(self, base_offset: int, size: int) -> bool:
-        """Whether a segment can hold such a message by its name: a message's physical offset is where it stands."""
+        """Whether a segment can hold such a message, by its name and size."""
         low, high = self.phy_offsets
         return (low is None or low < base_offset + size) and (high is None or high > base_offset)
 

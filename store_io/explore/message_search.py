@@ -33,7 +33,7 @@ WINDOW_BYTES = 1 << 16
 class Contents:
     """Conditions on what a message says. Picklable. None: any.
 
-    key: one of its KEYS, or its unique key, as an index has them.  unique_key: that alone.  body: bytes that stand in it, as the
+    key: one of its KEYS, or its unique key, as an index has them.  unique_key: that alone.  body: bytes that it contains, as the
     producer sent it or as it is stored.
     """
 
@@ -76,7 +76,7 @@ class Contents:
         return self.body is None or self.in_body(body, message.sys_flag, max_body_bytes)
 
     def in_body(self, body: bytes | None, sys_flag: int, max_body_bytes: int) -> bool:
-        """Whether the wanted bytes stand in a stored body, or in what it unpacks to."""
+        """Whether a stored body, or what it unpacks to, contains the wanted bytes."""
         assert self.body is not None
         if body is None:
             return False
@@ -134,7 +134,7 @@ def _decoded(batch: pa.RecordBatch, max_body_bytes: int) -> pa.RecordBatch:
 
 
 def segments_to_read(store: OpenStore, wanted: MessageFilter, segments: Sequence[MappedFile]) -> tuple[list[MappedFile], bool]:
-    """(the segments that can hold what is wanted, whether ConsumeQueue entries told them).
+    """(the segments that can hold what is wanted, whether ConsumeQueue entries named them).
 
     A short range of one queue's offsets is looked up in its ConsumeQueue: where each entry leads to the very message, only the
     segments of these are read. Where one does not, anything may be wrong, and all are.
@@ -161,7 +161,7 @@ def segments_to_read(store: OpenStore, wanted: MessageFilter, segments: Sequence
 
 
 def _is_at(store: OpenStore, source: ByteSource, file: MappedFile, phy_offset: int, key: QueueKey, number: int) -> bool:
-    """Whether the message of this queue and offset stands there."""
+    """Whether the message of this queue and offset is there."""
     with source.open(file.path) as opened:
         check = RecordCheck.audit_of(file.start, store.rules)
         verdict = check.verdict(SegmentWindow(opened, file.size, WINDOW_BYTES), phy_offset - file.start, file.size)

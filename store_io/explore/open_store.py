@@ -111,7 +111,7 @@ class SegmentTimes:
 
     def may_hold(self, store_times: Range) -> bool:
         """Whether it can hold messages of these store times if the broker's clock never went back by more than an hour and no
-        stored time is damaged. Not for whoever must miss nothing."""
+        stored time is damaged. Not for a search that must miss nothing."""
         low, high = store_times
         if self.first is None:
             return True
@@ -134,7 +134,7 @@ def segments_at(store: OpenStore, store_times: Range) -> list[MappedFile]:
 
 
 def first_store_time(source: ByteSource, segment: MappedFile) -> int | None:
-    """Store time of the message with which the segment begins, ms; None where none stands there that stores its own place."""
+    """Store time, ms, of the segment's first message; None where there is none, or one that stores another physical offset."""
     with source.open(segment.path) as file:
         data = file.read(0, layout.BODY_POSITION)
     if len(data) < layout.BODY_POSITION or data[4:8] not in (layout.MAGIC_V1_BYTES, layout.MAGIC_V2_BYTES):

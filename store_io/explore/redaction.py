@@ -1,6 +1,6 @@
 """What producers put into messages, hidden or hashed before it leaves the store's own copy.
 
-Topics, queues, offsets, sizes and times stay: what a store looks like can be told without what its messages say.
+Topics, queues, offsets, sizes and times stay: they show a store's shape, not what its messages say.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ is made of the producer's address."""
 BODY_COLUMNS = frozenset({"body"})
 MAP_COLUMNS = frozenset({"properties"})
 CHECK_COLUMNS = frozenset({"tags_code", "ext_tags_code", "body_crc"})
-"""Unkeyed sums of what is concealed: whoever has a list of words finds the tag in no time, and so a short body."""
+"""Unkeyed sums of what is concealed: with a list of words the tag is found at once, and so is a short body."""
 
 OPEN_PROPERTIES = frozenset(
     "DELAY REAL_TOPIC REAL_QID WAIT TRAN_MSG PGROUP MIN_OFFSET MAX_OFFSET RETRY_TOPIC RECONSUME_TIME MAX_RECONSUME_TIMES "
@@ -40,7 +40,7 @@ OPEN_PROPERTIES = frozenset(
 class Redaction:
     """mode: NONE; HIDE: a value becomes "(hidden)"; HASH: a token that equal values share, and nothing else does.
 
-    salt: what tokens are keyed with, so that nobody without it can try values; None: a new one. Tokens of two runs agree only
+    salt: the key of tokens: without it values cannot be tried; None: a new one. Tokens of two runs agree only
     under the same salt. A value that is not there stays null. Picklable.
     """
 

@@ -11,7 +11,7 @@ from store_io.rules.releases import BrokerRules, broker_rules
 from store_io.source.byte_source import StoreLocation
 
 WINDOW_BYTES = 4 << 20
-MAX_BODY_BYTES = 64 << 20  # a broker takes 4 MiB unless told otherwise
+MAX_BODY_BYTES = 64 << 20  # a broker's default limit is 4 MiB
 
 COLUMNS = {column.name: column for column in MESSAGES}
 DEFAULT_COLUMNS = tuple(name for name in COLUMNS if name not in BODY_COLUMNS)
@@ -24,7 +24,7 @@ class MessageScan:
 
     path, base_offset, size: as listed.  columns: names of `schemas.sources.MESSAGES`, in the order in which they are wanted.
     decompress: bodies as producers sent them instead of as they are stored.  unpack: the messages of an inner batch instead of
-    the batch; one that cannot be unpacked stays as it is.  delays: the level table behind tags codes, ms by level.
+    the batch; one that cannot be unpacked stays as it is.  delays: ms by delay level, for tags codes.
     """
 
     location: StoreLocation

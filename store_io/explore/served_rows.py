@@ -43,7 +43,7 @@ def body_of(view: BrokerView, one: Served) -> bytes:
 def served_row(view: BrokerView, one: Served, columns: Sequence[str], key: str | None = None) -> Row:
     """The columns' values and `note`. Values of a message are None where no message is decoded.
 
-    key: for which a lookup by key gave it: the note tells where the message has another, whose hash is the same.
+    key: by which it was looked up: the note says where the message has only another key with the same hash.
     """
     row: Row = {name: _COLUMNS[name](view, one) for name in columns if name not in ("body", "body_status")}
     if "body" in columns or "body_status" in columns:

@@ -30,7 +30,7 @@ _OF_KIND = np.full(7, State.OTHER, np.uint8)  # by kind of a LogMap, where the b
 for _state in GAPS:
     _OF_KIND[getattr(log_map, _state.name)] = _state
 
-_HEADER = layout.STORE_HOST_POSITION + layout.IPV6_EXTRA_BYTES  # the header up to the last field by which messages are told apart
+_HEADER = layout.STORE_HOST_POSITION + layout.IPV6_EXTRA_BYTES  # up to the last field that distinguishes messages
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Bytes of a copied store: the only module that opens its files, and only to read.
 
 A store lies under one root; parts of it (`commitlog`, `consumequeue`, `index`) may lie elsewhere. All paths here are those of
-`StoreFile.path`: relative to the root, with "/", whatever lies behind them. Local folders are read with system calls, other
+`StoreFile.path`: relative to the root, with "/", wherever their files lie. Local folders are read with system calls, other
 file systems (`s3://`, `hdfs://`, ...) through pyarrow.
 
 Nothing of the source is changed: no file is opened but a regular one of the store itself (a link that leads out of it is not),
@@ -55,7 +55,7 @@ class StoreLocation:
 
 
 class DerivedLocation(StoreLocation):
-    """A store that is no folder as it stands: it says itself how it is read."""
+    """A store that is not a folder: it gives its own ByteSource."""
 
     def source(self) -> ByteSource:
         """Its bytes, names and all."""
@@ -157,7 +157,7 @@ class _LocalFile(_Reading):
         try:
             return min(self.size, os.lseek(self._descriptor, position, os.SEEK_DATA))
         except OSError as error:
-            # ENXIO: nothing but a hole follows. Anything else: this file system cannot tell.
+            # ENXIO: nothing but a hole follows. Anything else: this file system does not say.
             return self.size if error.errno == errno.ENXIO else position
 
     def next_hole(self, position: int) -> int:
@@ -397,7 +397,7 @@ class ByteSource:
                 found[f"{name}/{path}"] = StoreFile(f"{name}/{path}", kind, size, mtime_ns)
             return sorted(found.values(), key=lambda entry: entry.path)
         for number, folder in enumerate(self._parts[name], 1):
-            twins: set[str] = set()  # names that an earlier folder has too, so that all below them is told apart as well
+            twins: set[str] = set()  # names that an earlier folder has too, all below them gets the other path as well
             for path, kind, size, mtime_ns in folder.walk("", MAX_DEPTH):
                 top = path.partition("/")[0]
                 if "/" not in path and f"{name}/{top}" in found:
@@ -487,7 +487,7 @@ def read_beside(location: StoreLocation, suffix: str, limit: int) -> bytes | Non
 
 
 def local_path(location: str) -> str | None:
-    """The local path that a path or a `file:` URI stands for; None for other file systems."""
+    """The local path of a path or a `file:` URI; None for other file systems."""
     if not is_uri(location):
         return location
     parsed = urlsplit(location)

@@ -43,7 +43,7 @@ class PieceDigest:
     def feed_zeros(self, count: int) -> None:
         """The next `count` bytes, all zero, without having them; the same as `feed` of them up to `FOLDED_BYTES`.
 
-        Of a longer stretch, which no disk holds as data, what is above that is told by its length alone.
+        Of a longer stretch, which no disk holds as data, only the length of the rest counts.
         """
         if self._filled:
             take = min(count, DIGEST_PIECE_BYTES - self._filled)
@@ -80,7 +80,7 @@ class PieceDigest:
 class SegmentWindow:
     """`message_verdict.Frames` over one file, with a buffer that slides over it.
 
-    buffer[0] stands at `start`; bytes up to `end` are valid. Reads outside of the window go to the file directly, so any
+    buffer[0] is the byte at `start`; bytes up to `end` are valid. Reads outside of the window go to the file directly, so any
     range can be had in bounded memory. Raises StoreChanged where the file has become shorter than it was.
     `summed`: bytes that CRCs asked for one by one were taken of. Of a file without much damage it is a small part of the size;
     from SUMS_PER_BYTE times the size on, ranges share one pass, so that overlapping ones cost no more than some pages each.
@@ -170,15 +170,15 @@ class SegmentWindow:
         return self.size
 
     def _skip_hole(self, position: int) -> int:
-        """Where the file may have data again: a sparse file's holes are zeros that nobody has to read."""
-        behind = min(self.file.next_data(position), self.size)
+        """Where the file may have data again: holes of a sparse file are zeros, and not read."""
+        data_at = min(self.file.next_data(position), self.size)
         if self._digest and position == self._digested:
-            self._digest.feed_zeros(behind - position)
-            self._digested = behind
-        return behind
+            self._digest.feed_zeros(data_at - position)
+            self._digested = data_at
+        return data_at
 
     def skip_zeros(self, position: int, keep: int) -> int:
-        """Behind a hole that begins at `position`, but for its last `keep` bytes; `position` where none does."""
+        """The end of a hole that begins at `position`, but for its last `keep` bytes; `position` where none does."""
         at = position
         if self.start <= at < self.end:
             if _first_nonzero(self.buffer[at - self.start : self.end - self.start]) >= 0:
@@ -197,7 +197,7 @@ class SegmentWindow:
         return end
 
     def last_nonzero_end(self, start: int) -> int:
-        """Position behind the last byte from `start` on that is not zero, or `start`."""
+        """The position after the last byte from `start` on that is not zero, or `start`."""
         end = self.size
         while end > start:
             hole = self._hole_start(start, end)

@@ -1,4 +1,4 @@
-"""The names in a copied store: what lies where, what it is, and what of it nobody here understands. Nothing is opened.
+"""The names in a copied store: what lies where, what it is, and which are unknown. Nothing is opened.
 
 Source: StorePathConfigHelper, MultiPathMappedFileQueue, ConsumeQueueStore, RocksDBConsumeQueueStore, CompactionStore, DLedger's
 and the tiered store's path settings (formats.md 1, 8, 10 to 14).
@@ -31,7 +31,7 @@ class StoreListing:
     """Every name in the copy that can matter, by path: `files` holds directories and what is no file at all, too.
 
     Sorted and stable: the same copy gives the same listing. A folder that no release writes is listed by its name alone.
-    A segment name in several CommitLog folders comes once for each (`byte_source.folder_of` tells the broker's folder).
+    A segment name in several CommitLog folders comes once for each (`byte_source.folder_of` gives the broker's folder).
     """
 
     location: StoreLocation
