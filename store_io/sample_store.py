@@ -8,6 +8,7 @@ The same description gives the same bytes. Source of the formats: formats.md 2, 
 from __future__ import annotations
 
 import json
+import struct
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -313,30 +314,22 @@ class _IndexWriter:
         self._files = 0
         self._slots = np.zeros(store.index_slots, np.int32)
         self._header = np.zeros(6, np.int64)
+        self._first_entry = index_layout.HEADER_BYTES + index_layout.SLOT_BYTES * store.index_slots
+        self._file_bytes = self._first_entry + index_layout.ENTRY_BYTES * store.index_max
         self.last_full_time = 0
-
-    @property
-    def _file_bytes(self) -> int:
-        entries = index_layout.ENTRY_BYTES * self._store.index_max
-        return index_layout.HEADER_BYTES + index_layout.SLOT_BYTES * self._store.index_slots + entries
 
     def put(self, rows: np.ndarray) -> Iterator[Piece]:
         """The entries of these messages, and the heads of files that they fill."""
-        table = index_layout.HEADER_BYTES + index_layout.SLOT_BYTES * self._store.index_slots
         entries = np.empty(2 * len(rows) * index_layout.ENTRY_BYTES, np.uint8)
         number = 0
         while number < 2 * len(rows):
             if not self._path or self._header[_NEXT] >= self._store.index_max:
-                yield from self._head()
+                yield from self.close()
                 self._begin(int(rows[number // 2]["store_time"]))
             first, entry = number, int(self._header[_NEXT])
             number = _put_keys(rows, first, self._slots, self._store.index_max, self._header, entries)
-            place = table + index_layout.ENTRY_BYTES * entry
+            place = self._first_entry + index_layout.ENTRY_BYTES * entry
             yield Piece(self._path, self._file_bytes, place, entries[: (number - first) * index_layout.ENTRY_BYTES])
-
-    def close(self) -> Iterator[Piece]:
-        """The head of the last file."""
-        yield from self._head()
 
     def _begin(self, store_time: int) -> None:
         """A new file, which begins with the times of the one before (formats.md 6)."""
@@ -349,10 +342,8 @@ class _IndexWriter:
         self._header[_BEGIN_TIME], self._header[_BEGIN_PHY] = self._header[_END_TIME], self._header[_END_PHY]
         self._header[_USED_SLOTS], self._header[_NEXT] = 0, 1
 
-    def _head(self) -> Iterator[Piece]:
-        if not self._path:
-            return
-        times = self._header[:_USED_SLOTS].astype(">i8").view(np.uint8)
-        counts = self._header[_USED_SLOTS:].astype(">i4").view(np.uint8)
-        slots = self._slots.astype(">i4").view(np.uint8)
-        yield Piece(self._path, self._file_bytes, 0, np.concatenate([times, counts, slots]))
+    def close(self) -> Iterator[Piece]:
+        """The header and slots of the last file, if there is one."""
+        if self._path:
+            header = np.frombuffer(struct.pack(index_layout.HEADER_FORMAT, *self._header.tolist()), np.uint8)
+            yield Piece(self._path, self._file_bytes, 0, np.concatenate([header, self._slots.astype(">i4").view(np.uint8)]))

@@ -123,7 +123,7 @@ class ByteFile(Protocol):
         self.close()
 
 
-class _Reading(ByteFile):
+class BasicFile(ByteFile):
     """Reads by `_fill` of the subclass: (position, view) -> bytes read, 0 at the end only."""
 
     def _fill(self, position: int, view: memoryview) -> int:
@@ -144,7 +144,7 @@ class _Reading(ByteFile):
         return done
 
 
-class _LocalFile(_Reading):
+class _LocalFile(BasicFile):
     def __init__(self, path: str, descriptor: int, size: int):
         self.path, self.size, self._descriptor = path, size, descriptor
 
@@ -179,7 +179,7 @@ class _LocalFile(_Reading):
             self._descriptor = -1
 
 
-class _ArrowFile(_Reading):
+class _ArrowFile(BasicFile):
     def __init__(self, path: str, file: Any):
         self.path, self._file, self.size = path, file, file.size()
 
