@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from store_io.audit.shortcomings import Shortcomings
 from store_io.base.errors import StoreError
 from store_io.explore.explain_pointers import MAX_POINTERS, IndexSearch, Pointer, QueueSearch, Target
 from store_io.explore.explain_record import Field, Part, annotate, boundaries_hold, derived
+from store_io.explore.message_search import message_at
 from store_io.explore.redaction import NONE, Redaction
 from store_io.formats.commitlog.message_columns import Columns, RecordCheck
 from store_io.rules.message_verdict import END, VALID, Message, Verdict
@@ -62,14 +64,30 @@ class Check:
     actual: str = ""
 
 
+class EqualRange(NamedTuple):
+    """Bytes of one kind (an EXTENT_*), by physical offsets."""
+
+    kind: str
+    start: int
+    end: int
+    reason: str
+
+
+class Stop(NamedTuple):
+    """Where a scan ends, and why."""
+
+    phy_offset: int
+    reason: str
+
+
 @dataclass
 class Explanation:
     """All that is said of one physical offset. Positions are bytes in `file`; None where no file holds the offset.
 
     kind: one of this module's words.  sentence: the answer in one.  record_start, record_size: physical offset and bytes of
     the record that is shown; size 0 where it is not known.  around: bytes at the offset itself, from `around_start` on, where it
-    is not the beginning of the record shown.  extent: (kind, first and end physical offset, reason) of the range of equal
-    bytes that holds the offset.  stop: (physical offset, reason) where the release's scan of this segment ends.
+    is not the beginning of the record shown.  extent: the range of bytes of one kind that holds the
+    offset.  stop: where the release's scan of this segment ends.
     searched: what was looked through for entries, in sentences.
     """
 
@@ -88,8 +106,8 @@ class Explanation:
     around: bytes = b""
     around_start: int = 0
     checks: list[Check] = field(default_factory=list)
-    extent: tuple[str, int, int, str] | None = None
-    stop: tuple[int, str] | None = None
+    extent: EqualRange | None = None
+    stop: Stop | None = None
     before: Neighbour | None = None
     after: Neighbour | None = None
     pointers: list[Pointer] = field(default_factory=list)
@@ -164,7 +182,7 @@ class _Explainer:
                 said.before = next((self._last_of(f) for f in self.segments if f.start + f.size == holder.start), None)
             if said.after is None:
                 said.after = next((self._first_of(f) for f in self.segments if f.start == holder.start + holder.size), None)
-            said.stop = (holder.start + summary.broker.position, summary.broker.reason)
+            said.stop = Stop(holder.start + summary.broker.position, summary.broker.reason)
             self._inside(holder, summary, watch)
         self._pointers()
         return said
@@ -215,20 +233,14 @@ class _Explainer:
         return self._scan(file, file.start + file.size)[1].before
 
     def _first_of(self, file: MappedFile) -> Neighbour | None:
-        with self.source.open(file.path) as opened:
-            verdict = RecordCheck.audit_of(file.start, self.rules).verdict(
-                SegmentWindow(opened, file.size, WINDOW_BYTES), 0, file.size
-            )
-        m = verdict.message
-        if verdict.kind != VALID or m is None:
-            return None
-        return Neighbour(file.start, m.total_size, m.topic, m.queue_id, m.queue_offset, m.store_time)
+        m = message_at(self.source, self.rules, file, file.start)
+        return None if m is None else Neighbour(file.start, m.total_size, m.topic, m.queue_id, m.queue_offset, m.store_time)
 
     def _inside(self, file: MappedFile, summary: SegmentSummary, watch: _Watch) -> None:
         said, n, base = self.said, self.n, file.start
         position = n - base
         extent = next(e for e in summary.extents if e.start <= position < e.end)
-        said.extent = (extent.kind, base + extent.start, base + extent.end, extent.reason)
+        said.extent = EqualRange(extent.kind, base + extent.start, base + extent.end, extent.reason)
         with self.source.open(file.path) as opened:
             window = SegmentWindow(opened, file.size, WINDOW_BYTES)
             if extent.kind == EXTENT_MESSAGE and watch.holder is not None:

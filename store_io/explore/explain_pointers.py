@@ -16,6 +16,7 @@ from schemas.entries import INDEX_DTYPE, STORED_INDEX_DTYPE
 from schemas.rows import MappedFile, QueueKey
 from store_io.audit.opened_copy import OpenedCopy
 from store_io.base.java_compat import is_blank
+from store_io.explore.entry_rows import stretches
 from store_io.explore.redaction import Redaction
 from store_io.formats.consumequeue_reader import entries_of, read_entries, unit_bytes
 from store_io.formats.index_reader import entry_position
@@ -27,7 +28,6 @@ from store_io.source.byte_source import ByteFile
 
 SEARCH_BYTES = 64 << 20  # of queue files that are looked through for entries
 SEARCH_FILES = 4096
-CHUNK_BYTES = 1 << 20
 MAX_POINTERS = 50  # of one queue file's chunk
 CHAIN_STEPS = 10_000  # of one key's chain in an index file
 NEAR_ENTRIES = 256  # of an index file, on both sides of where the order of its entries leads
@@ -119,22 +119,16 @@ class QueueSearch:
     def _file(self, key: QueueKey, file: MappedFile) -> Iterator[Pointer]:
         batch, start = self._batch(key), self.target.start
         unit = unit_bytes(batch)
-        step = CHUNK_BYTES // unit * unit
         self.files_left -= 1
-        with self.copy.source.open(file.path) as opened:
-            at = 0
-            while at < opened.size and self.left > 0:
-                data_at = opened.next_data(at)
-                if data_at - at >= unit:
-                    at = data_at // unit * unit
-                    continue
-                rows = entries_of(opened.read(at, min(step, opened.size - at)), batch)
-                self.left -= max(unit, len(rows) * unit)
-                hits = np.flatnonzero((rows["phy_offset"] >= start) & (rows["phy_offset"] < self.target.end) & (rows["size"] > 0))
-                for hit in hits[:MAX_POINTERS].tolist():
-                    if start or batch or int(rows["size"][hit]) != consumequeue_layout.PRE_BLANK_SIZE:
-                        yield self._pointer(key, file, at + hit * unit, rows[hit])
-                at += step
+        for at, data in stretches(self.copy.source, file, unit):
+            if self.left <= 0:
+                return
+            rows = entries_of(data, batch)
+            self.left -= len(data)
+            hits = np.flatnonzero((rows["phy_offset"] >= start) & (rows["phy_offset"] < self.target.end) & (rows["size"] > 0))
+            for hit in hits[:MAX_POINTERS].tolist():
+                if start or batch or int(rows["size"][hit]) != consumequeue_layout.PRE_BLANK_SIZE:
+                    yield self._pointer(key, file, at + hit * unit, rows[hit])
 
     def _pointer(self, key: QueueKey, file: MappedFile, position: int, row: np.void) -> Pointer:
         batch = self._batch(key)

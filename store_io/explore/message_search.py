@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from schemas.rows import MappedFile, QueueKey
+from schemas.rows import MappedFile
 from store_io.explore.message_filter import MessageFilter
 from store_io.explore.message_rows import message_schema, scan_messages
 from store_io.explore.open_store import OpenStore
@@ -22,6 +23,7 @@ from store_io.formats.commitlog.message_columns import RecordCheck
 from store_io.formats.consumequeue_reader import read_entries
 from store_io.rules.index_keys import UNIQUE_KEY, has_key
 from store_io.rules.message_verdict import VALID, Message
+from store_io.rules.releases import BrokerRules
 from store_io.source.byte_source import ByteSource
 from store_io.source.segment_window import SegmentWindow
 
@@ -133,8 +135,15 @@ def _decoded(batch: pa.RecordBatch, max_body_bytes: int) -> pa.RecordBatch:
     return batch
 
 
-def segments_to_read(store: OpenStore, wanted: MessageFilter, segments: Sequence[MappedFile]) -> tuple[list[MappedFile], bool]:
-    """(the segments that can hold what is wanted, whether ConsumeQueue entries named them).
+class SegmentChoice(NamedTuple):
+    """Segments to read. by_entries: whether ConsumeQueue entries named them."""
+
+    segments: list[MappedFile]
+    by_entries: bool
+
+
+def segments_to_read(store: OpenStore, wanted: MessageFilter, segments: Sequence[MappedFile]) -> SegmentChoice:
+    """The segments that can hold what is wanted.
 
     A short range of one queue's offsets is looked up in its ConsumeQueue: where each entry leads to the very message, only the
     segments of these are read. Where one does not, anything may be wrong, and all are.
@@ -142,31 +151,31 @@ def segments_to_read(store: OpenStore, wanted: MessageFilter, segments: Sequence
     files = [f for f in segments if wanted.may_be_in(f.start, f.size)]
     low, high = wanted.queue_offsets
     if wanted.topics is None or wanted.queue_ids is None or low is None or high is None:
-        return files, False
+        return SegmentChoice(files, False)
     if len(wanted.topics) != 1 or len(wanted.queue_ids) != 1 or high - low > DIRECT_OFFSETS or len(files) < 2:
-        return files, False
+        return SegmentChoice(files, False)
     key = next(iter(wanted.topics)), next(iter(wanted.queue_ids))
     queue = next((q for q in store.queues() if q.key == key and not q.batch), None)
     if queue is None:
-        return files, False
+        return SegmentChoice(files, False)
     source = store.source()
     entries = read_entries(source, queue.files, low, high)
     chosen: dict[str, MappedFile] = {}
     for number, (phy_offset, size) in enumerate(zip(entries["phy_offset"].tolist(), entries["size"].tolist(), strict=True), low):
         file = next((f for f in segments if f.start <= phy_offset < f.start + f.size), None)
-        if file is None or size <= 0 or not _is_at(store, source, file, phy_offset, key, number):
-            return files, False
+        m = message_at(source, store.rules, file, phy_offset) if file is not None and size > 0 else None
+        if file is None or m is None or ((m.topic, m.queue_id), m.queue_offset) != (key, number):
+            return SegmentChoice(files, False)
         chosen[file.path] = file
-    return [f for f in files if f.path in chosen], True
+    return SegmentChoice([f for f in files if f.path in chosen], True)
 
 
-def _is_at(store: OpenStore, source: ByteSource, file: MappedFile, phy_offset: int, key: QueueKey, number: int) -> bool:
-    """Whether the message of this queue and offset is there."""
+def message_at(source: ByteSource, rules: BrokerRules, file: MappedFile, phy_offset: int) -> Message | None:
+    """The message of the segment that the audit accepts at this physical offset."""
     with source.open(file.path) as opened:
-        check = RecordCheck.audit_of(file.start, store.rules)
-        verdict = check.verdict(SegmentWindow(opened, file.size, WINDOW_BYTES), phy_offset - file.start, file.size)
-    m = verdict.message
-    return verdict.kind == VALID and m is not None and ((m.topic, m.queue_id), m.queue_offset) == (key, number)
+        window = SegmentWindow(opened, file.size, WINDOW_BYTES)
+        verdict = RecordCheck.audit_of(file.start, rules).verdict(window, phy_offset - file.start, file.size)
+    return verdict.message if verdict.kind == VALID else None
 
 
 # ---- many segments, in tasks ---------------------------------------------------------------------------------------------
@@ -182,8 +191,15 @@ class SearchTask:
     most_bytes: int
 
 
-def run_search(task: SearchTask) -> tuple[bytes, bool]:
-    """(the first rows found as an Arrow stream, whether these are surely all). Raises as `scan_messages`."""
+class SearchResult(NamedTuple):
+    """The first rows found, as an Arrow stream. whole: whether these are surely all."""
+
+    stream: bytes
+    whole: bool
+
+
+def run_search(task: SearchTask) -> SearchResult:
+    """Search one segment. Raises as `scan_messages`."""
     sink = pa.BufferOutputStream()
     rows = size = 0
     whole = True
@@ -197,4 +213,4 @@ def run_search(task: SearchTask) -> tuple[bytes, bool]:
             if part.num_rows < batch.num_rows or size >= task.most_bytes:
                 whole = False
                 break
-    return sink.getvalue().to_pybytes(), whole
+    return SearchResult(sink.getvalue().to_pybytes(), whole)
