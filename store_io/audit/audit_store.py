@@ -29,7 +29,6 @@ from store_io.audit.rounds.store_rounds import StoreRounds
 from store_io.audit.shortcomings import Shortcomings
 from store_io.base.errors import StoreError, UsageError
 from store_io.base.tasks import Task, run_task
-from store_io.rules.index_state import IndexHeader
 from store_io.rules.prediction import Prediction, ScanId
 from store_io.rules.releases import BrokerRules
 from store_io.scan.segment_scan import SegmentTask
@@ -223,18 +222,6 @@ class StoreAudit:
     @property
     def queue_folders(self) -> dict[QueueKey, str]:
         return self.copy.queue_folders
-
-    @property
-    def queue_files(self) -> dict[QueueKey, tuple[MappedFile, ...]]:
-        return self.copy.queue_files
-
-    @property
-    def index_files(self) -> list[MappedFile]:
-        return self.copy.index_files
-
-    @property
-    def headers(self) -> dict[str, IndexHeader]:
-        return self.copy.headers
 
     @property
     def prediction(self) -> Prediction | None:

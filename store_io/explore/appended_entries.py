@@ -177,7 +177,7 @@ class AppendedEntries:
 
     def _walk(self, scan: ScanId, position: int, want_keys: bool) -> Iterator[_Walk]:
         """The broker's own walk again, batch by batch, from a record of it on."""
-        file = self.audit.evidence.copy.loaded.segments[scan.segment]
+        file = self.audit.copy.loaded.segments[scan.segment]
         reput = scan.kind == "reput"
         check = RecordCheck.reput(self.rules) if reput else RecordCheck.broker(self.rules)
         limit = scan.limit if reput else file.size
