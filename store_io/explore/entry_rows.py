@@ -23,8 +23,8 @@ from store_io.explore.open_store import QueueFiles
 from store_io.explore.scans import EntryScan
 from store_io.formats.consumequeue_reader import entries_of, unit_bytes, valid_entries
 from store_io.formats.index_reader import entry_position, read_header
+from store_io.formats.queue_store import ExtUnits
 from store_io.rules.multi_dispatch import LMQ_PREFIX
-from store_io.scan.queue_probe import ExtUnits
 from store_io.scan.segment_scan import SegmentTask, scan_segment
 from store_io.source.byte_source import ByteSource, OpenFiles, open_source
 
