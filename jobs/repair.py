@@ -66,7 +66,7 @@ def _repair(request: RepairRequest, run_tasks: RunTasks) -> RepairOutcome:
 
     def keep(report: Row) -> None:
         made_at = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S")  # no dry run can know it
-        folder.write(name, document({**report, "made_at": made_at}) + "\n")
+        folder.write(name, document({**report, "made_at": made_at}))
 
     return repair(request, run_tasks, keep, forget, _progress)
 

@@ -20,10 +20,8 @@ from jobs.command_line.options import AuditOptions
 from jobs.command_line.stores import StoreArgument
 from jobs.faults import reason
 from jobs.output import INDEX, REPLICAS, RESULT, OutputFolder
-from jobs.report.files.findings_jsonl import findings_jsonl
-from jobs.report.files.plan_json import plan_json
-from jobs.report.files.replicas_json import replicas_json
 from jobs.report.files.result_json import RunInfo, result_json, run_exit_code
+from jobs.report.files.store_json import findings_jsonl, plan_json, replicas_json
 from jobs.report.pages.index_html import index_html
 from jobs.report.pages.report_html import PageContext, report_html
 from jobs.report.texts.commands import store_words

@@ -247,7 +247,7 @@ class Export:
         if unknown:
             print(f"export: {unknown}", file=sys.stderr)
         with self._told():
-            write_local(f"{self.asked.to}/{MANIFEST}", [document(manifest).encode(), b"\n"])
+            write_local(f"{self.asked.to}/{MANIFEST}", [document(manifest).encode()])
         shutil.rmtree(self.unfinished, ignore_errors=True)
         return manifest
 

@@ -15,8 +15,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import lit
 
 from jobs.faults import reason
-from jobs.report.files.findings_jsonl import finding_row
 from jobs.report.files.result_json import RunInfo
+from jobs.report.files.store_json import finding_row
 from jobs.report.texts.ranking import lacks_of, lost_of
 from jobs.tables.delta_log import DataFile, DeltaLog, TablesFailed
 from schemas.arrow import arrow_schema

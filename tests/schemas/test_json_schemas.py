@@ -18,9 +18,8 @@ from jobs.audit import results
 from jobs.audit.outcomes import not_audited
 from jobs.command_line.options import AuditOptions
 from jobs.command_line.stores import StoreArgument
-from jobs.report.files.findings_jsonl import FIELDS, findings_jsonl
-from jobs.report.files.plan_json import plan_json
 from jobs.report.files.result_json import RunInfo, result_json
+from jobs.report.files.store_json import FIELDS, findings_jsonl, plan_json
 from schemas.finding_codes import CATALOGUE, STOP_REASONS
 from schemas.rows import AuditOutcome
 from store_io.audit.audit_request import AuditRequest

@@ -1,6 +1,6 @@
 """Files for machines. docs/contract.md says what each promises.
 
-* `plan_json`, `findings_jsonl`, `result_json`, `replicas_json`: what an audit leaves.
+* `store_json`, `result_json`: plan.json, findings.jsonl and replicas.json; result.json.
 * `json_text`: any name in a store as JSON.
 * `prometheus`: metrics.
 """

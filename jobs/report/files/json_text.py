@@ -24,30 +24,27 @@ _ORDER = (
 _RANK = {key: rank for rank, key in enumerate(_ORDER)}
 
 
-def ordered(value: dict[str, Any]) -> dict[str, Any]:
-    """The same object with its keys in a fixed order."""
-    return {key: value[key] for key in sorted(value, key=lambda key: (_RANK.get(key, len(_RANK)), key))}
-
-
 def line(value: Any) -> str:
     """On one line."""
     return json.dumps(_in_order(value), ensure_ascii=True, allow_nan=False)
 
 
+def document(value: Any) -> str:
+    """On many lines: what holds only scalars stays on one, so that a list of queues is a line per queue."""
+    return _document(_in_order(value), "\n") + "\n"
+
+
 def _in_order(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _in_order(item) for key, item in ordered(value).items()}
-    if isinstance(value, (list, tuple)):
-        return [_in_order(item) for item in value]
-    return value
+        return {key: _in_order(value[key]) for key in sorted(value, key=lambda key: (_RANK.get(key, len(_RANK)), key))}
+    return [_in_order(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
-def document(value: Any, indent: str = "") -> str:
-    """On many lines: what holds only scalars stays on one, so that a list of queues is a line per queue."""
-    inner = indent + "  "
-    if isinstance(value, dict) and any(isinstance(item, (dict, list, tuple)) and item for item in value.values()):
-        items = [f"{inner}{json.dumps(key)}: {document(item, inner)}" for key, item in ordered(value).items()]
-        return "{\n" + ",\n".join(items) + "\n" + indent + "}"
-    if isinstance(value, (list, tuple)) and any(isinstance(item, (dict, list, tuple)) for item in value):
-        return "[\n" + ",\n".join(inner + document(item, inner) for item in value) + "\n" + indent + "]"
-    return line(value)
+def _document(value: Any, end: str) -> str:
+    """end: a line feed and the indent of the line where the value begins."""
+    inner = end + "  "
+    if isinstance(value, dict) and any(isinstance(item, (dict, list)) and item for item in value.values()):
+        return "{" + ",".join(f"{inner}{json.dumps(key)}: {_document(item, inner)}" for key, item in value.items()) + end + "}"
+    if isinstance(value, list) and any(isinstance(item, (dict, list)) for item in value):
+        return "[" + ",".join(inner + _document(item, inner) for item in value) + end + "]"
+    return json.dumps(value, ensure_ascii=True, allow_nan=False)

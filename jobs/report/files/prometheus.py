@@ -7,62 +7,46 @@ known has no sample: a store that could not be audited has no `starts` and no `d
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 PREFIX = "rocketmq_store_audit_"
 Row = dict[str, Any]
 
 
-def _value(key: str) -> Callable[[Row], Any]:
-    return lambda store: store.get(key)
-
-
-def _if_it_starts(key: str) -> Callable[[Row], Any]:
-    return lambda store: store.get(key) if store.get("starts") else None
-
-
-# (name, meaning, value in a store's part of result.json), in the order in which they are written
-_GAUGES: tuple[tuple[str, str, Callable[[Row], Any]], ...] = (
+# (name, meaning, its key in a store's part of result.json), in the order in which they are written
+_GAUGES = (
     (
         "exit_code",
         "0 consistent, 3 not fully audited, 10 derived data differ, 20 CommitLog damaged, messages lost or no start.",
-        _value("code"),
+        "code",
     ),
-    ("complete", "1 if all of the store was read and is modelled, else 0.", _value("complete")),
-    (
-        "starts",
-        "1 if the release would start on this copy, 0 if it would refuse; absent where that is not known.",
-        _value("starts"),
-    ),
-    ("lost_messages", "Valid messages of the copy that a start would cut.", _if_it_starts("lost_messages")),
-    ("lost_bytes", "Bytes of the messages that a start would cut.", _if_it_starts("lost_bytes")),
+    ("complete", "1 if all of the store was read and is modelled, else 0.", "complete"),
+    ("starts", "1 if the release would start on this copy, 0 if it would refuse; absent where that is not known.", "starts"),
+    ("lost_messages", "Valid messages of the copy that a start would cut.", "lost_messages"),
+    ("lost_bytes", "Bytes of the messages that a start would cut.", "lost_bytes"),
     (
         "emptied",
         "1 if something proves that the CommitLog held messages that are gone, from its end or altogether, else 0.",
-        _value("emptied"),
+        "emptied",
     ),
     (
         "earlier_messages",
         "Valid messages of this store in the earlier audit that saw its log reach furthest; absent without one.",
-        lambda store: (store.get("earlier") or {}).get("messages"),
+        "earlier_messages",
     ),
-    ("lacks_messages", "Messages that other copies of its replica group hold and this one lacks.", _value("lacks_messages")),
-    ("diverged", "1 if another copy of its group holds other messages at the same physical offsets, else 0.", _value("diverged")),
-    ("truncate_at", "Physical offset, in bytes, at which the CommitLog would end after a start.", _value("truncate_at")),
-    ("messages", "Valid messages in the copy.", _value("messages")),
-    ("segments", "CommitLog segments.", _value("segments")),
-    ("commitlog_bytes", "Length of all CommitLog segments together.", _value("commitlog_bytes")),
-    ("damaged_extents", "Damaged byte ranges of the CommitLog.", _value("damaged_extents")),
-    ("damaged_bytes", "Damaged bytes of the CommitLog.", _value("damaged_bytes")),
-    (
-        "unverified_bytes",
-        "Length of the CommitLog segments that no run of this result has fully read.",
-        _value("unverified_bytes"),
-    ),
-    ("findings_dropped", "Disagreements beyond the bound on findings, counted only.", _value("findings_dropped")),
-    ("read_bytes", "Bytes read of the store.", _value("bytes_read")),
-    ("duration_seconds", "Duration of this store's audit.", _value("seconds")),
+    ("lacks_messages", "Messages that other copies of its replica group hold and this one lacks.", "lacks_messages"),
+    ("diverged", "1 if another copy of its group holds other messages at the same physical offsets, else 0.", "diverged"),
+    ("truncate_at", "Physical offset, in bytes, at which the CommitLog would end after a start.", "truncate_at"),
+    ("messages", "Valid messages in the copy.", "messages"),
+    ("segments", "CommitLog segments.", "segments"),
+    ("commitlog_bytes", "Length of all CommitLog segments together.", "commitlog_bytes"),
+    ("damaged_extents", "Damaged byte ranges of the CommitLog.", "damaged_extents"),
+    ("damaged_bytes", "Damaged bytes of the CommitLog.", "damaged_bytes"),
+    ("unverified_bytes", "Length of the CommitLog segments that no run of this result has fully read.", "unverified_bytes"),
+    ("findings_dropped", "Disagreements beyond the bound on findings, counted only.", "findings_dropped"),
+    ("read_bytes", "Bytes read of the store.", "bytes_read"),
+    ("duration_seconds", "Duration of this store's audit.", "seconds"),
 )
 _SEVERITIES = ("loss", "rebuildable", "note")
 
@@ -90,8 +74,8 @@ def _lines(result: Row, ended_at: float) -> Iterator[str]:
         "Results of the last run that could not be written.",
         [({"store": s["name"]}, len(result.get("problems") or ())) for s in stores],
     )
-    for name, meaning, value in _GAUGES:
-        known = [({"store": s["name"]}, value(s)) for s in stores]
+    for name, meaning, key in _GAUGES:
+        known = [({"store": s["name"]}, _value(s, key)) for s in stores]
         yield from _family(name, meaning, [(labels, number) for labels, number in known if number is not None])
     severities = [
         ({"store": s["name"], "severity": severity}, (s.get("counts") or {}).get(severity, 0))
@@ -99,6 +83,13 @@ def _lines(result: Row, ended_at: float) -> Iterator[str]:
         for severity in _SEVERITIES
     ]
     yield from _family("findings", "Findings by severity.", severities)
+
+
+def _value(store: Row, key: str) -> Any:
+    """None where nothing is known of it: of a store that does not start, what a start loses."""
+    if key == "earlier_messages":
+        return (store.get("earlier") or {}).get("messages")
+    return None if key.startswith("lost_") and not store.get("starts") else store.get(key)
 
 
 def _family(name: str, meaning: str, samples: list[tuple[Row, float]]) -> Iterator[str]:

@@ -34,70 +34,62 @@ def run_exit_code(run: RunInfo, outcomes: Sequence[AuditOutcome]) -> int:
 
 def result_json(run: RunInfo, outcomes: Sequence[AuditOutcome]) -> str:
     """The whole file."""
-    return (
-        document(
-            {
-                "schema_version": SCHEMA_VERSION,
-                "exit_code": run_exit_code(run, outcomes),
-                "complete": not run.problems and all(o.complete for o in outcomes),
-                "run_id": run.run_id,
-                "tool_version": run.tool_version,
-                "rules_version": run.rules_version,
-                "started_at": run.started_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
-                "seconds": round(run.seconds, 3),
-                "bytes_read": sum(o.bytes_read for o in outcomes),
-                "tables": run.tables or None,
-                "problems": list(run.problems),
-                "stores": [_store(o) for o in outcomes],
-            }
-        )
-        + "\n"
+    return document(
+        {
+            "schema_version": SCHEMA_VERSION,
+            "exit_code": run_exit_code(run, outcomes),
+            "complete": not run.problems and all(o.complete for o in outcomes),
+            "run_id": run.run_id,
+            "tool_version": run.tool_version,
+            "rules_version": run.rules_version,
+            "started_at": run.started_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "seconds": round(run.seconds, 3),
+            "bytes_read": sum(o.bytes_read for o in outcomes),
+            "tables": run.tables or None,
+            "problems": run.problems,
+            "stores": [_store(o) for o in outcomes],
+        }
     )
+
+
+_AS_THEY_ARE = "name complete incomplete verdict release release_from settings_from level bytes_read".split()
 
 
 def _store(outcome: AuditOutcome) -> Row:
     messages, size = lost_of(outcome)
     broker = outcome.plan.get("broker") or {}
     lacks, parted = lacks_of(outcome)
-    seen = outcome.furthest
     return {
-        "name": outcome.name,
+        **{name: getattr(outcome, name) for name in _AS_THEY_ARE},
         "code": outcome.exit_code,
-        "complete": outcome.complete,
-        "incomplete": outcome.incomplete,
-        "verdict": outcome.verdict,
         "location": outcome.location_text,
-        "release": outcome.release,
-        "release_from": outcome.release_from,
-        "settings_from": outcome.settings_from,
         "starts": broker.get("starts"),
         "truncate_at": broker.get("truncate_at"),
-        "level": outcome.level,
         "not_read": outcome.not_read or None,
         **_extent_of(outcome),
         "lost_messages": messages,
         "lost_bytes": size,
         "emptied": is_emptied(outcome) or (False if outcome.complete or outcome.segments else None),
-        "earlier": None
-        if seen is None
-        else {"run_id": seen.run_id, "started_at": seen.started_at, "messages": seen.messages, "log_end": seen.log_end},
+        "earlier": outcome.furthest and {name: getattr(outcome.furthest, name) for name in _EARLIER},
         "lacks_messages": lacks if outcome.replicas else None,
         "diverged": parted if outcome.replicas else None,
         "counts": {severity: outcome.counts.get(severity, 0) for severity in SEVERITIES},
         "findings_dropped": sum(outcome.findings_dropped.values()),
         "seconds": round(outcome.seconds, 3),
-        "bytes_read": outcome.bytes_read,
     }
+
+
+_EARLIER = ("run_id", "started_at", "messages", "log_end")
+_EXTENT = ("segments", "messages", "commitlog_bytes", "damaged_extents", "damaged_bytes", "unverified_bytes")
 
 
 def _extent_of(outcome: AuditOutcome) -> Row:
     """How much there is, and how much of it is sound; null where the store could not even be listed."""
-    keys = ("segments", "messages", "commitlog_bytes", "damaged_extents", "damaged_bytes", "unverified_bytes")
-    if not outcome.complete and not outcome.segments:
-        return dict.fromkeys(keys)
     segments = outcome.segments
-    sizes = [int(s.get("size_bytes") or 0) for s in segments]
-    unread = [size for s, size in zip(segments, sizes, strict=True) if s.get("problem") or not s.get("digest")]
-    damaged = sum(int(s.get("damaged_bytes") or 0) for s in segments)
-    values = (outcome.segment_count, outcome.messages, sum(sizes), outcome.damaged_extents, damaged, sum(unread))
-    return dict(zip(keys, values, strict=True))
+    if not outcome.complete and not segments:
+        return dict.fromkeys(_EXTENT)
+    size = sum(s.get("size_bytes") or 0 for s in segments)
+    unread = sum(s.get("size_bytes") or 0 for s in segments if s.get("problem") or not s.get("digest"))
+    damaged = sum(s.get("damaged_bytes") or 0 for s in segments)
+    values = (outcome.segment_count, outcome.messages, size, outcome.damaged_extents, damaged, unread)
+    return dict(zip(_EXTENT, values, strict=True))

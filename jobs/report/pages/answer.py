@@ -2,22 +2,8 @@
 
 from __future__ import annotations
 
-from jobs.report.texts.judgement import CARE, EMPTY, GONE, LACKS, PARTED, REBUILD, REFUSES, SAFE, STOP, UNKNOWN
+from jobs.report.texts.judgement import SHAPE_OF
 from schemas.rows import LOSS, NOTE, REBUILDABLE
-
-SHAPE_OF = {
-    STOP: "stop",
-    GONE: "stop",
-    UNKNOWN: "unknown",
-    REFUSES: "stop",
-    PARTED: "care",
-    LACKS: "care",
-    CARE: "care",
-    REBUILD: "care",
-    EMPTY: "unknown",
-    SAFE: "safe",
-}
-"""The sign of an answer of this kind (`icon` in macros.html), and its colour where no exit code forbids it."""
 
 SEVERITY_STYLE = {LOSS: "stop", REBUILDABLE: "care", NOTE: "unknown"}
 _CODE_STYLE = {20: "stop", 3: "unknown"}

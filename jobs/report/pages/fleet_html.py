@@ -5,23 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from jobs.report.pages.answer import SEVERITY_STYLE, SHAPE_OF, style_of
+from jobs.report.pages.answer import SEVERITY_STYLE, style_of
 from jobs.report.pages.page import View, page
-from jobs.report.texts.judgement import (
-    CARE,
-    GONE,
-    KINDS,
-    LACKS,
-    PARTED,
-    REFUSES,
-    SAFE,
-    SHORT,
-    STOP,
-    UNKNOWN,
-    damaged_sentence,
-    lacking_sentence,
-)
-from jobs.report.texts.text import count_text
+from jobs.report.texts.judgement import KINDS, SAFE, SHAPE_OF, SHORT, headline_of_all
 from schemas.rows import Row
 
 _RUNS = 100  # of a store's table, the newest
@@ -63,7 +49,7 @@ def fleet_html(view: Row) -> Iterator[str]:
         **{name: view[name] for name in ("totals", "tables", "since", "not_audited_since", "runs", "made_at")},
         "shape": SHAPE_OF[worst],
         "style": stores[0].style if stores else style_of(worst, 0),
-        "headline": _headline(totals),
+        "headline": headline_of_all(totals, totals["stores"]),
         "kinds": KINDS,
         "short": SHORT,
         "severity_style": SEVERITY_STYLE,
@@ -71,22 +57,6 @@ def fleet_html(view: Row) -> Iterator[str]:
         "stores": stores,
     }
     return page("fleet.html", shown)
-
-
-def _headline(totals: Row) -> str:
-    stores = count_text(totals["stores"], "store")
-    unsafe = totals[STOP] + totals[GONE] + totals[REFUSES]
-    if unsafe:
-        return f"{unsafe:,} of {stores} {'is' if unsafe == 1 else 'are'} not safe to start"
-    if totals[CARE]:
-        return damaged_sentence(totals[CARE], totals["stores"])
-    if totals[UNKNOWN]:
-        return f"For {totals[UNKNOWN]:,} of {stores} it is not known whether a start is safe"
-    if totals[SAFE] == totals["stores"]:
-        return "All stores are safe to start" if totals["stores"] > 1 else "The store is safe to start"
-    if totals[PARTED] or totals[LACKS]:
-        return lacking_sentence(totals[PARTED] + totals[LACKS], totals["stores"])
-    return "No start loses a message, but some stores need care"
 
 
 def _store(place: int, store: Row) -> StoreView:

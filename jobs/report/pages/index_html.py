@@ -7,46 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from jobs.report.files.replicas_json import groups_of
 from jobs.report.files.result_json import RunInfo, run_exit_code
-from jobs.report.pages.answer import SHAPE_OF, style_of
+from jobs.report.files.store_json import groups_of
+from jobs.report.pages.answer import style_of
 from jobs.report.pages.page import View, page
-from jobs.report.texts.judgement import (
-    CARE,
-    DANGER,
-    EMPTY,
-    GONE,
-    KINDS,
-    LACKS,
-    PARTED,
-    REBUILD,
-    REFUSES,
-    SAFE,
-    SHORT,
-    STOP,
-    UNKNOWN,
-    Judgement,
-    damaged_sentence,
-    lacking_sentence,
-    most_dangerous_first,
-)
+from jobs.report.texts import judgement as answers
+from jobs.report.texts.judgement import DANGER, GONE, LACKS, PARTED, SAFE, Judgement
 from jobs.report.texts.ranking import assumed_words, exit_words, lacks_of, lost_of, note_kinds
 from jobs.report.texts.replicas_words import choice_words
-from jobs.report.texts.text import count_text, span_text
+from jobs.report.texts.text import span_text
 from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome
-
-_KIND_WORDS = {
-    STOP: "do not start yet: messages would be lost, or too much is damaged or could not be read",
-    UNKNOWN: "not audited, or only in part",
-    REFUSES: "the release does not start on the copy",
-    GONE: "all messages are gone, or those at the log's end that an earlier audit saw",
-    PARTED: "another copy of the group holds other messages: whichever becomes master, the other's are lost",
-    LACKS: "another copy of the group holds messages that are missing here: do not start as master",
-    CARE: "already damaged; a start makes nothing worse",
-    REBUILD: "ConsumeQueues, index files or the checkpoint need a rebuild",
-    EMPTY: "no message, and nothing shows that there ever was one",
-    SAFE: "consistent",
-}
 
 
 @dataclass(frozen=True)
@@ -69,7 +39,7 @@ class StoreRow:
 
 def index_html(run: RunInfo, outcomes: Sequence[AuditOutcome]) -> Iterator[str]:
     """The whole page, in pieces."""
-    judged = most_dangerous_first(outcomes)
+    judged = answers.most_dangerous_first(outcomes)
     outcomes = [outcome for outcome, _ in judged]
     stores = [_row(outcome, judgement) for outcome, judgement in judged]
     kinds = Counter(store.kind for store in stores)
@@ -84,12 +54,13 @@ def index_html(run: RunInfo, outcomes: Sequence[AuditOutcome]) -> Iterator[str]:
     view: View = {
         "title": "RocketMQ store audit",
         "run": run,
-        "shape": SHAPE_OF[worst],
+        "shape": answers.SHAPE_OF[worst],
         "style": stores[0].style if stores else style_of(worst, 0),
-        "headline": _headline(kinds, len(stores)) + (", if what is assumed holds" if told and worst == SAFE else ""),
-        "kinds": [(kind, kinds[kind]) for kind in KINDS if kinds[kind]],
-        "kind_words": _KIND_WORDS,
-        "short": SHORT,
+        "headline": answers.headline_of_all(kinds, len(stores))
+        + (", if what is assumed holds" if told and worst == SAFE else ""),
+        "kinds": [(kind, kinds[kind]) for kind in answers.KINDS if kinds[kind]],
+        "kind_words": answers.MEANING,
+        "short": answers.SHORT,
         "assumed": told[:1].upper() + told[1:],
         "lost_messages": lost,
         "lost_bytes": sum(store.lost_bytes for store in stores),
@@ -108,21 +79,6 @@ def index_html(run: RunInfo, outcomes: Sequence[AuditOutcome]) -> Iterator[str]:
         ],
     }
     return page("index.html", view)
-
-
-def _headline(kinds: Counter[str], stores: int) -> str:
-    unsafe = kinds[STOP] + kinds[GONE] + kinds[REFUSES]
-    if unsafe:
-        return f"{unsafe:,} of {count_text(stores, 'store')} {'is' if unsafe == 1 else 'are'} not safe to start"
-    if kinds[CARE]:
-        return damaged_sentence(kinds[CARE], stores)
-    if kinds[UNKNOWN]:
-        return f"For {kinds[UNKNOWN]:,} of {count_text(stores, 'store')} it is not known whether a start is safe"
-    if stores and kinds[SAFE] == stores:
-        return "All stores are safe to start" if stores > 1 else "The store is safe to start"
-    if kinds[PARTED] or kinds[LACKS]:
-        return lacking_sentence(kinds[PARTED] + kinds[LACKS], stores)
-    return "No start loses a message, but some stores need care" if stores > 1 else "A start loses no message"
 
 
 def _counts(outcomes: Sequence[AuditOutcome]) -> dict[str, int]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from jobs.report.files.result_json import RunInfo
-from jobs.report.pages.answer import SEVERITY_STYLE, SHAPE_OF, style_of
+from jobs.report.pages.answer import SEVERITY_STYLE, style_of
 from jobs.report.pages.findings_section import findings_view
 from jobs.report.pages.limits_section import limits_view, settings_view
 from jobs.report.pages.lost_section import lost_view
@@ -23,7 +23,7 @@ from jobs.report.pages.segment_map import map_view
 from jobs.report.pages.watermarks import marks_view
 from jobs.report.texts.commands import words_of
 from jobs.report.texts.deleted_files import deleted_files
-from jobs.report.texts.judgement import SAFE, held, judge, verdict_alone, why_it_ends
+from jobs.report.texts.judgement import SAFE, SHAPE_OF, held, judge, verdict_alone, why_it_ends
 from jobs.report.texts.next_steps import next_steps
 from jobs.report.texts.ranking import SEVERITIES, exit_words, is_emptied, lacks_of, lost_of, note_kinds
 from jobs.report.texts.text import count_text

@@ -5,8 +5,9 @@ The words add nothing to what an outcome holds: they follow from its broker sect
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from jobs.report.texts.ranking import EXIT_RANK, lacks_of, lost_of
 from jobs.report.texts.text import bytes_text, count_text, printable, span_text
@@ -18,19 +19,38 @@ from store_io.base.wording import clause, names_text
 
 STOP, UNKNOWN, REFUSES, CARE, REBUILD, SAFE = "stop", "unknown", "refuses", "care", "rebuild", "safe"
 GONE, PARTED, LACKS, EMPTY = "gone", "diverged", "lacks", "empty"
-SHORT = {
-    STOP: "do not start",
-    GONE: "messages gone",
-    REFUSES: "does not start",
-    CARE: "damaged",
-    UNKNOWN: "not known",
-    PARTED: "diverged",
-    LACKS: "not as master",
-    REBUILD: "rebuild",
-    EMPTY: "no message",
-    SAFE: "safe to start",
+
+
+class Kind(NamedTuple):
+    """short: the answer in a cell of a table.  shape: its sign on a page (`icon` in macros.html), and its colour there unless the
+    exit code forbids it.  meaning: what it says of a store, for a list."""
+
+    short: str
+    shape: str
+    meaning: str
+
+
+# Those of the gravest exit codes first, of one code the most dangerous to start.
+_KINDS = {
+    STOP: Kind("do not start", "stop", "do not start yet: messages would be lost, or too much is damaged or could not be read"),
+    GONE: Kind("messages gone", "stop", "all messages are gone, or those at the log's end that an earlier audit saw"),
+    REFUSES: Kind("does not start", "stop", "the release does not start on the copy"),
+    CARE: Kind("damaged", "care", "already damaged; a start makes nothing worse"),
+    UNKNOWN: Kind("not known", "unknown", "not audited, or only in part"),
+    PARTED: Kind(
+        "diverged", "care", "another copy of the group holds other messages: whichever becomes master, the other's are lost"
+    ),
+    LACKS: Kind(
+        "not as master", "care", "another copy of the group holds messages that are missing here: do not start as master"
+    ),
+    REBUILD: Kind("rebuild", "care", "ConsumeQueues, index files or the checkpoint need a rebuild"),
+    EMPTY: Kind("no message", "unknown", "no message, and nothing shows that there ever was one"),
+    SAFE: Kind("safe to start", "safe", "consistent"),
 }
-KINDS = tuple(SHORT)  # those of the gravest exit codes first, of one code the most dangerous to start
+KINDS = tuple(_KINDS)
+SHORT = {kind: row.short for kind, row in _KINDS.items()}
+SHAPE_OF = {kind: row.shape for kind, row in _KINDS.items()}
+MEANING = {kind: row.meaning for kind, row in _KINDS.items()}
 # What a start of a copy by itself or as master would do, whatever its exit code: the most dangerous first.
 _BY_START = (STOP, GONE, UNKNOWN, REFUSES, PARTED, LACKS, CARE, REBUILD, EMPTY, SAFE)
 DANGER = {kind: -place for place, kind in enumerate(_BY_START)}
@@ -140,8 +160,8 @@ def _judge_alone(outcome: AuditOutcome) -> Judgement:
             f" {count_text(cut, 'valid message')}."
         )
     if skipped:
-        word = "message stays" if skipped == 1 else "messages stay"
-        reasons.append(f"{skipped:,} {word} in the CommitLog without a queue entry: consumers do not get {_them(skipped)}.")
+        stay, them = ("message stays", "it") if skipped == 1 else ("messages stay", "them")
+        reasons.append(f"{skipped:,} {stay} in the CommitLog without a queue entry: consumers do not get {them}.")
     messages, size = lost_of(outcome)
     if messages:
         topics = outcome.loss.get("by_topic", ())
@@ -217,23 +237,22 @@ def verdict_alone(outcome: AuditOutcome) -> str:
     return verdict
 
 
-def damaged_sentence(number: int, stores: int) -> str:
-    """That so many of these stores are damaged, and that a start changes nothing about it."""
-    verb = "is" if number == 1 else "are"
-    return f"{number:,} of {count_text(stores, 'store')} {verb} already damaged; a start makes nothing worse"
-
-
-def lacking_sentence(number: int, stores: int) -> str:
-    """That so many of these stores lack messages which other copies of their group hold."""
-    one = number == 1
-    told = (
-        f"{number:,} of {count_text(stores, 'store')} {'lacks' if one else 'lack'} messages of {'its' if one else 'their'} group"
-    )
-    return f"{told}: do not start {'it' if one else 'them'} as master"
-
-
-def _them(number: int) -> str:
-    return "it" if number == 1 else "them"
+def headline_of_all(kinds: Mapping[str, int], stores: int) -> str:
+    """The answer for so many stores together. kinds: how many there are of each kind of answer."""
+    of_all = f"of {count_text(stores, 'store')}"
+    unsafe, lacking = kinds[STOP] + kinds[GONE] + kinds[REFUSES], kinds[PARTED] + kinds[LACKS]
+    if unsafe:
+        return f"{unsafe:,} {of_all} {'is' if unsafe == 1 else 'are'} not safe to start"
+    if kinds[CARE]:
+        return f"{kinds[CARE]:,} {of_all} {'is' if kinds[CARE] == 1 else 'are'} already damaged; a start makes nothing worse"
+    if kinds[UNKNOWN]:
+        return f"For {kinds[UNKNOWN]:,} {of_all} it is not known whether a start is safe"
+    if stores and kinds[SAFE] == stores:
+        return "All stores are safe to start" if stores > 1 else "The store is safe to start"
+    if lacking:
+        lacks, its, it = ("lacks", "its", "it") if lacking == 1 else ("lack", "their", "them")
+        return f"{lacking:,} {of_all} {lacks} messages of {its} group: do not start {it} as master"
+    return "No start loses a message, but some stores need care" if stores > 1 else "A start loses no message"
 
 
 def why_it_ends(outcome: AuditOutcome, broker: Row) -> str:

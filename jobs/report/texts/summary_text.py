@@ -8,8 +8,8 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from jobs.report.files.replicas_json import groups_of
 from jobs.report.files.result_json import RunInfo, run_exit_code
+from jobs.report.files.store_json import groups_of
 from jobs.report.texts.commands import closer_look, words_of
 from jobs.report.texts.deleted_files import deleted_files
 from jobs.report.texts.judgement import (

@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from jobs.report.files.findings_jsonl import findings_jsonl
-from jobs.report.files.plan_json import plan_json
+from jobs.report.files.store_json import findings_jsonl, plan_json
 from jobs.report.pages.index_html import index_html
 from jobs.report.pages.report_html import report_html
 from jobs.report.pages.segment_map import MAX_SHOWN
