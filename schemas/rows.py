@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -346,7 +347,7 @@ class EarlierRun:
     segments: dict[str, EarlierSegment]
     queues: dict[QueueKey, tuple[tuple[str, int, str], ...]] = field(default_factory=dict)
     index: dict[str, str] = field(default_factory=dict)
-    derived: tuple[tuple[str, int | None, int], ...] = ()
+    derived: Sequence[tuple[str, int | None, int]] = ()
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ def array_of(element: ColumnType) -> ColumnType:
     return {"type": "array", "elementType": element, "containsNull": False}
 
 
-def struct_of(*columns: Column) -> ColumnType:
+def struct_of(*columns: Column) -> dict[str, Any]:
     """A struct; its fields keep their comments."""
     return {"type": "struct", "fields": [field_json(column) for column in columns]}
 

@@ -1,9 +1,9 @@
-"""What earlier runs say of the stores, out of the Delta tables: what need not be read again, what comes first, and how far each
-store's log has reached."""
+"""What earlier runs say of the stores, by the Delta tables: what need not be read again, what is read first, and how far each log
+has reached."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 from jobs.command_line.stores import StoreArgument
 from jobs.command_line.values import LAST_RUN
 from jobs.faults import reason
-from schemas.rows import NOTE, EarlierRun, EarlierSegment, FurthestRun, QueueKey, Row
+from schemas.rows import NOTE, EarlierRun, EarlierSegment, FurthestRun, Row
 from store_io.base.errors import StoreError, UsageError
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
     from jobs.tables.delta_tables import Tables
 
 
@@ -59,7 +61,7 @@ def _earlier_runs(
     if "level" not in runs.columns:  # tables of a version that did not say what was verified
         return {}
     runs = runs.where(sql.coalesce("level", sql.lit("")) != "quick")
-    columns = [*(sql.col(name) for name in ("store", "run_id", "release", "rules_version", "settings"))]
+    columns = ("store", "run_id", "release", "rules_version", "settings")
     for row in runs.select(*columns, sql.unix_micros("started_at").alias("began")).collect():
         if named is not None and row["run_id"] != named:
             continue
@@ -67,44 +69,40 @@ def _earlier_runs(
             chosen[row["store"]] = (row["began"], row["run_id"], row)
     if named is not None and not chosen:
         raise UsageError(f"--since-run {named!r}: {tables.uri} has no run of this id with a store of this audit")
-    wanted = {(store, row["run_id"]): row for store, (_, _, row) in chosen.items() if row["rules_version"] == rules_version}
-    segments: dict[tuple[str, str], dict[str, EarlierSegment]] = {key: {} for key in wanted}
-    chosen_runs = sql.col("run_id").isin(sorted({run for _, run in wanted}))
-    if wanted:
-        frame = tables.read("segments").where(chosen_runs)
-        for row in frame.withColumn("verified_at", sql.unix_micros("verified_at")).collect():
-            key = (row["store"], row["run_id"])
-            if key in segments:
-                segments[key][row["file"]] = _segment(row.asDict(True))
-    derived: dict[tuple[str, str], list[tuple[str, int | None, int]]] = {key: [] for key in wanted}
-    queues: dict[tuple[str, str], dict[QueueKey, tuple[tuple[str, int, str], ...]]] = {key: {} for key in wanted}
-    index: dict[tuple[str, str], dict[str, str]] = {key: {} for key in wanted}
-    if wanted and since_run is not None:
-        for row in (
-            tables.read("queues")
-            .where(chosen_runs)
-            .select("store", "run_id", "topic", "queue_id", "compared", "file_count")
-            .collect()
-        ):
-            if (row["store"], row["run_id"]) in queues:
-                if row["compared"] is None and row["file_count"]:  # not read in time: nothing is known of them
-                    derived[row["store"], row["run_id"]].append(("consumequeue", None, 1))
-                files = tuple((file["file"], file["entries"], file["digest"]) for file in row["compared"] or ())
-                queues[row["store"], row["run_id"]][row["topic"], row["queue_id"]] = files
-        for row in tables.read("index_files").where(chosen_runs).select("store", "run_id", "file", "digest").collect():
-            if (row["store"], row["run_id"]) in index:
-                index[row["store"], row["run_id"]][row["file"]] = row["digest"]
-        frame = tables.read("findings").where(chosen_runs & (sql.col("severity") != NOTE))
-        frame = frame.where(sql.col("file").rlike("^(consumequeue|batchconsumequeue|consumequeue_ext|index)(/|$)"))
-        for row in frame.select("store", "run_id", "file", "phy_offset", "count").collect():
-            if (row["store"], row["run_id"]) in derived:
-                derived[row["store"], row["run_id"]].append((row["file"], row["phy_offset"], row["count"]))
-    found = {}
-    for (store, run), row in wanted.items():
-        settings = {setting["key"]: setting["value"] for setting in row["settings"] or ()}
-        found[store] = EarlierRun(
-            run, row["release"], settings, segments[store, run], queues[store, run], index[store, run], tuple(derived[store, run])
-        )
+    found: dict[str, EarlierRun] = {}
+    derived: dict[str, list[tuple[str, int | None, int]]] = {store: [] for store in chosen}
+    for store, (_, run, row) in chosen.items():
+        if row["rules_version"] == rules_version:
+            settings = {setting["key"]: setting["value"] for setting in row["settings"] or ()}
+            found[store] = EarlierRun(run, row["release"], settings, {}, derived=derived[store])
+    if not found:
+        return {}
+
+    of_these = sql.col("run_id").isin(sorted({earlier.run_id for earlier in found.values()}))
+
+    def rows_of(frame: DataFrame) -> Iterator[tuple[EarlierRun, Any]]:
+        for row in frame.collect():
+            earlier = found.get(row["store"])
+            if earlier is not None and earlier.run_id == row["run_id"]:
+                yield earlier, row
+
+    segments = tables.read("segments").where(of_these)
+    for earlier, row in rows_of(segments.withColumn("verified_at", sql.unix_micros("verified_at"))):
+        earlier.segments[row["file"]] = _segment(row.asDict(True))
+    if since_run is None:
+        return found
+    queues = tables.read("queues").where(of_these)
+    for earlier, row in rows_of(queues.select("store", "run_id", "topic", "queue_id", "compared", "file_count")):
+        if row["compared"] is None and row["file_count"]:  # not read in time: nothing is known of them
+            derived[row["store"]].append(("consumequeue", None, 1))
+        files = tuple((file["file"], file["entries"], file["digest"]) for file in row["compared"] or ())
+        earlier.queues[row["topic"], row["queue_id"]] = files
+    for earlier, row in rows_of(tables.read("index_files").where(of_these).select("store", "run_id", "file", "digest")):
+        earlier.index[row["file"]] = row["digest"]
+    findings = tables.read("findings").where(of_these & (sql.col("severity") != NOTE))
+    findings = findings.where(sql.col("file").rlike("^(consumequeue|batchconsumequeue|consumequeue_ext|index)(/|$)"))
+    for _, row in rows_of(findings.select("store", "run_id", "file", "phy_offset", "count")):
+        derived[row["store"]].append((row["file"], row["phy_offset"], row["count"]))
     return found
 
 

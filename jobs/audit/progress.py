@@ -1,7 +1,7 @@
 """Progress while Spark runs: segments, bytes, rate, time left. One line that redraws itself on a terminal, nothing elsewhere.
 
-Tasks report through two Spark accumulators, whose values arrive in the driver with each finished task; drawing only looks at
-two numbers, five times a second, in a thread of its own. Without Spark `add` does the same.
+Tasks report through two Spark accumulators, whose values arrive in the driver with each finished task; a thread reads them.
+Without Spark `add` does the same.
 """
 
 from __future__ import annotations
@@ -24,8 +24,7 @@ class Progress:
     """How far a run is. Use it as a context manager around the work: the line is gone when it ends, however it ends.
 
     stream: where to draw; None draws nothing.  as_json: a JSON object per line and second, and one at the end, for other
-    programs, instead of the line that redraws itself.  counters: (bytes done, segments done), read at each drawing; made from
-    accumulators by `for_spark`.
+    programs.  counters: (bytes done, segments done), read at each drawing.
     """
 
     def __init__(self, stream: TextIO | None, counters: Callable[[], tuple[int, int]] | None = None, as_json: bool = False):
@@ -36,7 +35,6 @@ class Progress:
         self._total = (0, 0)
         self._what = "starting"
         self._began = time.monotonic()
-        self._first: tuple[float, int] | None = None
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
@@ -44,6 +42,10 @@ class Progress:
     def expect(self, what: str, size_bytes: int, segments: int) -> None:
         """What comes next: a word for it, and how much work is known so far in all, counting what is done already."""
         self._what, self._total = what, (size_bytes, segments)
+
+    def expect_more(self, what: str, size_bytes: int, segments: int) -> None:
+        """What comes next: a word for it, and how much work it adds."""
+        self.expect(what, self._total[0] + size_bytes, self._total[1] + segments)
 
     def add(self, size_bytes: int, segments: int = 0) -> None:
         """Work done outside of Spark. Callable from any thread."""
@@ -71,15 +73,11 @@ class Progress:
     def _draw(self) -> None:
         if self._json:
             self._write(self._json_line())
-        while not self._stop.wait(_JSON_SECONDS if self._json else _INTERVAL_SECONDS):
-            if self._json:
+            while not self._stop.wait(_JSON_SECONDS):
                 self._write(self._json_line())
-                continue
+        while not self._stop.wait(_INTERVAL_SECONDS):
             size, segments = self.done()
-            now = time.monotonic()
-            if self._first is None and size:
-                self._first = (self._began, 0)
-            rate = size / (now - self._began) if size else 0.0
+            rate = size / (time.monotonic() - self._began)
             self._write(_CLEAR + progress_line(self._what, size, self._total[0], segments, self._total[1], rate))
 
     def _json_line(self, phase: str = "") -> str:

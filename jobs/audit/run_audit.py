@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -29,7 +30,7 @@ from jobs.report.texts.summary_text import summary_text
 from jobs.tables.delta_log import DataFile
 from schemas.rows import AuditOutcome
 from store_io.audit.audit_request import AuditRequest
-from store_io.audit.audit_store import StoreAudit
+from store_io.audit.audit_store import StoreAudit, run_rounds
 from store_io.base import checksum
 from store_io.base.errors import StoreError
 from store_io.base.tasks import Task
@@ -114,39 +115,28 @@ def audit_stores(
     """
     from jobs.audit.repair_plans import plan_repairs
     from jobs.audit.runner import Runner
-    from jobs.task_process import Fault
 
     runner = Runner(started.spark, counters.report)
-    expected_bytes = expected_segments = 0
+    names = [store.name for store in stores]
     done: dict[int, AuditOutcome] = {}  # those whose turn has not come
     turn = 0
     for batch in batches(stores):
         with ThreadPoolExecutor(8) as threads:
             prepared = list(threads.map(lambda one: _prepare(one[0], one[1], reading or Reading()), batch))
         audits = [a for a in prepared if isinstance(a, StoreAudit)]
-        waiting: list[tuple[StoreAudit, list[Task]]] = [(a, a.first) for a in audits if a.first]
         witness = ThreadPoolExecutor(1)  # Spark's listing runs beside the first round: neither waits for the other
         listed = witness.submit(listing_problems, started.spark, audits)
         witness.shutdown(wait=False)
-        reading_all = True
-        while waiting:
-            tasks = [task for _, own in waiting for task in own]
-            expected_bytes += sum(task.bytes_to_read for task in tasks)
-            expected_segments += sum(isinstance(task, SegmentTask) for task in tasks)
-            progress.expect("reading", expected_bytes, expected_segments)
-            plan = wanted.plan if wanted is not None and reading_all else None
-            answers = runner.run(tasks, f"{len(waiting)} stores", plan, [store.name for store in stores])
-            reading_all = False
-            if wanted is not None:
-                answers = [wanted.take(answer) for answer in answers]
-            at, going_on = 0, []
-            for audit, own in waiting:
-                part = [r.sentence if isinstance(r, Fault) else r for r in answers[at : at + len(own)]]
-                at += len(own)
-                following = audit.next_tasks(part)
-                if following:
-                    going_on.append((audit, following))
-            waiting = going_on
+        plans = [wanted.plan] if wanted is not None else []  # of the first round alone
+
+        def run_tasks(tasks: list[Task], plans: list[DatasetPlan] = plans) -> list[Any]:
+            segments = sum(isinstance(task, SegmentTask) for task in tasks)
+            progress.expect_more("reading", sum(task.bytes_to_read for task in tasks), segments)
+            asking = len({task.store for task in tasks})
+            answers = runner.answers(tasks, f"{asking} stores", plans.pop() if plans else None, names)
+            return answers if wanted is None else [wanted.take(answer) for answer in answers]
+
+        run_rounds([(a, a.first) for a in audits], run_tasks)
         for audit, sentences in zip(audits, listed.result(), strict=True):
             audit.incomplete.extend(sentences)
         for (_, store), one in zip(batch, prepared, strict=True):
@@ -154,7 +144,7 @@ def audit_stores(
                 if reading is not None and reading.past is not None:
                     _hold_against(one, store, reading.past.result())
                 one.settle()
-        expected_bytes = compare_replicas(runner, prepared, progress, expected_bytes, expected_segments)
+        compare_replicas(runner, prepared, progress)
         outcomes = [answer.outcome() if isinstance(answer, StoreAudit) else answer for answer in prepared]
         plan_repairs(runner, [store for _, store in batch], outcomes)
         done.update(zip((number for number, _ in batch), outcomes, strict=True))
@@ -184,36 +174,26 @@ def batches(stores: Sequence[StoreArgument], most: int = BATCH_STORES) -> Iterat
         yield [(n, stores[n]) for n in sorted(batch)]
 
 
-def compare_replicas(
-    runner: Runner,
-    prepared: Sequence[StoreAudit | AuditOutcome],
-    progress: Progress,
-    expected_bytes: int,
-    expected_segments: int,
-) -> int:
-    """Compare the copies of each group, in one Spark job; the bytes that are expected with those read here.
+def compare_replicas(runner: Runner, prepared: Sequence[StoreAudit | AuditOutcome], progress: Progress) -> None:
+    """Compare the copies of each group, in one Spark job.
 
     Adds to the audits' findings, gives them their group's row of replicas.json, and makes those incomplete whose files could not
     be compared.
     """
-    from jobs.task_process import Fault
-
     audits = [audit for audit in prepared if isinstance(audit, StoreAudit)]
     absent = [(store.replica_group, store.name) for store in prepared if isinstance(store, AuditOutcome) and store.replica_group]
     groups = replica_groups(audits, absent)
     try:
         tasks = [group.tasks() for group in groups]
-        expected_bytes += sum(task.bytes_to_read for own in tasks for task in own)
         if groups:
-            progress.expect("comparing copies", expected_bytes, expected_segments)
-        answers = iter(runner.run([task for own in tasks for task in own], "copies of one log"))
+            progress.expect_more("comparing copies", sum(task.bytes_to_read for own in tasks for task in own), 0)
+        answers = iter(runner.answers([task for own in tasks for task in own], "copies of one log"))
         for group, own in zip(groups, tasks, strict=True):
-            group.finish([r.sentence if isinstance(r, Fault) else r for r in (next(answers) for _ in own)])
+            group.finish([next(answers) for _ in own])
     except Exception as fault:  # of ours: the audits stand, but say that something is missing
         for audit in audits:
             if audit.request.replica_group and not audit.replicas:
                 audit.incomplete.append(f"the copies of this log could not be compared: {type(fault).__name__}: {reason(fault)}")
-    return expected_bytes
 
 
 def _reading(started: Session, asked: AuditOptions, info: RunInfo) -> Reading:
@@ -261,32 +241,35 @@ def _prepare(number: int, store: StoreArgument, reading: Reading) -> StoreAudit 
 
 def write_store(output: OutputFolder, outcome: AuditOutcome, context: PageContext | None = None) -> list[str]:
     """The store's own files; sentences about what could not be written."""
-    try:
+    with _noted() as problems:
         output.write(f"{outcome.name}/plan.json", plan_json(outcome))
         output.write(f"{outcome.name}/findings.jsonl", findings_jsonl(outcome.findings))
         output.write(f"{outcome.name}/report.html", report_html(outcome, context))
-    except StoreError as problem:
-        return [str(problem)]
-    return []
+    return problems
 
 
 def write_run_files(output: OutputFolder, info: RunInfo, outcomes: Sequence[AuditOutcome]) -> list[str]:
-    """The page of the whole run, and what groups of copies have come to; sentences about what could not be written."""
-    try:
+    """The page of the whole run, and how groups of copies compare; sentences about what could not be written."""
+    with _noted() as problems:
         output.write(INDEX, index_html(info, outcomes))
         if any(outcome.replicas for outcome in outcomes):
             output.write(REPLICAS, replicas_json(outcomes))
-    except StoreError as problem:
-        return [str(problem)]
-    return []
+    return problems
 
 
 def write_tables(started: Session, info: RunInfo, outcomes: Sequence[AuditOutcome], wanted: Wanted | None) -> list[str]:
+    """The run's rows; sentences about what could not be written, the datasets of tasks too."""
     from jobs.tables.delta_tables import Tables
 
-    problems = list(dict.fromkeys(wanted.problems)) if wanted is not None else []
-    try:
+    with _noted() as problems:
         Tables(started.spark, info.tables).write_run(info, outcomes, collect(wanted.files) if wanted is not None else None)
+    return [*dict.fromkeys(wanted.problems if wanted is not None else ()), *problems]
+
+
+@contextlib.contextmanager
+def _noted() -> Iterator[list[str]]:
+    problems: list[str] = []
+    try:
+        yield problems
     except StoreError as problem:
         problems.append(str(problem))
-    return problems

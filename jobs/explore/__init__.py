@@ -2,6 +2,6 @@
 
 * `explain`, `query`, `manifest`: one place, messages that match, digests of a copy.
 * `export`, `export_files`: messages as files.
-* `unknown_topics`: a topic that a copy does not have.
+* `arguments`: options of them all.  `unknown_topics`: a topic that a copy does not have.
 * `notebook`: JupyterLab with this environment.
 """

@@ -6,6 +6,7 @@ import sys
 
 from jobs.command_line.message_filters import read_number
 from jobs.command_line.options import Command, single_store
+from jobs.explore.arguments import choice, redaction_of
 from jobs.report.texts.explain_text import explain_json, explain_text
 from jobs.report.texts.terminal import colour_wanted, output_width
 from schemas.rows import DEFAULT
@@ -14,7 +15,6 @@ from store_io.audit.premises import assumed_sentence
 from store_io.base import checksum
 from store_io.base.errors import UsageError
 from store_io.explore.explain import explain
-from store_io.explore.redaction import Redaction, read_redaction
 from store_io.source.byte_source import StoreLocation
 
 FORMATS = ("text", "json")
@@ -28,9 +28,7 @@ def run(command: Command) -> int:
     if "--phy-offset" not in options:
         raise UsageError("--phy-offset N is missing: which physical offset is to be explained?")
     phy_offset = read_number(options["--phy-offset"], "--phy-offset")
-    form = options.get("--format", "text")
-    if form not in FORMATS:
-        raise UsageError(f"--format {form!r}: {' or '.join(FORMATS)}")
+    form = choice(options, "--format", FORMATS)
     redaction = redaction_of(command)
     checksum.trust()
     request = AuditRequest(store.name, StoreLocation(store.path, store.parts), store.release, store.broker_conf)
@@ -42,9 +40,3 @@ def run(command: Command) -> int:
         return 0
     print(explain_text(said, output_width(PIPE_WIDTH), colour_wanted()), end="", flush=True)
     return 0
-
-
-def redaction_of(command: Command) -> Redaction:
-    """What --redact asks for: none (the default), hide or hash. Raises UsageError."""
-    mode = command.options.get("--redact", "none")
-    return read_redaction(None if mode == "none" else mode)

@@ -17,7 +17,7 @@ import stat
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,7 @@ from jobs.command_line.message_filters import FILTER_OPTIONS, read_filter
 from jobs.command_line.options import Command, single_store
 from jobs.command_line.places import absolute, is_uri, read_salt, refuse_all_inside, refuse_not_utf8
 from jobs.command_line.stores import StoreArgument
+from jobs.explore.arguments import choice, chosen_columns, redaction_of
 from jobs.explore.unknown_topics import unknown_topics
 from jobs.output import write_local
 from jobs.report.files.json_text import document
@@ -35,7 +36,7 @@ from schemas.rows import MappedFile
 from store_io.base.errors import StoreChanged, StoreError, UsageError
 from store_io.explore.message_filter import MessageFilter
 from store_io.explore.open_store import open_store, segments_at
-from store_io.explore.redaction import HASH, Redaction, read_redaction
+from store_io.explore.redaction import HASH, Redaction
 from store_io.explore.scans import COLUMNS, DEFAULT_COLUMNS, MessageScan
 from store_io.source.byte_source import StoreLocation
 
@@ -97,18 +98,13 @@ def read_arguments(command: Command) -> Asked:
     for option in ("--to", "--format"):
         if option not in options:
             raise UsageError(f"{option} is missing: export takes STORE, --to DIR and --format {'|'.join(FORMATS)}")
-    form, body = options["--format"], options.get("--body", "none")
-    if form not in FORMATS:
-        raise UsageError(f"--format {form!r}: {', '.join(FORMATS)}")
-    if body not in BODIES:
-        raise UsageError(f"--body {body!r}: {', '.join(BODIES)}")
+    form, body = choice(options, "--format", FORMATS), choice(options, "--body", BODIES)
     to = absolute(options["--to"])
     if is_uri(to):
         raise UsageError(f"--to {options['--to']!r}: a folder that this machine and all executors see, not a URI")
     columns = _columns(options.get("--columns"), body)
-    mode = options.get("--redact", "none")
     salt = read_salt(options["--redact-salt-file"], "--redact-salt-file") if "--redact-salt-file" in options else None
-    redaction = read_redaction(None if mode == "none" else mode, salt)
+    redaction = redaction_of(command, salt)
     wanted = read_filter(options)
     words: dict[str, Any] = {
         "store": store.path,
@@ -121,7 +117,7 @@ def read_arguments(command: Command) -> Asked:
         "body": body,
         "unpack": "--unpack" in command.flags,
         "trust_clock": "--trust-clock" in command.flags,
-        "redact": mode,
+        "redact": redaction.mode,
         "salt": None if salt is None else sha256(b"export" + redaction.salt).hexdigest()[:16],
     }
     return Asked(
@@ -133,14 +129,7 @@ def _columns(text: str | None, body: str) -> tuple[str, ...]:
     bodies = () if body == "none" else ("body", "body_status")
     if text is None:
         return DEFAULT_COLUMNS + bodies
-    names = tuple(name.strip() for name in text.split(","))
-    for name in names:
-        if name not in COLUMNS:
-            raise UsageError(f"--columns {name!r}: the columns are {', '.join(COLUMNS)}")
-    if len(set(names)) != len(names):
-        raise UsageError(f"--columns {text!r}: a column twice")
-    if body == "none" and {"body", "body_status"} & set(names):
-        raise UsageError("--columns names a body: say --body raw or --body decoded as well")
+    names = chosen_columns(text, body, BODIES)
     return names + tuple(name for name in bodies if name not in names)
 
 
@@ -218,10 +207,8 @@ class Export:
         """Do what is left to do; the manifest."""
         from jobs import session
 
-        store = open_store(
-            StoreLocation(self.asked.store.path, self.asked.store.parts), self.asked.store.release, self.asked.store.broker_conf
-        )
-        wanted = self.asked.wanted
+        given, wanted = self.asked.store, self.asked.wanted
+        store = open_store(StoreLocation(given.path, given.parts), given.release, given.broker_conf)
         segments = segments_at(store, wanted.store_times) if self.asked.trust_clock else store.segments()
         segments = [s for s in segments if wanted.may_be_in(s.start, s.size)]
         listed = [[s.path, s.size, store.listing.by_path[s.path].mtime_ns] for s in segments]
@@ -240,13 +227,13 @@ class Export:
                     self._make_delta(started.spark)
         if not moved:
             self._say_columns()
-            with self._told():
+            with self._writing():
                 os.rename(self.folder, f"{self.asked.to}/{MESSAGES}")
         manifest = self._manifest([notes[part.name] for part in parts])
         unknown = unknown_topics(store, wanted.topics)
         if unknown:
             print(f"export: {unknown}", file=sys.stderr)
-        with self._told():
+        with self._writing():
             write_local(f"{self.asked.to}/{MANIFEST}", [document(manifest).encode()])
         shutil.rmtree(self.unfinished, ignore_errors=True)
         return manifest
@@ -254,7 +241,7 @@ class Export:
     def _begin(self, listed: list[list[Any]]) -> bytes:
         """Make the folders, or find what an earlier run left there; the salt of this export's tokens."""
         before = read_json(f"{self.state}/{ASKED}")
-        with self._told():
+        with self._writing():
             if before is None:
                 shutil.rmtree(self.unfinished, ignore_errors=True)  # stopped before it said what it would be
                 os.makedirs(self.state)
@@ -281,12 +268,8 @@ class Export:
 
     def _notes(self, parts: Iterable[Part]) -> dict[str, dict[str, Any]]:
         """What earlier runs have done, by the names of the parts."""
-        found = {}
-        for part in parts:
-            note = read_json(f"{self.state}/{part.name}.json")
-            if note is not None:
-                found[part.name] = note
-        return found
+        notes = {part.name: read_json(f"{self.state}/{part.name}.json") for part in parts}
+        return {name: note for name, note in notes.items() if note is not None}
 
     def _write(self, spark: Any, left: Sequence[Part], salt: bytes, delays: dict[int, int]) -> dict[str, dict[str, Any]]:
         """Write these parts' files; their notes. Raises StoreError once all others are done."""
@@ -323,7 +306,7 @@ class Export:
         from jobs.explore.export_files import PARQUET, write_empty
 
         if self.asked.form != "jsonl" and not any(name.endswith(f".{PARQUET}") for name in os.listdir(self.folder)):
-            with self._told():
+            with self._writing():
                 write_empty(self.folder, self.asked.columns)
 
     def _make_delta(self, spark: Any) -> None:
@@ -337,20 +320,19 @@ class Export:
             raise StoreError(f"{self.folder}: no Delta table could be made of it: {reason(problem)}") from None
 
     def _manifest(self, notes: list[dict[str, Any]]) -> dict[str, Any]:
-        asked = self.asked
         return {
             "schema_version": SCHEMA_VERSION,
             "tool_version": VERSION,
-            "store": asked.store.name,
-            "asked": asked.words,
-            "columns": [{"name": name, "type": COLUMNS[name].type, "comment": COLUMNS[name].comment} for name in asked.columns],
+            "store": self.asked.store.name,
+            "asked": self.asked.words,
+            "columns": [asdict(COLUMNS[name]) for name in self.asked.columns],
             "messages": sum(note["rows"] for note in notes),
             "bytes": sum(note["bytes"] for note in notes),
             "files": notes,
         }
 
     @contextlib.contextmanager
-    def _told(self) -> Iterator[None]:
+    def _writing(self) -> Iterator[None]:
         try:
             yield
         except OSError as problem:

@@ -25,7 +25,6 @@ from store_io.explore.redaction import Redaction
 from store_io.explore.scans import COLUMNS, MessageScan
 
 PARQUET, DELTA, JSONL = "parquet", "delta", "jsonl"
-FORMATS = (PARQUET, DELTA, JSONL)
 ROW_GROUP_BYTES = 64 << 20
 ROW_GROUP_ROWS = 1 << 18
 JSON_ROWS = 256  # made lines together

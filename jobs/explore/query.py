@@ -17,14 +17,14 @@ import pyarrow as pa
 
 from jobs.command_line.message_filters import read_filter, read_number
 from jobs.command_line.options import Command, single_store
-from jobs.explore.explain import redaction_of
+from jobs.explore.arguments import choice, chosen_columns, redaction_of
 from jobs.explore.unknown_topics import unknown_topics
 from jobs.report.texts.query_text import JsonLines, Table
 from jobs.report.texts.terminal import colour_wanted, output_width
 from schemas.rows import DEFAULT, MappedFile, Row
 from schemas.sources import BODY_COLUMNS
 from store_io.audit.audit_request import AuditRequest
-from store_io.audit.audit_store import StoreAudit
+from store_io.audit.audit_store import StoreAudit, run_rounds
 from store_io.audit.premises import assumed_sentence
 from store_io.base import checksum
 from store_io.base.errors import StoreError, UsageError
@@ -125,9 +125,9 @@ def _nothing(query: Query) -> str:
 def read_query(command: Command) -> Query:
     """The query that the options ask for. Raises UsageError."""
     options = command.options
-    form = _choice(options, "--format", FORMATS)
-    body = _choice(options, "--body", BODY_FORMS)
-    broker = _choice(options, "--view", VIEWS) == "broker"
+    form = choice(options, "--format", FORMATS)
+    body = choice(options, "--body", BODY_FORMS)
+    broker = choice(options, "--view", VIEWS) == "broker"
     wanted = read_filter(options)
     if ("--from-queue-offset" in options or "--to-queue-offset" in options) and "--topic" not in options:
         raise UsageError("a queue offset means something in a topic: say --topic and, for one queue, --queue")
@@ -153,26 +153,9 @@ def read_query(command: Command) -> Query:
     if broker and (contents.key or contents.unique_key) and (wanted.topics is None or len(wanted.topics) != 1):
         raise UsageError("--view broker looks keys up by topic: say --topic, one of them")
     limit = _limit(options, TABLE_LIMIT if form == "table" else None)
-    return Query(
-        wanted,
-        contents,
-        at,
-        offset_id.upper() if offset_id else None,
-        limit,
-        _columns(options, form, body),
-        form,
-        body,
-        broker,
-        redaction_of(command),
-        "--trust-clock" in command.flags,
-    )
-
-
-def _choice(options: Mapping[str, str], option: str, choices: Sequence[str]) -> str:
-    value = options.get(option, choices[0])
-    if value not in choices:
-        raise UsageError(f"{option} {value!r}: one of {', '.join(choices)}")
-    return value
+    columns, offset_id = _columns(options, form, body), offset_id.upper() if offset_id else None
+    redaction, trust_clock = redaction_of(command), "--trust-clock" in command.flags
+    return Query(wanted, contents, at, offset_id, limit, columns, form, body, broker, redaction, trust_clock)
 
 
 def _limit(options: Mapping[str, str], default: int | None) -> int | None:
@@ -201,14 +184,7 @@ def _needle(text: str | None) -> bytes | None:
 def _columns(options: Mapping[str, str], form: str, body: str) -> tuple[str, ...]:
     names = TABLE_COLUMNS if form == "table" else LINE_COLUMNS
     if "--columns" in options:
-        names = tuple(name.strip() for name in options["--columns"].split(","))
-        for name in names:
-            if name not in COLUMNS:
-                raise UsageError(f"--columns: {name!r} is none; there are {', '.join(COLUMNS)}")
-        if len(set(names)) != len(names):
-            raise UsageError(f"--columns: one is named twice in {', '.join(names)}")
-        if body == "none" and "body" in names:
-            raise UsageError("--columns: body is shown with --body text or --body base64")
+        names = chosen_columns(options["--columns"], body, BODY_FORMS)
     if body != "none" and "body" not in names:
         more = ("body",) if form == "table" else ("body", "body_status")
         names += tuple(name for name in more if name not in names)
@@ -328,22 +304,15 @@ def broker_rows(request: AuditRequest, query: Query, spark: _Spark, stack: ExitS
 
 def _audited(request: AuditRequest, spark: _Spark) -> StoreAudit:
     audit = StoreAudit(request)
-    tasks = audit.first_tasks()
+    first = audit.first_tasks()
     if not audit.failed and spark.wanted(sum(f.size for f in audit.segment_files)):
         from jobs.audit.runner import Runner
-        from jobs.task_process import Fault
 
-        runner = Runner(spark.session.spark, _unheard)
-        while tasks:
-            results = runner.run(tasks, "query")
-            tasks = audit.next_tasks([r.sentence if isinstance(r, Fault) else r for r in results])
-    while tasks:
-        tasks = audit.next_tasks([run_task(task) for task in tasks])
+        runner = Runner(spark.session.spark, lambda _size, _segments: None)
+        run_rounds([(audit, first)], lambda tasks: runner.answers(tasks, "query"))
+    else:
+        run_rounds([(audit, first)], lambda tasks: [run_task(task) for task in tasks])
     return audit
-
-
-def _unheard(size: int, segments: int) -> None:
-    pass
 
 
 def _served(view: BrokerView, query: Query, key: str | None) -> Iterator[Served]:

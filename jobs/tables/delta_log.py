@@ -1,9 +1,8 @@
-"""Parquet files -> versions of Delta tables. The only module that speaks Delta's kernel.
+"""Parquet files -> versions of Delta tables. The only module that calls Delta's kernel.
 
-Spark's own writer needs half a second per small table even when all is warm, and rewrites what is Parquet already. The
-kernel, a library that delta-spark itself depends on, commits files where they lie, without a Spark job: it makes the log entry,
-settles races with other writers, and writes checkpoints. Every table here is partitioned by `run_id`, and a run's files lie
-in the folder `run_id=<id>`, so that one look tells whether a run was there before.
+Spark's own writer needs half a second per small table and rewrites what is Parquet already. The kernel, on which delta-spark
+itself depends, commits files where they lie, without a Spark job: it makes the log entry, settles races with other writers, and
+writes checkpoints. Every table is partitioned by `run_id`; a run's files lie in the folder `run_id=<id>`.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import os
 import re
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -23,21 +22,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
 
 from jobs.faults import reason
-from schemas.tables import RUN_ID, STORE, Column, field_json
+from schemas.tables import RUN_ID, Column, struct_of
 from store_io.base.errors import StoreError
 
 ENGINE_NAME = "rocketmq-store-audit"
 _ATTEMPTS = 20
-_RACES = (
-    "ConcurrentWrite",
-    "TableAlreadyExists",
-    "ConcurrentTransaction",
-    "FileAlreadyExists",
-    "MetadataChanged",
-    "ProtocolChanged",
-)
+_RACES = "ConcurrentWrite TableAlreadyExists ConcurrentTransaction FileAlreadyExists MetadataChanged ProtocolChanged".split()
 
 
 class TablesFailed(StoreError):
@@ -70,24 +63,25 @@ def local_path(uri: str) -> str:
 
 
 class DeltaLog:
-    """One table's log.
+    """One table's log. columns: those in the data files.  partition: the partition columns besides run_id."""
 
-    columns: without run_id.  partition: names of those that are partition columns besides run_id: not in the data files.
-    """
-
-    def __init__(self, spark: SparkSession, uri: str, columns: Sequence[Column], partition: tuple[str, ...] = ()):
+    def __init__(self, spark: SparkSession, uri: str, columns: Sequence[Column], partition: tuple[Column, ...] = ()):
         self._spark = spark
         jvm: Any = spark._jvm
         self._jvm = jvm
         java_context: Any = spark._jsc
-        self._conf = java_context.hadoopConfiguration()
-        path = self._jvm.org.apache.hadoop.fs.Path(local_path(uri) if is_local(uri) else uri)
+        conf = java_context.hadoopConfiguration()
         self.uri = uri
-        self._files = self._call(lambda: path.getFileSystem(self._conf))
+        path = self._path(local_path(uri) if is_local(uri) else uri)
+        self._files = self._call(lambda: path.getFileSystem(conf))
         self.uri = str(self._files.makeQualified(path).toString())
         self._columns = columns
         self._partition = partition
-        self._engine = self._jvm.io.delta.kernel.defaults.engine.DefaultEngine.create(self._conf)
+        self._partition_names = (RUN_ID.name, *(column.name for column in partition))
+        self._engine = self._jvm.io.delta.kernel.defaults.engine.DefaultEngine.create(conf)
+
+    def _path(self, uri: Any) -> Any:
+        return self._jvm.org.apache.hadoop.fs.Path(uri)
 
     # ---- data files --------------------------------------------------------------------------------------------
 
@@ -110,7 +104,7 @@ class DeltaLog:
                     file.flush()
                     os.fsync(file.fileno())
             else:
-                out = self._files.create(self._jvm.org.apache.hadoop.fs.Path(uri))
+                out = self._files.create(self._path(uri))
                 try:
                     out.write(data.to_pybytes())
                 finally:
@@ -135,18 +129,14 @@ class DeltaLog:
     def _live_files(self, run_id: str | None) -> list[str]:
         """Addresses of the files of the newest version; none where there is no table."""
         snapshot = self._snapshot()
-        if snapshot is None:
-            return []
-        files: list[str] = []
-        for row in self._scan_files(snapshot, run_id):
-            files.append(str(self._jvm.io.delta.kernel.internal.InternalScanFileUtils.getAddFileStatus(row).getPath()))
-        return files
+        status_of = self._jvm.io.delta.kernel.internal.InternalScanFileUtils.getAddFileStatus
+        return [] if snapshot is None else [str(status_of(row).getPath()) for row in self._scan_files(snapshot, run_id)]
 
     def _parquet(self, uri: str, columns: Sequence[str]) -> list[dict[str, Any]]:
         if is_local(uri):
             source: Any = local_path(unquote(uri))
         else:
-            stream = self._files.open(self._jvm.org.apache.hadoop.fs.Path(self._jvm.java.net.URI(uri)))
+            stream = self._files.open(self._path(self._jvm.java.net.URI(uri)))
             try:
                 source = pa.BufferReader(bytes(self._jvm.org.apache.commons.io.IOUtils.toByteArray(stream)))
             finally:
@@ -173,7 +163,7 @@ class DeltaLog:
 
     def has_run(self, run_id: str) -> bool:
         """Whether a run of this id ever wrote files here."""
-        return bool(self._call(lambda: self._files.exists(self._jvm.org.apache.hadoop.fs.Path(self.run_folder(run_id)))))
+        return bool(self._call(lambda: self._files.exists(self._path(self.run_folder(run_id)))))
 
     def replace_run(self, run_id: str, files: Sequence[DataFile]) -> None:
         """Make these files, which may be none, all that the table holds of the run; one version, other runs untouched.
@@ -203,7 +193,7 @@ class DeltaLog:
             transaction = snapshot.buildUpdateTableTransaction(ENGINE_NAME, kernel.Operation.WRITE).build(self._engine)
         else:
             by = self._jvm.java.util.ArrayList()
-            for name in (RUN_ID.name, *self._partition):
+            for name in self._partition_names:
                 by.add(kernel.expressions.Column(name))
             layout = kernel.transaction.DataLayoutSpec.partitioned(by)
             create = kernel.TableManager.buildCreateTableTransaction(self.uri, self._schema(), ENGINE_NAME)
@@ -215,7 +205,7 @@ class DeltaLog:
                 if file.partition == values:
                     chosen.add(self._status(file))
             literals = self._jvm.java.util.HashMap()
-            for name, value in zip((RUN_ID.name, *self._partition), (run_id, *values), strict=True):
+            for name, value in zip(self._partition_names, (run_id, *values), strict=True):
                 literals.put(name, kernel.expressions.Literal.ofString(value))
             context = kernel.Transaction.getWriteContext(self._engine, state, literals)
             added = kernel.Transaction.generateAppendActions(self._engine, state, self._closeable(chosen), context)
@@ -229,13 +219,12 @@ class DeltaLog:
 
     def _removals(self, snapshot: Any, run_id: str) -> Any:
         """Log actions that take the run's files out of the table."""
-        kernel = self._jvm.io.delta.kernel
-        actions = kernel.internal.actions
+        kernel = self._jvm.io.delta.kernel.internal
         now = self._jvm.java.util.Optional.of(int(time.time() * 1000))
         removals = self._jvm.java.util.ArrayList()
         for row in self._scan_files(snapshot, run_id):
-            added = actions.AddFile(row.getStruct(kernel.internal.InternalScanFileUtils.ADD_FILE_ORDINAL))
-            removals.add(actions.SingleAction.createRemoveFileSingleAction(added.toRemoveFileRow(True, now)))
+            added = kernel.actions.AddFile(row.getStruct(kernel.InternalScanFileUtils.ADD_FILE_ORDINAL))
+            removals.add(kernel.actions.SingleAction.createRemoveFileSingleAction(added.toRemoveFileRow(True, now)))
         return removals
 
     def _scan_files(self, snapshot: Any, run_id: str | None) -> Iterator[Any]:
@@ -266,18 +255,14 @@ class DeltaLog:
         return kernel.utils.DataFileStatus(file.uri, file.size_bytes, file.modified_ms, java.Optional.of(statistics))
 
     def _schema(self) -> Any:
-        known = {column.name for column in self._columns}
-        extra = [
-            column for column in (STORE, RUN_ID) if column.name in (RUN_ID.name, *self._partition) and column.name not in known
-        ]
-        text = json.dumps({"type": "struct", "fields": [field_json(column) for column in (*self._columns, *extra)]})
+        text = json.dumps(struct_of(*self._columns, *self._partition, RUN_ID))
         return self._jvm.io.delta.kernel.internal.types.DataTypeJsonSerDe.deserializeStructType(text)
 
     def _add_columns(self, present: set[str]) -> bool:
         """Give a table that an earlier version of this tool made the columns that it lacks."""
         absent = [column for column in self._columns if column.name not in present]
         for column in absent:
-            simple = self._spark.createDataFrame([], _spark_schema(column)).schema[0].dataType.simpleString()
+            simple = spark_schema([column])[0].dataType.simpleString()
             comment = column.comment.replace("\\", "\\\\").replace("'", "\\'")
             self._spark.sql(f"ALTER TABLE delta.`{self.uri}` ADD COLUMNS (`{column.name}` {simple} COMMENT '{comment}')")
         return bool(absent)
@@ -289,7 +274,6 @@ class DeltaLog:
             raise TablesFailed(f"table {self.uri}: {reason(problem)}") from None
 
 
-def _spark_schema(column: Column) -> Any:
-    from pyspark.sql.types import StructType
-
-    return StructType.fromJson({"type": "struct", "fields": [field_json(column)]})
+def spark_schema(columns: Iterable[Column]) -> StructType:
+    """The columns as Spark has them."""
+    return StructType.fromJson(struct_of(*columns))

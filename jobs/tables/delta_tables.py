@@ -6,7 +6,7 @@ else, and the new `runs` rows come last. So a reader that goes by `runs` never s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -18,10 +18,10 @@ from jobs.faults import reason
 from jobs.report.files.result_json import RunInfo
 from jobs.report.files.store_json import finding_row
 from jobs.report.texts.ranking import lacks_of, lost_of
-from jobs.tables.delta_log import DataFile, DeltaLog, TablesFailed
+from jobs.tables.delta_log import DataFile, DeltaLog, TablesFailed, spark_schema
 from schemas.arrow import arrow_schema
 from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome, Row
-from schemas.tables import DATASETS, RUN_ID, STORE, TABLES, Column, field_json
+from schemas.tables import DATASETS, RUN_ID, STORE, TABLES, Column
 
 RUNS = "runs"
 SELDOM = ("replica_parts",)  # not made before there is a row for it
@@ -35,7 +35,7 @@ class Tables:
         self.uri = uri.rstrip("/")
         self._logs = {name: DeltaLog(spark, f"{self.uri}/{name}", columns) for name, columns in TABLES.items()}
         for name, columns in DATASETS.items():
-            self._logs[name] = DeltaLog(spark, f"{self.uri}/{name}", columns, (STORE.name,))
+            self._logs[name] = DeltaLog(spark, f"{self.uri}/{name}", columns, (STORE,))
 
     def write_run(
         self, run: RunInfo, outcomes: Sequence[AuditOutcome], datasets: Mapping[str, Sequence[DataFile]] | None = None
@@ -74,47 +74,36 @@ class Tables:
 
     def rows_of(self, name: str, run_ids: Sequence[str] | None = None) -> DataFrame:
         """A table's rows with the columns of today, of these runs alone where any are named; a column that is younger than the
-        table is null. Which runs are whole only `runs` tells. Raises TablesFailed.
+        table is null. Runs that are not whole are among them: only `runs` shows which. Raises TablesFailed.
         """
-        if not self._logs[name].exists():
-            return self._spark.createDataFrame([], _schema(TABLES[name]))
         try:
-            frame = self._spark.read.format("delta").load(self._logs[name].uri)
+            frame = self._frame(name)
+        except TablesFailed:
+            raise
         except Exception as problem:
             raise TablesFailed(f"table {self._logs[name].uri}: {reason(problem)}") from None
         if run_ids is not None:
             frame = frame.filter(frame[RUN_ID.name].isin(list(run_ids)))
-        for field in _schema(TABLES[name]):
-            if field.name not in frame.columns:
-                frame = frame.withColumn(field.name, lit(None).cast(field.dataType))
-        return frame
+        younger = [field for field in spark_schema(TABLES[name]) if field.name not in frame.columns]
+        return frame.withColumns({field.name: lit(None).cast(field.dataType) for field in younger}) if younger else frame
 
     def read(self, name: str) -> DataFrame:
         """A table's or dataset's rows of all whole runs; no rows where nothing was written yet. Raises TablesFailed."""
-        if not self._logs[RUNS].exists() or not self._logs[name].exists():
-            extra = (STORE,) if name in DATASETS else ()
-            return self._spark.createDataFrame([], _schema((*{**TABLES, **DATASETS}[name], *extra)))
-        frame = self._spark.read.format("delta").load(self._logs[name].uri)
-        if name == RUNS:
-            return frame
-        whole = self._spark.read.format("delta").load(self._logs[RUNS].uri).select(RUN_ID.name).distinct()
-        return frame.join(whole, RUN_ID.name, "left_semi")
+        runs, frame = self._frame(RUNS), self._frame(name)
+        return frame if name == RUNS else frame.join(runs.select(RUN_ID.name).distinct(), RUN_ID.name, "left_semi")
 
-
-def _schema(columns: Iterable[Column]) -> Any:
-    from pyspark.sql.types import StructType
-
-    return StructType.fromJson({"type": "struct", "fields": [field_json(column) for column in (*columns, RUN_ID)]})
+    def _frame(self, name: str) -> DataFrame:
+        if self._logs[name].exists():
+            return self._spark.read.format("delta").load(self._logs[name].uri)
+        columns = (*DATASETS[name], STORE) if name in DATASETS else TABLES[name]
+        return self._spark.createDataFrame([], spark_schema((*columns, RUN_ID)))
 
 
 def arrow_table(rows: Sequence[Row], columns: Sequence[Column]) -> pa.Table:
     """Rows -> columns of a table. A missing key is null; an unknown one is a KeyError, so that no value is dropped unseen."""
-    names = {column.name for column in columns}
-    for row in rows:
-        unknown = row.keys() - names
-        if unknown:
-            raise KeyError(f"no such column: {', '.join(sorted(unknown))}")
     schema = arrow_schema(columns)
+    if unknown := set().union(*rows) - set(schema.names):
+        raise KeyError(f"no such column: {', '.join(sorted(unknown))}")
     arrays = [pa.array([_clean(row.get(field.name)) for row in rows], field.type) for field in schema]
     return pa.Table.from_arrays(arrays, schema=schema)
 
@@ -146,25 +135,25 @@ def _verified(run: RunInfo, segment: Row) -> Row:
     return {"verified_run": run.run_id, "verified_at": run.started_at}
 
 
+_OF_RANGE = {name: name for name in ("start", "end", "other_has", "messages", "bytes")}
+_OF_RANGE |= {f"{name}_ms": name for name in ("first_store_time", "last_store_time")}
+
+
 def _replica_rows(outcome: AuditOutcome) -> list[Row]:
     """What other copies hold and this one lacks, range by range."""
+    store = {"store": outcome.name, "replica_group": outcome.replica_group}
     return [
-        {
-            "store": outcome.name,
-            "holder": lack["holder"],
-            "replica_group": outcome.replica_group,
-            "start": part["start"],
-            "end": part["end"],
-            "other_has": part["other_has"],
-            "messages": part["messages"],
-            "bytes": part["bytes"],
-            "first_store_time_ms": part["first_store_time"],
-            "last_store_time_ms": part["last_store_time"],
-        }
+        {**store, "holder": lack["holder"], **{column: part[key] for column, key in _OF_RANGE.items()}}
         for lack in outcome.replicas.get("lacks", ())
         if lack["store"] == outcome.name
         for part in lack["ranges"]
     ]
+
+
+_OF_OUTCOME = (
+    "release exit_code complete incomplete level verdict log_end messages segment_count damaged_extents bytes_read seconds"
+).split()
+_OF_BROKER = "starts refusal start_segment stop_reason min_phy_offset truncate_at".split()
 
 
 def _run_row(run: RunInfo, outcome: AuditOutcome) -> Row:
@@ -177,39 +166,23 @@ def _run_row(run: RunInfo, outcome: AuditOutcome) -> Row:
         "started_at": run.started_at,
         "location": outcome.location_text,
         "replica_group": outcome.replica_group or None,
-        "release": outcome.release,
-        "exit_code": outcome.exit_code,
-        "complete": outcome.complete,
-        "incomplete": outcome.incomplete,
-        "level": outcome.level,
+        **{name: getattr(outcome, name) for name in _OF_OUTCOME},
         "unread_segments": outcome.not_read.get("segments", 0),
         "unread_bytes": outcome.not_read.get("segment_bytes", 0),
         "reused_segments": outcome.not_read.get("reused_segments", 0),
-        "verdict": outcome.verdict,
-        "starts": broker.get("starts"),
-        "refusal": broker.get("refusal"),
         "exit_kind": broker.get("exit"),
-        "start_segment": broker.get("start_segment"),
-        "stop_reason": broker.get("stop_reason"),
-        "min_phy_offset": broker.get("min_phy_offset"),
-        "truncate_at": broker.get("truncate_at"),
-        "log_end": outcome.log_end,
+        **{name: broker.get(name) for name in _OF_BROKER},
         "lacks_messages": lacks if outcome.replicas else None,
         "diverged": parted if outcome.replicas else None,
         "lost_messages": lost_messages if broker else None,
         "lost_bytes": lost_bytes if broker else None,
-        "messages": outcome.messages,
         "first_store_time_ms": outcome.first_store_time if outcome.messages else None,
         "last_store_time_ms": outcome.last_store_time if outcome.messages else None,
-        "segment_count": outcome.segment_count,
-        "damaged_extents": outcome.damaged_extents,
         "notes": outcome.counts.get(NOTE, 0),
         "rebuildable": outcome.counts.get(REBUILDABLE, 0),
         "losses": outcome.counts.get(LOSS, 0),
         "findings_dropped": sum(outcome.findings_dropped.values()),
         "settings": [{"key": key, "value": str(s["value"]), "from": s["from"]} for key, s in sorted(settings.items())],
-        "bytes_read": outcome.bytes_read,
-        "seconds": outcome.seconds,
         "tool_version": run.tool_version,
         "rules_version": run.rules_version,
     }

@@ -1,10 +1,6 @@
 """The audit of one store, without Spark: rounds of independent tasks, and a fold between them.
 
-audit = StoreAudit(request)
-tasks = audit.first_tasks()
-while tasks:
-    tasks = audit.next_tasks([run_task(task) for task in tasks])
-outcome = audit.outcome()
+`run_audit` runs one here; `run_rounds` runs many, wherever their tasks run.
 """
 
 from __future__ import annotations
@@ -44,10 +40,15 @@ def run_local(request: AuditRequest) -> AuditOutcome:
 def run_audit(request: AuditRequest) -> StoreAudit:
     """The same, giving the audit itself with all it knows."""
     audit = StoreAudit(request)
-    tasks = audit.first_tasks()
-    while tasks:
-        tasks = audit.next_tasks([run_task(task) for task in tasks])
+    run_rounds([(audit, audit.first_tasks())], lambda tasks: [run_task(task) for task in tasks])
     return audit
+
+
+def run_rounds(asking: Sequence[tuple[StoreAudit, list[Task]]], run_tasks: Callable[[list[Task]], Sequence[Any]]) -> None:
+    """Run the tasks that the audits ask for, all of a round together, until none asks for more. asking: with their first ones."""
+    while waiting := [(audit, own) for audit, own in asking if own]:
+        answers = iter(run_tasks([task for _, own in waiting for task in own]))
+        asking = [(audit, audit.next_tasks([next(answers) for _ in own])) for audit, own in waiting]
 
 
 @dataclass

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from schemas.rows import EXTENT_MESSAGE, NOTE, AuditOutcome, Finding, QueueKey, SegmentSummary
 from store_io.audit.audit_request import AuditRequest
-from store_io.audit.audit_store import StoreAudit
+from store_io.audit.audit_store import StoreAudit, run_rounds
 from store_io.audit.checks import given_up
 from store_io.audit.loss import Loss
 from store_io.audit.queue_leftovers import LeftoverResult
@@ -148,9 +148,7 @@ def audit(work: Work, conf: str | None) -> Audited:
     request = work.request
     asked = AuditRequest(request.name, work.location, request.plan.release, conf, window_bytes=request.window_bytes)
     run = StoreAudit(asked)
-    tasks = run.first_tasks()
-    while tasks:
-        tasks = run.next_tasks(work.run_tasks(tasks, "audit"))
+    run_rounds([(run, run.first_tasks())], lambda tasks: work.run_tasks(tasks, "audit"))
     return Audited(run)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import accumulate, groupby, pairwise
 
 from markupsafe import Markup
 
@@ -30,10 +30,7 @@ _BY_KIND = {EXTENT_FILLER, EXTENT_UNWRITTEN, EXTENT_DAMAGED}
 KIND_WORDS = {
     EXTENT_MESSAGE: ("messages", "whole messages that pass every check"),
     BEYOND: ("beyond the cut", "valid messages that a start cuts"),
-    PLAUSIBLE: (
-        "after damage",
-        "messages found after damaged bytes; where they begin is plausible, not proven",
-    ),
+    PLAUSIBLE: ("after damage", "messages found after damaged bytes; where they begin is plausible, not proven"),
     EXTENT_DAMAGED: ("damaged", "no valid message, filler or unwritten space"),
     EXTENT_FILLER: ("filler", "the frame that closes a full segment"),
     EXTENT_UNWRITTEN: ("unwritten", "zeros, where nothing was written yet"),
@@ -71,9 +68,9 @@ class Rect:
 
 @dataclass(frozen=True)
 class Bar:
-    """told: the same in words.  cut: where, "" for none."""
+    """words: the same in words.  cut: where, "" for none."""
 
-    told: str
+    words: str
     rects: list[Rect]
     cut: str = ""
 
@@ -117,7 +114,7 @@ def map_view(outcome: AuditOutcome, broker: Row | None) -> View:
 
 
 def pieces_of(segment: Row, cut: int | None) -> list[Piece]:
-    """A segment's bytes by kind, ascending. cut: the physical offset behind which a start drops everything."""
+    """A segment's bytes by kind, ascending. cut: the physical offset from which a start drops everything."""
     size = int(segment["size_bytes"])
     if segment.get("problem"):
         return [(0, size, UNREAD)]
@@ -157,14 +154,9 @@ def _parts(outcome: AuditOutcome, cut: int | None, start_segment: str) -> list[_
 
 
 def _mark_ends(parts: Sequence[_Part], cut: int | None) -> None:
-    """The cut, where something stands behind it; and zeros, where they are not the log's end."""
-    ends = [
-        part.start + end
-        for part in parts
-        for _, end, kind in part.pieces
-        if kind not in (EXTENT_UNWRITTEN, EXTENT_FILLER, MISSING)
-    ]
-    last = max(ends, default=0)
+    """The cut, where something lies beyond it; and zeros, where they are not the log's end."""
+    closing = (EXTENT_UNWRITTEN, EXTENT_FILLER, MISSING)
+    last = max((part.start + end for part in parts for _, end, kind in part.pieces if kind not in closing), default=0)
     for part in parts:
         if cut is not None and part.rows and part.start <= cut < part.end and cut < last:
             part.cut = cut - part.start
@@ -182,28 +174,26 @@ def _folded(parts: list[_Part]) -> list[_Part]:
         return parts
     ranked = sorted(range(len(parts)), key=lambda i: (-parts[i].weight, i))
     kept = {i for i in ranked[:MAX_SHOWN] if parts[i].weight}
-    folded: list[_Part] = []
-    run: list[_Part] = []
-    for i, part in enumerate(parts):
-        if i not in kept:
-            run.append(part)
-            continue
-        folded += _joined(run)
-        run = []
-        folded.append(part)
-    return folded + _joined(run)
+    runs = groupby(enumerate(parts), key=lambda numbered: numbered[0] if numbered[0] in kept else None)
+    return [part for _, run in runs for part in _joined([part for _, part in run])]
 
 
 def _joined(run: list[_Part]) -> list[_Part]:
     if len(run) < 2:
         return run
-    at, pieces = 0, []
-    for part in run:
-        pieces += [(at + start, at + end, kind) for start, end, kind in part.pieces]
-        at += part.size
+    pieces, size = _side_by_side(run)
     rows = [row for part in run for row in part.rows]
     notes = [note for part in run for note in part.notes]
-    return [_Part(run[0].start, run[-1].end, at, pieces, rows, sum(part.gaps for part in run), notes)]
+    return [_Part(run[0].start, run[-1].end, size, pieces, rows, sum(part.gaps for part in run), notes)]
+
+
+def _side_by_side(parts: Sequence[_Part]) -> tuple[list[Piece], int]:
+    """The parts' pieces in one bar, and its size."""
+    at, pieces = 0, []
+    for part in parts:
+        pieces += [(at + start, at + end, kind) for start, end, kind in part.pieces]
+        at += part.size
+    return pieces, at
 
 
 # ---- how it looks --------------------------------------------------------------------------------------------------
@@ -222,34 +212,31 @@ def cells_of(pieces: Sequence[Piece], size: int) -> list[tuple[int, int, str]]:
     return [(a, b - a, _WORST[cells[a]]) for a, b in pairwise(edges)]
 
 
-def _bar(pieces: Sequence[Piece], size: int, cut: int | None, told: str = "") -> Bar:
+def _bar(pieces: Sequence[Piece], size: int, cut: int | None, head: str = "") -> Bar:
     rects = [
         Rect(kind, f"{first * 100 / CELLS:.4g}%", f"{count * 100 / CELLS:.4g}%") for first, count, kind in cells_of(pieces, size)
     ]
     place = "" if cut is None or not size else f"{min(99.6, max(0.4, cut * 100 / size)):.4g}%"
-    return Bar(told + _told(pieces), rects, place)
+    return Bar(head + _in_words(pieces), rects, place)
 
 
 def _whole(parts: Sequence[_Part]) -> Bar:
-    at, pieces, cut = 0, [], None
-    for part in parts:
-        pieces += [(at + start, at + end, kind) for start, end, kind in part.pieces]
-        if part.cut is not None:
-            cut = at + part.cut
-        at += part.size
-    return _bar(pieces, at, cut, "The whole log from left to right: ")
+    pieces, size = _side_by_side(parts)
+    starts = accumulate((part.size for part in parts), initial=0)
+    cuts = [start + part.cut for start, part in zip(starts, parts, strict=False) if part.cut is not None]
+    return _bar(pieces, size, cuts[-1] if cuts else None, "The whole log from left to right: ")
 
 
-def _told(pieces: Sequence[Piece]) -> str:
+def _in_words(pieces: Sequence[Piece]) -> str:
     """Bytes by kind, in words."""
     sizes: Counter[str] = Counter()
     for start, end, kind in pieces:
         sizes[kind] += end - start
     order = (EXTENT_MESSAGE, BEYOND, PLAUSIBLE, EXTENT_DAMAGED, EXTENT_FILLER, EXTENT_UNWRITTEN, UNREAD)
-    told = [f"{KIND_WORDS[kind][0]} {bytes_text(sizes[kind])}" for kind in order if sizes[kind]]
+    shown = [f"{KIND_WORDS[kind][0]} {bytes_text(sizes[kind])}" for kind in order if sizes[kind]]
     if sizes[MISSING]:
-        told.append("a part without a file")
-    return ", ".join(told) or "no bytes"
+        shown.append("a part without a file")
+    return ", ".join(shown) or "no bytes"
 
 
 def _item(part: _Part) -> Item:
@@ -260,7 +247,7 @@ def _item(part: _Part) -> Item:
             bar, [f"physical offsets {part.start:,} to {part.end:,}", *part.notes], [], marked, missing=part.end - part.start
         )
     files = [str(part.rows[i]["file"]).rpartition("/")[2] for i in (0, -1)]
-    words: list[str | Markup] = [count_text(sum(int(row.get("messages") or 0) for row in part.rows), "message"), bar.told]
+    words: list[str | Markup] = [count_text(sum(int(row.get("messages") or 0) for row in part.rows), "message"), bar.words]
     if len(part.rows) > 1 or part.gaps:
         gaps = [f"{count_text(part.gaps, 'gap')} among them"] if part.gaps else []
         return Item(bar, words + gaps + part.notes, list(dict.fromkeys(files)), marked, several=len(part.rows))

@@ -5,12 +5,13 @@ A mark outside of the log's own range is drawn at the edge and said to be there:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from jobs.report.pages.page import View
 from jobs.report.texts.ranking import lost_of
 from jobs.report.texts.text import span_text, time_text
-from schemas.rows import AuditOutcome, Row
+from schemas.rows import EXTENT_MESSAGE, AuditOutcome, Row
 
 
 @dataclass(frozen=True)
@@ -36,111 +37,98 @@ class Line:
 
 def marks_view(outcome: AuditOutcome, broker: Row | None) -> View:
     """What marks.html shows. Nothing where there is nothing to place."""
-    offsets = offset_marks(outcome, broker)
-    if not outcome.segments or not offsets:
+    if not outcome.segments:
         return {"scales": []}
-    low, high = _log_range(outcome)
-    scales = [("Physical offsets", [_offset_line(mark, low, high) for mark in offsets])]
-    low, high = outcome.first_store_time, outcome.last_store_time
-    if high:
-        scales.append(("Store times", [_time_line(mark, low, high) for mark in time_marks(outcome)]))
+    offsets = offset_marks(outcome, broker)
+    scales = [("Physical offsets", [_offset_line(mark, offsets[0]) for mark in offsets])]
+    if outcome.last_store_time:
+        times = time_marks(outcome)
+        scales.append(("Store times", [_time_line(mark, times[0]) for mark in times]))
     return {"scales": scales}
 
 
-def _log_range(outcome: AuditOutcome) -> tuple[int, int]:
-    bases = [(int(s.get("base_offset") or 0), int(s["size_bytes"])) for s in outcome.segments]
-    return min(b for b, _ in bases), max(b + n for b, n in bases)
-
-
 def offset_marks(outcome: AuditOutcome, broker: Row | None) -> list[Mark]:
-    """Marks on the scale of physical offsets."""
-    if not outcome.segments:
-        return []
-    low, high = _log_range(outcome)
-    marks = [Mark("CommitLog files, from first to last byte", low, high)]
-    written = [
-        int(s.get("base_offset") or 0) + int(e["end"])
-        for s in outcome.segments
-        for e in s.get("extents") or ()
-        if e["kind"] == "message"
-    ]
+    """Marks on the scale of physical offsets; the first is the whole CommitLog. outcome: one with segments."""
+    bases = [(_number(s, "base_offset"), s) for s in outcome.segments]
+    marks = [_range("CommitLog files, from first to last byte", [b for b, _ in bases], [b + s["size_bytes"] for b, s in bases])]
+    written = [b + e["end"] for b, s in bases for e in s.get("extents") or () if e["kind"] == EXTENT_MESSAGE]
     if written:
-        marks.append(Mark("end of the last message in this copy", max(written), max(written)))
+        marks.append(_point("end of the last message in this copy", max(written)))
     if broker and broker.get("starts"):
-        minimum = int(broker.get("min_phy_offset") or 0)
-        marks.append(Mark("first physical offset after a start", minimum, minimum))
+        marks.append(_point("first physical offset after a start", _number(broker, "min_phy_offset")))
         start = str(broker.get("start_segment") or "")
         if start.isascii() and start.isdigit():
-            marks.append(Mark("recovery begins to read", int(start), int(start)))
-        cut = int(broker.get("truncate_at") or 0)
-        marks.append(Mark("end of the CommitLog after a start: the cut", cut, cut, "cut" if lost_of(outcome)[0] else ""))
-    reach = [q for q in outcome.queues if (q.get("load_max_phy_offset") or -1) >= 0]
-    if reach:
-        ends = [int(q["load_max_phy_offset"]) for q in reach]
-        marks.append(Mark(f"last message in each of {len(reach):,} ConsumeQueues, once loaded", min(ends), max(ends)))
-    index = [f for f in outcome.index_files if (f.get("entries") or 0) > 0]
-    if index:
-        first, last = (
-            min(int(f.get("begin_phy_offset") or 0) for f in index),
-            max(int(f.get("end_phy_offset") or 0) for f in index),
-        )
-        marks.append(Mark("index files, from first to last message", first, last))
-    names = {
-        "confirm_phy_offset": "checkpoint: confirmPhyOffset",
-        "logics_phy_offset": "checkpoint: logicsPhysicalOffset",
-        "master_flushed_offset": "checkpoint: masterFlushedOffset",
-    }
-    for key, words in names.items():
-        value = int(outcome.checkpoint.get(key) or 0)
-        if value > 0:
-            marks.append(Mark(words, value, value))
+            marks.append(_point("recovery begins to read", int(start)))
+        style = "cut" if lost_of(outcome)[0] else ""
+        marks.append(_point("end of the CommitLog after a start: the cut", _number(broker, "truncate_at"), style))
+    ends = [q["load_max_phy_offset"] for q in outcome.queues if (q.get("load_max_phy_offset") or -1) >= 0]
+    if ends:
+        marks.append(_range(f"last message in each of {len(ends):,} ConsumeQueues, once loaded", ends, ends))
+    marks += _index_range(outcome, "index files, from first to last message", "begin_phy_offset", "end_phy_offset")
+    for key, name in (
+        ("confirm_phy_offset", "confirmPhyOffset"),
+        ("logics_phy_offset", "logicsPhysicalOffset"),
+        ("master_flushed_offset", "masterFlushedOffset"),
+    ):
+        if (value := _number(outcome.checkpoint, key)) > 0:
+            marks.append(_point(f"checkpoint: {name}", value))
     return marks
 
 
 def time_marks(outcome: AuditOutcome) -> list[Mark]:
-    """Marks on the scale of store times, ms."""
+    """Marks on the scale of store times, ms; the first is that of all messages."""
     marks = [Mark("messages in this copy, first to last", outcome.first_store_time, outcome.last_store_time)]
-    names = {
-        "physic_time": "checkpoint: CommitLog flushed up to",
-        "logics_time": "checkpoint: ConsumeQueues flushed up to",
-        "index_time": "checkpoint: index flushed up to",
-    }
-    for key, words in names.items():
+    for key, part in (("physic_time", "CommitLog"), ("logics_time", "ConsumeQueues"), ("index_time", "index")):
         if key in outcome.checkpoint:
-            value = int(outcome.checkpoint[key] or 0)
-            marks.append(Mark(words, value, value))
-    index = [f for f in outcome.index_files if (f.get("entries") or 0) > 0]
-    if index:
-        first, last = min(int(f.get("begin_time_ms") or 0) for f in index), max(int(f.get("end_time_ms") or 0) for f in index)
-        marks.append(Mark("index files, first to last message", first, last))
+            marks.append(_point(f"checkpoint: {part} flushed up to", _number(outcome.checkpoint, key)))
+    marks += _index_range(outcome, "index files, first to last message", "begin_time_ms", "end_time_ms")
     topics = outcome.loss.get("by_topic", ())
     if topics:
-        first, last = min(t["first_store_time"] for t in topics), max(t["last_store_time"] for t in topics)
-        marks.append(Mark("messages that would be lost, first to last", first, last, "lost"))
+        first, last = ([t[key] for t in topics] for key in ("first_store_time", "last_store_time"))
+        marks.append(_range("messages that would be lost, first to last", first, last, "lost"))
     return marks
 
 
-def _offset_line(mark: Mark, low: int, high: int) -> Line:
-    value = f"{mark.first:,}" if mark.first == mark.last else f"{mark.first:,} to {mark.last:,}"
-    return _placed(mark, value, low, high)
+def _number(row: Row, key: str) -> int:
+    return int(row.get(key) or 0)
 
 
-def _time_line(mark: Mark, low: int, high: int) -> Line:
+def _point(words: str, at: int, style: str = "") -> Mark:
+    return Mark(words, at, at, style)
+
+
+def _range(words: str, firsts: Sequence[int], lasts: Sequence[int], style: str = "") -> Mark:
+    return Mark(words, min(firsts), max(lasts), style)
+
+
+def _index_range(outcome: AuditOutcome, words: str, first: str, last: str) -> list[Mark]:
+    """From one column to another of the index files with an entry; none without one."""
+    files = [f for f in outcome.index_files if _number(f, "entries") > 0]
+    return [_range(words, [_number(f, first) for f in files], [_number(f, last) for f in files])] if files else []
+
+
+def _offset_line(mark: Mark, log: Mark) -> Line:
+    return _placed(mark, f"{mark.first:,}" if mark.first == mark.last else f"{mark.first:,} to {mark.last:,}", log)
+
+
+def _time_line(mark: Mark, log: Mark) -> Line:
+    if mark.first > 0 and mark.last > 0:
+        return _placed(mark, span_text(mark.first, mark.last), log)
     first, last = ("not set" if ms <= 0 else time_text(ms) for ms in (mark.first, mark.last))
     if mark.first <= 0 and mark.last <= 0:
         return Line(mark.words, first if mark.first == mark.last else f"{first} to {last}", mark.style)
-    if mark.first > 0 and mark.last > 0:
-        return _placed(mark, span_text(mark.first, mark.last), low, high)
-    return _placed(mark, f"{first} to {last}", low, high)
+    return _placed(mark, f"{first} to {last}", log)
 
 
-def _placed(mark: Mark, value: str, low: int, high: int) -> Line:
+def _placed(mark: Mark, value: str, log: Mark) -> Line:
+    low, high = log.first, log.last
+
     def place(value: int) -> float:
         share = (value - low) / (high - low) if high > low else 0.5
         return 3 + 94 * min(1.0, max(0.0, share))
 
     left, right = place(mark.first), place(mark.last)
     outside = [word for word, is_so in (("before", mark.first < low), ("beyond", mark.last > high)) if is_so]
-    told = f"{value} ({' and '.join(outside)} the log)" if outside else value
+    shown = f"{value} ({' and '.join(outside)} the log)" if outside else value
     width = None if mark.first == mark.last else f"{max(0.4, right - left):.4g}%"
-    return Line(mark.words, told, mark.style, f"{left:.4g}%", width)
+    return Line(mark.words, shown, mark.style, f"{left:.4g}%", width)

@@ -5,8 +5,9 @@ Everything that a store holds goes through `printable`: a body that steers termi
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import asdict
 
 from jobs.report.texts.terminal import BOLD, FAINT, GREEN, PLAIN, RED, YELLOW, Paint
 from jobs.report.texts.text import count_text, printable, time_text
@@ -171,14 +172,4 @@ def _lower(sentence: str) -> str:
 
 def explain_json(said: Explanation) -> str:
     """The same as one JSON object on one line; bytes in hexadecimal, at most so many as the text shows of a field."""
-    import json
-    from dataclasses import asdict
-
-    def plain(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {key: plain(item) for key, item in value.items()}
-        if isinstance(value, (list, tuple)):
-            return [plain(item) for item in value]
-        return value.hex() if isinstance(value, bytes) else value
-
-    return json.dumps(plain(asdict(said)), ensure_ascii=True, allow_nan=False) + "\n"
+    return json.dumps(asdict(said), ensure_ascii=True, allow_nan=False, default=bytes.hex) + "\n"

@@ -1,0 +1,37 @@
+"""What the commands that show messages have in common on their command lines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from jobs.command_line.options import Command
+from store_io.base.errors import UsageError
+from store_io.explore.redaction import Redaction, read_redaction
+from store_io.explore.scans import COLUMNS
+
+
+def choice(options: Mapping[str, str], option: str, choices: Sequence[str]) -> str:
+    """The option's value, the first of the choices without it. Raises UsageError."""
+    value = options.get(option, choices[0])
+    if value not in choices:
+        raise UsageError(f"{option} {value!r}: one of {', '.join(choices)}")
+    return value
+
+
+def chosen_columns(text: str, body: str, bodies: Sequence[str]) -> tuple[str, ...]:
+    """The columns that --columns names. body: the value of --body, one of bodies. Raises UsageError."""
+    names = tuple(name.strip() for name in text.split(","))
+    for name in names:
+        if name not in COLUMNS:
+            raise UsageError(f"--columns {name!r} is none; there are {', '.join(COLUMNS)}")
+    if len(set(names)) != len(names):
+        raise UsageError(f"--columns {text!r}: a column twice")
+    if body == "none" and {"body", "body_status"} & set(names):
+        raise UsageError(f"--columns names a body: say {' or '.join(f'--body {form}' for form in bodies[1:])} as well")
+    return names
+
+
+def redaction_of(command: Command, salt: str | None = None) -> Redaction:
+    """What --redact asks for: none (the default), hide or hash. Raises UsageError."""
+    mode = command.options.get("--redact", "none")
+    return read_redaction(None if mode == "none" else mode, salt)
