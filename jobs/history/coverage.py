@@ -9,7 +9,7 @@ an earlier run has read there.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from jobs.command_line.options import Command
 from jobs.history import reading
 from jobs.history.reading import History, Row, collect, micros_of, time_of
+from jobs.report.texts.history_text import coverage_text
 from store_io.base.errors import StoreError, UsageError
 
 if TYPE_CHECKING:
@@ -30,23 +31,15 @@ _FILE = ["store", "file", "size_bytes", "modified_ns"]
 
 def run(command: Command) -> int:
     """The command; 0 once it is written."""
-    from jobs import session
-
     reading.no_arguments(command)
     uri, kind = reading.tables_of(command), reading.format_of(command, ("text", "json"))
     if "--within" not in command.options:
         raise UsageError("coverage needs --within: a span back from now (12h, 7d, 4w) or a date (2026-11-01)")
     now = datetime.now(UTC)
     since = reading.moment("--within", command.options["--within"], now)
-    with session.start(command.spark) as started:
-        view = read_coverage(History(started.spark, uri), now, since, command.options.get("--store"))
-    if kind == "json":
-        text = reading.json_text(view)
-    else:
-        from jobs.report.texts.history_text import coverage_text
-
-        text = coverage_text(view, reading.in_colour(command))
-    reading.put(command, text, sorted({store["location"] or "" for store in view["stores"]}))
+    with reading.opened(command, uri) as history:
+        view = read_coverage(history, now, since, command.options.get("--store"))
+    reading.write_view(command, kind, view, coverage_text, (store["location"] or "" for store in view["stores"]))
     return 0
 
 
@@ -59,13 +52,12 @@ def read_coverage(history: History, now: datetime, since: datetime, store: str |
     if not runs:
         raise StoreError(f"no run in {history.uri}")
     latest: dict[str, Row] = {}
-    for row in runs:  # by time: a newest run that could not even list the store tells nothing of its segments
+    for row in runs:  # by time: a newest run that could not even list the store says nothing of its segments
         if row["segment_count"] or row["store"] not in latest:
             latest[row["store"]] = row
-    chosen = [(row["store"], row["run_id"]) for row in latest.values()]
+    chosen = {(row["store"], row["run_id"]) for row in latest.values()}
     frame = history.frame("segments", sorted({run_id for _, run_id in chosen}), store).select("run_id", "problem", *_FILE)
-    wanted = {(name, run_id) for name, run_id in chosen}
-    current = [row for row in collect(frame) if (row["store"], row["run_id"]) in wanted]
+    current = [row for row in collect(frame) if (row["store"], row["run_id"]) in chosen]
 
     after = micros_of(since)
     within = sorted({row["run_id"] for row in runs if row["started_at"] >= after})
@@ -120,19 +112,15 @@ def coverage_view(listed: Listed, runs: Sequence[Row], uri: str, now: datetime, 
     segments: defaultdict[str, list[Row]] = defaultdict(list)
     for row in listed.segments:
         segments[row["store"]].append(row)
-    counted: defaultdict[str, int] = defaultdict(int)
+    counted = Counter(row["store"] for row in runs if row["started_at"] >= after)
     newest = {row["store"]: row for row in runs}
-    for row in runs:
-        counted[row["store"]] += row["started_at"] >= after
     stores = []
     for name, row in listed.runs.items():
         known = [(listed.verified.get(_key(s), 0), s) for s in segments[name]]
         gone = None if newest[name]["segment_count"] or not known else newest[name]
         done = [s for when, s in known if when >= after and gone is None and not s["problem"]]
         read_now = {s["file"] for s in done}
-        waiting = sorted(
-            ((when, s) for when, s in known if s["file"] not in read_now), key=lambda pair: (pair[0], pair[1]["file"])
-        )
+        waiting = sorted((pair for pair in known if pair[1]["file"] not in read_now), key=lambda pair: (pair[0], pair[1]["file"]))
         size, read = sum(s["size_bytes"] for _, s in known), sum(s["size_bytes"] for s in done)
         stores.append(
             {
@@ -140,12 +128,7 @@ def coverage_view(listed: Listed, runs: Sequence[Row], uri: str, now: datetime, 
                 "location": row["location"],
                 "listed": {"run_id": row["run_id"], "started_at": time_of(row["started_at"])},
                 "gone": gone
-                and {
-                    "run_id": gone["run_id"],
-                    "started_at": time_of(gone["started_at"]),
-                    "exit_code": gone["exit_code"],
-                    "verdict": gone["verdict"],
-                },
+                and {"started_at": time_of(gone["started_at"]), **{key: gone[key] for key in ("run_id", "exit_code", "verdict")}},
                 "runs_within": counted[name],
                 "segments": len(known),
                 "segments_verified": len(done),

@@ -16,6 +16,7 @@ from typing import Any
 from jobs.command_line.options import Command
 from jobs.history import reading
 from jobs.history.reading import History, Row, collect, time_of
+from jobs.report.texts.history_text import difference_text
 from jobs.report.texts.ranking import SEVERITIES, severity_rank, worst_exit_code
 from store_io.base.errors import StoreError, UsageError
 
@@ -24,26 +25,19 @@ _RUN_COLUMNS = (
     "level exit_code complete verdict location release settings tool_version rules_version min_phy_offset truncate_at "
     "lacks_messages diverged"
 ).split()
+_OF_BOTH = {"exit_codes": "exit_code", "verdicts": "verdict"} | {key: key for key in ("complete", "lacks_messages", "diverged")}
 _PLACE = "store code file start end phy_offset topic queue_id queue_offset".split()
 _WORDS = "severity message expected actual next".split()
 
 
 def run(command: Command) -> int:
     """The command: 0 nothing new, 10 or 20 as the gravest that is new, 3 where a run is missing or incomplete."""
-    from jobs import session
-
     uri, kind = reading.tables_of(command), reading.format_of(command, ("text", "json"))
     if len(command.arguments) != 2:
         raise UsageError(f"diff takes two runs, RUN_A RUN_B, not {len(command.arguments)}")
-    with session.start(command.spark) as started:
-        view = read_difference(History(started.spark, uri), *command.arguments, command.options.get("--store"))
-    if kind == "json":
-        text = reading.json_text(view)
-    else:
-        from jobs.report.texts.history_text import difference_text
-
-        text = difference_text(view, reading.in_colour(command))
-    reading.put(command, text, sorted({place for store in view["stores"] for place in store["locations"]}))
+    with reading.opened(command, uri) as history:
+        view = read_difference(history, *command.arguments, command.options.get("--store"))
+    reading.write_view(command, kind, view, difference_text, (place for store in view["stores"] for place in store["locations"]))
     return int(view["exit_code"])
 
 
@@ -171,9 +165,9 @@ def _store(name: str, side_a: _Side, side_b: _Side, moved: Sequence[Row], persis
     a, b, before, after = side_a.run, side_b.run, side_a.files, side_b.files
     new, grown, fixed, still = match_findings(moved)
     unread = {row["file"] for kind in ("segments", "index") for row in after[kind] if row["digest"] is None}
-    read = _digests(after)
+    was, now = _digests(before), _digests(after)
     if b is not None and b["level"] == "quick":  # which leaves out queue and index files too
-        unread |= {finding["file"] for finding in fixed if finding["file"] not in read}
+        unread |= {finding["file"] for finding in fixed if finding["file"] not in now}
     unlisted = _unlisted(b, after)
     emptied = bool(a and b and before["segments"] and not after["segments"])  # what is gone is not fixed
     not_read = [finding for finding in fixed if unlisted or emptied or finding["file"] in unread]
@@ -183,9 +177,9 @@ def _store(name: str, side_a: _Side, side_b: _Side, moved: Sequence[Row], persis
     if a and b and not unlisted:
         log = compare_log(before["segments"], after["segments"])
         derived = {kind: compare_derived(before[kind], after[kind], kind == "index") for kind in ("index", "queues")}
-    known = {**_digests(before), **{f"{path} ": digest for path, digest in _digests(after).items()}}
-    for finding in (*new, *grown):
-        finding["bytes_changed"] = _changed(known, finding["file"])
+    for finding in (*new, *grown):  # None where one of the runs has not read the file wholly
+        one, other = was.get(finding["file"]), now.get(finding["file"])
+        finding["bytes_changed"] = None if one is None or other is None else one != other
     codes = [_gravity(f["severity"]) for f in (*new, *grown)]
     codes += [20] * bool(log and (log["changed"] or log["missing"] or log["shrank"]))
     codes += [10] * any(one["changed"] for one in derived.values())
@@ -194,21 +188,14 @@ def _store(name: str, side_a: _Side, side_b: _Side, moved: Sequence[Row], persis
         codes = [code for code in codes if code != 3] + [3] * (b is not None and not b["complete"])
     total: Counter[tuple[str, str]] = Counter()
     places: Counter[tuple[str, str]] = Counter()
-    for row in persisting:
+    for row in (*persisting, *still):
         total[row["severity"], row["code"]] += row["count"]
-        places[row["severity"], row["code"]] += row["findings"]
-    for row in still:
-        total[row["severity"], row["code"]] += row["count"]
-        places[row["severity"], row["code"]] += 1
+        places[row["severity"], row["code"]] += row.get("findings", 1)
     return {
         "store": name,
         "code": worst_exit_code(codes),
-        "exit_codes": [row and row["exit_code"] for row in (a, b)],
-        "complete": [row and row["complete"] for row in (a, b)],
+        **{key: [row and row[column] for row in (a, b)] for key, column in _OF_BOTH.items()},
         "unreadable_now": bool(a and b and a["complete"] and b["exit_code"] == 3),
-        "verdicts": [row and row["verdict"] for row in (a, b)],
-        "lacks_messages": [row and row["lacks_messages"] for row in (a, b)],
-        "diverged": [row and row["diverged"] for row in (a, b)],
         "locations": [row["location"] or "" for row in (a, b) if row],
         "other_settings": _other_settings(a, b) if a and b and not (unlisted or emptied or _unlisted(a, before)) else [],
         "new": new,
@@ -232,12 +219,6 @@ def _unlisted(run: Row | None, files: dict[str, list[Row]]) -> bool:
 
 def _digests(files: dict[str, list[Row]]) -> dict[str, str]:
     return {row["file"]: row["digest"] for rows in files.values() for row in rows if row["digest"]}
-
-
-def _changed(known: dict[str, str], file: str) -> bool | None:
-    """Whether the file's bytes differ between the runs; None where one of them has not read it wholly."""
-    before, after = known.get(file), known.get(f"{file} ")
-    return None if before is None or after is None else before != after
 
 
 def _other_settings(a: Row, b: Row) -> list[str]:

@@ -13,6 +13,8 @@ from typing import Any
 from jobs.command_line.options import Command
 from jobs.history import reading
 from jobs.history.reading import History, Row, collect, micros_of, time_of
+from jobs.report.pages.fleet_html import fleet_html
+from jobs.report.texts.history_text import fleet_text
 from jobs.report.texts.judgement import CARE, DANGER, EMPTY, GONE, KINDS, LACKS, PARTED, REBUILD, REFUSES, SAFE, STOP, UNKNOWN
 from jobs.report.texts.ranking import EXIT_RANK, severity_rank
 from schemas.rows import LOSS
@@ -20,40 +22,26 @@ from store_io.base.errors import StoreError
 
 TREND_RUNS = 1000  # of one store, the newest: bounds what a long history takes
 _SHOWN_RUNS = {"text": 20, "html": 100, "json": TREND_RUNS}
-COLUMNS = (
-    "location replica_group release exit_code complete verdict starts refusal exit_kind stop_reason min_phy_offset truncate_at "
-    "lost_messages lost_bytes lacks_messages diverged messages segment_count damaged_extents notes rebuildable losses "
-    "findings_dropped bytes_read seconds tool_version rules_version"
-).split()
 _TREND_COLUMNS = (
     "run_id started_at exit_code complete verdict starts lost_messages lost_bytes losses rebuildable notes messages "
     "segment_count damaged_extents bytes_read seconds truncate_at location release tool_version rules_version"
 ).split()
+_LATEST_COLUMNS = "replica_group refusal exit_kind stop_reason min_phy_offset lacks_messages diverged findings_dropped".split()
+COLUMNS = [*_TREND_COLUMNS[2:], *_LATEST_COLUMNS]
 
 _START_LOSES = {"broker_drops_messages", "broker_skips_messages", "broker_hangs"}
 
 
 def run(command: Command) -> int:
     """The command; 0 once the report is written."""
-    from jobs import session
-
     reading.no_arguments(command)
     uri, kind = reading.tables_of(command), reading.format_of(command, ("text", "json", "html"))
     now = datetime.now(UTC)
     since = reading.moment("--since", command.options["--since"], now) if "--since" in command.options else None
-    with session.start(command.spark) as started:
-        view = read_fleet(History(started.spark, uri), now, since, command.options.get("--store"), _SHOWN_RUNS[kind])
-    if kind == "json":
-        text = reading.json_text(view)
-    elif kind == "html":
-        from jobs.report.pages.fleet_html import fleet_html
-
-        text = "".join(fleet_html(view))
-    else:
-        from jobs.report.texts.history_text import fleet_text
-
-        text = fleet_text(view, reading.in_colour(command))
-    reading.put(command, text, sorted({store["latest"]["location"] or "" for store in view["stores"]}))
+    with reading.opened(command, uri) as history:
+        view = read_fleet(history, now, since, command.options.get("--store"), _SHOWN_RUNS[kind])
+    text_of = fleet_text if kind == "text" else lambda view, _: "".join(fleet_html(view))
+    reading.write_view(command, kind, view, text_of, (store["latest"]["location"] or "" for store in view["stores"]))
     return 0
 
 
@@ -99,7 +87,7 @@ def fleet_view(
         trends[row["store"]].append(row)
     by_store: defaultdict[str, list[Row]] = defaultdict(list)
     for row in codes:
-        by_store[row["store"]].append({key: row[key] for key in ("severity", "code", "count", "findings", "file")})
+        by_store[row["store"]].append({key: value for key, value in row.items() if key not in ("store", "run_id")})
     within = [row for row in known if since is None or row["started_at"] >= micros_of(since)]
     runs = Counter(row["store"] for row in within)
     last = {row["store"]: row["started_at"] for row in known}  # by time: the latest stays
@@ -128,14 +116,13 @@ def fleet_view(
 def safety_of(row: Row, codes: Sequence[Row]) -> str:
     """What a start of this copy would mean, as `judgement.judge` says it of an outcome: by its row of `runs` and the codes of its
     findings."""
-    damaged = bool(row["losses"])
-    alone = _safety_alone(row, codes, damaged)
+    alone = _safety_alone(row, codes)
     kind = PARTED if row["diverged"] else LACKS if row["lacks_messages"] else alone
     return kind if DANGER[kind] > DANGER[alone] else alone
 
 
-def _safety_alone(row: Row, codes: Sequence[Row], damaged: bool) -> str:
-    found = {code["code"] for code in codes}
+def _safety_alone(row: Row, codes: Sequence[Row]) -> str:
+    damaged, found = bool(row["losses"]), {code["code"] for code in codes}
     gone = {"commitlog_emptied", "commitlog_shrunk"} & {code["code"] for code in codes if code["severity"] == LOSS}
     if gone and not row["messages"]:
         return GONE

@@ -6,14 +6,18 @@ run_id, for these alone. Only the few columns that are asked for are read, and l
 
 from __future__ import annotations
 
+import difflib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from jobs.command_line.options import Command
-from jobs.command_line.places import absolute, is_uri, refuse_not_utf8
+from jobs.command_line.places import absolute, is_uri, refuse_inside, refuse_not_utf8
+from jobs.faults import reason
+from jobs.output import OutputFailed, OutputFolder, write_local
 from jobs.report.texts.terminal import colour_wanted
 from store_io.base.errors import StoreError, UsageError
 
@@ -82,14 +86,17 @@ def micros_of(when: datetime) -> int:
     return (when - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
 
 
+def write_view(command: Command, kind: str, view: Row, text_of: Callable[[Row, bool], str], stores: Iterable[str]) -> None:
+    """Write the view as JSON, or as text_of makes it of the view and whether colours are wanted; stores: as `put` takes them."""
+    text = json_text(view) if kind == "json" else text_of(view, "--out" not in command.options and colour_wanted())
+    put(command, text, sorted(set(stores)))
+
+
 def put(command: Command, text: str, stores: Sequence[str]) -> None:
     """Write the text to --out, whole or not at all, or to standard output.
 
     stores: where the copies lie that the text speaks of: nothing is written into one (UsageError). Raises OutputFailed.
     """
-    from jobs.command_line.places import refuse_inside
-    from jobs.output import OutputFailed, OutputFolder, write_local
-
     if "--out" not in command.options:
         print(text, end="", flush=True)
         return
@@ -113,6 +120,15 @@ def json_text(value: Row) -> str:
 # ---- tables --------------------------------------------------------------------------------------------------------
 
 
+@contextmanager
+def opened(command: Command, uri: str) -> Iterator[History]:
+    """The tables under an address, on a Spark session of the command's. Raises StoreError where there are none."""
+    from jobs import session
+
+    with session.start(command.spark) as started:
+        yield History(started.spark, uri)
+
+
 class History:
     """The tables under one address. Raises StoreError where there are none."""
 
@@ -129,10 +145,8 @@ class History:
 
         run_ids: only these runs', whose ids were taken from `runs`; None is for the table `runs` itself.
         """
-        from pyspark.sql import functions as F
-
         frame = self._tables.rows_of(name, run_ids)
-        return frame if store is None else frame.filter(F.col("store") == store)
+        return frame if store is None else frame.filter(frame["store"] == store)
 
     def runs(self, columns: Sequence[str], run_ids: Sequence[str] | None = None, store: str | None = None) -> list[Row]:
         """Rows of `runs` with started_at as µs since 1970, by store and time; each store of a run once."""
@@ -152,7 +166,6 @@ def one_per_run(rows: Sequence[Row]) -> list[Row]:
 
 def collect(frame: DataFrame) -> list[Row]:
     """The rows. Raises StoreError where the table cannot be read."""
-    from jobs.faults import reason
     from jobs.tables.delta_log import TablesFailed
 
     try:
@@ -164,13 +177,6 @@ def collect(frame: DataFrame) -> list[Row]:
 
 def chosen_store(names: Mapping[str, Any], store: str | None, where: str) -> None:
     """Raise StoreError where the store of --store is not among those that are there."""
-    import difflib
-
     if store is not None and store not in names:
         close = difflib.get_close_matches(store, list(names), 1)
         raise StoreError(f"--store {store!r}: not in {where}" + (f" (did you mean {close[0]}?)" if close else ""))
-
-
-def in_colour(command: Command) -> bool:
-    """Whether the text goes to a terminal that wants colours."""
-    return "--out" not in command.options and colour_wanted()
