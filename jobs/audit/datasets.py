@@ -104,12 +104,8 @@ class _SegmentFiles:
 
     def finish(self) -> dict[str, DataFile]:
         """Dataset -> its file, for those with rows; {} where one could not be written."""
-        done: dict[str, DataFile] = {}
-        for name, file in self._files.items():
-            whole = self._try(file.finish)
-            if whole is not None:
-                done[name] = whole
-        return {} if self.problem else done
+        finished = {name: self._try(file.finish) for name, file in self._files.items()}
+        return {} if self.problem else {name: file for name, file in finished.items() if file is not None}
 
     def _try(self, action: Callable[[], DataFile | None]) -> DataFile | None:
         try:
@@ -130,7 +126,6 @@ class _File:
         self._writer: Any = None
         self._stream: Any = None
         self._system: Any = None
-        self._path = ""
         self._rows = 0
         self._bounds: dict[str, tuple[int, int]] = {}
         self._done = False
@@ -147,7 +142,7 @@ class _File:
         self._flush()
         if self._writer is None:
             return None
-        with self._told():
+        with self._writing():
             self._writer.close()
             self._stream.close()
             size = self._system.get_file_info(self._path).size
@@ -167,9 +162,10 @@ class _File:
     def _flush(self) -> None:
         if not self._waiting:
             return
-        table = pa.Table.from_batches([_plain(batch, self._name) for batch in self._waiting])
+        # Dictionaries of several batches do not agree; as plain texts they do.
+        table = pa.Table.from_batches([batch.cast(DATASET_SCHEMAS[self._name]) for batch in self._waiting])
         self._waiting, self._waiting_rows = [], 0
-        with self._told():
+        with self._writing():
             if self._writer is None:
                 self._open(table.schema)
             self._writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
@@ -192,16 +188,11 @@ class _File:
         self._writer = pq.ParquetWriter(self._stream, schema, compression="zstd", compression_level=1, use_dictionary=columns)
 
     @contextlib.contextmanager
-    def _told(self) -> Iterator[None]:
+    def _writing(self) -> Iterator[None]:
         try:
             yield
         except (OSError, pa.ArrowException) as problem:
             raise DatasetFailed(f"{self.uri}: cannot write: {getattr(problem, 'strerror', None) or problem}") from None
-
-
-def _plain(batch: pa.RecordBatch, name: str) -> pa.RecordBatch:
-    """Dictionaries of several batches do not agree; as plain texts they do."""
-    return batch.cast(DATASET_SCHEMAS[name])
 
 
 def collect(files: Sequence[Mapping[str, DataFile]]) -> dict[str, list[DataFile]]:

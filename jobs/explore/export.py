@@ -155,12 +155,10 @@ def check_target(asked: Asked) -> None:
 def check_same(asked: Asked, other: Mapping[str, Any]) -> None:
     """Raise UsageError where the folder holds an export of something else."""
     before = other.get("asked")
-    if before == asked.words:
-        return
-    differing = [name for name in asked.words if not isinstance(before, dict) or before.get(name) != asked.words[name]]
-    raise UsageError(
-        f"--to {asked.to!r} holds an export that was asked for differently ({', '.join(differing)}); name another folder"
-    )
+    if before != asked.words:
+        before = before if isinstance(before, dict) else {}
+        other_words = ", ".join(name for name in asked.words if before.get(name) != asked.words[name])
+        raise UsageError(f"--to {asked.to!r} holds an export that was asked for differently ({other_words}); name another folder")
 
 
 def check_whole(to: str, manifest: Mapping[str, Any]) -> None:

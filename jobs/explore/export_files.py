@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from jobs.output import write_local
 from schemas.arrow import arrow_schema
 from schemas.rows import MappedFile
-from schemas.tables import field_json
+from schemas.tables import struct_of
 from store_io.base.errors import StoreError
 from store_io.explore.message_rows import scan_messages
 from store_io.explore.redaction import Redaction
@@ -64,7 +64,7 @@ def export_segment(files: SegmentFiles, part: Part) -> dict[str, Any]:
     temporary = f"{files.folder}/.{part.name}.{suffix}{WRITING}"
     scan = replace(files.scan, path=segment.path, base_offset=segment.start, size=segment.size)
     try:
-        rows, digest = 0, hashlib.sha256()
+        digest = hashlib.sha256()
         batches = (files.redaction.batch(batch) for batch in scan_messages(scan))
         with _Sink(temporary, digest) as sink:
             rows = _write_jsonl(sink, batches) if files.form == JSONL else _write_parquet(sink, batches, scan)
@@ -76,11 +76,11 @@ def export_segment(files: SegmentFiles, part: Part) -> dict[str, Any]:
             os.unlink(temporary)
         write_local(f"{files.state}/{part.name}.json", [json.dumps(note).encode()])
         return note
-    except OSError as problem:
-        _discard(temporary)
-        raise StoreError(f"{path}: cannot write: {problem.strerror or problem}") from None
-    except BaseException:
-        _discard(temporary)
+    except BaseException as problem:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        if isinstance(problem, OSError):
+            raise StoreError(f"{path}: cannot write: {problem.strerror or problem}") from None
         raise
 
 
@@ -91,15 +91,8 @@ def write_empty(folder: str, columns: tuple[str, ...]) -> None:
 
 def schema_with_comments(columns: tuple[str, ...]) -> pa.Schema:
     """The columns as Parquet files hold them; Spark finds types and comments in the metadata."""
-    fields = [field_json(COLUMNS[name]) for name in columns]
-    text = json.dumps({"type": "struct", "fields": fields})
-    schema = arrow_schema(COLUMNS[name] for name in columns)
-    return schema.with_metadata({"org.apache.spark.sql.parquet.row.metadata": text})
-
-
-def _discard(path: str) -> None:
-    with contextlib.suppress(OSError):
-        os.unlink(path)
+    chosen = [COLUMNS[name] for name in columns]
+    return arrow_schema(chosen).with_metadata({"org.apache.spark.sql.parquet.row.metadata": json.dumps(struct_of(*chosen))})
 
 
 class _Sink:

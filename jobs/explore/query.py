@@ -21,7 +21,7 @@ from jobs.explore.arguments import choice, chosen_columns, redaction_of
 from jobs.explore.unknown_topics import unknown_topics
 from jobs.report.texts.query_text import JsonLines, Table
 from jobs.report.texts.terminal import colour_wanted, output_width
-from schemas.rows import DEFAULT, MappedFile, Row
+from schemas.rows import DEFAULT, MappedFile, QueueKey, Row
 from schemas.sources import BODY_COLUMNS
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import StoreAudit, run_rounds
@@ -30,7 +30,7 @@ from store_io.base import checksum
 from store_io.base.errors import StoreError, UsageError
 from store_io.base.tasks import run_task
 from store_io.explore.broker_view import BrokerView, Served
-from store_io.explore.message_filter import ALL, MessageFilter
+from store_io.explore.message_filter import ALL, MessageFilter, Range
 from store_io.explore.message_search import Contents, SearchTask, run_search, search, segments_to_read
 from store_io.explore.open_store import open_store, segments_at
 from store_io.explore.redaction import BODY_COLUMNS as BODIES
@@ -56,8 +56,7 @@ _OFFSET_ID = re.compile(r"[0-9A-Fa-f]{32}|[0-9A-Fa-f]{56}")
 
 @dataclass(frozen=True)
 class Query:
-    """A checked command line. limit: None without one.  at: the physical offset that --phy-offset or an id names.
-    offset_id: the id, as RocketMQ prints it."""
+    """A checked command line. at: the physical offset that --phy-offset or offset_id, an id as RocketMQ prints it, names."""
 
     wanted: MessageFilter
     contents: Contents
@@ -101,22 +100,17 @@ def run(command: Command) -> int:
     topics, unknown = query.wanted.topics, ""
     if topics is not None and (not shown or len(topics) > 1):
         unknown = unknown_topics(open_store(location, store.release, store.broker_conf), topics)
-    if not shown:
-        _say(f"{_nothing(query)}: {unknown}" if unknown else _nothing(query))
-    elif unknown:
-        _say(unknown)
+    nothing = "no message is found"
+    if query.at is not None:
+        nothing += f" at physical offset {query.at}; explain shows what is there"
+    if unknown or not shown:
+        _say(": ".join(filter(None, ("" if shown else nothing, unknown))))
     return 0
 
 
 def _say(sentence: str) -> None:
     sys.stdout.flush()
     print(f"query: {sentence}", file=sys.stderr, flush=True)
-
-
-def _nothing(query: Query) -> str:
-    if query.at is not None:
-        return f"no message is found at physical offset {query.at}; explain shows what is there"
-    return "no message is found"
 
 
 # ---- arguments -----------------------------------------------------------------------------------------------------
@@ -234,9 +228,8 @@ def copy_rows(location: StoreLocation, release: str, broker_conf: str | None, qu
         batches = (batch for f in segments for batch in search(_of(scan, f), query.contents))
     for batch in batches:
         if query.offset_id is not None and query.offset_id not in batch.column("offset_msg_id").to_pylist():
-            _say(
-                f"the message at physical offset {query.at} has another id: it was stored by another broker, or the id is damaged"
-            )
+            other = "has another id: it was stored by another broker, or the id is damaged"
+            _say(f"the message at physical offset {query.at} {other}")
         yield from query.redaction.batch(batch).select(list(query.columns)).to_pylist()
 
 
@@ -318,8 +311,7 @@ def _audited(request: AuditRequest, spark: _Spark) -> StoreAudit:
 def _served(view: BrokerView, query: Query, key: str | None) -> Iterator[Served]:
     wanted = query.wanted
     if query.at is not None:
-        one = view.at(query.at)
-        yield from [one] if one is not None else []
+        yield from filter(None, [view.at(query.at)])
         return
     if key is not None and wanted.topics is not None:
         low, high = wanted.store_times
@@ -330,45 +322,37 @@ def _served(view: BrokerView, query: Query, key: str | None) -> Iterator[Served]
             _say(f"a lookup by key gives at most {most} messages")
         return
     low, high = wanted.queue_offsets
-    yield from view.read(
-        [
-            (queue, low or 0, (1 << 62) if high is None else high)
-            for queue in view.queues()
-            if (wanted.topics is None or queue[0] in wanted.topics) and (wanted.queue_ids is None or queue[1] in wanted.queue_ids)
-        ]
-    )
+    queues = [queue for queue in view.queues() if _is_wanted(queue, wanted)]
+    yield from view.read([(queue, low or 0, (1 << 62) if high is None else high) for queue in queues])
+
+
+def _is_wanted(queue: QueueKey, wanted: MessageFilter) -> bool:
+    topic, queue_id = queue
+    return (wanted.topics is None or topic in wanted.topics) and (wanted.queue_ids is None or queue_id in wanted.queue_ids)
+
+
+def _within(number: int, bounds: Range) -> bool:
+    low, high = bounds
+    return (low is None or number >= low) and (high is None or number < high)
 
 
 def _meets(view: BrokerView, one: Served, query: Query) -> bool:
     """The conditions that a broker's own lookups do not know."""
     wanted, m = query.wanted, one.message
-    low, high = wanted.phy_offsets
-    if query.at is None and (low is not None and one.phy_offset < low or high is not None and one.phy_offset >= high):
+    if query.at is None and not _within(one.phy_offset, wanted.phy_offsets):
         return False
     looked_up = query.at is not None or query.contents.key is not None or query.contents.unique_key is not None
-    if looked_up and not _in_queues(one, query):
+    in_queue = _is_wanted((one.topic, one.queue_id), wanted) and _within(one.queue_offset, wanted.queue_offsets)
+    if looked_up and not in_queue:
         return False
     contents = Contents(body=query.contents.body)  # a lookup by key compares hashes alone, and so do we
     if wanted.store_times == ALL and contents.body is None:
         return True
     if m is None:
         return False
-    low, high = wanted.store_times
-    if low is not None and m.store_time < low or high is not None and m.store_time >= high:
+    if not _within(m.store_time, wanted.store_times):
         return False
     return contents.body is None or contents.matches(m, body_of(view, one), MAX_BODY_BYTES)
-
-
-def _in_queues(one: Served, query: Query) -> bool:
-    """Whether a message that was found otherwise is of the topics, queues and queue offsets asked for."""
-    wanted = query.wanted
-    low, high = wanted.queue_offsets
-    return (
-        (wanted.topics is None or one.topic in wanted.topics)
-        and (wanted.queue_ids is None or one.queue_id in wanted.queue_ids)
-        and (low is None or one.queue_offset >= low)
-        and (high is None or one.queue_offset < high)
-    )
 
 
 def _redacted(row: Row, redaction: Redaction) -> Row:

@@ -37,16 +37,12 @@ class Part:
 
 def settings_view(outcome: AuditOutcome) -> View:
     """What settings.html shows: the release's defaults apart."""
-    rows = sorted(outcome.plan["settings"].items())
-    settings = [Setting(name, _plain(row["value"]), row["from"]) for name, row in rows]
-    return {
-        "own": [setting for setting in settings if setting.origin != "default"],
-        "defaults": [setting for setting in settings if setting.origin == "default"],
-    }
-
-
-def _plain(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    own: list[Setting] = []
+    defaults: list[Setting] = []
+    for name, row in sorted(outcome.plan["settings"].items()):
+        value = str(row["value"]).lower() if isinstance(row["value"], bool) else str(row["value"])
+        (defaults if row["from"] == "default" else own).append(Setting(name, value, row["from"]))
+    return {"own": own, "defaults": defaults}
 
 
 def limits_view(outcome: AuditOutcome) -> View:

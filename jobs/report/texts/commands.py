@@ -58,9 +58,7 @@ def store_words(store: StoreArgument) -> tuple[str, ...]:
 
 def command_line(command: str, words: Sequence[str], options: Sequence[tuple[str, object]]) -> str:
     """`./spark-submit.sh COMMAND STORE ... --option value`; "" where a word cannot be written."""
-    shown = [_COMMAND, command]
-    for word in words:
-        shown.append(shell_word(word))
+    shown = [_COMMAND, command, *map(shell_word, words)]
     for option, value in options:
         text = shell_word(str(value))
         # A value that begins with a dash would be taken for an option of its own.
@@ -70,7 +68,8 @@ def command_line(command: str, words: Sequence[str], options: Sequence[tuple[str
 
 def closer_look(finding: Finding, words: Sequence[str]) -> str:
     """The command for one finding; "" where none would tell more. words: as `store_words` gives them."""
-    if finding.topic is not None and finding.queue_id is not None and finding.queue_offset is not None and _about_queue(finding):
+    about_queue = CATALOGUE[finding.code].about is Part.QUEUE or finding.phy_offset is None
+    if about_queue and finding.topic is not None and finding.queue_id is not None and finding.queue_offset is not None:
         first = max(0, finding.queue_offset)
         options = [("--topic", finding.topic.replace(",", "\\,")), ("--queue", finding.queue_id)]
         options += [("--from-queue-offset", first), ("--to-queue-offset", first + max(1, min(finding.count, _RANGE)))]
@@ -78,10 +77,6 @@ def closer_look(finding: Finding, words: Sequence[str]) -> str:
     if finding.phy_offset is not None and finding.phy_offset >= 0:
         return command_line("explain", words, [("--phy-offset", finding.phy_offset)])
     return ""
-
-
-def _about_queue(finding: Finding) -> bool:
-    return CATALOGUE[finding.code].about is Part.QUEUE or finding.phy_offset is None
 
 
 def words_of(outcome: AuditOutcome) -> tuple[str, ...]:
@@ -92,11 +87,15 @@ def words_of(outcome: AuditOutcome) -> tuple[str, ...]:
 
 def repair_withheld(outcome: AuditOutcome) -> str:
     """Why no command repairs this store although there is something to do; "" where one is shown or nothing is to be done."""
-    if not any(step["action"] != "keep" for step in outcome.plan.get("steps", ())):
+    if not _acts(outcome):
         return ""
     if outcome.release_from == DEFAULT:
         return _UNNAMED
     return _MISFIT if any(premise.kind == DOUBT for premise in outcome.premises) else ""
+
+
+def _acts(outcome: AuditOutcome) -> bool:
+    return any(step["action"] != "keep" for step in outcome.plan.get("steps", ()))
 
 
 def repair_commands(outcome: AuditOutcome, words: Sequence[str], plan: str) -> list[tuple[str, str]]:
@@ -106,8 +105,9 @@ def repair_commands(outcome: AuditOutcome, words: Sequence[str], plan: str) -> l
     words: as `store_words` gives them; a store that no path of a machine names is not repaired.  plan: where plan.json is.
     """
     broker = outcome.plan.get("broker")
-    acts = any(step["action"] != "keep" for step in outcome.plan.get("steps", ()))
-    if broker is None or not acts or not outcome.complete or repair_withheld(outcome) or not plan or not words[0].startswith("/"):
+    if broker is None or not outcome.complete or not _acts(outcome) or repair_withheld(outcome):
+        return []
+    if not plan or not words[0].startswith("/"):
         return []
     if judge(outcome).kind == SAFE or is_emptied(outcome) and not outcome.messages:  # of nothing it would make an empty store
         return []

@@ -6,19 +6,21 @@ from dataclasses import dataclass
 
 from jobs.report.texts.text import count_text
 from schemas.rows import EXTENT_DAMAGED, EXTENT_UNWRITTEN, AuditOutcome, Row
+from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 
-_FOLDERS = {
-    "consumequeue": ("ConsumeQueue file", "ConsumeQueue files"),
-    "batchconsumequeue": ("BatchConsumeQueue file", "BatchConsumeQueue files"),
-    "consumequeue_ext": ("ConsumeQueueExt file", "ConsumeQueueExt files"),
-    "index": ("index file", "index files"),
-}
 _PREALLOCATED = ("empty preallocated segment", "empty preallocated segments")
 _DAMAGED = ("segment with damaged bytes and no valid message", "segments with damaged bytes and no valid message")
 _EMPTY = ("segment without a message", "segments without a message")
 _UNREAD = ("segment that was not read", "segments that were not read")
 _NOTHING_IN_IT = ("empty file in commitlog/", "empty files in commitlog/")
 _OTHER = ("file in commitlog/", "files in commitlog/")
+_FOLDERS = {
+    folder: (f"{kind} file", f"{kind} files")
+    for folder, kind in (
+        (QUEUES, "ConsumeQueue"), (BATCH_QUEUES, "BatchConsumeQueue"), (EXT, "ConsumeQueueExt"), (INDEX, "index"),
+    )
+}  # fmt: skip
+_ORDER = (_DAMAGED, _UNREAD, _EMPTY, _PREALLOCATED, _NOTHING_IN_IT, _OTHER, *_FOLDERS.values())
 
 
 @dataclass
@@ -45,8 +47,7 @@ def deleted_files(outcome: AuditOutcome) -> list[Deleted]:
         messages = sum(int(segments[name]["messages"]) for name in full)
         words = f"{count_text(len(full), 'segment')} with {count_text(messages, 'valid message')}"
         found.append(Deleted(words, full, held=True))
-    order = [_DAMAGED, _UNREAD, _EMPTY, _PREALLOCATED, _NOTHING_IN_IT, _OTHER, *_FOLDERS.values()]
-    for kind in sorted(kinds, key=lambda kind: (order.index(kind) if kind in order else len(order), kind)):
+    for kind in sorted(kinds, key=lambda kind: (_ORDER.index(kind) if kind in _ORDER else len(_ORDER), kind)):
         found.append(Deleted(count_text(len(kinds[kind]), *kind), kinds[kind]))
     return found
 
@@ -54,7 +55,7 @@ def deleted_files(outcome: AuditOutcome) -> list[Deleted]:
 def _kind(name: str, segment: Row | None) -> tuple[str, str]:
     """What a file without a valid message is, one and many."""
     top = name.partition("/")[0]
-    if top != "commitlog":
+    if top != COMMITLOG:
         return _FOLDERS.get(top, ("file", "files"))
     if segment is None:
         return _OTHER

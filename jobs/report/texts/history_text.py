@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Any
 
 from jobs.report.texts.judgement import SHORT
 from jobs.report.texts.ranking import severity_rank, would_be_lost
 from jobs.report.texts.terminal import BOLD, CODE_COLOUR, GREEN, RED, YELLOW, Paint, in_columns
 from jobs.report.texts.text import bytes_text, count_text, printable, seconds_text
+from schemas.rows import Row
 
-Row = dict[str, Any]
 _NAME = 40
 _TREND = 8  # codes of a store's line
 _DETAILED = 3  # stores at most whose runs are listed one by one
@@ -51,10 +50,10 @@ def _fleet(view: Row, paint: Paint) -> Iterator[str]:
         paints.append(CODE_COLOUR.get(latest["exit_code"], ""))
     yield from in_columns(rows, (0, 3), paints, paint)
     totals = view["totals"]
-    told = ", ".join(f"{totals[kind]:,} {word}" for kind, word in SHORT.items() if totals[kind])
+    answers = ", ".join(f"{totals[kind]:,} {word}" for kind, word in SHORT.items() if totals[kind])
     lost_text = f"{count_text(totals['lost_messages'], 'message')} ({bytes_text(totals['lost_bytes'])})"
     unknown = sum(store["latest"]["lost_messages"] is None or not store["latest"]["starts"] for store in stores)
-    yield paint(BOLD, f"{count_text(totals['stores'], 'store')}: {told}; {would_be_lost(lost_text, unknown)}")
+    yield paint(BOLD, f"{count_text(totals['stores'], 'store')}: {answers}; {would_be_lost(lost_text, unknown)}")
     window = f" since {_when(view['since'])} UTC" if view["since"] else ""
     yield f"{count_text(view['runs'], 'run')}{window} in {printable(view['tables'])}; the latest run of each store counts"
     for gone in view["not_audited_since"]:
@@ -68,20 +67,7 @@ def _trend(store: Row, paint: Paint) -> Iterator[str]:
     runs = store["trend"]
     yield ""
     yield paint(BOLD, f"{printable(store['store'], _NAME)}: {printable(store['latest']['verdict'])}")
-    head = (
-        "started (UTC)",
-        "code",
-        "lost",
-        "losses",
-        "rebuildable",
-        "notes",
-        "segments",
-        "messages",
-        "damaged",
-        "read",
-        "took",
-        "run",
-    )
+    head = "started (UTC)|code|lost|losses|rebuildable|notes|segments|messages|damaged|read|took|run".split("|")
     rows: list[Sequence[str]] = [head]
     paints = [""]
     for run in runs[-_RUNS:]:
@@ -117,8 +103,7 @@ def difference_text(view: Row, colour: bool = False) -> str:
 
 
 def _difference(view: Row, paint: Paint) -> Iterator[str]:
-    for side in "ab":
-        run = view[f"run_{side}"]
+    for side, run in (("a", view["run_a"]), ("b", view["run_b"])):
         yield f"run {side.upper()}  {printable(run['run_id'])}, {_when(run['started_at'])} UTC"
     for sentence in view["other_rules"]:
         yield paint(YELLOW, f"other rules: {printable(sentence)}; they may judge the same bytes differently")
@@ -145,25 +130,21 @@ _DIFF_WORDS = {
 }
 
 
-_UNREADABLE = "it could be read in run A, and not in run B"
-
-
 def _difference_head(store: Row) -> str:
     a, b = store["exit_codes"]
     if a is None:
         return f"first seen in run B, code {b}"
     if b is None:
         return f"not in run B; code {a} in run A"
-    told = [count_text(len(store[kind]), f"{kind} finding") for kind in ("new", "grown", "fixed") if store[kind]]
+    found = [count_text(len(store[kind]), f"{kind} finding") for kind in ("new", "grown", "fixed") if store[kind]]
     if store["unreadable_now"]:
-        told.insert(0, "it could be read in run A, and only in part in run B" if store["commitlog"] else _UNREADABLE)
-    return f"code {a} -> {b}; " + (", ".join(told) or "no new finding")
+        found.insert(0, f"it could be read in run A, and {'only in part' if store['commitlog'] else 'not'} in run B")
+    return f"code {a} -> {b}; " + (", ".join(found) or "no new finding")
 
 
 def _store_difference(store: Row, paint: Paint) -> Iterator[str]:
-    for side, complete in zip("AB", store["complete"], strict=True):
+    for side, complete, verdict in zip("AB", store["complete"], store["verdicts"], strict=True):
         if complete is False:
-            verdict = store["verdicts"]["AB".index(side)]
             yield paint(YELLOW, f"  run {side} is incomplete: {printable(verdict)}")
     for sentence in store["other_settings"]:
         yield paint(YELLOW, f"  other rules: {printable(sentence)}")
@@ -183,27 +164,23 @@ def _store_difference(store: Row, paint: Paint) -> Iterator[str]:
             yield paint(RED, f"  log's end       moved back from {log['end'][0]:,} to {log['end'][1]:,}")
         for file in log["appeared"][:_LINES]:
             yield paint(YELLOW, f"  appeared        {printable(file)}, older than the last segment of run A")
-    for kind in ("index", "queues"):
-        found = store[kind]
-        for changed in found["changed"][:_LINES] if found else ():
+    for derived in filter(None, (store["index"], store["queues"])):
+        for changed in derived["changed"][:_LINES]:
             yield paint(YELLOW, f"  bytes changed   {_changed_text(changed)}")
-        yield from _more(len(found["changed"]) - _LINES if found else 0, "file")
+        yield from _more(len(derived["changed"]) - _LINES, "file")
     for kind, colour in (("new", RED), ("grown", RED), ("fixed", GREEN)):
         rows = sorted(store[kind], key=lambda row: severity_rank(row["severity"]))
         for row in rows[:_LINES]:
             yield paint(colour if row["severity"] != "note" else "", f"  {kind:<15} {_finding_text(row)}")
         yield from _more(len(rows) - _LINES, f"{kind} finding")
     if store["not_read"]:
-        told = count_text(len(store["not_read"]), "finding")
-        yield paint(YELLOW, f"  not read        {told} of run A in files that run B did not read: not compared")
-    if log and (
-        log["added"]["files"] or log["retired"]["files"] or log["end"][1] > log["end"][0] or log["not_compared"]["files"]
-    ):
+        number = count_text(len(store["not_read"]), "finding")
+        yield paint(YELLOW, f"  not read        {number} of run A in files that run B did not read: not compared")
+    if log and (log["end"][1] > log["end"][0] or any(log[kind]["files"] for kind in ("added", "retired", "not_compared"))):
         yield f"  as expected     {_growth_text(log)}"
-    moved = store["new"] or store["grown"] or store["fixed"]
-    if store["persisting"] and moved:
-        told = ", ".join(f"{row['code']} {row['count']:,}" for row in store["persisting"][:_LINES])
-        yield f"  persisting      {printable(told)}"
+    if store["persisting"] and (store["new"] or store["grown"] or store["fixed"]):
+        codes = ", ".join(f"{row['code']} {row['count']:,}" for row in store["persisting"][:_LINES])
+        yield f"  persisting      {printable(codes)}"
 
 
 def _of_its_group(store: Row, paint: Paint) -> Iterator[str]:
@@ -238,17 +215,17 @@ def _finding_text(row: Row) -> str:
 
 
 def _growth_text(log: Row) -> str:
-    told = []
-    if log["end"][1] > log["end"][0]:
-        told.append(f"the log grew by {bytes_text(log['end'][1] - log['end'][0])}")
-    for kind, words in (("added", "new"), ("retired", "retired from the front")):
-        if log[kind]["files"]:
-            told.append(f"{count_text(log[kind]['files'], 'segment')} {words}")
-    if log["same"]["files"]:
-        told.append(f"{count_text(log['same']['files'], 'older segment')} unchanged")
-    if log["not_compared"]["files"]:
-        told.append(f"{count_text(log['not_compared']['files'], 'older segment')} not compared (not fully read in both runs)")
-    return ", ".join(told)
+    parts = [f"the log grew by {bytes_text(log['end'][1] - log['end'][0])}"] if log["end"][1] > log["end"][0] else []
+    parts += [f"{count_text(log[kind]['files'], noun)} {words}" for kind, noun, words in _GROWTH if log[kind]["files"]]
+    return ", ".join(parts)
+
+
+_GROWTH = (
+    ("added", "segment", "new"),
+    ("retired", "segment", "retired from the front"),
+    ("same", "older segment", "unchanged"),
+    ("not_compared", "older segment", "not compared (not fully read in both runs)"),
+)
 
 
 # ---- coverage ------------------------------------------------------------------------------------------------------
@@ -263,25 +240,22 @@ def _coverage(view: Row, paint: Paint) -> Iterator[str]:
     rows: list[Sequence[str]] = [("verified", "store", "of", "segments", "runs", "listed (UTC)")]
     paints = [BOLD]
     for store in view["stores"]:
+        name, size, share = printable(store["store"], _NAME), bytes_text(store["bytes"]), store["fraction"]
         segments = f"{store['segments_verified']:,} of {store['segments']:,}"
-        name, listed = printable(store["store"], _NAME), _when(store["listed"]["started_at"])
-        rows.append(
-            (_percent(store["fraction"]), name, bytes_text(store["bytes"]), segments, f"{store['runs_within']:,}", listed)
-        )
-        paints.append(_tone(store["fraction"]))
+        listed = _when(store["listed"]["started_at"])
+        rows.append((_percent(share), name, size, segments, f"{store['runs_within']:,}", listed))
+        paints.append("" if share is None else GREEN if share == 1 else YELLOW if share else RED)
     yield from in_columns(rows, (0, 2, 3, 4), paints, paint)
-    told = f"{bytes_text(view['bytes_verified'])} of {bytes_text(view['bytes'])}"
-    yield paint(
-        BOLD, f"{_percent(view['fraction'])} of the fleet's CommitLog bytes fully read since {_when(view['since'])} UTC: {told}"
-    )
+    read = f"{_percent(view['fraction'])} of the fleet's CommitLog bytes fully read since {_when(view['since'])} UTC"
+    yield paint(BOLD, f"{read}: {bytes_text(view['bytes_verified'])} of {bytes_text(view['bytes'])}")
     if unknown := sum(not store["segments"] for store in view["stores"]):
         yield paint(YELLOW, f"not in this figure: {count_text(unknown, 'store')} of which no run could list a segment")
     for store in view["stores"]:
         waiting, gone = store["least_recently"], store["gone"]
         if gone:
             found = "could not read it" if gone["exit_code"] == 3 else "found no CommitLog segment any more"
-            told = f"run {printable(gone['run_id'])} {found}, so nothing counts as verified"
-            yield paint(RED, f"{printable(store['store'], _NAME)}: {told} ({printable(gone['verdict'])})")
+            why = f"run {printable(gone['run_id'])} {found}, so nothing counts as verified"
+            yield paint(RED, f"{printable(store['store'], _NAME)}: {why} ({printable(gone['verdict'])})")
         elif waiting:
             yield ""
             yield paint(BOLD, f"{printable(store['store'], _NAME)}: segments that were read longest ago")
@@ -294,7 +268,3 @@ def _coverage(view: Row, paint: Paint) -> Iterator[str]:
 def _percent(fraction: float | None) -> str:
     """Rounded down: 100 % is all of it."""
     return "-" if fraction is None else f"{int(fraction * 1000) / 10:.1f} %"
-
-
-def _tone(fraction: float | None) -> str:
-    return "" if fraction is None else GREEN if fraction == 1 else YELLOW if fraction else RED

@@ -65,14 +65,17 @@ class Judgement:
     why: tuple[str, ...] = ()
 
 
+_NOT_KNOWN = "Not known whether this copy is safe to start"
+
+
 def judge(outcome: AuditOutcome) -> Judgement:
     """The answer for one store: that of the copy by itself, or that its group holds what it lacks, whichever is graver."""
     answer = _judge(outcome)
-    told = told_again(outcome)
-    if told:
+    given_up = told_again(outcome)
+    if given_up:
         number = next(f.actual for f in outcome.findings if f.code == "store_repaired")
         head = f"{answer.headline}; the repair that made it gave up {number}" if answer.kind == SAFE else answer.headline
-        answer = replace(answer, headline=head, why=(*answer.why, told))
+        answer = replace(answer, headline=head, why=(*answer.why, given_up))
     if any(premise.kind == DOUBT for premise in outcome.premises) and outcome.plan.get("broker") is not None:
         answer = replace(answer, headline=f"{answer.headline}, by what was named, which does not fit this copy")
     assumed = _assumed(outcome, answer)
@@ -85,11 +88,10 @@ def _assumed(outcome: AuditOutcome, answer: Judgement) -> str:
     """What nobody named although the answer may depend on it, as a clause; "" where there is none."""
     if outcome.plan.get("broker") is None or answer.kind in (GONE, PARTED, LACKS, EMPTY):
         return ""
-    release = f"its release is {outcome.release}" if outcome.release_from == DEFAULT else ""
-    settings = "its broker.conf keeps RocketMQ's defaults" if outcome.settings_from == DEFAULT and answer.kind == SAFE else ""
-    if release and settings:
-        return f"{release} and {settings}, which is assumed"
-    return f"{release or settings}, which is assumed" if release or settings else ""
+    parts = [f"its release is {outcome.release}"] if outcome.release_from == DEFAULT else []
+    if outcome.settings_from == DEFAULT and answer.kind == SAFE:
+        parts.append("its broker.conf keeps RocketMQ's defaults")
+    return f"{' and '.join(parts)}, which is assumed" if parts else ""
 
 
 def _of_another_release(outcome: AuditOutcome, answer: Judgement) -> Judgement:
@@ -98,7 +100,7 @@ def _of_another_release(outcome: AuditOutcome, answer: Judgement) -> Judgement:
     if answer.kind == STOP:
         return replace(answer, headline=f"{answer.headline}; {wrote}")
     by_its_rules = f"By the rules of {outcome.release}: {answer.headline}."
-    return Judgement(UNKNOWN, f"Not known whether this copy is safe to start: {wrote}", (by_its_rules, *answer.why))
+    return Judgement(UNKNOWN, f"{_NOT_KNOWN}: {wrote}", (by_its_rules, *answer.why))
 
 
 def _judge(outcome: AuditOutcome) -> Judgement:
@@ -141,7 +143,7 @@ def _judge_alone(outcome: AuditOutcome) -> Judgement:
         why = tuple(outcome.incomplete[:5]) or ("What this release would do here is not modelled.",)
         if damaged:
             return Judgement(STOP, "Do not start this copy: it is damaged, and not all of it could be audited", why)
-        return Judgement(UNKNOWN, "Not known whether this copy is safe to start", why)
+        return Judgement(UNKNOWN, _NOT_KNOWN, why)
     if not broker.get("starts"):
         why = (f"It refuses: {broker.get('refusal')}.", "A refused start loses nothing. A repair removes the cause.")
         if damaged:
@@ -153,12 +155,10 @@ def _judge_alone(outcome: AuditOutcome) -> Judgement:
     if hangs:
         reasons.append("A start never ends: it waits at a gap in the CommitLog.")
     if cut:
-        stop = STOP_REASONS.get(str(broker.get("stop_reason")), "").rstrip(".")
-        reasons.append(
-            f"Recovery reads the CommitLog up to physical offset {int(broker.get('truncate_at') or 0):,}"
-            f"{f' and stops there: {lower(stop)}' if stop else ''}. It cuts everything after that:"
-            f" {count_text(cut, 'valid message')}."
-        )
+        stop = STOP_REASONS.get(str(broker.get("stop_reason")), "")
+        ends = f"{int(broker.get('truncate_at') or 0):,}{f' and stops there: {lower(stop)}' if stop else ''}"
+        cuts = f"It cuts everything after that: {count_text(cut, 'valid message')}."
+        reasons.append(f"Recovery reads the CommitLog up to physical offset {ends}. {cuts}")
     if skipped:
         stay, them = ("message stays", "it") if skipped == 1 else ("messages stay", "them")
         reasons.append(f"{skipped:,} {stay} in the CommitLog without a queue entry: consumers do not get {them}.")
@@ -167,58 +167,36 @@ def _judge_alone(outcome: AuditOutcome) -> Judgement:
         topics = outcome.loss.get("by_topic", ())
         times = [(t["first_store_time"], t["last_store_time"]) for t in topics]
         when = f", stored {span_text(min(t[0] for t in times), max(t[1] for t in times))}" if times else ""
-        reasons.append(
-            f"Consumers lose {count_text(messages, 'message')} ({bytes_text(size)}) of {count_text(len(topics), 'topic')} in"
-            f" all{when}."
-        )
+        lost = f"{count_text(messages, 'message')} ({bytes_text(size)})"
+        reasons.append(f"Consumers lose {lost} of {count_text(len(topics), 'topic')} in all{when}.")
     if reasons:
         head = "Do not start this copy yet" if hangs or cut else "Do not start this copy before its queues are rebuilt"
         return Judgement(STOP, head, tuple(reasons))
     if gone is not None:
         return gone
     if damaged and not outcome.messages:
-        return Judgement(
-            STOP,
-            "Do not start this copy: its CommitLog holds no message",
-            ("Other files name messages that the CommitLog does not hold. A start deletes these files.",),
-        )
+        why = ("Other files name messages that the CommitLog does not hold. A start deletes these files.",)
+        return Judgement(STOP, "Do not start this copy: its CommitLog holds no message", why)
     if any(f.severity == LOSS and f.code in ("segment_missing", "message_lost") for f in outcome.findings):
-        return Judgement(
-            CARE,
-            "Messages are missing from this copy already; a start loses none of the others",
-            (
-                "A segment is gone, or queue entries lead to places where this copy holds no message. A repair cannot bring these"
-                " messages back: look for them in another copy of the same broker first.",
-            ),
+        why = (
+            "A segment is gone, or queue entries lead to places where this copy holds no message. A repair cannot bring these"
+            " messages back: look for them in another copy of the same broker first.",
         )
+        return Judgement(CARE, "Messages are missing from this copy already; a start loses none of the others", why)
     if damaged:
-        return Judgement(
-            CARE,
-            "Some messages in this copy are already damaged; a start makes nothing worse",
-            ("Bytes of the CommitLog are damaged or missing. Look for them in another copy of the same broker.",),
-        )
-    if outcome.incomplete and outcome.not_read:
-        return Judgement(
-            UNKNOWN, "A start loses nothing that was read, but not all of this copy was read", tuple(outcome.incomplete[:5])
-        )
+        why = ("Bytes of the CommitLog are damaged or missing. Look for them in another copy of the same broker.",)
+        return Judgement(CARE, "Some messages in this copy are already damaged; a start makes nothing worse", why)
     if outcome.incomplete:
-        return Judgement(UNKNOWN, "Not known whether this copy is safe to start", tuple(outcome.incomplete[:5]))
+        read = "A start loses nothing that was read, but not all of this copy was read"
+        return Judgement(UNKNOWN, read if outcome.not_read else _NOT_KNOWN, tuple(outcome.incomplete[:5]))
     if counted(outcome, "commitlog_empty"):
-        return Judgement(
-            EMPTY,
-            "This copy holds no message, and nothing in it shows that it ever held one",
-            ("If messages were expected here, copy the store again; a CommitLog that lies elsewhere is named with --commitlog.",),
-        )
+        empty = CATALOGUE["commitlog_empty"]
+        return Judgement(EMPTY, empty.meaning.rstrip("."), (empty.next,))
     if outcome.counts.get(REBUILDABLE):
-        after = "after a crash; a start mends some of it by itself" if broker.get("exit") == "unclean" else ""
-        return Judgement(
-            REBUILD,
-            "A start loses no message, but queues, index or other derived files need a rebuild",
-            (
-                "ConsumeQueues, index files, the checkpoint or config/ do not agree with the CommitLog"
-                f"{f' ({after})' if after else ''}. The CommitLog is whole; the others can be rebuilt from it.",
-            ),
-        )
+        after = " (after a crash; a start mends some of it by itself)" if broker.get("exit") == "unclean" else ""
+        differ = f"ConsumeQueues, index files, the checkpoint or config/ do not agree with the CommitLog{after}."
+        why = (f"{differ} The CommitLog is whole; the others can be rebuilt from it.",)
+        return Judgement(REBUILD, "A start loses no message, but queues, index or other derived files need a rebuild", why)
     if outcome.not_judged:
         why = (
             "Every byte of CommitLog, ConsumeQueues and index files was checked; they, the checkpoint and the offsets in"
@@ -266,18 +244,13 @@ def why_it_ends(outcome: AuditOutcome, broker: Row) -> str:
 def most_dangerous_first(outcomes: Iterable[AuditOutcome]) -> list[tuple[AuditOutcome, Judgement]]:
     """By exit code, the gravest first; then which copies are unsafe to start, by what would be lost, by findings, by name."""
     judged = [(outcome, judge(outcome)) for outcome in outcomes]
-    return sorted(
-        judged,
-        key=lambda pair: (
-            -EXIT_RANK[pair[0].exit_code],
-            KINDS.index(pair[1].kind),
-            -lost_of(pair[0])[0],
-            -lacks_of(pair[0])[0],
-            -pair[0].counts.get(LOSS, 0),
-            -pair[0].counts.get(REBUILDABLE, 0),
-            pair[0].name,
-        ),
-    )
+    return sorted(judged, key=lambda pair: _rank(*pair))
+
+
+def _rank(outcome: AuditOutcome, judgement: Judgement) -> tuple[object, ...]:
+    lost, lacks = lost_of(outcome)[0], lacks_of(outcome)[0]
+    counts = (-outcome.counts.get(severity, 0) for severity in (LOSS, REBUILDABLE))
+    return -EXIT_RANK[outcome.exit_code], KINDS.index(judgement.kind), -lost, -lacks, *counts, outcome.name
 
 
 def counted(outcome: AuditOutcome, code: str) -> int:
@@ -295,8 +268,8 @@ def meaning_of(outcome: AuditOutcome, code: str) -> str:
 
 def held(outcome: AuditOutcome) -> str:
     """How many messages a copy holds, and how many placeholder records of a repair besides."""
-    told, placeholders = count_text(outcome.messages, "message"), counted(outcome, "commitlog_bridged")
-    return f"{told} and {count_text(placeholders, 'placeholder record')}" if placeholders else told
+    messages, placeholders = count_text(outcome.messages, "message"), counted(outcome, "commitlog_bridged")
+    return f"{messages} and {count_text(placeholders, 'placeholder record')}" if placeholders else messages
 
 
 def lower(sentence: str) -> str:

@@ -82,13 +82,8 @@ class Table:
         if isinstance(value, datetime):
             self._fixed[number] = True
             return value.strftime("%Y-%m-%d %H:%M:%S.") + f"{value.microsecond // 1000:03d}"
-        if isinstance(value, bytes):
-            plain = _plain(value, self._body)
-            return printable(plain, LONGEST)
-        if isinstance(value, (list, dict)):
-            pairs = value.items() if isinstance(value, dict) else value
-            return printable(" ".join(f"{name}={text}" for name, text in pairs), LONGEST)
-        return printable(value, LONGEST)
+        value = _plain(value, self._body)
+        return printable(" ".join(f"{k}={v}" for k, v in value.items()) if isinstance(value, dict) else value, LONGEST)
 
     def _begin(self) -> None:
         empty = [not any(cells[n] for cells in self._first) for n in range(len(self._columns))]
@@ -98,11 +93,10 @@ class Table:
         self._widths = [max(len(heads[n]), *(_width(cells[n]) for cells in self._first)) for n in range(len(heads))]
         room = self._width - len(_GAP) * (len(heads) - 1)
         while sum(self._widths) > room:
-            cuttable = [n for n in range(len(heads)) if not self._fixed[n] and self._widths[n] > max(LEAST, 1)]
+            cuttable = [n for n in range(len(heads)) if not self._fixed[n] and self._widths[n] > LEAST]
             if not cuttable:
                 break
-            widest = max(cuttable, key=lambda n: self._widths[n])
-            self._widths[widest] -= 1
+            self._widths[max(cuttable, key=lambda n: self._widths[n])] -= 1
         self._line(heads, False, BOLD)
         for cells, marked in zip(self._first, self._marked, strict=True):
             self._line(cells, marked)

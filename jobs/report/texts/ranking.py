@@ -12,7 +12,6 @@ from store_io.base.wording import count_text
 EXIT_RANK = {0: 0, 10: 1, 3: 2, 20: 3}
 EXIT_WORDS = {0: "consistent", 10: "derived data differ", 3: "incomplete", 20: "loss"}
 SEVERITIES = (LOSS, REBUILDABLE, NOTE)
-_REFUSED = "no start"
 
 
 def severity_rank(severity: str) -> int:
@@ -27,29 +26,22 @@ def worst_exit_code(codes: Iterable[int]) -> int:
 
 def exit_words(code: int, outcomes: Iterable[AuditOutcome]) -> str:
     """What an exit code says of the stores that earned it; of 20, whether messages are concerned or the start."""
-    grave = [_REFUSED if _refuses(o) else EXIT_WORDS[20] for o in outcomes if o.exit_code == code == 20]
-    return " or ".join(sorted(set(grave), reverse=True)) or EXIT_WORDS[code]
-
-
-def _refuses(outcome: AuditOutcome) -> bool:
-    broker = outcome.plan.get("broker")
-    return broker is not None and not broker.get("starts")
+    grave = [o.plan.get("broker") for o in outcomes if o.exit_code == code == 20]
+    words = {EXIT_WORDS[20] if broker is None or broker.get("starts") else "no start" for broker in grave}
+    return " or ".join(sorted(words, reverse=True)) or EXIT_WORDS[code]
 
 
 def assumed_words(outcomes: Sequence[AuditOutcome]) -> str:
     """For how many stores of a run nobody named a release, or a broker.conf; "" where for none."""
-    releases = sorted({o.release for o in outcomes if o.release_from == DEFAULT})
-    unnamed = sum(o.release_from == DEFAULT for o in outcomes)
+    unnamed = [o.release for o in outcomes if o.release_from == DEFAULT]
     without = sum(o.settings_from == DEFAULT for o in outcomes)
-    of_all = f"of {len(outcomes):,} stores no"
-    told = []
+    of_all, parts = f"of {len(outcomes):,} stores no", []
     if unnamed:
-        told.append(
-            f"for {unnamed:,} {of_all} release was named: {', '.join(releases)} is assumed, and no repair command is shown"
-        )
+        assumed = f"{', '.join(sorted(set(unnamed)))} is assumed, and no repair command is shown"
+        parts.append(f"for {len(unnamed):,} {of_all} release was named: {assumed}")
     if without:
-        told.append(f"for {without:,} {of_all} broker.conf was named: RocketMQ's defaults are assumed")
-    return "; ".join(told)
+        parts.append(f"for {without:,} {of_all} broker.conf was named: RocketMQ's defaults are assumed")
+    return "; ".join(parts)
 
 
 def note_kinds(outcomes: Iterable[AuditOutcome], most: int = 3) -> str:

@@ -7,6 +7,7 @@ import re
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 
 from jobs.report.files.result_json import RunInfo, run_exit_code
 from jobs.report.files.store_json import groups_of
@@ -16,7 +17,6 @@ from jobs.report.texts.judgement import (
     GONE,
     SAFE,
     SHORT,
-    Judgement,
     counted,
     held,
     judge,
@@ -75,14 +75,10 @@ def summary_text(
     for problem in run.problems:
         lines.append(_row("Problem", paint(YELLOW, printable(problem))))
     code = run_exit_code(run, outcomes)
-    folder = printable(out)
+    folder, found = printable(out), "index.html to read; plan.json, findings.jsonl and report.html of each store in its folder"
     if len(outcomes) == 1:
-        name = printable(outcomes[0].name)
-        lines.append(_row("Results", f"{folder}/{name}/report.html to read; plan.json and findings.jsonl beside it"))
-    else:
-        lines.append(
-            _row("Results", f"{folder}/index.html to read; plan.json, findings.jsonl and report.html of each store in its folder")
-        )
+        found = f"{printable(outcomes[0].name)}/report.html to read; plan.json and findings.jsonl beside it"
+    lines.append(_row("Results", f"{folder}/{found}"))
     lines.append(_row("", f"{folder}/result.json"))
     if run.tables and not run.problems:
         lines.append(_row("", f"tables in {printable(run.tables)}, run {printable(run.run_id)}"))
@@ -96,9 +92,8 @@ def _row(label: str, text: str) -> str:
 
 def _rows(label: str, text: str, indent: int = 0) -> list[str]:
     """A row whose text may go on in further lines, further in by `indent`."""
-    wrapped = textwrap.wrap(
-        text, _WIDTH - _INDENT, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False
-    )
+    further = " " * indent
+    wrapped = textwrap.wrap(text, _WIDTH - _INDENT, subsequent_indent=further, break_long_words=False, break_on_hyphens=False)
     return [_row(label if not i else "", line) for i, line in enumerate(wrapped or [""])]
 
 
@@ -109,9 +104,9 @@ def _store(outcome: AuditOutcome, paint: Paint, words: Sequence[str], plan: str)
     for premise in outcome.premises:
         lines += _rows(_PREMISE_WORDS[premise.kind], printable(premise.sentence))
     lines += _rows("Verdict", printable(verdict_alone(outcome)))
-    untold = [sentence for sentence in outcome.incomplete if sentence not in outcome.verdict]
-    lines += [_row("Incomplete" if not i else "", printable(sentence)) for i, sentence in enumerate(untold[:_LINES])]
-    lines += _more(len(untold) - _LINES, "reason")
+    further = [sentence for sentence in outcome.incomplete if sentence not in outcome.verdict]
+    lines += [_row("Incomplete" if not i else "", printable(sentence)) for i, sentence in enumerate(further[:_LINES])]
+    lines += _more(len(further) - _LINES, "reason")
     broker = outcome.plan.get("broker")
     if not outcome.complete and not outcome.segment_count:
         return lines
@@ -129,7 +124,7 @@ def _store(outcome: AuditOutcome, paint: Paint, words: Sequence[str], plan: str)
     if outcome.damaged_extents:
         size += f", {count_text(outcome.damaged_extents, 'damaged range')}"
     lines.append(_row("Copy", size))
-    lines += [_row("Not read" if not i else "", told) for i, told in enumerate(not_read_texts(outcome))]
+    lines += [_row("Not read" if not i else "", part) for i, part in enumerate(not_read_texts(outcome))]
     lines.append(_row("Read", f"{bytes_text(outcome.bytes_read)} in {seconds_text(outcome.seconds)}"))
     return lines
 
@@ -169,10 +164,8 @@ def _loss(outcome: AuditOutcome, paint: Paint) -> list[str]:
         lines.append(_row("", f"{who} is at {group['offset']:,}, the queue would end at {group['new_max']:,}"))
     lines += _more(len(groups) - _LINES, "group")
     levels = outcome.loss.get("delay_levels", ())
-    for level in levels[:_LINES]:
-        lines.append(
-            _row("", f"delay level {level['level']} is at {level['offset']:,}, its queue would end at {level['new_max']:,}")
-        )
+    for row in levels[:_LINES]:
+        lines.append(_row("", f"delay level {row['level']} is at {row['offset']:,}, its queue would end at {row['new_max']:,}"))
     lines += _more(len(levels) - _LINES, "delay level")
     return lines
 
@@ -247,7 +240,9 @@ def _more(rest: int, noun: str) -> list[str]:
 
 def _fleet(outcomes: Sequence[AuditOutcome], paint: Paint) -> Iterator[str]:
     judged = most_dangerous_first(outcomes)
-    shown, folded = _shown(judged)
+    safe = accumulate(judgement.kind == SAFE for _, judgement in judged)
+    most = min(_STORES, sum(1 for number in safe if number <= _SAFE_STORES))  # with a line of their own
+    shown, folded = judged[:most], Counter(judgement.kind for _, judgement in judged[most:])
     width = min(_NAME, max((len(printable(o.name, _NAME)) for o, _ in shown), default=4))
     yield paint(BOLD, f"{'code':>4}  {'store':<{width}}  {'release':<7}  {'answer':<14}  {'lost messages':>13}  what")
     for outcome, judgement in shown:
@@ -279,22 +274,6 @@ def _replicas(outcomes: Sequence[AuditOutcome]) -> Iterator[str]:
         yield from _more(len(different) - _LINES, "pair of copies")
         yield from (_row("", printable(problem)) for problem in group["problems"][:_LINES])
     yield from _more(len(groups) - _LINES, "group")
-
-
-def _shown(
-    judged: Sequence[tuple[AuditOutcome, Judgement]],
-) -> tuple[list[tuple[AuditOutcome, Judgement]], Counter[str]]:
-    """The stores with a line of their own, and of the others how many there are of each kind."""
-    shown: list[tuple[AuditOutcome, Judgement]] = []
-    folded: Counter[str] = Counter()
-    safe = 0
-    for pair in judged:
-        safe += pair[1].kind == SAFE
-        if len(shown) < _STORES and safe <= _SAFE_STORES:
-            shown.append(pair)
-        else:
-            folded[pair[1].kind] += 1
-    return shown, folded
 
 
 def _what(outcome: AuditOutcome, broker: Row) -> str:
