@@ -20,9 +20,9 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class StoreFile:
-    """One name found in the copy. `path` is relative to the store root, with "/" ("commitlog/0000..."), also for a part
-    that lies elsewhere (`--commitlog` and its like). `kind`: "file", "directory", "link_out" (leads out of the store, or in
-    a circle), "special" (FIFO, device, socket), "unreadable"."""
+    """One name found in the copy. path: relative to the store root, with "/", also of a part that lies elsewhere (`--commitlog`).
+    kind: "file", "directory", "link_out" (leads out of the store, or in a circle), "special" (FIFO, device ...), "unreadable".
+    """
 
     path: str
     kind: str
@@ -70,7 +70,7 @@ WALK_AUDIT, WALK_BROKER, WALK_BOTH = 1, 2, 3
 # How a record's ConsumeQueue entry was found on disk.
 MATCH_NONE = 0  # not looked for (prepared, rollback, or no ConsumeQueue part was asked for)
 MATCH_EQUAL = 1  # at its own queue offset, equal
-MATCH_SHIFTED = 2  # an equal entry stands `delta` entries further on
+MATCH_SHIFTED = 2  # an equal entry is `delta` entries further on
 MATCH_DIFFERS = 3  # the entry for this physical offset is there; its size or tags code differs
 MATCH_MISSING = 4  # no entry leads to this record
 
@@ -82,16 +82,14 @@ RUN_DTYPE = np.dtype(
         ("walk", "u1"),  # WALK_*
         ("kind", "u1"),  # RUN_*
         ("match", "u1"),  # MATCH_*, only meaningful for walks with WALK_AUDIT
-        ("plausible", "u1"),  # 1: behind damage (audit walk)
+        ("plausible", "u1"),  # 1: after damage (audit walk)
         ("regular", "u1"),  # 1: every stored phy_offset equals the position; else the run is one record
         ("queue", "i4"),  # index into SegmentSummary.queues
         ("queue_offset", "i8"),  # of the first record; a BatchConsumeQueue topic's: its msgBaseOffset
         ("records", "i8"),  # records in it: ConsumeQueue entries
         ("messages", "i8"),  # messages in it; differs from records for BatchConsumeQueue topics only
-        (
-            "delta",
-            "i8",
-        ),  # MATCH_SHIFTED: entry number on disk - queue_offset; BatchConsumeQueue topics: entry number of the first
+        # MATCH_SHIFTED: entry number on disk - queue_offset; BatchConsumeQueue topics: entry number of the first
+        ("delta", "i8"),
         ("first_position", "i8"),  # position of the first record
         ("first_phy_offset", "i8"),  # as stored
         ("first_size", "i8"),
@@ -197,10 +195,10 @@ class SegmentSummary:
     torn: list[TornProperties] = field(default_factory=list)  # of messages that such a finding is about
     index_unindexed: tuple[int, int, int, int] = (-1, -1, 0, 0)  # first, last phy_offset, records, keys outside all index files
     index_entries_seen: int = 0  # entries of index files that were compared with records of this segment
-    index_marks: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)  # (index run, k) -> k-th key's message:
-    # (phy_offset, store time), k counted from 1; only those that SegmentTask.index_marks asked for
-    lmq_faults: list[tuple[int, str]] = field(default_factory=list)  # messages of the broker's walk with an LMQ offset that is
-    # no number: (phy_offset, that text); a release with multi-dispatch fails where it dispatches one
+    # (index run, k) -> (phy_offset, store time) of its k-th key's message, k from 1, where SegmentTask.index_marks asked for it
+    index_marks: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
+    # (phy_offset, text) of messages of the broker's walk whose LMQ offset is no number: dispatch with multi-dispatch fails there
+    lmq_faults: list[tuple[int, str]] = field(default_factory=list)
     problem: str = ""  # the file could not be read, or changed underneath: a sentence; everything else is then void
 
 
@@ -251,7 +249,7 @@ class QueueEdges:
 
     entries: (path, entry number in the file, phy_offset, size) of a few.
     Of the first file as loaded: first_entries, from its first slot to the first invalid one; of these `below` leading ones
-    have a phy_offset below log_min; parted: all behind them have a greater one, but for the next one, which may equal it.
+    have a phy_offset below log_min; parted: all after them have a greater one, but for the next one, which may equal it.
     """
 
     entries: tuple[tuple[str, int, int, int], ...] = ()
@@ -286,8 +284,8 @@ class QueueSummary:
     edges: QueueEdges | None = None  # None: not known (the fold then reads the files itself)
     # audit of all files:
     used: list[tuple[int, int]] = field(default_factory=list)  # ranges of entry numbers with a non-zero entry, ascending
-    used_end: int = 0  # entry number behind the last non-zero entry
-    expired_end: int = 0  # entry number behind the leading pre-blank and expired (below the CommitLog minimum) entries
+    used_end: int = 0  # entry number after the last non-zero entry
+    expired_end: int = 0  # entry number after the leading pre-blank and expired (below the CommitLog minimum) entries
     findings: list[Finding] = field(default_factory=list)
     findings_dropped: dict[str, int] = field(default_factory=dict)
     digests: dict[str, str] = field(default_factory=dict)  # path -> digest
@@ -309,7 +307,7 @@ class IndexFileSummary:
     end_phy_offset: int = 0
     hash_slot_count: int = 0
     index_count: int = 0  # as stored
-    entries: int = 0  # entries that stand in it, by the header (index_count - 1, at least 0, at most what fits)
+    entries: int = 0  # entries in it, by the header (index_count - 1, at least 0, at most what fits)
     findings: list[Finding] = field(default_factory=list)
     findings_dropped: dict[str, int] = field(default_factory=dict)
     digest: str = ""
@@ -354,7 +352,7 @@ class EarlierRun:
 class FurthestRun:
     """The earlier audit of the same store that saw its log reach furthest. started_at: UTC, to the minute.
 
-    messages: valid ones that it saw, at least one.  log_end: the physical offset behind the last; None where it did not tell.
+    messages: valid ones that it saw, at least one.  log_end: the physical offset after the last; None where it is not known.
     location: where that copy lay.
     """
 
@@ -373,7 +371,7 @@ ASSUMED, DOUBT = "assumed", "doubt"
 
 @dataclass(frozen=True, slots=True)
 class Premise:
-    """What a verdict rests on, told before it. kind: ASSUMED, nobody said it; DOUBT, what was said does not fit the copy."""
+    """What a verdict rests on. kind: ASSUMED, nobody said it; DOUBT, what was said does not fit the copy."""
 
     kind: str
     sentence: str  # without a full stop
@@ -428,8 +426,8 @@ class AuditOutcome:
     premises: list[Premise] = field(default_factory=list)
     not_judged: list[str] = field(default_factory=list)  # what a start reads and no check judges: a verdict names it
     replica_group: str = ""
-    log_end: int | None = None  # physical offset behind its last message; None without one, and where it was not read
-    furthest: FurthestRun | None = None  # the earlier audit that saw this store's log reach furthest, where tables tell of one
+    log_end: int | None = None  # physical offset after its last message; None without one, and where it was not read
+    furthest: FurthestRun | None = None  # the earlier audit that saw this store's log reach furthest
     replicas: Row = field(default_factory=dict)  # its group as replicas.json has it; empty where it was compared with no copy
     unclean: bool = False  # the abort marker is there
     checkpoint: Row = field(default_factory=dict)  # its fields as stored, times in ms; empty where there is none or it is unread

@@ -8,20 +8,9 @@ from schemas.rows import AuditOutcome
 
 def not_audited(store: StoreArgument, sentence: str, verdict: str = "") -> AuditOutcome:
     """Code 3, with the sentence as the reason. verdict: where the audit itself is not what failed."""
-    outcome = AuditOutcome(
-        store.name, store.path, store.release, 3, False, [sentence], verdict or f"Could not be audited: {sentence}"
-    )
-    outcome.plan = {
-        "schema_version": 1,
-        "store": store.name,
-        "release": store.release,
-        "release_from": store.release_from,
-        "complete": False,
-        "settings": {},
-        "inputs": [],
-        "broker": None,
-        "steps": [],
-    }
-    outcome.release_from = store.release_from
-    outcome.replica_group = store.replica_group or ""
-    return outcome
+    named = {"store": store.name, "release": store.release, "release_from": store.release_from}
+    plan = {"schema_version": 1, **named, "complete": False, "settings": {}, "inputs": [], "broker": None, "steps": []}
+    return AuditOutcome(
+        store.name, store.path, store.release, 3, False, [sentence], verdict or f"Could not be audited: {sentence}",
+        plan, release_from=store.release_from, replica_group=store.replica_group or "",
+    )  # fmt: skip

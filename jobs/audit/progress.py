@@ -40,12 +40,8 @@ class Progress:
         self._lock = threading.Lock()
 
     def expect(self, what: str, size_bytes: int, segments: int) -> None:
-        """What comes next: a word for it, and how much work is known so far in all, counting what is done already."""
-        self._what, self._total = what, (size_bytes, segments)
-
-    def expect_more(self, what: str, size_bytes: int, segments: int) -> None:
         """What comes next: a word for it, and how much work it adds."""
-        self.expect(what, self._total[0] + size_bytes, self._total[1] + segments)
+        self._what, self._total = what, (self._total[0] + size_bytes, self._total[1] + segments)
 
     def add(self, size_bytes: int, segments: int = 0) -> None:
         """Work done outside of Spark. Callable from any thread."""

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from jobs import RULES_VERSION, VERSION
@@ -131,7 +132,7 @@ def audit_stores(
 
         def run_tasks(tasks: list[Task], plans: list[DatasetPlan] = plans) -> list[Any]:
             segments = sum(isinstance(task, SegmentTask) for task in tasks)
-            progress.expect_more("reading", sum(task.bytes_to_read for task in tasks), segments)
+            progress.expect("reading", sum(task.bytes_to_read for task in tasks), segments)
             asking = len({task.store for task in tasks})
             answers = runner.answers(tasks, f"{asking} stores", plans.pop() if plans else None, names)
             return answers if wanted is None else [wanted.take(answer) for answer in answers]
@@ -142,7 +143,8 @@ def audit_stores(
         for (_, store), one in zip(batch, prepared, strict=True):
             if isinstance(one, StoreAudit):
                 if reading is not None and reading.past is not None:
-                    _hold_against(one, store, reading.past.result())
+                    past = reading.past.result()
+                    one.hold_against(past.of(store), store.named, partial(past.segments, store))
                 one.settle()
         compare_replicas(runner, prepared, progress)
         outcomes = [answer.outcome() if isinstance(answer, StoreAudit) else answer for answer in prepared]
@@ -186,7 +188,7 @@ def compare_replicas(runner: Runner, prepared: Sequence[StoreAudit | AuditOutcom
     try:
         tasks = [group.tasks() for group in groups]
         if groups:
-            progress.expect_more("comparing copies", sum(task.bytes_to_read for own in tasks for task in own), 0)
+            progress.expect("comparing copies", sum(task.bytes_to_read for own in tasks for task in own), 0)
         answers = iter(runner.answers([task for own in tasks for task in own], "copies of one log"))
         for group, own in zip(groups, tasks, strict=True):
             group.finish([next(answers) for _ in own])
@@ -215,11 +217,6 @@ def _past(started: Session, info: RunInfo) -> Future[Furthest]:
     past = thread.submit(lambda: Furthest(lambda: Tables(started.spark, info.tables), info.run_id).read())
     thread.shutdown(wait=False)
     return past
-
-
-def _hold_against(audit: StoreAudit, store: StoreArgument, past: Furthest) -> None:
-    """Add what an audit of a copy finds that has less than an earlier one of the same store."""
-    audit.hold_against(past.of(store), store.named, lambda run: past.segments(store, run))
 
 
 def _prepare(number: int, store: StoreArgument, reading: Reading) -> StoreAudit | AuditOutcome:

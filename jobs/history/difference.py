@@ -1,8 +1,8 @@
 """diff: what two runs say of the same stores. New, fixed and persisting findings; and bytes that changed where a broker no longer
-writes: bit rot, or a hand.
+writes.
 
 A finding persists where the later run has one of the same code in the same place. Places move, because neighbouring findings fold
-into one range that grows: ranges that overlap are one finding, and what it gained is told.
+into one range that grows: ranges that overlap are one finding.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ def read_difference(history: History, run_a: str, run_b: str, store: str | None 
     """What `difference_view` makes of the tables. Raises StoreError where a run or the store is not there."""
     found = history.runs(_RUN_COLUMNS, [run_a, run_b])
     of_a, of_b = ({row["store"]: row for row in found if row["run_id"] == run_id} for run_id in (run_a, run_b))
-    for run_id, stores in ((run_a, of_a), (run_b, of_b)):
-        if not stores:
-            known = [row["run_id"] for row in collect(history.frame("runs").select("run_id").distinct())]
-            close = difflib.get_close_matches(run_id, known, 1)
-            near = f"; did you mean {close[0]}?" if close else ""
-            raise StoreError(f"run {run_id!r}: no such run in {history.uri}, or it was stopped before it was whole{near}")
+    if not of_a or not of_b:
+        missing = run_b if of_a else run_a
+        known = [row["run_id"] for row in collect(history.frame("runs").select("run_id").distinct())]
+        close = difflib.get_close_matches(missing, known, 1)
+        near = f"; did you mean {close[0]}?" if close else ""
+        raise StoreError(f"run {missing!r}: no such run in {history.uri}, or it was stopped before it was whole{near}")
     reading.chosen_store({**of_a, **of_b}, store, f"run {run_a} or {run_b}")
     if store is not None:
         of_a, of_b = ({name: row for name, row in found.items() if name == store} for found in (of_a, of_b))
@@ -258,12 +258,11 @@ def match_findings(moved: Iterable[Row]) -> tuple[list[Row], list[Row], list[Row
                 "count": sum(r["count_a"] for r in a),
                 "severity": max((r["words_a"]["severity"] for r in a), key=_gravity),
             }
-            more = sum(r["count_b"] for r in b) > was["count"] or any(
-                _gravity(r["words_b"]["severity"]) > _gravity(was["severity"]) for r in b
-            )
+            more = sum(r["count_b"] for r in b) > was["count"]
+            graver = any(_gravity(r["words_b"]["severity"]) > _gravity(was["severity"]) for r in b)
             wider = was["start"] is not None and any(r["start"] < was["start"] or r["end"] > was["end"] for r in b)
             for row in b:
-                (grown if more or wider else still).append({**_finding(row, "b"), "was": was})
+                (grown if more or graver or wider else still).append({**_finding(row, "b"), "was": was})
     by_message = {_message(row): row for row in fixed if row["phy_offset"] is not None}
     for row in list(new):
         old = by_message.pop(_message(row), None) if row["phy_offset"] is not None else None
@@ -312,13 +311,12 @@ def _finding(row: Row, side: str) -> Row:
 
 def compare_log(before: Sequence[Row], after: Sequence[Row]) -> Row:
     """What became of the CommitLog's segments. Each row: file, base_offset, size_bytes, modified_ns, digest (null: not wholly
-    read), wrote, the byte behind the last written one (null: none is), and known, whether it was looked at for that at all.
+    read), wrote, the byte after the last written one (null: none is), and known, whether it was looked at for that at all.
 
-    none_left: all segments are gone.
     changed: segments older than the last written one of the earlier run, which no broker writes to any more, with other bytes or
     another size.  missing: gone, though older ones are still there.  retired: gone from the front, as retention does it.
-    added: behind the earlier run's last one.  appeared: new between others.  shrank: the log's end has moved back.
-    not_compared: older segments of which one run has not read all bytes.
+    added: after the earlier run's last one.  appeared: new between others.  shrank: the log's end has moved back.
+    not_compared: older segments of which one run has not read all bytes.  none_left: all segments are gone.
     """
     old, new = ({row["file"]: row for row in rows} for rows in (before, after))
     last = max((row["base_offset"] for row in before if row["wrote"] is not None), default=-1)
@@ -333,10 +331,7 @@ def compare_log(before: Sequence[Row], after: Sequence[Row]) -> Row:
         elif row["base_offset"] < last:
             closed.take(row, now)
     added = [row for row in after if row["file"] not in old and row["base_offset"] > last]
-    ends = [
-        max((row["base_offset"] + row["wrote"] for row in rows if row["wrote"] is not None), default=0)
-        for rows in (before, after)
-    ]
+    ends = [max((r["base_offset"] + r["wrote"] for r in rows if r["wrote"] is not None), default=0) for rows in (before, after)]
     beyond = any(not row["known"] and row["base_offset"] + row["size_bytes"] > ends[1] for row in after)
     tail = next((row for row in before if row["base_offset"] == last), None)
     tail_now = new.get(tail["file"]) if tail else None
@@ -361,8 +356,7 @@ def compare_derived(before: Sequence[Row], after: Sequence[Row], one_series: boo
     for row in before:
         series = "" if one_series else row["file"].rpartition("/")[0]
         newest[series] = max(newest.get(series, ""), row["file"])
-    growing = set(newest.values())
-    full = _Compared()
+    growing, full = set(newest.values()), _Compared()
     gone: list[Row] = []
     for row in sorted(before, key=lambda row: str(row["file"])):
         now = new.get(row["file"])

@@ -57,29 +57,21 @@ def prometheus_text(result: Row, ended_at: float) -> str:
 
 
 def _lines(result: Row, ended_at: float) -> Iterator[str]:
-    stores = list(result["stores"])
+    stores = [({"store": store["name"]}, store) for store in result["stores"]]
     versions = {key: result.get(key) for key in ("tool_version", "rules_version")}
-    yield from _family(
-        "info",
-        "Versions by which the store was audited; always 1.",
-        [({"store": s["name"], "release": s.get("release"), **versions}, 1) for s in stores],
-    )
-    yield from _family(
-        "last_run_timestamp_seconds",
-        "When the last audit ended, whatever it found, in seconds since 1970.",
-        [({"store": s["name"]}, round(ended_at, 3)) for s in stores],
-    )
-    yield from _family(
-        "output_problems",
-        "Results of the last run that could not be written.",
-        [({"store": s["name"]}, len(result.get("problems") or ())) for s in stores],
-    )
-    for name, meaning, key in _GAUGES:
-        known = [({"store": s["name"]}, _value(s, key)) for s in stores]
-        yield from _family(name, meaning, [(labels, number) for labels, number in known if number is not None])
+    problems = len(result.get("problems") or ())
+    info = [({**name, "release": store.get("release"), **versions}, 1) for name, store in stores]
+    yield from _family("info", "Versions by which the store was audited; always 1.", info)
+    ended = "When the last audit ended, whatever it found, in seconds since 1970."
+    yield from _family("last_run_timestamp_seconds", ended, [(name, round(ended_at, 3)) for name, _ in stores])
+    unwritten = "Results of the last run that could not be written."
+    yield from _family("output_problems", unwritten, [(name, problems) for name, _ in stores])
+    for metric, meaning, key in _GAUGES:
+        known = [(name, _value(store, key)) for name, store in stores]
+        yield from _family(metric, meaning, [(name, number) for name, number in known if number is not None])
     severities = [
-        ({"store": s["name"], "severity": severity}, (s.get("counts") or {}).get(severity, 0))
-        for s in stores
+        ({**name, "severity": severity}, (store.get("counts") or {}).get(severity, 0))
+        for name, store in stores
         for severity in _SEVERITIES
     ]
     yield from _family("findings", "Findings by severity.", severities)
@@ -98,8 +90,8 @@ def _family(name: str, meaning: str, samples: list[tuple[Row, float]]) -> Iterat
         return
     yield f"# HELP {PREFIX}{name} {_escaped(meaning, quoted=False)}\n# TYPE {PREFIX}{name} gauge\n"
     for labels, number in samples:
-        told = ",".join(f'{key}="{_escaped(value, quoted=True)}"' for key, value in labels.items() if value is not None)
-        yield f"{PREFIX}{name}{{{told}}} {_number(number)}\n"
+        shown = ",".join(f'{key}="{_escaped(value, quoted=True)}"' for key, value in labels.items() if value is not None)
+        yield f"{PREFIX}{name}{{{shown}}} {_number(number)}\n"
 
 
 def _number(value: float) -> str:

@@ -22,33 +22,16 @@ class RunBar:
     height: int
 
 
-@dataclass(frozen=True)
-class StoreView:
-    """A store as the page shows it. place: its number there.  safety: its kind of answer.  latest: its latest run, as the view of
-    `jobs.history.fleet` has it.  runs: how many there are; newest: those of the table."""
-
-    place: int
-    name: str
-    safety: str
-    style: str
-    why: str
-    age_seconds: float
-    latest: Row
-    runs: int
-    newest: list[Row]
-    bars: list[RunBar]
-
-
 def fleet_html(view: Row) -> Iterator[str]:
     """The whole page of a fleet's view (`jobs.history.fleet`), in pieces."""
     totals = view["totals"]
     stores = [_store(place, store) for place, store in enumerate(view["stores"])]
-    worst = stores[0].safety if stores else SAFE
+    worst = stores[0]["safety"] if stores else SAFE
     shown: View = {
         "title": "RocketMQ store audits",
         **{name: view[name] for name in ("totals", "tables", "since", "not_audited_since", "runs", "made_at")},
         "shape": SHAPE_OF[worst],
-        "style": stores[0].style if stores else style_of(worst, 0),
+        "style": stores[0]["style"] if stores else style_of(worst, 0),
         "headline": headline_of_all(totals, totals["stores"]),
         "kinds": KINDS,
         "short": SHORT,
@@ -59,20 +42,11 @@ def fleet_html(view: Row) -> Iterator[str]:
     return page("fleet.html", shown)
 
 
-def _store(place: int, store: Row) -> StoreView:
-    latest, trend = store["latest"], store["trend"]
-    return StoreView(
-        place=place,
-        name=store["store"],
-        safety=store["safety"],
-        style=style_of(store["safety"], latest["exit_code"]),
-        why=store["why"],
-        age_seconds=store["age_seconds"],
-        latest=latest,
-        runs=store["runs"],
-        newest=list(reversed(trend[-_RUNS:])),
-        bars=_bars(trend[-_STRIP:]),
-    )
+def _store(place: int, store: Row) -> Row:
+    """The store's part of the view with what the page adds: its number there, its colour, the runs of its table and its bars."""
+    trend = store["trend"]
+    style = style_of(store["safety"], store["latest"]["exit_code"])
+    return {**store, "place": place, "style": style, "newest": trend[: -_RUNS - 1 : -1], "bars": _bars(trend[-_STRIP:])}
 
 
 def _bars(trend: Sequence[Row]) -> list[RunBar]:

@@ -79,7 +79,7 @@ def _steps(steps: Sequence[Row]) -> Iterator[str]:
 def _last(report: Row, target: str, dry: bool) -> Iterator[tuple[str, str]]:
     if dry:
         yield "Space", f"{bytes_text(report['needed_bytes'])} needed at most, {bytes_text(report['free_bytes'])} free there"
-        yield "Result", "nothing was written; a run does the same" if report.get("consistent") else "nothing was written"
+        yield "Result", f"nothing was written{'; a run does the same' if report.get('consistent') else ''}"
     elif report.get("consistent"):
         yield "Result", printable(target)
         yield "Report", printable(target) + ".repair.json"
@@ -168,13 +168,15 @@ def _bridge(bridge: Row) -> str:
 
 
 def _queue(queue: Row) -> str:
-    entries = count_text(queue["entries"], "entry", "entries")
-    return f"{queue['folder']}: {entries} from the CommitLog ({', '.join(queue['reasons'])})"
+    return f"{queue['folder']}: {_rebuilt(queue)}"
 
 
 def _index(index: Row) -> str:
-    entries = count_text(index["entries"], "entry", "entries")
-    return f"{count_text(index['files'], 'file')} with {entries} from the CommitLog ({', '.join(index['reasons'])})"
+    return f"{count_text(index['files'], 'file')} with {_rebuilt(index)}"
+
+
+def _rebuilt(row: Row) -> str:
+    return f"{count_text(row['entries'], 'entry', 'entries')} from the CommitLog ({', '.join(row['reasons'])})"
 
 
 def _offsets(first: int, end: int) -> str:

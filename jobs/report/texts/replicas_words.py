@@ -30,19 +30,18 @@ def choice_words(group: Row) -> str:
 def pair_words(pair: Row) -> str:
     """How two copies differ, in a sentence."""
     left, right, relation = pair["left"], pair["right"], pair["relation"]
+    both = f"{left} and {right}"
     if relation == "equal" and pair["same_until"] is None:
-        return f"{left} and {right} are equal: neither has a message that the other lacks"
-    if relation == "equal":
-        return f"{left} and {right} are equal up to physical offset {pair['same_until']:,}"
-    if relation == "behind":
-        return f"{left} and {right} are equal up to physical offset {pair['same_until']:,}, where one of them ends"
+        return f"{both} are equal: neither has a message that the other lacks"
     if relation == "apart":
-        return f"{left} and {right} have no physical offset in common"
+        return f"{both} have no physical offset in common"
     if relation == "unknown":
-        return f"{left} and {right} could not be compared completely"
+        return f"{both} could not be compared completely"
+    text = f"{both} are equal up to physical offset {pair['same_until']:,}"
+    if relation == "behind":
+        return f"{text}, where one of them ends"
     first = pair["first_difference"]
-    text = f"{left} and {right} are equal up to physical offset {pair['same_until']:,}"
-    if first is None:
+    if relation == "equal" or first is None:
         return text
     place = f"{first['topic']}/{first['queue_id']} at queue offset {first['queue_offset']:,}"
     where = f"in {first['field']} of the message of {place}" if first["field"] else f"at the message of {place}"
