@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from jobs.command_line.stores import StoreArgument
-from schemas.rows import AuditOutcome
+from schemas.rows import AuditOutcome, Row
 
 
 def not_audited(store: StoreArgument, sentence: str, verdict: str = "") -> AuditOutcome:
     """Code 3, with the sentence as the reason. verdict: where the audit itself is not what failed."""
     named = {"store": store.name, "release": store.release, "release_from": store.release_from}
-    plan = {"schema_version": 1, **named, "complete": False, "settings": {}, "inputs": [], "broker": None, "steps": []}
+    plan: Row = {"schema_version": 1, **named, "complete": False, "settings": {}, "inputs": [], "broker": None, "steps": []}
     return AuditOutcome(
         store.name, store.path, store.release, 3, False, [sentence], verdict or f"Could not be audited: {sentence}",
         plan, release_from=store.release_from, replica_group=store.replica_group or "",

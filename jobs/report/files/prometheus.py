@@ -7,7 +7,7 @@ known has no sample: a store that could not be audited has no `starts` and no `d
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 PREFIX = "rocketmq_store_audit_"
@@ -84,7 +84,7 @@ def _value(store: Row, key: str) -> Any:
     return None if key.startswith("lost_") and not store.get("starts") else store.get(key)
 
 
-def _family(name: str, meaning: str, samples: list[tuple[Row, float]]) -> Iterator[str]:
+def _family(name: str, meaning: str, samples: Sequence[tuple[Row, float]]) -> Iterator[str]:
     """One metric: no lines where it has no sample."""
     if not samples:
         return
