@@ -55,26 +55,23 @@ def _earlier_runs(
     from pyspark.sql import functions as sql
 
     names = {store.name for store in stores}
-    chosen: dict[str, Any] = {}
     named = since_run if since_run != LAST_RUN else None
     runs = tables.read("runs").where(sql.col("run_id") != run_id)
     if "level" not in runs.columns:  # tables of a version that did not say what was verified
         return {}
     runs = runs.where(sql.coalesce("level", sql.lit("")) != "quick")
     columns = ("store", "run_id", "release", "rules_version", "settings")
-    for row in runs.select(*columns, sql.unix_micros("started_at").alias("began")).collect():
-        if named is not None and row["run_id"] != named:
-            continue
-        if row["store"] in names and (row["store"] not in chosen or (row["began"], row["run_id"]) > chosen[row["store"]][:2]):
-            chosen[row["store"]] = (row["began"], row["run_id"], row)
+    rows = runs.select(*columns, sql.unix_micros("started_at").alias("began")).collect()
+    rows = [row for row in rows if row["store"] in names and named in (None, row["run_id"])]
+    chosen = {row["store"]: row for row in sorted(rows, key=lambda row: (row["began"], row["run_id"]))}  # the latest stays
     if named is not None and not chosen:
         raise UsageError(f"--since-run {named!r}: {tables.uri} has no run of this id with a store of this audit")
     found: dict[str, EarlierRun] = {}
     derived: dict[str, list[tuple[str, int | None, int]]] = {store: [] for store in chosen}
-    for store, (_, run, row) in chosen.items():
+    for store, row in chosen.items():
         if row["rules_version"] == rules_version:
             settings = {setting["key"]: setting["value"] for setting in row["settings"] or ()}
-            found[store] = EarlierRun(run, row["release"], settings, {}, derived=derived[store])
+            found[store] = EarlierRun(row["run_id"], row["release"], settings, {}, derived=derived[store])
     if not found:
         return {}
 

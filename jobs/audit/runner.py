@@ -83,38 +83,29 @@ class Runner:
 
 
 def partition(tasks: Sequence[Task], cores: int) -> list[list[int]]:
-    """Task numbers by partition: longest first, each to the partition with the least so far; in their order where time counts."""
+    """Task numbers by partition, each to the partition with the least so far: longest first.
+
+    Where time counts, a partition per core, so that all begin at once, and in order: every store's first task, then every
+    store's second one, ...
+    """
     weights = [task.bytes_to_read for task in tasks]
     if any(task.not_after for task in tasks):
-        return _in_order(tasks, weights, cores)
-    wanted = max(cores * PARTITIONS_PER_CORE, sum(weights) // PARTITION_BYTES)
-    count = max(1, min(len(tasks), wanted))
+        count, met = cores, Counter[int]()
+        places = []
+        for i, task in enumerate(tasks):
+            places.append((met[task.store], task.store, i))
+            met[task.store] += 1
+        order = [i for _, _, i in sorted(places)]
+    else:
+        count = max(1, min(len(tasks), max(cores * PARTITIONS_PER_CORE, sum(weights) // PARTITION_BYTES)))
+        order = sorted(range(len(tasks)), key=lambda i: -weights[i])
     bins: list[list[int]] = [[] for _ in range(count)]
-    loads = [0] * count
-    order = sorted(range(len(tasks)), key=lambda i: -weights[i])
     heap = [(0, b) for b in range(count)]
     for i in order:
         load, b = heapq.heappop(heap)
         bins[b].append(i)
-        loads[b] = load + weights[i] + (1 << 16)  # a task costs something however little it reads
-        heapq.heappush(heap, (loads[b], b))
+        heapq.heappush(heap, (load + weights[i] + (1 << 16), b))  # a task costs something however little it reads
     return [b for b in bins if b]
-
-
-def _in_order(tasks: Sequence[Task], weights: Sequence[int], cores: int) -> list[list[int]]:
-    """A partition per core, so that all begin at once, each with the next task in order: every store's first one, then every
-    store's second one, ..."""
-    nth: Counter[int] = Counter()
-    places = []
-    for i, task in enumerate(tasks):
-        places.append((nth[task.store], task.store, i))
-        nth[task.store] += 1
-    heap: list[tuple[int, int, list[int]]] = [(0, number, []) for number in range(cores)]
-    for _, _, i in sorted(places):
-        load, number, own = heapq.heappop(heap)
-        own.append(i)
-        heapq.heappush(heap, (load + weights[i] + (1 << 16), number, own))
-    return [own for _, _, own in sorted(heap, key=lambda bin_: bin_[1]) if own]
 
 
 # What the tasks of one store have in common: pickled once a round, not once a partition.

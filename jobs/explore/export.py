@@ -19,31 +19,32 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
 
 from jobs import VERSION
 from jobs.audit import run_lock
+from jobs.audit.progress import Progress, SparkCounters
 from jobs.command_line.message_filters import FILTER_OPTIONS, read_filter
 from jobs.command_line.options import Command, single_store
 from jobs.command_line.places import absolute, is_uri, read_salt, refuse_all_inside, refuse_not_utf8
 from jobs.command_line.stores import StoreArgument
 from jobs.explore.arguments import choice, chosen_columns, redaction_of
+from jobs.explore.export_files import PARQUET, Part, SegmentFiles, export_segment, write_empty
 from jobs.explore.unknown_topics import unknown_topics
+from jobs.faults import reason
 from jobs.output import write_local
 from jobs.report.files.json_text import document
 from jobs.report.texts.text import bytes_text, count_text
 from schemas.rows import MappedFile
+from store_io.base import checksum
 from store_io.base.errors import StoreChanged, StoreError, UsageError
 from store_io.explore.message_filter import MessageFilter
 from store_io.explore.open_store import open_store, segments_at
 from store_io.explore.redaction import HASH, Redaction
 from store_io.explore.scans import COLUMNS, DEFAULT_COLUMNS, MessageScan
 from store_io.source.byte_source import StoreLocation
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from jobs.explore.export_files import Part, SegmentFiles
 
 MANIFEST, MESSAGES, UNFINISHED, STATE, ASKED = "manifest.json", "messages", "unfinished", "state", "export.json"
 FORMATS = ("parquet", "delta", "jsonl")
@@ -217,13 +218,13 @@ class Export:
         left = [part for part in parts if part.name not in notes]
         if moved and left:
             raise StoreError(f"{self.asked.to}/{MESSAGES}: is there although {left[0].name} is not done; remove the folder")
-        if not moved and (left or self.asked.form == "delta"):
-            with session.start(spark_words) as started:
-                notes |= self._write(started.spark, left, salt, dict(store.rules.delays))
-                self._say_columns()
-                if self.asked.form == "delta":
-                    self._make_delta(started.spark)
         if not moved:
+            if left or self.asked.form == "delta":
+                with session.start(spark_words) as started:
+                    notes |= self._write(started.spark, left, salt, dict(store.rules.delays))
+                    self._say_columns()
+                    if self.asked.form == "delta":
+                        self._make_delta(started.spark)
             self._say_columns()
             with self._writing():
                 os.rename(self.folder, f"{self.asked.to}/{MESSAGES}")
@@ -271,46 +272,34 @@ class Export:
 
     def _write(self, spark: Any, left: Sequence[Part], salt: bytes, delays: dict[int, int]) -> dict[str, dict[str, Any]]:
         """Write these parts' files; their notes. Raises StoreError once all others are done."""
-        from jobs.audit.progress import Progress, SparkCounters
-        from jobs.explore.export_files import SegmentFiles
-
         asked = self.asked
         scan = MessageScan(
             StoreLocation(asked.store.path, asked.store.parts), "", 0, 0, asked.columns, asked.wanted,
             asked.body == "decoded", asked.unpack, delays,
         )  # fmt: skip
         files = SegmentFiles(self.folder, self.state, asked.form, scan, Redaction(asked.redaction.mode, salt))
-        done: dict[str, dict[str, Any]] = {}
-        problems: list[str] = []
-        if left:
-            order = sorted(left, key=lambda part: -part.segment.size)
-            counters = SparkCounters(spark.sparkContext)
-            with Progress(sys.stderr if sys.stderr.isatty() else None, counters) as progress:
-                progress.expect("exporting", sum(part.segment.size for part in left), len(left))
-                work = _worker(files, order, counters.report)
-                for row in spark.range(0, len(order), 1, len(order)).mapInArrow(work, _RESULT).collect():
-                    note = json.loads(row["note"])
-                    if "problem" in note:
-                        problems.append(note["problem"])
-                    else:
-                        done[note.pop("name")] = note
-        if problems:
+        if not left:
+            return {}
+        order = sorted(left, key=lambda part: -part.segment.size)
+        counters = SparkCounters(spark.sparkContext)
+        with Progress(sys.stderr if sys.stderr.isatty() else None, counters) as progress:
+            progress.expect("exporting", sum(part.segment.size for part in left), len(left))
+            work = _worker(files, order, counters.report)
+            rows = spark.range(0, len(order), 1, len(order)).mapInArrow(work, _RESULT).collect()
+        notes = [json.loads(row["note"]) for row in rows]
+        if problems := sorted(note["problem"] for note in notes if "problem" in note):
             more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-            raise StoreError(f"{sorted(problems)[0]}{more}; give the same command again to continue")
-        return done
+            raise StoreError(f"{problems[0]}{more}; give the same command again to continue")
+        return {note.pop("name"): note for note in notes}
 
     def _say_columns(self) -> None:
         """Without a file, readers could not tell which columns an export without a message has."""
-        from jobs.explore.export_files import PARQUET, write_empty
-
         if self.asked.form != "jsonl" and not any(name.endswith(f".{PARQUET}") for name in os.listdir(self.folder)):
             with self._writing():
                 write_empty(self.folder, self.asked.columns)
 
     def _make_delta(self, spark: Any) -> None:
         """Turn the folder of Parquet files into a Delta table, in one version."""
-        from jobs.faults import reason
-
         shutil.rmtree(f"{self.folder}/_delta_log", ignore_errors=True)  # of a run that was stopped in the middle of this
         try:
             spark.sql(f"CONVERT TO DELTA parquet.`{self.folder.replace('`', '``')}`")
@@ -339,8 +328,6 @@ class Export:
 
 def named_parts(segments: Sequence[MappedFile]) -> list[Part]:
     """Each segment with the name of its file: its base offset, and a number where a store has several of one name."""
-    from jobs.explore.export_files import Part
-
     met: Counter[int] = Counter()
     parts = []
     for segment in segments:
@@ -354,11 +341,6 @@ def _worker(
     files: SegmentFiles, order: Sequence[Part], report: Callable[[int, int], None]
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        import pyarrow as pa
-
-        from jobs.explore.export_files import export_segment
-        from store_io.base import checksum
-
         checksum.trust()
         for batch in batches:
             for number in batch.column(0).to_pylist():

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING
 
 from jobs.command_line.options import Command
 from jobs.history import reading
-from jobs.history.reading import History, Row, collect, micros_of, time_of
+from jobs.history.reading import History, collect, micros_of, time_of
 from jobs.report.texts.history_text import coverage_text
+from schemas.rows import Row
 from store_io.base.errors import StoreError, UsageError
 
 if TYPE_CHECKING:

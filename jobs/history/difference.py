@@ -15,9 +15,10 @@ from typing import Any
 
 from jobs.command_line.options import Command
 from jobs.history import reading
-from jobs.history.reading import History, Row, collect, time_of
+from jobs.history.reading import History, collect, time_of
 from jobs.report.texts.history_text import difference_text
 from jobs.report.texts.ranking import SEVERITIES, severity_rank, worst_exit_code
+from schemas.rows import Row
 from store_io.base.errors import StoreError, UsageError
 
 CODES = (20, 10, 0)  # by severity_rank

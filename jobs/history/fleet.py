@@ -12,12 +12,12 @@ from typing import Any
 
 from jobs.command_line.options import Command
 from jobs.history import reading
-from jobs.history.reading import History, Row, collect, micros_of, time_of
+from jobs.history.reading import History, collect, micros_of, time_of
 from jobs.report.pages.fleet_html import fleet_html
 from jobs.report.texts.history_text import fleet_text
 from jobs.report.texts.judgement import CARE, DANGER, EMPTY, GONE, KINDS, LACKS, PARTED, REBUILD, REFUSES, SAFE, STOP, UNKNOWN
 from jobs.report.texts.ranking import EXIT_RANK, severity_rank
-from schemas.rows import LOSS
+from schemas.rows import LOSS, Row
 from store_io.base.errors import StoreError
 
 TREND_RUNS = 1000  # of one store, the newest: bounds what a long history takes

@@ -1,7 +1,7 @@
 """What report, diff and coverage share: their options, and rows of the Delta tables.
 
-A run counts once its rows are in `runs`; the readers take run ids from there and ask the other tables, which are partitioned by
-run_id, for these alone. Only the few columns that are asked for are read, and large tables are summed up where they lie.
+A run counts once its rows are in `runs`; readers take run ids from there and ask the other tables, which are partitioned by
+run_id, for these alone.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from jobs.command_line.places import absolute, is_uri, refuse_inside, refuse_not
 from jobs.faults import reason
 from jobs.output import OutputFailed, OutputFolder, write_local
 from jobs.report.texts.terminal import colour_wanted
+from schemas.rows import Row
 from store_io.base.errors import StoreError, UsageError
 
 if TYPE_CHECKING:
@@ -29,8 +30,6 @@ _SPAN = re.compile(r"([0-9]{1,6})([mhdw])")
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 _FIRST_TIME, _LAST_TIME = -62_135_596_800_000_000, 253_402_300_799_999_999  # the years 1 and 9999, in µs
-
-Row = dict[str, Any]
 
 
 # ---- options -------------------------------------------------------------------------------------------------------

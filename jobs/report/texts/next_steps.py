@@ -37,19 +37,19 @@ class NextSteps:
 def next_steps(outcome: AuditOutcome, words: Sequence[str], plan: str) -> NextSteps:
     """words, plan: as `repair_commands` takes them."""
     if judge(outcome).kind == SAFE:
-        told = NOTHING_JUDGED if outcome.not_judged else NOTHING
-        return NextSteps(f"{told} {_NAME_CONF}" if outcome.settings_from == DEFAULT else told)
+        nothing = NOTHING_JUDGED if outcome.not_judged else NOTHING
+        return NextSteps(f"{nothing} {_NAME_CONF}" if outcome.settings_from == DEFAULT else nothing)
     repairs = repair_commands(outcome, words, plan)
     emptied = is_emptied(outcome) and not outcome.messages  # a repair would make an empty store of it
     withheld = repair_withheld(outcome)
-    told_by_repair = bool(repairs) or emptied or bool(withheld)
+    by_repair = bool(repairs or emptied or withheld)  # said once, not for each finding
     steps: dict[str, dict[str, None]] = {}
     for severity in (LOSS, REBUILDABLE):
         for finding in outcome.findings:
             if emptied and finding.code == "segment_missing":  # a donor gives nothing to a copy without a segment
                 continue
             cause = severity == LOSS and finding.code == "live_copy"  # a note, but it explains the others
-            if (cause or finding.severity == severity) and finding.next and not (told_by_repair and finding.next in BY_A_REPAIR):
+            if (cause or finding.severity == severity) and finding.next and not (by_repair and finding.next in BY_A_REPAIR):
                 step = _offsets(outcome) if repairs and finding.code == _BEYOND else ""
                 steps.setdefault(step or finding.next, {}).setdefault(finding.file)
     others = [(step, list(files)) for step, files in steps.items() if step != END_GONE]
@@ -61,9 +61,8 @@ def next_steps(outcome: AuditOutcome, words: Sequence[str], plan: str) -> NextSt
     lacking = _lacking(outcome)
     if lacking:
         others.insert(0, (lacking, []))
-    return NextSteps(
-        "", END_GONE if END_GONE in steps else "", repairs, withheld, "" if emptied or lacking else _start(outcome), others
-    )
+    start = "" if emptied or lacking else _start(outcome)
+    return NextSteps("", END_GONE if END_GONE in steps else "", repairs, withheld, start, others)
 
 
 def _lacking(outcome: AuditOutcome) -> str:

@@ -47,8 +47,12 @@ def assumed_words(outcomes: Sequence[AuditOutcome]) -> str:
 def note_kinds(outcomes: Iterable[AuditOutcome], most: int = 3) -> str:
     """The kinds of the notes with their numbers, the most frequent first, of which so many are named; "" where there is none."""
     kinds = Counter(f.code for outcome in outcomes for f in outcome.findings if f.severity == NOTE)
-    named = [f"{code} {kinds[code]:,}" for code in sorted(kinds, key=lambda code: (-kinds[code], code))]
-    return ", ".join(named[:most]) + (f" and {count_text(len(named) - most, 'more kind')}" if len(named) > most else "")
+    return kinds_text([f"{code} {kinds[code]:,}" for code in sorted(kinds, key=lambda code: (-kinds[code], code))], most)
+
+
+def kinds_text(kinds: Sequence[str], most: int = 3) -> str:
+    """The first of the kinds, and how many others there are."""
+    return ", ".join(kinds[:most]) + (f" and {count_text(len(kinds) - most, 'more kind')}" if len(kinds) > most else "")
 
 
 def lost_of(outcome: AuditOutcome) -> tuple[int, int]:

@@ -7,12 +7,12 @@ from typing import Any
 
 from jobs.report.texts.text import bytes_text, count_text, printable, time_text
 from schemas.finding_codes import CATALOGUE
+from schemas.rows import Row
 from schemas.store_names import COMMITLOG
 from store_io.base.wording import clause
 
 MOST, MOST_STEPS = 12, 100
 _SENTENCE = 300
-Row = dict[str, Any]
 
 
 def repair_text(report: Row, store: str, target: str, dry: bool = False) -> str:

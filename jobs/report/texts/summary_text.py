@@ -32,6 +32,7 @@ from jobs.report.texts.ranking import (
     SEVERITIES,
     assumed_words,
     exit_words,
+    kinds_text,
     lacks_of,
     lost_of,
     note_kinds,
@@ -47,7 +48,6 @@ _SEVERITY_COLOUR = {LOSS: RED, REBUILDABLE: YELLOW, NOTE: FAINT}
 _SEVERITY_WORDS = {LOSS: ("loss", "losses"), REBUILDABLE: ("rebuildable", "rebuildable"), NOTE: ("note", "notes")}
 _PREMISE_WORDS = {DOUBT: "Doubt", ASSUMED: "Assumed"}
 _LINES = 5  # of a list: topics, groups, codes, next steps
-_CODES = 3  # named in a fleet's line
 _NAME = 40  # characters of a name
 _WIDTH = 120  # characters of a line of ours; paths and commands are never broken
 _STORES = 50  # of a fleet with a line each; of those that are safe to start, fewer
@@ -230,8 +230,7 @@ def _run_the_repair(outcome: AuditOutcome) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(printable(name, 80) for name in names[:2])
-    return shown + (f" and {len(names) - 2:,} more" if len(names) > 2 else "")
+    return names_text([printable(name, 80) for name in names], 2)
 
 
 def _more(rest: int, noun: str) -> list[str]:
@@ -293,9 +292,9 @@ def _what(outcome: AuditOutcome, broker: Row) -> str:
     ranked = sorted(counts, key=lambda kind: (SEVERITIES.index(kind[0]), -counts[kind], kind[1]))
     lacks = lacks_of(outcome)[0]
     parts = [f"lacks {count_text(lacks, 'message')} of its group"] if lacks else []
-    parts += [f"{code} {counts[severity, code]:,}" for severity, code in ranked[:_CODES]]
+    parts += [kinds_text([f"{code} {counts[severity, code]:,}" for severity, code in ranked])] if ranked else []
     if not parts and outcome.not_judged:
         return printable(f"not judged: {names_text(outcome.not_judged)}")
     if not parts and outcome.counts.get(NOTE):
         return f"{count_text(outcome.counts[NOTE], 'note')}: {note_kinds([outcome])}"
-    return ", ".join(parts) + (f" and {count_text(len(ranked) - _CODES, 'more kind')}" if len(ranked) > _CODES else "")
+    return ", ".join(parts)
