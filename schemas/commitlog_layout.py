@@ -75,4 +75,4 @@ DEFAULT_SEGMENT_BYTES = 1 << 30
 # One message in the body of an inner batch: int32 size, int32 magic (0), int32 CRC (0), then:
 INNER_FLAG_POSITION = 12  # int32, the producer's own
 INNER_BODY_LENGTH_POSITION = 16  # int32
-INNER_BODY_POSITION = 20  # behind the body: int16 properties length, properties
+INNER_BODY_POSITION = 20  # after the body: int16 properties length, properties

@@ -1,7 +1,7 @@
 """IndexFile: 40-byte header, hash slots of 4 bytes, entries of 20 bytes. Big-endian, signed. No magic, no checksum.
 
-Entry i stands at 40 + 4 * slot count + 20 * i; numbering starts at 1 (entry 0 is never used). The stored index count is
-the number of the *next* entry, so a file holds maxIndexNum - 1 entries, and 0 stands in a file that never got one.
+Entry i is at 40 + 4 * slot count + 20 * i; numbering starts at 1 (entry 0 is never used). The stored index count is
+the number of the *next* entry, so a file holds maxIndexNum - 1 entries, and 0 in a file that never got one.
 Source: IndexHeader, IndexFile.putKey, read at 4.8.0, 4.9.8, 5.1.4, 5.3.3, 5.4.0.
 """
 

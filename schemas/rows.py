@@ -50,7 +50,7 @@ class Extent:
 
     plausible: messages found by resynchronising after damage. No local check can prove their boundaries.
     message_count: messages in it (0 for the other kinds).  reason: why a damaged extent is damaged.  zeros: how many zero bytes
-    begin a damaged one, where they stand for a whole record's first fields.
+    begin a damaged one, where they cover a whole record's first fields.
     """
 
     kind: str
@@ -139,7 +139,7 @@ class FirstRecord:
 class BrokerStop:
     """Where the broker's walk through one segment ends.
 
-    kind: "end" (a filler, or anything with its magic: the scan goes to the next file) or "bad" / "half" (it stops for good).
+    kind: "end" (a filler, or anything with its magic: the scan goes to the next file) or "bad" / "half" (it stops).
     position: of the record that ended it = bytes that count as written when the scan stops here.
     reason: a stop reason of `finding_codes.STOP_REASONS`.
     """
@@ -371,7 +371,7 @@ ASSUMED, DOUBT = "assumed", "doubt"
 
 @dataclass(frozen=True, slots=True)
 class Premise:
-    """What a verdict rests on. kind: ASSUMED, nobody said it; DOUBT, what was said does not fit the copy."""
+    """What a verdict rests on. kind: ASSUMED, it was not named; DOUBT, what was named does not fit the copy."""
 
     kind: str
     sentence: str  # without a full stop

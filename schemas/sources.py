@@ -1,4 +1,4 @@
-"""What a store shows to whoever explores it: messages as clients know them, and the entries and byte ranges on disk.
+"""What a store shows to people who explore it: messages as clients know them, and the entries and byte ranges on disk.
 
 Columns of the Spark data sources rocketmq.messages, rocketmq.consumequeue, rocketmq.index and rocketmq.extents, of exports and
 of queries. Types as in `tables`. Times come twice: as timestamps for people, null where a damaged one lies outside of the years

@@ -12,4 +12,4 @@ CONFIG = "config"
 TIMER_LOG = "timerlog"
 COMPACTION = "compaction"
 EPOCH_FILE = "epochFileCheckpoint"
-PARTS = (COMMITLOG, QUEUES, INDEX)  # what may lie elsewhere: storePathCommitLog and its like
+PARTS = (COMMITLOG, QUEUES, INDEX)  # what may lie elsewhere: storePathCommitLog ...

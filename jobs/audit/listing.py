@@ -1,6 +1,6 @@
 """The segments as Spark lists them: `binaryFile` with path, length and time, never content.
 
-Our own listing decides what is read; Spark's is the second witness that a copy stands still while it is audited, and that
+Our own listing decides what is read; Spark's is the second witness that a copy does not change while it is audited, and that
 executors see the files that the driver sees. Explicit paths, because Spark's own listing hides names with `_` or `.`.
 """
 
@@ -27,7 +27,7 @@ def listing_problems(spark: SparkSession, audits: Sequence[StoreAudit]) -> list[
     paths = [escaped(address) for address in wanted]
     try:
         rows = spark.read.format("binaryFile").load(paths).select("path", "length", "modificationTime").collect()
-    except Exception:  # a file system that Spark does not know, or a file that has just vanished: our own listing stands
+    except Exception:  # a file system that Spark does not know, or a file that has just vanished: our own listing counts
         return found
     for row in rows:
         known = wanted.get(_plain(row["path"])) or wanted.get(row["path"])

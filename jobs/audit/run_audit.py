@@ -192,7 +192,7 @@ def compare_replicas(runner: Runner, prepared: Sequence[StoreAudit | AuditOutcom
         answers = iter(runner.answers([task for own in tasks for task in own], "copies of one log"))
         for group, own in zip(groups, tasks, strict=True):
             group.finish([next(answers) for _ in own])
-    except Exception as fault:  # of ours: the audits stand, but say that something is missing
+    except Exception as fault:  # of ours: the audits remain, and say that something is missing
         for audit in audits:
             if audit.request.replica_group and not audit.replicas:
                 audit.incomplete.append(f"the copies of this log could not be compared: {type(fault).__name__}: {reason(fault)}")

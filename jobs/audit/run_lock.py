@@ -25,7 +25,7 @@ def hold(out: str, run_id: str, warn: Callable[[str], None]) -> Iterator[None]:
     """Hold the folder of --out, which is made where it is missing. warn: takes a sentence where nothing can be locked.
 
     Raises UsageError where another run holds it: nothing of that run is touched then. What else is wrong with the folder is
-    told by whoever writes there first.
+    reported where something is written there.
     """
     handle = None if is_uri(out) else _take(out, warn)
     if handle is None:
@@ -39,7 +39,7 @@ def hold(out: str, run_id: str, warn: Callable[[str], None]) -> Iterator[None]:
         yield
     finally:
         with contextlib.suppress(OSError):
-            os.unlink(path)  # before it is let go: whoever locked the file meanwhile sees that it has no name any more
+            os.unlink(path)  # before it is unlocked: a run that locks the file then sees that it has no name any more
         os.close(handle)
 
 

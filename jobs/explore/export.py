@@ -2,9 +2,9 @@
 
     DIR/manifest.json      what was exported, and each file with its digest; written last
     DIR/messages/          one file per segment, named by it; with --format delta a Delta table
-    DIR/unfinished/        all of this until it is whole; the same command again goes on where an earlier one was stopped
+    DIR/unfinished/        all of this until it is whole; the same command continues where an earlier one was stopped
 
-So whoever finds DIR/messages finds all of it.
+So where DIR/messages is, all of it is there.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def _columns(text: str | None, body: str) -> tuple[str, ...]:
 
 
 def check_target(asked: Asked) -> None:
-    """Raise UsageError where the folder cannot be this export's: inside the store, a file, somebody else's."""
+    """Raise UsageError where the folder cannot be this export's: inside the store, a file, a folder with other things."""
     folders = [asked.to, *(f"{asked.to}/{name}" for name in (MESSAGES, UNFINISHED, f"{UNFINISHED}/{MESSAGES}"))]
     roots = [asked.store.path, *(folder for _, paths in asked.store.parts for folder in paths)]
     if asked.form == "delta":
@@ -194,7 +194,7 @@ def read_json(path: str) -> dict[str, Any] | None:
 
 
 class Export:
-    """One export, from the listing to the manifest; begun anew or gone on with."""
+    """One export, from the listing to the manifest; begun or continued."""
 
     def __init__(self, asked: Asked):
         self.asked = asked
@@ -246,7 +246,7 @@ class Export:
                 os.makedirs(self.state)
                 os.makedirs(self.folder)
                 if self.asked.redaction.mode == HASH and not self.asked.given_salt:
-                    # For whoever goes on; gone with the folder, since tokens could be tried with it.
+                    # For the run that continues; removed with the folder, since tokens could be tried with it.
                     handle = os.open(f"{self.state}/{_SALT}", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
                     with os.fdopen(handle, "wb") as file:
                         file.write(self.asked.redaction.salt)
@@ -293,7 +293,7 @@ class Export:
         return {note.pop("name"): note for note in notes}
 
     def _say_columns(self) -> None:
-        """Without a file, readers could not tell which columns an export without a message has."""
+        """Write a file without rows where there is none: it shows the columns of an export without a message."""
         if self.asked.form != "jsonl" and not any(name.endswith(f".{PARQUET}") for name in os.listdir(self.folder)):
             with self._writing():
                 write_empty(self.folder, self.asked.columns)

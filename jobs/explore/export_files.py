@@ -40,7 +40,7 @@ class SegmentFiles:
     """Where the files of an export go, and what is in them. Picklable. scan: with path and sizes of no segment yet."""
 
     folder: str  # of the files, a path
-    state: str  # folder of the notes that tell what is done
+    state: str  # folder of the notes that say what is done
     form: str
     scan: MessageScan
     redaction: Redaction

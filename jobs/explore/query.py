@@ -189,7 +189,7 @@ def _columns(options: Mapping[str, str], form: str, body: str) -> tuple[str, ...
 
 
 class _Spark:
-    """Spark, started when somebody asks for it."""
+    """Spark, started when it is first asked for."""
 
     def __init__(self, stack: ExitStack, words: Sequence[str]):
         self._stack, self.words = stack, words

@@ -1,4 +1,4 @@
-"""What is said of a topic that somebody asks for and that has no queue in the copy: most often its name is mistyped."""
+"""A topic that is asked for and has no queue in the copy: most often its name is mistyped."""
 
 from __future__ import annotations
 

@@ -237,7 +237,7 @@ def match_findings(moved: Iterable[Row]) -> tuple[list[Row], list[Row], list[Row
 
     Each row has the place, `count_a` and `count_b` (null: not in that run), `words_a` and `words_b`. Rows of one code, file and
     queue whose ranges overlap, in either run, are one finding: it has grown where the later run counts more, covers bytes that
-    the earlier one did not, or judges it graver. What is left is matched by its physical offset, wherever it stands now.
+    the earlier one did not, or judges it graver. What is left is matched by its physical offset, whichever file holds it now.
     """
     groups: defaultdict[tuple[Any, ...], list[Row]] = defaultdict(list)
     for row in moved:

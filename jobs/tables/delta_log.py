@@ -58,7 +58,7 @@ def is_local(uri: str) -> bool:
 
 
 def local_path(uri: str) -> str:
-    """The path behind a local address. Hadoop's way: no percent-decoding."""
+    """The path of a local address, without percent-decoding, as Hadoop has it."""
     return "/" + uri.removeprefix("file:").lstrip("/") if uri.startswith("file:") else uri
 
 

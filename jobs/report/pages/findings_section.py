@@ -44,7 +44,7 @@ def findings_view(outcome: AuditOutcome, words: Sequence[str]) -> View:
     groups: list[Group] = []
     left = dict(outcome.findings_dropped)
     for rank, code in sorted(found):
-        # What was dropped has no severity of its own left: it is told once, where the gravest of the code are.
+        # What was dropped has no severity of its own left: it counts once, where the gravest of the code are.
         dropped = left.pop(code, 0)
         groups.append(Group(SEVERITIES[rank], code, meaning_of(outcome, code), found[rank, code], dropped))
     return {"groups": groups, "closer": lambda finding: closer_look(finding, words)}

@@ -47,7 +47,7 @@ def index_html(run: RunInfo, outcomes: Sequence[AuditOutcome]) -> Iterator[str]:
     lost = sum(store.lost_messages for store in stores)
     unknown = sum(not store.starts for store in stores)
     unsound = kinds[GONE] or kinds[PARTED] or kinds[LACKS]
-    told = assumed_words(outcomes)
+    assumed = assumed_words(outcomes)
     code = run_exit_code(run, outcomes)
     copies = _copies(stores)
     chosen = {str(group["group"]): choice_words(group) for group in groups_of(outcomes)} if copies else {}
@@ -57,11 +57,11 @@ def index_html(run: RunInfo, outcomes: Sequence[AuditOutcome]) -> Iterator[str]:
         "shape": answers.SHAPE_OF[worst],
         "style": stores[0].style if stores else style_of(worst, 0),
         "headline": answers.headline_of_all(kinds, len(stores))
-        + (", if what is assumed holds" if told and worst == SAFE else ""),
+        + (", if what is assumed holds" if assumed and worst == SAFE else ""),
         "kinds": [(kind, kinds[kind]) for kind in answers.KINDS if kinds[kind]],
         "kind_words": answers.MEANING,
         "short": answers.SHORT,
-        "assumed": told[:1].upper() + told[1:],
+        "assumed": assumed[:1].upper() + assumed[1:],
         "lost_messages": lost,
         "lost_bytes": sum(store.lost_bytes for store in stores),
         "losing": sum(1 for store in stores if store.lost_messages),

@@ -1,7 +1,7 @@
 """What every page is made of. Pages load nothing and run nothing; a policy in them forbids both.
 
 The modules here compute what a page says, the templates beside them how it looks. Whatever a template shows is made `printable`
-and escaped, unless it is markup already; a name that a template uses and nobody gave it is an error. A page comes in pieces, so
+and escaped, unless it is markup already; a name that a template uses and the view lacks is an error. A page comes in pieces, so
 that a large one is never held whole.
 """
 

@@ -34,7 +34,7 @@ _PLURALS = {LOSS: "losses", REBUILDABLE: "rebuildable", NOTE: "notes"}
 
 @dataclass(frozen=True)
 class PageContext:
-    """What a page tells besides the store itself. run: None where the page belongs to no run.  store_words: the words with which
+    """What a page shows besides the store itself. run: None where the page belongs to no run.  store_words: the words with which
     another command reads this store (`commands.store_words`).  plan: the path of its plan.json.  index: whether ../index.html is
     there."""
 

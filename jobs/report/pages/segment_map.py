@@ -49,7 +49,7 @@ class _Part:
 
     start: int  # physical offset
     end: int
-    size: int  # bytes that its bar stands for
+    size: int  # bytes that its bar shows
     pieces: list[Piece]
     rows: list[Row] = field(default_factory=list)
     gaps: int = 0

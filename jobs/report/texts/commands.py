@@ -67,7 +67,7 @@ def command_line(command: str, words: Sequence[str], options: Sequence[tuple[str
 
 
 def closer_look(finding: Finding, words: Sequence[str]) -> str:
-    """The command for one finding; "" where none would tell more. words: as `store_words` gives them."""
+    """The command for one finding; "" where none would show more. words: as `store_words` gives them."""
     about_queue = CATALOGUE[finding.code].about is Part.QUEUE or finding.phy_offset is None
     if about_queue and finding.topic is not None and finding.queue_id is not None and finding.queue_offset is not None:
         first = max(0, finding.queue_offset)

@@ -68,9 +68,9 @@ def _facts(said: Explanation) -> Iterator[tuple[str, str]]:
     if said.stop is not None and said.file is not None:
         stop, reason = said.stop
         here = said.record_start if said.record_start is not None else said.phy_offset
-        behind = ", before this place" if stop < here else ""
+        beyond = ", before this place" if stop < here else ""
         why = _lower(STOP_REASONS.get(reason, reason))
-        yield "Scan", f"RocketMQ {said.release} reads this segment up to {stop:,}{behind}: {why}"
+        yield "Scan", f"RocketMQ {said.release} reads this segment up to {stop:,}{beyond}: {why}"
 
 
 def _neighbour(n: Neighbour) -> str:

@@ -85,7 +85,7 @@ def judge(outcome: AuditOutcome) -> Judgement:
 
 
 def _assumed(outcome: AuditOutcome, answer: Judgement) -> str:
-    """What nobody named although the answer may depend on it, as a clause; "" where there is none."""
+    """What is assumed and the answer may depend on, as a clause; "" where there is nothing."""
     if outcome.plan.get("broker") is None or answer.kind in (GONE, PARTED, LACKS, EMPTY):
         return ""
     parts = [f"its release is {outcome.release}"] if outcome.release_from == DEFAULT else []
@@ -124,11 +124,11 @@ def _judge_gone(outcome: AuditOutcome) -> Judgement | None:
     saw = f"the audit of {seen.started_at} UTC saw {count_text(seen.messages, 'message')}" if seen is not None else ""
     if outcome.messages:
         return Judgement(GONE, f"Messages are gone from the end of this copy; {saw}")
-    tells = any(queue.get("disk_entries") for queue in outcome.queues) or outcome.index_files
+    shows = any(queue.get("disk_entries") for queue in outcome.queues) or outcome.index_files
     return Judgement(
         GONE,
         f"Nothing to lose is left here; {saw or 'there were messages once'}",
-        ("Do not start it: a start deletes the queues and index files that still tell what was there.",) if tells else (),
+        ("Do not start it: a start deletes the queues and index files that still tell what was there.",) if shows else (),
     )
 
 
@@ -208,7 +208,7 @@ def _judge_alone(outcome: AuditOutcome) -> Judgement:
 
 
 def verdict_alone(outcome: AuditOutcome) -> str:
-    """The verdict where its premises are told before it: without the one that it begins with."""
+    """The verdict without the premises that it begins with, where these are shown before it."""
     verdict = outcome.verdict
     for premise in outcome.premises:
         verdict = verdict.removeprefix(f"{premise.sentence}. ")

@@ -204,8 +204,8 @@ def _finding(row: Row) -> str:
 
 def _groups(rows: Sequence[Row], report: Row) -> str:
     groups = len({row["group"] for row in rows})
-    told = f"{count_text(len(rows), 'offset')} of {count_text(groups, 'group')}"
+    which = f"{count_text(len(rows), 'offset')} of {count_text(groups, 'group')}"
     if report.get("offsets_set_back"):
-        return f"{told} lay past the new queue ends and were set back to them."
+        return f"{which} lay past the new queue ends and were set back to them."
     lie = "lies" if len(rows) == 1 else "lie"
-    return f"{told} {lie} past the new queue ends: repair with --fix-offsets."
+    return f"{which} {lie} past the new queue ends: repair with --fix-offsets."

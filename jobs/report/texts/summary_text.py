@@ -54,7 +54,7 @@ _STORES = 50  # of a fleet with a line each; of those that are safe to start, fe
 _SAFE_STORES = 10
 _INDENT = 13  # where a row's text begins
 _SOME_FILE = re.compile(r"\bthis (queue|index file|message|range|group|file)\b")  # a step that has to say which
-_NUMBER = 11  # a count at the start of a line, with the gap behind it
+_NUMBER = 11  # a count at the start of a line, with the gap after it
 
 
 def summary_text(
@@ -174,16 +174,16 @@ def _differences(outcome: AuditOutcome, paint: Paint) -> list[str]:
     counts = {severity: outcome.counts.get(severity, 0) for severity in SEVERITIES}
     if not any(counts.values()):
         return [_row("Differs", "nothing" if outcome.complete else "nothing in what was read")]
-    told = [paint(_SEVERITY_COLOUR[s], count_text(number, *_SEVERITY_WORDS[s])) for s, number in counts.items() if number]
+    found = [paint(_SEVERITY_COLOUR[s], count_text(number, *_SEVERITY_WORDS[s])) for s, number in counts.items() if number]
     notes = note_kinds([outcome])
-    lines = _rows("Differs", ", ".join(told) + (f": {notes}" if notes else ""))
+    lines = _rows("Differs", ", ".join(found) + (f": {notes}" if notes else ""))
     groups: dict[tuple[int, str], list[Finding]] = {}
     for finding in outcome.findings:
         if finding.severity != NOTE:
             groups.setdefault((SEVERITIES.index(finding.severity), finding.code), []).append(finding)
-    for (_, code), found in sorted(groups.items(), key=lambda item: item[0])[:_LINES]:
-        total = sum(f.count for f in found) + outcome.findings_dropped.get(code, 0)
-        files = sorted({f.file for f in found})
+    for (_, code), of_code in sorted(groups.items(), key=lambda item: item[0])[:_LINES]:
+        total = sum(f.count for f in of_code) + outcome.findings_dropped.get(code, 0)
+        files = sorted({f.file for f in of_code})
         meaning = lower(meaning_of(outcome, code) or code)
         lines += _rows("", f"{total:>{_NUMBER - 2},}  {code}: {meaning} ({_listed(files)})", _NUMBER)
     lines += _more(len(groups) - _LINES, "kind")
@@ -202,11 +202,11 @@ def _next(outcome: AuditOutcome, words: Sequence[str], plan: str) -> list[str]:
     if steps.repairs:
         lines += _rows("" if lines else "Next", _run_the_repair(outcome), 2)
     for step, files in steps.others[:_LINES]:
-        told = printable(step)
+        text = printable(step)
         if _SOME_FILE.search(step):
             where = printable(files[0], 80) if len(files) == 1 else count_text(len(files), "file")
-            told = f"{told.rstrip('.')} ({where})."
-        lines += _rows("" if lines else "Next", told, 2)
+            text = f"{text.rstrip('.')} ({where})."
+        lines += _rows("" if lines else "Next", text, 2)
     lines += _more(len(steps.others) - _LINES, "step")
     lines += _rows("Repair", steps.withheld) if steps.withheld else []
     lines += [_row("Repair", command) for _, command in steps.repairs[:1]]
@@ -254,14 +254,13 @@ def _fleet(outcomes: Sequence[AuditOutcome], paint: Paint) -> Iterator[str]:
     for kind, number in folded.items():
         yield f"      and {count_text(number, 'more store')}: {SHORT[kind]}"
     kinds = Counter((-EXIT_RANK[o.exit_code], exit_words(o.exit_code, [o])) for o in outcomes)
-    told = ", ".join(f"{kinds[kind]:,} {kind[1]}" for kind in sorted(kinds, key=lambda kind: (kind[0], kind[1] != LOSS)))
+    codes = ", ".join(f"{kinds[kind]:,} {kind[1]}" for kind in sorted(kinds, key=lambda kind: (kind[0], kind[1] != LOSS)))
     lost_total = sum(lost_of(o)[0] for o in outcomes)
     unknown = sum(not (o.plan.get("broker") or {}).get("starts") for o in outcomes)
     lost_words = would_be_lost(count_text(lost_total, "message"), unknown)
-    yield paint(BOLD, f"{count_text(len(outcomes), 'store')}: {told or 'none'}; {lost_words}")
-    told = assumed_words(outcomes)
-    if told:
-        yield _row("Assumed", told)
+    yield paint(BOLD, f"{count_text(len(outcomes), 'store')}: {codes or 'none'}; {lost_words}")
+    if assumed := assumed_words(outcomes):
+        yield _row("Assumed", assumed)
 
 
 def _replicas(outcomes: Sequence[AuditOutcome]) -> Iterator[str]:

@@ -13,7 +13,7 @@ CODE_COLOUR = {0: GREEN, 3: YELLOW, 10: YELLOW, 20: RED}
 
 
 def colour_wanted() -> bool:
-    """Whether standard output is a terminal that shows colours, and nobody forbids them (NO_COLOR, TERM=dumb)."""
+    """Whether standard output is a terminal that shows colours, and nothing forbids them (NO_COLOR, TERM=dumb)."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 

@@ -67,7 +67,7 @@ def time_text(ms: int) -> str:
 
 
 def span_text(first_ms: int, last_ms: int) -> str:
-    """A time window; the day is told once where it is the same."""
+    """A time window; the day appears once where it is the same."""
     first, last = time_text(first_ms), time_text(last_ms)
     unit = "" if last.endswith("ms") else " UTC"
     if first == last:
@@ -85,9 +85,9 @@ def not_read_texts(outcome: AuditOutcome) -> list[str]:
         ("queue_files", "queue_bytes", "ConsumeQueue file"),
         ("index_files", "index_bytes", "index file"),
     )
-    told = [f"{count_text(row[count], noun)}, {bytes_text(row[size])}" for count, size, noun in parts if row.get(count)]
+    found = [f"{count_text(row[count], noun)}, {bytes_text(row[size])}" for count, size, noun in parts if row.get(count)]
     if row.get("reused_segments"):
         kept = f"{count_text(row['reused_segments'], 'segment')}, {bytes_text(row['reused_bytes'])}"
         since = printable(row["since"])
-        told.append(f"{kept}: unchanged since run {since} or an earlier one verified them")
-    return told
+        found.append(f"{kept}: unchanged since run {since} or an earlier one verified them")
+    return found
