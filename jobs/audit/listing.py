@@ -17,10 +17,8 @@ from store_io.source.byte_source import is_uri
 
 def listing_problems(spark: SparkSession, audits: Sequence[StoreAudit]) -> list[list[str]]:
     """For each audit, sentences where Spark sees another length of a segment than we do."""
-    wanted: dict[str, tuple[int, str, int]] = {}
-    for number, audit in enumerate(audits):
-        for name, address, size in audit.segment_addresses():
-            wanted[address] = (number, name, size)
+    numbered = enumerate(audits)
+    wanted = {address: (i, name, size) for i, audit in numbered for name, address, size in audit.segment_addresses()}
     found: list[list[str]] = [[] for _ in audits]
     if not wanted:
         return found

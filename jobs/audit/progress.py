@@ -1,7 +1,6 @@
 """Progress while Spark runs: segments, bytes, rate, time left. One line that redraws itself on a terminal, nothing elsewhere.
 
 Tasks report through two Spark accumulators, whose values arrive in the driver with each finished task; a thread reads them.
-Without Spark `add` does the same.
 """
 
 from __future__ import annotations
@@ -31,28 +30,19 @@ class Progress:
         self._stream = stream
         self._json = as_json
         self._counters = counters
-        self._added = [0, 0]
         self._total = (0, 0)
         self._what = "starting"
         self._began = time.monotonic()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
-        self._lock = threading.Lock()
 
     def expect(self, what: str, size_bytes: int, segments: int) -> None:
         """What comes next: a word for it, and how much work it adds."""
         self._what, self._total = what, (self._total[0] + size_bytes, self._total[1] + segments)
 
-    def add(self, size_bytes: int, segments: int = 0) -> None:
-        """Work done outside of Spark. Callable from any thread."""
-        with self._lock:
-            self._added[0] += size_bytes
-            self._added[1] += segments
-
     def done(self) -> tuple[int, int]:
         """(bytes, segments) so far."""
-        more = self._counters() if self._counters else (0, 0)
-        return self._added[0] + more[0], self._added[1] + more[1]
+        return self._counters() if self._counters else (0, 0)
 
     def __enter__(self) -> Progress:
         if self._stream is not None:

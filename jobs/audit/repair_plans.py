@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from jobs.audit.runner import Runner
 from jobs.command_line.stores import StoreArgument
-from jobs.task_process import Fault
 from schemas.rows import AuditOutcome
 from store_io.repair.planned_steps import section, steps_tasks
 from store_io.source.byte_source import StoreLocation
@@ -15,7 +14,6 @@ from store_io.source.byte_source import StoreLocation
 def plan_repairs(runner: Runner, stores: Sequence[StoreArgument], outcomes: Sequence[AuditOutcome]) -> None:
     """Give each outcome's plan its section `repair`. stores, outcomes: side by side."""
     tasks = [steps_tasks(o, StoreLocation(s.path, s.parts)) for s, o in zip(stores, outcomes, strict=True)]
-    answers = iter(runner.run([task for own in tasks for task in own], "steps of a repair"))
+    answers = iter(runner.answers([task for own in tasks for task in own], "steps of a repair"))
     for outcome, own in zip(outcomes, tasks, strict=True):
-        given = [next(answers) for _ in own]
-        outcome.plan["repair"] = section(outcome, [a.sentence if isinstance(a, Fault) else a for a in given])
+        outcome.plan["repair"] = section(outcome, [next(answers) for _ in own])

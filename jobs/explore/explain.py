@@ -35,8 +35,6 @@ def run(command: Command) -> int:
     said = explain(request, phy_offset, redaction)
     if store.release_from == DEFAULT:
         print(f"explain: {assumed_sentence(store.release)}", file=sys.stderr, flush=True)
-    if form == "json":
-        print(explain_json(said), end="")
-        return 0
-    print(explain_text(said, output_width(PIPE_WIDTH), colour_wanted()), end="", flush=True)
+    text = explain_json(said) if form == "json" else explain_text(said, output_width(PIPE_WIDTH), colour_wanted())
+    print(text, end="", flush=True)
     return 0

@@ -25,6 +25,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from jobs.faults import reason
+from schemas.rows import Row
 from schemas.tables import RUN_ID, Column, struct_of
 from store_io.base.errors import StoreError
 
@@ -113,16 +114,15 @@ class DeltaLog:
             raise TablesFailed(f"{uri}: cannot write: {reason(problem)}") from None
         return DataFile(uri, data.size, int(time.time() * 1000), rows.num_rows)
 
-    def rows(self, columns: Sequence[str], run_id: str | None = None) -> list[dict[str, Any]]:
+    def rows(self, columns: Sequence[str], run_id: str | None = None) -> list[Row]:
         """Rows of these columns and `run_id`, of one run alone where one is named; a column that a file lacks is null.
 
-        For a few small files: read here, one after the other, without a Spark job, which would take its first second to begin.
-        Raises TablesFailed.
+        For a few small files: read here, without a Spark job, which would take its first second to begin. Raises TablesFailed.
         """
-        found: list[dict[str, Any]] = []
+        found: list[Row] = []
         for uri in self._call(lambda: self._live_files(run_id)):
             own = re.search(r"/run_id=([^/]*)/", uri)
-            table: list[dict[str, Any]] = self._call(partial(self._parquet, uri, columns))
+            table: list[Row] = self._call(partial(self._parquet, uri, columns))
             found += [{RUN_ID.name: own[1] if own else None, **row} for row in table]
         return found
 
@@ -132,7 +132,7 @@ class DeltaLog:
         status_of = self._jvm.io.delta.kernel.internal.InternalScanFileUtils.getAddFileStatus
         return [] if snapshot is None else [str(status_of(row).getPath()) for row in self._scan_files(snapshot, run_id)]
 
-    def _parquet(self, uri: str, columns: Sequence[str]) -> list[dict[str, Any]]:
+    def _parquet(self, uri: str, columns: Sequence[str]) -> list[Row]:
         if is_local(uri):
             source: Any = local_path(unquote(uri))
         else:

@@ -30,7 +30,7 @@ def explain_text(said: Explanation, width: int, colour: bool = False) -> str:
     paint = Paint(colour)
     good = said.kind in ("record", "filler", "unwritten")
     head = f"physical offset {said.phy_offset:,}: {printable(said.sentence)}"
-    lines = [*_wrapped(head, width, paint, BOLD + (GREEN if good else YELLOW))]
+    lines = [paint(BOLD + (GREEN if good else YELLOW), line) for line in _labelled("", head, width, 0)]
     for label, text in _facts(said):
         lines += _labelled(label, text, width)
     for check in said.checks:
@@ -156,11 +156,6 @@ def _labelled(label: str, text: str, width: int, indent: int = _LABEL + 2) -> It
             cut = cut if cut > 0 else room
         yield (head if first else " " * len(head)) + text[:cut]
         text, first = text[cut:].lstrip(" "), False
-
-
-def _wrapped(text: str, width: int, paint: Paint, code: str) -> Iterator[str]:
-    for line in _labelled("", text, width, 0):
-        yield paint(code, line)
 
 
 def _lower(sentence: str) -> str:

@@ -22,9 +22,8 @@ def test_what_the_line_says() -> None:
 def test_it_draws_while_work_goes_on_and_leaves_an_empty_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jobs.audit.progress._INTERVAL_SECONDS", 0.01)
     stream = io.StringIO()
-    with Progress(stream, lambda: (10, 1)) as progress:
+    with Progress(stream, lambda: (30, 2)) as progress:
         progress.expect("reading", 100, 4)
-        progress.add(20, 1)
         deadline = time.monotonic() + 10
         while "30 %" not in stream.getvalue() and time.monotonic() < deadline:
             time.sleep(0.01)
@@ -34,9 +33,8 @@ def test_it_draws_while_work_goes_on_and_leaves_an_empty_line(monkeypatch: pytes
 
 
 def test_nothing_is_drawn_without_a_stream() -> None:
-    with Progress(None) as progress:
+    with Progress(None, lambda: (1, 0)) as progress:
         progress.expect("reading", 100, 4)
-        progress.add(1)
     assert progress.done() == (1, 0)
 
 
@@ -60,9 +58,8 @@ def test_a_terminal_that_went_away_stops_nothing(monkeypatch: pytest.MonkeyPatch
 def test_objects_for_other_programs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jobs.audit.progress._JSON_SECONDS", 0.01)
     stream = io.StringIO()
-    with Progress(stream, lambda: (10, 1), as_json=True) as progress:
+    with Progress(stream, lambda: (30, 2), as_json=True) as progress:
         progress.expect("reading", 100, 4)
-        progress.add(20, 1)
         deadline = time.monotonic() + 10
         while '"bytes": 30' not in stream.getvalue() and time.monotonic() < deadline:
             time.sleep(0.01)
