@@ -1,50 +1,15 @@
-"""The part of a store's page that lists the findings: those of one code and severity together, the gravest first."""
+"""The part of a store's page that lists the findings."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from jobs.report.pages.page import View
 from jobs.report.texts.commands import closer_look
-from jobs.report.texts.judgement import meaning_of
-from jobs.report.texts.ranking import SEVERITIES
-from schemas.rows import AuditOutcome, Finding
-
-
-@dataclass(frozen=True)
-class Group:
-    """Findings of one code and severity. dropped: those that were counted and are in no list.  total: both, by their counts."""
-
-    severity: str
-    code: str
-    meaning: str
-    found: Sequence[Finding]
-    dropped: int
-
-    @property
-    def total(self) -> int:
-        return sum(finding.count for finding in self.found) + self.dropped
-
-    @property
-    def files(self) -> int:
-        return len({finding.file for finding in self.found})
-
-    @property
-    def next(self) -> list[str]:
-        """At most three sentences."""
-        return list(dict.fromkeys(finding.next for finding in self.found if finding.next))[:3]
+from jobs.report.texts.finding_groups import finding_groups
+from schemas.rows import AuditOutcome
 
 
 def findings_view(outcome: AuditOutcome, words: Sequence[str]) -> View:
     """What findings.html shows. words: those that read the store (`commands.store_words`)."""
-    found: dict[tuple[int, str], list[Finding]] = {}
-    for finding in outcome.findings:
-        found.setdefault((SEVERITIES.index(finding.severity), finding.code), []).append(finding)
-    groups: list[Group] = []
-    left = dict(outcome.findings_dropped)
-    for rank, code in sorted(found):
-        # What was dropped has no severity of its own left: it counts once, where the gravest of the code are.
-        dropped = left.pop(code, 0)
-        groups.append(Group(SEVERITIES[rank], code, meaning_of(outcome, code), found[rank, code], dropped))
-    return {"groups": groups, "closer": lambda finding: closer_look(finding, words)}
+    return {"groups": finding_groups(outcome), "closer": lambda finding: closer_look(finding, words)}

@@ -11,7 +11,7 @@ import base64
 import contextlib
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib import resources
 
@@ -30,9 +30,13 @@ _PIECE = 1 << 16  # characters handed on at once
 
 def page(template: str, view: View) -> Iterator[str]:
     """A whole page in pieces of some 64 Ki characters. view: what the template calls by these names."""
+    yield from _in_pieces(_environment().get_template(template).generate(view))
+
+
+def _in_pieces(parts: Iterable[str]) -> Iterator[str]:
     held: list[str] = []
     size = 0
-    for part in _environment().get_template(template).generate(view):
+    for part in parts:
         held.append(part)
         size += len(part)
         if size >= _PIECE:

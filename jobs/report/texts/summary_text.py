@@ -13,6 +13,7 @@ from jobs.report.files.result_json import RunInfo, run_exit_code
 from jobs.report.files.store_json import groups_of
 from jobs.report.texts.commands import closer_look, words_of
 from jobs.report.texts.deleted_files import deleted_files
+from jobs.report.texts.finding_groups import finding_groups
 from jobs.report.texts.judgement import (
     GONE,
     SAFE,
@@ -21,7 +22,6 @@ from jobs.report.texts.judgement import (
     held,
     judge,
     lower,
-    meaning_of,
     most_dangerous_first,
     verdict_alone,
     why_it_ends,
@@ -41,7 +41,7 @@ from jobs.report.texts.ranking import (
 from jobs.report.texts.replicas_words import choice_words, pair_words
 from jobs.report.texts.terminal import BOLD, CODE_COLOUR, FAINT, GREEN, RED, YELLOW, Paint
 from jobs.report.texts.text import bytes_text, count_text, not_read_texts, printable, seconds_text, span_text
-from schemas.rows import ASSUMED, DOUBT, LOSS, NOTE, REBUILDABLE, AuditOutcome, Finding, Row
+from schemas.rows import ASSUMED, DOUBT, LOSS, NOTE, REBUILDABLE, AuditOutcome, Row
 from store_io.base.wording import names_text
 
 _SEVERITY_COLOUR = {LOSS: RED, REBUILDABLE: YELLOW, NOTE: FAINT}
@@ -177,15 +177,11 @@ def _differences(outcome: AuditOutcome, paint: Paint) -> list[str]:
     found = [paint(_SEVERITY_COLOUR[s], count_text(number, *_SEVERITY_WORDS[s])) for s, number in counts.items() if number]
     notes = note_kinds([outcome])
     lines = _rows("Differs", ", ".join(found) + (f": {notes}" if notes else ""))
-    groups: dict[tuple[int, str], list[Finding]] = {}
-    for finding in outcome.findings:
-        if finding.severity != NOTE:
-            groups.setdefault((SEVERITIES.index(finding.severity), finding.code), []).append(finding)
-    for (_, code), of_code in sorted(groups.items(), key=lambda item: item[0])[:_LINES]:
-        total = sum(f.count for f in of_code) + outcome.findings_dropped.get(code, 0)
-        files = sorted({f.file for f in of_code})
-        meaning = lower(meaning_of(outcome, code) or code)
-        lines += _rows("", f"{total:>{_NUMBER - 2},}  {code}: {meaning} ({_listed(files)})", _NUMBER)
+    groups = [group for group in finding_groups(outcome) if group.severity != NOTE]
+    for group in groups[:_LINES]:
+        files = sorted({f.file for f in group.found})
+        meaning = lower(group.meaning or group.code)
+        lines += _rows("", f"{group.total:>{_NUMBER - 2},}  {group.code}: {meaning} ({_listed(files)})", _NUMBER)
     lines += _more(len(groups) - _LINES, "kind")
     return lines
 

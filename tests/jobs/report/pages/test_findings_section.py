@@ -1,29 +1,15 @@
-"""Findings by severity and code."""
+"""The findings on a store's page: each with the command that looks closer."""
 
 from __future__ import annotations
 
-from jobs.report.pages.findings_section import Group, findings_view
-from schemas.rows import Finding
+from jobs.report.pages.findings_section import findings_view
+from jobs.report.texts.finding_groups import finding_groups
 from tests.support import samples
 
 
-def test_the_gravest_come_first_and_what_was_dropped_is_told_once() -> None:
-    outcome = samples.clean()
-    outcome.findings = [
-        Finding(code, file, severity=severity, count=number, next=step)
-        for code, file, severity, number, step in (
-            ("b", "f1", "note", 1, ""),
-            ("b", "f2", "loss", 2, "Do this."),
-            ("a", "f3", "rebuildable", 3, "Do that."),
-            ("b", "f4", "loss", 4, "Do this."),
-        )
-    ]
-    outcome.findings_dropped = {"b": 100}
-    groups = findings_view(outcome, ("/s",))["groups"]
-    assert isinstance(groups, list) and all(isinstance(group, Group) for group in groups)
-    told = [(group.severity, group.code, group.total, group.files, group.dropped, group.next) for group in groups]
-    assert told == [
-        ("loss", "b", 106, 2, 100, ["Do this."]),
-        ("rebuildable", "a", 3, 1, 0, ["Do that."]),
-        ("note", "b", 1, 1, 0, []),
-    ]
+def test_each_finding_has_the_command_that_looks_closer() -> None:
+    outcome = samples.damaged()
+    view = findings_view(outcome, ("/s",))
+    assert view["groups"] == finding_groups(outcome) != []
+    closer = view["closer"]
+    assert callable(closer) and any("./spark-submit.sh explain /s " in closer(f) for f in outcome.findings)

@@ -1,0 +1,48 @@
+"""The findings of one code and severity together, the gravest first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from jobs.report.texts.judgement import meaning_of
+from jobs.report.texts.ranking import SEVERITIES
+from schemas.rows import AuditOutcome, Finding
+
+
+@dataclass(frozen=True)
+class Group:
+    """Findings of one code and severity. dropped: those that were counted and are in no list.  total: both, by their counts."""
+
+    severity: str
+    code: str
+    meaning: str
+    found: Sequence[Finding]
+    dropped: int
+
+    @property
+    def total(self) -> int:
+        return sum(finding.count for finding in self.found) + self.dropped
+
+    @property
+    def files(self) -> int:
+        return len({finding.file for finding in self.found})
+
+    @property
+    def next(self) -> list[str]:
+        """At most three sentences."""
+        return list(dict.fromkeys(finding.next for finding in self.found if finding.next))[:3]
+
+
+def finding_groups(outcome: AuditOutcome) -> list[Group]:
+    """All findings, by severity and code."""
+    found: dict[tuple[int, str], list[Finding]] = {}
+    for finding in outcome.findings:
+        found.setdefault((SEVERITIES.index(finding.severity), finding.code), []).append(finding)
+    groups: list[Group] = []
+    left = dict(outcome.findings_dropped)
+    for rank, code in sorted(found):
+        # What was dropped has no severity of its own left: it counts once, where the gravest of the code are.
+        dropped = left.pop(code, 0)
+        groups.append(Group(SEVERITIES[rank], code, meaning_of(outcome, code), found[rank, code], dropped))
+    return groups
