@@ -22,8 +22,10 @@ def test_what_the_line_says() -> None:
 def test_it_draws_while_work_goes_on_and_leaves_an_empty_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jobs.audit.progress._INTERVAL_SECONDS", 0.01)
     stream = io.StringIO()
-    with Progress(stream, lambda: (30, 2)) as progress:
+    done = (10, 1)
+    with Progress(stream, lambda: done) as progress:
         progress.expect("reading", 100, 4)
+        done = (30, 2)
         deadline = time.monotonic() + 10
         while "30 %" not in stream.getvalue() and time.monotonic() < deadline:
             time.sleep(0.01)
@@ -58,8 +60,10 @@ def test_a_terminal_that_went_away_stops_nothing(monkeypatch: pytest.MonkeyPatch
 def test_objects_for_other_programs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jobs.audit.progress._JSON_SECONDS", 0.01)
     stream = io.StringIO()
-    with Progress(stream, lambda: (30, 2), as_json=True) as progress:
+    done = (10, 1)
+    with Progress(stream, lambda: done, as_json=True) as progress:
         progress.expect("reading", 100, 4)
+        done = (30, 2)
         deadline = time.monotonic() + 10
         while '"bytes": 30' not in stream.getvalue() and time.monotonic() < deadline:
             time.sleep(0.01)
