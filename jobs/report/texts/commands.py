@@ -68,15 +68,19 @@ def command_line(command: str, words: Sequence[str], options: Sequence[tuple[str
 
 def closer_look(finding: Finding, words: Sequence[str]) -> str:
     """The command for one finding; "" where none would show more. words: as `store_words` gives them."""
-    about_queue = CATALOGUE[finding.code].about is Part.QUEUE or finding.phy_offset is None
-    if about_queue and finding.topic is not None and finding.queue_id is not None and finding.queue_offset is not None:
-        first = max(0, finding.queue_offset)
-        options = [("--topic", finding.topic.replace(",", "\\,")), ("--queue", finding.queue_id)]
+    topic, queue_id, offset = finding.topic, finding.queue_id, finding.queue_offset
+    if topic is not None and queue_id is not None and offset is not None and _about_queue(finding):
+        first = max(0, offset)
+        options = [("--topic", topic.replace(",", "\\,")), ("--queue", queue_id)]
         options += [("--from-queue-offset", first), ("--to-queue-offset", first + max(1, min(finding.count, _RANGE)))]
         return command_line("query", words, options)
     if finding.phy_offset is not None and finding.phy_offset >= 0:
         return command_line("explain", words, [("--phy-offset", finding.phy_offset)])
     return ""
+
+
+def _about_queue(finding: Finding) -> bool:
+    return CATALOGUE[finding.code].about is Part.QUEUE or finding.phy_offset is None
 
 
 def words_of(outcome: AuditOutcome) -> tuple[str, ...]:
