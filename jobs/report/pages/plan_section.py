@@ -9,6 +9,7 @@ from itertools import groupby
 
 from jobs.report.pages.page import View
 from jobs.report.texts.commands import repair_commands, repair_withheld
+from jobs.report.texts.step_text import VERBS, numbers_text
 from schemas.rows import AuditOutcome, Row
 
 MAX_RUNS = 500
@@ -48,14 +49,24 @@ class StepRun:
 def plan_view(outcome: AuditOutcome, words: Sequence[str], plan: str) -> View:
     """What plan.html shows. words, plan: as `repair_commands` takes them."""
     steps = outcome.plan.get("steps", ())
-    runs = list(_runs(steps))
+    runs, repairs = list(_runs(steps)), repair_commands(outcome, words, plan)
     return {
         "all_kept": all(step["action"] == "keep" for step in steps),
         "runs": runs[:MAX_RUNS],
         "not_shown": sum(len(run.steps) for run in runs[MAX_RUNS:]),
         "withheld": repair_withheld(outcome),
-        "repairs": repair_commands(outcome, words, plan),
+        "repairs": repairs,
+        "policies": [_policy(name, part) for name, part in (outcome.plan.get("repair") or {}).items()] if repairs else [],
     }
+
+
+def _policy(name: str, part: Row) -> View:
+    """What a repair by one policy would do, for plan.html."""
+    rows = [
+        {**step, "verb": VERBS[step["action"]], "kept": numbers_text(step["kept"]), "lost": numbers_text(step["lost"])}
+        for step in part["steps"]
+    ]
+    return {**part, "policy": name, "steps": rows}
 
 
 def _runs(steps: Sequence[Row]) -> Iterator[StepRun]:

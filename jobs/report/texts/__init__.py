@@ -3,6 +3,6 @@
 * `judgement`, `ranking`, `next_steps`: the answer, the order of stores, what to do.
 * `deleted_files`, `finding_groups`, `replicas_words`: what a start deletes, what differs, how copies compare.
 * `commands`: commands to paste.
-* `summary_text`, `explain_text`, `query_text`, `history_text`, `repair_text`: one per command.
+* `summary_text`, `explain_text`, `query_text`, `history_text`, `repair_text`: one per command; `step_text`: a step of a repair.
 * `text`, `terminal`: values and escapes; colours and columns.
 """

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from jobs.report.texts.step_text import step_text
 from jobs.report.texts.text import bytes_text, count_text, printable, time_text
 from schemas.finding_codes import CATALOGUE
 from schemas.rows import Row
@@ -71,7 +72,7 @@ def _sections(report: Row) -> Iterator[tuple[str, Sequence[Any], Callable[[Any],
 def _steps(steps: Sequence[Row]) -> Iterator[str]:
     """What would be done, in its order, under the numbers that NEW.repair.json gives it."""
     for step in steps[:MOST_STEPS]:
-        yield f"  {'Step ' + str(step['number']):<10} {printable(_step(step), _SENTENCE)}"
+        yield f"  {'Step ' + str(step['number']):<10} {printable(step_text(step), _SENTENCE)}"
     if len(steps) > MOST_STEPS:
         yield f"             and {count_text(len(steps) - MOST_STEPS, 'more step')}"
 
@@ -83,29 +84,6 @@ def _last(report: Row, target: str, dry: bool) -> Iterator[tuple[str, str]]:
     elif report.get("consistent"):
         yield "Result", printable(target)
         yield "Report", printable(target) + ".repair.json"
-
-
-# ---- steps -------------------------------------------------------------------------------------------------------------
-
-VERBS = {
-    "copy": "copy the store", "take": "take from the donor", "remove": "remove", "rename": "rename", "resize": "resize",
-    "create": "create", "cut": "cut", "zero": "zero", "bridge": "bridge", "fill": "put a filler into", "add_segment": "add",
-    "rebuild_queue": "rebuild", "rebuild_index": "rebuild", "write_entry": "write an entry into", "write_checkpoint": "write",
-    "correct_offsets": "set back offsets in",
-}  # fmt: skip
-_ONE = {"messages": "message", "bytes": "byte", "entries": "entry", "files": "file", "positions": "position"}
-
-
-def _step(step: Row) -> str:
-    where = f" {step['file']}" if step["file"] else ""
-    if step["start"] is not None:
-        where += f" {step['start']:,} to {step['end']:,}"
-    numbers = [f"{word} {_numbers(step[word])}" for word in ("kept", "lost") if step[word]]
-    return f"{VERBS[step['action']]}{where}: {'; '.join([step['reason'], *numbers])}"
-
-
-def _numbers(counts: Row) -> str:
-    return ", ".join(count_text(counts[name], one, name) for name, one in _ONE.items() if name in counts)
 
 
 # ---- sentences ---------------------------------------------------------------------------------------------------------

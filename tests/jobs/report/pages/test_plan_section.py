@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from jobs.report.pages.report_html import PageContext
+from schemas.rows import DEFAULT, AuditOutcome
 from tests.support import samples
 from tests.support.pages import page_of
+
+# A page that offers a repair.
+OFFERED = PageContext(samples.RUN, ("/copies/hurt",), "/out/hurt/plan.json")
 
 
 def test_what_one_cut_takes_from_many_queues_is_told_as_one() -> None:
@@ -26,3 +31,41 @@ def test_what_one_cut_takes_from_many_queues_is_told_as_one() -> None:
     )
     assert "3 to 12. delete 5 queue files, truncate 5 queue files, gives up 20 messages, 90 B" in text
     assert "13. rebuild index/1" in text
+
+
+def to_repair() -> AuditOutcome:
+    outcome = samples.damaged()
+    outcome.plan["steps"] = [{**step, "action": "truncate"} for step in outcome.plan["steps"]]
+    return outcome
+
+
+def test_the_steps_of_a_repair_by_each_policy() -> None:
+    def step(number: int, action: str, file: str, **more: Any) -> dict[str, Any]:
+        empty = {"start": None, "end": None, "reason": "why <b>", "kept": {}, "lost": {}}
+        return {**empty, "number": number, "action": action, "file": file, **more}
+
+    outcome = to_repair()
+    steps = [
+        step(1, "copy", "", kept={"files": 3}),
+        step(2, "rebuild_queue", "consumequeue/<i>/0", start=0, end=1200, kept={"entries": 60}, lost={"positions": 1}),
+    ]
+    salvage = {"refused": None, "messages_before": 100, "messages_after": 99, "lost": None, "given_up": 1, "steps": steps}
+    outcome.plan["repair"] = {"broker": {"refused": "no <segment>", "steps": []}, "salvage": salvage}
+    page = page_of(outcome, OFFERED)
+    assert page.problems() == []
+    assert "The steps by policy broker: no <segment>." in page.text
+    shown = page.text.partition("Repair by policy salvage: ")[2]
+    assert shown.startswith("2 steps, keeps 99 of 100 valid messages")
+    assert "1copy the storethe whole storewhy <b>3 files" in shown.replace(" 1copy", "1copy")
+    assert "2rebuildconsumequeue/<i>/00 to 1,200why <b>60 entries1 position" in shown
+
+
+def test_no_steps_are_shown_where_no_repair_is_offered() -> None:
+    outcome = to_repair()
+    outcome.plan["repair"] = {
+        "broker": {"refused": "never shown", "steps": []},
+        "salvage": {"refused": "never shown", "steps": []},
+    }
+    assert "never shown" in page_of(outcome, OFFERED).text
+    outcome.release_from = DEFAULT
+    assert "never shown" not in page_of(outcome, OFFERED).text
