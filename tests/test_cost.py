@@ -26,8 +26,8 @@ from store_io.base.range_crc import PAGE_BYTES, RangeCrc
 from store_io.formats import config_reader
 from store_io.formats.commitlog import commitlog_columns
 from store_io.formats.config_reader import load_form, parse_fastjson, read_config
-from store_io.repair import donor
-from store_io.repair.donor import Donor
+from store_io.repair.log import donor
+from store_io.repair.log.donor import Donor
 from store_io.rules import message_verdict
 from store_io.rules.config_files import CONFIG_FILES
 from store_io.rules.releases import Setting, broker_rules

@@ -6,13 +6,11 @@
 * `repair_audit`: the audits of the copy and of the new store, and what the steps know of them.
 * `repair_copy`: the copy that is worked on.
 * `repair_start`: what keeps the release from starting is taken away.
-* `donor`: damaged bytes taken from another copy.
-* `repair_log`: the log: where it ends, what is cut, zeroed and bridged.
-* `repair_pad`: segments after a log whose end the release would not take.
-* `derived`: queues, index and checkpoint, made anew from the log.
+* `log`: the CommitLog: where it ends, what is cut, zeroed, bridged, taken from a donor.
+* `derived`: queues, index and checkpoint, rebuilt from the log.
 * `repair_judge`: whether the new store is consistent.
 * `repair_offsets`: positions beyond the new ends of the queues.
 * `repair_steps`: what was done, step by step, for the report and the dry run; `repair_report`: NEW.repair.json.
 * `planned_steps`: the same steps in plan.json, worked out by an audit.
-* `store_writer`: the only module that writes a store; `trial_writer`: the same without writing, for a dry run.
+* `writing`: where all of it is written, or in a dry run only remembered.
 """

@@ -13,7 +13,7 @@ from store_io.audit.checks.start.size_misfits import size_misfits
 from store_io.base.errors import StoreError
 from store_io.base.java_compat import parse_number
 from store_io.formats.settings import read_settings
-from store_io.repair.trial_writer import Writer
+from store_io.repair.writing.writer import Writer
 from store_io.rules.loading import Tree, segments_of
 from store_io.source.byte_source import ByteSource, StoreLocation, open_source, shown
 from store_io.source.store_dir import list_store

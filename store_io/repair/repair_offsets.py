@@ -30,7 +30,7 @@ from store_io.formats.config_reader import (
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_steps import CORRECT_OFFSETS
 from store_io.repair.repair_work import Work
-from store_io.repair.trial_writer import Writer
+from store_io.repair.writing.writer import Writer
 from store_io.source.byte_source import ByteSource
 from store_io.source.store_dir import StoreListing, list_store
 

@@ -10,10 +10,10 @@ from schemas.rows import RUN_LMQ, WALK_AUDIT, Row
 from store_io.audit.checks import given_up
 from store_io.explore.manifest import manifest_row
 from store_io.repair.derived.rebuild_round import Rebuilt
+from store_io.repair.log.log_plan import LogPlan
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_copy import Copied, removed
 from store_io.repair.repair_judge import Verdict
-from store_io.repair.repair_log import LogPlan
 from store_io.repair.repair_steps import RENAME
 from store_io.repair.repair_work import Work
 from store_io.rules.loading import segments_of
@@ -65,12 +65,12 @@ def _decided(work: Work, begun: Begun, made: Rebuilt) -> Row:
     log, before = begun.log, begun.audit
     messages, size = lost_beyond(before, log.own_end)
     answered = [row for q in made.queues for row in q.answered]
-    findings = [*before.findings, *before.told_by(work.request.location)]
+    findings = [*before.findings, *given_up.repaired_findings(before.evidence, work.request.location)]
     renamed = {e.path for e in log.edits if e.action == RENAME}
     return {
         "messages_before": sum(e.message_count for s in before.segments for e in s.extents),
         "lost": {"messages": messages, "bytes": size},
-        "given_up": given_up.given_up(before.leftovers, answered, log.dropped, messages, findings),
+        "given_up": given_up.given_up(before.evidence.leftovers, answered, log.dropped, messages, findings),
         "donor": begun.donor,
         "zeroed_bytes": log.zeroed_bytes,
         "log_end": log.end,

@@ -8,8 +8,8 @@ from schemas import checkpoint_layout
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from store_io.base.errors import StoreError
 from store_io.formats import config_reader
-from store_io.repair.derived import repair_checkpoint
-from store_io.repair.derived.repair_checkpoint import NewCheckpoint
+from store_io.repair.derived import checkpoint
+from store_io.repair.derived.checkpoint import NewCheckpoint
 from store_io.repair.repair_audit import Audited, audit_changed
 from store_io.repair.repair_plan import BROKER, SALVAGE
 from store_io.repair.repair_steps import RESIZE
@@ -65,7 +65,7 @@ def _take_away(work: Work, audit: Audited, path: str, refusal: str) -> None:
         work.steps.add(RESIZE, path, start=0, end=size, reason=refusal, lost={"bytes": max(0, segment.size - size)})
         work.writer.resize(path, size)
     elif path == checkpoint_layout.CHECKPOINT_FILE:
-        repair_checkpoint.put(work, NewCheckpoint(), refusal)
+        checkpoint.put(work, NewCheckpoint(), refusal)
     elif path in _SPARE_CONFIG:
         there = Tree(work.source.list_tree("config"))
         for name in (path, path + ".bak"):

@@ -15,21 +15,23 @@ from dataclasses import replace
 from schemas.checkpoint_layout import ABORT_FILE
 from schemas.rows import Row
 from store_io.base.errors import StoreError
-from store_io.repair import repair_audit, repair_log, repair_offsets, repair_pad
-from store_io.repair.derived import repair_checkpoint
+from store_io.repair import repair_audit, repair_offsets
+from store_io.repair.derived import checkpoint
 from store_io.repair.derived.rebuild_round import Rebuilt, rebuild
-from store_io.repair.donor import heal
+from store_io.repair.log import log_plan, pad
+from store_io.repair.log.donor import heal
+from store_io.repair.log.log_plan import LogPlan
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_copy import check_source, copy_store
 from store_io.repair.repair_judge import judge
-from store_io.repair.repair_log import LogPlan
 from store_io.repair.repair_plan import BROKER, SALVAGE
 from store_io.repair.repair_report import Begun, Ended, report
 from store_io.repair.repair_start import unblock
 from store_io.repair.repair_steps import COPY, REMOVE
 from store_io.repair.repair_work import RepairOutcome, RepairRequest, RunTasks, Work
-from store_io.repair.store_writer import StoreWriter, WriteFailed
-from store_io.repair.trial_writer import TrialWriter
+from store_io.repair.writing.store_writer import StoreWriter
+from store_io.repair.writing.trial_writer import TrialWriter
+from store_io.repair.writing.writer import WriteFailed
 
 MOST_ROUNDS = 3  # of rebuilding what an audit blames
 
@@ -100,7 +102,7 @@ def _carry_out(work: Work) -> RepairOutcome:
 
 def _finish(work: Work, begun: Begun) -> RepairOutcome:
     """All that changes the log, and what follows from it."""
-    repair_log.apply_edits(work, begun.log.edits)  # 6: cut, zero, bridge
+    log_plan.apply_edits(work, begun.log.edits)  # 6: cut, zero, bridge
     _declare_clean(work, begun.audit)  # 7
     ended = _make_derived(work, begun, _audit_edited_log(work, begun))  # 8 to 11
     if ended.verdict.consistent:
@@ -129,7 +131,7 @@ def _plan_log(work: Work, audit: Audited, policy: str) -> LogPlan:
     if policy == BROKER:
         assert audit.prediction is not None
         limit = audit.prediction.truncate_at
-    return repair_log.LogRepair(audit.segments, work.rules, work.source, audit.tree, limit).run()
+    return log_plan.LogRepair(audit.segments, work.rules, work.source, audit.tree, limit).run()
 
 
 def _declare_clean(work: Work, audit: Audited) -> None:
@@ -142,7 +144,8 @@ def _audit_edited_log(work: Work, begun: Begun) -> Audited:
     clean stop comes in a second round."""
     holding = begun.audit.holding
     if any(edit.action != REMOVE or edit.path in holding for edit in begun.log.edits):
-        return repair_audit.audit_repaired_log(work)
+        work.progress("auditing the repaired log")
+        return repair_audit.audit(work, work.conf, "the repaired log")
     return begun.audit
 
 
@@ -151,11 +154,11 @@ def _make_derived(work: Work, begun: Begun, audit: Audited) -> Ended:
     log, made = begun.log, Rebuilt()
     for _ in range(MOST_ROUNDS):
         rebuild(work, log, begun.audit, audit, made)  # 8
-        if work.steps.changed or repair_checkpoint.is_blamed(audit):
-            repair_checkpoint.write_checkpoint(work, audit, begun.audit.checkpoint.master_flushed_offset, log.end)  # 9
+        if work.steps.changed or checkpoint.is_blamed(audit):
+            checkpoint.write_checkpoint(work, audit, begun.audit.checkpoint.master_flushed_offset, log.end)  # 9
         final = repair_audit.audit_new_store(work) if work.steps.changed else audit  # 10
-        if repair_pad.would_cut_again(final, log):
-            repair_pad.pad(work, final, log)
+        if pad.would_cut_again(final, log):
+            pad.pad(work, final, log)
             final = repair_audit.audit_new_store(work)
         ended = Ended(final, judge(begun.audit, final, log, made), made)  # 11
         if ended.verdict.consistent or final is audit:

@@ -11,7 +11,7 @@ from store_io.base.errors import StoreError
 from store_io.base.tasks import Task
 from store_io.repair.repair_plan import BROKER, RepairPlan
 from store_io.repair.repair_steps import CORRECT_OFFSETS, REMOVE, Steps, bytes_at
-from store_io.repair.trial_writer import Writer
+from store_io.repair.writing.writer import Writer
 from store_io.rules.loading import Tree
 from store_io.rules.releases import BrokerRules
 from store_io.source.byte_source import ByteSource, StoreLocation, open_source

@@ -11,7 +11,7 @@ from store_io.repair.repair_audit import Audited, audit_copy
 from store_io.repair.repair_copy import copy_store
 from store_io.repair.repair_plan import SALVAGE
 from store_io.repair.repair_work import RepairRequest, Work
-from store_io.repair.store_writer import StoreWriter
+from store_io.repair.writing.store_writer import StoreWriter
 from store_io.source.byte_source import StoreLocation
 from tests.support.builders import Message, Sizes, StoreBuilder
 from tests.support.repaired import Served, plan_of, previewed, repaired, run_tasks

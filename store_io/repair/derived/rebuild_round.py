@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 
 from schemas.rows import Finding, QueueKey
 from store_io.base.errors import StoreError
-from store_io.repair.derived import queue_files, repair_index, repair_queues
-from store_io.repair.derived.rebuild import BuildTask, QueueBuild, fill_entries
-from store_io.repair.derived.repair_index import IndexPlan
-from store_io.repair.derived.repair_queues import Damage, NewLog, QueuePlan
+from store_io.repair.derived import index_plan, queue_files, queue_plan
+from store_io.repair.derived.index_plan import IndexPlan
+from store_io.repair.derived.queue_plan import Damage, NewLog, QueuePlan
+from store_io.repair.derived.rebuild_tasks import BuildTask, QueueBuild, fill_entries
+from store_io.repair.log.log_plan import LogPlan
 from store_io.repair.repair_audit import Audited
-from store_io.repair.repair_log import LogPlan
 from store_io.repair.repair_plan import BROKER, SALVAGE
 from store_io.repair.repair_work import Work
 from store_io.rules.loading import queue_folder
@@ -44,7 +44,7 @@ def is_findable(topic: str) -> bool:
 def rebuild(work: Work, log: LogPlan, before: Audited, audit: Audited, made: Rebuilt) -> None:
     """Make anew what `audit` blames. before: the audit of the copy. Raises StoreError."""
     queues = _plan_queues(work, log, before, audit)
-    index = repair_index.prepare_index(work, audit)
+    index = index_plan.prepare_index(work, audit)
     queue_files.remove_strays(work, audit)
     made.add(queues, index)
     made_anew = {plan.key for plan in queues if not plan.keep_files}
@@ -53,11 +53,11 @@ def rebuild(work: Work, log: LogPlan, before: Audited, audit: Audited, made: Reb
     queue_files.prepare_queues(work, queues)
     _write_entries(work, audit, queues, index)
     if index.paths:
-        repair_index.link_index(work, index)
+        index_plan.link_index(work, index)
 
 
 def _plan_queues(work: Work, log: LogPlan, before: Audited, audit: Audited) -> list[QueuePlan]:
-    blamed = repair_queues.serious_by_folder(audit.serious, {folder: key for key, folder in audit.queue_folders.items()})
+    blamed = queue_plan.serious_by_folder(audit.serious, {folder: key for key, folder in audit.queue_folders.items()})
     damage = Damage(sorted((b["phy_offset"], b["phy_offset"] + b["end"] - b["start"]) for b in log.bridges))
     salvage = work.request.policy == SALVAGE
     new_log = NewLog(audit.segments, audit.tree, work.rules, log.start, damage, salvage)
@@ -71,7 +71,7 @@ def _plan_queues(work: Work, log: LogPlan, before: Audited, audit: Audited) -> l
         refusal = view.summary.refusal if view.summary is not None else ""
         if refusal and not blamed.get(key):
             blamed[key] = [Finding("queue_ext_damaged", view.folder, message=refusal)]
-        plan = repair_queues.plan_queue(view, blamed.get(key, []), new_log)
+        plan = queue_plan.plan_queue(view, blamed.get(key, []), new_log)
         if plan is not None:
             plans.append(plan)
     return plans
@@ -91,7 +91,7 @@ def _write_entries(work: Work, audit: Audited, queues: Sequence[QueuePlan], inde
     tasks: list[BuildTask] = []
     first_key = 1
     for segment in audit.segments:
-        keys = repair_index.keys_of(segment)
+        keys = index_plan.keys_of(segment)
         wanted = {key: _build(work, builds[key], segment.path) for key in segment.queues if key in builds}
         if wanted or index.paths and keys:
             tasks.append(BuildTask(audit.scan_of(segment), work.writer, wanted, index.paths, first_key))

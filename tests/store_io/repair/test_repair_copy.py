@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from store_io.base.errors import StoreError
-from store_io.repair import store_writer
 from store_io.repair.repair_copy import COPY_THREADS
 from store_io.repair.repair_plan import RepairPlan
+from store_io.repair.writing import store_writer
 from store_io.source import byte_source
 from store_io.source.byte_source import StoreLocation
 from tests.support import corpus_tools

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from store_io.base.errors import StoreError
-from store_io.repair import store_writer
 from store_io.repair.repair_plan import RepairPlan
 from store_io.repair.repair_store import repair
 from store_io.repair.repair_work import RepairRequest
+from store_io.repair.writing import store_writer
 from store_io.source.byte_source import StoreLocation
 from tests.support.repaired import content, repaired, run_tasks
 

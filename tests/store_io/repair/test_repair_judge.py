@@ -6,11 +6,11 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from schemas.rows import LOSS, REBUILDABLE, Finding
+from store_io.repair.derived.queue_plan import QueuePlan
 from store_io.repair.derived.rebuild_round import Rebuilt
-from store_io.repair.derived.repair_queues import QueuePlan
+from store_io.repair.log.log_plan import Edit, LogPlan
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_judge import Verdict, judge
-from store_io.repair.repair_log import Edit, LogPlan
 
 
 def finding(code: str, severity: str = REBUILDABLE, phy_offset: int = 7, topic: str = "T") -> Finding:

@@ -15,7 +15,7 @@ from store_io.base.errors import StoreError
 from store_io.formats import config_reader
 from store_io.formats.config_reader import CONSUMER_OFFSETS, read_config
 from store_io.repair.repair_offsets import set_back
-from store_io.repair.trial_writer import Writer
+from store_io.repair.writing.writer import Writer
 from store_io.source import byte_source
 from store_io.source.byte_source import StoreLocation, open_source
 from store_io.source.store_dir import list_store

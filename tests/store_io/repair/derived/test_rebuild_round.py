@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from store_io.repair.derived.index_plan import IndexPlan
+from store_io.repair.derived.queue_plan import QueuePlan
 from store_io.repair.derived.rebuild_round import Rebuilt, is_findable
-from store_io.repair.derived.repair_index import IndexPlan
-from store_io.repair.derived.repair_queues import QueuePlan
 
 
 def test_a_queue_counts_as_it_was_made_last_and_the_index_as_long_as_nothing_blames_it_again() -> None:

@@ -21,8 +21,8 @@ from schemas.rows import RUN_UNQUEUED, QueueKey
 from store_io.base.errors import StoreError
 from store_io.formats.commitlog.message_columns import HAS_TAGS, Columns
 from store_io.formats.commitlog.segment_items import KIND_BATCH
-from store_io.repair.derived.repair_queues import Shift
-from store_io.repair.trial_writer import FileWriter, Writer
+from store_io.repair.derived.queue_plan import Shift
+from store_io.repair.writing.writer import FileWriter, Writer
 from store_io.rules.releases import BrokerRules
 from store_io.scan.segment_scan import SegmentTask, scan_segment
 from store_io.source.byte_source import StoreLocation, open_source

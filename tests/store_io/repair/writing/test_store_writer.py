@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from store_io.repair import store_writer
 from store_io.repair.repair_plan import RepairPlan
+from store_io.repair.writing import store_writer
 from tests.support.repaired import repaired
 
 

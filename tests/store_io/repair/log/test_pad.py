@@ -9,9 +9,9 @@ from typing import cast
 
 import pytest
 
+from store_io.repair.log.log_plan import LogPlan
+from store_io.repair.log.pad import pad, would_cut_again
 from store_io.repair.repair_audit import Audited
-from store_io.repair.repair_log import LogPlan
-from store_io.repair.repair_pad import pad, would_cut_again
 from tests.support.builders import walk
 from tests.support.small_repairs import SIZES, copied, small_store
 

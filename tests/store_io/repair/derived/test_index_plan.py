@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from store_io.repair.derived.repair_index import IndexPlan, index_names, prepare_index
+from store_io.repair.derived.index_plan import IndexPlan, index_names, prepare_index
 from tests.support.small_repairs import copied, small_store
 
 

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from store_io.repair.store_writer import StoreWriter, WriteFailed
-from store_io.repair.trial_writer import TrialWriter, Writer
+from store_io.repair.writing.store_writer import StoreWriter, WriteFailed
+from store_io.repair.writing.trial_writer import TrialWriter
+from store_io.repair.writing.writer import Writer
 from store_io.source.byte_source import StoreLocation, open_source
 from tests.support.repaired import content
 

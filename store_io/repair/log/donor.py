@@ -21,11 +21,11 @@ from store_io.base.errors import StoreError
 from store_io.base.ranges import subtract, union
 from store_io.formats.commitlog.message_columns import RecordCheck
 from store_io.formats.commitlog.segment_walk import whole_messages_end
+from store_io.repair.log.log_plan import WINDOW_BYTES, segment_path
 from store_io.repair.repair_audit import Audited, audit_changed
-from store_io.repair.repair_log import WINDOW_BYTES, segment_path
 from store_io.repair.repair_steps import TAKE
 from store_io.repair.repair_work import Work
-from store_io.repair.trial_writer import Writer
+from store_io.repair.writing.writer import Writer
 from store_io.rules.loading import Tree, segments_of
 from store_io.rules.message_verdict import VALID
 from store_io.rules.releases import BrokerRules

@@ -12,10 +12,10 @@ from schemas import commitlog_layout
 from schemas import consumequeue_layout as layout
 from schemas.store_names import QUEUES
 from store_io.formats.commitlog import bridges
-from store_io.repair.derived import repair_checkpoint
-from store_io.repair.derived.repair_checkpoint import NewCheckpoint
+from store_io.repair.derived import checkpoint
+from store_io.repair.derived.checkpoint import NewCheckpoint
+from store_io.repair.log.log_plan import LogPlan, segment_path
 from store_io.repair.repair_audit import Audited
-from store_io.repair.repair_log import LogPlan, segment_path
 from store_io.repair.repair_steps import ADD_SEGMENT, FILL, REBUILD_QUEUE
 from store_io.repair.repair_work import Work
 
@@ -60,8 +60,8 @@ def pad(work: Work, audit: Audited, log: LogPlan) -> None:
     if queued:
         _lead_to(work, base, len(record))
     log.end = base + len(record)
-    time, index = audit.last_store_time, repair_checkpoint.index_time(work, audit)
-    repair_checkpoint.put(work, NewCheckpoint(time, index, 0, base), "leads a start to the added segment")
+    time, index = audit.last_store_time, checkpoint.index_time(work, audit)
+    checkpoint.put(work, NewCheckpoint(time, index, 0, base), "leads a start to the added segment")
 
 
 def _fill(work: Work, base: int, at: int) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from store_io.repair.derived.repair_checkpoint import NewCheckpoint, index_time, is_blamed, put, write_checkpoint
+from store_io.repair.derived.checkpoint import NewCheckpoint, index_time, is_blamed, put, write_checkpoint
 from store_io.rules.releases import broker_rules
 from tests.support.small_repairs import copied, small_store
 

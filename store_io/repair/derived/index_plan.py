@@ -10,7 +10,7 @@ import numpy as np
 from schemas.finding_codes import CATALOGUE, Cure
 from schemas.rows import WALK_AUDIT, Row, SegmentSummary
 from schemas.store_names import INDEX
-from store_io.repair.derived.rebuild import LinkTask, last_store_time
+from store_io.repair.derived.rebuild_tasks import LinkTask, last_store_time
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_steps import REBUILD_INDEX
 from store_io.repair.repair_work import Work

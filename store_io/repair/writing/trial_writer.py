@@ -1,0 +1,194 @@
+"""A store that a repair would make, without making it: what a dry run works on instead of a copy.
+
+    with TrialWriter.beside(target, scratch, origin) as writer:   # takes the place of a StoreWriter
+        writer.copy(source, path, path)                           # only remembers where the bytes are
+        writer.write(path, position, data)                        # these go to a hidden folder in `scratch`
+        open_source(writer.location)                              # the store as it would be by now
+
+Only what differs from the origin takes space: rebuilt queues and index files, bridges, a donor's messages. So every step of a
+repair, its audits too, does what it would do, and all numbers are those of the run. Nothing is written beside the target.
+"""
+
+from __future__ import annotations
+
+import bisect
+import contextlib
+import os
+import pickle
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from store_io.repair.writing.store_writer import StoreWriter
+from store_io.repair.writing.trial_source import FILES, TABLES, Table, TrialEntry, TrialLocation, live_tables
+from store_io.repair.writing.writer import FileWriter, WriteFailed, Writer
+from store_io.source.byte_source import ByteSource, StoreLocation
+
+NAME = "store-audit-dry-run"
+
+
+class TrialWriter(Writer):
+    """Takes the place of a `StoreWriter`. In a task on another process it opens only files that were made before."""
+
+    def __init__(self, target: str, scratch: StoreWriter, origin: StoreLocation):
+        self.target, self._scratch, self.origin = target, scratch, origin
+        self._table: Table = {}
+        self._saved = 0
+        self._current = False
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"target": self.target, "_scratch": self._scratch, "origin": self.origin}
+
+    @staticmethod
+    @contextlib.contextmanager
+    def beside(target: str, scratch: str, origin: StoreLocation) -> Iterator[TrialWriter]:
+        """A writer for what would be at `target`, which keeps the differences below the folder `scratch`; they go with the
+        block, and those of a run that was killed go with the next one's. Raises WriteFailed."""
+        with StoreWriter.beside(f"{scratch.rstrip('/')}/{NAME}") as inner:
+            trial = TrialWriter(target, inner, origin)
+            live_tables[os.getpid(), inner.root] = trial._table
+            try:
+                yield trial
+            finally:
+                del live_tables[os.getpid(), inner.root]
+
+    def another(self) -> contextlib.AbstractContextManager[TrialWriter]:
+        """A second trial from the same origin."""
+        return TrialWriter.beside(self.target, os.path.dirname(self._scratch.folder), self.origin)
+
+    @property
+    def root(self) -> str:
+        return f"{self._scratch.root}/{FILES}"
+
+    @property
+    def location(self) -> StoreLocation:
+        """The store as it is now; it shows what tasks write into files that were made for them."""
+        if not self._current:
+            self._saved += 1
+            self._scratch.put(f"{TABLES}/{self._saved}", pickle.dumps(self._table, protocol=5))
+            self._current = True
+        return TrialLocation(self.origin.root, self.origin.parts, self._scratch.root, self._saved)
+
+    def free_bytes(self) -> int:
+        return StoreWriter(self.target, "").free_bytes()
+
+    def require(self, needed: int, what: str) -> None:
+        """Nothing: the report of a dry run says what would be needed, and what is free."""
+
+    def flush(self) -> None:
+        """Nothing: it need not outlast the run."""
+
+    # ---- files -----------------------------------------------------------------------------------------------------
+
+    def _put(self, path: str, entry: TrialEntry) -> None:
+        self._table[path] = entry
+        self._current = False
+
+    def _new(self, path: str) -> None:
+        """Make the folders above a name that is not there yet."""
+        pieces = path.split("/")
+        for count in range(1, len(pieces)):
+            self.make_folder("/".join(pieces[:count]))
+        if path in self._table:
+            raise WriteFailed(f"{path}: cannot be written: it exists")
+
+    def entry(self, path: str) -> TrialEntry:
+        """A file of the store."""
+        entry = self._table.get(path)
+        if entry is None or entry.kind != "file":
+            raise WriteFailed(f"{path}: cannot be written: there is no such file")
+        return entry
+
+    def make_folder(self, path: str) -> None:
+        if path not in self._table:
+            self._new(path)
+            self._put(path, TrialEntry("directory"))
+
+    def copy(self, source: ByteSource, path: str, to: str, mtime_ns: int = 0) -> None:
+        self._new(to)
+        with source.open(path) as file:
+            self._put(to, TrialEntry("file", file.size, mtime_ns or time.time_ns(), path))
+
+    def create(self, path: str, size: int) -> None:
+        self._new(path)
+        self._scratch.create(f"{FILES}/{path}", size)
+        self._put(path, TrialEntry("file", size, time.time_ns(), own=True))
+
+    def open(self, path: str) -> FileWriter:
+        if not hasattr(self, "_table"):
+            return self._scratch.open(f"{FILES}/{path}")
+        entry = self.entry(path)
+        if not entry.own:
+            self._scratch.create(f"{FILES}/{path}", entry.size)
+            self._put(path, replace(entry, own=True))
+        return _TrialFileWriter(self, path, self._scratch.open(f"{FILES}/{path}"))
+
+    def set_time(self, path: str, mtime_ns: int) -> None:
+        self._put(path, replace(self.entry(path), mtime_ns=mtime_ns))
+
+    def move(self, path: str, to: str) -> None:
+        self._new(to)
+        entry = self.entry(path)
+        if entry.own:
+            self._scratch.move(f"{FILES}/{path}", f"{FILES}/{to}")
+        del self._table[path]
+        self._put(to, entry)
+
+    def remove(self, path: str) -> None:
+        if path not in self._table:
+            return
+        below = [name for name in self._table if name.startswith(path + "/")] if self._table[path].kind == "directory" else []
+        for name in (path, *below):
+            del self._table[name]
+        self._scratch.remove(f"{FILES}/{path}")
+        self._current = False
+
+    def wrote(self, path: str, start: int, end: int) -> None:
+        """Note that these bytes lie in the scratch folder from now on."""
+        entry = self.entry(path)
+        changed = _with(entry.changed, min(start, entry.size), end) if entry.origin else ()
+        if end > entry.size or changed != entry.changed:
+            self._put(path, replace(entry, size=max(entry.size, end), changed=changed))
+
+    def resized(self, path: str, size: int) -> None:
+        """Note the file's new length."""
+        entry = self.entry(path)
+        changed = tuple((start, min(end, size)) for start, end in entry.changed if start < size)
+        if entry.origin and size > entry.size:
+            changed = _with(changed, entry.size, size)
+        self._put(path, replace(entry, size=size, changed=changed))
+
+
+class _TrialFileWriter(FileWriter):
+    def __init__(self, trial: TrialWriter, path: str, file: FileWriter):
+        self._trial, self.path, self._file = trial, path, file
+
+    def close(self) -> None:
+        self._file.close()
+
+    def write(self, position: int, data: bytes | memoryview | np.ndarray) -> None:
+        self._file.write(position, data)
+        end = position + memoryview(data).nbytes  # type: ignore[arg-type]  # of an array too
+        self._trial.wrote(self.path, position, end)
+
+    def zero(self, start: int, end: int) -> None:
+        end = min(end, self._trial.entry(self.path).size)
+        if start < end:
+            self._file.zero(start, end)
+            self._trial.wrote(self.path, start, end)
+
+    def resize(self, size: int) -> None:
+        self._file.resize(size)
+        self._trial.resized(self.path, size)
+
+
+def _with(ranges: tuple[tuple[int, int], ...], start: int, end: int) -> tuple[tuple[int, int], ...]:
+    """The ranges with one more; those that touch are one."""
+    low = bisect.bisect_left(ranges, start, key=lambda r: r[1])
+    high = bisect.bisect_right(ranges, end, key=lambda r: r[0])
+    if low < high:
+        start, end = min(start, ranges[low][0]), max(end, ranges[high - 1][1])
+    return (*ranges[:low], (start, end), *ranges[high:])
