@@ -28,6 +28,7 @@ from store_io.formats.commitlog import commitlog_columns
 from store_io.formats.config_reader import load_form, parse_fastjson, read_config
 from store_io.repair.log import donor
 from store_io.repair.log.donor import Donor
+from store_io.repair.log.two_logs import TwoLogs
 from store_io.rules import message_verdict
 from store_io.rules.config_files import CONFIG_FILES
 from store_io.rules.releases import Setting, broker_rules
@@ -142,10 +143,10 @@ def test_a_donor_does_not_step_through_a_gap(tmp_path: Path, work: Counter[str])
     builder.put(Message("T", body=b"one"))
     store = builder.write(tmp_path / "donor")
     rules = broker_rules("5.3.3", {"mappedFileSizeCommitLog": Setting(4096, "broker.conf")})
-    other = Donor(StoreLocation(str(store.root)), rules)
+    other = StoreLocation(str(store.root))
     far = [number << 32 for number in range(4)]
     segments = [SegmentSummary(f"commitlog/{at:020d}", at, 4096, extents=[Extent(EXTENT_MESSAGE, 0, 4096, 1)]) for at in far]
-    healed = other.heal(None, segments, open_source(other.location), None)  # type: ignore[arg-type]
+    healed = Donor(TwoLogs(open_source(other), segments, other, rules), None, None).heal()  # type: ignore[arg-type]
     assert healed["taken"] == []
     assert work["segments"] <= 2 * len(far), "each segment, and each gap as one"
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from schemas.finding_codes import CATALOGUE, Stays
 from schemas.rows import Finding, Row
 from store_io.repair.derived.rebuild_round import Rebuilt, is_findable
-from store_io.repair.log.log_plan import LogPlan
+from store_io.repair.log.edits import LogPlan
 from store_io.repair.repair_audit import Audited
 
 

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from schemas import checkpoint_layout
-from schemas.rows import RUN_LMQ, WALK_AUDIT, Row
+from schemas.rows import Row
 from store_io.audit.checks import given_up
 from store_io.explore.manifest import manifest_row
 from store_io.repair.derived.rebuild_round import Rebuilt
-from store_io.repair.log.log_plan import LogPlan
+from store_io.repair.log.edits import LogPlan
+from store_io.repair.log.segments import runs_from
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_copy import Copied, removed
 from store_io.repair.repair_judge import Verdict
@@ -66,7 +67,7 @@ def _decided(work: Work, begun: Begun, made: Rebuilt) -> Row:
     messages, size = lost_beyond(before, log.own_end)
     answered = [row for q in made.queues for row in q.answered]
     findings = [*before.findings, *given_up.repaired_findings(before.evidence, work.request.location)]
-    renamed = {e.path for e in log.edits if e.action == RENAME}
+    renamed = {e.step.file for e in log.edits if e.step.action == RENAME}
     return {
         "messages_before": sum(e.message_count for s in before.segments for e in s.extents),
         "lost": {"messages": messages, "bytes": size},
@@ -92,13 +93,8 @@ def _decided(work: Work, begun: Begun, made: Rebuilt) -> Row:
 
 def lost_beyond(audit: Audited, log_end: int) -> tuple[int, int]:
     """(messages, bytes) of valid messages of the copy beyond that physical offset."""
-    messages = size = 0
-    for segment in audit.segments:
-        for row in segment.runs:
-            if row["walk"] & WALK_AUDIT and row["kind"] != RUN_LMQ:
-                if segment.base_offset + int(row["first_position"]) >= log_end:
-                    messages += int(row["messages"])
-                    size += int(row["bytes"])
+    runs = [runs_from(segment, log_end - segment.base_offset) for segment in audit.segments]
+    messages, size = (sum(int(rows[name].sum()) for rows in runs) for name in ("messages", "bytes"))
     return messages, size
 
 

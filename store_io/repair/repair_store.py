@@ -18,9 +18,10 @@ from store_io.base.errors import StoreError
 from store_io.repair import repair_audit, repair_offsets
 from store_io.repair.derived import checkpoint
 from store_io.repair.derived.rebuild_round import Rebuilt, rebuild
-from store_io.repair.log import log_plan, pad
+from store_io.repair.log import pad
 from store_io.repair.log.donor import heal
-from store_io.repair.log.log_plan import LogPlan
+from store_io.repair.log.edits import apply_edits
+from store_io.repair.log.log_plan import plan_log
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_copy import check_source, copy_store
 from store_io.repair.repair_judge import judge
@@ -102,7 +103,7 @@ def _carry_out(work: Work) -> RepairOutcome:
 
 def _finish(work: Work, begun: Begun) -> RepairOutcome:
     """All that changes the log, and what follows from it."""
-    log_plan.apply_edits(work, begun.log.edits)  # 6: cut, zero, bridge
+    apply_edits(work, begun.log.edits)  # 6: cut, zero, bridge
     _declare_clean(work, begun.audit)  # 7
     ended = _make_derived(work, begun, _audit_edited_log(work, begun))  # 8 to 11
     if ended.verdict.consistent:
@@ -123,15 +124,7 @@ def _begin(work: Work) -> Begun:
     if healed.audit is not audit:
         started = unblock(work, healed.audit)
         audit, refusals = started.audit, refusals + started.refusals
-    return Begun(copied, audit, refusals, healed.row, _plan_log(work, audit, work.request.policy))  # 5
-
-
-def _plan_log(work: Work, audit: Audited, policy: str) -> LogPlan:
-    limit = None
-    if policy == BROKER:
-        assert audit.prediction is not None
-        limit = audit.prediction.truncate_at
-    return log_plan.LogRepair(audit.segments, work.rules, work.source, audit.tree, limit).run()
+    return Begun(copied, audit, refusals, healed.row, plan_log(work, audit, work.request.policy))  # 5
 
 
 def _declare_clean(work: Work, audit: Audited) -> None:
@@ -143,7 +136,7 @@ def _audit_edited_log(work: Work, begun: Begun) -> Audited:
     """The audit that tells what to rebuild: that of the copy where the log's messages stay as they are. What counts only after a
     clean stop comes in a second round."""
     holding = begun.audit.holding
-    if any(edit.action != REMOVE or edit.path in holding for edit in begun.log.edits):
+    if any(edit.step.action != REMOVE or edit.step.file in holding for edit in begun.log.edits):
         work.progress("auditing the repaired log")
         return repair_audit.audit(work, work.conf, "the repaired log")
     return begun.audit
@@ -172,7 +165,7 @@ def _other_policy(work: Work, begun: Begun, trial: TrialWriter) -> Row:
     other = SALVAGE if work.request.policy == BROKER else BROKER
     try:
         if begun.audit.starts and not begun.refusals:
-            log = _plan_log(work, begun.audit, other)
+            log = plan_log(work, begun.audit, other)
         else:
             with trial.another() as writer:
                 log = _begin(Work(replace(work.request, policy=other), writer, work.run_tasks, work.progress)).log

@@ -1,4 +1,4 @@
-"""The index of a new store: the names of its files, how many entries they hold, and their chains once the entries are written."""
+"""The index of a new store: the names of its files, and how many entries they hold."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import numpy as np
 from schemas.finding_codes import CATALOGUE, Cure
 from schemas.rows import WALK_AUDIT, Row, SegmentSummary
 from schemas.store_names import INDEX
-from store_io.repair.derived.rebuild_tasks import LinkTask, last_store_time
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_steps import REBUILD_INDEX
 from store_io.repair.repair_work import Work
@@ -57,18 +56,6 @@ def prepare_index(work: Work, audit: Audited) -> IndexPlan:
     for path in plan.paths:
         work.writer.create(path, work.rules.index_file_bytes)
     return plan
-
-
-def link_index(work: Work, plan: IndexPlan) -> None:
-    """Make the chains of the files, whose entries stand in them raw. Raises StoreError."""
-    capacity = work.rules.index_max - 1
-    tasks = []
-    before = 0
-    for number, path in enumerate(plan.paths):
-        count = min(capacity, plan.entries - number * capacity)
-        tasks.append(LinkTask(work.writer, work.rules, path, count, before))
-        before = last_store_time(work.writer.root, work.rules, path, count)
-    work.run(tasks, "index")
 
 
 def index_names(existing: Sequence[str], count: int, last_time: int) -> list[str]:

@@ -13,7 +13,7 @@ from schemas.store_names import BATCH_QUEUES, EXT, QUEUES
 from store_io.audit.queue_views import QueueView
 from store_io.formats.consumequeue_reader import read_file_entries
 from store_io.repair.derived.queue_plan import QueuePlan
-from store_io.repair.log.log_plan import LogPlan
+from store_io.repair.log.edits import LogPlan
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_steps import REBUILD_QUEUE, REMOVE, WRITE_ENTRY
 from store_io.repair.repair_work import Work

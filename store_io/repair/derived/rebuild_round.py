@@ -12,10 +12,12 @@ from dataclasses import dataclass, field
 from schemas.rows import Finding, QueueKey
 from store_io.base.errors import StoreError
 from store_io.repair.derived import index_plan, queue_files, queue_plan
+from store_io.repair.derived.index_link import link_index
 from store_io.repair.derived.index_plan import IndexPlan
-from store_io.repair.derived.queue_plan import Damage, NewLog, QueuePlan
+from store_io.repair.derived.queue_places import Damage
+from store_io.repair.derived.queue_plan import NewLog, QueuePlan
 from store_io.repair.derived.rebuild_tasks import BuildTask, QueueBuild, fill_entries
-from store_io.repair.log.log_plan import LogPlan
+from store_io.repair.log.edits import LogPlan
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_plan import BROKER, SALVAGE
 from store_io.repair.repair_work import Work
@@ -53,7 +55,7 @@ def rebuild(work: Work, log: LogPlan, before: Audited, audit: Audited, made: Reb
     queue_files.prepare_queues(work, queues)
     _write_entries(work, audit, queues, index)
     if index.paths:
-        index_plan.link_index(work, index)
+        link_index(work, index)
 
 
 def _plan_queues(work: Work, log: LogPlan, before: Audited, audit: Audited) -> list[QueuePlan]:
@@ -99,7 +101,7 @@ def _write_entries(work: Work, audit: Audited, queues: Sequence[QueuePlan], inde
     if tasks:
         work.progress("rebuilding queues and index")
         results = work.run(tasks, "rebuild")
-        if index.paths and sum(r.keys for r in results) != first_key - 1:
+        if index.paths and sum(results) != first_key - 1:
             raise StoreError("the index entries written are not those that the audit counted: a fault of this program")
     for plan in queues:
         for low, high, entry in plan.fills:

@@ -14,7 +14,8 @@ from schemas.store_names import QUEUES
 from store_io.formats.commitlog import bridges
 from store_io.repair.derived import checkpoint
 from store_io.repair.derived.checkpoint import NewCheckpoint
-from store_io.repair.log.log_plan import LogPlan, segment_path
+from store_io.repair.log.edits import LogPlan
+from store_io.repair.log.segments import filler, segment_path
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_steps import ADD_SEGMENT, FILL, REBUILD_QUEUE
 from store_io.repair.repair_work import Work
@@ -55,8 +56,7 @@ def pad(work: Work, audit: Audited, log: LogPlan) -> None:
         writer.write(path, 0, record)
         writer.set_time(path, entry.mtime_ns if entry is not None else 1)
         work.steps.add(ADD_SEGMENT, path, start=0, end=len(record), reason=_REASON)
-        row = {"file": path, "start": 0, "end": len(record), "phy_offset": base}
-        log.bridges.append({**row, "kind": "segment", "store_time": time})
+        log.add_bridge(base, 0, len(record), "segment", store_time=time)
     if queued:
         _lead_to(work, base, len(record))
     log.end = base + len(record)
@@ -68,7 +68,7 @@ def _fill(work: Work, base: int, at: int) -> None:
     """End the segment there with a filler."""
     size = work.rules.segment_bytes
     work.steps.add(FILL, segment_path(base), start=at, end=size, reason="a segment follows")
-    work.writer.write(segment_path(base), at, (size - at).to_bytes(4, "big") + commitlog_layout.MAGIC_BLANK_BYTES)
+    work.writer.write(segment_path(base), at, filler(size - at))
 
 
 def _lead_to(work: Work, phy_offset: int, size: int) -> None:

@@ -8,9 +8,10 @@ from typing import Any, cast
 from schemas.rows import LOSS, REBUILDABLE, Finding
 from store_io.repair.derived.queue_plan import QueuePlan
 from store_io.repair.derived.rebuild_round import Rebuilt
-from store_io.repair.log.log_plan import Edit, LogPlan
+from store_io.repair.log.edits import Edit, LogPlan
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_judge import Verdict, judge
+from store_io.repair.repair_steps import Step
 
 
 def finding(code: str, severity: str = REBUILDABLE, phy_offset: int = 7, topic: str = "T") -> Finding:
@@ -55,7 +56,7 @@ def test_a_message_that_was_moved_may_look_shifted_and_its_queue_short() -> None
 
 def test_what_a_start_would_do_to_it() -> None:
     def told(**more: Any) -> list[str]:
-        log = LogPlan(edits=[Edit("remove", "commitlog/1")], end=100, messages=1)
+        log = LogPlan(edits=[Edit(Step("remove", "commitlog/1"), lambda writer: None)], end=100, messages=1)
         return verdict([], log=log, **more).problems
 
     def prediction(**more: Any) -> SimpleNamespace:

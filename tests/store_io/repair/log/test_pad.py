@@ -9,7 +9,7 @@ from typing import cast
 
 import pytest
 
-from store_io.repair.log.log_plan import LogPlan
+from store_io.repair.log.edits import LogPlan
 from store_io.repair.log.pad import pad, would_cut_again
 from store_io.repair.repair_audit import Audited
 from tests.support.builders import walk

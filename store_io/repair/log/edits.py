@@ -1,0 +1,53 @@
+"""The acts on the copy that make the log of a new store, each a step of the repair."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from schemas.rows import Row
+from store_io.repair.log.segments import segment_path
+from store_io.repair.repair_steps import Step
+from store_io.repair.repair_work import Work
+from store_io.repair.writing.writer import Writer
+
+
+class Edit(NamedTuple):
+    """One act. act: carries it out."""
+
+    step: Step
+    act: Callable[[Writer], None]
+
+
+@dataclass
+class LogPlan:
+    """What becomes of the log. end: physical offset after the last message, 0 where no message stays.
+
+    messages: how many stay, without bridges.  bridges, dropped: rows of the report.  padded_from: the end without added segments.
+    """
+
+    edits: list[Edit] = field(default_factory=list)
+    start: int = 0
+    end: int = 0
+    messages: int = 0
+    bridges: list[Row] = field(default_factory=list)
+    dropped: list[Row] = field(default_factory=list)
+    zeroed_bytes: int = 0
+    padded_from: int | None = None
+
+    @property
+    def own_end(self) -> int:
+        return self.end if self.padded_from is None else self.padded_from
+
+    def add_bridge(self, base: int, start: int, end: int, kind: str, **more: int) -> None:
+        """Note for the report what fills [start, end) of the segment that begins at `base`."""
+        row = {"file": segment_path(base), "start": start, "end": end, "phy_offset": base + start, "kind": kind}
+        self.bridges.append(row | more)
+
+
+def apply_edits(work: Work, edits: Sequence[Edit]) -> None:
+    """Carry the edits out on the copy. Raises WriteFailed."""
+    for edit in edits:
+        work.steps.take(edit.step)
+        edit.act(work.writer)
