@@ -13,7 +13,7 @@ from store_io.audit.checks.start.size_misfits import size_misfits
 from store_io.base.errors import StoreError
 from store_io.base.java_compat import parse_number
 from store_io.formats.settings import read_settings
-from store_io.repair.writing.writer import Writer
+from store_io.repair.writing.store_writer import StoreWriter
 from store_io.rules.loading import Tree, segments_of
 from store_io.source.byte_source import ByteSource, StoreLocation, open_source, shown
 from store_io.source.store_dir import list_store
@@ -50,7 +50,7 @@ class Copied:
     not_copied: list[str]
 
 
-def copy_store(location: StoreLocation, writer: Writer) -> Copied:
+def copy_store(location: StoreLocation, writer: StoreWriter) -> Copied:
     """Copy all that lies there.
 
     Raises StoreError where one CommitLog cannot be made of several folders, WriteFailed where too little is free.

@@ -30,7 +30,7 @@ from store_io.formats.config_reader import (
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_steps import CORRECT_OFFSETS
 from store_io.repair.repair_work import Work
-from store_io.repair.writing.writer import Writer
+from store_io.repair.writing.store_writer import StoreWriter
 from store_io.source.byte_source import ByteSource
 from store_io.source.store_dir import StoreListing, list_store
 
@@ -139,7 +139,7 @@ def timer_units_beyond(source: ByteSource, listing: StoreListing, log_end: int) 
     return count
 
 
-def set_back(writer: Writer, source: ByteSource, config: StoreConfig, rows: Sequence[Row]) -> dict[str, int]:
+def set_back(writer: StoreWriter, source: ByteSource, config: StoreConfig, rows: Sequence[Row]) -> dict[str, int]:
     """Set the positions to the ends, in the new store's files: how many of each. Raises StoreError.
 
     config: what the audit read there, and of which file.

@@ -30,9 +30,8 @@ from store_io.repair.repair_report import Begun, Ended, report
 from store_io.repair.repair_start import unblock
 from store_io.repair.repair_steps import COPY, REMOVE
 from store_io.repair.repair_work import RepairOutcome, RepairRequest, RunTasks, Work
-from store_io.repair.writing.store_writer import StoreWriter
+from store_io.repair.writing.store_writer import StoreWriter, WriteFailed
 from store_io.repair.writing.trial_writer import TrialWriter
-from store_io.repair.writing.writer import WriteFailed
 
 MOST_ROUNDS = 3  # of rebuilding what an audit blames
 
@@ -76,7 +75,7 @@ def preview(
     """
     check_source(request.location, request.plan.broker_conf)
     try:
-        with TrialWriter.beside(request.target, scratch, request.location) as writer:
+        with TrialWriter.below(scratch, request.target, request.location) as writer:
             work = Work(request, writer, run_tasks, progress)
             begun = _begin(work)
             other_policy = _other_policy(work, begun, writer)
@@ -90,7 +89,7 @@ def preview(
 def work_out(request: RepairRequest, run_tasks: RunTasks, scratch: str) -> RepairOutcome:
     """As `preview`, of this policy alone."""
     check_source(request.location, request.plan.broker_conf)
-    with TrialWriter.beside(request.target, scratch, request.location) as writer:
+    with TrialWriter.below(scratch, request.target, request.location) as writer:
         return _carry_out(Work(request, writer, run_tasks, lambda sentence: None))
 
 

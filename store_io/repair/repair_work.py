@@ -11,7 +11,7 @@ from store_io.base.errors import StoreError
 from store_io.base.tasks import Task
 from store_io.repair.repair_plan import BROKER, RepairPlan
 from store_io.repair.repair_steps import CORRECT_OFFSETS, REMOVE, Steps, bytes_at
-from store_io.repair.writing.writer import Writer
+from store_io.repair.writing.store_writer import StoreWriter
 from store_io.rules.loading import Tree
 from store_io.rules.releases import BrokerRules
 from store_io.source.byte_source import ByteSource, StoreLocation, open_source
@@ -63,7 +63,7 @@ class Work:
     """
 
     request: RepairRequest
-    writer: Writer
+    writer: StoreWriter
     run_tasks: RunTasks
     progress: Callable[[str], None]
     steps: Steps = field(init=False)

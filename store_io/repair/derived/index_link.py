@@ -17,7 +17,7 @@ from schemas import index_layout
 from schemas.entries import STORED_INDEX_DTYPE
 from store_io.repair.derived.index_plan import IndexPlan
 from store_io.repair.repair_work import Work
-from store_io.repair.writing.writer import Writer
+from store_io.repair.writing.store_writer import StoreWriter
 from store_io.rules.releases import BrokerRules
 from store_io.source.byte_source import StoreLocation, open_source
 
@@ -48,7 +48,7 @@ def link_index(work: Work, plan: IndexPlan) -> None:
 class LinkTask:
     """One new index file with `count` raw entries. previous_end_time: of the file before, 0 for the first."""
 
-    writer: Writer
+    writer: StoreWriter
     rules: BrokerRules
     path: str
     count: int

@@ -22,7 +22,7 @@ from store_io.formats.commitlog.message_columns import Columns
 from store_io.formats.commitlog.segment_items import KIND_BATCH
 from store_io.repair.derived.index_link import RAW_DTYPE, entry_position
 from store_io.repair.derived.queue_plan import Shift
-from store_io.repair.writing.writer import FileWriter, Writer
+from store_io.repair.writing.store_writer import StoreFileWriter, StoreWriter
 from store_io.scan.segment_scan import SegmentTask, scan_segment
 from store_io.source.segment_window import SegmentWindow
 
@@ -55,7 +55,7 @@ class BuildTask:
     """
 
     scan: SegmentTask
-    writer: Writer
+    writer: StoreWriter
     queues: Mapping[QueueKey, QueueBuild]
     index_paths: tuple[str, ...] = ()
     first_key: int = 1
@@ -91,7 +91,7 @@ class _Sink:
         self.task = task
         self.want_keys = bool(task.index_paths)
         self.keys = 0
-        self._open: OrderedDict[str, FileWriter] = OrderedDict()
+        self._open: OrderedDict[str, StoreFileWriter] = OrderedDict()
         self._next_batch: dict[QueueKey, int] = {}
         self._waiting: list[np.ndarray] = []
         self._waiting_rows = 0
@@ -102,7 +102,7 @@ class _Sink:
             file.close()
         self._open.clear()
 
-    def _file(self, path: str) -> FileWriter:
+    def _file(self, path: str) -> StoreFileWriter:
         file = self._open.pop(path, None)
         if file is None:
             if len(self._open) >= OPEN_FILES:
@@ -195,7 +195,7 @@ class _Sink:
             done += len(part)
 
 
-def fill_entries(writer: Writer, folder: str, file_bytes: int, first: int, end: int, entry: bytes) -> None:
+def fill_entries(writer: StoreWriter, folder: str, file_bytes: int, first: int, end: int, entry: bytes) -> None:
     """Write one entry to every place [first, end) of an ordinary queue."""
     unit = consumequeue_layout.ENTRY_BYTES
     per_file = file_bytes // unit

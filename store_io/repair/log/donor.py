@@ -22,7 +22,7 @@ from store_io.repair.log.two_logs import TwoLogs
 from store_io.repair.repair_audit import Audited, audit_changed
 from store_io.repair.repair_steps import TAKE
 from store_io.repair.repair_work import Work
-from store_io.repair.writing.writer import Writer
+from store_io.repair.writing.store_writer import StoreWriter
 from store_io.rules.loading import Tree
 from store_io.scan.segment_scan import SegmentTask, scan_segment
 from store_io.source.byte_source import ByteFile
@@ -91,7 +91,7 @@ def heal(work: Work, audit: Audited) -> Healed:
 class Donor:
     """Writes the donor's messages into the copy's damaged ranges. tree: the copy's names."""
 
-    def __init__(self, logs: TwoLogs, writer: Writer, tree: Tree):
+    def __init__(self, logs: TwoLogs, writer: StoreWriter, tree: Tree):
         self.logs, self.writer, self.tree = logs, writer, tree
 
     def heal(self) -> Row:

@@ -10,14 +10,14 @@ from schemas.rows import Row
 from store_io.repair.log.segments import segment_path
 from store_io.repair.repair_steps import Step
 from store_io.repair.repair_work import Work
-from store_io.repair.writing.writer import Writer
+from store_io.repair.writing.store_writer import StoreWriter
 
 
 class Edit(NamedTuple):
     """One act. act: carries it out."""
 
     step: Step
-    act: Callable[[Writer], None]
+    act: Callable[[StoreWriter], None]
 
 
 @dataclass

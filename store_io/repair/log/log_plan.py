@@ -23,7 +23,7 @@ from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_plan import BROKER
 from store_io.repair.repair_steps import BRIDGE, CREATE, CUT, FILL, REMOVE, RENAME, RESIZE, ZERO, Step
 from store_io.repair.repair_work import Work
-from store_io.repair.writing.writer import Writer
+from store_io.repair.writing.store_writer import StoreWriter
 from store_io.rules.message_verdict import VALID, Message
 from store_io.source.byte_source import ByteSource
 
@@ -93,7 +93,7 @@ class _LogRepair:
         self.plan.messages = sum(map(self._messages, kept)) - len(self.plan.dropped)
         return self.plan
 
-    def _edit(self, step: Step, act: Callable[[Writer], None]) -> None:
+    def _edit(self, step: Step, act: Callable[[StoreWriter], None]) -> None:
         self.plan.edits.append(Edit(step, act))
 
     def _messages(self, segment: _Segment) -> int:
@@ -264,7 +264,7 @@ class _LogRepair:
     def _bridge(self, segment: _Segment, start: int, end: int, reason: str, lost: Mapping[str, int] = _NOTHING) -> None:
         base, path, time = segment.base, segment.path, self._time_near(segment, start)
 
-        def write(writer: Writer) -> None:
+        def write(writer: StoreWriter) -> None:
             writer.zero(path, start, end)
             for bridge in bridges.bridges(base, start, end, time, self.rules):
                 for at, part in bridge.parts():
@@ -300,7 +300,7 @@ class _LogRepair:
         return verdict.message
 
 
-def _create(writer: Writer, path: str, size: int, mtime_ns: int) -> None:
+def _create(writer: StoreWriter, path: str, size: int, mtime_ns: int) -> None:
     writer.create(path, size)
     if mtime_ns > 0:
         writer.set_time(path, mtime_ns)

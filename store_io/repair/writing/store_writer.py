@@ -24,7 +24,7 @@ from pathlib import Path
 
 import numpy as np
 
-from store_io.repair.writing.writer import FileWriter, WriteFailed, Writer
+from store_io.base.errors import StoreError
 from store_io.source.byte_source import ByteFile, ByteSource, StoreLocation
 
 COPY_BYTES = 64 << 20  # copied by one call of the system
@@ -39,11 +39,15 @@ _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 _ZEROS = bytes(1 << 20)
 
 
+class WriteFailed(StoreError):
+    """The new store cannot be written: no space, no permission, a medium that fails."""
+
+
 @dataclass(frozen=True)
-class StoreWriter(Writer):
+class StoreWriter:
     """The new store while it is made. Picklable: tasks on other processes write into the same folder.
 
-    target: where it will be.  folder: the hidden folder beside it.
+    target: where it will be.  folder: the hidden folder beside it.  Paths are those of `StoreFile.path`: relative, with "/".
     """
 
     target: str
@@ -51,10 +55,12 @@ class StoreWriter(Writer):
 
     @property
     def root(self) -> str:
+        """Where new files lie under their own paths until the store is in its place."""
         return os.path.join(self.folder, _STORE)
 
     @property
     def location(self) -> StoreLocation:
+        """The store as it is now, to be read."""
         return StoreLocation(self.root)
 
     # ---- the whole -------------------------------------------------------------------------------------------------
@@ -111,15 +117,18 @@ class StoreWriter(Writer):
             _sync_path(os.path.dirname(self.target))
 
     def flush(self) -> None:
+        """Have on the disk what was written so far. Raises WriteFailed, as all that follow do."""
         with _write_errors(self.target):
             _sync_folder(self.root)
 
     def free_bytes(self) -> int:
+        """What is free for this user where the store will lie."""
         with _write_errors(self.target):
             status = os.statvfs(os.path.dirname(self.target))
         return status.f_bavail * status.f_frsize
 
     def require(self, needed: int, what: str) -> None:
+        """Raise WriteFailed where less than that is free. what: a phrase with its verb: "the copy needs"."""
         free = self.free_bytes()
         if needed > free:
             raise WriteFailed(f"{self.target}: {what} {needed} bytes, {free} are free there")
@@ -133,6 +142,7 @@ class StoreWriter(Writer):
         return os.path.join(self.root, *pieces)
 
     def make_folder(self, path: str) -> None:
+        """Make a folder, and those above it."""
         with _write_errors(path):
             os.makedirs(self._full(path), exist_ok=True)
 
@@ -143,36 +153,63 @@ class StoreWriter(Writer):
             return StoreFileWriter(path, os.open(self._full(path), _NEW, 0o666))
 
     def create(self, path: str, size: int) -> None:
+        """A new file of that many zeros, and the folders above it."""
         with self._new(path) as file:
             file.resize(size)
 
     def copy(self, source: ByteSource, path: str, to: str, mtime_ns: int = 0) -> None:
+        """Copy a file of the source, holes as holes. Raises StoreChanged or Unreadable where the source is at fault."""
         with source.open(path) as file, self._new(to) as made:
             made.take_all(file)
             if mtime_ns > 0:  # a file system that does not know it gives 0
                 made.set_time(mtime_ns)
 
     def open(self, path: str) -> StoreFileWriter:
+        """An existing file, open to be written."""
         with _write_errors(path):
             return StoreFileWriter(path, os.open(self._full(path), os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW))
 
     @contextlib.contextmanager
-    def keeping_time(self, path: str) -> Iterator[FileWriter]:
+    def _keeping_time(self, path: str) -> Iterator[StoreFileWriter]:
         with self.open(path) as file:
             before = file.mtime_ns
             yield file
             file.set_time(before)
 
+    def put(self, path: str, data: bytes) -> None:
+        """A small file, in place of one that may be there."""
+        self.remove(path)
+        self.create(path, 0)
+        self.write(path, 0, data)
+
+    def write(self, path: str, position: int, data: bytes | memoryview) -> None:
+        """Write bytes into an existing file; its time stays."""
+        with self._keeping_time(path) as file:
+            file.write(position, data)
+
+    def zero(self, path: str, start: int, end: int) -> None:
+        """Make bytes [start, end) of an existing file zeros; size and time stay."""
+        with self._keeping_time(path) as file:
+            file.zero(start, end)
+
+    def resize(self, path: str, size: int) -> None:
+        """Give an existing file another length; its time stays."""
+        with self._keeping_time(path) as file:
+            file.resize(size)
+
     def set_time(self, path: str, mtime_ns: int) -> None:
+        """When the file was last changed: retention decides by it."""
         with self.open(path) as file:
             file.set_time(mtime_ns)
 
     def move(self, path: str, to: str) -> None:
+        """Give a file another name."""
         with _write_errors(to):
             os.makedirs(os.path.dirname(self._full(to)), exist_ok=True)
             _rename_new(self._full(path), self._full(to))
 
     def remove(self, path: str) -> None:
+        """Remove a file, or a folder with all that is in it; nothing where there is none."""
         full = self._full(path)
         with _write_errors(path):
             try:
@@ -185,41 +222,46 @@ class StoreWriter(Writer):
                 os.unlink(full)
 
 
-class StoreFileWriter(FileWriter):
-    """A file of the hidden folder."""
+class StoreFileWriter:
+    """One file of the new store, open to be written. A context manager; all methods raise WriteFailed."""
 
     def __init__(self, path: str, descriptor: int):
-        self.path, self._descriptor = path, descriptor
+        self.path, self.descriptor = path, descriptor
 
     def __enter__(self) -> StoreFileWriter:
         return self
 
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
     def close(self) -> None:
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1
 
     @property
     def mtime_ns(self) -> int:
-        return os.fstat(self._descriptor).st_mtime_ns
+        return os.fstat(self.descriptor).st_mtime_ns
 
     def set_time(self, mtime_ns: int) -> None:
         with _write_errors(self.path):
-            os.utime(self._descriptor, ns=(mtime_ns, mtime_ns))
+            os.utime(self.descriptor, ns=(mtime_ns, mtime_ns))
 
     def resize(self, size: int) -> None:
         with _write_errors(self.path):
-            os.ftruncate(self._descriptor, size)
+            os.ftruncate(self.descriptor, size)
 
     def write(self, position: int, data: bytes | memoryview | np.ndarray) -> None:
+        """All of the bytes, from that position on."""
         view = memoryview(data).cast("B")  # type: ignore[arg-type]  # of an array too
         with _write_errors(self.path):
             while len(view):
-                count = os.pwrite(self._descriptor, view, position)
+                count = os.pwrite(self.descriptor, view, position)
                 view, position = view[count:], position + count
 
     def zero(self, start: int, end: int) -> None:
-        if start < end and not _punch(self._descriptor, start, end - start):
+        """Zeros in place of bytes [start, end), a hole where possible."""
+        if start < end and not _punch(self.descriptor, start, end - start):
             for at in range(start, end, len(_ZEROS)):
                 self.write(at, _ZEROS[: end - at])
 
@@ -245,7 +287,7 @@ class StoreFileWriter(FileWriter):
             return False
         with _write_errors(self.path):
             try:
-                fcntl.ioctl(self._descriptor, _FICLONE, origin)
+                fcntl.ioctl(self.descriptor, _FICLONE, origin)
             except OSError as error:
                 if error.errno in (*_FULL, errno.EIO):
                     raise
@@ -258,7 +300,7 @@ class StoreFileWriter(FileWriter):
         with _write_errors(self.path):
             while origin is not None and at < end:
                 try:
-                    count = os.copy_file_range(origin, self._descriptor, min(COPY_BYTES, end - at), at, at)
+                    count = os.copy_file_range(origin, self.descriptor, min(COPY_BYTES, end - at), at, at)
                 except OSError as error:
                     if error.errno in _FULL:
                         raise

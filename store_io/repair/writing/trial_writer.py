@@ -1,6 +1,6 @@
 """A store that a repair would make, without making it: what a dry run works on instead of a copy.
 
-    with TrialWriter.beside(target, scratch, origin) as writer:   # takes the place of a StoreWriter
+    with TrialWriter.below(scratch, target, origin) as writer:    # takes the place of a StoreWriter
         writer.copy(source, path, path)                           # only remembers where the bytes are
         writer.write(path, position, data)                        # these go to a hidden folder in `scratch`
         open_source(writer.location)                              # the store as it would be by now
@@ -22,33 +22,37 @@ from typing import Any
 
 import numpy as np
 
-from store_io.repair.writing.store_writer import StoreWriter
+from store_io.repair.writing.store_writer import StoreFileWriter, StoreWriter, WriteFailed
 from store_io.repair.writing.trial_source import FILES, TABLES, Table, TrialEntry, TrialLocation, live_tables
-from store_io.repair.writing.writer import FileWriter, WriteFailed, Writer
 from store_io.source.byte_source import ByteSource, StoreLocation
 
 NAME = "store-audit-dry-run"
 
 
-class TrialWriter(Writer):
-    """Takes the place of a `StoreWriter`. In a task on another process it opens only files that were made before."""
+class TrialWriter(StoreWriter):
+    """Takes the place of a `StoreWriter`. In a task on another process it opens only files that were made before.
 
-    def __init__(self, target: str, scratch: StoreWriter, origin: StoreLocation):
-        self.target, self._scratch, self.origin = target, scratch, origin
+    folder: the hidden folder in the scratch folder.  root: where what differs from the origin lies.
+    """
+
+    def __init__(self, target: str, folder: str, origin: StoreLocation):
+        super().__init__(target, folder)
+        self.origin = origin
+        self._scratch = StoreWriter(target, folder)
         self._table: Table = {}
         self._saved = 0
         self._current = False
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"target": self.target, "_scratch": self._scratch, "origin": self.origin}
+        return {"target": self.target, "folder": self.folder, "origin": self.origin}
 
     @staticmethod
     @contextlib.contextmanager
-    def beside(target: str, scratch: str, origin: StoreLocation) -> Iterator[TrialWriter]:
+    def below(scratch: str, target: str, origin: StoreLocation) -> Iterator[TrialWriter]:
         """A writer for what would be at `target`, which keeps the differences below the folder `scratch`; they go with the
         block, and those of a run that was killed go with the next one's. Raises WriteFailed."""
         with StoreWriter.beside(f"{scratch.rstrip('/')}/{NAME}") as inner:
-            trial = TrialWriter(target, inner, origin)
+            trial = TrialWriter(target, inner.folder, origin)
             live_tables[os.getpid(), inner.root] = trial._table
             try:
                 yield trial
@@ -57,11 +61,11 @@ class TrialWriter(Writer):
 
     def another(self) -> contextlib.AbstractContextManager[TrialWriter]:
         """A second trial from the same origin."""
-        return TrialWriter.beside(self.target, os.path.dirname(self._scratch.folder), self.origin)
+        return TrialWriter.below(os.path.dirname(self.folder), self.target, self.origin)
 
     @property
     def root(self) -> str:
-        return f"{self._scratch.root}/{FILES}"
+        return f"{super().root}/{FILES}"
 
     @property
     def location(self) -> StoreLocation:
@@ -71,9 +75,6 @@ class TrialWriter(Writer):
             self._scratch.put(f"{TABLES}/{self._saved}", pickle.dumps(self._table, protocol=5))
             self._current = True
         return TrialLocation(self.origin.root, self.origin.parts, self._scratch.root, self._saved)
-
-    def free_bytes(self) -> int:
-        return StoreWriter(self.target, "").free_bytes()
 
     def require(self, needed: int, what: str) -> None:
         """Nothing: the report of a dry run says what would be needed, and what is free."""
@@ -87,7 +88,7 @@ class TrialWriter(Writer):
         self._table[path] = entry
         self._current = False
 
-    def _new(self, path: str) -> None:
+    def _name(self, path: str) -> None:
         """Make the folders above a name that is not there yet."""
         pieces = path.split("/")
         for count in range(1, len(pieces)):
@@ -104,36 +105,36 @@ class TrialWriter(Writer):
 
     def make_folder(self, path: str) -> None:
         if path not in self._table:
-            self._new(path)
+            self._name(path)
             self._put(path, TrialEntry("directory"))
 
     def copy(self, source: ByteSource, path: str, to: str, mtime_ns: int = 0) -> None:
-        self._new(to)
+        self._name(to)
         with source.open(path) as file:
             self._put(to, TrialEntry("file", file.size, mtime_ns or time.time_ns(), path))
 
     def create(self, path: str, size: int) -> None:
-        self._new(path)
-        self._scratch.create(f"{FILES}/{path}", size)
+        self._name(path)
+        super().create(path, size)
         self._put(path, TrialEntry("file", size, time.time_ns(), own=True))
 
-    def open(self, path: str) -> FileWriter:
+    def open(self, path: str) -> StoreFileWriter:
         if not hasattr(self, "_table"):
-            return self._scratch.open(f"{FILES}/{path}")
+            return super().open(path)
         entry = self.entry(path)
         if not entry.own:
-            self._scratch.create(f"{FILES}/{path}", entry.size)
+            super().create(path, entry.size)
             self._put(path, replace(entry, own=True))
-        return _TrialFileWriter(self, path, self._scratch.open(f"{FILES}/{path}"))
+        return _TrialFileWriter(self, super().open(path))
 
     def set_time(self, path: str, mtime_ns: int) -> None:
         self._put(path, replace(self.entry(path), mtime_ns=mtime_ns))
 
     def move(self, path: str, to: str) -> None:
-        self._new(to)
+        self._name(to)
         entry = self.entry(path)
         if entry.own:
-            self._scratch.move(f"{FILES}/{path}", f"{FILES}/{to}")
+            super().move(path, to)
         del self._table[path]
         self._put(to, entry)
 
@@ -143,7 +144,7 @@ class TrialWriter(Writer):
         below = [name for name in self._table if name.startswith(path + "/")] if self._table[path].kind == "directory" else []
         for name in (path, *below):
             del self._table[name]
-        self._scratch.remove(f"{FILES}/{path}")
+        super().remove(path)
         self._current = False
 
     def wrote(self, path: str, start: int, end: int) -> None:
@@ -162,26 +163,26 @@ class TrialWriter(Writer):
         self._put(path, replace(entry, size=size, changed=changed))
 
 
-class _TrialFileWriter(FileWriter):
-    def __init__(self, trial: TrialWriter, path: str, file: FileWriter):
-        self._trial, self.path, self._file = trial, path, file
+class _TrialFileWriter(StoreFileWriter):
+    """Notes what is written. It takes over the file's descriptor."""
 
-    def close(self) -> None:
-        self._file.close()
+    def __init__(self, trial: TrialWriter, file: StoreFileWriter):
+        super().__init__(file.path, file.descriptor)
+        self._trial = trial
 
     def write(self, position: int, data: bytes | memoryview | np.ndarray) -> None:
-        self._file.write(position, data)
+        super().write(position, data)
         end = position + memoryview(data).nbytes  # type: ignore[arg-type]  # of an array too
         self._trial.wrote(self.path, position, end)
 
     def zero(self, start: int, end: int) -> None:
         end = min(end, self._trial.entry(self.path).size)
         if start < end:
-            self._file.zero(start, end)
+            super().zero(start, end)
             self._trial.wrote(self.path, start, end)
 
     def resize(self, size: int) -> None:
-        self._file.resize(size)
+        super().resize(size)
         self._trial.resized(self.path, size)
 
 

@@ -15,7 +15,7 @@ from store_io.base.errors import StoreError
 from store_io.formats import config_reader
 from store_io.formats.config_reader import CONSUMER_OFFSETS, read_config
 from store_io.repair.repair_offsets import set_back
-from store_io.repair.writing.writer import Writer
+from store_io.repair.writing.store_writer import StoreWriter
 from store_io.source import byte_source
 from store_io.source.byte_source import StoreLocation, open_source
 from store_io.source.store_dir import list_store
@@ -118,7 +118,7 @@ def test_positions_that_cannot_be_read_again_are_said_to_be_so(tmp_path: Path, m
     monkeypatch.setattr(config_reader, "MOST_BYTES", 20)
     rows = [{"kind": "group", "group": "g", "topic": "T", "queue_id": 0, "offset": 9, "new_max": 1}]
     with pytest.raises(StoreError, match=r"config/consumerOffset\.json cannot be set back: config/consumerOffset\.json: "):
-        set_back(cast(Writer, None), source, config, rows)
+        set_back(cast(StoreWriter, None), source, config, rows)
 
 
 def test_positions_that_stand_as_texts_are_set_back_too(tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_positions_that_stand_as_texts_are_set_back_too(tmp_path: Path) -> None:
         {"kind": "group", "group": "g", "topic": topic, "queue_id": 0, "offset": 9, "new_max": 1} for topic in ("T", "%LMQ%a")
     ]
     written: dict[str, bytes] = {}
-    writer = cast(Writer, SimpleNamespace(put=written.__setitem__))
+    writer = cast(StoreWriter, SimpleNamespace(put=written.__setitem__))
     assert set_back(writer, source, config, rows) == {CONSUMER_OFFSETS: 2}
     (text,) = written.values()
     table = json.loads(re.sub(r"([{,]\s*)(\d+):", r'\1"\2":', text.decode()))["offsetTable"]

@@ -13,7 +13,6 @@ import pytest
 
 from store_io.repair.writing.store_writer import StoreWriter, WriteFailed
 from store_io.repair.writing.trial_writer import TrialWriter
-from store_io.repair.writing.writer import Writer
 from store_io.source.byte_source import StoreLocation, open_source
 from tests.support.repaired import content
 
@@ -29,7 +28,7 @@ def copy_of_a_store(folder: Path) -> Path:
     return folder / "store"
 
 
-def start(writer: Writer, root: Path) -> None:
+def start(writer: StoreWriter, root: Path) -> None:
     source = open_source(StoreLocation(str(root)))
     for folder in sorted({str(Path(name).parent) for name in NAMES} - {"."}):
         writer.make_folder(folder)
@@ -40,7 +39,7 @@ def start(writer: Writer, root: Path) -> None:
         writer.copy(source, name, name, (root / name).stat().st_mtime_ns)
 
 
-def act(writer: Writer, rng: random.Random) -> str:
+def act(writer: StoreWriter, rng: random.Random) -> str:
     """One write; the name of what stopped it, "" where nothing did."""
     name, start, size = rng.choice([*NAMES, "new/file", "consumequeue/a/1/0"]), rng.randrange(120), rng.randrange(1, 60)
     other = rng.choice([*NAMES, "moved"])
@@ -66,7 +65,7 @@ def act(writer: Writer, rng: random.Random) -> str:
     return ""
 
 
-def read(writer: Writer) -> dict[str, bytes]:
+def read(writer: StoreWriter) -> dict[str, bytes]:
     source = open_source(writer.location)
     names = source.names()
     files = [*names, *(f for n in names if n.kind == "directory" for f in source.list_tree(n.path))]
@@ -93,7 +92,7 @@ def test_it_reads_as_what_the_same_writes_make(seed: int, tmp_path: Path) -> Non
     (tmp_path / "scratch").mkdir()
     with (
         StoreWriter.beside(str(tmp_path / "new")) as real,
-        TrialWriter.beside(str(tmp_path / "new"), str(tmp_path / "scratch"), StoreLocation(str(root))) as trial,
+        TrialWriter.below(str(tmp_path / "scratch"), str(tmp_path / "new"), StoreLocation(str(root))) as trial,
     ):
         start(real, root)
         start(trial, root)
@@ -131,12 +130,12 @@ def test_what_a_killed_dry_run_left_goes_with_the_next_one(tmp_path: Path) -> No
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     if (child := os.fork()) == 0:
-        with TrialWriter.beside(str(tmp_path / "new"), str(scratch), StoreLocation(str(root))) as trial:
+        with TrialWriter.below(str(scratch), str(tmp_path / "new"), StoreLocation(str(root))) as trial:
             trial.create("index/y", 100)
             os.kill(os.getpid(), signal.SIGKILL)
     os.waitpid(child, 0)
     assert len(list(scratch.iterdir())) == 1
-    with TrialWriter.beside(str(tmp_path / "new"), str(scratch), StoreLocation(str(root))):
+    with TrialWriter.below(str(scratch), str(tmp_path / "new"), StoreLocation(str(root))):
         assert len(list(scratch.iterdir())) == 1
     assert not list(scratch.iterdir())
     shutil.rmtree(root)
