@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 
 from schemas.checkpoint_layout import ABORT_FILE
 from schemas.rows import StoreFile
@@ -23,8 +24,8 @@ SPARE_BYTES = 64 << 20  # beyond what is known to be needed
 
 
 def check_source(location: StoreLocation, broker_conf: str | None) -> None:
-    """Raise StoreError where the work need not begin: there is no segment, so whatever else lies there, a repair would make an
-    empty store; or no segment has the size that the plan's broker.conf gives them."""
+    """Raise StoreError where the work need not begin: there is no segment, so that a repair would make an empty store; or no
+    segment has the size that the plan's broker.conf gives them."""
     listing = list_store(location)
     if segments_of(Tree(listing.files)):
         settings = read_settings(broker_conf, listing, open_source(location))
@@ -85,25 +86,18 @@ def removed(location: StoreLocation, made: StoreLocation, moved: Container[str])
     """
     here, there = _files(location, open_source(location)), _files(made, open_source(made))
     gone = [e for e in here.values() if e.path not in there and e.path not in moved]
-    holding = {folder for e in here.values() if e.kind == "file" for folder in _folders_of(e.path)}
-    told = [e.path for e in gone if e.kind == "file" and not _made_anew(e.path)]
-    told += [e.path for e in gone if e.kind == "directory" and e.path not in holding]
-    return sorted(told, key=lambda path: (_is_number(path), path))
+    holding = {str(folder) for e in here.values() if e.kind == "file" for folder in PurePosixPath(e.path).parents}
+    names = [e.path for e in gone if e.kind == "file" and not _made_anew(e.path)]
+    names += [e.path for e in gone if e.kind == "directory" and e.path not in holding]
+    return sorted(names, key=lambda path: (_is_number(path), path))
 
 
 def _made_anew(path: str) -> bool:
-    """Whether a start or a repair makes such a file anew: the report tells of the whole queue or index instead."""
+    """Whether a start or a repair makes such a file anew: the report names the whole queue or index instead."""
     top, *names = path.split("/")
     if top in (QUEUES, BATCH_QUEUES, EXT) and len(names) == 3:
         return _is_number(names[1]) and _is_number(names[2])
     return path == ABORT_FILE or top == INDEX and len(names) == 1 and _is_number(names[0])
-
-
-def _folders_of(path: str) -> Iterator[str]:
-    """The folder that a path is in, the one that that is in, and so on."""
-    while "/" in path:
-        path = path.rpartition("/")[0]
-        yield path
 
 
 def _is_number(path: str) -> bool:

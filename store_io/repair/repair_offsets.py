@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 
 from schemas.rows import QueueKey, Row
+from schemas.store_names import TIMER_LOG
+from schemas.timer_layout import LARGEST_MAGIC, UNIT_BYTES
 from store_io.base.errors import StoreError
 from store_io.formats import config_reader
 from store_io.formats.commitlog import bridges
@@ -36,20 +38,17 @@ from store_io.source.store_dir import StoreListing, list_store
 
 TIMER_TOPIC = "rmq_sys_wheel_timer"
 TIMER_CHECK = "config/timercheck"
-_TIMER_LOG = "timerlog/"
-_UNIT = np.dtype(
-    [
-        ("size", ">i4"), ("previous", ">i8"), ("magic", ">i4"), ("written", ">i8"), ("delayed", ">i4"), ("phy_offset", ">i8"),
-        ("message_size", ">i4"), ("topic_hash", ">i4"), ("reserved", ">i8"),
-    ]
-)  # fmt: skip
-_QUEUE_OFFSETS_AT = 16  # in the timer's checkpoint: the last queue offset read, and the master's
+_QUEUE_OFFSET, _MASTER_OFFSET = slice(16, 24), slice(24, 32)  # in the timer's checkpoint: queue offsets read up to
 _WINDOW_UNITS = 1 << 15
+# What is asked of a unit of the timer's log: its head, then when it was written, its delay, and its message's physical offset.
+_UNIT = np.dtype(
+    {"names": ["size", "magic", "phy_offset"], "formats": [">i4", ">i4", ">i8"], "offsets": [0, 12, 28], "itemsize": UNIT_BYTES}
+)
 _INTEGER_KEY = re.compile(r'([{,]\s*)"(-?[0-9]+)"(\s*:)')
 
 
 def correct_offsets(work: Work, final: Audited, log_end: int) -> Row:
-    """Tell which positions lie beyond the new ends, and set them back where that is asked for: the report's part on them.
+    """Find the positions beyond the new ends, and set them back where that is asked for: the report's part on them.
 
     final: the audit of the new store.
     """
@@ -57,9 +56,8 @@ def correct_offsets(work: Work, final: Audited, log_end: int) -> Row:
     if p is None or p.after_dispatch is None:
         return {}
     ends = {key: queue.max_offset for key, queue in p.after_dispatch.queues.items()}
-    listing, source = list_store(work.location), work.source
-    groups, delays = config_reader.groups_beyond(final.config, ends), config_reader.delays_beyond(final.config, ends)
-    rows = beyond(groups, delays, source, listing, ends, log_end)
+    source = work.source
+    rows = beyond(final.config, source, list_store(work.location), ends, log_end)
     changed = set_back(work.writer, source, final.config, rows) if work.request.fix_offsets and rows else {}
     for path, count in changed.items():
         reason = "consumers, delay levels or the timer lie beyond the new ends"
@@ -73,29 +71,16 @@ def correct_offsets(work: Work, final: Audited, log_end: int) -> Row:
 
 
 def beyond(
-    groups: Sequence[Row],
-    delays: Sequence[Row],
-    source: ByteSource,
-    listing: StoreListing,
-    ends: Mapping[QueueKey, int],
-    log_end: int,
+    config: StoreConfig, source: ByteSource, listing: StoreListing, ends: Mapping[QueueKey, int], log_end: int
 ) -> list[Row]:
-    """Rows of the report: what each position is, where it stands, and where the end is."""
-    found: list[Row] = [
-        {
-            "kind": "group", **row,
-            "sentence": f"group {row['group']} is at {row['offset']} of {row['topic']} queue {row['queue_id']},"
-            f" which ends at {row['new_max']}",
-        }
-        for row in groups
-    ]  # fmt: skip
-    found += [
-        {
-            "kind": "delay", **row,
-            "sentence": f"delay level {row['level']} is at {row['offset']}, its queue ends at {row['new_max']}",
-        }
-        for row in delays
-    ]  # fmt: skip
+    """Rows of the report: what each position is, its value, and where the end is."""
+    found: list[Row] = []
+    for row in config_reader.groups_beyond(config, ends):
+        place = f"{row['offset']} of {row['topic']} queue {row['queue_id']}"
+        found.append({"kind": "group", **row, "sentence": f"group {row['group']} is at {place}, which ends at {row['new_max']}"})
+    for row in config_reader.delays_beyond(config, ends):
+        sentence = f"delay level {row['level']} is at {row['offset']}, its queue ends at {row['new_max']}"
+        found.append({"kind": "delay", **row, "sentence": sentence})
     end = ends.get((TIMER_TOPIC, 0), 0)
     try:
         read = timer_queue_offset(source, listing)
@@ -116,26 +101,26 @@ def timer_queue_offset(source: ByteSource, listing: StoreListing) -> int | None:
     if not listing.is_file(TIMER_CHECK):
         return None
     data = source.read_small(TIMER_CHECK)
-    return int.from_bytes(data[_QUEUE_OFFSETS_AT : _QUEUE_OFFSETS_AT + 8], "big", signed=True) if len(data) >= 24 else None
+    return int.from_bytes(data[_QUEUE_OFFSET], "big", signed=True) if len(data) >= _QUEUE_OFFSET.stop else None
 
 
 def timer_units_beyond(source: ByteSource, listing: StoreListing, log_end: int) -> int:
     """How many units of the timer's log lead to the log's end or beyond."""
     count = 0
     for entry in listing.files:
-        if entry.kind != "file" or not entry.path.startswith(_TIMER_LOG):
+        if entry.kind != "file" or not entry.path.startswith(f"{TIMER_LOG}/"):
             continue
         with source.open(entry.path) as file:
             at = 0
-            while at + _UNIT.itemsize <= file.size:
-                at = max(at, file.next_data(at) // _UNIT.itemsize * _UNIT.itemsize)
-                data = file.read(at, _WINDOW_UNITS * _UNIT.itemsize)
-                rows = np.frombuffer(data, _UNIT, len(data) // _UNIT.itemsize)
+            while at + UNIT_BYTES <= file.size:
+                at = max(at, file.next_data(at) // UNIT_BYTES * UNIT_BYTES)
+                data = file.read(at, _WINDOW_UNITS * UNIT_BYTES)
+                rows = np.frombuffer(data, _UNIT, len(data) // UNIT_BYTES)
                 if not len(rows):
                     break
-                units = (rows["size"] == _UNIT.itemsize) & (rows["magic"] >= 0) & (rows["magic"] <= 15)
+                units = (rows["size"] == UNIT_BYTES) & (rows["magic"] >= 0) & (rows["magic"] <= LARGEST_MAGIC)
                 count += int((units & (rows["phy_offset"] >= log_end)).sum())
-                at += len(rows) * _UNIT.itemsize
+                at += len(rows) * UNIT_BYTES
     return count
 
 
@@ -162,10 +147,10 @@ def set_back(writer: StoreWriter, source: ByteSource, config: StoreConfig, rows:
         changed[DELAY_OFFSETS] = len(delays)
     for row in rows:
         if row["kind"] == "timer_queue":
-            master = source.read_small(TIMER_CHECK)[_QUEUE_OFFSETS_AT + 8 : _QUEUE_OFFSETS_AT + 16]
-            there = int.from_bytes(master, "big", signed=True)
-            data = struct.pack(">qq", row["new_max"], min(there, row["new_max"]))
-            writer.write(TIMER_CHECK, _QUEUE_OFFSETS_AT, data[: 8 + len(master)])
+            stored = source.read_small(TIMER_CHECK)[_MASTER_OFFSET]
+            master = min(int.from_bytes(stored, "big", signed=True), row["new_max"])
+            data = struct.pack(">qq", row["new_max"], master)
+            writer.write(TIMER_CHECK, _QUEUE_OFFSET.start, data[: 8 + len(stored)])
             changed[TIMER_CHECK] = 1
     return changed
 

@@ -1,11 +1,10 @@
 """plan.json as a repair takes it: text from anywhere, so every part is checked before it is believed.
 
-Nothing in it is ever used as a place to write to. It is a promise that the audit of the copy must find again: the same files
-with the same digests, release and settings, and the same decision of the broker.
+Nothing in it is ever used as a place to write to. The audit of the copy must find the same files with the same digests, the same
+release and settings, and the same decision of the broker.
 
-A digest here notices what changed by accident: a segment's, queue's or index file's is folded from CRC-32s, which someone who
-means to can keep. It is no signature (`manifest` has SHA-256s). A repair does not rest on it either: it goes by its own audit of
-its own copy, so other bytes with the same digest are repaired as what they are.
+A digest here shows what changed by accident. It is folded from CRC-32s, which can be forged, so it is no signature (`manifest`
+has SHA-256s). A repair relies on its own audit of its own copy: other bytes with the same digest are repaired as what they are.
 """
 
 from __future__ import annotations
@@ -33,26 +32,27 @@ _ACTIONS = ("keep", "truncate", "delete", "rebuild")
 class RepairPlan:
     """A plan whose shape is right and whose paths lie inside a store. inputs: path -> (size, digest).
 
+    settings: all that the plan names, defaults included; origins: of the same, "broker.conf", "default" or "inferred".
+    sha256: of the plan's own bytes.  assumed: nobody named the release.
     repair: policy -> the steps of a repair, as `repair_steps.Step.row` shapes them; without a policy whose steps are not known.
     """
 
     store: str
     release: str
     settings: Mapping[str, Any]
-    given: bool  # whether sizes and flags come from a broker.conf, and none was inferred
+    origins: Mapping[str, str]
     inputs: Mapping[str, tuple[int, str]]
     broker: Row
-    steps: tuple[Row, ...]
-    in_force: Mapping[str, Any]  # all settings that the plan names, defaults included
-    origins: Mapping[str, str]  # of the same: "broker.conf", "default", "inferred"
-    sha256: str  # of the plan's own bytes
-    assumed: bool = False  # nobody named the release
+    sha256: str
+    assumed: bool = False
     repair: Mapping[str, tuple[Row, ...]] = field(default_factory=dict)
 
     @property
     def broker_conf(self) -> str | None:
         """A properties file that says what this plan's settings were; None where they came from the files themselves."""
-        return properties_text(self.settings) if self.given else None
+        if "inferred" in self.origins.values():
+            return None
+        return properties_text({key: value for key, value in self.settings.items() if self.origins[key] == "broker.conf"})
 
 
 def properties_text(settings: Mapping[str, Any]) -> str:
@@ -65,7 +65,7 @@ def properties_text(settings: Mapping[str, Any]) -> str:
 
 
 def read_plan(data: bytes) -> RepairPlan:
-    """The plan. Raises UsageError where it is none, StoreError where it is one that nothing can be done with."""
+    """The plan. Raises UsageError where the text is no plan, StoreError where no repair can follow it."""
     try:
         plan = json.loads(data.decode("utf-8"), parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
@@ -79,8 +79,8 @@ def read_plan(data: bytes) -> RepairPlan:
         raise UsageError(f"the plan is of schema version {plan['schema_version']}, only 1 is known")
     parse_release(plan["release"])
     inputs = _inputs(plan["inputs"])
-    steps = _steps(plan["steps"])
-    settings, given = _settings(plan["settings"])
+    _check_steps(plan["steps"])
+    _check_settings(plan["settings"])
     broker = plan.get("broker")
     if broker is not None and not isinstance(broker, dict):
         raise UsageError("the plan's broker is no object")
@@ -90,14 +90,11 @@ def read_plan(data: bytes) -> RepairPlan:
         )
     if broker is None:
         raise StoreError("the plan does not say what a broker would do, so nothing is repaired by it")
-    _broker(broker)
-    in_force = {key: row["value"] for key, row in plan["settings"].items()}
-    origins = {key: row["from"] for key, row in plan["settings"].items()}
+    _check_broker(broker)
+    settings, origins = ({key: row[name] for key, row in plan["settings"].items()} for name in ("value", "from"))
     sha256, assumed = hashlib.sha256(data).hexdigest(), plan.get("release_from") == DEFAULT
-    return RepairPlan(
-        plan["store"], plan["release"], settings, given, inputs, broker, steps, in_force, origins, sha256, assumed,
-        _repair(plan.get("repair")),
-    )  # fmt: skip
+    steps = _repair(plan.get("repair"))
+    return RepairPlan(plan["store"], plan["release"], settings, origins, inputs, broker, sha256, assumed, steps)
 
 
 def _no_constant(name: str) -> Any:
@@ -124,7 +121,7 @@ def _inputs(rows: list[Any]) -> dict[str, tuple[int, str]]:
     return found
 
 
-def _steps(rows: list[Any]) -> tuple[Row, ...]:
+def _check_steps(rows: list[Any]) -> None:
     for row in rows:
         if not isinstance(row, dict) or row.get("action") not in _ACTIONS:
             raise UsageError("a step of the plan has an action that is none of " + ", ".join(_ACTIONS))
@@ -132,7 +129,6 @@ def _steps(rows: list[Any]) -> tuple[Row, ...]:
         for key in ("start", "end"):
             if row.get(key) is not None and (type(row[key]) is not int or row[key] < 0):
                 raise UsageError(f"a step of the plan has {key} {row[key]!r}")
-    return tuple(rows)
 
 
 def _repair(section: Any) -> dict[str, tuple[Row, ...]]:
@@ -164,21 +160,15 @@ def _repair_step(number: int, row: Any) -> None:
         raise UsageError(f"step {number} of the plan's repair has one end of a range")
 
 
-def _settings(rows: dict[str, Any]) -> tuple[dict[str, Any], bool]:
-    settings: dict[str, Any] = {}
-    inferred = False
+def _check_settings(rows: dict[str, Any]) -> None:
     for key, row in rows.items():
         if key not in ALL_DEFAULTS or not isinstance(row, dict) or type(row.get("value")) is not type(ALL_DEFAULTS[key]):
             raise UsageError(f"the plan's setting {key!r} is not known, or of the wrong kind")
         if row.get("from") not in ("broker.conf", "default", "inferred"):
             raise UsageError(f"the plan's setting {key!r} comes from {row.get('from')!r}")
-        settings[key] = row["value"]
-        inferred = inferred or row["from"] == "inferred"
-    given = {key: settings[key] for key, row in rows.items() if row["from"] == "broker.conf"}
-    return (settings, False) if inferred else (given, True)
 
 
-def _broker(broker: Row) -> None:
+def _check_broker(broker: Row) -> None:
     if type(broker.get("starts")) is not bool:
         raise UsageError("the plan's broker does not say whether it starts")
     if not broker["starts"]:
@@ -194,8 +184,8 @@ def _broker(broker: Row) -> None:
 def other_settings(plan: RepairPlan, given: Mapping[str, Any]) -> list[str]:
     """Where a broker.conf with these settings, and defaults for all others, is not what the plan was made with: sentences."""
     wrong = []
-    for key in sorted(plan.in_force.keys() | given.keys()):
-        then, now = plan.in_force.get(key, ALL_DEFAULTS[key]), given.get(key, ALL_DEFAULTS[key])
+    for key in sorted(plan.settings.keys() | given.keys()):
+        then, now = plan.settings.get(key, ALL_DEFAULTS[key]), given.get(key, ALL_DEFAULTS[key])
         if then != now:
             named = f"{key}={now}" if key in given else f"does not name {key}, so that its default {now} holds"
             wrong.append(f"{named}; the plan was made with {then} ({plan.origins.get(key, 'default')})")
@@ -215,7 +205,7 @@ def differences(plan: RepairPlan, found: Row) -> list[str]:
             wrong.append(f"{path}: {what}")
     if plan.release != found["release"]:
         wrong.append(f"release: {plan.release} in the plan, {found['release']} asked for")
-    for key, then in sorted(plan.in_force.items()):
+    for key, then in sorted(plan.settings.items()):
         now = found["settings"].get(key, {}).get("value")
         if then != now:
             wrong.append(f"settings.{key}: {then!r} in the plan, {now!r} in its repetition")

@@ -47,19 +47,19 @@ class Ended:
 def report(work: Work, begun: Begun, ended: Ended) -> Row:
     """The whole of it, plain data."""
     request = work.request
-    told: Row = {
+    found: Row = {
         "schema_version": 1, "policy": request.policy, "release": request.plan.release, "settings": request.settings,
         "plan_sha256": request.plan.sha256, "needed_bytes": begun.copied.needed_bytes,
     }  # fmt: skip
     verdict = ended.verdict
-    told |= {"consistent": verdict.consistent, "problems": verdict.problems, "kept": verdict.kept}
-    told |= _decided(work, begun, ended.made)
-    told["messages_after"] = ended.final.outcome.messages
-    told |= ended.offsets
-    told["digests"] = _digests(work, told.get("offsets_set_back", []))
-    told |= {"steps_from": COPY_ALONE if work.steps.planned is None else PLAN, "steps": work.steps.rows}
-    told["log_tail"] = given_up.log_tail(work.source, segments_of(work.tree), begun.log.end)
-    return told
+    found |= {"consistent": verdict.consistent, "problems": verdict.problems, "kept": verdict.kept}
+    found |= _decided(work, begun, ended.made)
+    found["messages_after"] = ended.final.outcome.messages
+    found |= ended.offsets
+    found["digests"] = _digests(work, found.get("offsets_set_back", []))
+    found |= {"steps_from": COPY_ALONE if work.steps.planned is None else PLAN, "steps": work.steps.rows}
+    found["log_tail"] = given_up.log_tail(work.source, segments_of(work.tree), begun.log.end)
+    return found
 
 
 def _decided(work: Work, begun: Begun, made: Rebuilt) -> Row:
@@ -99,8 +99,7 @@ def lost_beyond(audit: Audited, log_end: int) -> tuple[int, int]:
 
 
 def _digests(work: Work, written: Sequence[str]) -> list[Row]:
-    """SHA-256 of the small files that were written. Of the large ones it would take another second for each GB, which
-    `manifest` does for whoever wants it."""
+    """SHA-256 of the small files that were written. For the large ones, at a second for each GB, there is `manifest`."""
     source, found = work.source, []
     for path in sorted({checkpoint_layout.CHECKPOINT_FILE, *written}):
         if path in work.tree.by_path:

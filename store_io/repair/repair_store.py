@@ -45,8 +45,8 @@ def repair(
 ) -> RepairOutcome:
     """Repair into `request.target`. Raises StoreError where nothing could be done; then nothing is left.
 
-    keep: given the report of a repair that succeeded, just before the new store is put into place; no other run places anything
-    there meanwhile.  forget: takes the report back where that failed.  progress: told what is done next.
+    keep: takes the report of a repair that succeeded, just before the new store is put into place; no other run places anything
+    there meanwhile.  forget: takes the report back where that failed.  progress: takes a phrase for what is done next.
     """
     check_source(request.location, request.plan.broker_conf)
     with StoreWriter.beside(request.target) as writer:
@@ -108,7 +108,7 @@ def _finish(work: Work, begun: Begun) -> RepairOutcome:
     if ended.verdict.consistent:
         ended.offsets = repair_offsets.correct_offsets(work, ended.final, begun.log.end)  # 12
         work.steps.finish()
-    return RepairOutcome(ended.verdict.exit_code, report(work, begun, ended), ended.final.outcome)
+    return RepairOutcome(ended.verdict.exit_code, report(work, begun, ended))
 
 
 def _begin(work: Work) -> Begun:
@@ -132,7 +132,7 @@ def _declare_clean(work: Work, audit: Audited) -> None:
 
 
 def _audit_edited_log(work: Work, begun: Begun) -> Audited:
-    """The audit that tells what to rebuild: that of the copy where the log's messages stay as they are. What counts only after a
+    """The audit that says what to rebuild: that of the copy where the log's messages stay as they are. What counts only after a
     clean stop comes in a second round."""
     holding = begun.audit.holding
     if any(edit.step.action != REMOVE or edit.step.file in holding for edit in begun.log.edits):

@@ -1,4 +1,4 @@
-"""What the steps of one repair share: what was asked for, where it is written, who runs tasks, what the first audit settled."""
+"""What the steps of one repair share: the request, the writer, the runner of tasks, and what the first audit settled."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from schemas.rows import AuditOutcome, Row
+from schemas.rows import Row
 from store_io.base.errors import StoreError
 from store_io.base.tasks import Task
 from store_io.repair.repair_plan import BROKER, RepairPlan
@@ -22,7 +22,7 @@ RunTasks = Callable[[Sequence[Task], str], list[Any]]
 
 @dataclass(frozen=True)
 class RepairRequest:
-    """What to do. settings: where they come from, a sentence for the report."""
+    """What to do. settings: a sentence for the report on where they come from."""
 
     name: str
     location: StoreLocation
@@ -36,7 +36,7 @@ class RepairRequest:
 
     @property
     def steps(self) -> list[Row] | None:
-        """The plan's steps for this repair; None where it has none: an audit knows of no donor."""
+        """The plan's steps for this repair; None where it has none, as with a donor, of which no audit knows."""
         steps = self.plan.repair.get(self.policy)
         if steps is None or self.donor is not None:
             return None
@@ -47,12 +47,11 @@ class RepairRequest:
 class RepairOutcome:
     """What was done. exit_code: 0 done and consistent; 10 or 20: the result was not consistent, and nothing was put in place.
 
-    report: repair.json, plain data.  final: the audit of the new store.
+    report: NEW.repair.json, plain data.
     """
 
     exit_code: int
     report: Row = field(default_factory=dict)
-    final: AuditOutcome | None = None
 
 
 @dataclass
