@@ -76,7 +76,7 @@ class Audited:
 def audit(work: Work, conf: str | None, what: str) -> Audited:
     """The audit of the new store as it is now, under those settings. what: "the copy". Raises StoreError where there is none."""
     request = work.request
-    asked = AuditRequest(request.name, work.location, request.plan.release, conf, window_bytes=request.window_bytes)
+    asked = AuditRequest(request.name, work.location, request.plan.release, conf)
     run = StoreAudit(asked)
     run_rounds([(run, run.first_tasks())], lambda tasks: work.run_tasks(tasks, "audit"))
     outcome = run.outcome()

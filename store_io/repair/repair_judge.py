@@ -75,8 +75,5 @@ def _start_problems(final: Audited, log: LogPlan, accepted: _Accepted) -> list[s
 
 
 def _finding_row(finding: Finding) -> Row:
-    return {
-        "code": finding.code, "file": finding.file, "start": finding.start, "end": finding.end,
-        "phy_offset": finding.phy_offset, "topic": finding.topic, "queue_id": finding.queue_id,
-        "queue_offset": finding.queue_offset, "message": finding.message,
-    }  # fmt: skip
+    names = ("code", "file", "start", "end", "phy_offset", "topic", "queue_id", "queue_offset", "message")
+    return {name: getattr(finding, name) for name in names}

@@ -24,12 +24,11 @@ PLAN, COPY_ALONE = "plan", "copy"  # where the steps come from
 
 @dataclass
 class Begun:
-    """What is known before the log is edited. audit: of the copy, once the release starts on it and a donor has given what it
-    has.  refusals: why the release would not have started before.  donor: the report's row.  log: what becomes of the log."""
+    """What is known before the log is edited. audit: of the copy on which the release starts, with the donor's messages.
+    donor: the report's row."""
 
     copied: Copied
     audit: Audited
-    refusals: list[str]
     donor: Row | None
     log: LogPlan
 
@@ -78,7 +77,7 @@ def _decided(work: Work, begun: Begun, made: Rebuilt) -> Row:
         "bridges": log.bridges,
         "dropped": log.dropped,
         "removed": removed(work.request.location, work.location, renamed),
-        "unblocked": begun.refusals,
+        "unblocked": work.refusals,
         "not_copied": begun.copied.not_copied,
         "queues": [
             {"topic": q.key[0], "queue_id": q.key[1], "folder": q.folder, "reasons": q.reasons, "entries": q.end - q.first}

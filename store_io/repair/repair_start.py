@@ -1,8 +1,6 @@
-"""What keeps the release from starting on the copy is taken away, until it would start: nothing that holds a message."""
+"""What keeps the release from starting on the copy is taken away until it would start; nothing that holds a message."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass, field
 
 from schemas import checkpoint_layout
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
@@ -17,7 +15,7 @@ from store_io.repair.repair_work import Work
 from store_io.rules.loading import Tree
 
 MAX_UNBLOCKED = 50
-# Files in config/ without which a broker starts and goes on; of topics, groups and consumer offsets no repair lets go.
+# Files in config/ without which a broker starts and works. Those of topics, groups and consumer offsets are never removed.
 _SPARE_CONFIG = (
     config_reader.DELAY_OFFSETS,
     "config/consumerFilter.json",
@@ -26,28 +24,21 @@ _SPARE_CONFIG = (
 )
 
 
-@dataclass(frozen=True)
-class Unblocked:
-    """audit: of the copy on which the release starts (under policy salvage: as it is).  refusals: why it would not have, one a
-    change."""
+def unblock(work: Work, audit: Audited) -> Audited:
+    """The audit of the copy on which the release starts; under policy salvage, of the copy as it is. Notes refusals in `work`.
 
-    audit: Audited
-    refusals: list[str] = field(default_factory=list)
-
-
-def unblock(work: Work, audit: Audited) -> Unblocked:
-    """Raises StoreError where the policy wants a start, and no change leads to one."""
-    refusals: list[str] = []
+    Raises StoreError where the policy wants a start, and no change leads to one.
+    """
     for _ in range(MAX_UNBLOCKED):
         prediction = audit.prediction
         if prediction is None or prediction.starts or work.request.policy == SALVAGE:
             break
         _take_away(work, audit, audit.tree.blamed(prediction.refusal), prediction.refusal)
-        refusals.append(prediction.refusal)
+        work.refusals.append(prediction.refusal)
         audit = audit_changed(work, "the copy")
     if work.request.policy == BROKER and not audit.starts:
         raise _no_start(audit.prediction.refusal if audit.prediction is not None else "nothing is predicted")
-    return Unblocked(audit, refusals)
+    return audit
 
 
 def _no_start(why: str) -> StoreError:

@@ -15,13 +15,12 @@ from schemas.rows import Row
 from store_io.base.errors import StoreError
 from store_io.rules.loading import Tree
 
-COPY, TAKE, REMOVE, RENAME, RESIZE, CREATE = "copy", "take", "remove", "rename", "resize", "create"
-CUT, ZERO, BRIDGE, FILL, ADD_SEGMENT = "cut", "zero", "bridge", "fill", "add_segment"
-REBUILD_QUEUE, REBUILD_INDEX, WRITE_ENTRY = "rebuild_queue", "rebuild_index", "write_entry"
-WRITE_CHECKPOINT, CORRECT_OFFSETS = "write_checkpoint", "correct_offsets"
 ACTIONS = (
-    COPY, TAKE, REMOVE, RENAME, RESIZE, CREATE, CUT, ZERO, BRIDGE, FILL, ADD_SEGMENT, REBUILD_QUEUE, REBUILD_INDEX, WRITE_ENTRY,
-    WRITE_CHECKPOINT, CORRECT_OFFSETS,
+    COPY, TAKE, REMOVE, RENAME, RESIZE, CREATE, CUT, ZERO, BRIDGE, FILL, ADD_SEGMENT,
+    REBUILD_QUEUE, REBUILD_INDEX, WRITE_ENTRY, WRITE_CHECKPOINT, CORRECT_OFFSETS,
+) = (
+    "copy", "take", "remove", "rename", "resize", "create", "cut", "zero", "bridge", "fill", "add_segment",
+    "rebuild_queue", "rebuild_index", "write_entry", "write_checkpoint", "correct_offsets",
 )  # fmt: skip
 _NOT_ITS_PLAN = "the steps of the plan do not follow from the copy"
 

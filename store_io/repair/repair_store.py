@@ -2,9 +2,9 @@
 
     outcome = repair(request, run_tasks)
 
-All work is done on a copy beside the target; tasks (of the audits, and those that rebuild) are independent of one another and
-run wherever `run_tasks` runs them. Only a copy whose own audit finds nothing above a note, but for what the report names, is
-renamed into place. What the broker's own recovery gets wrong, and what is done about it: pitfalls.md, A to D.
+All work is done on a copy beside the target. Tasks are independent of one another and run wherever `run_tasks` runs them. Only a
+copy whose own audit finds nothing above a note, but for what the report names, is renamed into place. What the broker's own
+recovery gets wrong, and what is done about it: pitfalls.md, A to D.
 """
 
 from __future__ import annotations
@@ -117,13 +117,11 @@ def _begin(work: Work) -> Begun:
     copied = copy_store(work.request.location, work.writer)  # 1
     lost = {"files": len(copied.not_copied)}
     work.steps.add(COPY, "", reason="all work is done on a copy", kept={"files": copied.files, "bytes": copied.bytes}, lost=lost)
-    started = unblock(work, repair_audit.audit_copy(work))  # 2, 3
-    audit, refusals = started.audit, started.refusals
+    audit = unblock(work, repair_audit.audit_copy(work))  # 2, 3
     healed = heal(work, audit)  # 4
     if healed.audit is not audit:
-        started = unblock(work, healed.audit)
-        audit, refusals = started.audit, refusals + started.refusals
-    return Begun(copied, audit, refusals, healed.row, plan_log(work, audit, work.request.policy))  # 5
+        audit = unblock(work, healed.audit)
+    return Begun(copied, audit, healed.row, plan_log(work, audit, work.request.policy))  # 5
 
 
 def _declare_clean(work: Work, audit: Audited) -> None:
@@ -163,7 +161,7 @@ def _other_policy(work: Work, begun: Begun, trial: TrialWriter) -> Row:
     """What the other policy would keep of the messages, by the same audit where the release starts on the copy as it is."""
     other = SALVAGE if work.request.policy == BROKER else BROKER
     try:
-        if begun.audit.starts and not begun.refusals:
+        if begun.audit.starts and not work.refusals:
             log = plan_log(work, begun.audit, other)
         else:
             with trial.another() as writer:

@@ -32,7 +32,6 @@ class RepairRequest:
     donor: StoreLocation | None = None
     fix_offsets: bool = False
     settings: str = "the plan's"
-    window_bytes: int = 4 << 20
 
     @property
     def steps(self) -> list[Row] | None:
@@ -56,7 +55,7 @@ class RepairOutcome:
 
 @dataclass
 class Work:
-    """One repair while it is under way. steps: what was done so far.
+    """One repair while it is under way. steps: what was done so far.  refusals: why the release would not have started before.
 
     rules, conf: the release's rules and the settings as a properties file, settled by the audit of the copy.
     """
@@ -65,6 +64,7 @@ class Work:
     writer: StoreWriter
     run_tasks: RunTasks
     progress: Callable[[str], None]
+    refusals: list[str] = field(default_factory=list)
     steps: Steps = field(init=False)
     rules: BrokerRules = field(init=False)
     conf: str = field(init=False)

@@ -1,7 +1,7 @@
 """What a new store derives from its log: queues, index and checkpoint, rebuilt where an audit blames them.
 
 * `rebuild_round`: one round of it, over queues and index at once.
-* `queue_plan`: what each queue holds; `queue_places`: at which of its positions each message stands.
+* `queue_plan`: what each queue holds; `queue_places`: which position each message gets.
 * `queue_files`: the files of the queues, made, kept or removed before entries are written.
 * `index_plan`: the names and sizes of the index files; `index_link`: their slots and chains.
 * `rebuild_tasks`: the tasks that write queue and index entries from messages.

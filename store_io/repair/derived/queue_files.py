@@ -1,4 +1,4 @@
-"""The files of the queues of a new store: made, kept, or gone, before entries are written into them."""
+"""The files of the queues of a new store: made, kept, or removed, before entries are written into them."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _prepare_queue(work: Work, plan: QueuePlan, tree: Tree) -> None:
     for file in plan.keep_files:
         if plan.keep * unit < file.start + file.size:
             writer.zero(file.path, plan.keep * unit - file.start, file.size)
-    if not plan.batch:  # its units' addresses stand in the entries that go
+    if not plan.batch:  # the entries that go hold its units' addresses
         writer.remove(f"{EXT}/{plan.folder.partition('/')[2]}")
     if plan.end == plan.first and not plan.keep_files:
         writer.remove(plan.folder)
@@ -71,7 +71,7 @@ def _prepare_queue(work: Work, plan: QueuePlan, tree: Tree) -> None:
 
 
 def remove_strays(work: Work, audit: Audited) -> None:
-    """Remove what a broker lists as a queue, or stumbles over, and is none."""
+    """Remove what a broker takes for a queue, or cannot read, and is none."""
     tree, folders = audit.tree, set(audit.queue_folders.values())
     for kind in (QUEUES, BATCH_QUEUES, EXT):
         for topic in tree.children(kind):

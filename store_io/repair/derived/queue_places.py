@@ -1,4 +1,4 @@
-"""At which entry number of its ConsumeQueue each message of a repaired log stands.
+"""Which entry number of its ConsumeQueue each message of a repaired log gets.
 
 That is its own queue offset where the runs of a queue follow one another along the log. What does not follow, because a topic was
 made again or a queue offset is wrong, fills a gap that it fits, or comes after all others.

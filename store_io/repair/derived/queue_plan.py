@@ -27,7 +27,7 @@ _PRE_BLANK = struct.pack(layout.ENTRY_FORMAT, 0, layout.PRE_BLANK_SIZE, 0)
 
 @dataclass(frozen=True)
 class Shift:
-    """Messages of one queue in one segment, by physical offset [first, last], whose entries stand `shift` from their own queue
+    """Messages of one queue in one segment, by physical offset [first, last], whose entries are `shift` away from their own queue
     offset. None: they get no entry."""
 
     first: int
@@ -74,9 +74,9 @@ class QueuePlan:
 
 @dataclass(frozen=True)
 class NewLog:
-    """What the plan of every queue goes by: the log that it leads into, from `start` on.
+    """The log that the queues lead into, from `start` on.
 
-    serve_all: messages of an earlier life of the topic get entries too, behind the others, though nothing led to them."""
+    serve_all: messages of an earlier life of the topic get entries too, after the others, though nothing led to them."""
 
     segments: Sequence[SegmentSummary]
     tree: Tree
@@ -87,7 +87,7 @@ class NewLog:
 
 
 def plan_queue(view: QueueView, serious: Sequence[Finding], log: NewLog) -> QueuePlan | None:
-    """What is to be done with one queue; None: nothing, it stays as it is. serious: findings above a note that blame it."""
+    """What is to be done with one queue; None: it stays. serious: findings above a note that blame it."""
     plan = QueuePlan(view.key, view.folder, view.batch, reasons=sorted({f.code for f in serious}))
     runs = runs_of(view, log.segments)
     size = (log.rules.batch_file_bytes if view.batch else log.rules.queue_file_bytes) // view.unit
@@ -159,7 +159,7 @@ def _answer(run: QueueRun, count: int, log: NewLog) -> bytes:
     """The entry for each of `count` lost positions before this run.
 
     It leads to the last byte of the segment before, with more bytes than are left there: getMessage finds nothing, skips what
-    lies in that segment, and goes on with the run. In the log's first segment there is no such place (and a 5.x broker's search
+    lies in that segment, and continues with the run. In the log's first segment there is no such place (and a 5.x broker's search
     for its minimum needs ascending offsets there): then it leads to the run's first message itself, which comes twice. So it
     does under policy broker for a few positions, which that broker would have answered with a message, if a damaged one.
     """

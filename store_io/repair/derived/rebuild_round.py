@@ -1,7 +1,6 @@
-"""One round of making anew what is derived: the queues and the index that an audit blames, from the log as it is.
+"""One round of making anew what is derived: the queues and the index that an audit blames.
 
-One pass over the log writes the entries of both. A round can be followed by another: what counts only after a clean stop an
-audit tells only then.
+One pass over the log writes the entries of both. Another round may follow: some findings appear only after a clean stop.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ class Rebuilt:
 
 
 def is_findable(topic: str) -> bool:
-    """Whether a broker finds the queues of that topic again when it starts: not where its name is no name of a folder."""
+    """Whether a broker finds the queues of that topic again when it starts: only where its name can be that of a folder."""
     return queue_folder(False, (topic, 0)).split("/")[1] == topic
 
 

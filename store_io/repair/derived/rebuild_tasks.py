@@ -38,7 +38,7 @@ _ITEM = np.dtype(
 
 @dataclass(frozen=True)
 class QueueBuild:
-    """Where a segment's messages of one queue go. shifts: those that do not stand at their own queue offset.
+    """Where a segment's messages of one queue go. shifts: those that are not at their own queue offset.
     batch_start: entry number of the segment's first message of a BatchConsumeQueue, -1 for an ordinary queue."""
 
     folder: str

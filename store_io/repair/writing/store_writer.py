@@ -14,6 +14,7 @@ import contextlib
 import ctypes
 import errno
 import fcntl
+import glob
 import os
 import secrets
 import shutil
@@ -400,7 +401,7 @@ def _remove_folder(folder: str) -> None:
 
 def _remove_stale(parent: str, name: str) -> None:
     """Remove the hidden folders of runs for this target that were killed: those whose lock nobody holds."""
-    for path in Path(parent).glob("." + _escaped(name) + _MARK + "*"):
+    for path in Path(parent).glob("." + glob.escape(name) + _MARK + "*"):
         try:
             lock = os.open(path / _LOCK, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
         except OSError:
@@ -414,7 +415,3 @@ def _remove_stale(parent: str, name: str) -> None:
             pass
         finally:
             os.close(lock)
-
-
-def _escaped(name: str) -> str:
-    return "".join(f"[{c}]" if c in "*?[" else c for c in name)
