@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from schemas import checkpoint_layout as layout
 from schemas.store_names import INDEX
+from store_io.formats.index_reader import read_header
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_steps import WRITE_CHECKPOINT
 from store_io.repair.repair_work import Work
@@ -47,8 +48,5 @@ def is_blamed(audit: Audited) -> bool:
 
 def index_time(work: Work, audit: Audited) -> int:
     """The newest index file's last time: all of it is on the disk, so a crash later need not delete it."""
-    newest = [e.path for e in work.tree.children(INDEX) if e.kind == "file"]
-    if not newest:
-        return 0
-    with work.source.open(newest[-1]) as file:
-        return max(0, min(int.from_bytes(file.read(8, 8), "big", signed=True), audit.last_store_time))
+    files = [e.path for e in work.tree.children(INDEX) if e.kind == "file"]
+    return max(0, min(read_header(work.source, files[-1]).end_timestamp, audit.last_store_time)) if files else 0

@@ -15,6 +15,7 @@ from numba import njit
 
 from schemas import index_layout
 from schemas.entries import STORED_INDEX_DTYPE
+from store_io.formats.index_reader import entry_position
 from store_io.repair.derived.index_plan import IndexPlan
 from store_io.repair.repair_work import Work
 from store_io.repair.writing.store_writer import StoreWriter
@@ -26,11 +27,6 @@ SLOT_BLOCK = 1 << 18
 RAW_DTYPE = np.dtype([("key_hash", ">i4"), ("phy_offset", ">i8"), ("store_time", ">i8")])
 
 
-def entry_position(rules: BrokerRules, number: int) -> int:
-    """Where an entry begins in its file. number: from 1."""
-    return index_layout.HEADER_BYTES + index_layout.SLOT_BYTES * rules.index_slots + index_layout.ENTRY_BYTES * number
-
-
 def link_index(work: Work, plan: IndexPlan) -> None:
     """Make the chains of the files, whose entries are raw. Raises StoreError."""
     capacity, source = work.rules.index_max - 1, open_source(StoreLocation(work.writer.root))
@@ -39,7 +35,7 @@ def link_index(work: Work, plan: IndexPlan) -> None:
         count = min(capacity, plan.entries - number * capacity)
         tasks.append(LinkTask(work.writer, work.rules, path, count, before))
         with source.open(path) as file:
-            last = file.read(entry_position(work.rules, count), index_layout.ENTRY_BYTES)
+            last = file.read(entry_position(work.rules.index_slots, count), index_layout.ENTRY_BYTES)
         before = int(np.frombuffer(last, RAW_DTYPE)["store_time"][0])
     work.run(tasks, "index")
 
@@ -72,7 +68,7 @@ class LinkTask:
         with open_source(StoreLocation(self.writer.root)).open(self.path) as file, self.writer.open(self.path) as out:
             for at in range(0, self.count, LINK_ENTRIES):
                 many = min(LINK_ENTRIES, self.count - at)
-                position = entry_position(self.rules, at + 1)
+                position = entry_position(self.rules.index_slots, at + 1)
                 raw = np.frombuffer(file.read(position, many * index_layout.ENTRY_BYTES), RAW_DTYPE)
                 hashes, times = raw["key_hash"].astype(np.int32), raw["store_time"].astype(np.int64)
                 if at == 0:

@@ -20,7 +20,8 @@ from store_io.base.errors import StoreError
 from store_io.formats.commitlog.index_columns import entries_in_order
 from store_io.formats.commitlog.message_columns import Columns
 from store_io.formats.commitlog.segment_items import KIND_BATCH
-from store_io.repair.derived.index_link import RAW_DTYPE, entry_position
+from store_io.formats.index_reader import entry_position
+from store_io.repair.derived.index_link import RAW_DTYPE
 from store_io.repair.derived.queue_plan import Shift
 from store_io.repair.writing.store_writer import StoreFileWriter, StoreWriter
 from store_io.scan.segment_scan import SegmentTask, scan_segment
@@ -190,7 +191,7 @@ class _Sink:
         while done < len(raw):
             number, entry = divmod(self.task.first_key + self.keys - 1, capacity)
             part = raw[done : done + capacity - entry]
-            self._file(self.task.index_paths[number]).write(entry_position(rules, entry + 1), part.view(np.uint8))
+            self._file(self.task.index_paths[number]).write(entry_position(rules.index_slots, entry + 1), part.view(np.uint8))
             self.keys += len(part)
             done += len(part)
 

@@ -22,6 +22,7 @@ import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -332,12 +333,16 @@ def _write_errors(path: str) -> Iterator[None]:
 
 def _punch(descriptor: int, start: int, size: int) -> bool:
     """Make a hole; False where the file system has none."""
-    try:
-        function = ctypes.CDLL(None, use_errno=True).fallocate
-    except (OSError, AttributeError):
-        return False
-    function.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_longlong, ctypes.c_longlong)
-    return bool(function(descriptor, _PUNCH | _KEEP_SIZE, start, size) == 0)
+    function = _system_call("fallocate", ctypes.c_int, ctypes.c_int, ctypes.c_longlong, ctypes.c_longlong)
+    return function is not None and bool(function(descriptor, _PUNCH | _KEEP_SIZE, start, size) == 0)
+
+
+def _system_call(name: str, *kinds: Any) -> Any:
+    """The C library's function; None where it has none of that name."""
+    function = getattr(ctypes.CDLL(None, use_errno=True), name, None)
+    if function is not None:
+        function.argtypes = kinds
+    return function
 
 
 def _sync_folder(folder: str) -> None:
@@ -361,16 +366,13 @@ def _sync_path(path: str) -> None:
 
 def _rename_new(origin: str, target: str) -> None:
     """Rename without ever replacing something, by the system where it can."""
-    try:
-        function = ctypes.CDLL(None, use_errno=True).renameat2
-        function.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint)
-        if function(-100, os.fsencode(origin), -100, os.fsencode(target), 1) == 0:
+    rename = _system_call("renameat2", ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint)
+    if rename is not None:
+        if rename(-100, os.fsencode(origin), -100, os.fsencode(target), 1) == 0:
             return
         code = ctypes.get_errno()
         if code not in (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP):
             raise OSError(code, os.strerror(code), target)
-    except AttributeError:
-        pass
     if os.path.lexists(target):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), target)
     os.rename(origin, target)

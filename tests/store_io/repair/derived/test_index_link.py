@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from store_io.repair.derived.index_link import RAW_DTYPE, LinkTask, entry_position
+from store_io.formats.index_reader import entry_position
+from store_io.repair.derived.index_link import RAW_DTYPE, LinkTask
 from tests.support.small_repairs import copied, small_store
 
 
@@ -19,11 +20,13 @@ def test_entries_of_one_slot_are_a_chain(tmp_path: Path) -> None:
         raw["key_hash"] = [5, 6, 5]
         raw["phy_offset"], raw["store_time"] = [0, 200, 400], [10_000, 12_000, 15_500]
         work.writer.create(path, rules.index_file_bytes)
-        work.writer.write(path, entry_position(rules, 1), raw.tobytes())
+        work.writer.write(path, entry_position(rules.index_slots, 1), raw.tobytes())
         LinkTask(work.writer, rules, path, len(raw), previous_end_time=0).run()
         data = work.source.read_small(path)
         assert struct.unpack_from(">qqqqii", data) == (10_000, 15_500, 0, 400, 2, 4)
-        assert list(struct.iter_unpack(">iqii", data[entry_position(rules, 1) : entry_position(rules, 4)])) == [
+        assert list(
+            struct.iter_unpack(">iqii", data[entry_position(rules.index_slots, 1) : entry_position(rules.index_slots, 4)])
+        ) == [
             (5, 0, 0, 0),
             (6, 200, 2, 0),
             (5, 400, 5, 1),
