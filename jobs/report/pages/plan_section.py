@@ -49,23 +49,26 @@ class StepRun:
 def plan_view(outcome: AuditOutcome, words: Sequence[str], plan: str) -> View:
     """What plan.html shows. words, plan: as `repair_commands` takes them."""
     steps = outcome.plan.get("steps", ())
-    runs, repairs = list(_runs(steps)), repair_commands(outcome, words, plan)
+    runs, repairs, planned = list(_runs(steps)), repair_commands(outcome, words, plan), outcome.plan.get("repair") or {}
     return {
         "all_kept": all(step["action"] == "keep" for step in steps),
         "runs": runs[:MAX_RUNS],
         "not_shown": sum(len(run.steps) for run in runs[MAX_RUNS:]),
         "withheld": repair_withheld(outcome),
         "repairs": repairs,
-        "policies": [_policy(name, part) for name, part in (outcome.plan.get("repair") or {}).items()] if repairs else [],
+        "policies": [_policy(name, planned[name]) for name in ("salvage", "broker") if repairs and name in planned],
     }
 
 
 def _policy(name: str, part: Row) -> View:
     """What a repair by one policy would do, for plan.html."""
     rows = [
-        {**step, "verb": VERBS[step["action"]], "kept": numbers_text(step["kept"]), "lost": numbers_text(step["lost"])}
+        {
+            **step, "verb": VERBS[step["action"]], "kept": numbers_text(step["kept"]), "lost": numbers_text(step["lost"]),
+            "gives_up": not step["lost"].keys().isdisjoint(("messages", "positions")),
+        }
         for step in part["steps"]
-    ]
+    ]  # fmt: skip
     return {**part, "policy": name, "steps": rows}
 
 

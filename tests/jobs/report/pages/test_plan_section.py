@@ -56,8 +56,8 @@ def test_the_steps_of_a_repair_by_each_policy() -> None:
     assert "The steps by policy broker: no <segment>." in page.text
     shown = page.text.partition("Repair by policy salvage: ")[2]
     assert shown.startswith("2 steps, keeps 99 of 100 valid messages")
-    assert "1copy the storethe whole storewhy <b>3 files" in shown.replace(" 1copy", "1copy")
-    assert "2rebuildconsumequeue/<i>/00 to 1,200why <b>60 entries1 position" in shown
+    assert "1. copy the store, keeps 3 fileswhy <b>" in shown
+    assert "2. rebuild consumequeue/<i>/0, bytes 0 to 1,200, keeps 60 entries, loses 1 positionwhy <b>" in shown
 
 
 def test_no_steps_are_shown_where_no_repair_is_offered() -> None:
