@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs import cli
+from jobs import RULES_VERSION, cli
 from jobs.environment import setup as environment
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_local
@@ -81,3 +81,8 @@ def test_the_repair_shows_its_real_output(capsys: pytest.CaptureFixture[str], tm
 def test_the_second_command_is_what_ci_runs() -> None:
     commands = [command for command, _ in BLOCK.findall(README.read_text("utf-8"))]
     assert commands[1] in (environment.ROOT / ".ci" / "run").read_text("utf-8")
+
+
+def test_the_changelog_names_the_rules_of_this_version() -> None:
+    newest = (ROOT / "CHANGELOG.md").read_text().partition("## [")[2]
+    assert f"Rules version {RULES_VERSION}," in newest.partition("## [")[0]
