@@ -84,5 +84,5 @@ def test_the_second_command_is_what_ci_runs() -> None:
 
 
 def test_the_changelog_names_the_rules_of_this_version() -> None:
-    newest = (ROOT / "CHANGELOG.md").read_text().partition("## [")[2]
+    newest = (environment.ROOT / "CHANGELOG.md").read_text().partition("## [")[2]
     assert f"Rules version {RULES_VERSION}," in newest.partition("## [")[0]
