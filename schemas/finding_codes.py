@@ -3,7 +3,7 @@
 A row has all that anybody asks about a finding by its code: severity, what it is about, what cures it, what it means, the next
 step. Nothing is decided by how a code is spelled.
 
-A severity tells the consequence: `note` (a healthy broker leaves such a state behind, or it changes nothing), `rebuildable`
+A severity says the consequence: `note` (a healthy broker leaves such a state, or it changes nothing), `rebuildable`
 (derived data; the CommitLog suffices), `loss` (bytes of the CommitLog are damaged or missing, or a start would drop messages,
 or the release would not start at all).
 A finding may carry a severity or a next step of its own where the evidence says more than the code does.
@@ -201,7 +201,7 @@ _ROWS = (
     FindingCode("replica_disputes", NOTE, Part.REPLICAS, Cure.BY_HAND,
                 "Another copy holds this message with other bytes, and both pass every check. Severity loss: the form of its"
                 " properties, its queue or index entries, or most copies say that this one is wrong. Severity note: nothing"
-                " tells which one is.",
+                " shows which one is.",
                 "Compare the message in both copies before you start either as master."),
     FindingCode("replica_diverged", NOTE, Part.REPLICAS, Cure.BY_HAND,
                 "Another copy holds other messages in this place, all valid: both copies were written to after they had been"

@@ -220,7 +220,7 @@ class _LogRepair:
         path = segment.path
         least = self.least + len(bridges.TOPIC)
         if self.size - at >= least + layout.FRAME_BYTES and segment.valid:
-            self._bridge(segment, at, at + least, "tells that messages are missing after it")
+            self._bridge(segment, at, at + least, "says that messages are missing after it")
             at += least
         if self.size - at < layout.FRAME_BYTES:
             raise StoreError(f"{path}: {self.size - at} bytes are left after its last message, too few for a filler")
