@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from schemas.rows import NOTE, REBUILDABLE
 from store_io.rules import queue_puts
+from store_io.rules.releases import KNOWN_RELEASES
 from tests.support import damage, differential, product, random_stores, strategies
 from tests.support.builders import Message, Sizes, StoreBuilder, version_of
 from tests.support.strategies import Mutation
@@ -86,6 +87,10 @@ def test_a_queue_file_that_begins_inside_an_entry(release: str, tmp_path: Path) 
     damage.add_file(store.root / "consumequeue" / "TopicA" / "0" / "+5", bytes(60))
     audit = product.audit(store.root, release, store.broker_conf)
     assert audit.outcome.complete and audit.outcome.exit_code in (10, 20)
+
+
+def test_random_stores_are_of_every_release() -> None:
+    assert set(random_stores.RELEASES) == set(KNOWN_RELEASES)
 
 
 def test_random_stores_agree_with_the_second_witness() -> None:

@@ -11,13 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from schemas.consumequeue_layout import EXT_ADDRESS_BASE, EXT_ADDRESS_MAX
-from schemas.rows import NOTE, WALK_BROKER, AuditOutcome, Finding
+from schemas.rows import NOTE, WALK_BROKER, AuditOutcome, Finding, QueueKey
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import StoreAudit, run_audit
-from store_io.base.java_compat import divide, split_dropping_tail, string_hash
+from store_io.base.java_compat import divide, string_hash
+from store_io.explore.explain_pointers import queues_of
 from store_io.rules.message_verdict import VALID, BufferFrames, Message, check_frame
 from store_io.rules.prediction import ScanId
 from store_io.rules.queue_state import QueueState
+from store_io.rules.releases import BrokerRules
 from store_io.source.byte_source import StoreLocation
 
 Entry = dict[str, Any]
@@ -100,17 +102,12 @@ class _Prediction:
     def run_messages(self, scan: ScanId, number: int, queue: QueueState) -> list[Message]:
         """The records of one run of this queue."""
         run = self.audit.scans[scan].runs[number]
-        found = [m for m in self.walk(scan) if m.position >= int(run["first_position"]) and queue.key in self.queues_of(m)]
+        found = [
+            m
+            for m in self.walk(scan)
+            if m.position >= int(run["first_position"]) and queue.key in _queues_of(m, self.audit.rules)
+        ]
         return found[: int(run["records"])]
-
-    def queues_of(self, message: Message) -> list[tuple[str, int]]:
-        """The message's own queue and its multi-dispatch queues."""
-        if not message.in_queue:
-            return []
-        names = split_dropping_tail(message.properties.get("INNER_MULTI_DISPATCH", ""), ",")
-        direct = bool(self.audit.rules.value("enableLmq"))
-        lmq = [(name, 0 if direct and name.startswith("%LMQ%") else message.queue_id) for name in names]
-        return [(message.topic, message.queue_id), *lmq]
 
     def queue_entries(self, queue: QueueState) -> Iterator[Entry]:
         unit = queue.unit
@@ -214,3 +211,7 @@ class _Prediction:
                 break
             h, p, d, previous = struct.unpack_from(">iqii", data, at)
             yield {"x": number, "i": i, "h": h, "p": p, "d": d, "prev": previous}
+
+
+def _queues_of(message: Message, rules: BrokerRules) -> set[QueueKey]:
+    return {key for _, key, _ in queues_of(message, rules)}

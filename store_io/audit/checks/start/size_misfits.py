@@ -62,12 +62,12 @@ def size_misfits(broker_conf: str | None, listing: StoreListing, settings: Mappi
         )
         said += f", which makes files of {wanted} bytes" if keys == INDEX_KEYS else ""
         if len(files) == 1:
-            found = f"the only {noun} of this copy is {size} bytes long: this broker.conf is not this store's, or the file was cut"
+            what = f"the only {noun} of this copy is {size} bytes long: this broker.conf is not this store's, or the file was cut"
         else:
             many = f"all {len(files)}" if len(same) == len(files) else f"{len(same)} of {len(files)}"
-            found = f"{many} {noun}s of this copy are {size} bytes long: this broker.conf is probably not this store's"
+            what = f"{many} {noun}s of this copy are {size} bytes long: this broker.conf is probably not this store's"
         found.append(
-            Misfit(same[0].path, f"{wanted} bytes", f"{size} bytes", part, f"broker.conf {said}; {found}", len(files) == 1)
+            Misfit(same[0].path, f"{wanted} bytes", f"{size} bytes", part, f"broker.conf {said}; {what}", len(files) == 1)
         )
     return found
 
