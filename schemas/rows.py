@@ -229,7 +229,10 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class PlanStep:
-    """One proposed act. action: "keep", "truncate", "delete", "rebuild". [start, end): the bytes concerned."""
+    """What a start leaves of one file, a row of the plan's `steps`; no step of a repair.
+
+    action: "keep", "truncate", "delete", "rebuild".  [start, end): the bytes concerned.
+    """
 
     action: str
     file: str

@@ -14,7 +14,7 @@ import pytest
 
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_local
-from store_io.repair.planned_steps import steps_tasks
+from store_io.repair.plan_repair_section import steps_tasks
 from store_io.source.byte_source import StoreLocation
 from tests.support import corpus_tools
 

@@ -114,7 +114,7 @@ def audit_stores(
     wanted: datasets that the first round, which reads each segment whole, writes on the way.  reading: how much is read;
     None: every byte.
     """
-    from jobs.audit.repair_plans import plan_repairs
+    from jobs.audit.add_repair_sections import add_repair_sections
     from jobs.audit.runner import Runner
 
     runner = Runner(started.spark, counters.report)
@@ -148,7 +148,7 @@ def audit_stores(
                 one.settle()
         compare_replicas(runner, prepared, progress)
         outcomes = [answer.outcome() if isinstance(answer, StoreAudit) else answer for answer in prepared]
-        plan_repairs(runner, [store for _, store in batch], outcomes)
+        add_repair_sections(runner, [store for _, store in batch], outcomes)
         done.update(zip((number for number, _ in batch), outcomes, strict=True))
         while turn in done:
             yield done.pop(turn)

@@ -11,6 +11,6 @@
 * `repair_judge`: whether the new store is consistent.
 * `repair_offsets`: positions beyond the new ends of the queues.
 * `repair_steps`: what was done, step by step, for the report and the dry run; `repair_report`: NEW.repair.json.
-* `planned_steps`: the same steps in plan.json, worked out by an audit.
+* `plan_repair_section`: the same steps in plan.json, worked out by an audit.
 * `writing`: where all of it is written, or in a dry run only remembered.
 """

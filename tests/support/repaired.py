@@ -13,7 +13,7 @@ from typing import Any
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_local
 from store_io.base.tasks import Task, run_task
-from store_io.repair.planned_steps import StepsTask
+from store_io.repair.plan_repair_section import StepsTask
 from store_io.repair.repair_plan import POLICIES, RepairPlan, read_plan
 from store_io.repair.repair_store import preview, repair
 from store_io.repair.repair_work import RepairOutcome, RepairRequest

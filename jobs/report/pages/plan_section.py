@@ -1,9 +1,12 @@
-"""The part of a store's page with the plan's steps: neighbouring steps of one kind as one, so that a cut reads as one."""
+"""What a start leaves of each file, and what a repair does: the two lists of steps in plan.json, as a store's page shows them.
+
+Neighbouring steps of a start that are of one kind are shown as one, so that a cut reads as one.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -18,9 +21,8 @@ _QUEUE_FOLDERS = {"consumequeue", "batchconsumequeue"}
 
 @dataclass(frozen=True)
 class StepRun:
-    """Neighbouring steps of one kind. first: the number of the first."""
+    """Neighbouring steps of one kind."""
 
-    first: int
     steps: Sequence[Row]
 
     @property
@@ -46,14 +48,21 @@ class StepRun:
         return ("index file", "index files") if tops == {"index"} else ("file or queue", "files or queues")
 
 
-def plan_view(outcome: AuditOutcome, words: Sequence[str], plan: str) -> View:
-    """What plan.html shows. words, plan: as `repair_commands` takes them."""
+def leaves_view(outcome: AuditOutcome) -> View:
+    """What leaves.html shows."""
     steps = outcome.plan.get("steps", ())
-    runs, repairs, planned = list(_runs(steps)), repair_commands(outcome, words, plan), outcome.plan.get("repair") or {}
+    runs = [StepRun(list(run)) for _, run in groupby(steps, _kind_of)]
     return {
         "all_kept": all(step["action"] == "keep" for step in steps),
         "runs": runs[:MAX_RUNS],
         "not_shown": sum(len(run.steps) for run in runs[MAX_RUNS:]),
+    }
+
+
+def repair_view(outcome: AuditOutcome, words: Sequence[str], plan: str) -> View:
+    """What repair.html shows. words, plan: as `repair_commands` takes them."""
+    repairs, planned = repair_commands(outcome, words, plan), outcome.plan.get("repair") or {}
+    return {
         "withheld": repair_withheld(outcome),
         "repairs": repairs,
         "policies": [_policy(name, planned[name]) for name in ("salvage", "broker") if repairs and name in planned],
@@ -61,7 +70,7 @@ def plan_view(outcome: AuditOutcome, words: Sequence[str], plan: str) -> View:
 
 
 def _policy(name: str, part: Row) -> View:
-    """What a repair by one policy would do, for plan.html."""
+    """What a repair by one policy would do, for repair.html."""
     rows = [
         {
             **step, "verb": VERBS[step["action"]], "kept": numbers_text(step["kept"]), "lost": numbers_text(step["lost"]),
@@ -70,14 +79,6 @@ def _policy(name: str, part: Row) -> View:
         for step in part["steps"]
     ]  # fmt: skip
     return {**part, "policy": name, "steps": rows}
-
-
-def _runs(steps: Sequence[Row]) -> Iterator[StepRun]:
-    first = 1
-    for _, run in groupby(steps, _kind_of):
-        alike = list(run)
-        yield StepRun(first, alike)
-        first += len(alike)
 
 
 def _kind_of(step: Row) -> tuple[str, str, str]:

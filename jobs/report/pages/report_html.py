@@ -16,7 +16,7 @@ from jobs.report.pages.findings_section import findings_view
 from jobs.report.pages.limits_section import limits_view, settings_view
 from jobs.report.pages.lost_section import lost_view
 from jobs.report.pages.page import View, page
-from jobs.report.pages.plan_section import plan_view
+from jobs.report.pages.plan_section import leaves_view, repair_view
 from jobs.report.pages.queues_section import queues_view
 from jobs.report.pages.replicas_section import replicas_view
 from jobs.report.pages.segment_map import map_view
@@ -103,7 +103,10 @@ def _sections(outcome: AuditOutcome, kind: str, words: tuple[str, ...], plan: st
     if outcome.replicas:
         yield Section("replicas", "Other copies of this log", lambda: replicas_view(outcome))
     if kind != SAFE and outcome.plan.get("steps"):
-        yield Section("plan", "Plan", lambda: plan_view(outcome, words, plan))
+        leaves = leaves_view(outcome)
+        yield Section("leaves", "What a start leaves of each file", lambda: leaves)
+        if not leaves["all_kept"]:
+            yield Section("repair", "What a repair does", lambda: repair_view(outcome, words, plan))
     if outcome.plan.get("settings"):
         yield Section("settings", "Settings", lambda: settings_view(outcome))
     yield Section("limits", "What was read, and what no check can see", lambda: limits_view(outcome))

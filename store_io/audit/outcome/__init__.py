@@ -2,7 +2,8 @@
 
 * `store_outcome`: all results of one store, the exit code among them.
 * `final_findings`: each finding with all that the catalogue says, in a stable order.
-* `planning`: the plan's steps, and the verdict in one sentence.
+* `release_leaves`: what a start leaves of each file, `steps` of plan.json.
+* `verdict`: what matters most, in one sentence.
 * `plan_inputs`: every file that the plan depends on.
 * `not_read`: how much was not read, and why.
 * `audit_rows`: the audit as rows of the tables.

@@ -15,7 +15,8 @@ from store_io.audit.outcome.audit_rows import index_rows, queue_rows, segment_ro
 from store_io.audit.outcome.final_findings import final_findings, highest_rank
 from store_io.audit.outcome.not_read import not_read, not_read_sentences
 from store_io.audit.outcome.plan_inputs import plan_inputs
-from store_io.audit.outcome.planning import plan_steps, verdict_sentence
+from store_io.audit.outcome.release_leaves import release_leaves
+from store_io.audit.outcome.verdict import verdict_sentence
 from store_io.audit.premises import premises
 from store_io.audit.shortcomings import Shortcomings
 from store_io.base.times import iso_time
@@ -129,7 +130,7 @@ def _plan(evidence: Evidence, out: AuditOutcome, known: bool) -> Row:
         "settings": {k: {"value": s.value, "from": s.origin} for k, s in sorted(evidence.copy.rules.settings.items())},
         "inputs": plan_inputs(evidence),
         "broker": _broker_section(evidence) if known else None,
-        "steps": plan_steps(evidence, out.findings),
+        "steps": release_leaves(evidence, out.findings),
     }
 
 

@@ -16,8 +16,8 @@ from schemas.rows import AuditOutcome
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_local
 from store_io.base.errors import StoreError, UsageError
-from store_io.repair import planned_steps
-from store_io.repair.planned_steps import section, steps_tasks
+from store_io.repair import plan_repair_section
+from store_io.repair.plan_repair_section import repair_section, steps_tasks
 from store_io.repair.repair_plan import read_plan
 from store_io.source.byte_source import StoreLocation
 from tests.support import corpus_tools
@@ -35,7 +35,7 @@ def audited(root: Path, release: str, conf: str | None) -> AuditOutcome:
 def with_section(root: Path, outcome: AuditOutcome) -> dict[str, Any]:
     """The plan with its section, as an audit by Spark writes it."""
     answers = [task.run() for task in steps_tasks(outcome, StoreLocation(str(root)))]
-    return {**outcome.plan, "repair": section(outcome, answers)}
+    return {**outcome.plan, "repair": repair_section(outcome, answers)}
 
 
 @pytest.fixture(scope="module")
@@ -139,7 +139,7 @@ def test_a_store_that_needs_no_repair_has_no_section(tmp_path: Path) -> None:
 
 
 def test_a_large_store_says_why_it_has_no_steps(damaged: Audited, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(planned_steps, "MOST_BYTES", 1000)
+    monkeypatch.setattr(plan_repair_section, "MOST_BYTES", 1000)
     plan = with_section(*damaged)
     assert faults("plan", json.dumps(plan)) == []
     assert all("repair --dry-run says them" in part["refused"] for part in plan["repair"].values())
@@ -149,7 +149,7 @@ def test_a_large_store_says_why_it_has_no_steps(damaged: Audited, monkeypatch: p
 def test_what_could_not_be_worked_out_says_why(damaged: Audited) -> None:
     root, outcome = damaged
     (task, _) = steps_tasks(outcome, StoreLocation(f"{root}/gone"))
-    plan = {**outcome.plan, "repair": section(outcome, [task.run(), "a task stopped"])}
+    plan = {**outcome.plan, "repair": repair_section(outcome, [task.run(), "a task stopped"])}
     assert faults("plan", json.dumps(plan)) == []
     assert "gone" in plan["repair"]["broker"]["refused"] and plan["repair"]["salvage"]["refused"] == "a task stopped"
 

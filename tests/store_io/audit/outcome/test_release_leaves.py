@@ -1,30 +1,13 @@
-"""The plan's steps, and the verdict in one sentence."""
+"""What a start leaves of each file."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-import pytest
-
-from schemas.rows import (
-    DEFAULT,
-    DOUBT,
-    EXTENT_DAMAGED,
-    EXTENT_UNWRITTEN,
-    LOSS,
-    NAMED,
-    NOTE,
-    REBUILDABLE,
-    AuditOutcome,
-    Extent,
-    Finding,
-    Premise,
-    Row,
-)
+from schemas.rows import EXTENT_DAMAGED, EXTENT_UNWRITTEN, NOTE, REBUILDABLE, Extent, Finding, Row
 from store_io.audit.evidence import Evidence
-from store_io.audit.loss import Loss, QueueLoss
-from store_io.audit.outcome.planning import plan_steps, verdict_sentence
+from store_io.audit.outcome.release_leaves import release_leaves
 from store_io.rules.prediction import LogFile, Memory, Prediction
 from tests.support.evidence import SEGMENT, copy_of, evidence_of, log_path, queue_path, segment
 
@@ -37,7 +20,7 @@ def started(wrote: Sequence[int], **more: Any) -> Prediction:
 
 
 def steps(evidence: Evidence, *findings: Finding) -> list[Row]:
-    return plan_steps(evidence, findings)
+    return release_leaves(evidence, findings)
 
 
 def short(rows: Sequence[Row]) -> list[tuple[str, str, int | None, int | None, int]]:
@@ -77,41 +60,3 @@ def test_derived_files_above_a_note_are_rebuilt_once_each() -> None:
         ("rebuild", "consumequeue/T/0"), ("rebuild", "index/7"), ("rebuild", "checkpoint"),
     ]  # fmt: skip
     assert rows[0]["reason"] == "from the CommitLog: queue_entry_missing, queue_entry_wrong"
-
-
-def outcome(**facts: Any) -> AuditOutcome:
-    known = {"release_from": NAMED, "incomplete": [], "exit_code": 0, "complete": True}
-    return AuditOutcome("s", "/copies/s", "5.3.3", **{**known, **facts})
-
-
-@pytest.mark.parametrize(
-    ("prediction", "lost", "facts", "sentence"),
-    [
-        (None, None, {"incomplete": ["why"]}, "What RocketMQ 5.3.3 would do on this copy is not known: why"),
-        (Prediction(False, False, "x: y"), None, {}, "RocketMQ 5.3.3 would not start on this copy: x: y"),
-        (started([]), (2, 0), {}, "would start and leave 2 valid messages without a queue entry"),
-        (started([], truncate_at=1234), (3, 3), {}, "cut the CommitLog at physical offset 1,234 and lose 3 valid messages"),
-        (started([]), (0, 0), {"counts": {LOSS: 1}}, "lose no valid message; bytes of the CommitLog are already damaged"),
-        (started([]), (0, 0), {"counts": {REBUILDABLE: 1}}, "lose nothing; derived data differ"),
-        (started([]), (0, 0), {}, "lose nothing; everything is consistent"),
-        (started([]), (0, 0), {"not_judged": ["timerlog"]}, "all that was judged is consistent. Not judged: timerlog"),
-        (
-            started([]),
-            (0, 0),
-            {"complete": False, "incomplete": ["x"]},
-            "what was read of it is consistent; not all of",
-        ),
-        (started([]), (0, 0), {"release_from": DEFAULT}, "(no release was named: this one is assumed)"),
-    ],
-)
-def test_the_verdict_says_what_matters_most(
-    prediction: Prediction | None, lost: tuple[int, int] | None, facts: dict[str, Any], sentence: str
-) -> None:
-    loss = Loss({("T", 0): QueueLoss(messages=lost[0], cut=lost[1])}) if lost is not None else None
-    assert sentence in verdict_sentence(outcome(**facts), prediction, loss)
-
-
-def test_a_doubt_and_the_copying_come_before_the_verdict() -> None:
-    facts = {"premises": [Premise(DOUBT, "a doubt")], "findings": [Finding("live_copy", "commitlog", message="copied live")]}
-    told = verdict_sentence(outcome(**facts), started([]), Loss())
-    assert told.startswith("a doubt. With what was named: Copied live. RocketMQ 5.3.3 would start")

@@ -1,7 +1,8 @@
-"""What the plan proposes, and the verdict in one sentence.
+"""What a start of the release leaves of each file: `steps` of plan.json. They are not the steps of a repair, which
+`repair.plan_repair_section` works out.
 
-The steps follow what the release itself would leave of the CommitLog, and rebuild what it gets wrong from there
-(pitfalls.md): a queue or an index file with a disagreement is rebuilt from the log, not patched.
+First what the release itself leaves of the CommitLog, then what would have to be rebuilt from there (pitfalls.md): a queue or an
+index file with a disagreement is rebuilt from the log, not patched.
 """
 
 from __future__ import annotations
@@ -14,32 +15,14 @@ import numpy as np
 
 from schemas.checkpoint_layout import CHECKPOINT_FILE
 from schemas.finding_codes import STOP_REASONS
-from schemas.rows import (
-    DEFAULT,
-    DOUBT,
-    EXTENT_DAMAGED,
-    EXTENT_MESSAGE,
-    LOSS,
-    NOTE,
-    RUN_LMQ,
-    WALK_AUDIT,
-    AuditOutcome,
-    Finding,
-    PlanStep,
-    Row,
-)
+from schemas.rows import EXTENT_DAMAGED, EXTENT_MESSAGE, NOTE, RUN_LMQ, WALK_AUDIT, Finding, PlanStep, Row
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
-from store_io.audit.as_master import as_master
-from store_io.audit.checks import given_up
-from store_io.audit.checks.log import emptied
 from store_io.audit.evidence import Evidence
-from store_io.audit.loss import Loss
-from store_io.base.wording import clause, count_text, names_text
-from store_io.rules.prediction import Prediction
+from store_io.base.wording import clause, count_text
 
 
-def plan_steps(evidence: Evidence, findings: Sequence[Finding]) -> list[Row]:
-    """The proposal: first the CommitLog file by file, then queues, index files, checkpoint; each with its reason and loss."""
+def release_leaves(evidence: Evidence, findings: Sequence[Finding]) -> list[Row]:
+    """The CommitLog file by file, then queues, index files, checkpoint; each with its reason and loss."""
     serious = [f for f in findings if f.severity != NOTE]
     steps = [*_log_steps(evidence, serious), *_queue_steps(evidence, serious), *_index_steps(evidence, serious)]
     return [asdict(step) for step in [*steps, *_rebuilds(serious, lambda file: file if file == CHECKPOINT_FILE else "").values()]]
@@ -178,55 +161,3 @@ def _index_steps(evidence: Evidence, serious: Sequence[Finding]) -> list[PlanSte
                 "rebuild", path, "newer than the checkpoint's index time: a start deletes it and rebuilds a part of it"
             )
     return [steps[path] for path in sorted(steps)]
-
-
-def verdict_sentence(outcome: AuditOutcome, prediction: Prediction | None, loss: Loss | None) -> str:
-    """What matters most, in one sentence."""
-    sentence = emptied.verdict(outcome) or _verdict(outcome, prediction, loss) + emptied.verdict_addition(outcome)
-    for code in ("queues_copied_later", "live_copy"):  # the cause of what follows
-        for finding in (f for f in outcome.findings if f.code == code):
-            sentence = f"{finding.message[:1].upper()}{finding.message[1:]}. {sentence}"
-    lacking = as_master(outcome.replicas, outcome.name)
-    if lacking is not None:
-        sentence = f"{lacking.verdict()}; by itself: {sentence}"
-    doubts = [premise.sentence for premise in outcome.premises if premise.kind == DOUBT]
-    if doubts:
-        sentence = f"{doubts[0]}. With what was named: {sentence}"
-    if outcome.release_from == DEFAULT and prediction is not None:
-        sentence += " (no release was named: this one is assumed)"
-    if outcome.settings_from == DEFAULT and prediction is not None:
-        sentence += " (no broker.conf was named: RocketMQ's defaults are assumed)"
-    if outcome.not_judged and prediction is not None and prediction.starts:
-        sentence += f". Not judged: {names_text(outcome.not_judged)}"
-    again = given_up.told_again(outcome).rstrip(".")
-    sentence += f". {again}" if again else ""
-    return sentence + ("; not all of this copy was read" if outcome.incomplete and prediction is not None else "")
-
-
-def _verdict(outcome: AuditOutcome, prediction: Prediction | None, loss: Loss | None) -> str:
-    release = outcome.release
-    if prediction is None:
-        why = outcome.incomplete[0] if outcome.incomplete else "the store is not understood"
-        return f"What RocketMQ {release} would do on this copy is not known: {why}"
-    if not prediction.starts:
-        return f"RocketMQ {release} would not start on this copy: {prediction.refusal}"
-    lost = loss.messages if loss is not None else 0
-    cut = sum(queue.cut for queue in loss.by_queue.values()) if loss is not None else 0
-    if lost and not cut:
-        left = f"leave {count_text(lost, 'valid message')} without a queue entry"
-        return f"RocketMQ {release} would start and {left}, so that consumers do not get {'it' if lost == 1 else 'them'}"
-    if lost:
-        return (
-            f"RocketMQ {release} would start, cut the CommitLog at physical offset {prediction.truncate_at:,} and lose"
-            f" {count_text(lost, 'valid message')}"
-        )
-    if outcome.counts.get(LOSS):
-        return f"RocketMQ {release} would start and lose no valid message; bytes of the CommitLog are already damaged or missing"
-    if outcome.counts.get("rebuildable"):
-        return (
-            f"RocketMQ {release} would start and lose nothing; derived data differ from the CommitLog and can be rebuilt from it"
-        )
-    judged = "everything" if outcome.complete else "what was read of it"
-    if outcome.complete and outcome.not_judged:
-        judged = "all that was judged"
-    return f"RocketMQ {release} would start on this copy and lose nothing; {judged} is consistent"

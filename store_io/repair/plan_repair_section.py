@@ -1,10 +1,11 @@
-"""The section `repair` of plan.json: the steps that `repair` would carry out under each policy.
+"""The section `repair` of plan.json: the steps that `repair` would carry out under each policy. The plan's own `steps` are
+others: what a start would leave (`audit.outcome.release_leaves`).
 
     tasks = steps_tasks(outcome, location)
-    outcome.plan["repair"] = section(zip(POLICIES, answers))
+    outcome.plan["repair"] = repair_section(outcome, [task.run() for task in tasks])
 
-A task does the whole repair on a `TrialWriter`, as a dry run does, so the steps are those of the run. What it works out lies in
-the temporary folder of the machine that it runs on, and goes with it.
+A task does the whole repair on a `TrialWriter`, as a dry run does, so the steps are those of the run. What it works out is
+kept in the temporary folder of the machine that it runs on, and removed at its end.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ def steps_tasks(outcome: AuditOutcome, location: StoreLocation) -> list[StepsTas
     return [StepsTask(0, location, text, policy, _message_bytes(outcome)) for policy in POLICIES]
 
 
-def section(outcome: AuditOutcome, answers: Iterable[Any]) -> Row | None:
+def repair_section(outcome: AuditOutcome, answers: Iterable[Any]) -> Row | None:
     """The section of that store's plan. answers: of its tasks, in their order; a text says why there is none."""
     if not _wanted(outcome):
         return None

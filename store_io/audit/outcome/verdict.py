@@ -1,0 +1,63 @@
+"""The verdict: what an audit found that matters most, in one sentence."""
+
+from __future__ import annotations
+
+from schemas.rows import DEFAULT, DOUBT, LOSS, AuditOutcome
+from store_io.audit.as_master import as_master
+from store_io.audit.checks import given_up
+from store_io.audit.checks.log import emptied
+from store_io.audit.loss import Loss
+from store_io.base.wording import count_text, names_text
+from store_io.rules.prediction import Prediction
+
+
+def verdict_sentence(outcome: AuditOutcome, prediction: Prediction | None, loss: Loss | None) -> str:
+    """What matters most, in one sentence."""
+    sentence = emptied.verdict(outcome) or _verdict(outcome, prediction, loss) + emptied.verdict_addition(outcome)
+    for code in ("queues_copied_later", "live_copy"):  # the cause of what follows
+        for finding in (f for f in outcome.findings if f.code == code):
+            sentence = f"{finding.message[:1].upper()}{finding.message[1:]}. {sentence}"
+    lacking = as_master(outcome.replicas, outcome.name)
+    if lacking is not None:
+        sentence = f"{lacking.verdict()}; by itself: {sentence}"
+    doubts = [premise.sentence for premise in outcome.premises if premise.kind == DOUBT]
+    if doubts:
+        sentence = f"{doubts[0]}. With what was named: {sentence}"
+    if outcome.release_from == DEFAULT and prediction is not None:
+        sentence += " (no release was named: this one is assumed)"
+    if outcome.settings_from == DEFAULT and prediction is not None:
+        sentence += " (no broker.conf was named: RocketMQ's defaults are assumed)"
+    if outcome.not_judged and prediction is not None and prediction.starts:
+        sentence += f". Not judged: {names_text(outcome.not_judged)}"
+    again = given_up.told_again(outcome).rstrip(".")
+    sentence += f". {again}" if again else ""
+    return sentence + ("; not all of this copy was read" if outcome.incomplete and prediction is not None else "")
+
+
+def _verdict(outcome: AuditOutcome, prediction: Prediction | None, loss: Loss | None) -> str:
+    release = outcome.release
+    if prediction is None:
+        why = outcome.incomplete[0] if outcome.incomplete else "the store is not understood"
+        return f"What RocketMQ {release} would do on this copy is not known: {why}"
+    if not prediction.starts:
+        return f"RocketMQ {release} would not start on this copy: {prediction.refusal}"
+    lost = loss.messages if loss is not None else 0
+    cut = sum(queue.cut for queue in loss.by_queue.values()) if loss is not None else 0
+    if lost and not cut:
+        left = f"leave {count_text(lost, 'valid message')} without a queue entry"
+        return f"RocketMQ {release} would start and {left}, so that consumers do not get {'it' if lost == 1 else 'them'}"
+    if lost:
+        return (
+            f"RocketMQ {release} would start, cut the CommitLog at physical offset {prediction.truncate_at:,} and lose"
+            f" {count_text(lost, 'valid message')}"
+        )
+    if outcome.counts.get(LOSS):
+        return f"RocketMQ {release} would start and lose no valid message; bytes of the CommitLog are already damaged or missing"
+    if outcome.counts.get("rebuildable"):
+        return (
+            f"RocketMQ {release} would start and lose nothing; derived data differ from the CommitLog and can be rebuilt from it"
+        )
+    judged = "everything" if outcome.complete else "what was read of it"
+    if outcome.complete and outcome.not_judged:
+        judged = "all that was judged"
+    return f"RocketMQ {release} would start on this copy and lose nothing; {judged} is consistent"
