@@ -1,5 +1,5 @@
-"""Whether a new store is consistent: only one whose audit finds nothing above a note is put into place, but for what the report
-names."""
+"""Whether a new store is consistent. It is put in place only if its audit finds nothing above a note, apart from findings that may
+stay (`finding_codes.Stays`), which the report names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from store_io.repair.repair_audit import Audited
 
 
 @dataclass(frozen=True)
-class Verdict:
+class NewStoreVerdict:
     """problems: why the store is not put into place, in sentences.  kept: findings above a note that stay, rows of the report.
     loss: whether one of the other findings is a loss."""
 
@@ -30,7 +30,7 @@ class Verdict:
         return 0 if self.consistent else 20 if self.loss else 10
 
 
-def judge(before: Audited, final: Audited, log: LogPlan, made: Rebuilt) -> Verdict:
+def judge_new_store(before: Audited, final: Audited, log: LogPlan, made: Rebuilt) -> NewStoreVerdict:
     """before, final: the audits of the copy and of the new store."""
     accepted = _Accepted(before, log, made)
     kept = [f for f in final.serious if accepted.takes(f)]
@@ -39,7 +39,7 @@ def judge(before: Audited, final: Audited, log: LogPlan, made: Rebuilt) -> Verdi
     if not final.complete:
         problems += final.outcome.incomplete
     problems += _start_problems(final, log, accepted)
-    return Verdict(problems, [_finding_row(f) for f in kept], any(f.severity == "loss" for f in left))
+    return NewStoreVerdict(problems, [_finding_row(f) for f in kept], any(f.severity == "loss" for f in left))
 
 
 class _Accepted:

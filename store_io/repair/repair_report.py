@@ -14,7 +14,7 @@ from store_io.repair.log.edits import LogPlan
 from store_io.repair.log.segments import runs_from
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_copy import Copied, removed
-from store_io.repair.repair_judge import Verdict
+from store_io.repair.repair_judge import NewStoreVerdict
 from store_io.repair.repair_steps import RENAME
 from store_io.repair.repair_work import Work
 from store_io.rules.loading import segments_of
@@ -38,7 +38,7 @@ class Ended:
     """How it ended. offsets: the report's part on positions beyond the new ends; empty where nothing is put into place."""
 
     final: Audited
-    verdict: Verdict
+    verdict: NewStoreVerdict
     made: Rebuilt
     offsets: Row = field(default_factory=dict)
 

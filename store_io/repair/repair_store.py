@@ -24,7 +24,7 @@ from store_io.repair.log.edits import apply_edits
 from store_io.repair.log.log_plan import plan_log
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_copy import check_source, copy_store
-from store_io.repair.repair_judge import judge
+from store_io.repair.repair_judge import judge_new_store
 from store_io.repair.repair_plan import BROKER, SALVAGE
 from store_io.repair.repair_report import Begun, Ended, report
 from store_io.repair.repair_start import unblock
@@ -150,7 +150,7 @@ def _make_derived(work: Work, begun: Begun, audit: Audited) -> Ended:
         if pad.would_cut_again(final, log):
             pad.pad(work, final, log)
             final = repair_audit.audit_new_store(work)
-        ended = Ended(final, judge(begun.audit, final, log, made), made)  # 11
+        ended = Ended(final, judge_new_store(begun.audit, final, log, made), made)  # 11
         if ended.verdict.consistent or final is audit:
             break
         audit = final

@@ -46,7 +46,7 @@ class QueueRun:
 
 
 @dataclass
-class Damage:
+class BridgedRanges:
     """Where bytes of the log are bridged or missing: how many messages may have been there. Physical, ascending."""
 
     ranges: list[tuple[int, int]] = field(default_factory=list)
@@ -77,12 +77,12 @@ def runs_of(view: QueueView, segments: Sequence[SegmentSummary]) -> list[QueueRu
     return sorted(found, key=lambda run: run.first)
 
 
-def place_runs(runs: list[QueueRun], damage: Damage, serve_all: bool) -> None:
+def place_runs(runs: list[QueueRun], bridged: BridgedRanges, serve_all: bool) -> None:
     """Give each run its place. serve_all: also those of an earlier life of the topic that no entry leads to."""
     begin = _last_beginning(runs)
     own = [r for r in runs[begin:] if 0 <= r.offset and r.end_offset <= MAX_POSITION]
     runs = [r for r in runs[:begin] if serve_all or r.known] + runs[begin:]
-    chain = _chain(_plausible(own, damage))
+    chain = _chain(_plausible(own, bridged))
     for run in chain:
         run.place = run.offset
     on_chain = {id(run) for run in chain}
@@ -125,7 +125,7 @@ def _last_beginning(runs: Sequence[QueueRun]) -> int:
     return 0
 
 
-def _plausible(runs: list[QueueRun], damage: Damage) -> list[QueueRun]:
+def _plausible(runs: list[QueueRun], bridged: BridgedRanges) -> list[QueueRun]:
     """Without short runs whose queue offsets jump ahead of all that can have been lost before them."""
     found: list[QueueRun] = []
     for number, run in enumerate(runs):
@@ -134,7 +134,7 @@ def _plausible(runs: list[QueueRun], damage: Damage) -> list[QueueRun]:
                 continue
         else:
             jump = run.offset - found[-1].end_offset
-            room = damage.messages(found[-1].end, run.first)
+            room = bridged.messages(found[-1].end, run.first)
             if run.records >= GAP_RECORDS:
                 if jump > MAX_PROVEN_GAP + room:
                     continue

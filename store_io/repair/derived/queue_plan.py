@@ -17,7 +17,7 @@ from schemas.rows import Finding, MappedFile, QueueKey, Row, SegmentSummary
 from schemas.store_names import EXT
 from store_io.audit.queue_views import QueueView
 from store_io.base.ranges import total
-from store_io.repair.derived.queue_places import Damage, QueueRun, place_runs, runs_of
+from store_io.repair.derived.queue_places import BridgedRanges, QueueRun, place_runs, runs_of
 from store_io.rules.loading import Tree
 from store_io.rules.releases import BrokerRules
 
@@ -82,7 +82,7 @@ class NewLog:
     tree: Tree
     rules: BrokerRules
     start: int
-    damage: Damage
+    bridged: BridgedRanges
     serve_all: bool
 
 
@@ -95,7 +95,7 @@ def plan_queue(view: QueueView, serious: Sequence[Finding], log: NewLog) -> Queu
     expired = view.summary.expired_end if view.summary is not None and regular else 0
     if view.batch:
         return _plan_batch(plan, view, runs, regular, expired)
-    place_runs(runs, log.damage, log.serve_all)
+    place_runs(runs, log.bridged, log.serve_all)
     placed = sorted(((run.place, run) for run in runs if run.place is not None), key=lambda pair: pair[0])
     own = all(run.place == run.offset and run.equal for run in runs)
     first_file = view.files[0].start // view.unit if view.files else 0

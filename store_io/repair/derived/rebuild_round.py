@@ -13,7 +13,7 @@ from store_io.base.errors import StoreError
 from store_io.repair.derived import index_plan, queue_files, queue_plan
 from store_io.repair.derived.index_link import link_index
 from store_io.repair.derived.index_plan import IndexPlan
-from store_io.repair.derived.queue_places import Damage
+from store_io.repair.derived.queue_places import BridgedRanges
 from store_io.repair.derived.queue_plan import NewLog, QueuePlan
 from store_io.repair.derived.rebuild_tasks import BuildTask, QueueBuild, fill_entries
 from store_io.repair.log.edits import LogPlan
@@ -59,9 +59,9 @@ def rebuild(work: Work, log: LogPlan, before: Audited, audit: Audited, made: Reb
 
 def _plan_queues(work: Work, log: LogPlan, before: Audited, audit: Audited) -> list[QueuePlan]:
     blamed = queue_plan.serious_by_folder(audit.serious, {folder: key for key, folder in audit.queue_folders.items()})
-    damage = Damage(sorted((b["phy_offset"], b["phy_offset"] + b["end"] - b["start"]) for b in log.bridges))
+    bridged = BridgedRanges(sorted((b["phy_offset"], b["phy_offset"] + b["end"] - b["start"]) for b in log.bridges))
     salvage = work.request.policy == SALVAGE
-    new_log = NewLog(audit.segments, audit.tree, work.rules, log.start, damage, salvage)
+    new_log = NewLog(audit.segments, audit.tree, work.rules, log.start, bridged, salvage)
     served = _served(before)
     plans = []
     for key, view in sorted(audit.views.items()):

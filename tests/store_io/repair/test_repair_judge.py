@@ -10,7 +10,7 @@ from store_io.repair.derived.queue_plan import QueuePlan
 from store_io.repair.derived.rebuild_round import Rebuilt
 from store_io.repair.log.edits import Edit, LogPlan
 from store_io.repair.repair_audit import Audited
-from store_io.repair.repair_judge import Verdict, judge
+from store_io.repair.repair_judge import NewStoreVerdict, judge_new_store
 from store_io.repair.repair_steps import Step
 
 
@@ -24,11 +24,11 @@ def verdict(
     log: LogPlan | None = None,
     made: Rebuilt | None = None,
     **more: Any,
-) -> Verdict:
+) -> NewStoreVerdict:
     prediction = SimpleNamespace(starts=True, truncate_at=100, refusal="")
     facts: dict[str, Any] = {"complete": True, "prediction": prediction, "loss": None, "serious": found} | more
     first = SimpleNamespace(findings=before or [])
-    return judge(
+    return judge_new_store(
         cast(Audited, first), cast(Audited, SimpleNamespace(**facts)), log or LogPlan(end=100, messages=1), made or Rebuilt()
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from schemas.commitlog_layout import MIN_SIZE_V1_BYTES
-from store_io.repair.derived.queue_places import Damage, QueueRun, place_runs
+from store_io.repair.derived.queue_places import BridgedRanges, QueueRun, place_runs
 
 
 def run(offset: int, records: int, first: int, known: bool = True) -> QueueRun:
@@ -24,11 +24,11 @@ def run(offset: int, records: int, first: int, known: bool = True) -> QueueRun:
     ],
 )
 def test_places(runs: list[QueueRun], places: list[int | None]) -> None:
-    place_runs(runs, Damage(), serve_all=False)
+    place_runs(runs, BridgedRanges(), serve_all=False)
     assert [r.place for r in runs] == places
 
 
 def test_damaged_bytes_held_so_many_messages_at_most() -> None:
-    damage = Damage([(0, 10), (1000, 1000 + 2 * MIN_SIZE_V1_BYTES)])
-    assert damage.messages(0, 10) == 1 and damage.messages(20, 900) == 0
-    assert damage.messages(1000, 10_000) == 3
+    bridged = BridgedRanges([(0, 10), (1000, 1000 + 2 * MIN_SIZE_V1_BYTES)])
+    assert bridged.messages(0, 10) == 1 and bridged.messages(20, 900) == 0
+    assert bridged.messages(1000, 10_000) == 3
