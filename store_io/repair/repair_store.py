@@ -2,9 +2,23 @@
 
     outcome = repair(request, run_tasks)
 
-All work is done on a copy beside the target. Tasks are independent of one another and run wherever `run_tasks` runs them. Only a
-copy whose own audit finds nothing above a note, but for what the report names, is renamed into place. What the broker's own
-recovery gets wrong, and what is done about it: pitfalls.md, A to D.
+All work is done on a copy beside the target. Tasks are independent of one another and run wherever `run_tasks` runs them. What
+the broker's own recovery gets wrong, and what is done about it: pitfalls.md, A to D.
+
+What each step refuses, a StoreError (docs/contract.md, 6, says when, and has the refusals of the command line):
+
+* before 1, `check_source`: a source without segments, or whose segments are not of the configured size.
+* 1, `copy_store`: a segment name in two CommitLog folders; too little space.
+* 2, `audit_copy`: a copy that differs from the plan, or that no audit can read completely.
+* 3, `unblock`: policy broker where no change lets the release start.
+* 4, `heal`: a donor that is no store, or no copy of this log.
+* 5, `plan_log`: segment names that make no log; a segment without room for a filler.
+* 1 to 12, `Steps.take`, and after 12 `Steps.finish`: steps that are not the plan's.
+* 12, `correct_offsets`: a file with offsets that cannot be read.
+* at the end, `StoreWriter.placing`: a target that exists by now.
+
+Any step may also meet a medium that fails, or a source that changes. A new store that is not consistent (11) is no refusal: the
+exit code is 10 or 20, and nothing is put in place.
 """
 
 from __future__ import annotations
@@ -33,7 +47,7 @@ from store_io.repair.repair_work import RepairOutcome, RepairRequest, RunTasks, 
 from store_io.repair.writing.store_writer import StoreWriter, WriteFailed
 from store_io.repair.writing.trial_writer import TrialWriter
 
-MOST_ROUNDS = 3  # of rebuilding what an audit blames
+MOST_ROUNDS = 3  # of rebuilding what an audit finds wrong
 
 
 def repair(
@@ -45,7 +59,7 @@ def repair(
 ) -> RepairOutcome:
     """Repair into `request.target`. Raises StoreError where nothing could be done; then nothing is left.
 
-    keep: takes the report of a repair that succeeded, just before the new store is put into place; no other run places anything
+    keep: takes the report of a repair that succeeded, just before the new store is put in place; no other run places anything
     there meanwhile.  forget: takes the report back where that failed.  progress: takes a phrase for what is done next.
     """
     check_source(request.location, request.plan.broker_conf)
@@ -130,8 +144,8 @@ def _declare_clean(work: Work, audit: Audited) -> None:
 
 
 def _audit_edited_log(work: Work, begun: Begun) -> Audited:
-    """The audit that says what to rebuild: that of the copy where the log's messages stay as they are. What counts only after a
-    clean stop comes in a second round."""
+    """The audit that decides what to rebuild: the first one, if no message of the log changes. Checks that need a clean stop
+    follow in the second round."""
     holding = begun.audit.holding
     if any(edit.step.action != REMOVE or edit.step.file in holding for edit in begun.log.edits):
         work.progress("auditing the repaired log")
@@ -140,7 +154,7 @@ def _audit_edited_log(work: Work, begun: Begun) -> Audited:
 
 
 def _make_derived(work: Work, begun: Begun, audit: Audited) -> Ended:
-    """Queues, index and checkpoint, until the new store's audit blames nothing more, or rebuilding does not help."""
+    """Queues, index and checkpoint, until the new store's audit finds nothing more to rebuild, or rebuilding does not help."""
     log, made = begun.log, Rebuilt()
     for _ in range(MOST_ROUNDS):
         rebuild(work, log, begun.audit, audit, made)  # 8
