@@ -57,7 +57,7 @@ def run(command: Command) -> int:
 
 
 def _repair(request: RepairRequest, run_tasks: RunTasks) -> RepairOutcome:
-    """Do it; the report goes beside the new store, just before that is put into place."""
+    """Do it; the report goes beside the new store, just before that is put in place."""
     folder, name = OutputFolder(os.path.dirname(request.target)), os.path.basename(request.target) + REPORT_SUFFIX
 
     def forget() -> None:

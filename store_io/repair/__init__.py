@@ -5,12 +5,12 @@
 * `repair_plan`: plan.json, read back and held against the copy.
 * `repair_audit`: the audits of the copy and of the new store, and what the steps know of them.
 * `repair_copy`: the copy that is worked on.
-* `repair_start`: what keeps the release from starting is taken away.
+* `repair_start`: removes what keeps the release from starting.
 * `log`: the CommitLog: where it ends, what is cut, zeroed, bridged, taken from a donor.
 * `derived`: queues, index and checkpoint, rebuilt from the log.
 * `repair_judge`: whether the new store is consistent.
-* `repair_offsets`: positions beyond the new ends of the queues.
+* `repair_offsets`: offsets of consumers and timers beyond the new ends of the queues.
 * `repair_steps`: what was done, step by step, for the report and the dry run; `repair_report`: NEW.repair.json.
-* `plan_repair_section`: the same steps in plan.json, worked out by an audit.
+* `plan_repair_section`: the same steps in plan.json under `repair`, worked out by an audit.
 * `writing`: where all of it is written, or in a dry run only remembered.
 """

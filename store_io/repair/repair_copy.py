@@ -24,8 +24,7 @@ SPARE_BYTES = 64 << 20  # beyond what is known to be needed
 
 
 def check_source(location: StoreLocation, broker_conf: str | None) -> None:
-    """Raise StoreError where the work need not begin: there is no segment, so that a repair would make an empty store; or no
-    segment has the size that the plan's broker.conf gives them."""
+    """Raise StoreError where a repair is pointless: no segment holds a byte, or no segment has the configured size."""
     listing = list_store(location)
     if segments_of(Tree(listing.files)):
         settings = read_settings(broker_conf, listing, open_source(location))

@@ -1,5 +1,5 @@
-"""Whether a new store is consistent. It is put in place only if its audit finds nothing above a note, apart from findings that may
-stay (`finding_codes.Stays`), which the report names."""
+"""Whether a new store is consistent. It is put in place only if its audit finds nothing above a note, apart from findings
+that may stay (`finding_codes.Stays`), which the report names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from store_io.repair.repair_audit import Audited
 
 @dataclass(frozen=True)
 class NewStoreVerdict:
-    """problems: why the store is not put into place, in sentences.  kept: findings above a note that stay, rows of the report.
+    """problems: why the store is not put in place, in sentences.  kept: findings above a note that stay, rows of the report.
     loss: whether one of the other findings is a loss."""
 
     problems: list[str]

@@ -1,6 +1,6 @@
-"""Positions of consumers, delay levels and timers that lie beyond the ends of a repaired store's queues: found, and set back.
+"""Offsets of consumers, delay levels and the timer that are beyond the ends of a repaired store's queues: found, and set back.
 
-A broker corrects none of a consumer's when it starts; delay levels since 4.9.2, the timer's queue offset always.
+When a broker starts it corrects no consumer's offset; a delay level's since 4.9.2, the timer's always.
 Source: ConsumerOffsetManager, LmqConsumerOffsetManager, ScheduleMessageService, TimerLog, TimerCheckpoint (formats.md 11, 14).
 """
 
@@ -40,7 +40,7 @@ TIMER_TOPIC = "rmq_sys_wheel_timer"
 TIMER_CHECK = "config/timercheck"
 _QUEUE_OFFSET, _MASTER_OFFSET = slice(16, 24), slice(24, 32)  # in the timer's checkpoint: queue offsets read up to
 _WINDOW_UNITS = 1 << 15
-# What is asked of a unit of the timer's log: its head, then when it was written, its delay, and its message's physical offset.
+# What is read of a unit of the timer's log: its head, then when it was written, its delay, and its message's physical offset.
 _UNIT = np.dtype(
     {"names": ["size", "magic", "phy_offset"], "formats": [">i4", ">i4", ">i8"], "offsets": [0, 12, 28], "itemsize": UNIT_BYTES}
 )
@@ -48,7 +48,7 @@ _INTEGER_KEY = re.compile(r'([{,]\s*)"(-?[0-9]+)"(\s*:)')
 
 
 def correct_offsets(work: Work, final: Audited, log_end: int) -> Row:
-    """Find the positions beyond the new ends, and set them back where that is asked for: the report's part on them.
+    """Find the offsets beyond the new ends, and set them back with --fix-offsets: the report's part on them.
 
     final: the audit of the new store.
     """
@@ -73,7 +73,7 @@ def correct_offsets(work: Work, final: Audited, log_end: int) -> Row:
 def beyond(
     config: StoreConfig, source: ByteSource, listing: StoreListing, ends: Mapping[QueueKey, int], log_end: int
 ) -> list[Row]:
-    """Rows of the report: what each position is, its value, and where the end is."""
+    """Rows of the report: whose offset it is, its value, and where the queue ends."""
     found: list[Row] = []
     for row in config_reader.groups_beyond(config, ends):
         place = f"{row['offset']} of {row['topic']} queue {row['queue_id']}"
@@ -125,7 +125,7 @@ def timer_units_beyond(source: ByteSource, listing: StoreListing, log_end: int) 
 
 
 def set_back(writer: StoreWriter, source: ByteSource, config: StoreConfig, rows: Sequence[Row]) -> dict[str, int]:
-    """Set the positions to the ends, in the new store's files: how many of each. Raises StoreError.
+    """Set the offsets to the ends, in the new store's files: how many of each. Raises StoreError.
 
     config: what the audit read there, and of which file.
     """
@@ -156,18 +156,18 @@ def set_back(writer: StoreWriter, source: ByteSource, config: StoreConfig, rows:
 
 
 def _table(source: ByteSource, config: StoreConfig, path: str) -> Any:
-    """The content of the file that the audit took the positions from, itself or its .bak; None without one. Raises StoreError."""
+    """The content of the file that the audit took the offsets from, itself or its .bak; None without one. Raises StoreError."""
     name = config.read_from.get(path)
     if name is None:
         return None
     try:
         return parse_fastjson(read_bounded(source, name))
     except (ValueError, StoreError) as problem:
-        raise StoreError(f"the positions in {path} cannot be set back: {problem}") from problem
+        raise StoreError(f"the offsets in {path} cannot be set back: {problem}") from problem
 
 
 def _set_groups(table: dict[str, Any], groups: Sequence[Row]) -> int:
-    """How many positions of the table were set back."""
+    """How many offsets of the table were set back."""
     changed = 0
     for row in groups:
         key, queue = f"{row['topic']}@{row['group']}", str(row["queue_id"])

@@ -1,4 +1,4 @@
-"""plan.json as a repair takes it: text from anywhere, so every part is checked before it is believed.
+"""plan.json as a repair takes it: text from anywhere, so every part is checked before it is used.
 
 Nothing in it is ever used as a place to write to. The audit of the copy must find the same files with the same digests, the same
 release and settings, and the same decision of the broker.
@@ -116,7 +116,7 @@ def _inputs(rows: list[Any]) -> dict[str, tuple[int, str]]:
             raise UsageError("an input of the plan has no size, or no digest")
         path = checked_path(row.get("file"))
         if path in found or row["size"] < 0 or not row["digest"]:
-            raise UsageError(f"the plan's input {path!r} is there twice, or has no sense")
+            raise UsageError(f"the plan's input {path!r} is listed twice, or its size or digest is invalid")
         found[path] = (row["size"], row["digest"])
     return found
 
@@ -208,9 +208,9 @@ def differences(plan: RepairPlan, found: Row) -> list[str]:
     for key, then in sorted(plan.settings.items()):
         now = found["settings"].get(key, {}).get("value")
         if then != now:
-            wrong.append(f"settings.{key}: {then!r} in the plan, {now!r} in its repetition")
+            wrong.append(f"settings.{key}: {then!r} in the plan, {now!r} in the repair's own audit")
     for key in ("starts", "truncate_at", "min_phy_offset", "exit", "deleted_files"):
         then, now = plan.broker.get(key), (found["broker"] or {}).get(key)
         if then != now:
-            wrong.append(f"broker.{key}: {then!r} in the plan, {now!r} in its repetition")
+            wrong.append(f"broker.{key}: {then!r} in the plan, {now!r} in the repair's own audit")
     return wrong

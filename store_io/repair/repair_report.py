@@ -1,4 +1,5 @@
-"""The report of a repair, NEW.repair.json: what was asked for, what was decided, what is lost, how the store is known again."""
+"""The report of a repair, NEW.repair.json: what was asked for, what was decided, what is lost, and by which bytes an
+audit recognises the store."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ class Begun:
 
 @dataclass
 class Ended:
-    """How it ended. offsets: the report's part on positions beyond the new ends; empty where nothing is put into place."""
+    """How it ended. offsets: the report's part on offsets beyond the new ends; empty where nothing is put in place."""
 
     final: Audited
     verdict: NewStoreVerdict
@@ -102,6 +103,6 @@ def _digests(work: Work, written: Sequence[str]) -> list[Row]:
     source, found = work.source, []
     for path in sorted({checkpoint_layout.CHECKPOINT_FILE, *written}):
         if path in work.tree.by_path:
-            row = manifest_row(source, path)  # positions may be many, so it is read in parts
+            row = manifest_row(source, path)  # offsets may be many, so it is read in parts
             found.append({"file": path, "size": row.size, "sha256": row.digest})
     return found

@@ -1,4 +1,4 @@
-"""What keeps the release from starting on the copy is taken away until it would start; nothing that holds a message."""
+"""Removes what keeps the release from starting on the copy, until it would start; never what holds a message."""
 
 from __future__ import annotations
 

@@ -27,10 +27,10 @@ _NOT_ITS_PLAN = "the steps of the plan do not follow from the copy"
 
 @dataclass(frozen=True)
 class Step:
-    """One act on the new store. file: "" for all of it.  start, end: bytes of the file, None for the whole.  reason: a clause.
+    """One change of the new store. file: "" for all of it.  start, end: bytes of the file, None for the whole.  reason: a clause.
 
-    kept, lost: what the step puts or leaves there, and what it takes away: numbers of "messages", "bytes", "entries" (of queues
-    and index), "files" and "positions" (of a queue, or of consumers), those that it is about.
+    kept, lost: what the step puts or leaves there, and what it takes away: counts of "messages", "bytes", "entries" (of queues
+    and index), "files" and "positions" (queue offsets, or offsets of consumers). Only those that apply to the action are present.
     """
 
     action: str

@@ -137,12 +137,12 @@ def _range(row: Row) -> str:
 
 def _bridge(bridge: Row) -> str:
     if bridge["kind"] == "segment":
-        return f"Added a segment with a placeholder record ({_range(bridge)})."
+        return f"Added a segment with a bridge, a placeholder record ({_range(bridge)})."
     if bridge["kind"] == "filler":
         return f"Ended a segment early with a filler ({_range(bridge)})."
     time = f", {time_text(bridge['store_time'])} UTC" if "store_time" in bridge else ""
     size = count_text(bridge["end"] - bridge["start"], "damaged byte")
-    return f"Replaced {size} with a placeholder record ({_range(bridge)}{time})."
+    return f"Wrote a bridge, a placeholder record, over {size} ({_range(bridge)}{time})."
 
 
 def _queue(queue: Row) -> str:
@@ -162,10 +162,9 @@ def _offsets(first: int, end: int) -> str:
 
 
 def _missing(row: Row) -> str:
-    count = row["end"] - row["first"]
+    whom = "it" if row["end"] - row["first"] == 1 else "them"
     where = f"{row['topic']}, queue {row['queue_id']}, {_offsets(row['first'], row['end'])}"
-    whom = "it" if count == 1 else "them"
-    return f"{count_text(count, 'message')} could not be recovered ({where}). Consumers skip {whom} or see the next one twice."
+    return f"No message at {where}: consumers skip {whom} or see the next message twice."
 
 
 def _moved(row: Row) -> str:

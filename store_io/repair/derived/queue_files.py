@@ -44,7 +44,7 @@ def prepare_queues(work: Work, plans: Sequence[QueuePlan]) -> None:
 
 
 def _lost(plan: QueuePlan) -> dict[str, int]:
-    """positions: of the queue, that hold no message any more.  entries: of messages that get none."""
+    """positions: queue offsets whose message is missing.  entries: of messages that get none."""
     positions, entries = (sum(row["end"] - row["first"] for row in rows) for rows in (plan.answered, plan.unserved))
     return {"positions": positions, "entries": entries}
 
@@ -58,7 +58,7 @@ def _prepare_queue(work: Work, plan: QueuePlan, tree: Tree) -> None:
     for file in plan.keep_files:
         if plan.keep * unit < file.start + file.size:
             writer.zero(file.path, plan.keep * unit - file.start, file.size)
-    if not plan.batch:  # the entries that go hold its units' addresses
+    if not plan.batch:  # the removed entries hold the addresses of its units
         writer.remove(f"{EXT}/{plan.folder.partition('/')[2]}")
     if plan.end == plan.first and not plan.keep_files:
         writer.remove(plan.folder)

@@ -15,11 +15,13 @@ from schemas.commitlog_layout import MIN_SIZE_V1_BYTES
 from schemas.rows import MATCH_EQUAL, MATCH_MISSING, SegmentSummary
 from store_io.audit.queue_views import QueueView
 
-LAST_JUMP = 16  # that a queue's last messages may make without damage before them and messages after
-MAX_GAP = 1 << 20  # positions that may lie between neighbours of a queue without any damage between them
+LAST_JUMP = 16  # largest jump of queue offsets at a queue's end that is accepted without damage before it
+MAX_GAP = 1 << 20  # queue offsets that may be missing between neighbours of a queue without damage between them
 GAP_RECORDS = 16  # so many messages in a row prove a jump of their queue offsets
-MAX_PROVEN_GAP = 1 << 24  # that they prove: each position costs an entry, and a queue offset may be anything, up to 2**63
-MAX_POSITION = (1 << 62) // layout.ENTRY_BYTES  # whose place in a file a name can still say
+MAX_PROVEN_GAP = (
+    1 << 24
+)  # the largest jump that they prove: each missing one costs an entry, and it may be up to 2**63
+MAX_POSITION = (1 << 62) // layout.ENTRY_BYTES  # the largest entry number whose file can still be named
 
 
 @dataclass
@@ -101,7 +103,7 @@ def place_runs(runs: list[QueueRun], bridged: BridgedRanges, serve_all: bool) ->
 
 
 def _into_gap(waiting: list[QueueRun], low: int, high: int) -> list[QueueRun]:
-    """Put runs into the positions [low, high), as far as they fit; those that do not are returned."""
+    """Give runs the entry numbers [low, high), as far as they fit; those that do not are returned."""
     rest = []
     for run in waiting:
         if low + run.records <= high:
@@ -112,8 +114,8 @@ def _into_gap(waiting: list[QueueRun], low: int, high: int) -> list[QueueRun]:
 
 
 def _last_beginning(runs: Sequence[QueueRun]) -> int:
-    """Where the queue of today begins, where its topic was deleted and made again, or its entries were lost: at the last run from
-    0 on, unless the entries on disk are those of the older messages."""
+    """Where the queue's present life begins, if its topic was deleted and made again or its entries are missing: at the last run
+    from 0 on, unless the entries on disk are those of the older messages."""
     for number in range(len(runs) - 1, 0, -1):
         run = runs[number]
         if run.offset == 0 and (run.records > 1 or run.equal):

@@ -1,7 +1,7 @@
 """What each ConsumeQueue of a repaired store holds: every message of the log at its own queue offset, and nothing else.
 
-A view of the queue (`queue_views.queue_views`) shows which entries are right already. All others are made anew from the log.
-Positions that no message holds any more get an entry that takes a consumer there on to the queue's next message (`_answer`).
+A view of the queue (`queue_views.queue_views`) shows which entries are right already. All others are rebuilt from the log.
+A queue offset whose message is missing gets an entry that makes a consumer continue with the next message (`_answer`).
 Source: ConsumeQueue.putMessagePositionInfo and fillPreBlank, BatchConsumeQueue, DefaultMessageStore.getMessage.
 """
 
@@ -36,7 +36,7 @@ class Shift:
 
 
 class Fill(NamedTuple):
-    """Positions [start, end) that no message holds, and the entry that each of them gets."""
+    """Entry numbers [start, end) that no message has, and the entry that is written for each of them."""
 
     start: int
     end: int
@@ -45,10 +45,10 @@ class Fill(NamedTuple):
 
 @dataclass
 class QueuePlan:
-    """How one queue is made. Positions are entry numbers.
+    """How one queue is made, by entry numbers.
 
     keep: entries [first file, keep) stay as they are: those of messages that retention has deleted.  first, end: the entries
-    that are made.  fills: ranges of positions that no message holds, and the entry that each of them gets.
+    that are made.
     """
 
     key: QueueKey
@@ -62,8 +62,8 @@ class QueuePlan:
     shifts: list[Shift] = field(default_factory=list)
     batch_starts: dict[str, int] = field(default_factory=dict)  # segment -> entry number of its first message
     reasons: list[str] = field(default_factory=list)
-    answered: list[Row] = field(default_factory=list)  # rows of the report: positions without a message
-    moved: list[Row] = field(default_factory=list)  # rows of the report: messages at another position than their own
+    answered: list[Row] = field(default_factory=list)  # rows of the report: queue offsets without a message
+    moved: list[Row] = field(default_factory=list)  # rows of the report: messages at another queue offset than their own
     unserved: list[Row] = field(default_factory=list)
 
     @property
@@ -76,7 +76,7 @@ class QueuePlan:
 class NewLog:
     """The log that the queues lead into, from `start` on.
 
-    serve_all: messages of an earlier life of the topic get entries too, after the others, though nothing led to them."""
+    serve_all: messages of an earlier life of the topic get entries too, after the others, although no entry led to them."""
 
     segments: Sequence[SegmentSummary]
     tree: Tree
@@ -133,7 +133,7 @@ def _is_whole(view: QueueView, placed: Sequence[tuple[int, QueueRun]], expired: 
 
 
 def _fill_positions(plan: QueuePlan, placed: Sequence[tuple[int, QueueRun]], log: NewLog) -> None:
-    """Give every position that holds no message an entry."""
+    """Give every entry number that no message has an entry."""
     at = plan.first
     for number, (place, run) in enumerate(placed):
         if at < place:
@@ -156,12 +156,12 @@ def _note_places(plan: QueuePlan, runs: Sequence[QueueRun]) -> None:
 
 
 def _answer(run: QueueRun, count: int, log: NewLog) -> bytes:
-    """The entry for each of `count` lost positions before this run.
+    """The entry for each of `count` queue offsets before this run whose messages are missing.
 
     It leads to the last byte of the segment before, with more bytes than are left there: getMessage finds nothing, skips what
     lies in that segment, and continues with the run. In the log's first segment there is no such place (and a 5.x broker's search
-    for its minimum needs ascending offsets there): then it leads to the run's first message itself, which comes twice. So it
-    does under policy broker for a few positions, which that broker would have answered with a message, if a damaged one.
+    for its minimum needs ascending offsets there): then it leads to the run's first message itself, which comes twice.
+    Policy broker does the same for up to FEW_POSITIONS queue offsets: the broker itself would return a (damaged) message there.
     """
     base = run.first - run.first % log.rules.segment_bytes
     if base <= log.start or not log.serve_all and count <= FEW_POSITIONS:

@@ -1,6 +1,7 @@
 """One round of making anew what is derived: the queues and the index that an audit blames.
 
-One pass over the log writes the entries of both. Another round may follow: some findings appear only after a clean stop.
+One pass over the log writes the entries of both. Another round may follow: some findings appear only once the
+store counts as cleanly stopped.
 """
 
 from __future__ import annotations

@@ -141,7 +141,7 @@ class Donor:
         left = subtract(wanted, union((r["start"], r["end"]) for r in segment.taken))
         refused = sorted(segment.refused)
         for start, end in wanted:
-            place = bisect_left(left, start, key=lambda piece: piece[1] - 1)
+            place = bisect_left(left, start, key=lambda part: part[1] - 1)
             if place == len(left) or left[place][0] >= end:
                 continue
             place = bisect_left(refused, start, key=lambda reason: reason.end - 1)

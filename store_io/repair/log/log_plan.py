@@ -216,11 +216,11 @@ class _LogRepair:
             self._end_segment(segment, at)
 
     def _end_segment(self, segment: _Segment, at: int) -> None:
-        """A bridge, which shows that messages are missing here, and a filler; the filler alone where both have no room."""
+        """A bridge, which marks that messages after it are missing, and a filler; the filler alone where both have no room."""
         path = segment.path
         least = self.least + len(bridges.TOPIC)
         if self.size - at >= least + layout.FRAME_BYTES and segment.valid:
-            self._bridge(segment, at, at + least, "says that messages are missing after it")
+            self._bridge(segment, at, at + least, "marks that messages after it are missing")
             at += least
         if self.size - at < layout.FRAME_BYTES:
             raise StoreError(f"{path}: {self.size - at} bytes are left after its last message, too few for a filler")
@@ -242,7 +242,10 @@ class _LogRepair:
             self.plan.zeroed_bytes += bytes_lost
 
     def _bridged(self, segment: _Segment, at: int, start: int, end: int) -> int:
-        """Bridge [at, start). Where that is too short for a record, messages after it go until it is not. The new start."""
+        """Bridge [at, start). Where that is too short for a record, following messages are dropped until one fits.
+
+        Returns the new start.
+        """
         if at == start:
             return start
         while start < end and start - at < self.least:

@@ -146,5 +146,5 @@ def _equal(own: ByteFile, donor: ByteFile, part: tuple[int, int]) -> bool:
 
 
 def _nothing(donor: ByteFile, start: int) -> bool:
-    """Whether the donor ends before that position: a slave that lagged."""
+    """Whether the donor ends before that position: a slave whose log was shorter."""
     return donor.size <= start or not any(donor.read(start, min(FRAME_BYTES, donor.size - start)))

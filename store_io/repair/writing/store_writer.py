@@ -200,7 +200,7 @@ class StoreWriter:
             file.resize(size)
 
     def set_time(self, path: str, mtime_ns: int) -> None:
-        """When the file was last changed: retention decides by it."""
+        """Set the modification time, by which retention deletes."""
         with self.open(path) as file:
             file.set_time(mtime_ns)
 

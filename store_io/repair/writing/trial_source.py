@@ -38,7 +38,7 @@ class TrialEntry:
 
 
 Table = dict[str, TrialEntry]
-live_tables: dict[tuple[int, str], Table] = {}  # by process and scratch folder: there a source shows at once what is written
+live_tables: dict[tuple[int, str], Table] = {}  # by process and scratch folder, so that a reader in it sees writes at once
 
 
 @dataclass(frozen=True)
@@ -93,21 +93,21 @@ class _TrialFile(BasicFile):
         self.path, self.size = path, entry.size
         self._origin, self._own, self._changed = origin, own, entry.changed
 
-    def _piece(self, position: int) -> tuple[ByteFile, int]:
-        """(file that holds the byte, where the piece that it lies in ends)."""
+    def _part_at(self, position: int) -> tuple[ByteFile, int]:
+        """(file that holds the byte, where the part that it lies in ends)."""
         at = bisect.bisect_right(self._changed, position, key=lambda r: r[0]) - 1
         if at >= 0 and position < self._changed[at][1]:
             return self._own, min(self._changed[at][1], self.size)
         return self._origin, min(self._changed[at + 1][0] if at + 1 < len(self._changed) else self.size, self.size)
 
     def _fill(self, position: int, view: memoryview) -> int:
-        file, end = self._piece(position)
+        file, end = self._part_at(position)
         return file.read_into(position, view[: end - position])
 
     def _first(self, find: Callable[[ByteFile, int], int], position: int) -> int:
-        """The first place that `find` sees inside of a piece, else the file's end."""
+        """The first place that `find` sees inside of a part, else the file's end."""
         while position < self.size:
-            file, end = self._piece(position)
+            file, end = self._part_at(position)
             found = find(file, position)
             if found < end:
                 return found

@@ -69,7 +69,7 @@ class TrialWriter(StoreWriter):
 
     @property
     def location(self) -> StoreLocation:
-        """The store as it is now; it shows what tasks write into files that were made for them."""
+        """The store as it is now, with what tasks have written into files that were made for them."""
         if not self._current:
             self._saved += 1
             self._scratch.put(f"{TABLES}/{self._saved}", pickle.dumps(self._table, protocol=5))
@@ -77,10 +77,10 @@ class TrialWriter(StoreWriter):
         return TrialLocation(self.origin.root, self.origin.parts, self._scratch.root, self._saved)
 
     def require(self, needed: int, what: str) -> None:
-        """Nothing: the report of a dry run says what would be needed, and what is free."""
+        """Does nothing: a dry run reports needed and free space instead."""
 
     def flush(self) -> None:
-        """Nothing: it need not outlast the run."""
+        """Does nothing: what is written need not outlast the run."""
 
     # ---- files -----------------------------------------------------------------------------------------------------
 
