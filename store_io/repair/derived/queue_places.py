@@ -18,9 +18,7 @@ from store_io.audit.queue_views import QueueView
 LAST_JUMP = 16  # largest jump of queue offsets at a queue's end that is accepted without damage before it
 MAX_GAP = 1 << 20  # queue offsets that may be missing between neighbours of a queue without damage between them
 GAP_RECORDS = 16  # so many messages in a row prove a jump of their queue offsets
-MAX_PROVEN_GAP = (
-    1 << 24
-)  # the largest jump that they prove: each missing one costs an entry, and it may be up to 2**63
+MAX_PROVEN_GAP = 1 << 24  # the largest jump that they prove: each missing one costs an entry, and it may be up to 2**63
 MAX_POSITION = (1 << 62) // layout.ENTRY_BYTES  # the largest entry number whose file can still be named
 
 
