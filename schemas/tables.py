@@ -205,7 +205,7 @@ FINDINGS = (
 
 PLAN_STEPS = (
     STORE,
-    Column("number", "long", "Key: place in `steps` of plan.json, which say what a start leaves, from 0; no number of a step of a repair."),
+    Column("number", "long", "Key: place in `steps` of plan.json (what a start leaves, not a repair's steps), from 0."),
     Column("action", "string", "keep, truncate, delete or rebuild."),
     Column("file", "string", "Path below the store."),
     Column("start", "long", "First byte concerned; null: the whole file."),
