@@ -13,8 +13,8 @@ import stat
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from jobs.command_line.places import is_uri
 from store_io.base.errors import StoreError
+from store_io.base.paths import is_inner_path, is_uri
 
 RESULT = "result.json"
 INDEX = "index.html"
@@ -125,8 +125,7 @@ class OutputFolder:
             raise OutputFailed(f"{path}: cannot remove the earlier one: {problem.strerror or problem}") from None
 
     def _path(self, name: str) -> str:
-        parts = name.split("/")
-        if len(parts) > 2 or any(part in ("", ".", "..") or "\0" in part for part in parts):
+        if name.count("/") > 1 or not is_inner_path(name):
             raise ValueError(f"no name of a result: {name!r}")
         return f"{self._root}/{name}"
 

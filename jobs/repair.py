@@ -26,6 +26,7 @@ from schemas.rows import Row
 from store_io.audit.checks.given_up import REPORT_SUFFIX
 from store_io.base import checksum
 from store_io.base.errors import StoreError, UsageError
+from store_io.base.paths import is_uri
 from store_io.base.tasks import Task, run_task
 from store_io.formats.settings import read_given
 from store_io.repair.repair_plan import BROKER, PLAN_BYTES, RepairPlan, other_settings, read_plan
@@ -124,7 +125,7 @@ def _donor(text: str, store: StoreLocation, target: str) -> StoreLocation:
 
 def _target(text: str, store: StoreArgument) -> str:
     target = places.absolute(text)
-    if places.is_uri(target):
+    if is_uri(target):
         raise UsageError(f"--to {text!r}: a folder of this machine, or one that is mounted here")
     if os.path.lexists(target):
         raise UsageError(f"--to {text!r}: exists; a repair makes a new folder and replaces nothing")

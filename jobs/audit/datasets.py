@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from jobs.tables.delta_log import DataFile, is_local, local_path
+from jobs.tables.delta_log import DataFile, hadoop_path, is_local
 from schemas.arrow import DATASET_SCHEMAS
 from schemas.rows import QueueKey, SegmentSummary
 from store_io.base.errors import StoreError
@@ -178,7 +178,7 @@ class _File:
 
     def _open(self, schema: pa.Schema) -> None:
         if is_local(self.uri):
-            self._system, self._path = fs.LocalFileSystem(), local_path(self.uri)
+            self._system, self._path = fs.LocalFileSystem(), hadoop_path(self.uri)
             os.makedirs(os.path.dirname(self._path), exist_ok=True)
         else:
             scheme, _, rest = self.uri.partition("://")

@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 from pyspark.sql import SparkSession
 
 from store_io.audit.audit_store import StoreAudit
-from store_io.source.byte_source import is_uri
+from store_io.base.paths import is_uri
 
 
 def listing_problems(spark: SparkSession, audits: Sequence[StoreAudit]) -> list[list[str]]:

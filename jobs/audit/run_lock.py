@@ -13,8 +13,8 @@ import os
 import socket
 from collections.abc import Callable, Iterator
 
-from jobs.command_line.places import is_uri
 from store_io.base.errors import UsageError
+from store_io.base.paths import is_uri
 
 LOCK_FILE = ".lock"
 _UNABLE = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL, errno.EBADF}

@@ -18,13 +18,14 @@ from typing import Any
 
 from jobs.command_line.command_table import COMMAND_TABLE
 from jobs.command_line.parser import CommandParser, CommandSpec
-from jobs.command_line.places import absolute, is_uri, join, refuse_all_inside, refuse_not_utf8
+from jobs.command_line.places import absolute, join, refuse_all_inside, refuse_not_utf8
 from jobs.command_line.stores import StoreArgument, named_stores, read_fleet, with_unique_names
 from jobs.command_line.values import LAST_RUN, near
 from jobs.report.texts.terminal import colour_wanted
 from schemas.tables import DATASETS as RECORD_TABLES
 from schemas.tables import TABLES
 from store_io.base.errors import UsageError
+from store_io.base.paths import is_uri
 
 COMMANDS = tuple(COMMAND_TABLE)
 

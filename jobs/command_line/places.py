@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -12,18 +11,12 @@ from typing import BinaryIO
 from urllib.parse import unquote, urlsplit
 
 from store_io.base.errors import UsageError
+from store_io.base.paths import is_uri
 
 _NAME_KEPT = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-")
 _NAME_BYTES = 200  # a folder's name may have 255; "-2" and a file's suffix must fit too
 _CONF_BYTES = 1 << 20
 SALT_BYTES = 4096
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
-
-
-def is_uri(path: str) -> bool:
-    """Whether this is a URI and no local path (a one-letter scheme is part of a file name)."""
-    match = _SCHEME.match(path)
-    return bool(match) and match.end() > 2 and path[match.end() : match.end() + 1] == "/"  # type: ignore[union-attr]
 
 
 def absolute(text: str, base: str | None = None) -> str:

@@ -28,7 +28,7 @@ from jobs.audit import run_lock
 from jobs.audit.progress import Progress, SparkCounters
 from jobs.command_line.message_filters import FILTER_OPTIONS, read_filter
 from jobs.command_line.options import Command, single_store
-from jobs.command_line.places import absolute, is_uri, read_salt, refuse_all_inside, refuse_not_utf8
+from jobs.command_line.places import absolute, read_salt, refuse_all_inside, refuse_not_utf8
 from jobs.command_line.stores import StoreArgument
 from jobs.explore.arguments import choice, chosen_columns, redaction_of
 from jobs.explore.export_files import PARQUET, Part, SegmentFiles, export_segment, write_empty
@@ -40,6 +40,7 @@ from jobs.report.texts.text import bytes_text, count_text
 from schemas.rows import MappedFile
 from store_io.base import checksum
 from store_io.base.errors import StoreChanged, StoreError, UsageError
+from store_io.base.paths import is_uri
 from store_io.explore.message_filter import MessageFilter
 from store_io.explore.open_store import open_store, segments_at
 from store_io.explore.redaction import HASH, Redaction

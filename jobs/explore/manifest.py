@@ -11,6 +11,7 @@ from jobs.command_line.options import Command
 from jobs.output import OutputFolder
 from jobs.report.texts.text import count_text, printable
 from store_io.base.errors import StoreError, UsageError
+from store_io.base.paths import is_uri
 from store_io.explore.manifest import HEAD, manifest_differences, manifest_paths, manifest_row, read_manifest
 from store_io.source.byte_source import StoreLocation, open_source
 
@@ -43,7 +44,7 @@ def run(command: Command) -> int:
     paths = manifest_paths(location)
     if "--write" in given:
         target = places.absolute(given["--write"])
-        if places.is_uri(target):
+        if is_uri(target):
             raise UsageError(f"--write {given['--write']!r}: a file of this machine")
         places.refuse_inside(target, "--write", [store.path, *(path for _, folders in store.parts for path in folders)])
     with ThreadPoolExecutor(os.cpu_count()) as threads:

@@ -15,12 +15,13 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from jobs.command_line.options import Command
-from jobs.command_line.places import absolute, is_uri, refuse_inside, refuse_not_utf8
+from jobs.command_line.places import absolute, refuse_inside, refuse_not_utf8
 from jobs.faults import reason
 from jobs.output import OutputFailed, OutputFolder, write_local
 from jobs.report.texts.terminal import colour_wanted
 from schemas.rows import Row
 from store_io.base.errors import StoreError, UsageError
+from store_io.base.paths import is_uri
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -58,8 +58,9 @@ def is_local(uri: str) -> bool:
     return uri.startswith(("/", "file:"))
 
 
-def local_path(uri: str) -> str:
-    """The path of a local address, without percent-decoding, as Hadoop has it."""
+def hadoop_path(uri: str) -> str:
+    """The path of a local address of a table. Not decoded: in Hadoop's addresses "%20" is three characters, in a user's `file:` URI
+    (`byte_source.local_path`) it is a space."""
     return "/" + uri.removeprefix("file:").lstrip("/") if uri.startswith("file:") else uri
 
 
@@ -73,7 +74,7 @@ class DeltaLog:
         java_context: Any = spark._jsc
         conf = java_context.hadoopConfiguration()
         self.uri = uri
-        path = self._path(local_path(uri) if is_local(uri) else uri)
+        path = self._path(hadoop_path(uri) if is_local(uri) else uri)
         self._files = self._call(lambda: path.getFileSystem(conf))
         self.uri = str(self._files.makeQualified(path).toString())
         self._columns = columns
@@ -98,7 +99,7 @@ class DeltaLog:
         uri = f"{self.run_folder(run_id)}/part-{uuid.uuid4()}.parquet"
         try:
             if is_local(self.uri):
-                path = local_path(uri)
+                path = hadoop_path(uri)
                 os.makedirs(os.path.dirname(path), exist_ok=True)
                 with open(path, "xb") as file:
                     file.write(data)
@@ -134,7 +135,7 @@ class DeltaLog:
 
     def _parquet(self, uri: str, columns: Sequence[str]) -> list[Row]:
         if is_local(uri):
-            source: Any = local_path(unquote(uri))
+            source: Any = hadoop_path(unquote(uri))
         else:
             stream = self._files.open(self._path(self._jvm.java.net.URI(uri)))
             try:

@@ -6,5 +6,6 @@
 * `java_compat`: numbers, texts and splits as Java has them.
 * `checksum`, `crc_folding`, `range_crc`: CRC-32 of bytes, at the speed of reading them, and of any part of a file.
 * `native`: compiled functions, kept on disk.
+* `paths`: what a path or an address is, by its text alone.
 * `wording`, `times`: numbers and lists of names in sentences; times as people read them.
 """

@@ -17,6 +17,7 @@ from typing import Any
 
 from schemas.rows import DEFAULT, Row
 from store_io.base.errors import StoreError, UsageError
+from store_io.base.paths import is_inner_path
 from store_io.repair.repair_steps import ACTIONS
 from store_io.rules.releases import ALL_DEFAULTS, parse_release
 
@@ -103,10 +104,9 @@ def _no_constant(name: str) -> Any:
 
 def checked_path(path: Any) -> str:
     """The path, where it is one inside a store. Raises UsageError."""
-    pieces = path.split("/") if isinstance(path, str) else []
-    if not pieces or "\0" in path or any(piece in ("", ".", "..") for piece in pieces):
+    if not isinstance(path, str) or not is_inner_path(path):
         raise UsageError(f"the plan names {path!r}, which is no path inside a store")
-    return str(path)
+    return path
 
 
 def _inputs(rows: list[Any]) -> dict[str, tuple[int, str]]:

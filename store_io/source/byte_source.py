@@ -28,11 +28,11 @@ import pyarrow.fs as pafs
 from schemas.rows import StoreFile
 from schemas.store_names import COMMITLOG, PARTS
 from store_io.base.errors import NotAStore, StoreChanged, StoreError, Unreadable, UsageError
+from store_io.base.paths import is_inner_path, is_uri
 
 MAX_DEPTH = 8  # folders below a part; a store has five, so what is deeper is listed by its name alone
 SMALL_BYTES = 64 << 20
 
-_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|file:/")
 _LOGIN = re.compile(r"//[^/\s]*@")
 _TWIN = re.compile(r"(commitlog|consumequeue|index)\[([2-9]|[1-9][0-9]+)\]")
 _NO_ATIME = getattr(os, "O_NOATIME", 0)
@@ -60,11 +60,6 @@ class DerivedLocation(StoreLocation):
     def source(self) -> ByteSource:
         """Its bytes, names and all."""
         raise NotImplementedError
-
-
-def is_uri(text: str) -> bool:
-    """Whether the text names a file system of its own instead of a local path."""
-    return _URI.match(text) is not None
 
 
 def folder_of(path: str) -> str:
@@ -407,10 +402,9 @@ class ByteSource:
         return sorted(found.values(), key=lambda entry: entry.path)
 
     def _locate(self, path: str) -> tuple[_Folder, str]:
-        pieces = path.split("/")
-        if "\0" in path or any(piece in ("", ".", "..") for piece in pieces):
+        if not is_inner_path(path):
             raise Unreadable(f"{path!r}: no path inside a store")
-        first, relative = pieces[0], "/".join(pieces[1:])
+        first, _, relative = path.partition("/")
         twin = _TWIN.fullmatch(first)
         if twin and len(self._parts.get(twin[1], [])) >= int(twin[2]):
             return self._parts[twin[1]][int(twin[2]) - 1], relative
@@ -447,7 +441,7 @@ class OpenFiles:
 def open_source(location: StoreLocation) -> ByteSource:
     """The bytes of the store at that location. Looks at nothing yet but the file system itself.
 
-    Raises UsageError for a part that is none or a URI that is none, NotAStore where a file system does not answer.
+    Raises UsageError for an unknown part or a malformed URI, NotAStore where a file system does not answer.
     """
     if isinstance(location, DerivedLocation):
         return location.source()

@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 
 from store_io.base.errors import StoreError
+from store_io.base.paths import is_inner_path
 from store_io.source.byte_source import ByteFile, ByteSource, StoreLocation
 
 COPY_BYTES = 64 << 20  # copied by one call of the system
@@ -138,10 +139,9 @@ class StoreWriter:
     # ---- files -----------------------------------------------------------------------------------------------------
 
     def _full(self, path: str) -> str:
-        pieces = path.split("/")
-        if "\0" in path or any(piece in ("", ".", "..") for piece in pieces):
+        if not is_inner_path(path):
             raise WriteFailed(f"{path!r}: no path inside a store")
-        return os.path.join(self.root, *pieces)
+        return os.path.join(self.root, path)
 
     def make_folder(self, path: str) -> None:
         """Make a folder, and those above it."""

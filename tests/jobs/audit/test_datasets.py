@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from jobs.audit.datasets import DatasetPlan, scan_and_write
-from jobs.tables.delta_log import local_path
+from jobs.tables.delta_log import hadoop_path
 from schemas.arrow import DATASET_SCHEMAS
 from schemas.rows import EXTENT_MESSAGE
 from schemas.tables import DATASETS
@@ -36,9 +36,9 @@ def written(root: Path, release: str, conf: str, out: Path, **options: Any) -> t
         output = scan_and_write(task, DatasetPlan(str(out), "run", ALL), "s")
         assert output.problem == "" and output.summary.problem == ""
         for name, file in output.files.items():
-            table = pq.ParquetFile(local_path(file.uri)).read()
+            table = pq.ParquetFile(hadoop_path(file.uri)).read()
             assert table.schema.equals(DATASET_SCHEMAS[name])
-            assert (table.num_rows, os.path.getsize(local_path(file.uri))) == (file.rows, file.size_bytes)
+            assert (table.num_rows, os.path.getsize(hadoop_path(file.uri))) == (file.rows, file.size_bytes)
             for column, low, high in file.bounds:
                 values = table.column(column).to_pylist()
                 assert (min(values), max(values)) == (low, high)
