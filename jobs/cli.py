@@ -79,7 +79,7 @@ def run_other(command: Command) -> int:
     return code
 
 
-def run_audit(command: Command) -> int:
+def audit_command(command: Command) -> int:
     """Audit on this machine or with the driver here, or submit it to a cluster. Metrics are written here in any case."""
     from jobs.audit import run_lock
     from jobs.environment import cluster
@@ -171,7 +171,7 @@ def _complain(problem: object) -> None:
     print(f"spark-submit.sh: {printable(problem)}", file=sys.stderr, flush=True)
 
 
-_COMMANDS: dict[str, Callable[[Command], int]] = {"audit": run_audit, "help": show_help}
+_COMMANDS: dict[str, Callable[[Command], int]] = {"audit": audit_command, "help": show_help}
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import pytest
 
 from schemas.rows import SegmentSummary
 from store_io.scan import segment_scan
-from store_io.scan.resync import Damage, Resync
+from store_io.scan.resync import Resync, ResyncResult
 from store_io.scan.segment_runs import LOAD, NO_RUN, RESOLVE, _asked
 from tests.support import builders, product, segment_tasks
 from tests.support.builders import Message, Sizes, Store, StoreBuilder
@@ -96,7 +96,7 @@ def test_an_item_that_needs_the_same_twice_is_a_fault() -> None:
 
 
 def test_damage_that_ends_where_it_begins_is_a_fault(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Resync, "judge", lambda self, start, *_: Damage(resume=start))
+    monkeypatch.setattr(Resync, "judge", lambda self, start, *_: ResyncResult(resume=start))
     task = segment_tasks.tasks(store.root, store.broker_conf, store.release)[0]
     with pytest.raises(RuntimeError, match="nothing was judged"):
         segment_scan.scan_segment(task)

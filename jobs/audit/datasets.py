@@ -195,7 +195,7 @@ class _File:
             raise DatasetFailed(f"{self.uri}: cannot write: {getattr(problem, 'strerror', None) or problem}") from None
 
 
-def collect(files: Sequence[Mapping[str, DataFile]]) -> dict[str, list[DataFile]]:
+def by_dataset(files: Sequence[Mapping[str, DataFile]]) -> dict[str, list[DataFile]]:
     """What the tasks wrote, by dataset."""
     found: dict[str, list[DataFile]] = {}
     for of_task in files:

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from jobs import RULES_VERSION, VERSION
-from jobs.audit.datasets import DatasetPlan, SegmentOutput, collect
+from jobs.audit.datasets import DatasetPlan, SegmentOutput, by_dataset
 from jobs.audit.earlier_runs import Furthest, Reading, earlier_runs
 from jobs.audit.listing import listing_problems
 from jobs.audit.outcomes import not_audited
@@ -259,7 +259,7 @@ def write_tables(started: Session, info: RunInfo, outcomes: Sequence[AuditOutcom
     from jobs.tables.delta_tables import Tables
 
     with _noted() as problems:
-        Tables(started.spark, info.tables).write_run(info, outcomes, collect(wanted.files) if wanted is not None else None)
+        Tables(started.spark, info.tables).write_run(info, outcomes, by_dataset(wanted.files) if wanted is not None else None)
     return [*dict.fromkeys(wanted.problems if wanted is not None else ()), *problems]
 
 

@@ -19,7 +19,7 @@ from typing import Any
 from jobs.command_line.command_table import COMMAND_TABLE
 from jobs.command_line.parser import CommandParser, CommandSpec
 from jobs.command_line.places import absolute, join, refuse_all_inside, refuse_not_utf8
-from jobs.command_line.stores import StoreArgument, named_stores, read_fleet, with_unique_names
+from jobs.command_line.stores import StoreArgument, named_stores, read_fleet_file, with_unique_names
 from jobs.command_line.values import LAST_RUN, near
 from jobs.report.texts.terminal import colour_wanted
 from schemas.tables import DATASETS as RECORD_TABLES
@@ -126,7 +126,7 @@ def _audit_options(paths: Sequence[str], options: Mapping[str, Any]) -> AuditOpt
     out = absolute(options["--out"])
     tables = absolute(options["--tables"]) if "--tables" in options else None
     fleet = options.get("--fleet")
-    stores = with_unique_names(named_stores(paths, options) if fleet is None else read_fleet(absolute(fleet), options))
+    stores = with_unique_names(named_stores(paths, options) if fleet is None else read_fleet_file(absolute(fleet), options))
     refuse_not_utf8(*(("--out", out) if tables is None else ("--tables", tables)))
     for option in ("--level", "--max-duration", "--since-run"):
         if "--write" in options and options.get(option, "full") != "full":

@@ -15,7 +15,7 @@ from store_io.base.paths import is_uri
 
 _NAME_KEPT = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-")
 _NAME_BYTES = 200  # a folder's name may have 255; "-2" and a file's suffix must fit too
-_CONF_BYTES = 1 << 20
+CONF_BYTES = 1 << 20
 SALT_BYTES = 4096
 
 
@@ -148,7 +148,7 @@ def read_regular(path: str, limit: int) -> bytes:
 
 def read_broker_conf(path: str) -> str:
     """The text of a properties file, one character per byte as Java reads it. Raises OSError; ValueError over 1 MiB."""
-    return read_regular(path, _CONF_BYTES).decode("latin-1")
+    return read_regular(path, CONF_BYTES).decode("latin-1")
 
 
 def read_salt(path: str, option: str) -> str:

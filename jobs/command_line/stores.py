@@ -61,7 +61,7 @@ def _release_of(options: Mapping[str, Any]) -> dict[str, Any]:
     return {"release": release(options["--release"])} if "--release" in options else {"release_from": "default"}
 
 
-def read_fleet(path: str, options: Mapping[str, Any]) -> list[StoreArgument]:
+def read_fleet_file(path: str, options: Mapping[str, Any]) -> list[StoreArgument]:
     """The stores of a fleet file; the command line's release holds where a row names none. Names are not unique yet.
 
     Raises UsageError where the file cannot be read, is no TOML, or has no [[store]] table: then no store is known. Whatever

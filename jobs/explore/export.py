@@ -31,7 +31,7 @@ from jobs.command_line.options import Command, single_store
 from jobs.command_line.places import absolute, read_salt, refuse_all_inside, refuse_not_utf8
 from jobs.command_line.stores import StoreArgument
 from jobs.explore.arguments import choice, chosen_columns, redaction_of
-from jobs.explore.export_files import PARQUET, Part, SegmentFiles, export_segment, write_empty
+from jobs.explore.export_files import PARQUET, NamedSegment, SegmentFiles, export_segment, write_empty
 from jobs.explore.unknown_topics import unknown_topics
 from jobs.faults import reason
 from jobs.output import write_local
@@ -266,12 +266,12 @@ class Export:
                     return file.read()
         return self.asked.redaction.salt
 
-    def _notes(self, parts: Iterable[Part]) -> dict[str, dict[str, Any]]:
+    def _notes(self, parts: Iterable[NamedSegment]) -> dict[str, dict[str, Any]]:
         """What earlier runs have done, by the names of the parts."""
         notes = {part.name: read_json(f"{self.state}/{part.name}.json") for part in parts}
         return {name: note for name, note in notes.items() if note is not None}
 
-    def _write(self, spark: Any, left: Sequence[Part], salt: bytes, delays: dict[int, int]) -> dict[str, dict[str, Any]]:
+    def _write(self, spark: Any, left: Sequence[NamedSegment], salt: bytes, delays: dict[int, int]) -> dict[str, dict[str, Any]]:
         """Write these parts' files; their notes. Raises StoreError once all others are done."""
         asked = self.asked
         scan = MessageScan(
@@ -327,19 +327,19 @@ class Export:
             raise StoreError(f"{problem.filename or self.asked.to}: cannot write: {problem.strerror or problem}") from None
 
 
-def named_parts(segments: Sequence[MappedFile]) -> list[Part]:
+def named_parts(segments: Sequence[MappedFile]) -> list[NamedSegment]:
     """Each segment with the name of its file: its base offset, and a number where a store has several of one name."""
     met: Counter[int] = Counter()
     parts = []
     for segment in segments:
         met[segment.start] += 1
         twin = f"-{met[segment.start]}" if met[segment.start] > 1 else ""
-        parts.append(Part(segment, f"{segment.start:020d}{twin}"))
+        parts.append(NamedSegment(segment, f"{segment.start:020d}{twin}"))
     return parts
 
 
 def _worker(
-    files: SegmentFiles, order: Sequence[Part], report: Callable[[int, int], None]
+    files: SegmentFiles, order: Sequence[NamedSegment], report: Callable[[int, int], None]
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         checksum.trust()

@@ -47,14 +47,14 @@ class SegmentFiles:
 
 
 @dataclass(frozen=True)
-class Part:
+class NamedSegment:
     """One segment to export. name: of its file, without the suffix."""
 
     segment: MappedFile
     name: str
 
 
-def export_segment(files: SegmentFiles, part: Part) -> dict[str, Any]:
+def export_segment(files: SegmentFiles, part: NamedSegment) -> dict[str, Any]:
     """Write the segment's file, then the note that it is done, which is returned: file (null without a message), segment, rows,
     bytes, sha256. Raises StoreError; what was written until then is removed.
     """

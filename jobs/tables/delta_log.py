@@ -59,7 +59,7 @@ def is_local(uri: str) -> bool:
 
 
 def hadoop_path(uri: str) -> str:
-    """The path of a local address of a table. Not decoded: in Hadoop's addresses "%20" is three characters, in a user's `file:` URI
+    """The path of a table's local address. Not decoded: in Hadoop's addresses "%20" is three characters; in a user's `file:` URI
     (`byte_source.local_path`) it is a space."""
     return "/" + uri.removeprefix("file:").lstrip("/") if uri.startswith("file:") else uri
 

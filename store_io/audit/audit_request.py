@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from schemas.rows import NAMED, EarlierRun, EarlierSegment
+from store_io.formats.commitlog.segment_walk import FAST
 from store_io.source.byte_source import StoreLocation
 
 
@@ -19,7 +20,7 @@ class AuditRequest:
     replica_group: str = ""
     store: int = 0
     window_bytes: int = 4 << 20
-    decoder: str = "fast"
+    decoder: str = FAST
     level: str = "full"  # or "quick": only what the broker would read
     not_after: float = 0  # seconds since 1970 at which no further segment is begun; 0: never
     earlier: EarlierRun | None = None

@@ -180,7 +180,7 @@ _engines: list[Any] = []  # code lives as long as what made it
 def compiled(fall_back: int) -> int | None:
     """The address of a function as in `checksum.NativeEngine`; None where this processor has not got what it takes.
 
-    fall_back: address of another such function, for texts that go on from a value and those of a few odd lengths.
+    fall_back: address of another such function, for texts that continue from a value and those of a few odd lengths.
     """
     features = binding.get_host_cpu_features()
     if not all(features.get(name) for name in _FEATURES):

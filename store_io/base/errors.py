@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class StoreError(Exception):
-    """The store cannot be audited, or not wholly."""
+    """The store cannot be audited, or not completely."""
 
     exit_code = 3
 

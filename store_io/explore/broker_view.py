@@ -35,7 +35,7 @@ PULL_MESSAGES = 32  # a consumer's default pullBatchSize
 TRANSFER_MESSAGES = 32  # maxTransferCountOnMessageInMemory
 TRANSFER_BYTES = 256 << 10  # maxTransferBytesOnMessageInMemory
 SCANNED_BYTES = 16_000  # of entries, in one getMessage
-MOST_KEYED = 64  # maxMsgsNumBatch
+MAX_KEYED = 64  # maxMsgsNumBatch
 KEY_ATTEMPTS = 3
 MAX_MESSAGE_BYTES = 64 << 20  # of one record that is decoded; a broker's own limit is 4 MiB
 BLOCK_ENTRIES = 4096  # read of a queue at a time
@@ -263,13 +263,13 @@ class BrokerView:
 
     # ---- by key ------------------------------------------------------------------------------------------------------
 
-    def by_key(self, topic: str, key: str, most: int = MOST_KEYED, begin: int = 0, end: int = LONGEST) -> list[Served]:
+    def by_key(self, topic: str, key: str, most: int = MAX_KEYED, begin: int = 0, end: int = LONGEST) -> list[Served]:
         """queryMessage: what the index leads to, by physical offset. Keys are compared by their hash alone, so what comes may be
         another message's. begin, end: store times in ms."""
         found: list[Served] = []
         last_time = end
         for _ in range(KEY_ATTEMPTS):
-            offsets = sorted(self._query_offsets(f"{topic}#{key}", min(most, MOST_KEYED), begin, last_time))
+            offsets = sorted(self._query_offsets(f"{topic}#{key}", min(most, MAX_KEYED), begin, last_time))
             if not offsets:
                 break
             for number, phy_offset in enumerate(offsets):

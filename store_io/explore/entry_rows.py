@@ -42,7 +42,7 @@ def scan_queue_entries(scan: EntryScan, queue: QueueFiles, source: ByteSource | 
     with closing(OpenFiles(source)) as opened:
         ext = ExtUnits(queue.ext, opened.open)
         for file in queue.files:
-            for at, data in stretches(source, file, unit):
+            for at, data in data_windows(source, file, unit):
                 entries = entries_of(data, queue.batch)
                 bytes_used = np.frombuffer(data, np.uint8)[: len(entries) * unit].reshape(-1, unit).any(axis=1)
                 keep = np.flatnonzero(bytes_used & inside(entries["phy_offset"], scan.phy_offsets))
@@ -108,7 +108,7 @@ def scan_index_entries(scan: EntryScan, file: MappedFile, source: ByteSource | N
     header = read_header(source, file.path)
     first = entry_position(slots, 1)
     unit, schema = index_layout.ENTRY_BYTES, SCHEMAS["index"]
-    for at, data in stretches(source, file, unit, first):
+    for at, data in data_windows(source, file, unit, first):
         count = len(data) // unit
         entries = np.frombuffer(data, STORED_INDEX_DTYPE, count=count).astype(INDEX_DTYPE)
         numbers = (at - first) // unit + 1 + np.arange(count)
@@ -162,7 +162,7 @@ def scan_extents(scan: EntryScan, file: MappedFile) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_pylist(rows, SCHEMAS["extents"])
 
 
-def stretches(source: ByteSource, file: MappedFile, unit: int, first: int = 0) -> Iterator[tuple[int, bytes]]:
+def data_windows(source: ByteSource, file: MappedFile, unit: int, first: int = 0) -> Iterator[tuple[int, bytes]]:
     """(position, bytes) of what a file holds from `first` on, in whole units of windows; holes of a sparse file are left out."""
     window = WINDOW_BYTES // unit * unit
     with source.open(file.path) as stream:

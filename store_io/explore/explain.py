@@ -21,7 +21,7 @@ from store_io.audit.opened_copy import OpenedCopy, open_copy
 from store_io.audit.shortcomings import Shortcomings
 from store_io.base.errors import StoreError
 from store_io.explore.explain_pointers import MAX_POINTERS, IndexSearch, Pointer, QueueSearch, Target
-from store_io.explore.explain_record import Field, Part, annotate, boundaries_hold, derived
+from store_io.explore.explain_record import DerivedValue, Field, annotate, boundaries_hold, derived
 from store_io.explore.message_search import message_at
 from store_io.explore.redaction import NONE, Redaction
 from store_io.formats.commitlog.message_columns import Columns, RecordCheck
@@ -73,7 +73,7 @@ class EqualRange(NamedTuple):
     reason: str
 
 
-class Stop(NamedTuple):
+class ScanEnd(NamedTuple):
     """Where a scan ends, and why."""
 
     phy_offset: int
@@ -102,12 +102,12 @@ class Explanation:
     record_start: int | None = None
     record_size: int = 0
     fields: list[Field] = field(default_factory=list)
-    derived: list[Part] = field(default_factory=list)
+    derived: list[DerivedValue] = field(default_factory=list)
     around: bytes = b""
     around_start: int = 0
     checks: list[Check] = field(default_factory=list)
     extent: EqualRange | None = None
-    stop: Stop | None = None
+    stop: ScanEnd | None = None
     before: Neighbour | None = None
     after: Neighbour | None = None
     pointers: list[Pointer] = field(default_factory=list)
@@ -182,7 +182,7 @@ class _Explainer:
                 said.before = next((self._last_of(f) for f in self.segments if f.start + f.size == holder.start), None)
             if said.after is None:
                 said.after = next((self._first_of(f) for f in self.segments if f.start == holder.start + holder.size), None)
-            said.stop = Stop(holder.start + summary.broker.position, summary.broker.reason)
+            said.stop = ScanEnd(holder.start + summary.broker.position, summary.broker.reason)
             self._inside(holder, summary, watch)
         self._pointers()
         return said

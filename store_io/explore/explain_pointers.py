@@ -16,7 +16,7 @@ from schemas.entries import INDEX_DTYPE, STORED_INDEX_DTYPE
 from schemas.rows import MappedFile, QueueKey
 from store_io.audit.opened_copy import OpenedCopy
 from store_io.base.java_compat import is_blank
-from store_io.explore.entry_rows import stretches
+from store_io.explore.entry_rows import data_windows
 from store_io.explore.redaction import Redaction
 from store_io.formats.consumequeue_reader import entries_of, read_entries, unit_bytes
 from store_io.formats.index_reader import entry_position
@@ -120,7 +120,7 @@ class QueueSearch:
         batch, start = self._batch(key), self.target.start
         unit = unit_bytes(batch)
         self.files_left -= 1
-        for at, data in stretches(self.copy.source, file, unit):
+        for at, data in data_windows(self.copy.source, file, unit):
             if self.left <= 0:
                 return
             rows = entries_of(data, batch)
@@ -148,7 +148,7 @@ class QueueSearch:
         return Pointer(kind, _queue_name(key), file.path, position, number, state, values, differences)
 
     def _differences(self, values: dict[str, int], number: int, offset: int | None, batch: bool) -> Iterator[str]:
-        """offset: the message's own in this queue; None: the queue is none of its own."""
+        """offset: the message's own in this queue; None: the message does not belong to the queue."""
         m = self.message
         assert m is not None
         if offset is None:

@@ -50,7 +50,7 @@ class Field:
 
 
 @dataclass(frozen=True)
-class Part:
+class DerivedValue:
     """A value that a broker derives from the record."""
 
     name: str
@@ -302,23 +302,23 @@ def offset_msg_id(store_host: bytes, phy_offset: int) -> str:
     return (store_host + phy_offset.to_bytes(8, "big", signed=True)).hex().upper()
 
 
-def derived(message: Message, phy_offset: int, rules: BrokerRules, redaction: Redaction) -> list[Part]:
+def derived(message: Message, phy_offset: int, rules: BrokerRules, redaction: Redaction) -> list[DerivedValue]:
     """What a broker derives from a message whose fields could all be read: ids, tags code, what it is."""
     properties = message.properties
-    parts = [Part("offset message id", offset_msg_id(message.store_host, message.phy_offset))]
+    parts = [DerivedValue("offset message id", offset_msg_id(message.store_host, message.phy_offset))]
     code = tags_code_of(message.topic, properties, message.store_time, rules.delays)
     tags = properties.get("TAGS")
     if code is None:
-        parts.append(Part("tags code", "none: DELAY is no number"))
+        parts.append(DerivedValue("tags code", "none: DELAY is no number"))
     elif message.topic == layout.SCHEDULE_TOPIC and "DELAY" in properties and code != (string_hash(tags) if tags else 0):
-        parts.append(Part("tags code", f"{code}: to be delivered at {_time(code)}"))
+        parts.append(DerivedValue("tags code", f"{code}: to be delivered at {_time(code)}"))
     else:
         shown = tags and (concealed(redaction, "TAGS", tags.encode("utf-8", "surrogatepass")) or f'"{tags}"')
-        parts.append(Part("tags code", f"{code}" + (f": the hash of {shown}" if shown else ": no tags")))
+        parts.append(DerivedValue("tags code", f"{code}" + (f": the hash of {shown}" if shown else ": no tags")))
     if "REAL_TOPIC" in properties:
-        parts.append(Part("real queue", f"{properties['REAL_TOPIC']}, queue {properties.get('REAL_QID', '?')}"))
+        parts.append(DerivedValue("real queue", f"{properties['REAL_TOPIC']}, queue {properties.get('REAL_QID', '?')}"))
     if message.batch_count != 1 or "INNER_NUM" in properties:
-        parts.append(Part("inner batch", f"{message.batch_count} messages, queue offsets from {message.batch_base} on"))
+        parts.append(DerivedValue("inner batch", f"{message.batch_count} messages, queue offsets from {message.batch_base} on"))
     if not message.in_queue:
-        parts.append(Part("dispatch", "gets no ConsumeQueue entry: a prepared or rollback record"))
+        parts.append(DerivedValue("dispatch", "gets no ConsumeQueue entry: a prepared or rollback record"))
     return parts

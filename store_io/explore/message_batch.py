@@ -23,7 +23,7 @@ from store_io.base.java_compat import decode_utf8, parse_number
 from store_io.formats.commitlog.message_bodies import STATUS_NAMES
 from store_io.formats.commitlog.message_decode import host_text
 from store_io.rules.message_verdict import parse_properties
-from store_io.scan.row_texts import gather_bytes, gather_texts, pieces_of, queue_ids, topic_texts
+from store_io.scan.row_texts import gather_bytes, gather_texts, queue_ids, record_bytes, topic_texts
 from store_io.source.segment_window import SegmentWindow
 
 LAST_TIME_MS = 9_214_646_399_999  # the year 2261: what Python's and pandas' types hold as well; the first is 0, of 1970
@@ -69,7 +69,7 @@ class MessageBatch:
         """Each row's properties."""
         if self.own_properties is None:
             size = np.maximum(self.rows["props_len"].astype(np.int64), 0)
-            return (*pieces_of(self.window, self.rows, self.rows["props_at"], size), size)
+            return (*record_bytes(self.window, self.rows, self.rows["props_at"], size), size)
         size = np.array([len(part) for part in self.own_properties], np.int64)
         return np.frombuffer(b"".join(self.own_properties) or b"\0", np.uint8), np.cumsum(size) - size, size
 
@@ -77,7 +77,7 @@ class MessageBatch:
     def heads(self) -> tuple[np.ndarray, np.ndarray]:
         """(bytes, start) of each record's fixed part, with its hosts."""
         size = np.minimum(self.rows["total_size"], _HEAD_BYTES).astype(np.int64)
-        return pieces_of(self.window, self.rows, 0, size)
+        return record_bytes(self.window, self.rows, 0, size)
 
     def hosts(self, store: bool) -> Pieces:
         """Each record's born or store host: 4 or 16 bytes and an int32 port."""

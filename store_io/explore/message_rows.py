@@ -19,12 +19,11 @@ from store_io.base.errors import StoreChanged, UsageError
 from store_io.base.ranges import inside
 from store_io.explore.message_batch import MessageBatch
 from store_io.explore.scans import COLUMNS, MessageScan
-from store_io.formats.commitlog import commitlog_columns, commitlog_reader
 from store_io.formats.commitlog.message_bodies import STORED, TOO_LARGE, decode_body, inner_messages
 from store_io.formats.commitlog.message_columns import Columns, RecordCheck, TopicTable
-from store_io.formats.commitlog.segment_walk import Decoding, StrayChain, capacity_for, stray_chain, walk_batches
+from store_io.formats.commitlog.segment_walk import Decoding, StrayChain, capacity_for, decoder_of, stray_chain, walk_batches
 from store_io.scan.resync import Resync
-from store_io.scan.row_texts import gather_bytes, pieces_of
+from store_io.scan.row_texts import gather_bytes, record_bytes
 from store_io.source.byte_source import ByteFile, ByteSource, open_source
 from store_io.source.segment_window import SegmentWindow
 
@@ -34,7 +33,7 @@ _INNER = layout.SYS_INNER_BATCH | layout.SYS_NEED_UNWRAP
 
 
 def message_schema(columns: Sequence[str]) -> pa.Schema:
-    """The Arrow schema of these columns. Raises UsageError for a name that is none."""
+    """The Arrow schema of these columns. Raises UsageError for an unknown name."""
     unknown = [name for name in columns if name not in COLUMNS]
     if unknown or not columns:
         raise UsageError(f"column {unknown[0] if unknown else ''!r}: the columns of messages are {', '.join(COLUMNS)}")
@@ -47,7 +46,7 @@ def scan_messages(scan: MessageScan, source: ByteSource | None = None) -> Iterat
     """The segment's messages that pass the filter, in the order of their physical offsets, as batches of `message_schema`.
 
     Reads no further than the filter's physical offsets. Never raises over bytes; StoreError where the file cannot be read or
-    changed since it was listed, UsageError for a column that is none.
+    changed since it was listed, UsageError for an unknown column.
     """
     schema = message_schema(scan.columns)
     with (source or open_source(scan.location)).open(scan.path) as file:
@@ -72,7 +71,7 @@ class _Reading:
         scan, window = self.scan, self.window
         if not self.wanted.may_be_in(scan.base_offset, scan.size):
             return
-        decode = commitlog_columns.decode if scan.decoder == "fast" else commitlog_reader.decode
+        decode = decoder_of(scan.decoder)
         decoding = Decoding(decode, window, self.rows, self.topics)
         check = RecordCheck.audit(scan.base_offset, scan.delays)
         resync = Resync(window, scan.path, scan.base_offset, check, False)
@@ -156,7 +155,7 @@ class _Reading:
                 size = np.maximum(part["body_len"].astype(np.int64), 0)
                 fits = size <= self.scan.max_body_bytes
                 size[~fits] = 0
-                buffer, start = pieces_of(self.window, part, part["body_at"], size)
+                buffer, start = record_bytes(self.window, part, part["body_at"], size)
                 batch = self.batch(part)
                 batch.bodies = gather_bytes(buffer, start, size, fits)
                 batch.body_status = np.where(fits, STORED, TOO_LARGE).astype(np.int8)
@@ -183,7 +182,7 @@ class _Reading:
     # ---- inner batches -----------------------------------------------------------------------------------------------
 
     def _unpacked(self, rows: np.ndarray, unpacked: np.ndarray) -> Iterator[pa.RecordBatch]:
-        """Batches in which each inner batch is its messages; runs of other rows between them are batches as ever."""
+        """Batches in which each inner batch is its messages; runs of other rows between them are batches as usual."""
         edges = np.flatnonzero(np.diff(unpacked)) + 1
         for low, high in zip([0, *edges.tolist()], [*edges.tolist(), len(rows)], strict=True):
             part = rows[low:high]

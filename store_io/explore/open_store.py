@@ -94,8 +94,8 @@ def check_store(location: StoreLocation) -> None:
 def open_store(location: StoreLocation, release: str = NEWEST_RELEASE, broker_conf: str | None = None) -> OpenStore:
     """List the store and settle its rules. broker_conf: the properties file's text.
 
-    Raises StoreError in one sentence: no store, a folder that cannot be listed; UsageError for a release or a setting that
-    is none.
+    Raises StoreError in one sentence: no store, a folder that cannot be listed; UsageError for an unknown release or an
+    invalid setting.
     """
     listing = list_store(location)
     return OpenStore(location, broker_rules(release, read_settings(broker_conf, listing, open_source(location))), listing)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from schemas.sources import BODY_COLUMNS, MESSAGES
 from store_io.explore.message_filter import ALL, EVERY_MESSAGE, MessageFilter, Range
+from store_io.formats.commitlog.segment_walk import FAST
 from store_io.rules.releases import BrokerRules, broker_rules
 from store_io.source.byte_source import StoreLocation
 
@@ -38,7 +39,7 @@ class MessageScan:
     delays: Mapping[int, int] = field(default_factory=lambda: broker_rules().delays)
     max_body_bytes: int = MAX_BODY_BYTES
     window_bytes: int = WINDOW_BYTES
-    decoder: str = "fast"  # or "reference"
+    decoder: str = FAST
 
 
 @dataclass(frozen=True)

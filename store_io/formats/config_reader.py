@@ -30,8 +30,8 @@ DELAY_OFFSETS = f"{CONFIG}/delayOffset.json"
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|([{,]\s*)(-?[0-9]+)(?=\s*:)', re.DOTALL)
 # What is read of a file at most, as a value may take a hundred bytes of memory: a million topics are some 230 MB and 21 million
 # values, the offsets of a group in four queues of each of them some 110 MB and 10 million.
-MOST_BYTES = 256 << 20
-MOST_TOPIC_VALUES, MOST_VALUES = 24_000_000, 12_000_000
+MAX_FILE_BYTES = 256 << 20
+MAX_TOPIC_VALUES, MAX_VALUES = 24_000_000, 12_000_000
 _SEPARATORS = b",:{["  # one for each value
 _MAYBE = b"{[}\"'/nN\x1a\xef\0"  # with which a text may begin that one of the releases' parsers takes
 _STRUCTURE = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[{}\[\]]', re.DOTALL)
@@ -45,7 +45,7 @@ class StoreConfig:
     """What config/ says. topics: name -> attributes; None where there is no topics.json that can be read.
 
     offsets: (group, topic, queue id) -> offset; `offset_file` gives the file that says so.  delay_offsets: level -> offset.
-    read_from: file -> itself, or its .bak where that stood in.  files: all that were read.  loads: file -> how that went.
+    read_from: file -> itself, or the .bak that was read in its place.  files: all that were read.  loads: file -> how that went.
     """
 
     topics: dict[str, Row] | None = None
@@ -155,9 +155,9 @@ def cannot_be_parsed(data: bytes) -> bool:
 
 def read_bounded(source: ByteSource, name: str) -> bytes:
     """A file of config/, or a .bak. Raises StoreError, also where it holds more than is read of such a file."""
-    data = source.read_small(name, MOST_BYTES)
+    data = source.read_small(name, MAX_FILE_BYTES)
     values = sum(data.count(separator) for separator in _SEPARATORS)
-    most = MOST_TOPIC_VALUES if name.removesuffix(".bak") == TOPICS else MOST_VALUES
+    most = MAX_TOPIC_VALUES if name.removesuffix(".bak") == TOPICS else MAX_VALUES
     if values > most:
         raise StoreError(f"{name}: {values} values, more than the {most} that are read of such a file")
     return data

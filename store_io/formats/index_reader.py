@@ -276,7 +276,7 @@ class _Scan:
             i += n
 
     def _is_older(self, slot: int, expected: int, actual: int) -> bool:
-        """Whether the number in a slot is that of an earlier entry of its chain, as it stood there once."""
+        """Whether the number in a slot is that of an earlier entry of its chain, as the slot held it once."""
         if not self.may_be_torn or not 0 < actual < expected:
             return False
         key_hash = int(self._entries(actual, actual + 1)["key_hash"][0])
@@ -310,8 +310,8 @@ class _Scan:
                 self._disagree(_Fault("index_header_wrong", at, at + 4, f"{used} slots in use", str(slots)), torn)
 
     def _check_empty(self) -> None:
-        """A file without entries. A broker makes one just before it puts its first key: the first file of a store, with zeros,
-        or after a full one, with that one's end as begin and end. Any other has lost its entries."""
+        """A file without entries. A broker makes one just before it puts its first key. The store's first file begins with
+        zeros; one after a full file has that one's end as begin and end. Any other has lost its entries."""
         h, before = self.header, self.task.previous_end
         begin, end = (h.begin_timestamp, h.begin_phy_offset), (h.end_timestamp, h.end_phy_offset)
         if not self.task.newest:
@@ -409,7 +409,7 @@ def _counts_from_begin(finding: Finding) -> bool:
     return both_times or finding.code == codes.INDEX_WRONG and finding.message == TIME_DIFFERENCE
 
 
-def settled(findings: Sequence[Finding], summary: IndexFileSummary, slots: int) -> list[Finding]:
+def without_header_echoes(findings: Sequence[Finding], summary: IndexFileSummary, slots: int) -> list[Finding]:
     """A file's findings without those that blame the header for what is known to be an entry's fault, or the reverse.
 
     findings: all of one file, also those that came from comparing its entries with messages, which alone decides. Every

@@ -1,6 +1,9 @@
 """Where a store keeps its ConsumeQueues, as a scan of the CommitLog asks for them: today in files.
 
-Another kind of store is a module that has these two interfaces, and a line in `QUEUE_STORES`.
+Only the scan asks through these two interfaces. Another kind is a module that has them and a line in `QUEUE_STORES`, and more:
+these read the queues' files themselves and would need their own form of it: `consumequeue_reader` and its tasks
+(`audit.rounds`), `audit.queue_leftovers`, `audit.loss`, the broker's queues (`rules.loading`, `rules.queue_state`,
+`rules.queue_minimum`), `explore.open_store`, `repair.derived`. Until then `audit.other_kinds` keeps such a store from a verdict.
 Source of the files: ConsumeQueue, BatchConsumeQueue, ConsumeQueueExt (formats.md 3 to 5).
 """
 
@@ -94,8 +97,8 @@ class FileQueueStore:
     def has(self, key: QueueKey, batch: bool = False) -> bool:
         return bool(self._files(key, batch))
 
-    def entries(self, key: QueueKey, batch: bool = False) -> QueueFiles:
-        return QueueFiles(self._files(key, batch), STORED_BATCH_DTYPE if batch else STORED_ENTRY_DTYPE, self._open)
+    def entries(self, key: QueueKey, batch: bool = False) -> QueueFileEntries:
+        return QueueFileEntries(self._files(key, batch), STORED_BATCH_DTYPE if batch else STORED_ENTRY_DTYPE, self._open)
 
     def ext_units(self, key: QueueKey) -> ExtUnits | None:
         files = self._paths.ext.get(key)
@@ -124,7 +127,7 @@ def open_queue_store(rules: BrokerRules, source: ByteSource, paths: QueuePaths) 
     return QUEUE_STORES.get(str(rules.value("storeType")), FileQueueStore)(source, paths)
 
 
-class QueueFiles:
+class QueueFileEntries:
     """The files of one queue as one array of entries; what no file holds reads as zeros."""
 
     def __init__(self, files: Sequence[MappedFile], dtype: np.dtype, opener: Callable[[str], ByteFile]):

@@ -49,7 +49,7 @@ def read_settings(broker_conf: str | None, listing: StoreListing, source: ByteSo
     Raises UsageError naming key and value where a value is of the wrong kind.
     """
     settings = default_settings()
-    given = parse_properties(broker_conf) if broker_conf is not None else {}
+    given = parse_conf(broker_conf) if broker_conf is not None else {}
     for key in settings.keys() & given.keys():
         settings[key] = Setting(_value(key, given[key]), "broker.conf")
     if broker_conf is None:
@@ -60,14 +60,14 @@ def read_settings(broker_conf: str | None, listing: StoreListing, source: ByteSo
 
 def read_given(broker_conf: str) -> dict[str, Any]:
     """The modelled keys that a broker.conf names, as `read_settings` understands them. Raises UsageError."""
-    given = parse_properties(broker_conf)
+    given = parse_conf(broker_conf)
     return {key: _value(key, given[key]) for key in sorted(default_settings().keys() & given.keys())}
 
 
 # ---- the properties file -------------------------------------------------------------------------------------------
 
 
-def parse_properties(text: str) -> dict[str, str]:
+def parse_conf(text: str) -> dict[str, str]:
     """java.util.Properties.load: `key=value`, `key: value` or `key value`, comments, continued lines, escapes.
 
     The last of equal keys counts. Trailing spaces, which Java keeps, are dropped. Raises UsageError for a \\u without four hex
@@ -250,7 +250,7 @@ def infer_slots(file: ByteFile) -> int | None:
     end = _last_data_end(file)
     if end <= index_layout.HEADER_BYTES or count < 2:
         return None
-    # The last entry begins at the only position below the end of the data that lies whole entries before the file's end.
+    # Entries end at the file's end, so only one position can be that of the entry which holds the data's last byte.
     last = end - 1 - (end - 1 - file.size) % index_layout.ENTRY_BYTES
     candidates = []
     for number in (count - 1, count, count - 2):

@@ -11,7 +11,7 @@ import numpy as np
 
 from schemas.rows import QueueKey, SegmentSummary
 from store_io.audit.log_map import FILLER, LogMap, log_map
-from store_io.replicas.replica_parts import LACKING, Piece, QueueTotal, ReplicaPart, State
+from store_io.replicas.replica_parts import LACKING, QueueTotal, ReplicaPart, ReplicaRange, State
 
 if TYPE_CHECKING:
     from store_io.audit.audit_store import StoreAudit
@@ -62,9 +62,9 @@ class ComparedCopies:
         self.numbers = range(len(copies))
         self.pieces = [self._merged(number) for number in self.numbers]
 
-    def _merged(self, number: int) -> list[Piece]:
+    def _merged(self, number: int) -> list[ReplicaRange]:
         """A copy's pieces in order; those that only a segment's end parts are one."""
-        merged: list[Piece] = []
+        merged: list[ReplicaRange] = []
         log = self.copies[number].log
         for piece in (piece for part in self.parts if part.copy == number for piece in part.pieces):
             last = merged[-1] if merged else None
@@ -88,7 +88,7 @@ class ComparedCopies:
                     yield states, key, total
 
     def counted_before(self, number: int, holder: int, states: Sequence[int]) -> bool:
-        """Whether an earlier copy holds the same messages, other than the copy `number` that lacks them."""
+        """Whether a copy before `holder`, other than `number`, holds the same messages, so that they are counted already."""
         return any(states[other] == State.EQUAL for other in range(holder) if other != number)
 
     def lacks(self, number: int) -> int:
@@ -108,7 +108,7 @@ class ComparedCopies:
         )
         return max(counts, default=0)
 
-    def piece_at(self, number: int, start: int) -> Piece | None:
+    def piece_at(self, number: int, start: int) -> ReplicaRange | None:
         """A copy's piece that holds this physical offset."""
         pieces = self.pieces[number]
         place = bisect_right(pieces, start, key=lambda piece: piece.start) - 1

@@ -16,11 +16,10 @@ from schemas import commitlog_layout as layout
 from schemas.rows import MappedFile
 from store_io.audit import log_map
 from store_io.base.errors import StoreError
-from store_io.formats.commitlog import commitlog_columns, commitlog_reader
 from store_io.formats.commitlog.message_columns import MALFORMED_PROPERTIES, Columns, RecordCheck, TopicTable
 from store_io.formats.commitlog.message_decode import fixed_fields
-from store_io.formats.commitlog.segment_walk import Decoding, capacity_for, walk_batches
-from store_io.replicas.replica_parts import GAPS, MOST_PIECES, Difference, Piece, QueueTotal, ReplicaPart, State
+from store_io.formats.commitlog.segment_walk import FAST, Decoding, capacity_for, decoder_of, walk_batches
+from store_io.replicas.replica_parts import GAPS, MAX_PIECES, Difference, QueueTotal, ReplicaPart, ReplicaRange, State
 from store_io.source.byte_source import ByteFile, OpenFiles, StoreLocation, open_source
 from store_io.source.segment_window import SegmentWindow
 
@@ -66,7 +65,7 @@ class ReplicaTask:
     delays: Mapping[int, int]
     others: tuple[OtherCopy, ...]
     window_bytes: int = WINDOW_BYTES
-    decoder: str = "fast"
+    decoder: str = FAST
     not_after: float = 0
 
     @property
@@ -152,12 +151,12 @@ class _Comparison:
     def __init__(self, task: ReplicaTask, file: ByteFile, readers: list[_Reader], part: ReplicaPart):
         self.task, self.readers, self.part = task, readers, part
         self.base = task.base_offset
-        self.decode = commitlog_columns.decode if task.decoder == "fast" else commitlog_reader.decode
+        self.decode = decoder_of(task.decoder)
         self.window = SegmentWindow(file, task.size, task.window_bytes)
         self.columns = Columns(capacity_for(task.window_bytes))
         self.topics = TopicTable()
         self.copies = 1 + max(task.copy, *(other.copy for other in task.others))
-        self.open: Piece | None = None
+        self.open: ReplicaRange | None = None
 
     def run(self) -> None:
         check = RecordCheck.audit(self.base, self.task.delays)
@@ -177,7 +176,7 @@ class _Comparison:
         malformed = (rows["flags"] & MALFORMED_PROPERTIES != 0) & (states == State.DISPUTED).any(1)
         self._total(rows, states)
         alike = np.column_stack([states, malformed])
-        # Not only lacking ones: two messages with one between them that all copies hold are no neighbours.
+        # Rows that all copies hold are kept here: they separate ranges.
         cuts = np.flatnonzero((alike[1:] != alike[:-1]).any(1)) + 1
         for low, high in zip([0, *cuts.tolist()], [*cuts.tolist(), len(rows)], strict=True):
             self._piece(rows[low:high], tuple(states[low].tolist()), bool(malformed[low]))
@@ -237,7 +236,7 @@ class _Comparison:
         found = np.flatnonzero((states != State.EQUAL).any(1))
         if not len(found):
             return
-        # One number for the states of all copies: `MOST_COPIES` states of four bits each.
+        # One number for the states of all copies: `MAX_COPIES` states of four bits each.
         codes = (states[found].astype(np.uint64) << (4 * np.arange(self.copies, dtype=np.uint64))).sum(1, dtype=np.uint64)
         mine = rows[found]
         columns = {name: np.ascontiguousarray(mine[name]) for name in ("topic_ref", "total_size", "queue_offset", "store_time")}
@@ -255,7 +254,7 @@ class _Comparison:
             return
         head, last = rows[0], rows[-1]
         topic, queue_id = self.topics.keys[head["topic_ref"]]
-        piece = Piece(
+        piece = ReplicaRange(
             int(head["phy_offset"]),
             int(last["phy_offset"]) + int(last["total_size"]),
             len(rows),
@@ -274,12 +273,12 @@ class _Comparison:
             return
         self._close_piece()
         self.open = piece
-        if len(self.part.pieces) < MOST_PIECES:
+        if len(self.part.pieces) < MAX_PIECES:
             piece.differences = dict(self._differences(head, states))
 
     def _close_piece(self) -> None:
         if self.open is not None:
-            if len(self.part.pieces) < MOST_PIECES:
+            if len(self.part.pieces) < MAX_PIECES:
                 self.part.pieces.append(self.open)
             else:
                 self.part.pieces_dropped += 1

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from schemas.rows import LOSS, Finding
 from store_io.base.wording import count_text
 from store_io.replicas.compared_copies import ComparedCopies
-from store_io.replicas.replica_parts import GAPS, Piece, State, state_name
+from store_io.replicas.replica_parts import GAPS, ReplicaRange, State, state_name
 
 
 class ReplicaFindings:
@@ -33,7 +33,7 @@ class ReplicaFindings:
                 found.append(self._diverged(number, piece))
         return found
 
-    def _finding(self, code: str, number: int, piece: Piece, span: tuple[int, int], **more: str) -> Finding:
+    def _finding(self, code: str, number: int, piece: ReplicaRange, span: tuple[int, int], **more: str) -> Finding:
         """span: of physical offsets."""
         path, start, end = self.compared.place(number, *span)
         return Finding(
@@ -41,10 +41,10 @@ class ReplicaFindings:
             queue_offset=piece.queue_offset, count=piece.messages, **more,
         )  # fmt: skip
 
-    def _names(self, piece: Piece, state: State) -> str:
+    def _names(self, piece: ReplicaRange, state: State) -> str:
         return ", ".join(copy.name for copy, found in zip(self.copies, piece.states, strict=True) if found == state)
 
-    def _held_elsewhere(self, number: int, holder: int, piece: Piece) -> Finding:
+    def _held_elsewhere(self, number: int, holder: int, piece: ReplicaRange) -> Finding:
         name = self.copies[holder].name
         return self._finding(
             "replica_holds", number, piece, (piece.start, piece.end),
@@ -53,7 +53,7 @@ class ReplicaFindings:
             f" {piece.end:,}; this copy has none there",
         )  # fmt: skip
 
-    def _disputed(self, number: int, piece: Piece) -> Iterator[Finding]:
+    def _disputed(self, number: int, piece: ReplicaRange) -> Iterator[Finding]:
         """A message in two forms: the damaged one is that with another fault, or else the one that fewer copies have."""
         against = [other for other, state in enumerate(piece.states) if state == State.DISPUTED]
         theirs = {other: self.compared.piece_at(other, piece.start) for other in against}
@@ -80,7 +80,7 @@ class ReplicaFindings:
             next="Take this message from the other copy; replicas.json names it." if why else "",
         )  # fmt: skip
 
-    def _doubtful(self, number: int, start: int, piece: Piece | None) -> str:
+    def _doubtful(self, number: int, start: int, piece: ReplicaRange | None) -> str:
         """What else is wrong with a message that a copy holds: words, or nothing."""
         if piece is not None and piece.malformed:
             return "and the properties here do not have the form that a broker writes"
@@ -88,7 +88,7 @@ class ReplicaFindings:
             return "and its queue or index entries here contradict it"
         return ""
 
-    def _diverged(self, number: int, piece: Piece) -> Finding:
+    def _diverged(self, number: int, piece: ReplicaRange) -> Finding:
         what = f"{count_text(piece.messages, 'message')} that {self._names(piece, State.OTHER)} does not hold"
         span = (piece.start, piece.end)
         return self._finding("replica_diverged", number, piece, span, message=f"{what}; it holds other valid messages there")

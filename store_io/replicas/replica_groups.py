@@ -21,7 +21,7 @@ from schemas.rows import EXTENT_MESSAGE, RUN_LMQ, WALK_AUDIT, MappedFile, Row, S
 from store_io.replicas.compared_copies import ComparedCopies, copy_of
 from store_io.replicas.replica_compare import OtherCopy, ReplicaTask
 from store_io.replicas.replica_findings import ReplicaFindings
-from store_io.replicas.replica_parts import MOST_COPIES, Piece, QueueTotal, ReplicaPart, State
+from store_io.replicas.replica_parts import MAX_COPIES, QueueTotal, ReplicaPart, ReplicaRange, State
 from store_io.replicas.replica_row import group_row
 
 if TYPE_CHECKING:
@@ -53,10 +53,10 @@ class ReplicaGroup:
 
     def __init__(self, name: str, audits: Sequence[StoreAudit]):
         self.name = name
-        self.copies = [copy_of(audit) for audit in audits[:MOST_COPIES]]
+        self.copies = [copy_of(audit) for audit in audits[:MAX_COPIES]]
         self.parts: list[ReplicaPart] = []
         self.problems = [
-            f"{audit.request.name}: not compared, the group has {len(audits)} copies" for audit in audits[MOST_COPIES:]
+            f"{audit.request.name}: not compared, the group has {len(audits)} copies" for audit in audits[MAX_COPIES:]
         ]
         self.result: Row = {}
 
@@ -173,7 +173,7 @@ def _whole_part(copy: int, segment: SegmentSummary, states: tuple[int, ...]) -> 
     head = runs[np.argmin(runs["first_position"])]
     topic, queue_id = segment.queues[head["queue"]]
     part.pieces.append(
-        Piece(
+        ReplicaRange(
             segment.base_offset + messages[0].start,
             segment.base_offset + messages[-1].end,
             int(runs["records"].sum()),

@@ -7,8 +7,8 @@ from enum import IntEnum
 
 from schemas.rows import QueueKey
 
-MOST_COPIES = 16  # of one group
-MOST_PIECES = 1000  # of one segment; later ones are only counted
+MAX_COPIES = 16  # of one group
+MAX_PIECES = 1000  # of one segment; later ones are only counted
 
 
 class State(IntEnum):
@@ -23,7 +23,7 @@ class State(IntEnum):
     DAMAGED = 6  # bytes that are no message
     FILLER = 7
     DISPUTED = 8  # the same message with other bytes, valid by every check
-    OTHER = 9  # another valid message
+    OTHER = 9  # another valid message: the copies have diverged
 
 
 GAPS = (State.MISSING, State.UNWRITTEN, State.DAMAGED, State.FILLER)  # no message, where others follow
@@ -45,7 +45,7 @@ class Difference:
 
 
 @dataclass
-class Piece:
+class ReplicaRange:
     """Neighbouring messages of this copy in whose places each other copy has the same.
 
     start, end: physical offsets.  states: per copy a State, EQUAL for this one.  malformed: their properties have a wrong form.
@@ -66,11 +66,11 @@ class Piece:
     size: int = 0
     differences: dict[int, Difference] = field(default_factory=dict)
 
-    def is_like(self, other: Piece) -> bool:
+    def is_like(self, other: ReplicaRange) -> bool:
         """Whether both say the same of the other copies."""
         return (self.states, self.malformed) == (other.states, other.malformed)
 
-    def extend(self, following: Piece) -> None:
+    def extend(self, following: ReplicaRange) -> None:
         """Take in the messages that follow it."""
         self.end = following.end
         self.messages += following.messages
@@ -109,7 +109,7 @@ class ReplicaPart:
 
     copy: int
     base_offset: int
-    pieces: list[Piece] = field(default_factory=list)
+    pieces: list[ReplicaRange] = field(default_factory=list)
     totals: dict[tuple[tuple[int, ...], QueueKey], QueueTotal] = field(default_factory=dict)
     pieces_dropped: int = 0
     bytes_read: int = 0

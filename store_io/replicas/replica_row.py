@@ -9,9 +9,9 @@ from typing import NamedTuple
 from schemas.rows import LOSS, QueueKey, Row
 from store_io.base.wording import count_text
 from store_io.replicas.compared_copies import ComparedCopies
-from store_io.replicas.replica_parts import GAPS, LACKING, Piece, QueueTotal, State, state_name
+from store_io.replicas.replica_parts import GAPS, LACKING, QueueTotal, ReplicaRange, State, state_name
 
-MOST_RANGES = 1000  # shown of what one copy has and another lacks
+MAX_RANGES = 1000  # shown of what one copy has and another lacks
 
 
 class _First(NamedTuple):
@@ -20,7 +20,7 @@ class _First(NamedTuple):
     phy_offset: int
     holder: int
     away: int
-    piece: Piece
+    piece: ReplicaRange
 
 
 def group_row(name: str, compared: ComparedCopies, problems: list[str]) -> Row:
@@ -161,7 +161,7 @@ def _lack_rows(compared: ComparedCopies, number: int) -> Iterator[Row]:
                     "first_store_time": p.first_store_time,
                     "last_store_time": p.last_store_time,
                 }
-                for p in pieces[:MOST_RANGES]
+                for p in pieces[:MAX_RANGES]
             ],
-            "ranges_dropped": max(0, len(pieces) - MOST_RANGES) + dropped,
+            "ranges_dropped": max(0, len(pieces) - MAX_RANGES) + dropped,
         }

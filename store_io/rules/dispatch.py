@@ -153,7 +153,7 @@ class Dispatch:
 
 
 def _ends(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """What a filter asks of runs, or of index runs."""
+    """Per run or index run, where its first and last record begin and end: (first, last, first end, last end)."""
     first, last = rows["first_phy_offset"], rows["last_phy_offset"]
     if "last_end" in (rows.dtype.names or ()):
         return first, last, rows["first_end"], rows["last_end"]

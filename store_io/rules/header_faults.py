@@ -12,7 +12,7 @@ from schemas import commitlog_layout as layout
 
 KNOWN_FLAGS = 0x7FF
 BATCH_FLAGS = layout.SYS_NEED_UNWRAP | layout.SYS_INNER_BATCH
-MOST_COMPRESSION = 3
+MAX_COMPRESSION = 3
 LZ4_HEAD, ZSTD_HEAD = b"\x04\x22\x4d\x18", b"\x28\xb5\x2f\xfd"
 HEAD_BYTES = 4  # of a body, that show how it is compressed
 
@@ -34,7 +34,7 @@ def compressed_as(head: bytes, kind: int) -> bool:
         return head == LZ4_HEAD
     if kind == 2:
         return head == ZSTD_HEAD
-    return kind <= MOST_COMPRESSION and len(head) > 1 and head[0] & 15 == 8 and (head[0] << 8 | head[1]) % 31 == 0
+    return kind <= MAX_COMPRESSION and len(head) > 1 and head[0] & 15 == 8 and (head[0] << 8 | head[1]) % 31 == 0
 
 
 def header_faults(

@@ -13,7 +13,7 @@ from store_io.rules.queue_pieces import PIECE_DTYPE
 from store_io.rules.queue_state import NeedCut, QueueState
 
 FAR = 1 << 56  # queue offsets and positions beyond come from damage: their runs are put one by one, in exact numbers
-FEW_ROWS = 8  # for which it does not pay to look at them together
+FEW_ROWS = 8  # fewer rows than this are put one by one
 
 
 def end_of(phy_offset: np.ndarray, size: np.ndarray) -> np.ndarray:

@@ -248,7 +248,7 @@ class Fold:
                 return
             self.dispatch.put(scan, summary, EVERYTHING)
             if summary.broker.position <= at:
-                self.prediction.hangs_at = at  # no master: the record is read again, for ever
+                self.prediction.hangs_at = at  # no master: the record is read again without end
                 break
             at = summary.broker.position
         self.dispatch.puts.settle()

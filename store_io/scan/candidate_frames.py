@@ -1,6 +1,6 @@
 """A segment as `message_verdict.Frames` for places in damage where a message may begin: their properties cost little.
 
-Of such a place only one thing is asked: whether a valid message is there. A few properties decide that. Frames in damage may
+The only question at such a place is whether a valid message begins there. A few properties decide that. Frames in damage may
 claim properties that overlap, up to 32 KB for every 90 bytes, so compiled code picks the parts that decide before any is read.
 """
 

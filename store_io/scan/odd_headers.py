@@ -17,7 +17,7 @@ from store_io.scan.segment_findings import Findings, Span, message_finding
 from store_io.source.segment_window import SegmentWindow
 
 NEIGHBOURS = 2  # messages of one other host, on either side of a single one, that make it odd
-MOST_ODD_HOSTS = 100
+MAX_ODD_HOSTS = 100
 
 
 def _place(row: np.void, field: str) -> tuple[int, int]:
@@ -76,7 +76,7 @@ class StoreHosts:
         """The next messages. changes: they are not all of one host."""
         hosts = rows["store_host"]
         starts = np.flatnonzero(hosts[1:] != hosts[:-1]) + 1 if changes else np.zeros(0, np.int64)
-        if len(starts) > MOST_ODD_HOSTS:  # hosts that mean nothing
+        if len(starts) > MAX_ODD_HOSTS:  # hosts that mean nothing
             self._odd, self._runs = [], []
             self._met.update(dict(zip(*(part.tolist() for part in np.unique(hosts, return_counts=True)), strict=True)))
             return
@@ -89,7 +89,7 @@ class StoreHosts:
             host, before, first = self._runs.pop()
             count += before
         self._runs = [*self._runs[-2:], (host, count, first.copy())]
-        if len(self._runs) == 3 and len(self._odd) < MOST_ODD_HOSTS:
+        if len(self._runs) == 3 and len(self._odd) < MAX_ODD_HOSTS:
             (left, before, _), (_, single, row), (right, later, _) = self._runs
             if left == right and single == 1 and min(before, later) >= NEIGHBOURS and row["flag"] != bridges.FLAG:
                 self._odd.append((row, left))

@@ -32,7 +32,7 @@ from store_io.scan.segment_findings import Findings, Span, message_finding
 
 BATCH_CONSTANTS = (("compacted", -1), ("reserved", 0))  # what every entry holds, whatever its message
 ARENA_ENTRIES = 3 << 20  # entries kept in memory, all queues together, unless there are very many queues
-MOST_ENTRIES, LEAST_ENTRIES = 8192, 64  # kept of one queue
+MAX_ENTRIES, MIN_ENTRIES = 8192, 64  # kept of one queue
 FIRST_ENTRIES = 64  # read of a queue at first; then as many as the rest of the segment takes, judged by these
 BATCH_SPAN_BYTES = 64 << 20  # of the CommitLog: for so much, a BatchConsumeQueue's entries are read at once
 
@@ -40,7 +40,7 @@ BATCH_SPAN_BYTES = 64 << 20  # of the CommitLog: for so much, a BatchConsumeQueu
 # table that most brokers have, since the table may have changed (P13); the first, 1 s, is also an unknown level's.
 OTHER_DELAYS = tuple(parse_delay_levels(DEFAULT_DELAY_LEVELS).values())
 DELAY_UNIT_MS = 1000  # every level's delay is a multiple
-MOST_DELAY_MS = 366 * 86_400_000  # no table that anybody uses has a longer one
+MAX_DELAY_MS = 366 * 86_400_000  # no table that anybody uses has a longer one
 
 NOT_LOADED, ABSENT, UNREADABLE = -1, -2, -3  # instead of a slot
 
@@ -65,7 +65,7 @@ class QueueProbe:
     ):
         self._store, self._findings, self._part = store, findings, part
         self._low, self._high = base_offset, base_offset + size
-        self.per_slot = max(LEAST_ENTRIES, min(MOST_ENTRIES, ARENA_ENTRIES // max(1, store.queue_count)))
+        self.per_slot = max(MIN_ENTRIES, min(MAX_ENTRIES, ARENA_ENTRIES // max(1, store.queue_count)))
         self._states = np.zeros((0, STATE_COLUMNS), np.int64)
         self._slots = 0
         # Per slot `per_slot` entries as they are stored. Memory that no queue needs is never touched.
@@ -87,7 +87,7 @@ class QueueProbe:
         """A row per queue, by `topic_ref`, with the columns above.
 
         SLOT: in the arena, or one of the states above; FIRST, LOADED: the number of the slot's first entry, and how many it
-        holds; DELTA: where the last entry stood, against its message's queue offset; MISSING_UNTIL: no entry leads to a
+        holds; DELTA: number of the last entry minus its message's queue offset; MISSING_UNTIL: no entry leads to a
         message below this physical offset, unless it is at DELTA.  EXT_ADDRESS, EXT_FIRST, EXT_LOADED: where in memory
         bytes of the queue's ext file are, the offset of the first, and how many.
         """
@@ -264,9 +264,9 @@ class QueueProbe:
     def _tags_allowed(self, item: np.void, ref: int, key: QueueKey, found: int) -> bool:
         """Whether an entry of this message may carry that tags code.
 
-        Besides the code itself: a delayed message's deliver time under another level table, or its tag hash, where the
-        release had no table yet (pitfalls P12, P13; whole seconds that no known level has are noted); the address of an ext
-        unit that holds the code.
+        Allowed are the code itself; a delayed message's deliver time under another level table, or its tag hash, where the
+        release had no table yet (pitfalls P12, P13); the address of an ext unit that holds the code. A delay of whole seconds
+        that no known level has is allowed too, and gets a note.
         """
         if found == item["tags_code"]:
             return True
@@ -274,7 +274,7 @@ class QueueProbe:
             delay = found - int(item["store_time"])
             if delay in OTHER_DELAYS or found == self._tag_hash(item):
                 return True
-            if 0 <= delay <= MOST_DELAY_MS and delay % DELAY_UNIT_MS == 0:
+            if 0 <= delay <= MAX_DELAY_MS and delay % DELAY_UNIT_MS == 0:
                 self._odd_delay(item, ref, key, delay)
                 return True
         if found > layout.EXT_ADDRESS_MAX:

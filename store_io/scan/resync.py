@@ -30,7 +30,7 @@ TAIL_ZEROS = 2  # a whole message ends in at most so many zero bytes: a properti
 
 
 @dataclass
-class Damage:
+class ResyncResult:
     """What [start, resume) of a segment is. resume: where messages may continue; None: all of the segment is judged."""
 
     extents: list[Extent] = field(default_factory=list)
@@ -141,14 +141,14 @@ class Resync:
 
     # ---- judging -----------------------------------------------------------------------------------------------------
 
-    def judge(self, start: int, verdict: Verdict, stray_chain: Callable[[int], StrayChain]) -> Damage:
+    def judge(self, start: int, verdict: Verdict, stray_chain: Callable[[int], StrayChain]) -> ResyncResult:
         """Say what is at `start`, where the audit's check gave `verdict`. stray_chain: of the messages from a position on."""
         window, size = self._window, self._size
         if start >= size:
-            return Damage()
+            return ResyncResult()
         first = window.first_nonzero(start)
         if first == size:
-            return Damage([Extent(EXTENT_UNWRITTEN, start, size)])
+            return ResyncResult([Extent(EXTENT_UNWRITTEN, start, size)])
         if self._filler_size(start) is not None:
             return self._filler(start)
         total = self._number(start + self._record, 4)
@@ -179,13 +179,13 @@ class Resync:
             return self._torn_tail(start, verdict)
         return self._hole(start, None, max(written_end, min(start + layout.FRAME_BYTES, size)), verdict, zeros)
 
-    def _torn_tail(self, start: int, verdict: Verdict) -> Damage:
+    def _torn_tail(self, start: int, verdict: Verdict) -> ResyncResult:
         end = max(self._window.last_nonzero_end(start), min(start + layout.FRAME_BYTES, self._size))
         finding = self._finding(codes.TORN, start, end, verdict, f"the last message was cut short after {end - start:,} bytes")
         finding = finding if self._unclean else replace(finding, severity=LOSS)
-        return Damage([Extent(EXTENT_DAMAGED, start, end, reason=verdict.reason)], [finding], end)
+        return ResyncResult([Extent(EXTENT_DAMAGED, start, end, reason=verdict.reason)], [finding], end)
 
-    def _filler(self, start: int) -> Damage:
+    def _filler(self, start: int) -> ResyncResult:
         size, left = self._size, self._size - start
         total, end = self._filler_size(start), min(start + layout.FRAME_BYTES, size)
         found = self._hidden(start, end)
@@ -204,18 +204,19 @@ class Resync:
         if found is not None:
             text = f"messages continue at position {found:,}, after a filler"
             findings.append(self._at(codes.FILLER_HIDES, start, end, message=text))
-            return Damage([Extent(EXTENT_DAMAGED, start, found, reason="filler")], findings, found)
+            return ResyncResult([Extent(EXTENT_DAMAGED, start, found, reason="filler")], findings, found)
         if self._window.first_nonzero(end) < size:
             text = "the bytes after the filler are not zero"
             findings.append(self._at(codes.FILLER_NOT_ZERO, end, size, phy_offset=None, message=text))
-        return Damage([Extent(EXTENT_FILLER, start, size)], findings)
+        return ResyncResult([Extent(EXTENT_FILLER, start, size)], findings)
 
     def _hidden(self, start: int, end: int) -> int | None:
         """Where messages that belong here continue after the filler [start, end), if they do.
 
         What is left of a segment may hold another one's old bytes (transientStorePoolEnable, and releases up to 4.9.0): messages
-        that store addresses elsewhere, and even a filler, which has no address and alone proves nothing. Only where the filler
-        itself is in the place of a message's first bytes does a later filler count as this segment's end.
+        that store addresses elsewhere, and even a filler, which has no address and alone proves nothing: later fillers are passed
+        over. But where this filler lies on a message's first bytes, whose own address still follows, it is damage itself, and a
+        later filler is the segment's end.
         """
         found = self.next_valid(end)
         if self._stores_own_address(start):
@@ -224,13 +225,13 @@ class Resync:
             found = self.next_valid(found + layout.FRAME_BYTES)
         return found
 
-    def _filler_magic(self, start: int, verdict: Verdict) -> Damage:
+    def _filler_magic(self, start: int, verdict: Verdict) -> ResyncResult:
         end = start + layout.FRAME_BYTES
         finding = self._finding(codes.DAMAGED, start, end, verdict, "an end-of-segment filler with a wrong magic")
         extents = [Extent(EXTENT_DAMAGED, start, end, reason=verdict.reason), Extent(EXTENT_FILLER, end, self._size)]
-        return Damage(extents, [finding])
+        return ResyncResult(extents, [finding])
 
-    def _stray(self, start: int, verdict: Verdict, chain: Callable[[int], StrayChain]) -> Damage:
+    def _stray(self, start: int, verdict: Verdict, chain: Callable[[int], StrayChain]) -> ResyncResult:
         end, count, valid_follows = chain(start)
         record = start + self._record
         stored = verdict.message.phy_offset if verdict.message else 0
@@ -247,14 +248,14 @@ class Resync:
             + ("" if valid_follows else "; no message that belongs here follows"),
             count=count,
         )
-        return Damage([Extent(EXTENT_DAMAGED, start, end, reason="phy_offset")], [finding], end)
+        return ResyncResult([Extent(EXTENT_DAMAGED, start, end, reason="phy_offset")], [finding], end)
 
-    def _hole(self, start: int, record_end: int | None, end: int, verdict: Verdict, zeros: int = 0) -> Damage:
+    def _hole(self, start: int, record_end: int | None, end: int, verdict: Verdict, zeros: int = 0) -> ResyncResult:
         """Damage [start, end) whose first record ends at `record_end`, where that is known; so many zeros begin it."""
         extent = Extent(EXTENT_DAMAGED, start, end, reason="unwritten" if zeros else verdict.reason, zeros=zeros)
         if zeros:
             finding = self._finding(codes.DAMAGED, start, end, verdict, "zeros, then other bytes, where messages should be")
-            return Damage([extent], [finding], end)
+            return ResyncResult([extent], [finding], end)
         code = codes.PROPERTY_CRC if verdict.reason == "property_crc" else codes.DAMAGED
         low, high = start, record_end if record_end is not None else min(start + layout.FRAME_BYTES, end)
         message = verdict.message
@@ -265,7 +266,7 @@ class Resync:
         if record_end is None and high < end:
             text = f"{end - high:,} bytes after a damaged message hold no recognisable message"
             findings.append(self._at(codes.DAMAGED, high, end, message=text))
-        return Damage([extent], findings, end)
+        return ResyncResult([extent], findings, end)
 
     def _at(self, code: str, start: int, end: int, **more: Any) -> Finding:
         """A finding on bytes [start, end) of the segment."""

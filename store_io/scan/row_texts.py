@@ -35,7 +35,7 @@ def in_window(window: SegmentWindow, rows: np.ndarray) -> bool:
     return window.start <= first and last <= window.end
 
 
-def pieces_of(window: SegmentWindow, rows: np.ndarray, at: np.ndarray | int, size: np.ndarray) -> Pieces:
+def record_bytes(window: SegmentWindow, rows: np.ndarray, at: np.ndarray | int, size: np.ndarray) -> Pieces:
     """The bytes [at, at + size) of each record: in the window itself, or read one by one where it does not hold them."""
     starts = rows["position"] + at
     if in_window(window, rows):
@@ -47,7 +47,7 @@ def pieces_of(window: SegmentWindow, rows: np.ndarray, at: np.ndarray | int, siz
 
 def properties_of(window: SegmentWindow, rows: np.ndarray) -> Pieces:
     """(bytes, per row what to take from a position in the segment to find it there): all rows' properties, at least."""
-    buffer, starts = pieces_of(window, rows, rows["props_at"], rows["props_len"])
+    buffer, starts = record_bytes(window, rows, rows["props_at"], rows["props_len"])
     return buffer, rows["position"] + rows["props_at"] - starts
 
 

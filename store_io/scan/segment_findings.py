@@ -9,7 +9,7 @@ import numpy as np
 
 from schemas.rows import Finding, QueueKey
 
-MOST_FINDINGS = 1_000  # per code and segment; what is beyond is counted
+MAX_FINDINGS = 1_000  # per code and segment; what is beyond is counted
 
 
 class Span(NamedTuple):
@@ -27,7 +27,7 @@ def message_finding(code: str, span: Span, row: np.void, key: QueueKey, **more: 
 
 
 class Findings:
-    """At most `MOST_FINDINGS` of a code, the first ones met."""
+    """At most `MAX_FINDINGS` of a code, the first ones met."""
 
     def __init__(self) -> None:
         self._kept: list[Finding] = []
@@ -39,7 +39,7 @@ class Findings:
         """Keep the finding, or count it where there are enough of its code."""
         count = self._count.get(finding.code, 0)
         self._count[finding.code] = count + 1
-        if count < MOST_FINDINGS:
+        if count < MAX_FINDINGS:
             self._kept.append(finding)
         else:
             self.dropped[finding.code] = self.dropped.get(finding.code, 0) + finding.count
@@ -57,7 +57,7 @@ class Findings:
 
     def room(self, code: str) -> bool:
         """Whether another finding of this code would be kept."""
-        return self._count.get(code, 0) < MOST_FINDINGS
+        return self._count.get(code, 0) < MAX_FINDINGS
 
     def ordered(self) -> list[Finding]:
         """By file, place, code."""

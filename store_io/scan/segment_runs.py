@@ -62,6 +62,8 @@ def _fold(  # type: ignore[no-untyped-def]
     item the index run it went to and the keys which that had before, or empty.  open_runs: per queue two rows (with an entry
     or without): the number of the run that may still grow, or -1; its cut.  states: `QueueProbe.states`.  falls: items whose
     store time fell.
+
+    One function, in four parts that share the message's values: its entry, its run, its index run, its store time.
     """
     walk, plausible, base, tag_index = cursor[_WALK], cursor[_PLAUSIBLE], cursor[_BASE], cursor[_TAG_INDEX]
     probing, lmq, timing, per_slot, arena = cursor[_PROBING], cursor[_LMQ], cursor[_TIMING], cursor[_PER_SLOT], cursor[_ARENA]

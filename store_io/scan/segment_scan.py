@@ -29,7 +29,7 @@ from schemas.rows import (
     SegmentSummary,
 )
 from store_io.base.errors import StoreError
-from store_io.formats.commitlog import bridges, commitlog_columns, commitlog_reader
+from store_io.formats.commitlog import bridges
 from store_io.formats.commitlog.message_columns import (
     HAS_MULTI_DISPATCH,
     MALFORMED_PROPERTIES,
@@ -40,7 +40,15 @@ from store_io.formats.commitlog.message_columns import (
     TopicTable,
 )
 from store_io.formats.commitlog.segment_items import BATCH_ROWS, HOST_CHANGES, row_kinds
-from store_io.formats.commitlog.segment_walk import Decoding, StrayChain, capacity_for, stray_chain, walk_batches
+from store_io.formats.commitlog.segment_walk import (
+    FAST,
+    Decoding,
+    StrayChain,
+    capacity_for,
+    decoder_of,
+    stray_chain,
+    walk_batches,
+)
 from store_io.formats.queue_store import QueuePaths, open_queue_store
 from store_io.rules.message_verdict import BAD, END, HALF, VALID, Verdict, properties_fault
 from store_io.rules.multi_dispatch import multi_dispatch
@@ -90,7 +98,7 @@ class SegmentTask:
     index_marks: tuple[tuple[int, int], ...] = ()  # (index run, k): whose message puts the k-th key
     unclean: bool = False  # the abort file is present
     window_bytes: int = WINDOW_BYTES
-    decoder: str = "fast"  # or "reference"
+    decoder: str = FAST
     not_after: float = 0
 
     @property
@@ -137,7 +145,7 @@ class _Scan:
     def __init__(self, task: SegmentTask, source: ByteSource, file: ByteFile, sink: DatasetSink | None):
         self.sink = sink
         self.task, self.rules, self.base, self.size = task, task.rules, task.base_offset, task.size
-        self.decode = commitlog_columns.decode if task.decoder == "fast" else commitlog_reader.decode
+        self.decode = decoder_of(task.decoder)
         self.window = SegmentWindow(file, task.size, task.window_bytes, task.digest)
         self.topics = TopicTable()
         self.audit = RecordCheck.audit_of(self.base, self.rules)
@@ -202,7 +210,7 @@ class _Scan:
             s.edge_digest = edge_digest(self.window.file)
         s.bytes_read = self.window.bytes_read
         s.runs, s.index_runs, s.index_marks = self.runs.runs, self.runs.index_runs, self.runs.answers
-        # Queues in the order in which runs name them: the decoder also met topics of frames that came to nothing.
+        # Queues in the order in which runs name them: the decoder also met topics of frames that were rejected later.
         met, first = np.unique(s.runs["queue"], return_index=True)
         order = met[np.argsort(first)]
         s.queues = [self.topics.keys[number] for number in order.tolist()]
@@ -473,7 +481,7 @@ class _Scan:
                 at = self.size
                 break
             if verdict.kind != HALF:
-                # A master gives up the rest of the buffer; any other broker reads this record again, for ever.
+                # A master gives up the rest of the buffer; any other broker reads this record again without end.
                 at += whole - read if self.rules.value("brokerId") == 0 else 0
                 break
             at, position = at + verdict.size, verdict.parsed_to

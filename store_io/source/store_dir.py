@@ -96,10 +96,10 @@ def check_names(location: StoreLocation, names: Sequence[StoreFile]) -> None:
 
 
 def why_no_store(location: StoreLocation, names: Sequence[StoreFile]) -> str:
-    """Why nothing shows this folder to be a store, a sentence; "" where one of these names is directly under the root and one
-    that a broker's store has. A store of which all was deleted looks like any other folder here.
+    """A sentence that says why the folder is no store; "" if one of these names, those directly under the root, is one that
+    only a store has. A store of which all was deleted looks like any other folder here.
 
-    Raises NotAStore where it is the inside of a store.
+    Raises NotAStore where the folder is the inside of a store.
     """
     root = shown(location.root)
     for entry in names:
@@ -142,7 +142,7 @@ def unreadable_parts(listing: StoreListing) -> list[str]:
     return found
 
 
-def name_findings(listing: StoreListing) -> list[Finding]:
+def listing_notes(listing: StoreListing) -> list[Finding]:
     """Notes that names alone give: what is no file of this store, and names under the root that no release writes.
 
     What a name inside commitlog/, index/ or a queue's folder does to load() is for the release's rules to say, not here.

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from jobs.explore.export import named_parts
-from jobs.explore.export_files import Part, SegmentFiles
+from jobs.explore.export_files import NamedSegment, SegmentFiles
 from schemas.rows import MappedFile
 from store_io.explore.redaction import Redaction
 from store_io.explore.scans import COLUMNS, MessageScan
@@ -16,7 +16,7 @@ from tests.support import builders
 EVERYTHING = tuple(COLUMNS)
 
 
-def files_of(store: builders.Store, out: Path, form: str, **more: Any) -> tuple[SegmentFiles, list[Part]]:
+def files_of(store: builders.Store, out: Path, form: str, **more: Any) -> tuple[SegmentFiles, list[NamedSegment]]:
     """Where an export of the store would put its files, and its parts."""
     (out / "state").mkdir(parents=True)
     redaction = more.pop("redaction", Redaction())

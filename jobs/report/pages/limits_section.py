@@ -18,7 +18,7 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Part:
+class AuditedPart:
     """Files of one kind. size: in bytes, None where it is not known."""
 
     name: str
@@ -51,9 +51,9 @@ def limits_view(outcome: AuditOutcome) -> View:
     queue_files = count_text(sum(int(q.get("file_count") or 0) for q in queues), "file")
     return {
         "parts": [
-            Part("CommitLog", count_text(outcome.segment_count, "segment"), segments, _bytes_of(segments)),
-            Part("ConsumeQueues", f"{count_text(len(queues), 'queue')}, {queue_files}", queues, None),
-            Part("index", count_text(len(files), "file"), files, _bytes_of(files)),
+            AuditedPart("CommitLog", count_text(outcome.segment_count, "segment"), segments, _bytes_of(segments)),
+            AuditedPart("ConsumeQueues", f"{count_text(len(queues), 'queue')}, {queue_files}", queues, None),
+            AuditedPart("index", count_text(len(files), "file"), files, _bytes_of(files)),
         ],
         "inputs": len(outcome.plan.get("inputs", ())),
         "dropped": sum(outcome.findings_dropped.values()),

@@ -40,7 +40,7 @@ KIND_WORDS = {
 _LEGEND = (EXTENT_MESSAGE, EXTENT_FILLER, EXTENT_UNWRITTEN, BEYOND, EXTENT_DAMAGED, PLAUSIBLE, MISSING, UNREAD)
 _MARKED = frozenset({EXTENT_DAMAGED, PLAUSIBLE, MISSING, UNREAD, BEYOND})  # drawn with a pattern: worth a look
 
-Piece = tuple[int, int, str]  # [start, end) of a bar, kind
+BarPart = tuple[int, int, str]  # [start, end) of a bar, kind
 
 
 @dataclass
@@ -50,7 +50,7 @@ class _Part:
     start: int  # physical offset
     end: int
     size: int  # bytes that its bar shows
-    pieces: list[Piece]
+    pieces: list[BarPart]
     rows: list[Row] = field(default_factory=list)
     gaps: int = 0
     notes: list[str | Markup] = field(default_factory=list)
@@ -113,13 +113,13 @@ def map_view(outcome: AuditOutcome, broker: Row | None) -> View:
 # ---- what is where -------------------------------------------------------------------------------------------------
 
 
-def pieces_of(segment: Row, cut: int | None) -> list[Piece]:
+def bar_parts(segment: Row, cut: int | None) -> list[BarPart]:
     """A segment's bytes by kind, ascending. cut: the physical offset from which a start drops everything."""
     size = int(segment["size_bytes"])
     if segment.get("problem"):
         return [(0, size, UNREAD)]
     edge = size if cut is None else min(size, max(0, cut - int(segment.get("base_offset") or 0)))
-    pieces: list[Piece] = []
+    pieces: list[BarPart] = []
     for extent in segment.get("extents") or ():
         start, end, kind = int(extent["start"]), int(extent["end"]), str(extent["kind"])
         if kind == EXTENT_MESSAGE and extent.get("plausible"):
@@ -141,7 +141,7 @@ def _parts(outcome: AuditOutcome, cut: int | None, start_segment: str) -> list[_
             gap = base - parts[-1].end
             drawn = min(gap, max(parts[-1].size, 1))
             parts.append(_Part(parts[-1].end, base, drawn, [(0, drawn, MISSING)], gaps=1, weight=3))
-        part = _Part(base, base + size, size, pieces_of(row, cut), [row])
+        part = _Part(base, base + size, size, bar_parts(row, cut), [row])
         kinds = {kind for _, _, kind in part.pieces}
         if start_segment and str(row["file"]).rpartition("/")[2] == start_segment:
             part.notes.append("recovery begins here")
@@ -187,7 +187,7 @@ def _joined(run: list[_Part]) -> list[_Part]:
     return [_Part(run[0].start, run[-1].end, size, pieces, rows, sum(part.gaps for part in run), notes)]
 
 
-def _side_by_side(parts: Sequence[_Part]) -> tuple[list[Piece], int]:
+def _side_by_side(parts: Sequence[_Part]) -> tuple[list[BarPart], int]:
     """The parts' pieces in one bar, and its size."""
     at, pieces = 0, []
     for part in parts:
@@ -199,7 +199,7 @@ def _side_by_side(parts: Sequence[_Part]) -> tuple[list[Piece], int]:
 # ---- how it looks --------------------------------------------------------------------------------------------------
 
 
-def cells_of(pieces: Sequence[Piece], size: int) -> list[tuple[int, int, str]]:
+def cells_of(pieces: Sequence[BarPart], size: int) -> list[tuple[int, int, str]]:
     """The bar as (first cell, cells, kind), neighbouring equal ones as one; a cell shows the worst kind of bytes in it."""
     if size <= 0:
         return []
@@ -212,7 +212,7 @@ def cells_of(pieces: Sequence[Piece], size: int) -> list[tuple[int, int, str]]:
     return [(a, b - a, _WORST[cells[a]]) for a, b in pairwise(edges)]
 
 
-def _bar(pieces: Sequence[Piece], size: int, cut: int | None, head: str = "") -> Bar:
+def _bar(pieces: Sequence[BarPart], size: int, cut: int | None, head: str = "") -> Bar:
     rects = [
         Rect(kind, f"{first * 100 / CELLS:.4g}%", f"{count * 100 / CELLS:.4g}%") for first, count, kind in cells_of(pieces, size)
     ]
@@ -227,7 +227,7 @@ def _whole(parts: Sequence[_Part]) -> Bar:
     return _bar(pieces, size, cuts[-1] if cuts else None, "The whole log from left to right: ")
 
 
-def _in_words(pieces: Sequence[Piece]) -> str:
+def _in_words(pieces: Sequence[BarPart]) -> str:
     """Bytes by kind, in words."""
     sizes: Counter[str] = Counter()
     for start, end, kind in pieces:

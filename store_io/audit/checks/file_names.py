@@ -24,7 +24,7 @@ def file_names(evidence: Evidence) -> list[Finding]:
     found = name_findings(copy.tree, copy.rules) if not copy.unmodelled else []
     found = [f for f in found if evidence.log_whole or f.code != "segment_missing"]
     blamed = {f.file for f in found}
-    return found + [f for f in store_dir.name_findings(copy.listing) if f.file not in blamed]
+    return found + [f for f in store_dir.listing_notes(copy.listing) if f.file not in blamed]
 
 
 def name_findings(tree: Tree, rules: BrokerRules) -> list[Finding]:

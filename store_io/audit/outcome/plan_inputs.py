@@ -33,7 +33,7 @@ def plan_inputs(evidence: Evidence) -> list[Row]:
     for path in small:
         if copy.listing.is_file(path):
             try:
-                data = copy.source.read_small(path, config_reader.MOST_BYTES)
+                data = copy.source.read_small(path, config_reader.MAX_FILE_BYTES)
             except StoreError:
                 continue
             rows[path] = (len(data), digest_of(data))

@@ -1,6 +1,6 @@
 """Messages in a segment's bytes.
 
-* `framing`: how records lie one after the other; another way is a module and a line in its table.
+* `framing`: how records lie one after the other; what else another way needs is listed there.
 * `commitlog_reader`: the readable decoder, the reference of the fast one.
 * `commitlog_columns`, `commitlog_kernel`: the fast decoder: a window of records as columns.
 * `message_columns`: what those columns hold, and the queries on them.

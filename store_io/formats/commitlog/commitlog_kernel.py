@@ -180,7 +180,7 @@ _MISSES, _PRESENT, _FIXED, _VALUES, _FOUND, _TEXT = 8, 16, 24, 40, 56, 56 + 8 * 
 _LAYOUT_BYTES = -(-(_TEXT + _LAYOUT_ROOM) // 64) * 64
 _LAYOUTS = 16  # by the length's low bits
 LAYOUT_WORDS = _LAYOUTS * _LAYOUT_BYTES // 8 + PROPERTY_SLOTS  # and the `found` of those that have none
-_MOST_MISSES = 3
+_MAX_MISSES = 3
 
 
 @compiled_helper()
@@ -222,7 +222,7 @@ def _remember_layout(at: int, length: int, present: int, known: int) -> None:
         poke_i64(known + _VALUES + 8 * half, np.int64(~fixed & keep))
         for i in range(base, base + 64, 8):
             poke_i64(known + _TEXT + i, np.int64(peek_word(at + i)))
-    poke_i64(known + _MISSES, _MOST_MISSES)
+    poke_i64(known + _MISSES, _MAX_MISSES)
     poke_i64(known + _PRESENT, present)
     poke_i64(known, length)
 
@@ -588,7 +588,7 @@ def _odd_flags(sys_flag: int, body: int, length: int, present: int) -> bool:
     if kind == 1 or kind == 2:
         return length < 4 or load_i32(body) != (_LZ4_HEAD if kind == 1 else _ZSTD_HEAD)
     zlib = load_u8(body) & 15 == 8 and (load_i16(body) & 0xFFFF) % 31 == 0
-    return kind > header_faults.MOST_COMPRESSION or not zlib
+    return kind > header_faults.MAX_COMPRESSION or not zlib
 
 
 @compiled_helper()
@@ -615,6 +615,8 @@ def decode_window(
     room for, and how many are in use.  A room for no key hashes means that none are wanted.  layouts: LAYOUT_WORDS int64, zeros
     at first.
     Returns (ENDED_*, position, bytes needed there, count, key_count, topic_count, text_used).
+
+    One function: all that is known of a record is needed until its row is written, and each call in between would pass it on.
     """
     want_keys = key_capacity > 0
     ended, need = ENDED_STOPPED, 0

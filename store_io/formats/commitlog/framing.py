@@ -2,7 +2,11 @@
 
 A frame is a header of always the same length, if the framing has one, and a record of RocketMQ's own form. The record stores
 its own physical offset; ConsumeQueues and the index name that, never the frame's. What may follow the last frame of a segment
-is a filler. All that walks a segment asks the framing of its `RecordCheck`; another one is a module, and a line in `FRAMINGS`.
+is a filler. All that walks a segment asks the framing of its `RecordCheck`.
+
+Another framing is a module and a line in `FRAMINGS`, and more: where its segments lie (`rules.loading.segments_of` and
+`source.byte_source` know the folder `commitlog` alone; DLedger's is `dledger-NAME/data`), the frame headers that `repair.log`
+writes, and the two refusals in `audit.other_kinds`, by the folder and by the setting.
 """
 
 from __future__ import annotations
@@ -51,7 +55,7 @@ class PlainFraming:
 
 
 PLAIN = PlainFraming()
-FRAMINGS: dict[str, Framing] = {}  # by the setting that asks for it; where none of them is on: PLAIN
+FRAMINGS: dict[str, Framing] = {}  # setting -> framing; PLAIN if no such setting is on (none is modelled yet)
 
 
 def framing_of(rules: BrokerRules) -> Framing:

@@ -29,7 +29,7 @@ class _TooLarge(Exception):
 
 
 def decode_body(body: bytes, sys_flag: int, limit: int) -> tuple[bytes | None, int]:
-    """(the body as the producer sent it, DECODED or STORED); (None, why) where that is not to be had.
+    """(the body as the producer sent it, DECODED or STORED); (None, why) where it cannot be decoded.
 
     limit: bytes that it may have; no more are ever made.
     """
@@ -110,7 +110,7 @@ class InnerMessage:
 
 
 def inner_messages(body: bytes) -> list[InnerMessage] | None:
-    """The messages in the body of an inner batch, in their order; None where it is none, or holds more than a batch can."""
+    """The messages in the body of an inner batch, in their order; None where the body is no batch, or holds more than one can."""
     found: list[InnerMessage] = []
     at = 0
 

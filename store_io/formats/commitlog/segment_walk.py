@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from schemas import commitlog_layout as layout
+from store_io.formats.commitlog import commitlog_columns, commitlog_reader
 from store_io.formats.commitlog.message_columns import (
     DEFAULT_CAPACITY,
     FULL,
@@ -29,6 +30,12 @@ from store_io.source.segment_window import SegmentWindow
 FIRST_REACH = 4096
 
 Decoder = Callable[[Stretch, RecordCheck, Columns, TopicTable], Stop]
+FAST, REFERENCE = "fast", "reference"  # names of the decoders
+
+
+def decoder_of(name: str) -> Decoder:
+    """FAST or REFERENCE as the function that decodes."""
+    return {FAST: commitlog_columns.decode, REFERENCE: commitlog_reader.decode}[name]
 
 
 def capacity_for(window_bytes: int) -> int:

@@ -56,7 +56,7 @@ class SegmentPlace:
         return self.base_offset <= phy_offset < self.base_offset + self.size
 
 
-def read_entries(file: ByteFile, ref: IndexFileRef, low: int, high: int) -> np.ndarray:
+def read_range(file: ByteFile, ref: IndexFileRef, low: int, high: int) -> np.ndarray:
     """Entries [low, high) as the file has them."""
     data = np.zeros((high - low) * layout.ENTRY_BYTES, np.uint8)
     file.read_into(ref.position(low), data)
@@ -74,7 +74,7 @@ def first_entry_from(file: ByteFile, ref: IndexFileRef, phy_offset: int) -> int:
 
     def block(number: int) -> np.ndarray:
         low = 1 + number * BLOCK_ENTRIES
-        return read_entries(file, ref, low, min(count + 1, low + BLOCK_ENTRIES))["phy_offset"].astype(np.int64)
+        return read_range(file, ref, low, min(count + 1, low + BLOCK_ENTRIES))["phy_offset"].astype(np.int64)
 
     low, high = 0, blocks  # the first block whose median is at or after the address
     while low < high:

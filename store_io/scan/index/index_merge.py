@@ -30,7 +30,7 @@ from store_io.scan.index.index_files import (
     IndexFileRef,
     SegmentPlace,
     first_entry_from,
-    read_entries,
+    read_range,
 )
 from store_io.scan.index.odd_entries import NONE, MessageKeys, OddEntries
 from store_io.scan.index.wrong_times import WrongTimes
@@ -39,8 +39,8 @@ from store_io.source.byte_source import ByteFile, ByteSource
 
 CHUNK_ENTRIES = 32_768
 ALIGN_EXPECTED, ALIGN_FOUND = 48, 96  # entries of either stream that an alignment looks at
-MOST_AGAIN, MOST_MESSAGES_AGAIN = 1024, 4  # entries, and their messages, that one look at what was put again may take
-MOST_IN_VAIN = 1 << 18  # entries of one segment's looks that found no end: then it looks no more
+MAX_AGAIN, MAX_MESSAGES_AGAIN = 1024, 4  # entries, and their messages, that one look at what was put again may take
+MAX_IN_VAIN = 1 << 18  # entries of one segment's looks that found no end: then it looks no more
 NO_TIME = -(1 << 62)  # the time that an entry counts from is not known
 
 NEED_EXPECTED, NEED_FOUND, DISAGREE = 0, 1, 2
@@ -233,7 +233,7 @@ class _Found:
         self._true_begins: dict[int, int] = {}  # of files whose header has another begin than its message
 
     def set_begin(self, file: int, begin: int) -> None:
-        """The time that a file's entries count from, but for its first one."""
+        """Set the time from which entries 2 and later of a file count."""
         self._true_begins[file] = begin
         self.rows["begin"][(self.rows["file"] == file) & (self.rows["number"] > 1)] = begin
 
@@ -293,7 +293,7 @@ class _Found:
     def refill(self) -> None:
         """Drop what is before `at` and add a chunk."""
         part = self._take()
-        entries = read_entries(self._open(part.ref.path), part.ref, part.low, part.high)
+        entries = read_range(self._open(part.ref.path), part.ref, part.low, part.high)
         fresh = np.zeros(len(entries), FOUND_DTYPE)
         fresh["file"], fresh["number"] = part.file, np.arange(part.low, part.high)
         fresh["begin"], fresh["begin"][:1] = self._begins(part)
@@ -382,7 +382,7 @@ class IndexMerge:
         if not ref.entries or self._broken:
             return ref.begin_phy_offset
         try:
-            first = read_entries(self._open(ref.path), ref, 1, min(3, ref.entries + 1))["phy_offset"].astype(np.int64)
+            first = read_range(self._open(ref.path), ref, 1, min(3, ref.entries + 1))["phy_offset"].astype(np.int64)
         except StoreError:  # the file's own scan says what is wrong with it
             self._broken = True
             return ref.begin_phy_offset
@@ -426,7 +426,7 @@ class IndexMerge:
     def _fitting(self, ref: IndexFileRef, rows: np.ndarray, begin: int) -> int:
         """How many of the file's first entries, but for the very first, count from `begin` to their message's time."""
         try:
-            entries = read_entries(self._open(ref.path), ref, 2, min(2 + BLOCK_ENTRIES, ref.entries + 1))
+            entries = read_range(self._open(ref.path), ref, 2, min(2 + BLOCK_ENTRIES, ref.entries + 1))
         except StoreError:
             return 0
         times = dict(zip(rows["phy_offset"].tolist(), rows["store_time"].tolist(), strict=True))
@@ -566,9 +566,9 @@ class IndexMerge:
         found, at = self._found, self._at
         limit, phy, key_hash = int(self._expected[at]["phy_offset"]), -1, int(self._expected[at]["key_hash"])
         keys, messages, count = NONE, 0, 0
-        if self._looked_in_vain > MOST_IN_VAIN:
+        if self._looked_in_vain > MAX_IN_VAIN:
             return 0
-        for count in range(MOST_AGAIN):
+        for count in range(MAX_AGAIN):
             if found.at + count == len(found.rows):
                 if found.exhausted:
                     break
@@ -579,7 +579,7 @@ class IndexMerge:
                 return count
             if there != phy:
                 phy, messages = there, messages + 1
-                keys = self._keys.at(phy) if phy <= limit and messages <= MOST_MESSAGES_AGAIN else NONE
+                keys = self._keys.at(phy) if phy <= limit and messages <= MAX_MESSAGES_AGAIN else NONE
             if entry_hash not in keys:
                 break
         self._looked_in_vain += count

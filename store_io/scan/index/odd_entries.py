@@ -12,8 +12,8 @@ from store_io.rules.message_verdict import VALID, Verdict
 from store_io.scan.index.index_files import IndexFileRef, SegmentPlace
 from store_io.scan.segment_findings import Findings
 
-MOST_KEPT_KEYS = 1024  # messages whose keys are remembered
-MOST_ODD = 65_536  # entries without a place that are judged one by one; more are counted
+MAX_KEPT_KEYS = 1024  # messages whose keys are remembered
+MAX_ODD = 65_536  # entries without a place that are judged one by one; more are counted
 
 NONE: frozenset[int] = frozenset()
 
@@ -32,7 +32,7 @@ class MessageKeys:
         hashes = self._known.get(phy_offset)
         if hashes is None:
             hashes, _ = self.look_at(phy_offset)
-            if len(self._known) >= MOST_KEPT_KEYS:
+            if len(self._known) >= MAX_KEPT_KEYS:
                 self._known.clear()
             self._known[phy_offset] = hashes
         return hashes
@@ -56,7 +56,7 @@ def _hashes_of(verdict: Verdict) -> frozenset[int]:
 
 
 class OddEntries:
-    """Entries that no message should have put where they are. At most `MOST_ODD` of them are kept."""
+    """Entries that no message should have put where they are. At most `MAX_ODD` of them are kept."""
 
     def __init__(self, files: Sequence[IndexFileRef], place: SegmentPlace, keys: MessageKeys):
         self._refs, self._place, self._keys = files, place, keys
@@ -66,7 +66,7 @@ class OddEntries:
     @property
     def room(self) -> int:
         """How many more are judged one by one."""
-        return MOST_ODD - len(self._odd)
+        return MAX_ODD - len(self._odd)
 
     def add(self, entries: Iterable[tuple[int, int, int, int]], dropped: int) -> None:
         """entries: (number of the file, number of the entry, physical offset, hash), as many as there is room for.  dropped: how

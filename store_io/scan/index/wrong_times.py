@@ -9,7 +9,7 @@ from schemas import index_layout as layout
 from schemas.rows import Finding
 from store_io.formats.index_reader import TIME_DIFFERENCE
 from store_io.scan.index.index_files import SECONDS_POSITION, IndexFileRef
-from store_io.scan.segment_findings import MOST_FINDINGS, Findings
+from store_io.scan.segment_findings import MAX_FINDINGS, Findings
 
 LEAST_LATE = 3  # so many wrong time differences, if they are most of a file's, have their cause in its header
 
@@ -24,7 +24,7 @@ class WrongTimes:
         self._late_counts: dict[int, int] = {}  # per file, the entries concerned, also of those that were too many to keep
 
     def add(self, file: int, number: int, phy_offset: int, expected: int, actual: int) -> None:
-        """One entry: the number of its file, its own, its message's place, and the seconds."""
+        """Entry `number` of file `file` belongs to the message at `phy_offset`. expected, actual: its time difference, s."""
         if self._late and self._late[:2] == (file, number):
             self._late = (file, number + 1, *self._late[2:])
             return
@@ -38,7 +38,7 @@ class WrongTimes:
             ref, one = self._refs[file], end - first == 1
             self._late_counts[file] = self._late_counts.get(file, 0) + end - first
             lates = self._lates.setdefault(file, [])
-            if len(lates) < MOST_FINDINGS:
+            if len(lates) < MAX_FINDINGS:
                 lates.append(
                     Finding(
                         codes.INDEX_WRONG,

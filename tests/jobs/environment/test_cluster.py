@@ -74,7 +74,7 @@ def test_a_driver_without_a_result_is_told(
     for does, said in ((lambda _: 1, "ended with 1"), (driver(20, "an earlier run"), "ended with 0")):
         spark_submit(does)
         command = options.Command("audit", ("--deploy-mode", "cluster"), asked)
-        assert cli.run_audit(command) == 3
+        assert cli.audit_command(command) == 3
         assert said in capsys.readouterr().err
         result = json.loads((Path(asked.out) / "result.json").read_text())
         assert (result["exit_code"], result["run_id"]) == (3, "r1")

@@ -185,7 +185,7 @@ def test_one_file_may_hold_both_tables(tmp_path: Path) -> None:
 
 
 def test_a_bak_does_not_stand_in_for_a_file_that_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(config_reader, "MOST_BYTES", len(OFFSETS) - 1)
+    monkeypatch.setattr(config_reader, "MAX_FILE_BYTES", len(OFFSETS) - 1)
     config = read(tmp_path, {"consumerOffset.json": OFFSETS, "consumerOffset.json.bak": b'{"offsetTable":{}}'})
     assert not config.read_from and not config.files
     assert [problem.partition(": ")[0] for problem in config.problems] == ["config/consumerOffset.json"]

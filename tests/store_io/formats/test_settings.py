@@ -12,7 +12,7 @@ from hypothesis import settings as example_settings
 from hypothesis import strategies as st
 
 from store_io.base.errors import UsageError
-from store_io.formats.settings import infer_slots, parse_properties, read_settings
+from store_io.formats.settings import infer_slots, parse_conf, read_settings
 from store_io.rules.releases import ALL_DEFAULTS, broker_rules
 from store_io.source.byte_source import StoreLocation, open_source
 from store_io.source.store_dir import StoreListing, list_store
@@ -61,14 +61,14 @@ def index_file(slots: int, most: int, keys: int, begin: int = 395, seed: int = 1
     ],
 )
 def test_reads_properties_as_java_does(text: str, expected: dict[str, str]) -> None:
-    assert parse_properties(text) == expected
+    assert parse_conf(text) == expected
 
 
 @example_settings(deadline=None)
 @given(st.text())
 def test_any_text_is_properties_or_a_usage_error(text: str) -> None:
     try:
-        parse_properties(text)
+        parse_conf(text)
     except UsageError:
         pass
 

@@ -115,7 +115,7 @@ def test_positions_that_cannot_be_read_again_are_said_to_be_so(tmp_path: Path, m
     location = StoreLocation(str(tmp_path))
     source, listing = open_source(location), list_store(location)
     config = read_config(source, listing)
-    monkeypatch.setattr(config_reader, "MOST_BYTES", 20)
+    monkeypatch.setattr(config_reader, "MAX_FILE_BYTES", 20)
     rows = [{"kind": "group", "group": "g", "topic": "T", "queue_id": 0, "offset": 9, "new_max": 1}]
     with pytest.raises(StoreError, match=r"config/consumerOffset\.json cannot be set back: config/consumerOffset\.json: "):
         set_back(cast(StoreWriter, None), source, config, rows)

@@ -9,7 +9,7 @@ from schemas.rows import EXTENT_MESSAGE, Extent, SegmentSummary
 from store_io.audit.log_map import log_map
 from store_io.replicas.compared_copies import ComparedCopies, Copy
 from store_io.replicas.replica_findings import ReplicaFindings
-from store_io.replicas.replica_parts import Piece, QueueTotal, ReplicaPart, State
+from store_io.replicas.replica_parts import QueueTotal, ReplicaPart, ReplicaRange, State
 from store_io.replicas.replica_row import group_row
 
 KEY = ("T", 0)
@@ -26,10 +26,8 @@ def copy(name: str, bases: tuple[int, ...]) -> Copy:
 def compared() -> ComparedCopies:
     """Copies a and b hold three segments, c lacks the one in the middle."""
     states = (State.EQUAL, State.EQUAL, State.MISSING)
-    parts = [
-        ReplicaPart(n, 100, [Piece(100, 200, 4, 100, 1, 2, states, False, *KEY)], {(states, KEY): QueueTotal(4, 100, 4, 7, 1, 2)})
-        for n in (0, 1)
-    ]
+    held = ReplicaRange(100, 200, 4, 100, 1, 2, states, False, *KEY)
+    parts = [ReplicaPart(n, 100, [held], {(states, KEY): QueueTotal(4, 100, 4, 7, 1, 2)}) for n in (0, 1)]
     return ComparedCopies([copy("a", (0, 100, 200)), copy("b", (0, 100, 200)), copy("c", (0, 200))], parts)
 
 

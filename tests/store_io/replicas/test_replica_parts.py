@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from store_io.replicas.replica_parts import LACKING, Piece, State, state_name
+from store_io.replicas.replica_parts import LACKING, ReplicaRange, State, state_name
 
 
 def test_a_piece_takes_in_its_neighbour() -> None:
-    piece = Piece(0, 10, 1, 10, 50, 60, (0, State.MISSING))
-    following = Piece(10, 40, 2, 30, 40, 55, (0, State.MISSING))
+    piece = ReplicaRange(0, 10, 1, 10, 50, 60, (0, State.MISSING))
+    following = ReplicaRange(10, 40, 2, 30, 40, 55, (0, State.MISSING))
     assert piece.is_like(following) and not piece.is_like(replace(following, malformed=True))
     assert not piece.is_like(replace(following, states=(0, State.BEYOND)))
     piece.extend(following)
-    assert piece == Piece(0, 40, 3, 40, 40, 60, (0, State.MISSING))
+    assert piece == ReplicaRange(0, 40, 3, 40, 40, 60, (0, State.MISSING))
 
 
 def test_states_by_name() -> None:

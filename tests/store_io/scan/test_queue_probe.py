@@ -171,8 +171,8 @@ def test_small_slots_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     edit(queue_file(made, 400), lambda d: d.__setitem__(slice(0, 60), bytes(60)))
     whole = matched(scan(made))
     for most in (1, 2, 7):
-        monkeypatch.setattr(queue_probe, "MOST_ENTRIES", most)
-        monkeypatch.setattr(queue_probe, "LEAST_ENTRIES", most)
+        monkeypatch.setattr(queue_probe, "MAX_ENTRIES", most)
+        monkeypatch.setattr(queue_probe, "MIN_ENTRIES", most)
         monkeypatch.setattr(queue_store, "OPEN_FILES", 1)
         assert matched(scan(made)) == whole
 

@@ -7,21 +7,21 @@ import pytest
 from schemas.rows import EXTENT_DAMAGED, EXTENT_FILLER, EXTENT_UNWRITTEN
 from store_io.formats.commitlog.message_columns import RecordCheck
 from store_io.formats.commitlog.segment_walk import StrayChain
-from store_io.scan.resync import Damage, Resync
+from store_io.scan.resync import Resync, ResyncResult
 from store_io.source.segment_window import SegmentWindow
 from tests.store_io.scan.test_segment_scan import BASE, FIVE, MemoryFile, position, segment
 
 CHECK = RecordCheck.audit(BASE)
 
 
-def judge(data: bytes, start: int, unclean: bool = False) -> Damage:
+def judge(data: bytes, start: int, unclean: bool = False) -> ResyncResult:
     window = SegmentWindow(MemoryFile("segment", data), len(data), 1024)  # type: ignore[arg-type]
     resync = Resync(window, "segment", BASE, CHECK, unclean)
     verdict = CHECK.verdict(window, start, len(data))
     return resync.judge(start, verdict, lambda at: StrayChain(at + 1, 1, False))
 
 
-def told(damage: Damage) -> tuple[list[str], list[str], int | None]:
+def told(damage: ResyncResult) -> tuple[list[str], list[str], int | None]:
     return [extent.kind for extent in damage.extents], [finding.code for finding in damage.findings], damage.resume
 
 

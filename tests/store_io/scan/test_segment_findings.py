@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from schemas.rows import Finding
-from store_io.scan.segment_findings import MOST_FINDINGS, Findings
+from store_io.scan.segment_findings import MAX_FINDINGS, Findings
 
 
 def finding(start: int, code: str = "a", file: str = "f", count: int = 1) -> Finding:
@@ -12,13 +12,13 @@ def finding(start: int, code: str = "a", file: str = "f", count: int = 1) -> Fin
 
 def test_what_is_beyond_the_bound_is_counted_for_its_code_alone() -> None:
     found = Findings()
-    for number in range(MOST_FINDINGS):
+    for number in range(MAX_FINDINGS):
         assert found.room("a")
         found.add(finding(number))
     found.add(finding(1 << 30, count=5))
     found.add(finding(0, "b"))
     assert not found.room("a") and found.room("b")
-    assert len(found.ordered()) == MOST_FINDINGS + 1
+    assert len(found.ordered()) == MAX_FINDINGS + 1
     assert found.dropped == {"a": 5}
 
 

@@ -58,7 +58,7 @@ def test_any_damage_gives_one_answer_however_it_is_read(
         ends = [0, *(e.end for e in whole.extents)]
         assert [e.start for e in whole.extents] == ends[:-1]
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(queue_probe, "MOST_ENTRIES", slot)
-            patch.setattr(queue_probe, "LEAST_ENTRIES", min(slot, queue_probe.LEAST_ENTRIES))
+            patch.setattr(queue_probe, "MAX_ENTRIES", slot)
+            patch.setattr(queue_probe, "MIN_ENTRIES", min(slot, queue_probe.MIN_ENTRIES))
             for other in (replace(task, window_bytes=window), replace(task, window_bytes=64), replace(task, decoder="reference")):
                 assert told(scan_segment(other)) == told(whole)

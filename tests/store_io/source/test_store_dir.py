@@ -13,7 +13,7 @@ from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_local
 from store_io.base.errors import NotAStore
 from store_io.source.byte_source import StoreLocation
-from store_io.source.store_dir import StoreListing, changes_since, list_store, name_findings, unreadable_parts
+from store_io.source.store_dir import StoreListing, changes_since, list_store, listing_notes, unreadable_parts
 
 Make = Callable[..., StoreListing]
 
@@ -60,12 +60,12 @@ def test_lists_everything_by_path_and_says_nothing_of_a_healthy_store(make: Make
         "rocksdbstore/CURRENT"
     }  # known by its name alone
     assert listing.unclean and listing.is_file("checkpoint") and not listing.is_file("commitlog")
-    assert name_findings(listing) == [] and unreadable_parts(listing) == []
+    assert listing_notes(listing) == [] and unreadable_parts(listing) == []
 
 
 def test_names_under_the_root_that_no_release_writes_are_notes_and_never_entered(make: Make) -> None:
     listing = make({"core.123": 1, "backup/commitlog/00000000000000000000": 1, "consumequeue/plain": 1, "config/anything": 1})
-    assert [(f.code, f.file) for f in name_findings(listing)] == [
+    assert [(f.code, f.file) for f in listing_notes(listing)] == [
         ("file_unrecognised", "backup"),
         ("file_unrecognised", "core.123"),
     ]
@@ -84,7 +84,7 @@ def test_links_out_are_notes_and_make_the_audit_incomplete_where_a_broker_would_
         "commitlog/fifo: not a file or a directory; not opened",
         "consumequeue: a link that leads out of the store; name its place with --consumequeue",
     ]
-    assert [(f.code, f.file) for f in name_findings(listing)] == [
+    assert [(f.code, f.file) for f in listing_notes(listing)] == [
         ("file_not_regular", "anything"),
         ("file_not_regular", "commitlog/fifo"),
         ("file_not_regular", "consumequeue"),

@@ -23,7 +23,7 @@ def settled(evidence: Evidence, findings: Sequence[Finding]) -> list[Finding]:
     for finding in findings:
         by_file[finding.file].append(finding)
     for path, summary in evidence.index.items():
-        kept = index_reader.settled(by_file[path], summary, evidence.copy.rules.index_slots)
+        kept = index_reader.without_header_echoes(by_file[path], summary, evidence.copy.rules.index_slots)
         if len(kept) != len(by_file[path]):
             found = [f for f in found if f.file != path] + kept
     return found

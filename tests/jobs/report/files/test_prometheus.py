@@ -143,7 +143,7 @@ def test_a_run_that_was_stopped_has_metrics_too(
     monkeypatch.setattr(cli, "_audit_with_quick_start", no_spark)
     before = os.umask(0o077)  # as a service with UMask=0077 has it
     try:
-        assert cli.run_audit(options.Command("audit", audit=asked(tmp_path))) == 3
+        assert cli.audit_command(options.Command("audit", audit=asked(tmp_path))) == 3
     finally:
         os.umask(before)
     found = parsed((tmp_path / "audit.prom").read_text())

@@ -240,7 +240,7 @@ def test_keys_of_damaged_messages_lead_nowhere(tmp_path: Path) -> None:
 
 
 def test_an_index_of_other_messages_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("store_io.scan.index.odd_entries.MOST_ODD", 50)
+    monkeypatch.setattr("store_io.scan.index.odd_entries.MAX_ODD", 50)
     made = store(tmp_path, THIRTY * 4)
     rubbish = np.random.default_rng(1).integers(0, 256, 20 * 240, np.uint8).tobytes()
     edit(index_file(made), lambda d: d.__setitem__(slice(place(1), place(241)), rubbish))

@@ -38,7 +38,7 @@ def test_neighbours_of_one_kind_are_one_finding() -> None:
 
 
 def test_what_is_too_much_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(odd_entries, "MOST_ODD", 2)
+    monkeypatch.setattr(odd_entries, "MAX_ODD", 2)
     odd = OddEntries([FILE], PLACE, MessageKeys(PLACE, no_message))
     odd.add([(0, 1, 1010, 5), (0, 2, 1020, 5)], 3)
     assert odd.room == 0
