@@ -1,0 +1,34 @@
+"""The table of limits in docs/contract.md 7 has the code's own numbers, and every limit for a file that is read whole."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+
+import pytest
+
+from tests import ROOT
+
+ROW = re.compile(r"^\| .+ \| (.+) \| (\d+) \| `([\w.]+)\.(\w+)` \|$", re.MULTILINE)
+ROWS = ROW.findall((ROOT / "docs" / "contract.md").read_text("utf-8"))
+UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+OWN = {"limit", "_TABLE_BYTES"}  # a parameter that is passed on; a scratch file of our own
+
+
+@pytest.mark.parametrize(("words", "value", "module", "name"), ROWS, ids=[name for *_, name in ROWS])
+def test_a_limit_is_that_of_the_code(words: str, value: str, module: str, name: str) -> None:
+    assert getattr(importlib.import_module(module), name) == int(value)
+    said = re.match(r"([\d ]*\d)(?: ([KMG]iB))?", words)
+    assert said and int(said[1].replace(" ", "")) * UNITS.get(said[2], 1) == int(value)
+
+
+def test_every_file_that_is_read_whole_has_a_limit_in_the_table() -> None:
+    used = set()
+    for package in ("store_io", "jobs"):
+        for path in (ROOT / package).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+                if isinstance(node, ast.Call) and re.search(r"\bread_(small|regular)$", ast.unparse(node.func)):
+                    used |= {ast.unparse(given).rpartition(".")[2] for given in node.args[1:]}
+    assert len(used - OWN) > 3
+    assert used - OWN - {name for *_, name in ROWS} == set()
