@@ -4,9 +4,9 @@ A frame is a header of always the same length, if the framing has one, and a rec
 its own physical offset; ConsumeQueues and the index name that, never the frame's. What may follow the last frame of a segment
 is a filler. All that walks a segment asks the framing of its `RecordCheck`.
 
-Another framing is a module and a line in `FRAMINGS`, and more: where its segments lie (`rules.loading.segments_of` and
-`source.byte_source` know the folder `commitlog` alone; DLedger's is `dledger-NAME/data`), the frame headers that `repair.log`
-writes, and the two refusals in `audit.other_kinds`, by the folder and by the setting.
+Another framing is a module and a line in `FRAMINGS`, and more: CONTRIBUTING.md, "add a framing of the log". A log in another
+folder, as DLedger's, also needs `rules.loading.segments_of` and `source.store_dir`, which know `commitlog` alone; a repair of
+it needs `repair.log`.
 """
 
 from __future__ import annotations
