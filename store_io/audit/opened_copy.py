@@ -16,7 +16,7 @@ from store_io.base.errors import NotAStore, StoreError
 from store_io.base.java_compat import parse_number
 from store_io.formats import checkpoint_reader, config_reader, index_reader
 from store_io.formats.config_reader import StoreConfig
-from store_io.formats.settings import parse_conf, read_settings
+from store_io.formats.settings import read_settings
 from store_io.rules.index_state import IndexHeader
 from store_io.rules.loading import LoadedStore, Tree, load_store, numbered_files, queue_folders, segments_of
 from store_io.rules.prediction import Checkpoint
@@ -89,7 +89,7 @@ def open_copy(request: AuditRequest, short: Shortcomings) -> OpenedCopy:
     short.sentences += config.problems
     batch_topics = _batch_topics(tree, config, listing, rules)
     loaded = load_store(tree, rules, batch_topics)
-    starting = start_files(source, listing, config, rules, parse_conf(request.broker_conf or ""))
+    starting = start_files(source, listing, config, rules)
     short.add_new(starting.broken)
     loaded.refusal = starting.refusal or loaded.refusal
     loaded.index_refusal = loaded.index_refusal or starting.late_refusal

@@ -42,9 +42,9 @@ CONFIG_FILES = (  # in the order in which they are loaded
 )
 
 
-def config_files(rules: BrokerRules, timers: bool) -> list[ConfigFile]:
-    """Those that this release reads. timers: whether the broker has timers."""
-    known = [file for file in CONFIG_FILES if rules.at_least(file.since) and (timers or not file.timers)]
+def config_files(rules: BrokerRules) -> list[ConfigFile]:
+    """Those that a broker with these rules reads."""
+    known = [file for file in CONFIG_FILES if rules.at_least(file.since) and (rules.timers or not file.timers)]
     if rules.lmq_offsets:
         return [replace(file, path=LIGHT_OFFSETS) if file.path == CONSUMER_OFFSETS else file for file in known]
     return known

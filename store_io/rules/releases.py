@@ -162,6 +162,7 @@ FLAG_DEFAULTS: dict[str, bool] = {
     "enableDLegerCommitLog": False,
     "enableAcceleratedRecovery": False,
     "checkCommitLogOffsetOnRecover": False,
+    "timerWheelEnable": True,
 }
 OTHER_DEFAULTS: dict[str, Any] = {
     "commitLogRecoverMaxNum": 10,
@@ -219,6 +220,7 @@ class BrokerRules(ReleaseRules):
     accelerated: bool  # recovery after an unclean exit begins at logicsPhysicalOffset
     checks_phy_offset: bool  # recovery after an unclean exit stops at a record whose offset lies outside its file
     lmq_offsets: bool  # offsets of light queues have a file of their own
+    timers: bool  # the broker reads files of timers
 
     def at_least(self, release: str) -> bool:
         """Whether the rules are those of that release or a later one."""
@@ -289,4 +291,5 @@ def broker_rules(release: str = NEWEST_RELEASE, settings: Mapping[str, Setting] 
         accelerated=own.start_by_logics_offset and on("enableAcceleratedRecovery"),
         checks_phy_offset=own.knows_offset_check and on("checkCommitLogOffsetOnRecover"),
         lmq_offsets=own.knows_multi_dispatch and on("enableLmq"),
+        timers=own.knows_timers and on("timerWheelEnable"),
     )

@@ -8,6 +8,7 @@ import pytest
 
 from store_io.base.errors import StoreError
 from store_io.repair.repair_audit import audit_changed, audit_copy
+from tests.support.repaired import plan_of, repaired
 from tests.support.small_repairs import SIZES, copied, small_store
 
 
@@ -26,3 +27,11 @@ def test_an_audit_of_the_copy(tmp_path: Path) -> None:
         assert any(f.file == audit.segments[0].path for f in audit_changed(work, "the copy").serious)
         with pytest.raises(StoreError, match="the store is not the one that the plan was made from: commitlog/"):
             audit_copy(work)
+
+
+def test_a_repair_knows_that_the_broker_has_no_timers(tmp_path: Path) -> None:
+    root, conf = small_store(tmp_path)
+    (root / "timerwheel").write_bytes(bytes(100))  # no timer wheel's length
+    plan = plan_of(root, "5.3.3", conf + "timerWheelEnable=false\n")
+    assert plan.settings["timerWheelEnable"] is False
+    assert repaired(root, tmp_path / "new", plan).exit_code == 0

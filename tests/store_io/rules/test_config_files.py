@@ -9,16 +9,17 @@ from store_io.rules.releases import Setting, broker_rules
 
 
 @pytest.mark.parametrize(
-    ("release", "timers", "count"), [("4.8.0", False, 5), ("5.0.0", False, 8), ("5.0.0", True, 10), ("5.3.0", True, 11)]
+    ("release", "timers", "count"), [("4.8.0", True, 5), ("5.0.0", False, 8), ("5.0.0", True, 10), ("5.3.0", True, 11)]
 )
 def test_each_release_reads_its_own(release: str, timers: bool, count: int) -> None:
-    assert len(config_files(broker_rules(release), timers)) == count
+    given = {"timerWheelEnable": Setting(timers, "broker.conf")}
+    assert len(config_files(broker_rules(release, given))) == count
 
 
 def test_light_queues_have_a_table_of_offsets_where_the_release_knows_them() -> None:
     given = {"enableLmq": Setting(True, "broker.conf")}
     for release, name in (("4.9.2", "config/consumerOffset.json"), ("4.9.3", "config/lmqConsumerOffset.json")):
-        assert config_files(broker_rules(release, given), False)[1].path == name
+        assert config_files(broker_rules(release, given))[1].path == name
 
 
 def test_delays_and_timers_are_loaded_after_recovery() -> None:

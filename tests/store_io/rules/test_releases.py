@@ -67,6 +67,12 @@ def test_a_setting_counts_from_the_release_on_that_knows_it(setting: str, rule: 
         assert getattr(broker_rules(release), rule) is False
 
 
+def test_timers_are_read_from_5_0_0_on_unless_a_setting_forbids_it() -> None:
+    for release in CHANGES:
+        assert broker_rules(release).timers is (parse_known(release) >= (5, 0, 0))
+        assert not broker_rules(release, settings(timerWheelEnable=False)).timers
+
+
 def test_the_index_is_built_unless_a_setting_that_the_release_knows_forbids_it() -> None:
     for release in CHANGES:
         assert broker_rules(release).builds_index

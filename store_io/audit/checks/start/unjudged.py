@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from schemas import timer_layout
@@ -30,7 +30,6 @@ from store_io.source.byte_source import ByteSource
 from store_io.source.store_dir import StoreListing
 
 JUDGED = frozenset({TOPICS, CONSUMER_OFFSETS, LMQ_OFFSETS, DELAY_OFFSETS})
-_TIMERS = "timerWheelEnable"
 NEXT_STEP = (
     "Restore the file or its .bak, or set both aside, before any start: one that fails here overwrites other files in config/."
 )
@@ -51,13 +50,10 @@ class StartFiles:
     findings: list[Finding] = field(default_factory=list)
 
 
-def start_files(
-    source: ByteSource, listing: StoreListing, config: StoreConfig, rules: BrokerRules, given: Mapping[str, str]
-) -> StartFiles:
-    """given: broker.conf's keys and values. Never raises over bytes; a file that cannot be opened is in `broken`."""
+def start_files(source: ByteSource, listing: StoreListing, config: StoreConfig, rules: BrokerRules) -> StartFiles:
+    """Never raises over bytes; a file that cannot be opened is in `broken`."""
     found = StartFiles()
-    timers = rules.knows_timers and given.get(_TIMERS, "").strip().lower() != "false"
-    for file in config_files(rules, timers):
+    for file in config_files(rules):
         if not file.stops:
             continue
         loaded = config.loads.get(file.path)
@@ -65,9 +61,9 @@ def start_files(
             loaded = load_form(source, listing, file.path)
             found.findings += [_finding(bad) for bad in loaded.bad]
         _judge(loaded, file, found)
-    if timers:
+    if rules.timers:
         found.broken += _timer_faults(source, listing)
-    found.names = sorted(_names(listing, rules, timers), key=lambda name: (name.startswith("config/"), name))
+    found.names = sorted(_names(listing, rules), key=lambda name: (name.startswith("config/"), name))
     return found
 
 
@@ -143,9 +139,9 @@ def _check_faults(source: ByteSource, listing: StoreListing) -> Iterator[str]:
 # ---- names ---------------------------------------------------------------------------------------------------------
 
 
-def _names(listing: StoreListing, rules: BrokerRules, timers: bool) -> set[str]:
+def _names(listing: StoreListing, rules: BrokerRules) -> set[str]:
     """Files and folders with something in them that this release reads, and of which at most the form was looked at."""
-    wanted = {file.path for file in config_files(rules, timers)} - JUDGED
+    wanted = {file.path for file in config_files(rules)} - JUDGED
     found = set()
     for entry in listing.files:
         path, top = entry.path, entry.path.partition("/")[0]
@@ -157,7 +153,7 @@ def _names(listing: StoreListing, rules: BrokerRules, timers: bool) -> set[str]:
             continue
         elif base in wanted:
             found.add(base)
-        elif timers and (top == "timerlog" or re.fullmatch(r"timerwheel(\.[0-9]+)?", path)):
+        elif rules.timers and (top == "timerlog" or re.fullmatch(r"timerwheel(\.[0-9]+)?", path)):
             found.add(top if top == "timerlog" else path)
         elif top == "config" and path.count("/") > 1:  # a database of a manager's
             found.add("/".join(path.split("/")[:2]))
