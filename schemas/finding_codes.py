@@ -86,8 +86,9 @@ class Stays(Flag):
 class FindingCode:
     """One kind of disagreement.
 
-    step: the next step, where that of its cure does not say enough.  wrong_size_of: kinds of files whose wrong size in a
-    broker.conf causes it.  shows_missing: above a note it shows that messages were there, and not how many.
+    step: the next step, where that of its cure does not say enough.  raised_step: of a note, the next step of a finding that is
+    above a note.  wrong_size_of: kinds of files whose wrong size in a broker.conf causes it.  shows_missing: above a note it
+    shows that messages were there, and not how many.
     """
 
     code: str
@@ -96,6 +97,7 @@ class FindingCode:
     cure: Cure
     meaning: str
     step: str = ""
+    raised_step: str = ""
     stays: Stays = Stays.NEVER
     wrong_size_of: Part = Part.NONE
     shows_missing: bool = False
@@ -105,7 +107,12 @@ class FindingCode:
         """What a person does about it, in one sentence."""
         return self.step or self.cure.value
 
+    def next_at(self, severity: str) -> str:
+        """The same for a finding of that severity."""
+        return self.raised_step if self.raised_step and severity != NOTE else self.next
 
+
+_REMOVED = "Look at this file. A repair removes it: repair this copy before a start."  # of a file that no release writes
 END_GONE = (  # the next step of a missing segment after the copy's last one
     "The end of the log is gone, and no repair adds it, not with a donor either: where another copy of this broker has it,"
     " audit that copy and use it instead."
@@ -115,7 +122,9 @@ _ROWS = (
     # ---- CommitLog: bytes -------------------------------------------------------------------------------------------
     FindingCode(DAMAGED, LOSS, Part.LOG, Cure.OTHER_COPY, "Bytes that are no valid message, filler or unwritten space."),
     FindingCode(TORN, NOTE, Part.LOG, Cure.NOTHING,
-                "The broker died during its last write and left a part of a message; it never acknowledged it as stored."),
+                "The broker died during its last write and left a part of a message; it never acknowledged it as stored.",
+                raised_step="The broker stopped cleanly, so a whole message was here: look for it in another copy of the same"
+                            " broker; a repair takes it with --donor."),
     FindingCode(FOREIGN, LOSS, Part.LOG, Cure.BY_HAND,
                 "Messages that are valid but name another physical offset than the one where they are: the file has a wrong"
                 " name, or holds stale bytes.",
@@ -133,7 +142,8 @@ _ROWS = (
     FindingCode(HEADER_ODD, NOTE, Part.LOG, Cure.BY_HAND, stays=Stays.ALWAYS,
                 meaning="A message's header holds what no release writes; no checksum covers it. loss: consumers cannot read"
                         " the message.",
-                step="Compare this message with another copy: the disk or the copying changed bytes that no check covers."),
+                step="Compare this message with another copy: the disk or the copying changed bytes that no check covers.",
+                raised_step="Compare this message with another copy: consumers cannot read it, and a repair keeps it as it is."),
     FindingCode(HOST_ODD, NOTE, Part.LOG, Cure.BY_HAND,
                 "One message's store host differs from that of all messages around it: damage, a broker's copy of an older"
                 " message, or a start under another IP address (brokerIP1).",
@@ -155,7 +165,8 @@ _ROWS = (
                 step="Copy the file again. Most releases refuse to start with it."),
     FindingCode("segment_empty", NOTE, Part.LOG, Cure.NOTHING,
                 "A segment of length 0.",
-                "Nothing, from 5.1.3 on. Earlier releases refuse to start with it: a repair removes it."),
+                "Nothing, from 5.1.3 on. Earlier releases refuse to start with it: a repair removes it.",
+                raised_step=_REMOVED),
     FindingCode("segment_unwritten", LOSS, Part.LOG, Cure.OTHER_COPY,
                 "A segment or its end is all zero, although a later segment holds messages."),
     FindingCode("segment_misnamed", LOSS, Part.LOG, Cure.BY_HAND, wrong_size_of=Part.LOG,
@@ -180,7 +191,8 @@ _ROWS = (
     # ---- CommitLog: order -------------------------------------------------------------------------------------------
     FindingCode("queue_offset_gap", NOTE, Part.QUEUE, Cure.NOTHING, stays=Stays.AS_BEFORE,
                 meaning="No message of the CommitLog has this queue offset.",
-                step="Nothing, if 5.0.0 to 5.1.0 wrote the store; else compare with a replica."),
+                step="Nothing, if 5.0.0 to 5.1.0 wrote the store; else compare with a replica.",
+                raised_step="Compare with a replica: messages may be missing here."),
     FindingCode("queue_offset_wrong", LOSS, Part.QUEUE, Cure.BY_HAND, stays=Stays.ALWAYS,
                 meaning="A message's queue offset does not fit between its neighbours': its header is damaged.",
                 step="Compare this message with another copy of the same broker; a repair keeps it as it is."),
@@ -192,7 +204,8 @@ _ROWS = (
                 step="Nothing to do. A recovery after a crash may begin too late."),
     FindingCode(TIME_ODD, NOTE, Part.LOG, Cure.NOTHING, stays=Stays.ALWAYS,
                 meaning="A message's store time is far from its neighbours'.",
-                step="Nothing to do. A recovery after a crash may begin at the wrong segment."),
+                step="Nothing to do. A recovery after a crash may begin at the wrong segment.",
+                raised_step="Compare this message with another copy; a repair keeps it as it is."),
     # ---- other copies of the same log: one code each for damage, doubt and a log that was continued twice ---------------------
     FindingCode("replica_holds", NOTE, Part.REPLICAS, Cure.OTHER_COPY,
                 "Another copy of the group holds valid messages where this one has damage, zeros or no file. Other findings"
@@ -202,7 +215,8 @@ _ROWS = (
                 "Another copy holds this message with other bytes, and both pass every check. Severity loss: the form of its"
                 " properties, its queue or index entries, or most copies say that this one is wrong. Severity note: nothing"
                 " shows which one is.",
-                "Compare the message in both copies before you start either as master."),
+                "Compare the message in both copies before you start either as master.",
+                raised_step="Take this message from the other copy; replicas.json names it."),
     FindingCode("replica_diverged", NOTE, Part.REPLICAS, Cure.BY_HAND,
                 "Another copy holds other messages in this place, all valid: both copies were written to after they had been"
                 " separated.",
@@ -250,7 +264,8 @@ _ROWS = (
                 meaning="A file of this queue is missing between its neighbours."),
     FindingCode("queue_file_wrong_size", REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE, wrong_size_of=Part.QUEUE,
                 meaning="A ConsumeQueue file does not have the configured length."),
-    FindingCode("queue_file_empty", NOTE, Part.QUEUE, Cure.NOTHING, "A ConsumeQueue file without an entry."),
+    FindingCode("queue_file_empty", NOTE, Part.QUEUE, Cure.NOTHING, "A ConsumeQueue file without an entry.",
+                raised_step=_REMOVED),
     FindingCode("queue_topic_unknown", NOTE, Part.QUEUE, Cure.BY_HAND,
                 "A queue of a topic that config/topics.json does not name.",
                 "Check config/topics.json of this copy before a start."),
@@ -261,7 +276,8 @@ _ROWS = (
     FindingCode(INDEX_DANGLING, REBUILDABLE, Part.INDEX, Cure.REBUILD_INDEX, "Index entries that lead to no message."),
     FindingCode(INDEX_WRONG, REBUILDABLE, Part.INDEX, Cure.REBUILD_INDEX,
                 "An index entry whose hash or time does not fit its message."),
-    FindingCode(INDEX_DUPLICATE, NOTE, Part.INDEX, Cure.NOTHING, "A message's keys are in the index twice, as after a restart."),
+    FindingCode(INDEX_DUPLICATE, NOTE, Part.INDEX, Cure.NOTHING, "A message's keys are in the index twice, as after a restart.",
+                raised_step=Cure.REBUILD_INDEX.value),
     FindingCode(INDEX_BEYOND, REBUILDABLE, Part.INDEX, Cure.REBUILD_INDEX, shows_missing=True,
                 meaning="Index entries beyond the CommitLog's end. They would lead to new messages."),
     FindingCode("index_range_missing", REBUILDABLE, Part.INDEX, Cure.REBUILD_INDEX,
@@ -286,7 +302,8 @@ _ROWS = (
                 "Repair this copy: a repair writes a new checkpoint. Until then recovery begins at the wrong place."),
     FindingCode("checkpoint_zero", NOTE, Part.CHECKPOINT, Cure.NOTHING,
                 "The checkpoint says that nothing was dispatched although the log holds messages.",
-                "Nothing to do. A recovery after a crash reads the whole log."),
+                "Nothing to do. A recovery after a crash reads the whole log.",
+                raised_step=Cure.WRITE_CHECKPOINT.value),
     FindingCode("checkpoint_bytes_behind", NOTE, Part.CHECKPOINT, Cure.NOTHING,
                 "Bytes after the checkpoint's known fields, from a newer release or stray."),
     FindingCode("index_part_flushed", NOTE, Part.INDEX, Cure.NOTHING,
@@ -313,7 +330,8 @@ _ROWS = (
                 "A setting does not fit the files of this copy.",
                 "Pass the broker's own broker.conf."),
     # ---- the copy as a whole ----------------------------------------------------------------------------------------
-    FindingCode("file_unrecognised", NOTE, Part.COPY, Cure.NOTHING, "A file with a name that no release writes here."),
+    FindingCode("file_unrecognised", NOTE, Part.COPY, Cure.NOTHING, "A file with a name that no release writes here.",
+                raised_step=_REMOVED),
     FindingCode("file_not_regular", NOTE, Part.COPY, Cure.BY_HAND,
                 "A link that leads out of the store, a device, a socket or a pipe. It was not opened.",
                 "Copy the file itself."),

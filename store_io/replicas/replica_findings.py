@@ -77,7 +77,6 @@ class ReplicaFindings:
         yield self._finding(
             "replica_disputes", number, piece, (start, end), severity=LOSS if why else "",
             message=f"{text}, {why}" if why else f"{text}: which copy is right is not known",
-            next="Take this message from the other copy; replicas.json names it." if why else "",
         )  # fmt: skip
 
     def _doubtful(self, number: int, start: int, piece: ReplicaRange | None) -> str:

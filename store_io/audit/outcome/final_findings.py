@@ -14,7 +14,6 @@ from store_io.audit.evidence import Evidence
 from store_io.audit.queue_leftovers import LeftoverResult
 
 MAX_FINDINGS = 100_000
-LOOK_FIRST = "Look at this file. A repair removes it: repair this copy before a start."
 RANK = {NOTE: 0, REBUILDABLE: 10, LOSS: 20}  # of severities, as exit codes
 
 
@@ -33,13 +32,9 @@ def final_findings(evidence: Evidence, findings: Iterable[Finding]) -> tuple[lis
 def completed(finding: Finding) -> Finding:
     """The finding with what it leaves to the catalogue."""
     entry = CATALOGUE[finding.code]
-    raised = finding.severity not in ("", NOTE) and entry.severity == NOTE
-    return replace(
-        finding,
-        severity=finding.severity or entry.severity,
-        next=finding.next or (LOOK_FIRST if raised else entry.next),
-        message=finding.message or entry.meaning,
-    )
+    severity = finding.severity or entry.severity
+    next_step, message = finding.next or entry.next_at(severity), finding.message or entry.meaning
+    return replace(finding, severity=severity, next=next_step, message=message)
 
 
 def highest_rank(findings: Sequence[Finding]) -> int:

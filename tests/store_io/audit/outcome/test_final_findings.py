@@ -9,7 +9,7 @@ import pytest
 from schemas.finding_codes import CATALOGUE
 from schemas.rows import LOSS, NOTE, REBUILDABLE, Finding, IndexFileSummary, QueueSummary
 from store_io.audit.outcome import final_findings as final
-from store_io.audit.outcome.final_findings import LOOK_FIRST, completed, final_findings, highest_rank
+from store_io.audit.outcome.final_findings import completed, final_findings, highest_rank
 from tests.support.evidence import evidence_of, segment
 
 
@@ -21,11 +21,17 @@ def test_the_catalogue_fills_in_what_a_finding_leaves_open() -> None:
     assert completed(own) == own
 
 
-def test_a_raised_note_asks_to_look_first() -> None:
-    assert CATALOGUE["file_unrecognised"].severity == NOTE
-    assert completed(Finding("file_unrecognised", "x", severity=REBUILDABLE)).next == LOOK_FIRST
-    assert completed(Finding("file_unrecognised", "x", severity=REBUILDABLE, next="n")).next == "n"
-    assert completed(Finding("file_unrecognised", "x")).next == CATALOGUE["file_unrecognised"].next
+@pytest.mark.parametrize("code", [code for code, row in CATALOGUE.items() if row.raised_step])
+def test_a_raised_note_has_the_step_of_its_row(code: str) -> None:
+    assert CATALOGUE[code].severity == NOTE
+    assert completed(Finding(code, "x", severity=REBUILDABLE)).next == CATALOGUE[code].raised_step
+    assert completed(Finding(code, "x", severity=LOSS, next="n")).next == "n"
+    assert completed(Finding(code, "x")).next == completed(Finding(code, "x", severity=NOTE)).next == CATALOGUE[code].next
+
+
+def test_only_of_files_that_a_repair_removes_is_that_said() -> None:
+    removed = {code for code, row in CATALOGUE.items() if "A repair removes it" in row.raised_step}
+    assert removed == {"file_unrecognised", "segment_empty", "queue_file_empty"}
 
 
 def test_each_once_and_in_one_order_whatever_order_they_came_in() -> None:
