@@ -23,7 +23,7 @@ from jobs.output import OutputFolder
 from jobs.report.files.json_text import document
 from jobs.report.texts.repair_text import repair_text
 from schemas.rows import Row
-from store_io.audit.checks.given_up import REPORT_SUFFIX
+from store_io.audit.checks.repaired_store import REPORT_SUFFIX
 from store_io.base import checksum
 from store_io.base.errors import StoreError, UsageError
 from store_io.base.paths import is_uri

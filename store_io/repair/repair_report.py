@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 
 from schemas import checkpoint_layout
 from schemas.rows import Row
-from store_io.audit.checks import given_up
+from store_io.audit.checks.repaired_store import log_tail, repaired_findings
 from store_io.explore.manifest import manifest_row
 from store_io.repair.derived.rebuild_round import Rebuilt
+from store_io.repair.given_up import given_up
 from store_io.repair.log.edits import LogPlan
 from store_io.repair.log.segments import runs_from
 from store_io.repair.repair_audit import Audited
@@ -58,7 +59,7 @@ def report(work: Work, begun: Begun, ended: Ended) -> Row:
     found |= ended.offsets
     found["digests"] = _digests(work, found.get("offsets_set_back", []))
     found |= {"steps_from": COPY_ALONE if work.steps.planned is None else PLAN, "steps": work.steps.rows}
-    found["log_tail"] = given_up.log_tail(work.source, segments_of(work.tree), begun.log.end)
+    found["log_tail"] = log_tail(work.source, segments_of(work.tree), begun.log.end)
     return found
 
 
@@ -66,12 +67,12 @@ def _decided(work: Work, begun: Begun, made: Rebuilt) -> Row:
     log, before = begun.log, begun.audit
     messages, size = lost_beyond(before, log.own_end)
     answered = [row for q in made.queues for row in q.answered]
-    findings = [*before.findings, *given_up.repaired_findings(before.evidence, work.request.location)]
+    findings = [*before.findings, *repaired_findings(before.evidence, work.request.location)]
     renamed = {e.step.file for e in log.edits if e.step.action == RENAME}
     return {
         "messages_before": sum(e.message_count for s in before.segments for e in s.extents),
         "lost": {"messages": messages, "bytes": size},
-        "given_up": given_up.given_up(before.evidence.leftovers, answered, log.dropped, messages, findings),
+        "given_up": given_up(before.evidence.leftovers, answered, log.dropped, messages, findings),
         "donor": begun.donor,
         "zeroed_bytes": log.zeroed_bytes,
         "log_end": log.end,

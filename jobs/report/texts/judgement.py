@@ -14,7 +14,7 @@ from jobs.report.texts.text import bytes_text, count_text, printable, span_text
 from schemas.finding_codes import CATALOGUE, STOP_REASONS
 from schemas.rows import DEFAULT, DOUBT, LOSS, REBUILDABLE, AuditOutcome, Row
 from store_io.audit.as_master import as_master
-from store_io.audit.checks.given_up import told_again
+from store_io.audit.checks.repaired_store import repair_note
 from store_io.base.wording import clause, names_text
 
 STOP, UNKNOWN, REFUSES, CARE, REBUILD, SAFE = "stop", "unknown", "refuses", "care", "rebuild", "safe"
@@ -71,7 +71,7 @@ _NOT_KNOWN = "Not known whether this copy is safe to start"
 def judge(outcome: AuditOutcome) -> Judgement:
     """The answer for one store: that of the copy by itself, or that its group holds what it lacks, whichever is graver."""
     answer = _judge(outcome)
-    given_up = told_again(outcome)
+    given_up = repair_note(outcome)
     if given_up:
         number = next(f.actual for f in outcome.findings if f.code == "store_repaired")
         head = f"{answer.headline}; the repair that made it gave up {number}" if answer.kind == SAFE else answer.headline

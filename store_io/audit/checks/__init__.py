@@ -6,5 +6,5 @@
 * `log`: the CommitLog, and copies without their messages.
 * `derived`: what a broker derives from the CommitLog, against the messages: queues, index, checkpoint.
 * `start`: what a start would do, and what it reads besides.
-* `given_up`: what the repair that made this store could not keep.
+* `repaired_store`: what the repair that made this store could not keep.
 """

@@ -10,10 +10,10 @@ from store_io.audit.checks.derived.disputed import disputed, settled
 from store_io.audit.checks.derived.queue_entries import queue_entries
 from store_io.audit.checks.derived.unindexed import unindexed
 from store_io.audit.checks.file_names import file_names
-from store_io.audit.checks.given_up import repaired
 from store_io.audit.checks.log.emptied import empty_findings
 from store_io.audit.checks.log.lost_messages import lost_messages
 from store_io.audit.checks.log.sequences import sequences
+from store_io.audit.checks.repaired_store import repaired
 from store_io.audit.checks.scan_findings import scan_findings, unread_heads, unwritten_ends
 from store_io.audit.checks.start.size_misfits import misfit_findings
 from store_io.audit.evidence import Evidence

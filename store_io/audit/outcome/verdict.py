@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from schemas.rows import DEFAULT, DOUBT, LOSS, AuditOutcome
 from store_io.audit.as_master import as_master
-from store_io.audit.checks import given_up
 from store_io.audit.checks.log import emptied
+from store_io.audit.checks.repaired_store import repair_note
 from store_io.audit.loss import Loss
 from store_io.base.wording import count_text, names_text
 from store_io.rules.prediction import Prediction
@@ -29,7 +29,7 @@ def verdict_sentence(outcome: AuditOutcome, prediction: Prediction | None, loss:
         sentence += " (no broker.conf was named: RocketMQ's defaults are assumed)"
     if outcome.not_judged and prediction is not None and prediction.starts:
         sentence += f". Not judged: {names_text(outcome.not_judged)}"
-    again = given_up.told_again(outcome).rstrip(".")
+    again = repair_note(outcome).rstrip(".")
     sentence += f". {again}" if again else ""
     return sentence + ("; not all of this copy was read" if outcome.incomplete and prediction is not None else "")
 

@@ -1,0 +1,138 @@
+"""Whether a repair has made this store and gave up messages: else it would look like one that never had them.
+
+A repair writes what it gave up into its report, NEW.repair.json beside the new store. The report counts only where the store's
+log still holds the bytes with which that repair ended it: one that belongs to another store says nothing.
+The file is ordinary input: only its first bytes are read, and what is not the report of such a repair gives no note.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from schemas.rows import EXTENT_MESSAGE, AuditOutcome, Finding, MappedFile, Row
+from schemas.store_names import COMMITLOG
+from store_io.audit.evidence import Evidence
+from store_io.base.errors import StoreError
+from store_io.base.wording import count_text
+from store_io.source.byte_source import ByteSource, StoreLocation, read_beside
+
+REPORT_SUFFIX = ".repair.json"
+HEAD_BYTES = 64 << 10  # of a report: what is read here comes before its lists, which have no bound
+HEAD = ("schema_version", "made_at", "consistent", "given_up", "log_tail")
+NOT_KNOWN = "messages whose number is not known"
+TAIL_BYTES = 4096
+REPAIRED = "store_repaired"
+_TIME = "%Y-%m-%d %H:%M:%S"
+_MEMBER = re.compile(r'\s*[{,]\s*"([a-z_]+)"\s*:\s*')
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True)
+class _Report:
+    made_at: str
+    messages: int
+    unknown: bool  # more than are counted, or some where none is
+    tail: Row
+
+
+def repaired(evidence: Evidence) -> list[Finding]:
+    """The note on a store that a repair has made and given up messages for; none on any other."""
+    return repaired_findings(evidence, evidence.request.location)
+
+
+def repaired_findings(evidence: Evidence, location: StoreLocation) -> list[Finding]:
+    """The note on the store at `location`, where a repair has made it and given up messages; none on any other. evidence: of
+    that store, or of a copy of it."""
+    data = read_beside(location, REPORT_SUFFIX, HEAD_BYTES)
+    report = _read(data) if data is not None else None
+    if report is None or not (report.messages or report.unknown) or not _same_log(evidence, report.tail):
+        return []
+    number = count_text(report.messages, "message") if report.messages else NOT_KNOWN
+    return [
+        Finding(
+            REPAIRED,
+            COMMITLOG,
+            phy_offset=report.tail["end"],
+            actual=number,
+            message=f"this store was made by a repair on {report.made_at} UTC that gave up {number}",
+            count=max(1, report.messages),
+        )
+    ]
+
+
+def log_tail(source: ByteSource, segments: Iterable[MappedFile], end: int) -> Row:
+    """The last bytes of a log that ends at `end`, by which a later audit recognises it. Raises StoreError."""
+    size, digest = 0, hashlib.sha256()
+    segment = next((s for s in segments if s.start < end <= s.start + s.size), None)
+    if segment is not None:
+        position = end - segment.start
+        size = min(TAIL_BYTES, position)
+        with source.open(segment.path) as file:
+            digest.update(file.read(position - size, size))
+    return {"end": end, "bytes": size, "sha256": digest.hexdigest()}
+
+
+def repair_note(outcome: AuditOutcome) -> str:
+    """What the repair that made this store gave up, a sentence with its full stop; empty for any other store."""
+    message = next((f.message for f in outcome.findings if f.code == REPAIRED), "")
+    return f"{message[:1].upper()}{message[1:]}." if message else ""
+
+
+def _same_log(evidence: Evidence, tail: Row) -> bool:
+    if not tail["end"]:
+        return not any(e.kind == EXTENT_MESSAGE for s in evidence.segments for e in s.extents)
+    try:
+        return tail["bytes"] > 0 and log_tail(evidence.copy.source, evidence.copy.segment_files, tail["end"]) == tail
+    except StoreError:
+        return False
+
+
+def _read(data: bytes) -> _Report | None:
+    """What a report says, None where it is no report of a repair that was put in place."""
+    report = _first_members(data.decode("ascii", "replace"))
+    if report.get("schema_version") != 1 or report.get("consistent") is not True:
+        return None
+    given, tail, made_at = report.get("given_up"), report.get("log_tail"), report.get("made_at")
+    if not isinstance(given, dict) or not isinstance(tail, dict) or tail.keys() != {"end", "bytes", "sha256"}:
+        return None
+    if not isinstance(made_at, str) or not _is_time(made_at):
+        return None
+    numbers = (given.get("messages"), tail["end"], tail["bytes"])
+    if not all(_is_count(number) for number in numbers) or not _is_digest(tail["sha256"]):
+        return None
+    return _Report(made_at, given["messages"], bool(given.get("signs")), tail)
+
+
+def _first_members(text: str) -> dict[str, Any]:
+    """The members with which a JSON object begins, as many as are whole, up to the last of HEAD."""
+    found: dict[str, Any] = {}
+    decoder = json.JSONDecoder()
+    place = _MEMBER.match(text)
+    while place is not None and not found.keys() >= set(HEAD):
+        try:
+            found[place[1]], end = decoder.raw_decode(text, place.end())
+        except (ValueError, RecursionError):
+            break
+        place = _MEMBER.match(text, end)
+    return found
+
+
+def _is_time(text: str) -> bool:
+    try:
+        return datetime.strptime(text, _TIME).strftime(_TIME) == text
+    except ValueError:
+        return False
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and 0 <= value < 1 << 63
+
+
+def _is_digest(value: Any) -> bool:
+    return isinstance(value, str) and _SHA256.fullmatch(value) is not None

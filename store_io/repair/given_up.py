@@ -1,0 +1,76 @@
+"""What a repair gives up: messages that the copy shows to have been there and that the new store does not hold.
+
+An audit of the new store says so again (`store_io/audit/checks/repaired_store.py`).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from schemas.finding_codes import CATALOGUE
+from schemas.rows import NOTE, Finding, QueueKey, Row
+from store_io.audit.checks.repaired_store import NOT_KNOWN, REPAIRED
+from store_io.audit.queue_leftovers import LeftoverResult
+from store_io.base.ranges import union
+from store_io.rules.multi_dispatch import LMQ_PREFIX
+
+
+def given_up(
+    leftovers: Mapping[QueueKey, LeftoverResult],
+    answered: Sequence[Row],
+    dropped: Sequence[Row],
+    cut: int,
+    findings: Iterable[Finding],
+) -> Row:
+    """messages: all that are given up.  missing: those that the copy does not hold.  cut: valid ones that it holds.  earlier:
+    what the repair that made the copy had given up.  signs: codes of findings that show missing messages without a number; named
+    only where nothing gives one.
+
+    leftovers, findings: of the copy's audit.  answered, dropped: the repair's rows. A message is counted once: by its physical
+    offset, which several queues can lead to, and by its position in its own queue; LMQ queues only lead to messages of others.
+    """
+    places: set[int] = set()
+    by_queue: dict[QueueKey, _Queue] = defaultdict(_Queue)
+    for key, result in leftovers.items():
+        places.update(phy for _, phy, _, _ in result.lost)
+        by_queue[key].known.update(number for number, _, _, _ in result.lost)
+        by_queue[key].more = sum(result.lost_count.values()) - len(result.lost)
+    for row in answered:
+        by_queue[row["topic"], row["queue_id"]].ranges.append((row["first"], row["end"]))
+    for row in dropped:
+        by_queue[row["topic"], row["queue_id"]].ranges.append((row["queue_offset"], row["queue_offset"] + 1))
+    own = [queue for (topic, _), queue in by_queue.items() if not topic.startswith(LMQ_PREFIX)]
+    missing = len(places) + sum(max(queue.more, queue.positions()) for queue in own)
+    signs, earlier = set(), 0
+    for finding in findings:
+        if CATALOGUE[finding.code].shows_missing and finding.severity != NOTE:
+            signs.add(finding.code)
+        elif finding.code == REPAIRED and finding.actual == NOT_KNOWN:
+            signs.add(REPAIRED)
+        elif finding.code == REPAIRED:
+            earlier = finding.count
+    return {
+        "messages": missing + cut + earlier,
+        "missing": missing,
+        "cut": cut,
+        "earlier": earlier,
+        "signs": [] if missing or earlier else sorted(signs),
+    }
+
+
+@dataclass
+class _Queue:
+    """Positions of a queue whose messages are missing. known: those that entries lead to, which are counted by their physical
+    offsets; more: how many other entries there are.  ranges: the rows of a repair, half-open."""
+
+    known: set[int] = field(default_factory=set)
+    more: int = 0
+    ranges: list[tuple[int, int]] = field(default_factory=list)
+
+    def positions(self) -> int:
+        """How many the ranges add."""
+        known = sorted(self.known)
+        return sum(end - first - (bisect_left(known, end) - bisect_left(known, first)) for first, end in union(self.ranges))
