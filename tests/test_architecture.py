@@ -89,6 +89,15 @@ def test_folders_import_from_those_before_them() -> None:
         assert not later, f"{path.relative_to(ROOT)} imports from {later}"
 
 
+def test_an_audit_goes_from_facts_to_checks_to_its_outcome() -> None:
+    audit = ROOT / "store_io" / "audit"
+    for path in modules("store_io/audit"):
+        part = path.relative_to(audit).parts[0]
+        later = {"checks": {"outcome"}, "outcome": set(), "audit_store.py": set()}.get(part, {"checks", "outcome"})
+        used = {name.split(".")[2] for name in imported(path) if name.startswith("store_io.audit.")}
+        assert not used & later, f"{path.relative_to(ROOT)} imports from {used & later}"
+
+
 def test_every_folder_has_a_map_of_its_modules() -> None:
     for package in ("schemas", "store_io", "jobs"):
         for start in sorted((ROOT / package).rglob("__init__.py")):

@@ -14,8 +14,8 @@ from typing import Any
 from schemas.rows import AuditOutcome, Finding, FurthestRun, MappedFile, QueueKey, Row, SegmentSummary
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.checks.all_checks import run_checks
+from store_io.audit.checks.broker_start import OffsetsBeyond, broker_findings, offsets_beyond
 from store_io.audit.checks.log.emptied import shows_a_store, shrunk_findings
-from store_io.audit.checks.start.broker_start import OffsetsBeyond, broker_findings, offsets_beyond
 from store_io.audit.evidence import Evidence
 from store_io.audit.loss import Loss
 from store_io.audit.opened_copy import OpenedCopy, open_copy
@@ -198,7 +198,7 @@ class StoreAudit:
         assert self._asking is not None, "the copy was not opened"
         return self._asking
 
-    # Single facts under the names by which other rooms ask for them: of the copy, then of the rounds so far.
+    # Shortcuts for other packages: to facts of the copy, then of the rounds so far.
 
     @property
     def source(self) -> ByteSource:

@@ -9,7 +9,7 @@ from functools import cached_property
 from schemas.rows import EXTENT_MESSAGE, IndexFileSummary, MappedFile, QueueKey, QueueSummary, SegmentSummary
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from store_io.audit.audit_request import AuditRequest
-from store_io.audit.checks.log.unwritten import Unwritten, unwritten
+from store_io.audit.facts.unwritten import Unwritten, unwritten
 from store_io.audit.log_map import LogMap, log_map
 from store_io.audit.loss import Loss
 from store_io.audit.opened_copy import OpenedCopy
@@ -26,7 +26,7 @@ from store_io.scan.segment_edges import SegmentEdges
 class Evidence:
     """The facts. broken: something that a broker would read is unknown.  segments: those that were read; unread: the others.
 
-    late: files that the time did not suffice for.  earlier: what the run before says of unchanged segments.
+    late: files not read because the time limit was reached.  earlier: what the run before says of unchanged segments.
     """
 
     request: AuditRequest

@@ -1,6 +1,6 @@
 """The whole CommitLog of a copy as one list of ranges: which bytes are messages, damage, unwritten, or missing.
 
-Derived data that lead nowhere are judged by where they lead.
+An entry without a message is judged by the kind of range that it leads to.
 """
 
 from __future__ import annotations

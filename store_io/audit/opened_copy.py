@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from schemas.rows import MappedFile, QueueKey
 from schemas.store_names import BATCH_QUEUES, INDEX, QUEUES
 from store_io.audit.audit_request import AuditRequest
-from store_io.audit.checks.start.size_misfits import Misfit, size_misfits
-from store_io.audit.checks.start.unjudged import StartFiles, start_files
+from store_io.audit.facts.size_misfits import Misfit, size_misfits
+from store_io.audit.facts.unjudged import StartFiles, start_files
 from store_io.audit.other_kinds import unmodelled
 from store_io.audit.shortcomings import Shortcomings
 from store_io.base.errors import NotAStore, StoreError
@@ -58,7 +58,7 @@ class OpenedCopy:
 
     @property
     def unclean(self) -> bool:
-        """Whether the broker did not end in order."""
+        """Whether the broker stopped uncleanly: the abort file is there."""
         return self.listing.unclean
 
     @property
@@ -126,7 +126,7 @@ def open_copy(request: AuditRequest, short: Shortcomings) -> OpenedCopy:
 def _batch_topics(tree: Tree, config: StoreConfig, listing: StoreListing, rules: BrokerRules) -> frozenset[str]:
     """BatchCQ topics by config/topics.json; without that file those with a folder in batchconsumequeue/ (contract.md).
 
-    Of a file that is there and that cannot be used, the release holds an empty table.
+    If the file exists but cannot be used, the release has no topics.
     """
     if not rules.batch_queues:
         return frozenset()

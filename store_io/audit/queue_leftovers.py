@@ -1,6 +1,10 @@
 """ConsumeQueue entries that lead to no message of their queue: what each is, by where it leads.
 
 Only the entries that the scan's probe left unmatched are read, in bounded windows; neighbours of one kind fold into ranges.
+
+Retention or wrong? Retention has deleted the messages of entries that lead below the log's start (`log_map.EXPIRED`). Those at
+the queue's front are left out first: `formats.consumequeue_reader` finds where they end (`expired_end`), and `queue_views` leaves
+them out. Any other is `queue_entry_below_minimum` here.
 """
 
 from __future__ import annotations
@@ -23,7 +27,7 @@ from store_io.source.byte_source import ByteSource, StoreLocation, open_source
 WINDOW_ENTRIES = 1 << 16
 MAX_FINDINGS = 1000
 MAX_LOST = 1000
-MAX_TWICE = 1 << 20  # physical offsets to which a matched entry may lead as well; beyond that many, this is not looked at
+MAX_TWICE = 1 << 20  # physical offsets to look up among those of matched entries; about so many, others are not
 
 
 @dataclass(frozen=True)

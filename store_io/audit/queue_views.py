@@ -125,7 +125,7 @@ def never_put(rows: np.ndarray) -> np.ndarray:
 def narrow_to_read(views: Iterable[QueueView]) -> None:
     """Where segments were not read: keep as unmatched only the entries that cannot lead there."""
     for view in views:
-        # Entries before those of the first message that was read lead to what was not.
+        # Entries before that of the first message that was read lead to segments that were not read.
         known = [*view.covered[:1], *view.missing[:1]]
         if view.batch and not view.covered and view.missing and view.summary is not None:
             # Nothing says where in a BatchConsumeQueue its messages belong but those before them.

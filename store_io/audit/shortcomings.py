@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 class Shortcomings:
     """What kept an audit from all that was asked.
 
-    sentences: what went wrong.  on_purpose: what was left out because it was so wanted, or because the time was spent.
+    sentences: what went wrong.  on_purpose: what was left out on request or at the time limit.
     broken: something that a broker would read is unknown, so nothing is predicted.
     """
 

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from schemas.checkpoint_layout import ABORT_FILE
 from schemas.rows import StoreFile
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
-from store_io.audit.checks.start.size_misfits import size_misfits
+from store_io.audit.facts.size_misfits import size_misfits
 from store_io.base.errors import StoreError
 from store_io.base.java_compat import parse_number
 from store_io.formats.settings import read_settings

@@ -19,8 +19,8 @@ from schemas.rows import (
 )
 from schemas.store_names import QUEUES
 from store_io.audit.audit_request import AuditRequest
-from store_io.audit.checks.start.unjudged import StartFiles
 from store_io.audit.evidence import Evidence
+from store_io.audit.facts.unjudged import StartFiles
 from store_io.audit.opened_copy import OpenedCopy
 from store_io.audit.rounds.collected import Collected
 from store_io.audit.rounds.earlier_segments import EarlierSegments

@@ -1,4 +1,9 @@
-"""Every check of an audit, in one table, in the order in which they are made."""
+"""The checks over one copy's evidence, in order.
+
+`StoreAudit` adds what a start would do (`broker_start`) where the audit is complete, and that an earlier audit saw more
+(`emptied.shrunk_findings`). Other copies of the log add theirs (`replicas.replica_findings`). Tasks and the readers of small
+files make findings while they read; `scan_findings` and `small_files` take these in.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +20,8 @@ from store_io.audit.checks.log.lost_messages import lost_messages
 from store_io.audit.checks.log.sequences import sequences
 from store_io.audit.checks.repaired_store import repaired
 from store_io.audit.checks.scan_findings import scan_findings, unread_heads, unwritten_ends
-from store_io.audit.checks.start.size_misfits import misfit_findings
 from store_io.audit.evidence import Evidence
+from store_io.audit.facts.size_misfits import misfit_findings
 
 Check = Callable[[Evidence], Sequence[Finding]]
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from schemas.finding_codes import CATALOGUE
 from schemas.rows import LOSS, NOTE, REBUILDABLE, Finding, IndexFileSummary, QueueSummary, SegmentSummary
-from store_io.audit.checks.start.size_misfits import with_cause
 from store_io.audit.evidence import Evidence
+from store_io.audit.facts.size_misfits import with_cause
 from store_io.audit.queue_leftovers import LeftoverResult
 
 MAX_FINDINGS = 100_000

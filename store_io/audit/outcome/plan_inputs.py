@@ -17,7 +17,7 @@ def plan_inputs(evidence: Evidence) -> list[Row]:
     copy = evidence.copy
     rows = {s.path: (s.size, s.digest) for s in evidence.segments}
     for file in [*evidence.unread, *(f for files in copy.queue_files.values() for f in files), *copy.index_files]:
-        known = evidence.earlier.told_by(file.path)
+        known = evidence.earlier.reused_segment(file.path)
         rows.setdefault(file.path, (file.size, known.row.get("digest") or "" if known is not None else ""))
     for queue in evidence.queues.values():
         for path, digest in queue.digests.items():

@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass, field
 
 from schemas.rows import DEFAULT, EXTENT_DAMAGED, NAMED, AuditOutcome, Finding, FurthestRun, Row
 from store_io.audit.audit_request import AuditRequest
+from store_io.audit.checks.broker_start import OffsetsBeyond
 from store_io.audit.checks.log.emptied import log_end
-from store_io.audit.checks.start.broker_start import OffsetsBeyond
 from store_io.audit.evidence import Evidence
 from store_io.audit.loss import Loss
 from store_io.audit.outcome.audit_rows import index_rows, queue_rows, segment_rows
@@ -48,7 +48,7 @@ def store_outcome(evidence: Evidence, judged: Judgement) -> AuditOutcome:
     """All results but `seconds`, which the caller measures. The same bytes give the same."""
     request, copy, short = evidence.request, evidence.copy, judged.short
     out = _blank(request, short.sentences)
-    _tell_premises(evidence, out)
+    _set_premises(evidence, out)
     out.not_judged = list(copy.start_files.names)
     out.level, out.not_read = request.level, not_read(evidence)
     out.incomplete += not_read_sentences(evidence, out.not_read, short.on_purpose)
@@ -88,7 +88,7 @@ def _blank(request: AuditRequest, incomplete: Sequence[str]) -> AuditOutcome:
     )
 
 
-def _tell_premises(evidence: Evidence, out: AuditOutcome) -> None:
+def _set_premises(evidence: Evidence, out: AuditOutcome) -> None:
     request, written = evidence.request, evidence.written_by()
     out.written_by = "" if request.release_from != DEFAULT or written.holds(request.release) else written.range_text()
     out.premises = premises(
@@ -108,7 +108,7 @@ def _count_messages(evidence: Evidence, out: AuditOutcome) -> None:
         out.damaged_extents += sum(e.kind == EXTENT_DAMAGED for e in segment.extents)
     times = [(s.first_store_time, s.last_store_time) for s in evidence.segments if s.last_store_time]
     for file in evidence.unread:
-        known = evidence.earlier.told_by(file.path)
+        known = evidence.earlier.reused_segment(file.path)
         if known is not None and known.row.get("messages"):
             out.messages += known.row["messages"]
             times.append((known.row["first_store_time_ms"], known.row["last_store_time_ms"]))

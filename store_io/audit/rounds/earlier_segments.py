@@ -33,7 +33,7 @@ class EarlierSegments:
         """Whether a segment need not be read because an earlier run has verified it."""
         return self._request.reuse and self._verified(path) and self._derived_unchanged
 
-    def told_by(self, path: str) -> EarlierSegment | None:
+    def reused_segment(self, path: str) -> EarlierSegment | None:
         """What the run before says of a segment that need not be read; None of any other."""
         return self.unchanged(path) if self.reused(path) else None
 

@@ -37,7 +37,7 @@ from store_io.source.byte_source import ByteSource
 
 Rounds = Generator[list[Task], list[Any], None]
 
-MAX_ROUNDS = 40  # of a fold; each one cuts finer, so that only a fault of ours could need more
+MAX_ROUNDS = 40  # of a fold; each one cuts runs finer, so that more would mean a bug
 MAX_REMEMBERED = 100_000  # reads of queue entries
 
 

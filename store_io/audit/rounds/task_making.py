@@ -134,7 +134,7 @@ class TaskMaker:
     def queues(self) -> list[Task]:
         """Tasks for all queues, small ones together."""
         groups: list[list[QueueTask]] = []
-        size = QUEUE_GROUP_BYTES  # of the last group: the first queue begins one
+        size = QUEUE_GROUP_BYTES  # of the last group; full, so that the first queue begins one
         log_min = min((f.start for f in self._copy.segment_files), default=-1)
         for key in sorted(self._copy.queue_folders):
             if size >= QUEUE_GROUP_BYTES or len(groups[-1]) >= QUEUE_GROUP_COUNT:

@@ -69,7 +69,7 @@ def empty_findings(evidence: Evidence) -> list[Finding]:
 
 
 def _traces(evidence: Evidence) -> Iterator[str]:
-    """What in the copy shows that its log held messages, a part of a sentence each."""
+    """Clauses that say what shows that the log held messages."""
     checkpoint = evidence.copy.checkpoint
     if max(checkpoint.physic_time, checkpoint.logics_time, checkpoint.index_time) > 0:
         yield "the checkpoint has the time of a message"
@@ -100,7 +100,7 @@ def _is_made_for_a_message(entry: StoreFile, folders: Sequence[str]) -> bool:
 
 
 def _offsets_read(config: StoreConfig) -> Iterator[str]:
-    """Offsets in config/ that show that there were messages, a part of a sentence each."""
+    """Clauses on offsets in config/ that show that there were messages."""
     for offsets, file in ((config.offsets, CONSUMER_OFFSETS), (config.delay_offsets, DELAY_OFFSETS)):
         beyond = sum(offset > 0 for offset in offsets.values())
         if beyond:

@@ -10,8 +10,8 @@ from functools import cache
 from schemas.finding_codes import END_GONE
 from schemas.rows import EXTENT_DAMAGED, REBUILDABLE, Finding, QueueKey, SegmentSummary
 from store_io.audit import log_map as lm
-from store_io.audit.checks.log.live_copy import LiveCopy, live_copy
 from store_io.audit.evidence import Evidence
+from store_io.audit.facts.live_copy import LiveCopy, live_copy
 from store_io.audit.queue_leftovers import LeftoverResult
 from store_io.base.wording import count_text
 from store_io.rules.releases import BrokerRules

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from schemas.rows import DEFAULT, LOSS, NOTE, REBUILDABLE, Finding
-from store_io.audit.checks.start.broker_start import OffsetsBeyond
+from store_io.audit.checks.broker_start import OffsetsBeyond
 from store_io.audit.loss import Loss, QueueLoss
 from store_io.audit.outcome.store_outcome import Judgement, failed_outcome, loss_rows, store_outcome
 from store_io.audit.shortcomings import Shortcomings

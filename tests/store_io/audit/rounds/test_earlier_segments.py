@@ -45,7 +45,7 @@ def changed(**facts: Any) -> EarlierRun:
 
 def test_a_verified_segment_that_is_unchanged_is_reused() -> None:
     earlier = held(BEFORE)
-    assert earlier.reused(log_path(0)) and earlier.told_by(log_path(0)) is KNOWN and earlier.chosen() == []
+    assert earlier.reused(log_path(0)) and earlier.reused_segment(log_path(0)) is KNOWN and earlier.chosen() == []
     assert not earlier.reused("commitlog/unknown")
     assert not held(BEFORE, reuse=False).reused(log_path(0)) and held(BEFORE, reuse=False).unchanged(log_path(0)) is KNOWN
 
@@ -56,7 +56,7 @@ def test_a_verified_segment_that_is_unchanged_is_reused() -> None:
 )
 def test_any_sign_of_a_change_or_a_doubt_has_it_read_again(facts: dict[str, Any]) -> None:
     earlier = held(changed(**facts))
-    assert not earlier.reused(log_path(0)) and earlier.told_by(log_path(0)) is None
+    assert not earlier.reused(log_path(0)) and earlier.reused_segment(log_path(0)) is None
     assert [f.path for f in earlier.chosen()] == [log_path(0)]
 
 

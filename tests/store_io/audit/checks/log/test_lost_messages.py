@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from schemas.rows import EXTENT_DAMAGED, EXTENT_MESSAGE, EXTENT_UNWRITTEN, Extent, Finding, SegmentSummary
 from store_io.audit import log_map as lm
-from store_io.audit.checks.log.live_copy import LiveCopy
 from store_io.audit.checks.log.lost_messages import lost_findings
+from store_io.audit.facts.live_copy import LiveCopy
 from store_io.audit.queue_leftovers import LeftoverResult
 from store_io.rules.releases import Setting, broker_rules
 

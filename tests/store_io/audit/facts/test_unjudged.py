@@ -10,7 +10,7 @@ import pytest
 from jobs.report.texts.judgement import judge
 from schemas import timer_layout
 from schemas.rows import AuditOutcome
-from store_io.audit.checks.start.unjudged import NEXT_STEP
+from store_io.audit.facts.unjudged import NEXT_STEP
 from store_io.formats.config_reader import cannot_be_parsed
 from store_io.source import byte_source
 from tests.support.builders import Message, StoreBuilder

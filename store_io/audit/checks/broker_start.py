@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from schemas.rows import NOTE, REBUILDABLE, Finding, Row
-from store_io.audit.checks.start.unjudged import NEXT_STEP
 from store_io.audit.evidence import Evidence
+from store_io.audit.facts.unjudged import NEXT_STEP
 from store_io.audit.loss import Loss
 from store_io.base.wording import count_text
 from store_io.formats import config_reader

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from schemas.rows import NOTE, REBUILDABLE, Finding, MappedFile, QueueKey
-from store_io.audit.checks.start.broker_start import OffsetsBeyond, broker_findings, offsets_beyond
-from store_io.audit.checks.start.unjudged import NEXT_STEP
+from store_io.audit.checks.broker_start import OffsetsBeyond, broker_findings, offsets_beyond
 from store_io.audit.evidence import Evidence
+from store_io.audit.facts.unjudged import NEXT_STEP
 from store_io.audit.loss import Loss, QueueLoss
 from store_io.formats.config_reader import CONSUMER_OFFSETS, DELAY_OFFSETS, StoreConfig
 from store_io.rules.prediction import Memory, Prediction

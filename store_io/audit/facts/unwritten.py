@@ -23,7 +23,7 @@ from store_io.rules.multi_dispatch import LMQ_PREFIX
 
 PAGE_BYTES = 4096  # what is written and copied together
 LEAST_ZEROS = 64  # before a page's edge: fewer may be a message's own fields
-MOST_BEYOND = 16  # zeros with which the rest of a message may begin after the edge
+MOST_BEYOND = 16  # zero bytes that may follow the page's edge before the message continues
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Hole:
 
 
 def _holes(segments: Iterable[SegmentSummary]) -> list[Hole]:
-    """All of them, by physical offset. Zeros before the end of the last segment that holds something are none."""
+    """All of them, by physical offset. Trailing zeros of the last segment with data are not holes."""
     found: list[Hole] = []
     later, next_time = False, 0
     for segment in sorted(segments, key=lambda s: s.base_offset, reverse=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from schemas.finding_codes import Part
 from schemas.rows import Finding
-from store_io.audit.checks.start.size_misfits import Misfit, with_cause
+from store_io.audit.facts.size_misfits import Misfit, with_cause
 
 MISFIT = Misfit("commitlog/0", "2 bytes", "1 bytes", Part.LOG, "broker.conf says 2; all are 1")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from schemas.rows import EXTENT_DAMAGED, EXTENT_MESSAGE, EXTENT_UNWRITTEN, Extent, QueueKey, SegmentSummary
-from store_io.audit.checks.log.unwritten import PAGE_BYTES, Unwritten, unwritten
+from store_io.audit.facts.unwritten import PAGE_BYTES, Unwritten, unwritten
 from store_io.audit.log_map import UNWRITTEN, log_map
 from store_io.audit.queue_leftovers import LeftoverResult
 from store_io.audit.queue_views import KnownQueues, queue_views

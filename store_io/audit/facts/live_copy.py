@@ -21,7 +21,7 @@ COVERAGE = 0.8  # of the bytes beyond the log's end; entries that cover less wer
 class LiveCopy:
     """What entries beyond the log's end say of a copy with an abort file.
 
-    holes: they do not cover the bytes there. A broker dispatches in physical order, so in a copy of one moment they do, but for
+    holes: they leave gaps. A broker dispatches in physical order, so in a copy of one moment they leave none, except for
     messages without an entry.  later: they begin right after the log's last message, where zeros follow, or where the segment
     after a full last one would begin: the queues were copied after the log.  proven: no loss of power explains this.
     unwritten: the finding on zeros in the log before later messages.

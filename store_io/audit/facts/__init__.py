@@ -1,0 +1,7 @@
+"""Facts that follow from several parts of a copy. They know of no check.
+
+* `unwritten`: zeros in the log before messages.
+* `live_copy`: parts of a copy from different moments.
+* `size_misfits`: sizes in broker.conf that no file has.
+* `unjudged`: files that a start reads and this audit does not judge.
+"""
