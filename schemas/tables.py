@@ -77,6 +77,12 @@ RUNS = (
     Column("unread_bytes", "long", "Their length, bytes."),
     Column("reused_segments", "long", "Segments that were not read again because they are as a run before has verified them."),
     Column("verdict", "string", "The result in one sentence."),
+    Column(
+        "safety",
+        "string",
+        "Whether the copy is safe to start: stop, gone, unknown, refuses, diverged, lacks, care, rebuild, empty or safe,"
+        " as result.json's schema explains them; null in runs of versions that did not write it.",
+    ),
     Column("starts", "boolean", "Whether this release would start; null where that is not known."),
     Column("refusal", "string", "Why it would not."),
     Column("exit_kind", "string", "clean or unclean: whether the abort marker is absent."),

@@ -14,12 +14,13 @@ from jobs.report.files.result_json import result_json
 from jobs.report.pages.index_html import index_html
 from jobs.report.pages.report_html import PageContext, report_html
 from jobs.report.texts.commands import repair_commands, repair_withheld, store_words, words_of
-from jobs.report.texts.judgement import REFUSES, SAFE, STOP, judge
+from jobs.report.texts.judgement import judge
 from jobs.report.texts.ranking import exit_words
 from jobs.report.texts.summary_text import summary_text
 from schemas.rows import ASSUMED, DEFAULT, DOUBT, NAMED, NOTE, AuditOutcome
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_local
+from store_io.audit.outcome.safety import Safety
 from store_io.rules.releases import NEWEST_RELEASE
 from store_io.source.byte_source import StoreLocation
 from tests.support import samples
@@ -36,9 +37,9 @@ def test_code_0_or_10_promises_a_start_that_loses_nothing(case: Case, tmp_path: 
         if outcome.exit_code in (0, 10):
             assert broker["starts"] and not broker["lost"]["messages"], (release, outcome.verdict)
         if broker is not None and not broker["starts"]:
-            assert outcome.exit_code == 20 and judge(outcome).kind == REFUSES
+            assert outcome.exit_code == 20 and judge(outcome).kind == Safety.REFUSES
             assert exit_words(20, [outcome]) == "no start"
-        if judge(outcome).kind == SAFE:
+        if judge(outcome).kind == Safety.SAFE:
             assert outcome.exit_code == 0
 
 
@@ -46,7 +47,7 @@ def test_code_0_or_10_promises_a_start_that_loses_nothing(case: Case, tmp_path: 
 def test_a_store_that_does_not_start_is_not_called_damaged_for_that_alone(name: str, tmp_path: Path) -> None:
     (case,) = cases(name)
     judgement = judge(audit(case.unpack(tmp_path), case.release, case.broker_conf).outcome)
-    assert judgement.kind == REFUSES and not any("damaged or missing" in sentence for sentence in judgement.why)
+    assert judgement.kind == Safety.REFUSES and not any("damaged or missing" in sentence for sentence in judgement.why)
 
 
 # ---- what a verdict rests on -----------------------------------------------------------------------------------------
@@ -88,7 +89,7 @@ def test_without_a_broker_conf_nothing_is_safe_but_under_the_defaults(tmp_path: 
     (case,) = cases("g67")
     root = case.unpack(tmp_path)
     own = audit(root, case.release, case.broker_conf).outcome
-    assert own.exit_code == 20 and judge(own).kind == STOP and own.settings_from == NAMED
+    assert own.exit_code == 20 and judge(own).kind == Safety.STOP and own.settings_from == NAMED
     outcome = run_local(AuditRequest("s", StoreLocation(str(root)), case.release))
     judgement = judge(outcome)
     assert outcome.exit_code == 0 and outcome.settings_from == DEFAULT

@@ -15,9 +15,10 @@ from jobs.history import reading
 from jobs.history.reading import History, collect, micros_of, time_of
 from jobs.report.pages.fleet_html import fleet_html
 from jobs.report.texts.history_text import fleet_text
-from jobs.report.texts.judgement import CARE, DANGER, EMPTY, GONE, KINDS, LACKS, PARTED, REBUILD, REFUSES, SAFE, STOP, UNKNOWN
+from jobs.report.texts.judgement import KINDS
 from jobs.report.texts.ranking import EXIT_RANK, severity_rank
-from schemas.rows import LOSS, Row
+from schemas.rows import Row
+from store_io.audit.outcome.safety import Safety
 from store_io.base.errors import StoreError
 
 TREND_RUNS = 1000  # of one store, the newest: bounds what a long history takes
@@ -26,10 +27,10 @@ _TREND_COLUMNS = (
     "run_id started_at exit_code complete verdict starts lost_messages lost_bytes losses rebuildable notes messages "
     "segment_count damaged_extents bytes_read seconds truncate_at location release tool_version rules_version"
 ).split()
-_LATEST_COLUMNS = "replica_group refusal exit_kind stop_reason min_phy_offset lacks_messages diverged findings_dropped".split()
+_LATEST_COLUMNS = (
+    "safety replica_group refusal exit_kind stop_reason min_phy_offset lacks_messages diverged findings_dropped"
+).split()
 COLUMNS = [*_TREND_COLUMNS[2:], *_LATEST_COLUMNS]
-
-_START_LOSES = {"broker_drops_messages", "broker_skips_messages", "broker_hangs"}
 
 
 def run(command: Command) -> int:
@@ -113,42 +114,21 @@ def fleet_view(
     }
 
 
-def safety_of(row: Row, codes: Sequence[Row]) -> str:
-    """What a start of this copy would mean, as `judgement.judge` says it of an outcome: by its row of `runs` and the codes of its
-    findings."""
-    alone = _safety_alone(row, codes)
-    kind = PARTED if row["diverged"] else LACKS if row["lacks_messages"] else alone
-    return kind if DANGER[kind] > DANGER[alone] else alone
-
-
-def _safety_alone(row: Row, codes: Sequence[Row]) -> str:
-    damaged, found = bool(row["losses"]), {code["code"] for code in codes}
-    gone = {"commitlog_emptied", "commitlog_shrunk"} & {code["code"] for code in codes if code["severity"] == LOSS}
-    if gone and not row["messages"]:
-        return GONE
-    if row["starts"] is None:
-        return STOP if damaged else UNKNOWN
-    if not row["starts"]:
-        return REFUSES
-    if row["lost_messages"] or _START_LOSES & found:
-        return STOP
-    if gone:
-        return GONE
-    if damaged:
-        return CARE if row["messages"] else STOP
-    if not row["complete"]:
-        return UNKNOWN
-    return REBUILD if row["rebuildable"] else EMPTY if "commitlog_empty" in found else SAFE
+def safety_of(row: Row) -> str:
+    """The audit's own answer. A run of before it was kept shows only that a start loses messages; else it is not known."""
+    if row["safety"] in KINDS:
+        return str(row["safety"])
+    return Safety.STOP if row["lost_messages"] else Safety.UNKNOWN
 
 
 def _store_view(name: str, trend: Sequence[Row], codes: Sequence[Row], runs: int, now: datetime) -> Row:
-    latest = {key: value for key, value in trend[-1].items() if key != "store"}
+    latest = {key: value for key, value in trend[-1].items() if key not in ("store", "safety")}
     ranked = sorted(codes, key=lambda row: (severity_rank(row["severity"]), -row["count"], row["code"]))
     latest["codes"] = ranked
     latest["started_at"] = time_of(trend[-1]["started_at"])
     return {
         "store": name,
-        "safety": safety_of(trend[-1], ranked),
+        "safety": safety_of(trend[-1]),
         "why": _why(trend[-1], ranked),
         "age_seconds": max(0, (micros_of(now) - (trend[-1]["started_at"] or 0)) // 1_000_000),
         "latest": latest,

@@ -17,11 +17,11 @@ from pyspark.sql.functions import lit
 from jobs.faults import reason
 from jobs.report.files.result_json import RunInfo
 from jobs.report.files.store_json import finding_row
-from jobs.report.texts.ranking import lacks_of, lost_of
 from jobs.tables.delta_log import DataFile, DeltaLog, TablesFailed, spark_schema
 from schemas.arrow import arrow_schema
 from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome, Row
 from schemas.tables import DATASETS, RUN_ID, STORE, TABLES, Column
+from store_io.audit.outcome.safety import decide, lacks_of, lost_of
 
 RUNS = "runs"
 SELDOM = ("replica_parts",)  # not made before there is a row for it
@@ -167,6 +167,7 @@ def _run_row(run: RunInfo, outcome: AuditOutcome) -> Row:
         "location": outcome.location_text,
         "replica_group": outcome.replica_group or None,
         **{name: getattr(outcome, name) for name in _OF_OUTCOME},
+        "safety": decide(outcome).safety,
         "unread_segments": outcome.not_read.get("segments", 0),
         "unread_bytes": outcome.not_read.get("segment_bytes", 0),
         "reused_segments": outcome.not_read.get("reused_segments", 0),

@@ -9,9 +9,9 @@ from typing import Any
 _ORDER = (
     # What an audit reads of a repair's report comes first (store_io/audit/checks/repaired_store.py).
     "schema_version made_at consistent given_up log_tail "
-    "exit_code store name code severity action file start end release release_from settings_from verdict complete incomplete "
-    "phy_offset topic queue_id queue_offset expected actual message next count size digest reason lost_messages "
-    "lost_bytes location run_id tool_version rules_version started_at value from settings inputs broker starts "
+    "exit_code store name code severity action file start end release release_from settings_from verdict safety "
+    "complete incomplete phy_offset topic queue_id queue_offset expected actual message next count size digest reason "
+    "lost_messages lost_bytes location run_id tool_version rules_version started_at value from settings inputs broker starts "
     "refusal exit start_segment stop_reason min_phy_offset truncate_at lost messages bytes by_queue "
     "first_store_time last_store_time deleted_files after_load after_dispatch commitlog wrote queues min_offset "
     "max_offset max_phy_offset index begin_phy_offset end_phy_offset index_count steps counts loss rebuildable note "

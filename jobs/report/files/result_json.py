@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from jobs.report.files.json_text import document
-from jobs.report.texts.ranking import SEVERITIES, is_emptied, lacks_of, lost_of, worst_exit_code
+from jobs.report.texts.ranking import SEVERITIES, worst_exit_code
 from schemas.rows import AuditOutcome, Row
+from store_io.audit.outcome.safety import decide, is_emptied, lacks_of, lost_of
 
 SCHEMA_VERSION = 1
 
@@ -63,6 +64,7 @@ def _store(outcome: AuditOutcome) -> Row:
         **{name: getattr(outcome, name) for name in _AS_THEY_ARE},
         "code": outcome.exit_code,
         "location": outcome.location_text,
+        "safety": decide(outcome).safety,
         "starts": broker.get("starts"),
         "truncate_at": broker.get("truncate_at"),
         "not_read": outcome.not_read or None,

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from jobs.report.pages.answer import SEVERITY_STYLE, style_of
 from jobs.report.pages.page import View, page
-from jobs.report.texts.judgement import KINDS, SAFE, SHAPE_OF, SHORT, headline_of_all
+from jobs.report.texts.judgement import KINDS, SHAPE_OF, SHORT, headline_of_all
 from schemas.rows import Row
+from store_io.audit.outcome.safety import Safety
 
 _RUNS = 100  # of a store's table, the newest
 _STRIP = 60  # runs in the strip of a store's row
@@ -26,7 +27,7 @@ def fleet_html(view: Row) -> Iterator[str]:
     """The whole page of a fleet's view (`jobs.history.fleet`), in pieces."""
     totals = view["totals"]
     stores = [_store(place, store) for place, store in enumerate(view["stores"])]
-    worst = stores[0]["safety"] if stores else SAFE
+    worst = stores[0]["safety"] if stores else Safety.SAFE
     shown: View = {
         "title": "RocketMQ store audits",
         **{name: view[name] for name in ("totals", "tables", "since", "not_audited_since", "runs", "made_at")},

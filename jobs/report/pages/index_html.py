@@ -12,11 +12,12 @@ from jobs.report.files.store_json import groups_of
 from jobs.report.pages.answer import style_of
 from jobs.report.pages.page import View, page
 from jobs.report.texts import judgement as answers
-from jobs.report.texts.judgement import DANGER, GONE, LACKS, PARTED, SAFE, Judgement
-from jobs.report.texts.ranking import assumed_words, exit_words, lacks_of, lost_of, note_kinds
+from jobs.report.texts.judgement import Judgement
+from jobs.report.texts.ranking import assumed_words, exit_words, note_kinds
 from jobs.report.texts.replicas_words import choice_words
 from jobs.report.texts.text import span_text
 from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome
+from store_io.audit.outcome.safety import Safety, lacks_of, lost_of
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class StoreRow:
     None where it was compared with no copy.  stored: when its messages were, "" without one."""
 
     outcome: AuditOutcome
-    kind: str
+    kind: Safety
     style: str
     folder: str
     starts: bool
@@ -42,11 +43,11 @@ def index_html(run: RunInfo, outcomes: Sequence[AuditOutcome]) -> Iterator[str]:
     judged = answers.most_dangerous_first(outcomes)
     outcomes = [outcome for outcome, _ in judged]
     stores = [_row(outcome, judgement) for outcome, judgement in judged]
-    kinds = Counter(store.kind for store in stores)
-    worst = stores[0].kind if stores else SAFE
+    kinds: Counter[str] = Counter(store.kind for store in stores)
+    worst = stores[0].kind if stores else Safety.SAFE
     lost = sum(store.lost_messages for store in stores)
     unknown = sum(not store.starts for store in stores)
-    unsound = kinds[GONE] or kinds[PARTED] or kinds[LACKS]
+    unsound = kinds[Safety.GONE] or kinds[Safety.DIVERGED] or kinds[Safety.LACKS]
     assumed = assumed_words(outcomes)
     code = run_exit_code(run, outcomes)
     copies = _copies(stores)
@@ -57,7 +58,7 @@ def index_html(run: RunInfo, outcomes: Sequence[AuditOutcome]) -> Iterator[str]:
         "shape": answers.SHAPE_OF[worst],
         "style": stores[0].style if stores else style_of(worst, 0),
         "headline": answers.headline_of_all(kinds, len(stores))
-        + (", if what is assumed holds" if assumed and worst == SAFE else ""),
+        + (", if what is assumed holds" if assumed and worst == Safety.SAFE else ""),
         "kinds": [(kind, kinds[kind]) for kind in answers.KINDS if kinds[kind]],
         "kind_words": answers.MEANING,
         "short": answers.SHORT,
@@ -110,4 +111,4 @@ def _copies(stores: Sequence[StoreRow]) -> list[StoreRow]:
         if store.outcome.replica_group:
             groups[store.outcome.replica_group].append(store)
     several = [group for _, group in sorted(groups.items()) if len(group) > 1]
-    return [store for group in several for store in sorted(group, key=lambda s: DANGER[s.kind])]
+    return [store for group in several for store in sorted(group, key=lambda s: s.kind.danger)]

@@ -23,11 +23,12 @@ from jobs.report.pages.segment_map import map_view
 from jobs.report.pages.watermarks import marks_view
 from jobs.report.texts.commands import words_of
 from jobs.report.texts.deleted_files import deleted_files
-from jobs.report.texts.judgement import SAFE, SHAPE_OF, held, judge, verdict_alone, why_it_ends
+from jobs.report.texts.judgement import SHAPE_OF, held, judge, verdict_alone, why_it_ends
 from jobs.report.texts.next_steps import next_steps
-from jobs.report.texts.ranking import SEVERITIES, exit_words, is_emptied, lacks_of, lost_of, note_kinds
+from jobs.report.texts.ranking import SEVERITIES, exit_words, note_kinds
 from jobs.report.texts.text import count_text
 from schemas.rows import DOUBT, LOSS, NOTE, REBUILDABLE, AuditOutcome
+from store_io.audit.outcome.safety import Safety, is_emptied, lacks_of, lost_of
 
 _PLURALS = {LOSS: "losses", REBUILDABLE: "rebuildable", NOTE: "notes"}
 
@@ -102,7 +103,7 @@ def _sections(outcome: AuditOutcome, kind: str, words: tuple[str, ...], plan: st
         yield Section("findings", "Findings", lambda: findings_view(outcome, words))
     if outcome.replicas:
         yield Section("replicas", "Other copies of this log", lambda: replicas_view(outcome))
-    if kind != SAFE and outcome.plan.get("steps"):
+    if kind != Safety.SAFE and outcome.plan.get("steps"):
         leaves = leaves_view(outcome)
         yield Section("leaves", "What a start leaves of each file", lambda: leaves)
         if not leaves["all_kept"]:

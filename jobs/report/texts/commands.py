@@ -7,11 +7,11 @@ import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from jobs.report.texts.judgement import SAFE, counted, judge
-from jobs.report.texts.ranking import is_emptied, lost_of
+from jobs.report.texts.judgement import judge
 from jobs.report.texts.text import count_text, printable
 from schemas.finding_codes import CATALOGUE, Part
 from schemas.rows import DEFAULT, DOUBT, AuditOutcome, Finding
+from store_io.audit.outcome.safety import Safety, counted, is_emptied, lost_of
 
 if TYPE_CHECKING:
     from jobs.command_line.stores import StoreArgument
@@ -113,7 +113,8 @@ def repair_commands(outcome: AuditOutcome, words: Sequence[str], plan: str) -> l
         return []
     if not plan or not words[0].startswith("/"):
         return []
-    if judge(outcome).kind == SAFE or is_emptied(outcome) and not outcome.messages:  # of nothing it would make an empty store
+    nothing_left = is_emptied(outcome) and not outcome.messages  # a repair would make an empty store
+    if judge(outcome).kind == Safety.SAFE or nothing_left:
         return []
     options: list[tuple[str, object]] = [("--plan", plan), ("--to", words[0].rstrip("/") + "-repaired")]
     messages, lost = outcome.messages, lost_of(outcome)[0]

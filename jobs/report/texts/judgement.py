@@ -1,7 +1,4 @@
-"""Whether a copy is safe to start, in words: what the audit says, put as the answer to the question that people come with.
-
-The words add nothing to what an outcome holds: they follow from its broker section, its loss and its findings' severities.
-"""
+"""Whether a copy is safe to start, in words: the decision of `safety`, as the answer to the question that people come with."""
 
 from __future__ import annotations
 
@@ -9,16 +6,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from jobs.report.texts.ranking import EXIT_RANK, lacks_of, lost_of
+from jobs.report.texts.ranking import EXIT_RANK
 from jobs.report.texts.text import bytes_text, count_text, printable, span_text
 from schemas.finding_codes import CATALOGUE, STOP_REASONS
 from schemas.rows import DEFAULT, DOUBT, LOSS, REBUILDABLE, AuditOutcome, Row
-from store_io.audit.as_master import as_master
 from store_io.audit.checks.repaired_store import repair_note
+from store_io.audit.outcome.safety import OF_ANY_RELEASE, Decision, Safety, Start, counted, decide, lacks_of, lost_of
 from store_io.base.wording import clause, names_text
-
-STOP, UNKNOWN, REFUSES, CARE, REBUILD, SAFE = "stop", "unknown", "refuses", "care", "rebuild", "safe"
-GONE, PARTED, LACKS, EMPTY = "gone", "diverged", "lacks", "empty"
 
 
 class Kind(NamedTuple):
@@ -31,36 +25,37 @@ class Kind(NamedTuple):
 
 
 # Those of the gravest exit codes first, of one code the most dangerous to start.
-_KINDS = {
-    STOP: Kind("do not start", "stop", "do not start yet: messages would be lost, or too much is damaged or could not be read"),
-    GONE: Kind("messages gone", "stop", "all messages are gone, or those at the log's end that an earlier audit saw"),
-    REFUSES: Kind("does not start", "stop", "the release does not start on the copy"),
-    CARE: Kind("damaged", "care", "already damaged; a start makes nothing worse"),
-    UNKNOWN: Kind("not known", "unknown", "not audited, or only in part"),
-    PARTED: Kind(
+_KINDS: Mapping[str, Kind] = {
+    Safety.STOP: Kind(
+        "do not start",
+        "stop",
+        "do not start yet: a start would lose messages, or the copy is damaged and could not be audited completely",
+    ),
+    Safety.GONE: Kind("messages gone", "stop", "all messages are gone, or those at the log's end that an earlier audit saw"),
+    Safety.REFUSES: Kind("does not start", "stop", "the release does not start on the copy"),
+    Safety.CARE: Kind("damaged", "care", "already damaged; a start makes nothing worse"),
+    Safety.UNKNOWN: Kind("not known", "unknown", "not audited, or only in part"),
+    Safety.DIVERGED: Kind(
         "diverged", "care", "another copy of the group holds other messages: whichever becomes master, the other's are lost"
     ),
-    LACKS: Kind(
+    Safety.LACKS: Kind(
         "not as master", "care", "another copy of the group holds messages that are missing here: do not start as master"
     ),
-    REBUILD: Kind("rebuild", "care", "ConsumeQueues, index files or the checkpoint need a rebuild"),
-    EMPTY: Kind("no message", "unknown", "no message, and nothing shows that there ever was one"),
-    SAFE: Kind("safe to start", "safe", "consistent"),
+    Safety.REBUILD: Kind("rebuild", "care", "ConsumeQueues, index files or the checkpoint need a rebuild"),
+    Safety.EMPTY: Kind("no message", "unknown", "no message, and nothing shows that there ever was one"),
+    Safety.SAFE: Kind("safe to start", "safe", "consistent"),
 }
 KINDS = tuple(_KINDS)
 SHORT = {kind: row.short for kind, row in _KINDS.items()}
 SHAPE_OF = {kind: row.shape for kind, row in _KINDS.items()}
 MEANING = {kind: row.meaning for kind, row in _KINDS.items()}
-# What a start of a copy by itself or as master would do, whatever its exit code: the most dangerous first.
-_BY_START = (STOP, GONE, UNKNOWN, REFUSES, PARTED, LACKS, CARE, REBUILD, EMPTY, SAFE)
-DANGER = {kind: -place for place, kind in enumerate(_BY_START)}
 
 
 @dataclass(frozen=True)
 class Judgement:
     """kind: one of the above.  headline: the answer.  why: sentences, plain text that may hold a store's names."""
 
-    kind: str
+    kind: Safety
     headline: str
     why: tuple[str, ...] = ()
 
@@ -69,142 +64,152 @@ _NOT_KNOWN = "Not known whether this copy is safe to start"
 
 
 def judge(outcome: AuditOutcome) -> Judgement:
-    """The answer for one store: that of the copy by itself, or that its group holds what it lacks, whichever is graver."""
-    answer = _judge(outcome)
+    """The answer for one store, with what it assumes."""
+    decision = decide(outcome)
+    answer = _in_group(outcome, decision)
     given_up = repair_note(outcome)
     if given_up:
         number = next(f.actual for f in outcome.findings if f.code == "store_repaired")
-        head = f"{answer.headline}; the repair that made it gave up {number}" if answer.kind == SAFE else answer.headline
+        safe = answer.kind == Safety.SAFE
+        head = f"{answer.headline}; the repair that made it gave up {number}" if safe else answer.headline
         answer = replace(answer, headline=head, why=(*answer.why, given_up))
-    if any(premise.kind == DOUBT for premise in outcome.premises) and outcome.plan.get("broker") is not None:
+    known = outcome.plan.get("broker") is not None
+    if any(premise.kind == DOUBT for premise in outcome.premises) and known:
         answer = replace(answer, headline=f"{answer.headline}, by what was named, which does not fit this copy")
-    assumed = _assumed(outcome, answer)
-    if outcome.written_by and assumed:
-        return _of_another_release(outcome, answer)
+    if decision.other_release:
+        return _of_another_release(outcome, decision.safety, answer)
+    assumed = _assumed(outcome, answer) if known else ""
     return replace(answer, headline=f"{answer.headline}, if {assumed}") if assumed else answer
 
 
 def _assumed(outcome: AuditOutcome, answer: Judgement) -> str:
     """What is assumed and the answer may depend on, as a clause; "" where there is nothing."""
-    if outcome.plan.get("broker") is None or answer.kind in (GONE, PARTED, LACKS, EMPTY):
+    if answer.kind in OF_ANY_RELEASE:
         return ""
     parts = [f"its release is {outcome.release}"] if outcome.release_from == DEFAULT else []
-    if outcome.settings_from == DEFAULT and answer.kind == SAFE:
+    if outcome.settings_from == DEFAULT and answer.kind == Safety.SAFE:
         parts.append("its broker.conf keeps RocketMQ's defaults")
     return f"{' and '.join(parts)}, which is assumed" if parts else ""
 
 
-def _of_another_release(outcome: AuditOutcome, answer: Judgement) -> Judgement:
-    """The answer where the release that was assumed is none of those that can have written the copy: it can only warn."""
+def _of_another_release(outcome: AuditOutcome, safety: Safety, answer: Judgement) -> Judgement:
+    """The answer where the assumed release cannot have written the copy."""
     wrote = f"by its files RocketMQ {outcome.written_by} wrote it, and this verdict is for {outcome.release}"
-    if answer.kind == STOP:
+    if safety == answer.kind:
         return replace(answer, headline=f"{answer.headline}; {wrote}")
     by_its_rules = f"By the rules of {outcome.release}: {answer.headline}."
-    return Judgement(UNKNOWN, f"{_NOT_KNOWN}: {wrote}", (by_its_rules, *answer.why))
+    return Judgement(safety, f"{_NOT_KNOWN}: {wrote}", (by_its_rules, *answer.why))
 
 
-def _judge(outcome: AuditOutcome) -> Judgement:
-    alone = _judge_alone(outcome)
-    lacking = as_master(outcome.replicas, outcome.name)
+def _in_group(outcome: AuditOutcome, decision: Decision) -> Judgement:
+    """The answer for the copy by itself, or that its group holds what it lacks, whichever is graver."""
+    headline, why = _gone(outcome) if decision.alone == Safety.GONE else _by_itself(outcome, decision.start)
+    lacking = decision.lacking
     if lacking is None:
-        return alone
-    kind = PARTED if lacking.parted else LACKS
-    if DANGER[alone.kind] > DANGER[kind]:
-        return Judgement(alone.kind, alone.headline, (*alone.why, f"{lacking.verdict()}."))
-    by_itself = () if alone.kind in (SAFE, EMPTY) else (f"{alone.headline}.", *alone.why)
-    return Judgement(kind, lacking.headline(), by_itself)
+        return Judgement(decision.alone, headline, why)
+    if decision.in_group == decision.alone:
+        return Judgement(decision.alone, headline, (*why, f"{lacking.verdict()}."))
+    by_itself = () if decision.alone in (Safety.SAFE, Safety.EMPTY) else (f"{headline}.", *why)
+    return Judgement(decision.in_group, lacking.headline(), by_itself)
 
 
-def _judge_gone(outcome: AuditOutcome) -> Judgement | None:
-    """The answer for a copy whose messages are gone: from its CommitLog, or from the log's end since an earlier audit."""
-    codes = {f.code for f in outcome.findings if f.severity == LOSS}
-    if "commitlog_emptied" not in codes and "commitlog_shrunk" not in codes:
-        return None
+_Words = tuple[str, tuple[str, ...]]  # headline, why
+
+
+def _gone(outcome: AuditOutcome) -> _Words:
+    """Of a copy whose messages are gone: from its CommitLog, or from the log's end since an earlier audit."""
     seen = outcome.furthest
     saw = f"the audit of {seen.started_at} UTC saw {count_text(seen.messages, 'message')}" if seen is not None else ""
     if outcome.messages:
-        return Judgement(GONE, f"Messages are gone from the end of this copy; {saw}")
+        return f"Messages are gone from the end of this copy; {saw}", ()
     shows = any(queue.get("disk_entries") for queue in outcome.queues) or outcome.index_files
-    return Judgement(
-        GONE,
-        f"Nothing to lose is left here; {saw or 'there were messages once'}",
-        ("Do not start it: a start deletes the queues and index files that still tell what was there.",) if shows else (),
-    )
+    deletes = "Do not start it: a start deletes the queues and index files that still show which messages existed."
+    return f"Nothing to lose is left here; {saw or 'there were messages once'}", (deletes,) if shows else ()
 
 
-def _judge_alone(outcome: AuditOutcome) -> Judgement:
-    """The answer for the copy by itself."""
-    gone = _judge_gone(outcome)
-    if gone is not None and not outcome.messages:
-        return gone
-    broker = outcome.plan.get("broker")
-    damaged = outcome.counts.get(LOSS, 0) > counted(outcome, "broker_refuses")
-    if broker is None:
-        why = tuple(outcome.incomplete[:5]) or ("What this release would do here is not modelled.",)
-        if damaged:
-            return Judgement(STOP, "Do not start this copy: it is damaged, and not all of it could be audited", why)
-        return Judgement(UNKNOWN, _NOT_KNOWN, why)
-    if not broker.get("starts"):
-        why = (f"It refuses: {broker.get('refusal')}.", "A refused start loses nothing. A repair removes the cause.")
-        if damaged:
-            why += ("Bytes of the CommitLog are also damaged or missing.",)
-        return Judgement(REFUSES, f"RocketMQ {outcome.release} does not start on this copy", why)
-    reasons = []
+def _by_itself(outcome: AuditOutcome, start: Start) -> _Words:
+    """Of the copy by itself."""
+    match start:
+        case Start.NOT_KNOWN | Start.NOT_KNOWN_OF_DAMAGED:
+            damaged = "Do not start this copy: it is damaged, and not all of it could be audited"
+            why = tuple(outcome.incomplete[:5]) or ("What this release would do here is not modelled.",)
+            return _NOT_KNOWN if start == Start.NOT_KNOWN else damaged, why
+        case Start.REFUSES:
+            return f"RocketMQ {outcome.release} does not start on this copy", tuple(_refusal(outcome))
+        case Start.CUTS:
+            return "Do not start this copy yet", tuple(_losses(outcome))
+        case Start.LEAVES_UNSERVED:
+            return "Do not start this copy before its queues are rebuilt", tuple(_losses(outcome))
+        case Start.NOT_READ:
+            read = "A start loses nothing that was read, but not all of this copy was read"
+            return read if outcome.not_read else _NOT_KNOWN, tuple(outcome.incomplete[:5])
+        case Start.EMPTY:
+            empty = CATALOGUE["commitlog_empty"]
+            return empty.meaning.rstrip("."), (empty.next,)
+        case Start.REBUILD:
+            unclean = outcome.plan["broker"].get("exit") == "unclean"
+            after = " (after a crash; a start mends some of it by itself)" if unclean else ""
+            differ = f"ConsumeQueues, index files, the checkpoint or config/ do not agree with the CommitLog{after}."
+            why = (f"{differ} The CommitLog is whole; the others can be rebuilt from it.",)
+            return "A start loses no message, but queues, index or other derived files need a rebuild", why
+        case Start.SAFE if outcome.not_judged:
+            return "Safe to start, but parts of this copy were not judged", (
+                "Every byte of CommitLog, ConsumeQueues and index files was checked; they, the checkpoint and the offsets in"
+                " config/ agree with each other.",
+                f"Not judged, although a start reads it: {names_text(outcome.not_judged, len(outcome.not_judged))}.",
+            )
+        case _:
+            return _ALWAYS_THE_SAME[start]
+
+
+_ALWAYS_THE_SAME: Mapping[Start, _Words] = {
+    Start.NO_MESSAGE_LEFT: (
+        "Do not start this copy: its CommitLog holds no message",
+        ("Other files name messages that the CommitLog does not hold. A start deletes these files.",),
+    ),
+    Start.MISSING: (
+        "Messages are missing from this copy already; a start loses none of the others",
+        (
+            "A segment is gone, or queue entries lead to places where this copy holds no message. A repair cannot bring these"
+            " messages back: look for them in another copy of the same broker first.",
+        ),
+    ),
+    Start.DAMAGED: (
+        "Some messages in this copy are already damaged; a start makes nothing worse",
+        ("Bytes of the CommitLog are damaged or missing. Look for them in another copy of the same broker.",),
+    ),
+    Start.SAFE: ("Safe to start", ("Every byte was checked, and all parts agree with each other.",)),
+}
+
+
+def _refusal(outcome: AuditOutcome) -> Iterable[str]:
+    yield f"It refuses: {outcome.plan['broker'].get('refusal')}."
+    yield "A refused start loses nothing. A repair removes the cause."
+    if outcome.counts.get(LOSS, 0) > counted(outcome, "broker_refuses"):
+        yield "Bytes of the CommitLog are also damaged or missing."
+
+
+def _losses(outcome: AuditOutcome) -> Iterable[str]:
+    """What a start loses, a sentence each."""
+    broker = outcome.plan["broker"]
     cut, skipped = counted(outcome, "broker_drops_messages"), counted(outcome, "broker_skips_messages")
-    hangs = counted(outcome, "broker_hangs")
-    if hangs:
-        reasons.append("A start never ends: it waits at a gap in the CommitLog.")
+    if counted(outcome, "broker_hangs"):
+        yield "A start never ends: it waits at a gap in the CommitLog."
     if cut:
         stop = STOP_REASONS.get(str(broker.get("stop_reason")), "")
         ends = f"{int(broker.get('truncate_at') or 0):,}{f' and stops there: {lower(stop)}' if stop else ''}"
         cuts = f"It cuts everything after that: {count_text(cut, 'valid message')}."
-        reasons.append(f"Recovery reads the CommitLog up to physical offset {ends}. {cuts}")
+        yield f"Recovery reads the CommitLog up to physical offset {ends}. {cuts}"
     if skipped:
         stay, them = ("message stays", "it") if skipped == 1 else ("messages stay", "them")
-        reasons.append(f"{skipped:,} {stay} in the CommitLog without a queue entry: consumers do not get {them}.")
+        yield f"{skipped:,} {stay} in the CommitLog without a queue entry: consumers do not get {them}."
     messages, size = lost_of(outcome)
     if messages:
         topics = outcome.loss.get("by_topic", ())
         times = [(t["first_store_time"], t["last_store_time"]) for t in topics]
         when = f", stored {span_text(min(t[0] for t in times), max(t[1] for t in times))}" if times else ""
         lost = f"{count_text(messages, 'message')} ({bytes_text(size)})"
-        reasons.append(f"Consumers lose {lost} of {count_text(len(topics), 'topic')} in all{when}.")
-    if reasons:
-        head = "Do not start this copy yet" if hangs or cut else "Do not start this copy before its queues are rebuilt"
-        return Judgement(STOP, head, tuple(reasons))
-    if gone is not None:
-        return gone
-    if damaged and not outcome.messages:
-        why = ("Other files name messages that the CommitLog does not hold. A start deletes these files.",)
-        return Judgement(STOP, "Do not start this copy: its CommitLog holds no message", why)
-    if any(f.severity == LOSS and f.code in ("segment_missing", "message_lost") for f in outcome.findings):
-        why = (
-            "A segment is gone, or queue entries lead to places where this copy holds no message. A repair cannot bring these"
-            " messages back: look for them in another copy of the same broker first.",
-        )
-        return Judgement(CARE, "Messages are missing from this copy already; a start loses none of the others", why)
-    if damaged:
-        why = ("Bytes of the CommitLog are damaged or missing. Look for them in another copy of the same broker.",)
-        return Judgement(CARE, "Some messages in this copy are already damaged; a start makes nothing worse", why)
-    if outcome.incomplete:
-        read = "A start loses nothing that was read, but not all of this copy was read"
-        return Judgement(UNKNOWN, read if outcome.not_read else _NOT_KNOWN, tuple(outcome.incomplete[:5]))
-    if counted(outcome, "commitlog_empty"):
-        empty = CATALOGUE["commitlog_empty"]
-        return Judgement(EMPTY, empty.meaning.rstrip("."), (empty.next,))
-    if outcome.counts.get(REBUILDABLE):
-        after = " (after a crash; a start mends some of it by itself)" if broker.get("exit") == "unclean" else ""
-        differ = f"ConsumeQueues, index files, the checkpoint or config/ do not agree with the CommitLog{after}."
-        why = (f"{differ} The CommitLog is whole; the others can be rebuilt from it.",)
-        return Judgement(REBUILD, "A start loses no message, but queues, index or other derived files need a rebuild", why)
-    if outcome.not_judged:
-        why = (
-            "Every byte of CommitLog, ConsumeQueues and index files was checked; they, the checkpoint and the offsets in"
-            " config/ agree with each other.",
-            f"Not judged, although a start reads it: {names_text(outcome.not_judged, len(outcome.not_judged))}.",
-        )
-        return Judgement(SAFE, "Safe to start, but parts of this copy were not judged", why)
-    return Judgement(SAFE, "Safe to start", ("Every byte was checked, and all parts agree with each other.",))
+        yield f"Consumers lose {lost} of {count_text(len(topics), 'topic')} in all{when}."
 
 
 def verdict_alone(outcome: AuditOutcome) -> str:
@@ -218,14 +223,15 @@ def verdict_alone(outcome: AuditOutcome) -> str:
 def headline_of_all(kinds: Mapping[str, int], stores: int) -> str:
     """The answer for so many stores together. kinds: how many there are of each kind of answer."""
     of_all = f"of {count_text(stores, 'store')}"
-    unsafe, lacking = kinds[STOP] + kinds[GONE] + kinds[REFUSES], kinds[PARTED] + kinds[LACKS]
+    unsafe = kinds[Safety.STOP] + kinds[Safety.GONE] + kinds[Safety.REFUSES]
+    lacking, damaged = kinds[Safety.DIVERGED] + kinds[Safety.LACKS], kinds[Safety.CARE]
     if unsafe:
         return f"{unsafe:,} {of_all} {'is' if unsafe == 1 else 'are'} not safe to start"
-    if kinds[CARE]:
-        return f"{kinds[CARE]:,} {of_all} {'is' if kinds[CARE] == 1 else 'are'} already damaged; a start makes nothing worse"
-    if kinds[UNKNOWN]:
-        return f"For {kinds[UNKNOWN]:,} {of_all} it is not known whether a start is safe"
-    if stores and kinds[SAFE] == stores:
+    if damaged:
+        return f"{damaged:,} {of_all} {'is' if damaged == 1 else 'are'} already damaged; a start makes nothing worse"
+    if kinds[Safety.UNKNOWN]:
+        return f"For {kinds[Safety.UNKNOWN]:,} {of_all} it is not known whether a start is safe"
+    if stores and kinds[Safety.SAFE] == stores:
         return "All stores are safe to start" if stores > 1 else "The store is safe to start"
     if lacking:
         lacks, its, it = ("lacks", "its", "it") if lacking == 1 else ("lack", "their", "them")
@@ -251,11 +257,6 @@ def _rank(outcome: AuditOutcome, judgement: Judgement) -> tuple[object, ...]:
     lost, lacks = lost_of(outcome)[0], lacks_of(outcome)[0]
     counts = (-outcome.counts.get(severity, 0) for severity in (LOSS, REBUILDABLE))
     return -EXIT_RANK[outcome.exit_code], KINDS.index(judgement.kind), -lost, -lacks, *counts, outcome.name
-
-
-def counted(outcome: AuditOutcome, code: str) -> int:
-    """How many there are of a code, the folded ones too."""
-    return sum(f.count for f in outcome.findings if f.code == code) + outcome.findings_dropped.get(code, 0)
 
 
 def meaning_of(outcome: AuditOutcome, code: str) -> str:

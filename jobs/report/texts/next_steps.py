@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from jobs.report.texts.commands import repair_commands, repair_withheld
-from jobs.report.texts.judgement import SAFE, counted, judge
-from jobs.report.texts.ranking import is_emptied, lost_of
+from jobs.report.texts.judgement import judge
 from jobs.report.texts.text import count_text
 from schemas.finding_codes import BY_A_REPAIR, END_GONE
 from schemas.rows import DEFAULT, LOSS, REBUILDABLE, AuditOutcome
 from store_io.audit.as_master import as_master
+from store_io.audit.outcome.safety import Safety, counted, is_emptied, lost_of
 
 NOTHING = "Nothing to do."
 NOTHING_JUDGED = "Nothing to do for what was judged."
@@ -36,7 +36,7 @@ class NextSteps:
 
 def next_steps(outcome: AuditOutcome, words: Sequence[str], plan: str) -> NextSteps:
     """words, plan: as `repair_commands` takes them."""
-    if judge(outcome).kind == SAFE:
+    if judge(outcome).kind == Safety.SAFE:
         nothing = NOTHING_JUDGED if outcome.not_judged else NOTHING
         return NextSteps(f"{nothing} {_NAME_CONF}" if outcome.settings_from == DEFAULT else nothing)
     repairs = repair_commands(outcome, words, plan)

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from schemas.rows import DEFAULT, LOSS, NOTE, REBUILDABLE, AuditOutcome
-from store_io.audit.as_master import as_master
 from store_io.base.wording import count_text
 
 EXIT_RANK = {0: 0, 10: 1, 3: 2, 20: 3}
@@ -55,22 +54,6 @@ def kinds_text(kinds: Sequence[str], most: int = 3) -> str:
     return ", ".join(kinds[:most]) + (f" and {count_text(len(kinds) - most, 'more kind')}" if len(kinds) > most else "")
 
 
-def lost_of(outcome: AuditOutcome) -> tuple[int, int]:
-    """(messages, bytes) that a start would cut."""
-    return int(outcome.loss.get("messages", 0)), int(outcome.loss.get("bytes", 0))
-
-
 def would_be_lost(lost: str, unknown: int) -> str:
     """How much starts would lose, and of how many stores that is not known: no start, or no prediction."""
     return f"{lost} would be lost by a start" + (f", not known of {count_text(unknown, 'store')}" if unknown else "")
-
-
-def lacks_of(outcome: AuditOutcome) -> tuple[int, bool]:
-    """(messages that other copies of its group hold and it does not, whether it has parted from one of them)."""
-    lacking = as_master(outcome.replicas, outcome.name)
-    return (0, False) if lacking is None else (lacking.lacks, bool(lacking.parted))
-
-
-def is_emptied(outcome: AuditOutcome) -> bool:
-    """Whether something proves that the copy's log held messages that are not in it any more, at its end or altogether."""
-    return any(f.severity == LOSS and f.code in ("commitlog_emptied", "commitlog_shrunk") for f in outcome.findings)

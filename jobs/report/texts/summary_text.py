@@ -15,10 +15,7 @@ from jobs.report.texts.commands import closer_look, words_of
 from jobs.report.texts.deleted_files import deleted_files
 from jobs.report.texts.finding_groups import finding_groups
 from jobs.report.texts.judgement import (
-    GONE,
-    SAFE,
     SHORT,
-    counted,
     held,
     judge,
     lower,
@@ -33,8 +30,6 @@ from jobs.report.texts.ranking import (
     assumed_words,
     exit_words,
     kinds_text,
-    lacks_of,
-    lost_of,
     note_kinds,
     would_be_lost,
 )
@@ -42,6 +37,7 @@ from jobs.report.texts.replicas_words import choice_words, pair_words
 from jobs.report.texts.terminal import BOLD, CODE_COLOUR, FAINT, GREEN, RED, YELLOW, Paint
 from jobs.report.texts.text import bytes_text, count_text, not_read_texts, printable, seconds_text, span_text
 from schemas.rows import ASSUMED, DOUBT, LOSS, NOTE, REBUILDABLE, AuditOutcome, Row
+from store_io.audit.outcome.safety import Safety, counted, lacks_of, lost_of
 from store_io.base.wording import names_text
 
 _SEVERITY_COLOUR = {LOSS: RED, REBUILDABLE: YELLOW, NOTE: FAINT}
@@ -193,7 +189,7 @@ def _next(outcome: AuditOutcome, words: Sequence[str], plan: str) -> list[str]:
         return _rows("Next", steps.nothing)
     lines: list[str] = _rows("Next", steps.first, 2) if steps.first else []
     judgement = judge(outcome)
-    if judgement.kind == GONE:
+    if judgement.kind == Safety.GONE:
         lines += [line for why in judgement.why for line in _rows("" if lines else "Next", printable(why), 2)]
     if steps.repairs:
         lines += _rows("" if lines else "Next", _run_the_repair(outcome), 2)
@@ -235,7 +231,7 @@ def _more(rest: int, noun: str) -> list[str]:
 
 def _fleet(outcomes: Sequence[AuditOutcome], paint: Paint) -> Iterator[str]:
     judged = most_dangerous_first(outcomes)
-    safe = accumulate(judgement.kind == SAFE for _, judgement in judged)
+    safe = accumulate(judgement.kind == Safety.SAFE for _, judgement in judged)
     most = min(_STORES, sum(1 for number in safe if number <= _SAFE_STORES))  # with a line of their own
     shown, folded = judged[:most], Counter(judgement.kind for _, judgement in judged[most:])
     width = min(_NAME, max((len(printable(o.name, _NAME)) for o, _ in shown), default=4))

@@ -1,6 +1,7 @@
 """What an audit comes to, from its evidence and findings.
 
 * `store_outcome`: all results of one store, the exit code among them.
+* `safety`: whether the copy is safe to start, the one decision.
 * `final_findings`: each finding with all that the catalogue says, in a stable order.
 * `release_leaves`: what a start leaves of each file, `steps` of plan.json.
 * `verdict`: what matters most, in one sentence.

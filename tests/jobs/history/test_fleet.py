@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
+
+import pytest
 
 from jobs.history import fleet, reading
 from jobs.report.texts.history_text import fleet_text
 from jobs.report.texts.judgement import judge
 from jobs.tables.delta_tables import run_rows
+from schemas.rows import DEFAULT, AuditOutcome
+from store_io.audit.outcome.safety import Safety
 from tests.support import samples
 from tests.support.history_rows import (
     DAY,
@@ -20,18 +25,18 @@ from tests.support.history_rows import (
 
 def test_the_unsafe_copies_come_first() -> None:
     rows = [
-        run_row("calm", 2),
-        run_row("lost-12", 2, 20, lost_messages=12, losses=1),
-        run_row("lost-300", 2, 20, lost_messages=300, losses=1),
-        run_row("unread", 2, 3),
-        run_row("hurt", 2, 20, losses=900),  # a start loses nothing more
-        run_row("stuck", 2, 10, starts=False, refusal="no file of 0 bytes"),
-        run_row("behind", 2, 10, rebuildable=7),
+        run_row("calm", 2, safety="safe"),
+        run_row("lost-12", 2, 20, lost_messages=12, losses=1, safety="stop"),
+        run_row("lost-300", 2, 20, lost_messages=300, losses=1, safety="stop"),
+        run_row("unread", 2, 3, safety="unknown"),
+        run_row("hurt", 2, 20, losses=900, safety="care"),  # a start loses nothing more
+        run_row("stuck", 2, 10, starts=False, refusal="no file of 0 bytes", safety="refuses"),
+        run_row("behind", 2, 10, rebuildable=7, safety="rebuild"),
         run_row("calm", 1, 20, lost_messages=5000),  # long repaired
-        run_row("slave", 2, lacks_messages=30),
-        run_row("split", 2, lacks_messages=5, diverged=True),
-        run_row("wiped", 2, 20, messages=0, losses=1),
-        run_row("new", 2, messages=0, notes=1),
+        run_row("slave", 2, lacks_messages=30, safety="lacks"),
+        run_row("split", 2, lacks_messages=5, diverged=True, safety="diverged"),
+        run_row("wiped", 2, 20, messages=0, losses=1, safety="gone"),
+        run_row("new", 2, messages=0, notes=1, safety="empty"),
     ]
     codes = [
         {"store": "lost-300", "run_id": "r2", "severity": s, "code": c, "count": n, "findings": 1, "file": "f"}
@@ -75,14 +80,47 @@ def test_a_run_that_stands_twice_counts_once() -> None:
 
 
 def test_safety_is_what_the_reports_of_single_stores_say() -> None:
-    """The same outcomes, judged from their rows of the tables and by the page of each store."""
+    """The same outcomes, by their rows of the tables and by the page of each store."""
     made = (
         samples.clean, samples.damaged, samples.not_audited, samples.refused, samples.empty, samples.emptied, samples.shrunk,
         samples.already_damaged,
     )  # fmt: skip
     outcomes = [make() for make in made] + [samples.behind(make(), parted) for make in made for parted in (False, True)]
+    outcomes += [written_by_another_release(make()) for make in made]
+    outcomes += [replace(samples.empty(), counts={"note": 1, "rebuildable": 1})]
     for outcome in outcomes:
         (row,) = run_rows(samples.RUN, [outcome])["runs"]
-        codes = [{"code": finding.code, "severity": finding.severity} for finding in outcome.findings]
-        assert fleet.safety_of(row, codes) == judge(outcome).kind, outcome.name
-    assert len({judge(outcome).kind for outcome in outcomes}) > 7
+        assert fleet.safety_of(row) == judge(outcome).kind, outcome.name
+    assert {judge(outcome).kind for outcome in outcomes} == set(Safety) - {Safety.REBUILD}
+
+
+def written_by_another_release(outcome: AuditOutcome) -> AuditOutcome:
+    return replace(outcome, release_from=DEFAULT, written_by="4.8.0 to 4.9.8")
+
+
+@pytest.mark.parametrize(
+    ("outcome", "safety"),
+    [
+        (written_by_another_release(samples.clean()), "unknown"),
+        (written_by_another_release(samples.already_damaged()), "unknown"),
+        (written_by_another_release(samples.damaged()), "stop"),
+        (replace(samples.empty(), counts={"note": 1, "rebuildable": 1}), "empty"),
+    ],
+    ids=["clean", "already-damaged", "damaged", "empty"],
+)
+def test_what_is_assumed_reaches_the_report(outcome: AuditOutcome, safety: str) -> None:
+    (row,) = run_rows(samples.RUN, [outcome])["runs"]
+    columns = {name: row.get(name) for name in fleet.COLUMNS}
+    (store,) = view_of([{**columns, "run_id": "r1", "store": outcome.name, "started_at": T0}])["stores"]
+    assert store["safety"] == safety == judge(outcome).kind
+
+
+def test_a_run_that_kept_no_safety_is_not_called_safe() -> None:
+    rows = [
+        run_row("calm", 2),
+        run_row("lost", 2, 20, lost_messages=12, losses=1),
+        run_row("later", 2, safety="of a later version"),
+    ]
+    view = view_of(rows)
+    assert {s["store"]: s["safety"] for s in view["stores"]} == {"calm": "unknown", "lost": "stop", "later": "unknown"}
+    assert "not known" in fleet_text(view)

@@ -10,15 +10,17 @@ from tests.support.samples import HOSTILE
 
 
 def test_the_page_is_inert_and_hostile_names_stay_text() -> None:
-    rows = [run_row(HOSTILE, n, 20, verdict=HOSTILE, location=HOSTILE, lost_messages=n, losses=1) for n in range(3)]
+    rows = [
+        run_row(HOSTILE, n, 20, verdict=HOSTILE, location=HOSTILE, lost_messages=n, losses=1, safety="stop") for n in range(3)
+    ]
     codes = [{"store": HOSTILE, "run_id": "r2", "severity": "loss", "code": "x", "count": 2, "findings": 1, "file": HOSTILE}]
-    shown = Page("".join(fleet_html(view_of([*rows, run_row("calm", 2)], codes, {HOSTILE + "2": T0}))))
+    shown = Page("".join(fleet_html(view_of([*rows, run_row("calm", 2, safety="safe")], codes, {HOSTILE + "2": T0}))))
     assert shown.problems() == []
     assert "1 of 2 stores is not safe to start" in shown.text and shown.text.count("<script>alert(1)</script>") >= 5
     assert "\x1b" not in shown.text and "\u202e" not in shown.text
     assert [bar["height"] for bar in shown.all("rect")] == ["4", "11", "22", "11"]
     assert "All stores are safe" not in shown.text
-    calm = Page("".join(fleet_html(view_of([run_row("a", 2), run_row("b", 2)]))))
+    calm = Page("".join(fleet_html(view_of([run_row("a", 2, safety="safe"), run_row("b", 2, safety="safe")]))))
     assert "All stores are safe to start" in calm.text and calm.problems() == []
     text = fleet_text(view_of(rows, codes))
     assert "\x1b" not in text and "\u202e" not in text

@@ -1,0 +1,141 @@
+"""Whether a copy is safe to start: the one decision. Pages and terminals only word it; table `runs` and result.json keep it.
+
+It follows from an outcome alone: its broker section, its loss, its findings' severities, its group, and what it assumes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, StrEnum, auto
+
+from schemas.rows import LOSS, REBUILDABLE, AuditOutcome
+from store_io.audit.as_master import AsMaster, as_master
+
+
+class Safety(StrEnum):
+    """What a start of a copy by itself, or as master, would mean: the most dangerous first."""
+
+    STOP = "stop"
+    GONE = "gone"
+    UNKNOWN = "unknown"
+    REFUSES = "refuses"
+    DIVERGED = "diverged"
+    LACKS = "lacks"
+    CARE = "care"
+    REBUILD = "rebuild"
+    EMPTY = "empty"
+    SAFE = "safe"
+
+    @property
+    def danger(self) -> int:
+        """More is more dangerous."""
+        return -tuple(Safety).index(self)
+
+
+class Start(Enum):
+    """What a start of the copy by itself does, or finds: the first of these that holds."""
+
+    NOT_KNOWN_OF_DAMAGED = auto()  # the log is damaged, and what the release would do is not known
+    NOT_KNOWN = auto()
+    REFUSES = auto()
+    CUTS = auto()  # valid messages, or it hangs at a gap
+    LEAVES_UNSERVED = auto()  # valid messages, without a queue entry
+    NO_MESSAGE_LEFT = auto()  # damage, and no valid message
+    MISSING = auto()  # messages that other files name; the others stay
+    DAMAGED = auto()  # already; the start loses no valid message
+    NOT_READ = auto()  # nothing of what was read is lost
+    EMPTY = auto()
+    REBUILD = auto()
+    SAFE = auto()
+
+
+_SAFETY_OF = {
+    Start.NOT_KNOWN_OF_DAMAGED: Safety.STOP,
+    Start.NOT_KNOWN: Safety.UNKNOWN,
+    Start.REFUSES: Safety.REFUSES,
+    Start.CUTS: Safety.STOP,
+    Start.LEAVES_UNSERVED: Safety.STOP,
+    Start.NO_MESSAGE_LEFT: Safety.STOP,
+    Start.MISSING: Safety.CARE,
+    Start.DAMAGED: Safety.CARE,
+    Start.NOT_READ: Safety.UNKNOWN,
+    Start.EMPTY: Safety.EMPTY,
+    Start.REBUILD: Safety.REBUILD,
+    Start.SAFE: Safety.SAFE,
+}
+# What these say holds under every release.
+OF_ANY_RELEASE = (Safety.GONE, Safety.DIVERGED, Safety.LACKS, Safety.EMPTY)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """safety: the answer.  start, alone: of the copy by itself.  lacking: what its group holds and it lacks.
+    in_group: the graver of `alone` and that.  other_release: the release was assumed and cannot have written the copy, so that
+    the answer can only warn."""
+
+    safety: Safety
+    start: Start
+    alone: Safety
+    lacking: AsMaster | None
+    in_group: Safety
+    other_release: bool
+
+
+def decide(outcome: AuditOutcome) -> Decision:
+    """How safe a start of the copy is, and what decides it."""
+    start = start_of(outcome)
+    alone = _SAFETY_OF[start]
+    if is_emptied(outcome) and (not outcome.messages or start in (Start.MISSING, Start.DAMAGED)):
+        alone = Safety.GONE
+    lacking = as_master(outcome.replicas, outcome.name)
+    in_group = alone
+    if lacking is not None:
+        in_group = max(alone, Safety.DIVERGED if lacking.parted else Safety.LACKS, key=lambda safety: safety.danger)
+    other_release = bool(outcome.written_by) and outcome.plan.get("broker") is not None and in_group not in OF_ANY_RELEASE
+    safety = Safety.UNKNOWN if other_release and in_group != Safety.STOP else in_group
+    return Decision(safety, start, alone, lacking, in_group, other_release)
+
+
+def start_of(outcome: AuditOutcome) -> Start:
+    """What the release would do, on the copy by itself. What an earlier audit saw of it is left out here."""
+    broker = outcome.plan.get("broker")
+    damaged = outcome.counts.get(LOSS, 0) > counted(outcome, "broker_refuses")
+    if broker is None:
+        return Start.NOT_KNOWN_OF_DAMAGED if damaged else Start.NOT_KNOWN
+    if not broker.get("starts"):
+        return Start.REFUSES
+    if counted(outcome, "broker_hangs") or counted(outcome, "broker_drops_messages"):
+        return Start.CUTS
+    if counted(outcome, "broker_skips_messages") or lost_of(outcome)[0]:
+        return Start.LEAVES_UNSERVED
+    if damaged:
+        if not outcome.messages:
+            return Start.NO_MESSAGE_LEFT
+        missing = any(f.severity == LOSS and f.code in ("segment_missing", "message_lost") for f in outcome.findings)
+        return Start.MISSING if missing else Start.DAMAGED
+    if outcome.incomplete:
+        return Start.NOT_READ
+    if counted(outcome, "commitlog_empty"):
+        return Start.EMPTY
+    return Start.REBUILD if outcome.counts.get(REBUILDABLE) else Start.SAFE
+
+
+def counted(outcome: AuditOutcome, code: str) -> int:
+    """How many there are of a code, the folded ones too."""
+    return sum(f.count for f in outcome.findings if f.code == code) + outcome.findings_dropped.get(code, 0)
+
+
+def lost_of(outcome: AuditOutcome) -> tuple[int, int]:
+    """(messages, bytes) of this copy that consumers would not get after a start."""
+    return int(outcome.loss.get("messages", 0)), int(outcome.loss.get("bytes", 0))
+
+
+def lacks_of(outcome: AuditOutcome) -> tuple[int, bool]:
+    """(messages that other copies of its group hold and it does not, whether it has diverged from one of them)."""
+    lacking = as_master(outcome.replicas, outcome.name)
+    return (0, False) if lacking is None else (lacking.lacks, bool(lacking.parted))
+
+
+def is_emptied(outcome: AuditOutcome) -> bool:
+    """Whether something proves that the copy's log held messages that are not in it any more, at its end or altogether."""
+    return any(f.severity == LOSS and f.code in ("commitlog_emptied", "commitlog_shrunk") for f in outcome.findings)

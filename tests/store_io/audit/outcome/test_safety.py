@@ -1,0 +1,48 @@
+"""The one decision of safety: which fact counts for more."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from schemas.finding_codes import CATALOGUE
+from schemas.rows import LOSS, AuditOutcome, Finding
+from store_io.audit.outcome.safety import Safety, Start, decide
+from tests.support import samples
+
+
+def found(code: str, **more: int) -> AuditOutcome:
+    """The undamaged sample with one finding."""
+    severity = CATALOGUE[code].severity
+    finding = Finding(code, "commitlog", severity=severity, message="m", next="n")
+    return replace(samples.clean(), findings=[finding], counts={severity: 1}, **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "start", "safety"),
+    [
+        (samples.clean(), Start.SAFE, Safety.SAFE),
+        (found("broker_hangs"), Start.CUTS, Safety.STOP),
+        (found("broker_skips_messages"), Start.LEAVES_UNSERVED, Safety.STOP),
+        (found("segment_missing"), Start.MISSING, Safety.CARE),
+        (found("commitlog_damaged"), Start.DAMAGED, Safety.CARE),
+        (found("commitlog_damaged", messages=0), Start.NO_MESSAGE_LEFT, Safety.STOP),
+        (replace(samples.clean(), counts={"rebuildable": 1}), Start.REBUILD, Safety.REBUILD),
+        (replace(samples.clean(), counts={"rebuildable": 1}, incomplete=["why"]), Start.NOT_READ, Safety.UNKNOWN),
+        (replace(samples.empty(), counts={"rebuildable": 1}), Start.EMPTY, Safety.EMPTY),
+        (samples.shrunk(), Start.DAMAGED, Safety.GONE),
+        (samples.not_audited(), Start.NOT_KNOWN, Safety.UNKNOWN),
+        (replace(samples.not_audited(), counts={LOSS: 1}), Start.NOT_KNOWN_OF_DAMAGED, Safety.STOP),
+    ],
+)
+def test_the_first_fact_that_holds_decides(outcome: AuditOutcome, start: Start, safety: Safety) -> None:
+    decision = decide(outcome)
+    assert (decision.start, decision.safety) == (start, safety)
+
+
+def test_of_two_answers_the_more_dangerous_counts() -> None:
+    assert max(Safety, key=lambda safety: safety.danger) == Safety.STOP
+    worse, milder = decide(samples.behind(samples.damaged())), decide(samples.behind(samples.already_damaged(), True))
+    assert (worse.alone, worse.safety) == (Safety.STOP, Safety.STOP)
+    assert (milder.alone, milder.safety) == (Safety.CARE, Safety.DIVERGED)
