@@ -93,7 +93,7 @@ RUNS = (
     Column("log_end", "long", "Physical offset after the last message of the copy; null without one, or where it was not read."),
     Column("lacks_messages", "long", "Messages that other copies of its group hold and it lacks; null where none was compared."),
     Column("diverged", "boolean", "Whether another copy of its group holds other messages at the same physical offsets."),
-    Column("lost_messages", "long", "Valid messages of the copy that a start would cut."),
+    Column("lost_messages", "long", "Valid messages of the copy that consumers would not get after a start."),
     Column("lost_bytes", "long", "Their bytes."),
     Column("messages", "long", "Valid messages in the copy."),
     Column("first_store_time_ms", "long", "Earliest store time among them, ms since 1970."),
@@ -168,7 +168,7 @@ QUEUES = (
     Column("dispatch_min_offset", "long", "Minimum offset after start() has caught up."),
     Column("dispatch_max_offset", "long", "Maximum offset after start() has caught up."),
     Column("dispatch_max_phy_offset", "long", "Physical offset that the queue reaches then."),
-    Column("lost_messages", "long", "Messages of this queue that a start would cut."),
+    Column("lost_messages", "long", "Valid messages of this queue that consumers would not get after a start."),
     Column("files", array_of(_QUEUE_FILE), "Its files on disk that were fully read, ext files too, by name."),
 )
 

@@ -36,8 +36,8 @@ class Copy:
         return None if prediction is None or self.audit.incomplete else prediction.starts
 
     @property
-    def cut(self) -> int:
-        """Messages of this copy that a start would cut or never serve."""
+    def own_loss(self) -> int:
+        """Valid messages of this copy that consumers would not get after a start."""
         loss = self.audit.loss
         return loss.messages if loss is not None and self.starts_as_it_is else 0
 

@@ -23,8 +23,8 @@ _GAUGES = (
     ),
     ("complete", "1 if all of the store was read and is modelled, else 0.", "complete"),
     ("starts", "1 if the release would start on this copy, 0 if it would refuse; absent where that is not known.", "starts"),
-    ("lost_messages", "Valid messages of the copy that a start would cut.", "lost_messages"),
-    ("lost_bytes", "Bytes of the messages that a start would cut.", "lost_bytes"),
+    ("lost_messages", "Valid messages of the copy that consumers would not get after a start.", "lost_messages"),
+    ("lost_bytes", "Bytes of the messages that consumers would not get after a start.", "lost_bytes"),
     (
         "emptied",
         "1 if something proves that the CommitLog held messages that are gone, from its end or altogether, else 0.",
