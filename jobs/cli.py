@@ -1,7 +1,7 @@
-"""Arguments in, exit code out. Checks the command line first, then loads what the command needs: Spark comes last.
+"""Arguments in, the command's exit code out. Checks the command line first, then loads what the command needs: Spark comes last.
 
-Exit codes are contract.md's: whatever goes wrong ends with one sentence on standard error and, once the arguments are
-sound, a result.json that says so.
+What an audit earns is decided in `store_io.base.exit_codes`. Whatever goes wrong ends with one sentence on standard error and,
+once the arguments are sound, a result.json that says so.
 """
 
 from __future__ import annotations

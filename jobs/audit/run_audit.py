@@ -22,7 +22,7 @@ from jobs.command_line.options import AuditOptions
 from jobs.command_line.stores import StoreArgument
 from jobs.faults import reason
 from jobs.output import INDEX, REPLICAS, RESULT, OutputFolder
-from jobs.report.files.result_json import RunInfo, result_json, run_exit_code
+from jobs.report.files.result_json import RunInfo, result_json
 from jobs.report.files.store_json import findings_jsonl, plan_json, replicas_json
 from jobs.report.pages.index_html import index_html
 from jobs.report.pages.report_html import PageContext, report_html
@@ -34,6 +34,7 @@ from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import StoreAudit, run_rounds
 from store_io.base import checksum
 from store_io.base.errors import StoreError
+from store_io.base.exit_codes import of_run
 from store_io.base.tasks import Task
 from store_io.replicas.replica_groups import replica_groups
 from store_io.scan.segment_scan import SegmentTask
@@ -80,7 +81,7 @@ def run_with(started: Session, asked: AuditOptions) -> int:
     output.write(RESULT, result_json(info, outcomes))
     words = store_words(asked.stores[0]) if len(asked.stores) == 1 else ()
     print(summary_text(info, outcomes, asked.out, asked.color, words), end="", flush=True)
-    return run_exit_code(info, outcomes)
+    return of_run((o.exit_code for o in outcomes), info.problems)
 
 
 @dataclass

@@ -17,11 +17,10 @@ from jobs.command_line.options import Command
 from jobs.history import reading
 from jobs.history.reading import History, collect, time_of
 from jobs.report.texts.history_text import difference_text
-from jobs.report.texts.ranking import SEVERITIES, severity_rank, worst_exit_code
 from schemas.rows import Row
 from store_io.base.errors import StoreError, UsageError
+from store_io.base.exit_codes import DERIVED, INCOMPLETE, LOST, SEVERITIES, of_severity, severity_rank, worst
 
-CODES = (20, 10, 0)  # by severity_rank
 _RUN_COLUMNS = (
     "level exit_code complete verdict location release settings tool_version rules_version min_phy_offset truncate_at "
     "lacks_messages diverged"
@@ -135,7 +134,7 @@ def difference_view(
         "schema_version": reading.SCHEMA_VERSION,
         "run_a": _run(one_a),
         "run_b": _run(one_b),
-        "exit_code": worst_exit_code(store["code"] for store in stores),
+        "exit_code": worst(store["code"] for store in stores),
         "other_rules": [
             f"{words} {one_a.get(key)} -> {one_b.get(key)}"
             for key, words in (("tool_version", "tool"), ("rules_version", "rules"))
@@ -181,12 +180,12 @@ def _store(name: str, side_a: _Side, side_b: _Side, moved: Sequence[Row], persis
     for finding in (*new, *grown):  # None where one of the runs has not read the file wholly
         one, other = was.get(finding["file"]), now.get(finding["file"])
         finding["bytes_changed"] = None if one is None or other is None else one != other
-    codes = [_gravity(f["severity"]) for f in (*new, *grown)]
-    codes += [20] * bool(log and (log["changed"] or log["missing"] or log["shrank"]))
-    codes += [10] * any(one["changed"] for one in derived.values())
-    codes += [3] * (a is None or b is None or not (a["complete"] and b["complete"]))
+    codes = [of_severity(f["severity"]) for f in (*new, *grown)]
+    codes += [LOST] * bool(log and (log["changed"] or log["missing"] or log["shrank"]))
+    codes += [DERIVED] * any(one["changed"] for one in derived.values())
+    codes += [INCOMPLETE] * (a is None or b is None or not (a["complete"] and b["complete"]))
     if a is None:  # a store without a baseline: that it is new is no fault, and all its findings are
-        codes = [code for code in codes if code != 3] + [3] * (b is not None and not b["complete"])
+        codes = [code for code in codes if code != INCOMPLETE] + [INCOMPLETE] * (b is not None and not b["complete"])
     total: Counter[tuple[str, str]] = Counter()
     places: Counter[tuple[str, str]] = Counter()
     for row in (*persisting, *still):
@@ -194,9 +193,9 @@ def _store(name: str, side_a: _Side, side_b: _Side, moved: Sequence[Row], persis
         places[row["severity"], row["code"]] += row.get("findings", 1)
     return {
         "store": name,
-        "code": worst_exit_code(codes),
+        "code": worst(codes),
         **{key: [row and row[column] for row in (a, b)] for key, column in _OF_BOTH.items()},
-        "unreadable_now": bool(a and b and a["complete"] and b["exit_code"] == 3),
+        "unreadable_now": bool(a and b and a["complete"] and b["exit_code"] == INCOMPLETE),
         "locations": [row["location"] or "" for row in (a, b) if row],
         "other_settings": _other_settings(a, b) if a and b and not (unlisted or emptied or _unlisted(a, before)) else [],
         "new": new,
@@ -257,10 +256,10 @@ def match_findings(moved: Iterable[Row]) -> tuple[list[Row], list[Row], list[Row
                 "start": min((r["start"] for r in a if r["start"] is not None), default=None),
                 "end": max((r["end"] for r in a if r["end"] is not None), default=None),
                 "count": sum(r["count_a"] for r in a),
-                "severity": max((r["words_a"]["severity"] for r in a), key=_gravity),
+                "severity": max((r["words_a"]["severity"] for r in a), key=of_severity),
             }
             more = sum(r["count_b"] for r in b) > was["count"]
-            graver = any(_gravity(r["words_b"]["severity"]) > _gravity(was["severity"]) for r in b)
+            graver = any(of_severity(r["words_b"]["severity"]) > of_severity(was["severity"]) for r in b)
             wider = was["start"] is not None and any(r["start"] < was["start"] or r["end"] > was["end"] for r in b)
             for row in b:
                 (grown if more or graver or wider else still).append({**_finding(row, "b"), "was": was})
@@ -270,7 +269,7 @@ def match_findings(moved: Iterable[Row]) -> tuple[list[Row], list[Row], list[Row
         if old is not None:
             new.remove(row)
             fixed.remove(old)
-            graver = row["count"] > old["count"] or _gravity(row["severity"]) > _gravity(old["severity"])
+            graver = row["count"] > old["count"] or of_severity(row["severity"]) > of_severity(old["severity"])
             was = {key: old[key] for key in ("file", "start", "end", "count", "severity")}
             (grown if graver else still).append({**row, "was": was})
     return new, grown, fixed, still
@@ -295,10 +294,6 @@ def _clusters(rows: Sequence[Row]) -> Iterator[list[Row]]:
         cluster.append(row)
     if cluster:
         yield cluster
-
-
-def _gravity(severity: str) -> int:
-    return CODES[severity_rank(severity)]
 
 
 def _finding(row: Row, side: str) -> Row:

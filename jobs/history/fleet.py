@@ -16,10 +16,10 @@ from jobs.history.reading import History, collect, micros_of, time_of
 from jobs.report.pages.fleet_html import fleet_html
 from jobs.report.texts.history_text import fleet_text
 from jobs.report.texts.judgement import KINDS
-from jobs.report.texts.ranking import EXIT_RANK, severity_rank
 from schemas.rows import Row
 from store_io.audit.outcome.safety import Safety
 from store_io.base.errors import StoreError
+from store_io.base.exit_codes import INCOMPLETE, rank, severity_rank
 
 TREND_RUNS = 1000  # of one store, the newest: bounds what a long history takes
 _SHOWN_RUNS = {"text": 20, "html": 100, "json": TREND_RUNS}
@@ -142,7 +142,7 @@ def _why(row: Row, codes: Sequence[Row]) -> str:
     if row["refusal"]:
         return str(row["refusal"])
     grave = [f"{code['code']} {code['count']:,}" for code in codes if code["severity"] != "note"]
-    if not grave or row["exit_code"] == 3:
+    if not grave or row["exit_code"] == INCOMPLETE:
         return str(row["verdict"])
     return ", ".join(grave[:3]) + (f" and {len(grave) - 3} more" if len(grave) > 3 else "")
 
@@ -150,6 +150,12 @@ def _why(row: Row, codes: Sequence[Row]) -> str:
 def _rank(store: Row) -> tuple[Any, ...]:
     """The gravest exit code first, of one code the most dangerous to start, as everywhere."""
     latest = store["latest"]
-    code = -EXIT_RANK.get(latest["exit_code"], max(EXIT_RANK.values()))
     losses, rebuildable = latest["losses"] or 0, latest["rebuildable"] or 0
-    return code, KINDS.index(store["safety"]), -(latest["lost_messages"] or 0), -losses, -rebuildable, store["store"]
+    return (
+        -rank(latest["exit_code"]),
+        KINDS.index(store["safety"]),
+        -(latest["lost_messages"] or 0),
+        -losses,
+        -rebuildable,
+        store["store"],
+    )

@@ -1,6 +1,6 @@
 """What everything above needs, and what knows nothing of stores.
 
-* `errors`: what can go wrong, with its exit code.
+* `errors`: what can go wrong, with its exit code; `exit_codes`: all of them, and which counts for more.
 * `tasks`: what can be done apart from everything else.
 * `ranges`: half-open ranges of numbers: union, intersection, difference.
 * `java_compat`: numbers, texts and splits as Java has them.

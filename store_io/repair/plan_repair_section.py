@@ -18,6 +18,7 @@ from typing import Any
 
 from schemas.rows import AuditOutcome, Row
 from store_io.base.errors import StoreError
+from store_io.base.exit_codes import DERIVED, LOST
 from store_io.base.tasks import run_task
 from store_io.base.wording import count_text
 from store_io.repair.repair_plan import POLICIES, read_plan
@@ -89,7 +90,7 @@ def repair_section(outcome: AuditOutcome, answers: Iterable[Any]) -> Row | None:
 
 
 def _wanted(outcome: AuditOutcome) -> bool:
-    return outcome.exit_code in (10, 20) and outcome.complete and outcome.plan.get("broker") is not None
+    return outcome.exit_code in (DERIVED, LOST) and outcome.complete and outcome.plan.get("broker") is not None
 
 
 def _message_bytes(outcome: AuditOutcome) -> int:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from schemas.finding_codes import CATALOGUE, Stays
 from schemas.rows import Finding, Row
+from store_io.base.exit_codes import CONSISTENT, DERIVED, LOST
 from store_io.repair.derived.rebuild_round import Rebuilt, is_findable
 from store_io.repair.log.edits import LogPlan
 from store_io.repair.repair_audit import Audited
@@ -27,7 +28,7 @@ class NewStoreVerdict:
 
     @property
     def exit_code(self) -> int:
-        return 0 if self.consistent else 20 if self.loss else 10
+        return CONSISTENT if self.consistent else LOST if self.loss else DERIVED
 
 
 def judge_new_store(before: Audited, final: Audited, log: LogPlan, made: Rebuilt) -> NewStoreVerdict:

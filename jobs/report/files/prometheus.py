@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from store_io.base.exit_codes import SEVERITIES
+
 PREFIX = "rocketmq_store_audit_"
 Row = dict[str, Any]
 
@@ -48,7 +50,6 @@ _GAUGES = (
     ("read_bytes", "Bytes read of the store.", "bytes_read"),
     ("duration_seconds", "Duration of this store's audit.", "seconds"),
 )
-_SEVERITIES = ("loss", "rebuildable", "note")
 
 
 def prometheus_text(result: Row, ended_at: float) -> str:
@@ -72,7 +73,7 @@ def _lines(result: Row, ended_at: float) -> Iterator[str]:
     severities = [
         ({**name, "severity": severity}, (store.get("counts") or {}).get(severity, 0))
         for name, store in stores
-        for severity in _SEVERITIES
+        for severity in SEVERITIES
     ]
     yield from _family("findings", "Findings by severity.", severities)
 

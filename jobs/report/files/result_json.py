@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from jobs.report.files.json_text import document
-from jobs.report.texts.ranking import SEVERITIES, worst_exit_code
 from schemas.rows import AuditOutcome, Row
 from store_io.audit.outcome.safety import decide, is_emptied, lacks_of, lost_of
+from store_io.base.exit_codes import SEVERITIES, of_run
 
 SCHEMA_VERSION = 1
 
@@ -28,17 +28,12 @@ class RunInfo:
     problems: tuple[str, ...] = ()
 
 
-def run_exit_code(run: RunInfo, outcomes: Sequence[AuditOutcome]) -> int:
-    """The highest-ranking store's; a run whose results could not all be written is incomplete."""
-    return worst_exit_code([*(o.exit_code for o in outcomes), *([3] if run.problems else [])])
-
-
 def result_json(run: RunInfo, outcomes: Sequence[AuditOutcome]) -> str:
     """The whole file."""
     return document(
         {
             "schema_version": SCHEMA_VERSION,
-            "exit_code": run_exit_code(run, outcomes),
+            "exit_code": of_run((o.exit_code for o in outcomes), run.problems),
             "complete": not run.problems and all(o.complete for o in outcomes),
             "run_id": run.run_id,
             "tool_version": run.tool_version,

@@ -7,17 +7,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from jobs.report.files.result_json import RunInfo, run_exit_code
+from jobs.report.files.result_json import RunInfo
 from jobs.report.files.store_json import groups_of
 from jobs.report.pages.answer import style_of
 from jobs.report.pages.page import View, page
 from jobs.report.texts import judgement as answers
 from jobs.report.texts.judgement import Judgement
-from jobs.report.texts.ranking import assumed_words, exit_words, note_kinds
 from jobs.report.texts.replicas_words import choice_words
+from jobs.report.texts.run_words import assumed_words, exit_words, note_kinds
 from jobs.report.texts.text import span_text
 from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome
 from store_io.audit.outcome.safety import Safety, lacks_of, lost_of
+from store_io.base.exit_codes import of_run
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ def index_html(run: RunInfo, outcomes: Sequence[AuditOutcome]) -> Iterator[str]:
     unknown = sum(not store.starts for store in stores)
     unsound = kinds[Safety.GONE] or kinds[Safety.DIVERGED] or kinds[Safety.LACKS]
     assumed = assumed_words(outcomes)
-    code = run_exit_code(run, outcomes)
+    code = of_run((o.exit_code for o in outcomes), run.problems)
     copies = _copies(stores)
     chosen = {str(group["group"]): choice_words(group) for group in groups_of(outcomes)} if copies else {}
     view: View = {

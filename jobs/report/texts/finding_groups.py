@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from jobs.report.texts.judgement import meaning_of
-from jobs.report.texts.ranking import SEVERITIES
 from schemas.rows import AuditOutcome, Finding
+from store_io.base.exit_codes import SEVERITIES
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from jobs.report.texts.judgement import SHORT
-from jobs.report.texts.ranking import severity_rank, would_be_lost
+from jobs.report.texts.run_words import would_be_lost
 from jobs.report.texts.terminal import BOLD, CODE_COLOUR, GREEN, RED, YELLOW, Paint, in_columns
 from jobs.report.texts.text import bytes_text, count_text, printable, seconds_text
 from schemas.rows import Row
+from store_io.base.exit_codes import INCOMPLETE, severity_rank
 
 _NAME = 40
 _TREND = 8  # codes of a store's line
@@ -253,7 +254,7 @@ def _coverage(view: Row, paint: Paint) -> Iterator[str]:
     for store in view["stores"]:
         waiting, gone = store["least_recently"], store["gone"]
         if gone:
-            found = "could not read it" if gone["exit_code"] == 3 else "found no CommitLog segment any more"
+            found = "could not read it" if gone["exit_code"] == INCOMPLETE else "found no CommitLog segment any more"
             why = f"run {printable(gone['run_id'])} {found}, so nothing counts as verified"
             yield paint(RED, f"{printable(store['store'], _NAME)}: {why} ({printable(gone['verdict'])})")
         elif waiting:

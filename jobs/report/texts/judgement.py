@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from jobs.report.texts.ranking import EXIT_RANK
 from jobs.report.texts.text import bytes_text, count_text, printable, span_text
 from schemas.finding_codes import CATALOGUE, STOP_REASONS
 from schemas.rows import DEFAULT, DOUBT, LOSS, REBUILDABLE, AuditOutcome, Row
 from store_io.audit.checks.repaired_store import repair_note
 from store_io.audit.outcome.safety import OF_ANY_RELEASE, Decision, Safety, Start, counted, decide, lacks_of, lost_of
+from store_io.base.exit_codes import rank
 from store_io.base.wording import clause, names_text
 
 
@@ -256,7 +256,7 @@ def most_dangerous_first(outcomes: Iterable[AuditOutcome]) -> list[tuple[AuditOu
 def _rank(outcome: AuditOutcome, judgement: Judgement) -> tuple[object, ...]:
     lost, lacks = lost_of(outcome)[0], lacks_of(outcome)[0]
     counts = (-outcome.counts.get(severity, 0) for severity in (LOSS, REBUILDABLE))
-    return -EXIT_RANK[outcome.exit_code], KINDS.index(judgement.kind), -lost, -lacks, *counts, outcome.name
+    return -rank(outcome.exit_code), KINDS.index(judgement.kind), -lost, -lacks, *counts, outcome.name
 
 
 def meaning_of(outcome: AuditOutcome, code: str) -> str:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
-from jobs.report.files.result_json import RunInfo, run_exit_code
+from jobs.report.files.result_json import RunInfo
 from jobs.report.files.store_json import groups_of
 from jobs.report.texts.commands import closer_look, words_of
 from jobs.report.texts.deleted_files import deleted_files
@@ -24,20 +24,19 @@ from jobs.report.texts.judgement import (
     why_it_ends,
 )
 from jobs.report.texts.next_steps import next_steps
-from jobs.report.texts.ranking import (
-    EXIT_RANK,
-    SEVERITIES,
+from jobs.report.texts.replicas_words import choice_words, pair_words
+from jobs.report.texts.run_words import (
     assumed_words,
     exit_words,
     kinds_text,
     note_kinds,
     would_be_lost,
 )
-from jobs.report.texts.replicas_words import choice_words, pair_words
 from jobs.report.texts.terminal import BOLD, CODE_COLOUR, FAINT, GREEN, RED, YELLOW, Paint
 from jobs.report.texts.text import bytes_text, count_text, not_read_texts, printable, seconds_text, span_text
 from schemas.rows import ASSUMED, DOUBT, LOSS, NOTE, REBUILDABLE, AuditOutcome, Row
 from store_io.audit.outcome.safety import Safety, counted, lacks_of, lost_of
+from store_io.base.exit_codes import INCOMPLETE, SEVERITIES, of_run, rank
 from store_io.base.wording import names_text
 
 _SEVERITY_COLOUR = {LOSS: RED, REBUILDABLE: YELLOW, NOTE: FAINT}
@@ -70,7 +69,7 @@ def summary_text(
         lines += _replicas(outcomes)
     for problem in run.problems:
         lines.append(_row("Problem", paint(YELLOW, printable(problem))))
-    code = run_exit_code(run, outcomes)
+    code = of_run((o.exit_code for o in outcomes), run.problems)
     folder, found = printable(out), "index.html to read; plan.json, findings.jsonl and report.html of each store in its folder"
     if len(outcomes) == 1:
         found = f"{printable(outcomes[0].name)}/report.html to read; plan.json and findings.jsonl beside it"
@@ -245,7 +244,7 @@ def _fleet(outcomes: Sequence[AuditOutcome], paint: Paint) -> Iterator[str]:
         yield f"{start}  {_what(outcome, broker)}".rstrip()
     for kind, number in folded.items():
         yield f"      and {count_text(number, 'more store')}: {SHORT[kind]}"
-    kinds = Counter((-EXIT_RANK[o.exit_code], exit_words(o.exit_code, [o])) for o in outcomes)
+    kinds = Counter((-rank(o.exit_code), exit_words(o.exit_code, [o])) for o in outcomes)
     codes = ", ".join(f"{kinds[kind]:,} {kind[1]}" for kind in sorted(kinds, key=lambda kind: (kind[0], kind[1] != LOSS)))
     lost_total = sum(lost_of(o)[0] for o in outcomes)
     unknown = sum(not (o.plan.get("broker") or {}).get("starts") for o in outcomes)
@@ -274,7 +273,7 @@ def _what(outcome: AuditOutcome, broker: Row) -> str:
         return printable(doubts[0])
     if broker.get("refusal"):
         return printable(broker["refusal"])
-    if outcome.exit_code == 3 and outcome.incomplete:
+    if outcome.exit_code == INCOMPLETE and outcome.incomplete:
         return printable(outcome.incomplete[0])
     counts: Counter[tuple[str, str]] = Counter()
     for finding in outcome.findings:

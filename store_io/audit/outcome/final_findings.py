@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 from schemas.finding_codes import CATALOGUE
-from schemas.rows import LOSS, NOTE, REBUILDABLE, Finding, IndexFileSummary, QueueSummary, SegmentSummary
+from schemas.rows import NOTE, Finding, IndexFileSummary, QueueSummary, SegmentSummary
 from store_io.audit.evidence import Evidence
 from store_io.audit.facts.size_misfits import with_cause
 from store_io.audit.queue_leftovers import LeftoverResult
+from store_io.base.exit_codes import severity_rank
 
 MAX_FINDINGS = 100_000
-RANK = {NOTE: 0, REBUILDABLE: 10, LOSS: 20}  # of severities, as exit codes
 
 
 def final_findings(evidence: Evidence, findings: Iterable[Finding]) -> tuple[list[Finding], dict[str, int]]:
@@ -22,7 +22,7 @@ def final_findings(evidence: Evidence, findings: Iterable[Finding]) -> tuple[lis
     dropped = _dropped(evidence)
     final = sorted({completed(finding) for finding in with_cause(findings, evidence.copy.misfits)}, key=_order)
     if len(final) > MAX_FINDINGS:  # the gravest are reported; the others are counted
-        ranked = sorted(final, key=lambda f: -RANK[f.severity])
+        ranked = sorted(final, key=lambda f: severity_rank(f.severity))
         for finding in ranked[MAX_FINDINGS:]:
             dropped[finding.code] += 1
         final = sorted(ranked[:MAX_FINDINGS], key=_order)
@@ -35,11 +35,6 @@ def completed(finding: Finding) -> Finding:
     severity = finding.severity or entry.severity
     next_step, message = finding.next or entry.next_at(severity), finding.message or entry.meaning
     return replace(finding, severity=severity, next=next_step, message=message)
-
-
-def highest_rank(findings: Sequence[Finding]) -> int:
-    """The rank of the gravest, 0 without any."""
-    return max([RANK[finding.severity] for finding in findings] + [0])
 
 
 def _dropped(evidence: Evidence) -> dict[str, int]:

@@ -12,13 +12,14 @@ from store_io.audit.checks.log.emptied import log_end
 from store_io.audit.evidence import Evidence
 from store_io.audit.loss import Loss
 from store_io.audit.outcome.audit_rows import index_rows, queue_rows, segment_rows
-from store_io.audit.outcome.final_findings import final_findings, highest_rank
+from store_io.audit.outcome.final_findings import final_findings
 from store_io.audit.outcome.not_read import not_read, not_read_sentences
 from store_io.audit.outcome.plan_inputs import plan_inputs
 from store_io.audit.outcome.release_leaves import release_leaves
 from store_io.audit.outcome.verdict import verdict_sentence
 from store_io.audit.premises import premises
 from store_io.audit.shortcomings import Shortcomings
+from store_io.base.exit_codes import INCOMPLETE, of_store
 from store_io.base.times import iso_time
 
 
@@ -56,8 +57,7 @@ def store_outcome(evidence: Evidence, judged: Judgement) -> AuditOutcome:
     out.findings, out.findings_dropped = final_findings(evidence, judged.findings)
     for finding in out.findings:
         out.counts[finding.severity] = out.counts.get(finding.severity, 0) + 1
-    highest = highest_rank(out.findings)
-    out.exit_code = 20 if highest == 20 else 3 if not out.complete else highest
+    out.exit_code = of_store(out.counts, out.complete)
     out.bytes_read = evidence.bytes_read
     out.plan = _plan(evidence, out, known=not short.sentences)
     out.loss = loss_rows(evidence.loss, judged.beyond)
@@ -79,7 +79,7 @@ def _blank(request: AuditRequest, incomplete: Sequence[str]) -> AuditOutcome:
         request.name,
         request.location.root,
         request.release,
-        3,
+        INCOMPLETE,
         False,
         list(dict.fromkeys(incomplete)),
         release_from=request.release_from,

@@ -9,7 +9,7 @@ import pytest
 from schemas.finding_codes import CATALOGUE
 from schemas.rows import LOSS, NOTE, REBUILDABLE, Finding, IndexFileSummary, QueueSummary
 from store_io.audit.outcome import final_findings as final
-from store_io.audit.outcome.final_findings import completed, final_findings, highest_rank
+from store_io.audit.outcome.final_findings import completed, final_findings
 from tests.support.evidence import evidence_of, segment
 
 
@@ -49,8 +49,3 @@ def test_of_too_many_the_gravest_are_told_and_all_are_counted(monkeypatch: pytes
     facts = {"queues": summaries, "index": index, "segments": [segment(0, findings_dropped={"index_slot_wrong": 2})]}
     told, dropped = final_findings(evidence_of(**facts), findings)
     assert [f.file for f in told] == ["b", "c"] and dropped == {"index_slot_wrong": 5, "queue_file_empty": 5}
-
-
-def test_ranks_are_those_of_the_exit_codes() -> None:
-    ranks = [highest_rank([completed(Finding("queue_file_empty", "a", severity=s))]) for s in (NOTE, REBUILDABLE, LOSS)]
-    assert ranks == [0, 10, 20] and highest_rank([]) == 0

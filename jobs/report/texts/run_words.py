@@ -1,32 +1,21 @@
-"""Which exit code and which store counts for more (contract.md: 20 outranks 3, 3 outranks 10)."""
+"""Words about several stores together: what their exit codes say, what they assume, the kinds of their notes, their losses."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from schemas.rows import DEFAULT, LOSS, NOTE, REBUILDABLE, AuditOutcome
+from schemas.rows import DEFAULT, NOTE, AuditOutcome
+from store_io.base.exit_codes import CONSISTENT, DERIVED, INCOMPLETE, LOST
 from store_io.base.wording import count_text
 
-EXIT_RANK = {0: 0, 10: 1, 3: 2, 20: 3}
-EXIT_WORDS = {0: "consistent", 10: "derived data differ", 3: "incomplete", 20: "loss"}
-SEVERITIES = (LOSS, REBUILDABLE, NOTE)
-
-
-def severity_rank(severity: str) -> int:
-    """0 for the gravest. One that this version does not know, in tables that a later one wrote, counts as that."""
-    return SEVERITIES.index(severity) if severity in SEVERITIES else 0
-
-
-def worst_exit_code(codes: Iterable[int]) -> int:
-    """The one that counts for a run of several stores; 0 for none."""
-    return max(codes, key=lambda code: EXIT_RANK[code], default=0)
+EXIT_WORDS = {CONSISTENT: "consistent", DERIVED: "derived data differ", INCOMPLETE: "incomplete", LOST: "loss"}
 
 
 def exit_words(code: int, outcomes: Iterable[AuditOutcome]) -> str:
-    """What an exit code says of the stores that earned it; of 20, whether messages are concerned or the start."""
-    grave = [o.plan.get("broker") for o in outcomes if o.exit_code == code == 20]
-    words = {EXIT_WORDS[20] if broker is None or broker.get("starts") else "no start" for broker in grave}
+    """What an exit code says of the stores that earned it; of LOST, whether messages are concerned or the start."""
+    grave = [o.plan.get("broker") for o in outcomes if o.exit_code == code == LOST]
+    words = {EXIT_WORDS[LOST] if broker is None or broker.get("starts") else "no start" for broker in grave}
     return " or ".join(sorted(words, reverse=True)) or EXIT_WORDS[code]
 
 
@@ -44,7 +33,7 @@ def assumed_words(outcomes: Sequence[AuditOutcome]) -> str:
 
 
 def note_kinds(outcomes: Iterable[AuditOutcome], most: int = 3) -> str:
-    """The kinds of the notes with their numbers, the most frequent first, of which so many are named; "" where there is none."""
+    """The kinds of the notes with their numbers, the most frequent first, at most `most` of them; "" without one."""
     kinds = Counter(f.code for outcome in outcomes for f in outcome.findings if f.severity == NOTE)
     return kinds_text([f"{code} {kinds[code]:,}" for code in sorted(kinds, key=lambda code: (-kinds[code], code))], most)
 
