@@ -70,7 +70,7 @@ def store_outcome(evidence: Evidence, judged: Judgement) -> AuditOutcome:
     out.checkpoint = asdict(copy.checkpoint) if copy.checkpoint_file.present else {}
     out.log_end = log_end(evidence.segments) if evidence.end_is_known else None
     out.furthest, out.replicas = judged.furthest, judged.replicas
-    out.verdict = verdict_sentence(out, evidence.prediction if not short.sentences else None, evidence.loss)
+    out.verdict = verdict_sentence(out)
     return out
 
 

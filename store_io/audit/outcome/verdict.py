@@ -1,19 +1,19 @@
-"""The verdict: what an audit found that matters most, in one sentence."""
+"""The verdict: what an audit found that matters most, in one sentence. What a start does to the copy is `safety.start_of`'s."""
 
 from __future__ import annotations
 
-from schemas.rows import DEFAULT, DOUBT, LOSS, AuditOutcome
+from schemas.rows import DEFAULT, DOUBT, REBUILDABLE, AuditOutcome
 from store_io.audit.as_master import as_master
 from store_io.audit.checks.log import emptied
 from store_io.audit.checks.repaired_store import repair_note
-from store_io.audit.loss import Loss
+from store_io.audit.outcome.safety import Start, counted, lost_of, start_of
 from store_io.base.wording import count_text, names_text
-from store_io.rules.prediction import Prediction
 
 
-def verdict_sentence(outcome: AuditOutcome, prediction: Prediction | None, loss: Loss | None) -> str:
-    """What matters most, in one sentence."""
-    sentence = emptied.verdict(outcome) or _verdict(outcome, prediction, loss) + emptied.verdict_addition(outcome)
+def verdict_sentence(outcome: AuditOutcome) -> str:
+    """The verdict of an outcome in which all else is set."""
+    broker = outcome.plan["broker"]
+    sentence = emptied.verdict(outcome) or _verdict(outcome) + emptied.verdict_addition(outcome)
     for code in ("queues_copied_later", "live_copy"):  # the cause of what follows
         for finding in (f for f in outcome.findings if f.code == code):
             sentence = f"{finding.message[:1].upper()}{finding.message[1:]}. {sentence}"
@@ -23,37 +23,36 @@ def verdict_sentence(outcome: AuditOutcome, prediction: Prediction | None, loss:
     doubts = [premise.sentence for premise in outcome.premises if premise.kind == DOUBT]
     if doubts:
         sentence = f"{doubts[0]}. With what was named: {sentence}"
-    if outcome.release_from == DEFAULT and prediction is not None:
+    if outcome.release_from == DEFAULT and broker is not None:
         sentence += " (no release was named: this one is assumed)"
-    if outcome.settings_from == DEFAULT and prediction is not None:
+    if outcome.settings_from == DEFAULT and broker is not None:
         sentence += " (no broker.conf was named: RocketMQ's defaults are assumed)"
-    if outcome.not_judged and prediction is not None and prediction.starts:
+    if outcome.not_judged and broker is not None and broker["starts"]:
         sentence += f". Not judged: {names_text(outcome.not_judged)}"
     again = repair_note(outcome).rstrip(".")
     sentence += f". {again}" if again else ""
-    return sentence + ("; not all of this copy was read" if outcome.incomplete and prediction is not None else "")
+    return sentence + ("; not all of this copy was read" if outcome.incomplete and broker is not None else "")
 
 
-def _verdict(outcome: AuditOutcome, prediction: Prediction | None, loss: Loss | None) -> str:
-    release = outcome.release
-    if prediction is None:
+def _verdict(outcome: AuditOutcome) -> str:
+    release, start, broker = outcome.release, start_of(outcome), outcome.plan["broker"]
+    if start in (Start.NOT_KNOWN, Start.NOT_KNOWN_OF_DAMAGED):
         why = outcome.incomplete[0] if outcome.incomplete else "the store is not understood"
         return f"What RocketMQ {release} would do on this copy is not known: {why}"
-    if not prediction.starts:
-        return f"RocketMQ {release} would not start on this copy: {prediction.refusal}"
-    lost = loss.messages if loss is not None else 0
-    cut = sum(queue.cut for queue in loss.by_queue.values()) if loss is not None else 0
-    if lost and not cut:
+    if start == Start.REFUSES:
+        return f"RocketMQ {release} would not start on this copy: {broker['refusal']}"
+    lost, _ = lost_of(outcome)
+    if lost and not counted(outcome, "broker_drops_messages"):  # also where it hangs
         left = f"leave {count_text(lost, 'valid message')} without a queue entry"
         return f"RocketMQ {release} would start and {left}, so that consumers do not get {'it' if lost == 1 else 'them'}"
     if lost:
         return (
-            f"RocketMQ {release} would start, cut the CommitLog at physical offset {prediction.truncate_at:,} and lose"
+            f"RocketMQ {release} would start, cut the CommitLog at physical offset {broker['truncate_at']:,} and lose"
             f" {count_text(lost, 'valid message')}"
         )
-    if outcome.counts.get(LOSS):
+    if start in (Start.CUTS, Start.NO_MESSAGE_LEFT, Start.MISSING, Start.DAMAGED):
         return f"RocketMQ {release} would start and lose no valid message; bytes of the CommitLog are already damaged or missing"
-    if outcome.counts.get("rebuildable"):
+    if outcome.counts.get(REBUILDABLE):
         return (
             f"RocketMQ {release} would start and lose nothing; derived data differ from the CommitLog and can be rebuilt from it"
         )

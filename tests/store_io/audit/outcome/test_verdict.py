@@ -6,26 +6,30 @@ from typing import Any
 
 import pytest
 
-from schemas.rows import DEFAULT, DOUBT, LOSS, NAMED, REBUILDABLE, AuditOutcome, Finding, Premise
-from store_io.audit.loss import Loss, QueueLoss
+from schemas.rows import DEFAULT, DOUBT, LOSS, NAMED, REBUILDABLE, AuditOutcome, Finding, Premise, Row
 from store_io.audit.outcome.verdict import verdict_sentence
-from store_io.rules.prediction import Memory, Prediction
 
 
-def started(**more: Any) -> Prediction:
-    return Prediction(True, False, stop_reason="size", after_load=Memory([], {}, []), **more)
+def started(truncate_at: int = 0) -> Row:
+    return {"starts": True, "refusal": None, "truncate_at": truncate_at}
 
 
-def outcome(**facts: Any) -> AuditOutcome:
+def outcome(broker: Row | None, lost: int = 0, cut: int = 0, **facts: Any) -> AuditOutcome:
+    """cut: those of the lost messages that recovery cuts."""
     known = {"release_from": NAMED, "incomplete": [], "exit_code": 0, "complete": True}
-    return AuditOutcome("s", "/copies/s", "5.3.3", **{**known, **facts})
+    findings = [Finding("broker_drops_messages", "commitlog/0", severity=LOSS, count=cut)] * bool(cut)
+    made = AuditOutcome("s", "/copies/s", "5.3.3", **{**known, "findings": findings, **facts})
+    made.plan, made.loss = {"broker": broker}, {"messages": lost}
+    if broker is not None and broker["starts"]:
+        made.messages = 9
+    return made
 
 
 @pytest.mark.parametrize(
-    ("prediction", "lost", "facts", "sentence"),
+    ("broker", "lost", "facts", "sentence"),
     [
         (None, None, {"incomplete": ["why"]}, "What RocketMQ 5.3.3 would do on this copy is not known: why"),
-        (Prediction(False, False, "x: y"), None, {}, "RocketMQ 5.3.3 would not start on this copy: x: y"),
+        ({"starts": False, "refusal": "x: y"}, None, {}, "RocketMQ 5.3.3 would not start on this copy: x: y"),
         (started(), (2, 0), {}, "would start and leave 2 valid messages without a queue entry"),
         (started(truncate_at=1234), (3, 3), {}, "cut the CommitLog at physical offset 1,234 and lose 3 valid messages"),
         (started(), (0, 0), {"counts": {LOSS: 1}}, "lose no valid message; bytes of the CommitLog are already damaged"),
@@ -42,13 +46,13 @@ def outcome(**facts: Any) -> AuditOutcome:
     ],
 )
 def test_the_verdict_says_what_matters_most(
-    prediction: Prediction | None, lost: tuple[int, int] | None, facts: dict[str, Any], sentence: str
+    broker: Row | None, lost: tuple[int, int] | None, facts: dict[str, Any], sentence: str
 ) -> None:
-    loss = Loss({("T", 0): QueueLoss(messages=lost[0], cut=lost[1])}) if lost is not None else None
-    assert sentence in verdict_sentence(outcome(**facts), prediction, loss)
+    messages, cut = lost or (0, 0)
+    assert sentence in verdict_sentence(outcome(broker, messages, cut, **facts))
 
 
 def test_a_doubt_and_the_copying_come_before_the_verdict() -> None:
     facts = {"premises": [Premise(DOUBT, "a doubt")], "findings": [Finding("live_copy", "commitlog", message="copied live")]}
-    told = verdict_sentence(outcome(**facts), started(), Loss())
+    told = verdict_sentence(outcome(started(), **facts))
     assert told.startswith("a doubt. With what was named: Copied live. RocketMQ 5.3.3 would start")
