@@ -6,7 +6,7 @@
 * `explore`, `sources`: messages for people; stores as Spark data sources.
 * `repair`: a new store.
 * `report`: texts, pages and files.
-* `bench`, `checks`: speed; lint, types and tests.
+* `bench`, `run_tests`: speed; lint, types and tests.
 * `output`, `scratch`: files whole or not there; temporary files.
 * `faults`, `interrupts`, `task_process`: exceptions in one line; signals; tasks in processes of their own.
 """

@@ -11,7 +11,7 @@ from jobs import session
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The mark decides in which half of the tests one runs (jobs/checks.py): only one of them starts a JVM."""
+    """The mark decides in which half of the tests one runs (jobs/run_tests.py): only one of them starts a JVM."""
     for item in items:
         if "spark_session" in getattr(item, "fixturenames", ()):
             item.add_marker("spark")

@@ -1,7 +1,8 @@
 """The commands, each option declared once: parser, checks and --help come from these rows. Standard library only.
 
-A module's `run(command)` gets what `options.parse` has read and returns the exit code. It raises UsageError for a bad value,
-before anything is read, and StoreError for what cannot be done: `jobs.cli` prints the sentence.
+`jobs.cli` calls `run(command)` of the module that the row names, with what `options.parse` has read; it returns the exit code.
+It raises UsageError for a bad value, before anything is read, and StoreError for what cannot be done: `jobs.cli` prints the
+sentence. `audit` alone names no module: it may run on a cluster, so `jobs.cli` runs it itself.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ PASSED_ON = "Spark's own options are passed on."
 COMMAND_TABLE: dict[str, CommandSpec] = {}
 
 COMMAND_TABLE["audit"] = CommandSpec(
-    module="jobs.audit.run_audit",
+    module="",
     usage="STORE [STORE ...] --out DIR [options]\n       ./spark-submit.sh audit --fleet FILE --out DIR [options]",
     about="Check copied RocketMQ stores: is a start safe, what would it lose, what would make the store consistent.",
     arguments=STORE,
@@ -257,7 +258,7 @@ COMMAND_TABLE["bench"] = CommandSpec(
 )
 
 COMMAND_TABLE["test"] = CommandSpec(
-    module="jobs.checks",
+    module="jobs.run_tests",
     usage="[pytest's own arguments]",
     about="""\
 Check lint, format and types, and run all tests but those marked broker, soak, big or browser.

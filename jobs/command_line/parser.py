@@ -31,8 +31,8 @@ class Option(NamedTuple):
 
 @dataclass(frozen=True)
 class CommandSpec:
-    """module: imported when the command runs.  usage: what follows its name.  about, epilog: before and after the options.
-    arguments: (name, meaning), for --help.  group: the dependency group that it needs besides the product's own packages.
+    """module: imported when the command runs; "" for one that `jobs.cli` runs itself.  usage: what follows its name.
+    about, epilog: before and after the options.  arguments: (name, meaning), for --help.  group: the dependency group that it needs besides the product's own packages.
     others_pass: words that are no options of its own or Spark's are its arguments, also those that begin with "-"."""
 
     module: str

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from jobs.report.pages.page import View
 from jobs.report.texts.text import count_text, not_read_texts
-from schemas.rows import AuditOutcome, Row
+from schemas.rows import DEFAULT, AuditOutcome, Row
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def settings_view(outcome: AuditOutcome) -> View:
     defaults: list[Setting] = []
     for name, row in sorted(outcome.plan["settings"].items()):
         value = str(row["value"]).lower() if isinstance(row["value"], bool) else str(row["value"])
-        (defaults if row["from"] == "default" else own).append(Setting(name, value, row["from"]))
+        (defaults if row["from"] == DEFAULT else own).append(Setting(name, value, row["from"]))
     return {"own": own, "defaults": defaults}
 
 

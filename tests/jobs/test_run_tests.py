@@ -11,17 +11,17 @@ from typing import Any
 import pytest
 from _pytest.mark.expression import Expression
 
-from jobs import checks
+from jobs import run_tests
 from jobs.command_line import options
 from jobs.environment import setup as environment
 
-MARKS = ("spark", *checks.SLOW_MARKS)
+MARKS = ("spark", *run_tests.SLOW_MARKS)
 
 
 def test_each_test_is_in_one_half() -> None:
     kept = tomllib.loads((environment.ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]["addopts"]
     everything = Expression.compile(re.findall(r"-m '(.*)'", kept)[0])
-    halves = [Expression.compile(words[-1]) for words in (checks.WITH_SPARK, checks.WITHOUT_SPARK)]
+    halves = [Expression.compile(words[-1]) for words in (run_tests.WITH_SPARK, run_tests.WITHOUT_SPARK)]
     for marks in (set(some) for count in range(len(MARKS) + 1) for some in combinations(MARKS, count)):
         chosen = [half.evaluate(lambda name, marks=marks: name in marks) for half in halves]
         assert sum(chosen) == everything.evaluate(lambda name, marks=marks: name in marks), marks
@@ -34,12 +34,12 @@ def test_any_failure_is_the_commands_own(
     def script(name: str) -> list[str]:
         return ["-c", f"print('ran {name}'); raise SystemExit({int(failing == name)})"]
 
-    monkeypatch.setattr(checks.environment, "ensure", lambda _: None)
-    monkeypatch.setattr(checks, "_LINT", (("ruff", script("lint")),))
-    monkeypatch.setattr(checks, "WITH_SPARK", script("with"))
-    monkeypatch.setattr(checks, "WITHOUT_SPARK", script("without"))
+    monkeypatch.setattr(run_tests.environment, "ensure", lambda _: None)
+    monkeypatch.setattr(run_tests, "_LINT", (("ruff", script("lint")),))
+    monkeypatch.setattr(run_tests, "WITH_SPARK", script("with"))
+    monkeypatch.setattr(run_tests, "WITHOUT_SPARK", script("without"))
     command: Any = options.parse(["test"])
-    assert checks.run(command) == code
+    assert run_tests.run(command) == code
     shown = capfd.readouterr().out
     assert [name for name in ("lint", "with", "without") if f"ran {name}\n" in shown] == ["lint", "with", "without"]
     assert shown.index("== tests without Spark") < shown.index("ran without")
