@@ -54,13 +54,13 @@ def first_only() -> Iterator[None]:
 
 
 def check() -> None:
-    """Raise KeyboardInterrupt where a signal has come, also one whose exception was lost."""
+    """Raise KeyboardInterrupt if a signal arrived, also one whose exception was lost."""
     if _came:
         raise KeyboardInterrupt
 
 
 def came() -> bool:
-    """Whether one has come since `heard` began."""
+    """Whether one arrived since `heard` began."""
     return bool(_came)
 
 

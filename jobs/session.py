@@ -321,7 +321,7 @@ def _send_packages(spark: SparkSession) -> tempfile.TemporaryDirectory[str] | No
 
 
 def _reason(problem: Exception, log: IO[bytes] | None) -> str:
-    """The most telling line of a failed start: Spark's logged error, the Java exception, or the JVM's own first words."""
+    """The most useful line of a failed start: Spark's logged error, the Java exception, or the JVM's own first words."""
     said = [line.strip() for line in _tail(log).splitlines() if line.strip()]
     logged = [line.partition(" ERROR ")[2] for line in said if " ERROR " in line]
     thrown = [line.lstrip(": ") for line in str(problem).splitlines() if line.strip()]

@@ -11,7 +11,7 @@ time are pushed down: whole segments are skipped by the physical offsets in thei
 segment is skipped by store times unless `trust_clock` says so: a clock that was set back, or a damaged time, could hide messages.
 
 Options of all: release, broker_conf (a file), commitlog, consumequeue, index (where a store keeps these parts elsewhere), columns
-(names, separated by commas; Spark does not tell a source which ones a query needs), pushdown (false: for a session in which
+(names, separated by commas; Spark does not pass to a source which ones a query needs), pushdown (false: for a session in which
 Spark's own spark.sql.python.filterPushdown.enabled is off).
 Options of messages: body (none, raw, decoded), decompress (true: the same as body = decoded), unpack (true: the messages of inner
 batches instead of the batches), max_body_bytes, since and until (as on the command line), trust_clock (true: skip segments by
@@ -219,7 +219,7 @@ class _Unpushed(DataSourceReader):
 
 
 def as_message_filter(condition: Filter) -> tuple[MessageFilter, bool]:
-    """(what the condition asks of messages at most, whether that is all it says)."""
+    """(a filter that keeps at least what the condition keeps, whether it is exact)."""
     path: tuple[str, ...] = getattr(condition, "attribute", ())
     value = getattr(condition, "value", None)
     if len(path) != 1 or value is None:

@@ -1,6 +1,6 @@
 """What runs a task: the worker itself or, once a worker was lost on the way, a process of the task's own.
 
-Where memory is short the system ends a process without a word. Spark then tries the whole partition again: now each of its tasks
+The system may kill a process when memory runs out. Spark then tries the whole partition again: now each of its tasks
 runs in a second process, so that one that ends its process again takes nothing else with it.
 """
 
@@ -47,7 +47,7 @@ def run_here(task: Any, plan: DatasetPlan | None, stores: Sequence[str]) -> byte
 
 
 class Apart:
-    """Runs tasks in a process of their own, which is begun again where one ends it. Use as a context manager."""
+    """Runs tasks in a process of their own, which is started again when one ends it. Use as a context manager."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None

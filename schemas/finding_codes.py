@@ -3,7 +3,7 @@
 A row has all that anybody asks about a finding by its code: severity, what it is about, what cures it, what it means, the next
 step. Nothing is decided by how a code is spelled.
 
-A severity says the consequence: `note` (a healthy broker leaves such a state, or it changes nothing), `rebuildable`
+A severity says what follows: `note` (a healthy broker leaves such a state, or it changes nothing), `rebuildable`
 (derived data; the CommitLog suffices), `loss` (bytes of the CommitLog are damaged or missing, or a start would drop messages,
 or the release would not start at all).
 A finding may carry a severity or a next step of its own where the evidence says more than the code does.

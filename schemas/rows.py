@@ -72,7 +72,7 @@ MATCH_NONE = 0  # not looked for (prepared, rollback, or no ConsumeQueue part wa
 MATCH_EQUAL = 1  # at its own queue offset, equal
 MATCH_SHIFTED = 2  # an equal entry is `delta` entries further on
 MATCH_DIFFERS = 3  # the entry for this physical offset is there; its size or tags code differs
-MATCH_MISSING = 4  # no entry leads to this record
+MATCH_MISSING = 4  # without an entry in its queue
 
 # What kind of queue a run belongs to.
 RUN_QUEUE, RUN_LMQ, RUN_UNQUEUED = 0, 1, 2  # own ConsumeQueue; a multi-dispatch (LMQ) queue; prepared and rollback messages

@@ -50,7 +50,11 @@ MESSAGES = (
     Column("batch_base", "long", "Queue offset of the first message in an inner batch; else the queue offset."),
     Column("batch_count", "integer", "Messages in an inner batch; else 1."),
     Column("inner_index", "integer", "Place in the inner batch from which it was unpacked, from 0; null: it was not."),
-    Column("status", "string", "valid; or plausible: found after damage, no local check can prove where it begins."),
+    Column(
+        "status",
+        "string",
+        "valid, proven; or plausible: valid, but found after damage: no local check proves where it begins.",
+    ),
     Column("body_size", "integer", "Bytes of the body as stored; of an unpacked message, its own."),
     Column("body_crc", "integer", "CRC-32 of the stored body without its top bit, as stored; it fits."),
     Column("body", "binary", "The body; see body_status."),

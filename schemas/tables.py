@@ -59,7 +59,7 @@ _COMPARED = struct_of(
 )
 _SETTING = struct_of(
     Column("key", "string", "Name, as in broker.conf."),
-    Column("value", "string", "Value in force."),
+    Column("value", "string", "Value that applies."),
     Column("from", "string", "broker.conf, default or inferred (from the files' own sizes)."),
 )
 
@@ -104,7 +104,7 @@ RUNS = (
     Column("rebuildable", "long", "Findings of severity rebuildable."),
     Column("losses", "long", "Findings of severity loss."),
     Column("findings_dropped", "long", "Disagreements beyond the bound on findings, counted only."),
-    Column("settings", array_of(_SETTING), "Settings in force, by key."),
+    Column("settings", array_of(_SETTING), "Settings that apply, by key."),
     Column("bytes_read", "long", "Bytes read."),
     Column("seconds", "double", "Duration of this store's audit, s."),
     Column("tool_version", "string", "Version of this tool."),
@@ -152,7 +152,7 @@ QUEUES = (
     Column("compared", array_of(_COMPARED), "Its files' entries, as they were compared; null at the level quick."),
     Column("disk_entries", "long", "Entries on disk that are not zero."),
     Column("disk_end", "long", "Queue offset after the last entry on disk."),
-    Column("log_messages", "long", "Messages of the CommitLog that belong into it."),
+    Column("log_messages", "long", "Messages of the CommitLog that belong to it."),
     Column("log_first_offset", "long", "Queue offset of the first of them; null without one."),
     Column("log_end_offset", "long", "Queue offset after the last of them."),
     Column("first_store_time_ms", "long", "Store time of the first of them, ms since 1970."),

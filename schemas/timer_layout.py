@@ -1,4 +1,4 @@
-"""The timer store's files (5.x), as far as their form is looked at. Big-endian.
+"""The timer store's files (5.x), where their form is checked. Big-endian.
 
 Source: TimerLog, TimerWheel, Slot, TimerCheckpoint, read at 5.0.0 and 5.5.0.
 """

@@ -1,4 +1,6 @@
-"""HOW bytes become rows. Pure Python, numpy, numba and pyarrow; read-only; no Spark.
+"""HOW bytes become rows. Pure Python, numpy, numba and pyarrow; no Spark.
+
+One module opens stores, to read (`source.byte_source`); one other writes new ones (`repair.store_writer`).
 
 Folders in the order in which bytes become a plan. Each imports only from those before it; a test knows the order.
 

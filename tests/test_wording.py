@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import ast
 import html
+import io
+import json
 import re
-from collections.abc import Iterator
+import tokenize
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -30,17 +33,73 @@ BANNED = {
     "is none that": r"\bis none that\b",  # does not
     "as far as": r"\bas far as\b",
     "no entry leads": r"\bno entry (would )?leads?\b",  # without a queue entry
-    "1 messages": r"\b1 (messages|segments|files|entries|bytes|stores|queues|findings|damaged ranges)\b",
+    "1 messages": r"(?<!- )\b1 (messages|segments|files|entries|bytes|stores|queues|findings|damaged ranges)\b",
 }
 
 
-def found(text: str) -> list[str]:
-    return [word for word, pattern in BANNED.items() if re.search(pattern, text, re.IGNORECASE)]
+# Further turns: banned where whole texts are read, docstrings and comments too.
+FURTHER = {
+    "tells": r"\b(tells?|telling)\b",  # shows, says, decides
+    "stood": r"\b(stood|standing)\b(?! out)",  # was, is
+    "going on": r"\b(going|went|gone) on\b",  # continuing
+    "for good": r"\bfor good\b",  # and nothing undoes that
+    "its like": r"\b(its|their) like\b",  # others of its kind
+    "in force": r"\bin force\b",  # that apply
+    "that is there": r"\bthat (is|are|was|were) there\b",  # present, existing
+    "nobody's": r"\bnobody's\b",
+    "as ever": r"\bas ever\b",  # as usual
+    "for ever": r"\bfor ever\b",  # without end
+    "to be had": r"\bto be had\b",  # available
+    "hands on": r"\bhands? on\b",  # passes on
+    "begun": r"\bbegun\b",  # started
+    "of no use": r"\bof no use\b",  # not usable
+    "that is none": r"\bthat (is|are) none\b",  # say what it is instead
+}
+READ_WHOLE = ("jobs", "schemas", "docs")  # folders whose docstrings, comments, documents, templates and schemas are read too
+QUOTED = re.compile(r"`[^`]*`|\"[^\" ]*\"")  # names, values
+PLAIN = {  # turns that have their plain meaning in a file
+    "docs/glossary.md": {"behind"},  # it forbids it
+    "jobs/report/pages/templates/macros.html": {"begun"},  # "Run ID, begun TIME"
+    "jobs/report/texts/judgement.py": {"tells"},
+    "schemas/json/plan.schema.json": {"stands"},
+}
+
+
+def found(text: str, banned: Mapping[str, str] = BANNED) -> list[str]:
+    return [word for word, pattern in banned.items() if re.search(pattern, text, re.IGNORECASE)]
 
 
 def prose(document: str) -> str:
     """A document without code: blocks, spans, addresses."""
-    return re.sub(r"```.*?```|`[^`]*`|\]\([^)]*\)", " ", document, flags=re.DOTALL)
+    return re.sub(r"```.*?```|^ {4}.*?$|`[^`]*`|\]\([^)]*\)", " ", document, flags=re.DOTALL | re.MULTILINE)
+
+
+def texts_of(path: Path) -> Iterator[str]:
+    """All that a person reads in a file, as pieces that may be searched."""
+    content = path.read_text("utf-8")
+    if path.suffix == ".md":
+        yield from prose(content).split("\n\n")
+    elif path.suffix == ".html":
+        yield re.sub(r"\{\{.*?\}\}|\{%.*?%\}|<[^>]+>", " ", content, flags=re.DOTALL)
+    elif path.suffix == ".json":
+        yield from (value for value in strings_of(json.loads(content)) if " " in value)
+    elif path.suffix == ".py":
+        yield from (text for _, text in literals(path))
+        for token in tokenize.generate_tokens(io.StringIO(content).readline):
+            if token.type == tokenize.COMMENT:
+                yield token.string
+        for node in ast.walk(ast.parse(content)):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and (docstring := ast.get_docstring(node)):
+                yield docstring
+
+
+def strings_of(value: object) -> Iterator[str]:
+    """The texts in a JSON value, keys apart."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from strings_of(item)
 
 
 def literals(path: Path) -> Iterator[tuple[int, str]]:
@@ -55,6 +114,11 @@ def literals(path: Path) -> Iterator[tuple[int, str]]:
 @pytest.mark.parametrize("word", BANNED)
 def test_each_pattern_finds_what_it_bans(word: str) -> None:
     assert found(f"A sentence: {word} here.") == [word]
+
+
+@pytest.mark.parametrize("word", FURTHER)
+def test_each_further_pattern_finds_what_it_bans(word: str) -> None:
+    assert found(f"A sentence: {word} here.", FURTHER) == [word]
 
 
 def test_the_catalogue() -> None:
@@ -89,3 +153,19 @@ def test_sentences_in_the_code(folder: str) -> None:
 @pytest.mark.parametrize("name", ["README.md", "INCIDENT.md"])
 def test_documents(name: str) -> None:
     assert found(prose((ROOT / name).read_text("utf-8"))) == []
+
+
+PATHS = sorted(
+    path
+    for folder in READ_WHOLE
+    for path in (ROOT / folder).rglob("*")
+    if path.suffix in (".md", ".html", ".json", ".py") and path.stat().st_size
+)
+
+
+@pytest.mark.parametrize("path", [*PATHS, *sorted(ROOT.glob("*.md"))], ids=lambda path: str(path.relative_to(ROOT)))
+def test_whole_texts(path: Path) -> None:
+    plain = PLAIN.get(str(path.relative_to(ROOT)), set())
+    rows = [(text, set(found(QUOTED.sub(" ", text), BANNED | FURTHER))) for text in texts_of(path)]
+    assert [row for row in rows if row[1] - plain] == []
+    assert plain <= set().union(*(words for _, words in rows))  # none is allowed without need

@@ -58,7 +58,7 @@ class SegmentOutput:
 
 
 def scan_and_write(task: SegmentTask, plan: DatasetPlan, store: str) -> SegmentOutput:
-    """Scan a segment as ever, and write its datasets on the way. What cannot be written does not harm the scan."""
+    """Scan a segment as usual, and write its datasets on the way. What cannot be written does not harm the scan."""
     with _SegmentFiles(task, plan, store) as files:
         summary = scan_segment(task, sink=files)
         return SegmentOutput(summary, {} if summary.problem else files.finish(), files.problem)

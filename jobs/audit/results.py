@@ -1,4 +1,4 @@
-"""result.json, the one file that is there, whole, whenever a run has ended; and the metrics that are made of it."""
+"""result.json, the one file that exists, whole, whenever a run has ended; and the metrics made of it."""
 
 from __future__ import annotations
 

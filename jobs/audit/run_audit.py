@@ -56,7 +56,7 @@ def run(asked: AuditOptions, spark_words: Sequence[str] = ()) -> int:
 
 
 def run_with(started: Session, asked: AuditOptions) -> int:
-    """The same on a session that is there already."""
+    """The same on a running session."""
     began = time.monotonic()
     checksum.trust()  # the engine that this machine offers is trusted once crcmod agrees with it
     info = RunInfo(asked.run_id, VERSION, RULES_VERSION, datetime.now(UTC), tables=asked.tables or f"{asked.out}/tables")
@@ -93,7 +93,7 @@ class Wanted:
     problems: list[str] = field(default_factory=list)
 
     def take(self, answer: Any) -> Any:
-        """Keep what a task wrote; what it found is handed on."""
+        """Keep what a task wrote; what it found is passed on."""
         if not isinstance(answer, SegmentOutput):
             return answer
         self.files.append(answer.files)
@@ -157,7 +157,7 @@ def audit_stores(
 
 
 def batches(stores: Sequence[StoreArgument], most: int = BATCH_STORES) -> Iterator[list[tuple[int, StoreArgument]]]:
-    """The stores with their numbers, `most` together, and more only where a group's copies would be parted."""
+    """The stores with their numbers, `most` together, and more only where a group's copies would be separated."""
     groups: dict[str, list[int]] = {}
     for number, store in enumerate(stores):
         if store.replica_group:
@@ -193,7 +193,7 @@ def compare_replicas(runner: Runner, prepared: Sequence[StoreAudit | AuditOutcom
         answers = iter(runner.answers([task for own in tasks for task in own], "copies of one log"))
         for group, own in zip(groups, tasks, strict=True):
             group.finish([next(answers) for _ in own])
-    except Exception as fault:  # of ours: the audits remain, and say that something is missing
+    except Exception as fault:  # a bug here must not lose the audits: they are marked incomplete
         for audit in audits:
             if audit.request.replica_group and not audit.replicas:
                 audit.incomplete.append(f"the copies of this log could not be compared: {type(fault).__name__}: {reason(fault)}")

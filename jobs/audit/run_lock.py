@@ -1,6 +1,6 @@
 """One run at a time into one --out: a second one would remove and overwrite files that the first speaks of.
 
-The lock is flock's on a file that is there as long as the run: it ends with the process, however that ends. A remote --out
+The lock is flock's on a file that exists as long as the run: it ends with the process, however that ends. A remote --out
 (s3://, hdfs://) has nothing of the kind; there two runs are the caller's to keep apart.
 """
 

@@ -43,7 +43,7 @@ class AuditOptions:
     color: bool = False
     prometheus: str | None = None  # a file of this machine
     level: str = "full"  # or "quick"
-    max_seconds: float | None = None  # after which no further segment is begun
+    max_seconds: float | None = None  # after which no further segment is started
     since_run: str | None = None  # an earlier run's id, or LAST_RUN
     progress_json: bool = False
 

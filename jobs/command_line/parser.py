@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from jobs.command_line.values import near
 from store_io.base.errors import UsageError
 
-# Spark's options that reach spark-submit unchanged. Its others would change what is run, or are of no use here.
+# Spark's options that reach spark-submit unchanged. Its others would change what is run, or have no effect here.
 SPARK_OPTIONS = frozenset(
     "--master --deploy-mode --conf --properties-file --archives --py-files --files --jars --packages --repositories "
     "--driver-memory --driver-cores --driver-java-options --driver-library-path --driver-class-path --executor-memory "
@@ -32,7 +32,8 @@ class Option(NamedTuple):
 @dataclass(frozen=True)
 class CommandSpec:
     """module: imported when the command runs; "" for one that `jobs.cli` runs itself.  usage: what follows its name.
-    about, epilog: before and after the options.  arguments: (name, meaning), for --help.  group: the dependency group that it needs besides the product's own packages.
+    about, epilog: before and after the options.  arguments: (name, meaning), for --help.
+    group: the dependency group that it needs besides the product's own packages.
     others_pass: words that are no options of its own or Spark's are its arguments, also those that begin with "-"."""
 
     module: str

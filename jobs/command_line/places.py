@@ -122,7 +122,7 @@ def _normal_uri(uri: str) -> str:
 
 def open_regular(path: str) -> BinaryIO:
     """The file, or a pipe that the shell handed down (/dev/fd/N). Raises OSError; ValueError for a FIFO, device or directory,
-    which could keep a reader waiting for ever."""
+    which could keep a reader waiting without end."""
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     try:
         mode = os.fstat(handle).st_mode

@@ -3,7 +3,7 @@
 It lies in STORE_AUDIT_HOME (`.venv` beside spark-submit.sh unless set) and is a Python venv with one folder more,
 `store-audit/`:
 
-    ready/            copies of pyproject.toml and constraints.txt: this environment was made from these, wholly
+    ready/            copies of pyproject.toml and constraints.txt: this environment was made completely, from these
     ready-GROUP/      the same for a dependency group that some command needs besides (dev: the tests)
     in-progress       there while it is being made; found at the start it means: interrupted, make it anew
     jars/             Delta's jars                 java/           bin/java for the wheel's runtime (see java.py)
@@ -66,7 +66,7 @@ def python() -> Path:
 
 
 def is_ready(group: str = "") -> bool:
-    """Whether the environment was made, wholly, from the pins as they are now; with this dependency group's packages."""
+    """Whether the environment was made completely, from the pins as they are now; with this dependency group's packages."""
     folders = _stamps(group)
     try:
         return os.access(python(), os.X_OK) and all(
@@ -221,7 +221,7 @@ def _pip(packages: Sequence[str], log: IO[str]) -> None:
 
 
 def _run(command: Sequence[str], log: IO[str], failed: str, environment: Mapping[str, str] | None = None) -> str:
-    """The command's output, which goes to the log as well. Raises SetupFailed with the most telling line."""
+    """The command's output, which goes to the log as well. Raises SetupFailed with the most useful line."""
     log.write(f"\n$ {' '.join(command)}\n")
     log.flush()
     start = os.fstat(log.fileno()).st_size

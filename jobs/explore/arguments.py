@@ -23,7 +23,7 @@ def chosen_columns(text: str, body: str, bodies: Sequence[str]) -> tuple[str, ..
     names = tuple(name.strip() for name in text.split(","))
     for name in names:
         if name not in COLUMNS:
-            raise UsageError(f"--columns {name!r} is none; there are {', '.join(COLUMNS)}")
+            raise UsageError(f"--columns {name!r}: no such column; there are {', '.join(COLUMNS)}")
     if len(set(names)) != len(names):
         raise UsageError(f"--columns {text!r}: a column twice")
     if body == "none" and {"body", "body_status"} & set(names):

@@ -195,7 +195,7 @@ def read_json(path: str) -> dict[str, Any] | None:
 
 
 class Export:
-    """One export, from the listing to the manifest; begun or continued."""
+    """One export, from the listing to the manifest; new or continued."""
 
     def __init__(self, asked: Asked):
         self.asked = asked

@@ -132,7 +132,7 @@ def read_query(command: Command) -> Query:
             raise UsageError(f"--offset-msg-id {offset_id!r}: not 32 or 56 hexadecimal digits, as RocketMQ prints such an id")
         named = int(offset_id[-16:], 16)
         if named >= 1 << 63 or at not in (None, named):
-            raise UsageError(f"--offset-msg-id {offset_id}: names physical offset {named}, and no other is to be had with it")
+            raise UsageError(f"--offset-msg-id {offset_id}: names physical offset {named}, which contradicts --phy-offset")
         at = named
     if at is not None:
         wanted = wanted.narrowed(MessageFilter(phy_offsets=(at, at + 1)))

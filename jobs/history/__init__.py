@@ -3,6 +3,6 @@
 reading.py      the command line they share, and rows out of the Delta tables
 fleet.py        report: the latest run of each store, and each store's trend
 difference.py   diff: two runs, finding by finding and file by file
-coverage.py     coverage: how much of the CommitLog was read wholly, and when
+coverage.py     coverage: how much of the CommitLog was read completely, and when
 The commands end in a dict that is also their JSON; jobs/report renders it as text and as a page.
 """

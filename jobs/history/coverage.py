@@ -1,8 +1,8 @@
-"""coverage: how much of each store's CommitLog was read wholly within a time, and which segments waited longest.
+"""coverage: how much of each store's CommitLog was read completely within a time, and which segments waited longest.
 
 A run may leave bytes unread: an unreadable file, an interrupted disk, an audit that takes unchanged segments as they were. What
 counts is the union over runs: a segment is verified where some run of that time read all bytes of a file of this name, this size
-and this modification time. A copy made anew without its times (cp without -p) therefore begins again at nothing. A segment that
+and this modification time. A copy made anew without its times (cp without -p) starts at 0 % again. A segment that
 the newest run could not read, and all of a store in which that run found no segment any more, do not count as verified, whatever
 an earlier run has read there.
 """
@@ -99,7 +99,7 @@ def _verified(
 
 @dataclass(frozen=True)
 class Listed:
-    """The latest listings. segments: rows of `segments`.  verified: file as it is -> when it was last wholly read, µs since
+    """The latest listings. segments: rows of `segments`.  verified: file as it is -> when it was last read completely, µs since
     1970.  runs: store -> the row of `runs` of its listing."""
 
     segments: Sequence[Row]

@@ -94,7 +94,7 @@ def _findings(history: History, run_a: str, run_b: str, store: str | None) -> tu
 
 
 def _files(history: History, run_ids: Sequence[str], store: str | None) -> dict[str, list[Row]]:
-    """ "segments", "index" and "queues" -> a row per file: run_id, store, file, size_bytes, digest (null: not wholly read)."""
+    """ "segments", "index" and "queues" -> a row per file: run_id, store, file, size_bytes, digest (null: not all read)."""
     from pyspark.sql import functions as F
 
     whole = F.when(F.col("problem").isNull() & (F.col("digest") != ""), F.col("digest")).alias("digest")
@@ -177,7 +177,7 @@ def _store(name: str, side_a: _Side, side_b: _Side, moved: Sequence[Row], persis
     if a and b and not unlisted:
         log = compare_log(before["segments"], after["segments"])
         derived = {kind: compare_derived(before[kind], after[kind], kind == "index") for kind in ("index", "queues")}
-    for finding in (*new, *grown):  # None where one of the runs has not read the file wholly
+    for finding in (*new, *grown):  # None where one of the runs has not read the whole file
         one, other = was.get(finding["file"]), now.get(finding["file"])
         finding["bytes_changed"] = None if one is None or other is None else one != other
     codes = [of_severity(f["severity"]) for f in (*new, *grown)]
@@ -306,7 +306,7 @@ def _finding(row: Row, side: str) -> Row:
 
 
 def compare_log(before: Sequence[Row], after: Sequence[Row]) -> Row:
-    """What became of the CommitLog's segments. Each row: file, base_offset, size_bytes, modified_ns, digest (null: not wholly
+    """What became of the CommitLog's segments. Each row: file, base_offset, size_bytes, modified_ns, digest (null: not all
     read), wrote, the byte after the last written one (null: none is), and known, whether it was looked at for that at all.
 
     changed: segments older than the last written one of the earlier run, which no broker writes to any more, with other bytes or

@@ -176,7 +176,7 @@ def collect(frame: DataFrame) -> list[Row]:
 
 
 def chosen_store(names: Mapping[str, Any], store: str | None, where: str) -> None:
-    """Raise StoreError where the store of --store is not among those that are there."""
+    """Raise StoreError where the store of --store is not in the tables."""
     if store is not None and store not in names:
         close = difflib.get_close_matches(store, list(names), 1)
         raise StoreError(f"--store {store!r}: not in {where}" + (f" (did you mean {close[0]}?)" if close else ""))

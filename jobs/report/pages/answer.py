@@ -10,5 +10,5 @@ _CODE_STYLE = {20: "stop", 3: "unknown"}
 
 
 def style_of(kind: str, exit_code: int) -> str:
-    """The colour of an answer: no store is in a milder one than another of a better exit code."""
+    """The colour of an answer: a worse exit code never gets a milder colour."""
     return _CODE_STYLE.get(exit_code, SHAPE_OF[kind])

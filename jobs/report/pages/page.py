@@ -25,7 +25,7 @@ View = dict[str, object]
 """What a template shows, by the names that it uses."""
 
 _MARKS = {"#": Markup(' class="n"'), "~": Markup(' class="t"'), "+": Markup(' class="r"')}  # numbers, one line, room
-_PIECE = 1 << 16  # characters handed on at once
+_PIECE = 1 << 16  # characters passed on at once
 
 
 def page(template: str, view: View) -> Iterator[str]:

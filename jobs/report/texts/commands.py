@@ -49,7 +49,7 @@ def store_words(store: StoreArgument) -> tuple[str, ...]:
     words = [store.path] if store.release_from == DEFAULT else [store.path, "--release", store.release]
     if store.broker_conf is not None:
         file = store.broker_conf_file or ""
-        lasting = file and not file.startswith(("/dev/", "/proc/"))  # a pipe of the shell's is gone by now
+        lasting = file and not file.startswith(("/dev/", "/proc/"))  # a shell's pipe (<(...)) no longer exists
         words += ["--broker-conf", file if lasting else "broker.conf"]
     for part, paths in store.parts:
         words += [f"--{part}", ",".join(paths)]

@@ -42,7 +42,7 @@ def finding_groups(outcome: AuditOutcome) -> list[Group]:
     groups: list[Group] = []
     left = dict(outcome.findings_dropped)
     for rank, code in sorted(found):
-        # What was dropped has no severity of its own left: it counts once, where the gravest of the code are.
+        # Dropped findings have no severity: they are counted once, in their code's gravest group.
         dropped = left.pop(code, 0)
         groups.append(Group(SEVERITIES[rank], code, meaning_of(outcome, code), found[rank, code], dropped))
     return groups

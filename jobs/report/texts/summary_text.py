@@ -86,7 +86,7 @@ def _row(label: str, text: str) -> str:
 
 
 def _rows(label: str, text: str, indent: int = 0) -> list[str]:
-    """A row whose text may go on in further lines, further in by `indent`."""
+    """A row whose text wraps; later lines are indented by `indent`."""
     further = " " * indent
     wrapped = textwrap.wrap(text, _WIDTH - _INDENT, subsequent_indent=further, break_long_words=False, break_on_hyphens=False)
     return [_row(label if not i else "", line) for i, line in enumerate(wrapped or [""])]

@@ -18,7 +18,7 @@ def colour_wanted() -> bool:
 
 
 def output_width(elsewhere: int) -> int:
-    """The terminal's columns; `elsewhere` where standard output is none."""
+    """The terminal's columns; `elsewhere` if standard output is no terminal."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else elsewhere
 
 

@@ -60,7 +60,7 @@ def seconds_text(seconds: float) -> str:
 
 
 def time_text(ms: int) -> str:
-    """A store time in UTC to the second; the bare number where it is none that a calendar has."""
+    """A store time in UTC to the second; the bare number where it is outside the calendar."""
     if not 0 < ms <= _LAST_MS:
         return f"{ms} ms"
     return (_EPOCH + timedelta(milliseconds=ms)).strftime("%Y-%m-%d %H:%M:%S")

@@ -28,7 +28,7 @@ def file_names(evidence: Evidence) -> list[Finding]:
 
 
 def name_findings(tree: Tree, rules: BrokerRules) -> list[Finding]:
-    """Files and folders that no broker makes, wrong lengths, gaps in the files' names (audit A, C6 to C10, I6, I7)."""
+    """Files and folders that no broker makes, wrong lengths, gaps in the files' names (pitfalls C6 to C10, I6, I7)."""
     return [*_log_names(tree, rules), *_topic_names(tree, rules), *_index_names(tree, rules)]
 
 

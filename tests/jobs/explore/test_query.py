@@ -363,7 +363,7 @@ def test_arguments_that_make_no_sense(store: Store, tmp_path: Path, capsys: pyte
         (["--view", "all"], 2, "--view 'all': one of copy, broker"),
         (["--body", "hex"], 2, "--body 'hex': one of none, text, base64"),
         (["--limit", "0"], 2, "--limit '0': a number from 1 on"),
-        (["--columns", "phy_offset,colour"], 2, "'colour' is none; there are file,"),
+        (["--columns", "phy_offset,colour"], 2, "'colour': no such column; there are file,"),
         (["--columns", "topic,topic"], 2, "twice"),
         (["--columns", "body"], 2, "--body text"),
         (["--queue", "x"], 2, "--queue 'x': not a number"),

@@ -1,6 +1,6 @@
 """ConsumeQueue entries against the messages of the log: those that are missing, at another queue offset, or zero.
 
-Source of the rules: pitfalls.md, audit B.
+Source of the rules: pitfalls.md, ConsumeQueue audit.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Queue offsets along the CommitLog: those of one queue follow one another without a gap.
 
-Source of the rules: pitfalls.md, audit A.
+Source of the rules: pitfalls.md, CommitLog audit.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from store_io.base.ranges import Ranges, subtract
 
 
 def sequences(evidence: Evidence) -> list[Finding]:
-    """Queue offsets that do not follow one another along the log, where all that was wanted of it was read (audit A; C13, P14).
+    """Queue offsets that do not follow one another along the log, where all that was wanted of it was read (C13, P14).
 
     What a repair has bridged counts as damaged. Nor is a gap serious whose positions a repair made lead to the next message.
     """
