@@ -254,7 +254,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
 
 _PLAUSIBLE = Column("plausible", "boolean", "Found after damage: no local check can prove where this message begins.")
 
-MESSAGES = (
+DATASET_MESSAGES = (
     Column("segment", "long", "Base offset of the segment, physical offset."),
     Column("phy_offset", "long", "Key: physical offset of the message's first byte."),
     Column("total_size", "integer", "Bytes of the whole message."),
@@ -281,7 +281,7 @@ MESSAGES = (
     _PLAUSIBLE,
 )
 
-CONSUMEQUEUE = (
+DATASET_CONSUMEQUEUE = (
     Column("topic", "string", "Key: topic of the queue."),
     Column("queue_id", "integer", "Key: queue id."),
     Column("queue_offset", "long", "Key: entry number; a BatchConsumeQueue's: offset of the first message."),
@@ -294,7 +294,7 @@ CONSUMEQUEUE = (
     _PLAUSIBLE,
 )
 
-INDEX = (
+DATASET_INDEX = (
     Column("phy_offset", "long", "Key: physical offset of the message."),
     Column("number", "integer", "Key: place among the message's entries, from 0."),
     Column("key_hash", "integer", "Hash that the entry holds."),
@@ -305,5 +305,9 @@ INDEX = (
     _PLAUSIBLE,
 )
 
-DATASETS: dict[str, tuple[Column, ...]] = {"messages": MESSAGES, "consumequeue": CONSUMEQUEUE, "index": INDEX}
+DATASETS: dict[str, tuple[Column, ...]] = {
+    "messages": DATASET_MESSAGES,
+    "consumequeue": DATASET_CONSUMEQUEUE,
+    "index": DATASET_INDEX,
+}
 """What every valid message of the copy is, and the entries that dispatch makes of it: partitioned by run_id and store."""
