@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from schemas.finding_codes import CATALOGUE
-from schemas.rows import NOTE, Finding, IndexFileSummary, QueueSummary, SegmentSummary
+from schemas.rows import Finding, IndexFileSummary, QueueSummary, SegmentSummary
 from store_io.audit.evidence import Evidence
 from store_io.audit.facts.size_misfits import with_cause
 from store_io.audit.queue_leftovers import LeftoverResult

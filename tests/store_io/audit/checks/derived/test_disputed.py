@@ -41,7 +41,9 @@ def test_disputed_messages_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_settled_keeps_other_files_and_replaces_those_of_an_index_file(monkeypatch: pytest.MonkeyPatch) -> None:
     header, entry = Finding("index_header_wrong", "index/7"), Finding("index_entry_wrong", "index/7")
     other = Finding("queue_entry_wrong", "q")
-    monkeypatch.setattr(index_reader, "without_header_echoes", lambda found, summary, slots: [f for f in found if f is not header])
+    monkeypatch.setattr(
+        index_reader, "without_header_echoes", lambda found, summary, slots: [f for f in found if f is not header]
+    )
     evidence = evidence_of(index={"index/7": IndexFileSummary("index/7", 100)})
     assert settled(evidence, [header, entry, other]) == [other, entry]
     assert settled(evidence, [entry, other]) == [entry, other]
