@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs.audit.datasets import DatasetPlan, collect, scan_and_write
+from jobs.audit.datasets import DatasetPlan, by_dataset, scan_and_write
 from jobs.tables import delta_tables as tables_module
 from jobs.tables.delta_log import DeltaLog, TablesFailed
 from jobs.tables.delta_tables import RUNS, Tables, arrow_table, run_rows
@@ -234,7 +234,7 @@ def test_datasets_are_committed_with_their_run_and_go_with_it(spark: SparkSessio
         plan = DatasetPlan(tables.uri, run_id, tuple(DATASETS))
         return [scan_and_write(task, plan, store_name).files for task in tasks]
 
-    tables.write_run(run("a"), [samples.clean()], collect([*write("a", "s%2F"), *write("a", "other")]))
+    tables.write_run(run("a"), [samples.clean()], by_dataset([*write("a", "s%2F"), *write("a", "other")]))
     write("b", "never committed")
     tables.write_run(run("b"), [samples.clean()])
     for name, per_store in (("messages", 50), ("consumequeue", 50), ("index", 100)):
@@ -249,7 +249,7 @@ def test_datasets_are_committed_with_their_run_and_go_with_it(spark: SparkSessio
         .orderBy("queue_offset")
     )
     assert [row["queue_offset"] for row in one.collect()] == list(range(25))
-    tables.write_run(run("a"), [samples.clean()], collect(write("a", "s%2F")))
+    tables.write_run(run("a"), [samples.clean()], by_dataset(write("a", "s%2F")))
     assert len(log_content(tmp_path / "tables")["index"]) == 100
     tables.write_run(run("a"), [samples.clean()])
     rows = log_content(tmp_path / "tables")
