@@ -22,7 +22,7 @@ class AuditRequest:
     window_bytes: int = 4 << 20
     decoder: str = FAST
     level: str = "full"  # or "quick": only what the broker would read
-    not_after: float = 0  # seconds since 1970 at which no further segment is begun; 0: never
+    not_after: float = 0  # seconds since 1970 from which no further segment is started; 0: never
     earlier: EarlierRun | None = None
     release_from: str = NAMED  # or DEFAULT: nobody named it
     reuse: bool = False  # what the earlier run, or one before it, has verified is not read again

@@ -1,4 +1,4 @@
-"""CRC-32 of bodies: the fastest engine that is there, checked against crcmod before it is trusted.
+"""CRC-32 of bodies: the fastest engine of this machine, checked against crcmod before it is trusted.
 
 Python code calls `crc32` and `crc32_combine`, compiled code the address of a C function (`native_engine`). All are CRC-32
 ISO-HDLC as in zlib. crcmod is the reference because it shares no code with them; it is far too slow to be an engine.

@@ -321,7 +321,7 @@ class BrokerView:
         steps = 0
         if not 0 < at <= count:
             return
-        while len(found) < most and steps <= count:  # where links go round, a broker fills its answer, or reads for ever
+        while len(found) < most and steps <= count:  # where links go round, a broker fills its answer, or reads without end
             steps += 1
             entry = chain.entry(at)
             if entry is None:

@@ -1,4 +1,4 @@
-"""A record's bytes, field by field: name, place, and the value in people's terms, as far as the bytes go.
+"""A record's bytes, field by field: name, place, and the value in people's terms, up to the end of the bytes.
 
 Source: MessageExtEncoder, MessageDecoder.decode, MessageSysFlag (formats.md 2). Unlike a check this also reads what
 follows a wrong field.
@@ -80,7 +80,7 @@ _TRANSACTIONS = {0: "none", layout.SYS_PREPARED: "prepared", layout.SYS_COMMIT: 
 
 
 def annotate(frames: Frames, position: int, limit: int, phy_offset: int, verdict: Verdict, redaction: Redaction) -> list[Field]:
-    """The fields of the frame at `position` of a segment of `limit` bytes, in order, as far as they lie in the segment.
+    """The fields of the frame at `position` of a segment of `limit` bytes, in order, those that lie in the segment.
 
     verdict: whose complaint is shown at the field to blame.  redaction: what of the values may be shown.
     """

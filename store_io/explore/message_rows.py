@@ -213,7 +213,7 @@ class _InnerMessage:
 
 
 class _Inner:
-    """Gathers the messages of inner batches until they are handed on."""
+    """Gathers the messages of inner batches until they are passed on."""
 
     def __init__(self, reading: _Reading):
         self._reading = reading

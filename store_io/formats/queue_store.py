@@ -48,7 +48,7 @@ class QueueEntries(Protocol):
         """(numbers, rows) of those that lead to physical offsets in [low, high), ordered by these and then by number."""
 
     def place(self, number: int) -> Place:
-        """Of an entry that is there."""
+        """Of an existing entry."""
 
 
 class QueueStore(Protocol):
@@ -62,7 +62,7 @@ class QueueStore(Protocol):
         """Whether the queue is there."""
 
     def entries(self, key: QueueKey, batch: bool = False) -> QueueEntries:
-        """Those of a queue that is there."""
+        """Those of an existing queue."""
 
     def ext_units(self, key: QueueKey) -> ExtUnits | None:
         """The filter data of the queue's entries; None where it has none."""
@@ -212,7 +212,7 @@ class ExtUnits:
         self.data, self.start = np.zeros(0, np.uint8), 0
 
     def place(self, offset: int) -> Place:
-        """Of a unit that is there."""
+        """Of an existing unit."""
         file = next(f for f in self._files if f.start <= offset < f.start + f.size)
         return Place(file.path, offset - file.start)
 

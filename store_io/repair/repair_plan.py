@@ -124,7 +124,7 @@ def _inputs(rows: list[Any]) -> dict[str, tuple[int, str]]:
 def _check_steps(rows: list[Any]) -> None:
     for row in rows:
         if not isinstance(row, dict) or row.get("action") not in _ACTIONS:
-            raise UsageError("a step of the plan has an action that is none of " + ", ".join(_ACTIONS))
+            raise UsageError("a step of the plan has an action other than " + ", ".join(_ACTIONS))
         checked_path(row.get("file"))
         for key in ("start", "end"):
             if row.get(key) is not None and (type(row[key]) is not int or row[key] < 0):

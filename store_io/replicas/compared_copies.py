@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Copy:
-    """One copy of the group as far as its audit could read it."""
+    """One copy of the group: what its audit could read of it."""
 
     audit: StoreAudit
     segments: list[SegmentSummary]  # readable ones, ascending, none over another

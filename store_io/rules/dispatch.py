@@ -28,7 +28,7 @@ class Choice:
     threshold: int
 
     def takes(self, phy_offset: int) -> bool:
-        """Whether a message there is dispatched, as far as that is known."""
+        """Whether a message there is dispatched, where that is known."""
         at = np.array([phy_offset], np.int64)
         return bool(self.accepts(at, at, at + 1, at + 1)[0][0])
 

@@ -120,7 +120,7 @@ class Prediction:
     after_load: Memory | None = None
     after_dispatch: Memory | None = None
     scanned: list[int] = field(default_factory=list)  # segments that recovery reads, by place in the list
-    hangs_at: int = -1  # start() waits for ever at this physical offset
+    hangs_at: int = -1  # start() waits without end at this physical offset
 
     def broker_section(self) -> Row:
         """plan.json's "broker"."""

@@ -93,7 +93,7 @@ class Pieces:
         return rows
 
     def extend(self, rows: np.ndarray) -> None:
-        """Add rows, newer than all that are there."""
+        """Add rows, newer than all others."""
         self._rows = np.concatenate([self._rows, rows]) if len(self._rows) else rows
         self._parts = {}
 

@@ -87,8 +87,8 @@ class QueueProbe:
         """A row per queue, by `topic_ref`, with the columns above.
 
         SLOT: in the arena, or one of the states above; FIRST, LOADED: the number of the slot's first entry, and how many it
-        holds; DELTA: number of the last entry minus its message's queue offset; MISSING_UNTIL: no entry leads to a
-        message below this physical offset, unless it is at DELTA.  EXT_ADDRESS, EXT_FIRST, EXT_LOADED: where in memory
+        holds; DELTA: number of the last entry minus its message's queue offset; MISSING_UNTIL: messages below this
+        physical offset have no entry, unless it is at DELTA.  EXT_ADDRESS, EXT_FIRST, EXT_LOADED: where in memory
         bytes of the queue's ext file are, the offset of the first, and how many.
         """
         known = len(self._states)

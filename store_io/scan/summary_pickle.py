@@ -53,7 +53,7 @@ class KeyTable:
         self._last: list[QueueKey] = []
 
     def share(self, summary: SegmentSummary) -> None:
-        """Replace the summary's queues by equal ones that are there already."""
+        """Replace the summary's queues by equal ones that were met before."""
         if summary.queues == self._last:
             summary.queues = self._last
         else:

@@ -65,8 +65,8 @@ class DerivedLocation(StoreLocation):
 def folder_of(path: str) -> str:
     """The folder that the broker sees around a file of the store.
 
-    A name that is in several CommitLog folders has one path for each: commitlog/NAME, commitlog[2]/NAME, ... All of them lie
-    in "commitlog" as far as the broker is concerned.
+    A name that is in several CommitLog folders has one path for each: commitlog/NAME, commitlog[2]/NAME, ... For the broker
+    all of them lie in "commitlog".
     """
     folder = path.rpartition("/")[0]
     first, slash, rest = folder.partition("/")
@@ -460,7 +460,7 @@ def open_source(location: StoreLocation) -> ByteSource:
 
 def read_beside(location: StoreLocation, suffix: str, limit: int) -> bytes | None:
     """The first bytes, `limit` at most, of the regular file beside the store's folder that has its name and this suffix; None
-    where there is none that can be read."""
+    where it is absent or cannot be read."""
     if isinstance(location, DerivedLocation):
         return None
     try:

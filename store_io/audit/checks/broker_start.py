@@ -1,4 +1,4 @@
-"""What a start would do to this copy: refuse it, drop messages, wait for ever, leave consumers beyond the log's end."""
+"""What a start would do to this copy: refuse it, drop messages, wait without end, leave consumers beyond the log's end."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ class StoreRounds:
             self._take(leftovers, (yield leftovers))
 
     def _fold(self) -> Rounds:
-        """Predict, and look again where the answer is not fine enough, until nothing more is needed."""
+        """Predict, and look again where the answer is not fine enough, until it needs nothing else."""
         place = {f.path: i for i, f in enumerate(self._copy.loaded.segments)}
         for _ in range(MAX_ROUNDS):
             needs = self._predict()

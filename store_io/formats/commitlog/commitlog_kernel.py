@@ -5,8 +5,8 @@ reference refuses; what is rare (odd numbers, malformed UTF-8 in a key) it leave
 
 No byte is trusted, and compiled code has no bounds checks. Why it stays inside the window all the same: a frame is only
 looked into once its total size is known to lie within the window; its parts are then known to add up to that size; every
-loop below is bounded by the length of its part. Reads of more than that are of two kinds. Blocks of 64 bytes (`_block`,
-`_count_keys` and their like) move back where they would pass the window's end, and a record is longer than a block; layouts are
+loop below is bounded by the length of its part. Reads of more than that are of two kinds. Blocks of 64 bytes (as in `_block`
+and `_count_keys`) move back where they would pass the window's end, and a record is longer than a block; layouts are
 only compared and kept where the window reaches far enough. Text is hashed in steps
 of 16 bytes that end where the text does, so what is read too much lies before it: in the record's 88 bytes of header, at the
 furthest. Lengths are int64 throughout, so no sum of them wraps.

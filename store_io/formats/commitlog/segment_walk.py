@@ -59,7 +59,7 @@ def walk_batches(decoding: Decoding, check: RecordCheck, start: int, limit: int)
     The generator's value is then (position of that frame, the verdict). The rows are good until the next step.
     A frame larger than the window goes through the reference, which reads it in pieces, so the buffer never grows.
     A walk inside of a segment mostly begins after damage, and more may follow: it looks FIRST_REACH bytes ahead, and twice as
-    far each time, so what it decodes in vain is no more than what it has come. A frame larger than that is the reference's, too.
+    far each time, so it decodes in vain no more than it has walked. A frame larger than that is the reference's, too.
     """
     decode, window, columns, topics = decoding.decode, decoding.window, decoding.columns, decoding.topics
     at, reach = start, FIRST_REACH if start else len(window.buffer)

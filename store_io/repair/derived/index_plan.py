@@ -61,7 +61,7 @@ def prepare_index(work: Work, audit: Audited) -> IndexPlan:
 def index_names(existing: Sequence[str], count: int, last_time: int) -> list[str]:
     """Names for that many index files: ascending, below every name that a broker makes from now on in any time zone.
 
-    Those that are there are used again; without any they are 14 hours before the last message's time.
+    Existing ones are used again; without any they are 14 hours before the last message's time.
     """
     known = sorted(n for n in (p.rpartition("/")[2] for p in existing) if len(n) == 17 and n.isdigit() and n < "3")
     names = known[:count]

@@ -78,7 +78,7 @@ def runs_of(view: QueueView, segments: Sequence[SegmentSummary]) -> list[QueueRu
 
 
 def place_runs(runs: list[QueueRun], bridged: BridgedRanges, serve_all: bool) -> None:
-    """Give each run its place. serve_all: also those of an earlier life of the topic that no entry leads to."""
+    """Give each run its place. serve_all: also those of an earlier life of the topic without an entry."""
     begin = _last_beginning(runs)
     own = [r for r in runs[begin:] if 0 <= r.offset and r.end_offset <= MAX_POSITION]
     runs = [r for r in runs[:begin] if serve_all or r.known] + runs[begin:]
@@ -101,7 +101,7 @@ def place_runs(runs: list[QueueRun], bridged: BridgedRanges, serve_all: bool) ->
 
 
 def _into_gap(waiting: list[QueueRun], low: int, high: int) -> list[QueueRun]:
-    """Give runs the entry numbers [low, high), as far as they fit; those that do not are returned."""
+    """Give runs the entry numbers [low, high), those that fit; those that do not are returned."""
     rest = []
     for run in waiting:
         if low + run.records <= high:

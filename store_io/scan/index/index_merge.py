@@ -485,7 +485,7 @@ class IndexMerge:
             total[2:] += len(rows), rows["key_count"].sum()
 
     def _step_through(self, columns: Columns) -> tuple[int, int]:
-        """As far as messages and entries agree, nothing is kept. Gives the first message that is left, and its first key."""
+        """Messages and entries that agree are not kept. Gives the first message that is left, and its first key."""
         found, state = self._found, self._state
         if found.at < len(found.rows):
             found.leave_rows()
