@@ -55,7 +55,8 @@ FURTHER = {
     "of no use": r"\bof no use\b",  # not usable
     "that is none": r"\bthat (is|are) none\b",  # say what it is instead
 }
-READ_WHOLE = ("jobs", "schemas", "store_io", "docs")  # folders whose docstrings, comments, documents, templates and schemas are read too
+# Folders whose docstrings, comments, documents, templates and schemas are read too.
+READ_WHOLE = ("jobs", "schemas", "store_io", "docs")
 QUOTED = re.compile(r"`[^`]*`|\"[^\" ]*\"")  # names, values
 PLAIN = {  # turns that have their plain meaning in a file
     "docs/glossary.md": {"behind"},  # it forbids it

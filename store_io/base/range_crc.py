@@ -19,8 +19,8 @@ PASS_BYTES = 1 << 20
 class RangeCrc:
     """CRC-32s of ranges of one file. read: its bytes [start, end).
 
-    The pass begins at the page of the first range, and continues to the end of the ranges. A range before it makes it begin again,
-    as far before as it has read since: so all passes together read a file a few times. Four bytes are kept per page.
+    The pass begins at the page of the first range, and continues to the end of the ranges. A range before it makes it begin
+    again, as far before as it has read since: so all passes together read a file a few times. Four bytes are kept per page.
     """
 
     def __init__(self, read: Callable[[int, int], bytes]):

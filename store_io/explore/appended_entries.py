@@ -60,7 +60,7 @@ class AppendedEntries:
         self._kept: dict[tuple[QueueKey, int], np.ndarray] = {}  # by queue and number of the piece
 
     def prepare(self, queues: Sequence[QueueState]) -> None:
-        """Read what was appended to these queues in one pass for each segment, as far as it may be kept."""
+        """Read what was appended to these queues in one pass for each segment, up to what may be kept."""
         self._kept = {}
         room = EXPANDED_ENTRIES
         wanted: list[tuple[QueueState, int]] = []
