@@ -61,7 +61,6 @@ QUOTED = re.compile(r"`[^`]*`|\"[^\" ]*\"")  # names, values
 PLAIN = {  # turns that have their plain meaning in a file
     "docs/glossary.md": {"behind"},  # it forbids it
     "jobs/report/pages/templates/macros.html": {"begun"},  # "Run ID, begun TIME"
-    "jobs/report/texts/judgement.py": {"tells"},  # "still tell what was there"
 }
 
 
