@@ -160,7 +160,7 @@ def _run_row(run: RunInfo, outcome: AuditOutcome) -> Row:
     broker = outcome.plan.get("broker") or {}
     settings = outcome.plan.get("settings", {})
     lost_messages, lost_bytes = lost_of(outcome)
-    lacks, parted = lacks_of(outcome)
+    lacks, diverged = lacks_of(outcome)
     return {
         "store": outcome.name,
         "started_at": run.started_at,
@@ -174,7 +174,7 @@ def _run_row(run: RunInfo, outcome: AuditOutcome) -> Row:
         "exit_kind": broker.get("exit"),
         **{name: broker.get(name) for name in _OF_BROKER},
         "lacks_messages": lacks if outcome.replicas else None,
-        "diverged": parted if outcome.replicas else None,
+        "diverged": diverged if outcome.replicas else None,
         "lost_messages": lost_messages if broker else None,
         "lost_bytes": lost_bytes if broker else None,
         "first_store_time_ms": outcome.first_store_time if outcome.messages else None,

@@ -1,7 +1,7 @@
 """What a copy lacks of its group, as a verdict: whether it should be started as master.
 
 A slave whose log ends earlier is normal, and no finding. But as master it loses what it lacks, so it is never called safe
-to start. Nor is a copy that has parted from another, where each holds messages at the same physical offsets: whichever of them
+to start. Nor is a copy that has diverged from another, where each holds messages at the same physical offsets: whichever of them
 becomes master, the other's are lost. No start drops any of them from its own copy, so the exit code does not show it.
 """
 
@@ -17,24 +17,25 @@ from store_io.base.wording import count_text
 class AsMaster:
     """A copy that lacks messages of its group.
 
-    lacks: how many.  holder, holds: the other copy that has most of these, and how many.  parted: the copy with which it has
-    parted, "" without one; parted_at: physical offset of the first message that differs, None where that is not known;
-    parted_lacks: messages of this copy that the other lacks.  best: whether no copy of the group would lose fewer.
+    lacks: how many.  holder, holds: the other copy that has most of these, and how many.
+    diverged_from: the copy with other messages at the same offsets, "" without one; diverged_at: physical offset of the first
+    message that differs, None where that is not known; other_lacks: messages of this copy that the other lacks.
+    best: whether no copy of the group would lose fewer.
     """
 
     lacks: int
     holder: str
     holds: int
-    parted: str = ""
-    parted_at: int | None = None
-    parted_lacks: int = 0
+    diverged_from: str = ""
+    diverged_at: int | None = None
+    other_lacks: int = 0
     best: bool = False
 
     def headline(self) -> str:
         """The answer, short."""
         yet = " yet" if self.best else ""
-        if self.parted:
-            return f"Do not start this copy as master{yet}: it and {self.parted} each hold messages that the other lacks"
+        if self.diverged_from:
+            return f"Do not start this copy as master{yet}: it and {self.diverged_from} each hold messages that the other lacks"
         though = ", though no other copy would lose fewer" if self.best else ""
         return f"Do not start this copy as master{yet}: it lacks {count_text(self.lacks, 'message')} of its group{though}"
 
@@ -46,11 +47,11 @@ class AsMaster:
             held = f"{self.holder} holds {lacks} that this copy lacks"
         else:
             held = f"other copies hold {lacks} that this copy lacks, {self.holder} {self.holds:,} of them"
-        if self.parted:
-            since = f" from physical offset {self.parted_at} on" if self.parted_at is not None else ""
+        if self.diverged_from:
+            since = f" from physical offset {self.diverged_at} on" if self.diverged_at is not None else ""
             held += (
-                f"; it and {self.parted} differ{since}, where this copy holds {count_text(self.parted_lacks, 'message')}"
-                f" that {self.parted} lacks"
+                f"; it and {self.diverged_from} differ{since}, where this copy holds {count_text(self.other_lacks, 'message')}"
+                f" that {self.diverged_from} lacks"
             )
         return f"Do not start this copy as master{yet}: {held}"
 

@@ -54,7 +54,7 @@ _AS_THEY_ARE = "name complete incomplete verdict release release_from settings_f
 def _store(outcome: AuditOutcome) -> Row:
     messages, size = lost_of(outcome)
     broker = outcome.plan.get("broker") or {}
-    lacks, parted = lacks_of(outcome)
+    lacks, diverged = lacks_of(outcome)
     return {
         **{name: getattr(outcome, name) for name in _AS_THEY_ARE},
         "code": outcome.exit_code,
@@ -69,7 +69,7 @@ def _store(outcome: AuditOutcome) -> Row:
         "emptied": is_emptied(outcome) or (False if outcome.complete or outcome.segments else None),
         "earlier": outcome.furthest and {name: getattr(outcome.furthest, name) for name in _EARLIER},
         "lacks_messages": lacks if outcome.replicas else None,
-        "diverged": parted if outcome.replicas else None,
+        "diverged": diverged if outcome.replicas else None,
         "counts": {severity: outcome.counts.get(severity, 0) for severity in SEVERITIES},
         "findings_dropped": sum(outcome.findings_dropped.values()),
         "seconds": round(outcome.seconds, 3),

@@ -70,8 +70,8 @@ def _lacking(outcome: AuditOutcome) -> str:
     lacking = as_master(outcome.replicas, outcome.name)
     if lacking is None:
         return ""
-    if lacking.parted:
-        return f"Compare it with {lacking.parted} before either becomes master: replicas.json has what each of them lacks."
+    if lacking.diverged_from:
+        return f"Compare it with {lacking.diverged_from} before either becomes master: replicas.json has what each of them lacks."
     if lacking.best:
         return f"Save what {lacking.holder} alone holds before this copy becomes master: replicas.json has the ranges."
     return f"Start {lacking.holder} as master, and make this copy a slave of it."

@@ -90,7 +90,7 @@ def decide(outcome: AuditOutcome) -> Decision:
     lacking = as_master(outcome.replicas, outcome.name)
     in_group = alone
     if lacking is not None:
-        in_group = max(alone, Safety.DIVERGED if lacking.parted else Safety.LACKS, key=lambda safety: safety.danger)
+        in_group = max(alone, Safety.DIVERGED if lacking.diverged_from else Safety.LACKS, key=lambda safety: safety.danger)
     other_release = bool(outcome.written_by) and outcome.plan.get("broker") is not None and in_group not in OF_ANY_RELEASE
     safety = Safety.UNKNOWN if other_release and in_group != Safety.STOP else in_group
     return Decision(safety, start, alone, lacking, in_group, other_release)
@@ -133,7 +133,7 @@ def lost_of(outcome: AuditOutcome) -> tuple[int, int]:
 def lacks_of(outcome: AuditOutcome) -> tuple[int, bool]:
     """(messages that other copies of its group hold and it does not, whether it has diverged from one of them)."""
     lacking = as_master(outcome.replicas, outcome.name)
-    return (0, False) if lacking is None else (lacking.lacks, bool(lacking.parted))
+    return (0, False) if lacking is None else (lacking.lacks, bool(lacking.diverged_from))
 
 
 def is_emptied(outcome: AuditOutcome) -> bool:

@@ -1,6 +1,6 @@
-"""A damaged copy's log and a donor's, compared: whether they are copies of one log, and where they parted.
+"""A damaged copy's log and a donor's, compared: whether they are copies of one log, and where they diverged.
 
-Copies of different replica groups share offsets but no messages, and those of one group may have parted.
+Copies of different replica groups share offsets but no messages, and those of one group may have diverged.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class TwoLogs:
     def parted_beside(self, other: ByteFile, base: int, gap: tuple[int, int], doubtful: Sequence[tuple[int, int]]) -> str:
         """Why the copies do not have the same messages beside a gap of a segment, "" where they do. A whole segment has none.
 
-        The messages that touch the gap must be the same, as copies may have parted inside of the segment (a master that came
+        The messages that touch the gap must be the same, as copies may have diverged inside of the segment (a master that came
         back); where none does, some others. other: the donor's segment.  doubtful: messages that cannot show it.
         """
         summary = self.own.get(base)

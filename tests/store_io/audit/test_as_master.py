@@ -6,15 +6,15 @@ from schemas.rows import Row
 from store_io.audit.as_master import as_master
 
 
-def group(lacks: dict[str, dict[str, int]], *, best: str | None = None, parted: tuple[str, str] | None = None) -> Row:
+def group(lacks: dict[str, dict[str, int]], *, best: str | None = None, diverged: tuple[str, str] | None = None) -> Row:
     """lacks: store -> holder -> messages."""
     copies = [{"store": store, "lacks": max(held.values(), default=0)} for store, held in lacks.items()]
     rows = [
         {"store": store, "holder": holder, "messages": number} for store, held in lacks.items() for holder, number in held.items()
     ]
     pairs: list[Row] = []
-    if parted is not None:
-        pairs = [{"relation": "diverged", "left": parted[0], "right": parted[1], "first_difference": {"message": 77}}]
+    if diverged is not None:
+        pairs = [{"relation": "diverged", "left": diverged[0], "right": diverged[1], "first_difference": {"message": 77}}]
     return {"copies": copies, "lacks": rows, "pairs": pairs, "best": best}
 
 
@@ -36,8 +36,8 @@ def test_the_best_copy_is_only_not_to_be_started_yet() -> None:
     assert found.headline().endswith("though no other copy would lose fewer")
 
 
-def test_copies_that_parted_are_told_with_the_place() -> None:
-    found = as_master(group({"a": {"b": 3}, "b": {"a": 4}}, parted=("b", "a")), "a")
-    assert found is not None and (found.parted, found.parted_at, found.parted_lacks) == ("b", 77, 4)
+def test_copies_that_diverged_are_named_with_the_place() -> None:
+    found = as_master(group({"a": {"b": 3}, "b": {"a": 4}}, diverged=("b", "a")), "a")
+    assert found is not None and (found.diverged_from, found.diverged_at, found.other_lacks) == ("b", 77, 4)
     assert "it and b each hold messages that the other lacks" in found.headline()
     assert "differ from physical offset 77 on, where this copy holds 4 messages that b lacks" in found.verdict()
