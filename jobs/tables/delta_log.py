@@ -167,7 +167,7 @@ class DeltaLog:
         return bool(self._call(lambda: self._files.exists(self._path(self.run_folder(run_id)))))
 
     def replace_run(self, run_id: str, files: Sequence[DataFile]) -> None:
-        """Make these files, which may be none, all that the table holds of the run; one version, other runs untouched.
+        """Replace the run's files by these, perhaps none, in one commit; other runs stay.
 
         The table is made where it is new. Raises TablesFailed.
         """

@@ -11,7 +11,7 @@ from store_io.rules.releases import NEWEST_RELEASE, Setting, parse_known
 from store_io.source.byte_source import ByteSource
 from store_io.source.store_dir import StoreListing
 
-DECISIVE = "duplicationEnable, forceVerifyPropCRC or storeType"  # settings by which the same bytes end otherwise
+DECISIVE = "duplicationEnable, forceVerifyPropCRC or storeType"  # they move where recovery of the same bytes ends
 
 
 def premises(
@@ -40,8 +40,8 @@ def premises(
         found.append(
             Premise(
                 ASSUMED,
-                f"No broker.conf was named: {from_files}RocketMQ's defaults for all {'else' if inferred else 'settings'}. Others,"
-                f" as {DECISIVE}, change what a start does. Name the broker's own with --broker-conf",
+                f"No broker.conf was named: {from_files}RocketMQ's defaults for all {'else' if inferred else 'settings'}. Other"
+                f" settings, such as {DECISIVE}, change what a start does. Name the broker's own with --broker-conf",
             )
         )
     return found

@@ -26,7 +26,7 @@ from store_io.repair.repair_store import work_out
 from store_io.repair.repair_work import RepairRequest
 from store_io.source.byte_source import StoreLocation
 
-MOST_BYTES = 1 << 30  # of messages, of a store whose steps an audit works out: it takes about as long as reading them ten times
+MOST_BYTES = 1 << 30  # of messages: the largest store whose steps an audit works out, which reads it four times per policy
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Copies of one CommitLog, compared with each other.
 
 * `replica_groups`: groups the copies, asks for tasks, takes in their results.
-* `replica_compare`: one segment of a copy against the others.
+* `replica_compare`: one segment of a copy against the others; a place with another message is where copies have diverged.
 * `replica_parts`: what a segment's comparison finds.
 * `compared_copies`: the copies of a group with all that was found.
 * `replica_findings`, `replica_row`: what is said of it: findings, and the row of replicas.json.

@@ -1,6 +1,6 @@
 """Release and settings -> the one rule set that readers, scans and folds take as an argument.
 
-Source: recovery.md's table of differences, read from RocketMQ's tags 4.8.0 to 5.5.0.
+Source: recovery.md, each field by its section, read from RocketMQ's tags 4.8.0 to 5.5.0.
 """
 
 from __future__ import annotations

@@ -115,8 +115,8 @@ class QueueProbe:
                 matches[mine] = MATCH_NONE
 
     def load(self, item: np.void, keys: Sequence[QueueKey]) -> None:
-        """Bring the entries from the item's place on into the arena. A file that cannot be read has a scan of its own, which
-        says so; its messages are then not looked for."""
+        """Read the queue's entries, from the item's entry number on, into the arena. A file that cannot be read has a scan of
+        its own, which says so; its messages are then not looked for."""
         ref = int(item["topic_ref"])
         state = self._states[ref]
         first = max(0, min(FAR, int(item["queue_offset"]) + int(state[DELTA])))

@@ -150,7 +150,8 @@ def _by_itself(outcome: AuditOutcome, start: Start) -> _Words:
             unclean = outcome.plan["broker"].get("exit") == "unclean"
             after = " (after a crash; a start mends some of it by itself)" if unclean else ""
             differ = f"ConsumeQueues, index files, the checkpoint or config/ do not agree with the CommitLog{after}."
-            why = (f"{differ} The CommitLog is whole; the others can be rebuilt from it.",)
+            restore = "; a damaged file of config/ must be restored" if counted(outcome, "config_damaged") else ""
+            why = (f"{differ} The CommitLog is whole; the others can be rebuilt from it{restore}.",)
             return "A start loses no message, but queues, index or other derived files need a rebuild", why
         case Start.SAFE if outcome.not_judged:
             return "Safe to start, but parts of this copy were not judged", (
@@ -164,8 +165,8 @@ def _by_itself(outcome: AuditOutcome, start: Start) -> _Words:
 
 _ALWAYS_THE_SAME: Mapping[Start, _Words] = {
     Start.NO_MESSAGE_LEFT: (
-        "Do not start this copy: its CommitLog holds no message",
-        ("Other files name messages that the CommitLog does not hold. A start deletes these files.",),
+        "Do not start this copy: its CommitLog holds damaged or missing bytes, and no message",
+        ("A start deletes queue and index files that may still show which messages existed.",),
     ),
     Start.MISSING: (
         "Messages are missing from this copy already; a start loses none of the others",
@@ -194,7 +195,7 @@ def _losses(outcome: AuditOutcome) -> Iterable[str]:
     broker = outcome.plan["broker"]
     cut, skipped = counted(outcome, "broker_drops_messages"), counted(outcome, "broker_skips_messages")
     if counted(outcome, "broker_hangs"):
-        yield "A start never ends: it waits at a gap in the CommitLog."
+        yield "A start never ends: it waits at one place in the CommitLog."
     if cut:
         stop = STOP_REASONS.get(str(broker.get("stop_reason")), "")
         ends = f"{int(broker.get('truncate_at') or 0):,}{f' and stops there: {lower(stop)}' if stop else ''}"

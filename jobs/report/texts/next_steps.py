@@ -92,7 +92,7 @@ def _start(outcome: AuditOutcome) -> str:
         return ""
     release = f"RocketMQ {outcome.release}"
     if counted(outcome, "broker_hangs"):
-        return f"A start of {release} never ends: it waits at a gap in the CommitLog."
+        return f"A start of {release} never ends: it waits at one place in the CommitLog."
     lost, _ = lost_of(outcome)
     if not lost:
         return f"A start of {release} loses no message."

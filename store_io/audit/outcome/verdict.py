@@ -42,7 +42,10 @@ def _verdict(outcome: AuditOutcome) -> str:
     if start == Start.REFUSES:
         return f"RocketMQ {release} would not start on this copy: {broker['refusal']}"
     lost, _ = lost_of(outcome)
-    if lost and not counted(outcome, "broker_drops_messages"):  # also where it hangs
+    if counted(outcome, "broker_hangs"):
+        valid = f", and consumers do not get {count_text(lost, 'valid message')}" if lost else ""
+        return f"A start of RocketMQ {release} on this copy never ends{valid}"
+    if lost and not counted(outcome, "broker_drops_messages"):
         left = f"leave {count_text(lost, 'valid message')} without a queue entry"
         return f"RocketMQ {release} would start and {left}, so that consumers do not get {'it' if lost == 1 else 'them'}"
     if lost:
@@ -55,6 +58,7 @@ def _verdict(outcome: AuditOutcome) -> str:
     if outcome.counts.get(REBUILDABLE):
         return (
             f"RocketMQ {release} would start and lose nothing; derived data differ from the CommitLog and can be rebuilt from it"
+            + ("; a damaged file of config/ must be restored" if counted(outcome, "config_damaged") else "")
         )
     judged = "everything" if outcome.complete else "what was read of it"
     if outcome.complete and outcome.not_judged:

@@ -224,7 +224,7 @@ class StoreRounds:
         self.collected.sort_segments()
 
     def view_queues(self) -> None:
-        """Set `views`, where the segments that were read since are not in them."""
+        """Make `views` anew if segments were read since they were made."""
         if self.views:
             return
         copy, found = self._copy, self.collected

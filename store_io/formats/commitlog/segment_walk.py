@@ -30,7 +30,7 @@ from store_io.source.segment_window import SegmentWindow
 FIRST_REACH = 4096
 
 Decoder = Callable[[Stretch, RecordCheck, Columns, TopicTable], Stop]
-FAST, REFERENCE = "fast", "reference"  # names of the decoders
+FAST, REFERENCE = "fast", "reference"  # FAST, unless a test or a measurement asks for the other one
 
 
 def decoder_of(name: str) -> Decoder:

@@ -25,6 +25,9 @@ def outcome(broker: Row | None, lost: int = 0, cut: int = 0, **facts: Any) -> Au
     return made
 
 
+HANGS = Finding("broker_hangs", "commitlog", severity=LOSS)
+
+
 @pytest.mark.parametrize(
     ("broker", "lost", "facts", "sentence"),
     [
@@ -34,6 +37,8 @@ def outcome(broker: Row | None, lost: int = 0, cut: int = 0, **facts: Any) -> Au
         (started(truncate_at=1234), (3, 3), {}, "cut the CommitLog at physical offset 1,234 and lose 3 valid messages"),
         (started(), (0, 0), {"counts": {LOSS: 1}}, "lose no valid message; bytes of the CommitLog are already damaged"),
         (started(), (0, 0), {"counts": {REBUILDABLE: 1}}, "lose nothing; derived data differ"),
+        (started(), (0, 0), {"findings": [HANGS]}, "A start of RocketMQ 5.3.3 on this copy never ends"),
+        (started(), (4, 0), {"findings": [HANGS]}, "never ends, and consumers do not get 4 valid messages"),
         (started(), (0, 0), {}, "lose nothing; everything is consistent"),
         (started(), (0, 0), {"not_judged": ["timerlog"]}, "all that was judged is consistent. Not judged: timerlog"),
         (
