@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -22,12 +21,10 @@ from pyarrow import fs
 
 from jobs.tables.delta_log import DataFile, hadoop_path, is_local
 from schemas.arrow import DATASET_SCHEMAS
-from schemas.rows import QueueKey, SegmentSummary
+from schemas.rows import SegmentSummary
 from store_io.base.errors import StoreError
-from store_io.formats.commitlog.message_columns import Columns
 from store_io.scan import dataset_rows
 from store_io.scan.segment_scan import SegmentTask, scan_segment
-from store_io.source.segment_window import SegmentWindow
 
 ROW_GROUP_ROWS = 1 << 18
 _BOUNDED = ("phy_offset", "queue_offset", "store_time_ms")  # columns whose smallest and largest value go into the table's log
@@ -80,26 +77,18 @@ class _SegmentFiles:
         for file in self._files.values():
             file.abandon()
 
-    def add(
-        self,
-        columns: Columns,
-        items: np.ndarray,
-        kinds: np.ndarray,
-        keys: Sequence[QueueKey],
-        window: SegmentWindow,
-        plausible: bool,
-    ) -> None:
+    def add(self, scanned: dataset_rows.ScannedRows) -> None:
         """See `DatasetSink`."""
         task = self._task
         for name, file in self._files.items():
             if self.problem:
                 return
             if name == "messages":
-                batch = dataset_rows.messages_batch(task.base_offset, columns, keys, window, plausible)
+                batch = dataset_rows.messages_batch(task.base_offset, scanned)
             elif name == "consumequeue":
-                batch = dataset_rows.consumequeue_batch(items, kinds, keys, plausible, task.lmq)
+                batch = dataset_rows.consumequeue_batch(scanned, task.lmq)
             else:
-                batch = dataset_rows.index_batch(columns, keys, window, plausible, task.rules.tag_index)
+                batch = dataset_rows.index_batch(scanned, task.rules.tag_index)
             self._try(partial(file.add, batch))
 
     def finish(self) -> dict[str, DataFile]:

@@ -24,8 +24,9 @@ from store_io.explore.explain_pointers import MAX_POINTERS, IndexSearch, Pointer
 from store_io.explore.explain_record import DerivedValue, Field, annotate, boundaries_hold, derived
 from store_io.explore.message_search import message_at
 from store_io.explore.redaction import NONE, Redaction
-from store_io.formats.commitlog.message_columns import Columns, RecordCheck
+from store_io.formats.commitlog.message_columns import RecordCheck
 from store_io.rules.message_verdict import END, VALID, Message, Verdict
+from store_io.scan.dataset_rows import ScannedRows
 from store_io.scan.segment_scan import SegmentTask, scan_segment
 from store_io.source.segment_window import SegmentWindow
 
@@ -131,19 +132,11 @@ class _Watch:
         self.before: Neighbour | None = None
         self.after: Neighbour | None = None
 
-    def add(
-        self,
-        columns: Columns,
-        items: np.ndarray,
-        kinds: np.ndarray,
-        keys: Sequence[QueueKey],
-        window: SegmentWindow,
-        plausible: bool,
-    ) -> None:
+    def add(self, scanned: ScannedRows) -> None:
         """See `DatasetSink`."""
         if self.after is not None:
             return
-        rows = columns.rows[: columns.count]
+        rows, keys = scanned.columns.rows[: scanned.columns.count], scanned.keys
         at = int(np.searchsorted(rows["position"], self.position, "right")) - 1
         if at >= 0:
             if self.position < int(rows["position"][at]) + int(rows["total_size"][at]):

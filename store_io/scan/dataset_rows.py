@@ -7,7 +7,7 @@ IndexService.buildIndex.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -26,29 +26,30 @@ _INDEX_KINDS = pa.array(["unique", "key", "tag"])
 _QUEUE_KINDS = pa.array(["queue", "batch", "lmq"])
 
 
+class ScannedRows(NamedTuple):
+    """What the audit's walk accepts of one batch. columns: the messages.  items, kinds: rows by dispatch, one more for each
+    multi-dispatch queue of a message.  keys: (topic, queue id) by topic_ref."""
+
+    columns: Columns
+    items: np.ndarray
+    kinds: np.ndarray
+    keys: Sequence[QueueKey]
+    window: SegmentWindow
+    plausible: bool
+
+
 class DatasetSink(Protocol):
     """Takes what the audit's walk of a segment accepts, batch by batch, in scan order."""
 
     want_keys: bool  # whether `Columns.key_hash` must be filled
 
-    def add(
-        self,
-        columns: Columns,
-        items: np.ndarray,
-        kinds: np.ndarray,
-        keys: Sequence[QueueKey],
-        window: SegmentWindow,
-        plausible: bool,
-    ) -> None:
-        """columns: the messages.  items, kinds: rows by dispatch, one more for each multi-dispatch queue of a message.
-        keys: (topic, queue id) by topic_ref.  The window may move on afterwards."""
+    def add(self, scanned: ScannedRows) -> None:
+        """The window may move on afterwards."""
 
 
-def messages_batch(
-    base_offset: int, columns: Columns, keys: Sequence[QueueKey], window: SegmentWindow, plausible: bool
-) -> pa.RecordBatch:
+def messages_batch(base_offset: int, scanned: ScannedRows) -> pa.RecordBatch:
     """The messages themselves."""
-    rows = columns.rows[: columns.count]
+    rows, window, keys = scanned.columns.rows[: scanned.columns.count], scanned.window, scanned.keys
     values: dict[str, Any] = {
         "segment": pa.array(np.full(len(rows), base_offset, np.int64)),
         "topic": topic_texts(rows["topic_ref"], keys),
@@ -60,15 +61,14 @@ def messages_batch(
         "unique_key": part_texts(window, rows, "uniq"),
         "body_size": _numbers(rows, "body_len"),
         "properties_size": _numbers(rows, "props_len"),
-        "plausible": _flags(len(rows), plausible),
+        "plausible": _flags(len(rows), scanned.plausible),
     }
     return _batch("messages", rows, values)
 
 
-def consumequeue_batch(
-    items: np.ndarray, kinds: np.ndarray, keys: Sequence[QueueKey], plausible: bool, lmq: bool
-) -> pa.RecordBatch:
+def consumequeue_batch(scanned: ScannedRows, lmq: bool) -> pa.RecordBatch:
     """The ConsumeQueue entries that dispatch makes. lmq: whether multi-dispatch is on."""
+    items, kinds, keys = scanned.items, scanned.kinds, scanned.keys
     batch = kinds == KIND_BATCH
     # A batch queue ignores a base or a count below 0.
     wanted = (kinds != RUN_UNQUEUED) & ~(batch & ((items["batch_base"] < 0) | (items["batch_count"] < 0)))
@@ -84,30 +84,29 @@ def consumequeue_batch(
         "store_time_ms": _numbers(rows, "store_time"),
         "message_count": pa.array(np.where(batch, rows["batch_count"], 1).astype(np.int32)),
         "kind": pa.DictionaryArray.from_arrays(pa.array(kind), _QUEUE_KINDS),
-        "plausible": _flags(len(rows), plausible),
+        "plausible": _flags(len(rows), scanned.plausible),
     }
     return _batch("consumequeue", rows, values)
 
 
-def index_batch(
-    columns: Columns, keys: Sequence[QueueKey], window: SegmentWindow, plausible: bool, tag_index: bool
-) -> pa.RecordBatch:
+def index_batch(scanned: ScannedRows, tag_index: bool) -> pa.RecordBatch:
     """The index entries that dispatch puts, in its order. The columns must hold hashes. tag_index: whether tags are keys."""
+    columns = scanned.columns
     rows = columns.rows[: columns.count]
     total = int(entry_counts(rows, tag_index).sum())
     of, number, kind, key_hash = (np.empty(total, t) for t in (np.int64, np.int32, np.int8, np.int32))
     start, size = np.empty(total, np.int64), np.empty(total, np.int64)
-    buffer, origin = properties_of(window, rows)
+    buffer, origin = properties_of(scanned.window, rows)
     _list_keys(rows, puts_tag_key(rows, tag_index), buffer, origin, columns.key_hash, of, number, kind, key_hash, start, size)
     values: dict[str, Any] = {
         "phy_offset": pa.array(rows["phy_offset"][of]),
         "number": pa.array(number),
         "key_hash": pa.array(key_hash),
-        "topic": topic_texts(rows["topic_ref"][of], keys),
+        "topic": topic_texts(rows["topic_ref"][of], scanned.keys),
         "key": gather_texts(buffer, start, size, np.ones(total, bool)),
         "kind": pa.DictionaryArray.from_arrays(pa.array(kind), _INDEX_KINDS),
         "store_time_ms": pa.array(rows["store_time"][of]),
-        "plausible": _flags(total, plausible),
+        "plausible": _flags(total, scanned.plausible),
     }
     return _batch("index", rows, values)
 

@@ -53,7 +53,7 @@ from store_io.formats.queue_store import QueuePaths, open_queue_store
 from store_io.rules.message_verdict import BAD, END, HALF, VALID, Verdict, properties_fault
 from store_io.rules.multi_dispatch import multi_dispatch
 from store_io.rules.releases import BrokerRules
-from store_io.scan.dataset_rows import DatasetSink
+from store_io.scan.dataset_rows import DatasetSink, ScannedRows
 from store_io.scan.index.index_files import IndexFileRef, SegmentPlace
 from store_io.scan.index.index_merge import IndexMerge
 from store_io.scan.odd_headers import StoreHosts, odd_header
@@ -336,7 +336,7 @@ class _Scan:
         if self.index:
             self.index.add(self.columns)
         if self.sink:
-            self.sink.add(self.columns, items, kinds, self.topics.keys, self.window, self.plausible)
+            self.sink.add(ScannedRows(self.columns, items, kinds, self.topics.keys, self.window, self.plausible))
         for i in np.flatnonzero(rows["flag"] == bridges.FLAG):
             self._bridge(rows[i])
         for i in np.flatnonzero(rows["flags"] & MALFORMED_PROPERTIES) if self.met & MALFORMED_PROPERTIES else ():

@@ -24,8 +24,8 @@ from store_io.formats.index_reader import entry_position
 from store_io.repair.derived.index_link import RAW_DTYPE
 from store_io.repair.derived.queue_plan import Shift
 from store_io.repair.writing.store_writer import StoreFileWriter, StoreWriter
+from store_io.scan.dataset_rows import ScannedRows
 from store_io.scan.segment_scan import SegmentTask, scan_segment
-from store_io.source.segment_window import SegmentWindow
 
 OPEN_FILES = 256
 WAITING_ROWS = 1 << 18  # entries that are sorted by queue together: 10 MB
@@ -112,22 +112,14 @@ class _Sink:
         self._open[path] = file
         return file
 
-    def add(
-        self,
-        columns: Columns,
-        items: np.ndarray,
-        kinds: np.ndarray,
-        keys: Sequence[QueueKey],
-        window: SegmentWindow,
-        plausible: bool,
-    ) -> None:
+    def add(self, scanned: ScannedRows) -> None:
         if self.task.queues:
-            self._wait(items, kinds)
-            self._keys = keys
+            self._wait(scanned.items, scanned.kinds)
+            self._keys = scanned.keys
             if self._waiting_rows >= WAITING_ROWS:
                 self.flush()
         if self.want_keys:
-            self._put_keys(columns)
+            self._put_keys(scanned.columns)
 
     def _wait(self, items: np.ndarray, kinds: np.ndarray) -> None:
         wanted = np.flatnonzero(kinds != RUN_UNQUEUED)
