@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -33,8 +33,7 @@ from store_io.explore.broker_view import BrokerView, Served
 from store_io.explore.message_filter import ALL, MessageFilter, Range
 from store_io.explore.message_search import Contents, SearchTask, run_search, search, segments_to_read
 from store_io.explore.open_store import open_store, segments_at
-from store_io.explore.redaction import BODY_COLUMNS as BODIES
-from store_io.explore.redaction import CHECK_COLUMNS, MAP_COLUMNS, NONE, TEXT_COLUMNS, Redaction
+from store_io.explore.redaction import Redaction
 from store_io.explore.scans import COLUMNS, MAX_BODY_BYTES, MessageScan
 from store_io.explore.served_rows import NOTE, body_of, served_row
 from store_io.source.byte_source import StoreLocation
@@ -292,7 +291,7 @@ def broker_rows(request: AuditRequest, query: Query, spark: _Spark, stack: ExitS
     key = query.contents.key or query.contents.unique_key
     for one in _served(view, query, key):
         if _meets(view, one, query):
-            yield _redacted(served_row(view, one, query.columns, key), query.redaction)
+            yield query.redaction.row(served_row(view, one, query.columns, key))
 
 
 def _audited(request: AuditRequest, spark: _Spark) -> StoreAudit:
@@ -353,23 +352,6 @@ def _meets(view: BrokerView, one: Served, query: Query) -> bool:
     if not _within(m.store_time, wanted.store_times):
         return False
     return contents.body is None or contents.matches(m, body_of(view, one), MAX_BODY_BYTES)
-
-
-def _redacted(row: Row, redaction: Redaction) -> Row:
-    if redaction.mode == NONE:
-        return row
-    shown: dict[str, Any] = {}
-    for name, value in row.items():
-        if name in TEXT_COLUMNS:
-            value = redaction.text(value)
-        elif name in CHECK_COLUMNS:
-            value = None
-        elif name in BODIES:
-            value = redaction.data(value)
-        elif name in MAP_COLUMNS and value is not None:
-            value = redaction.properties(value)
-        shown[name] = value
-    return shown
 
 
 # ---- output --------------------------------------------------------------------------------------------------------

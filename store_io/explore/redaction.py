@@ -8,7 +8,9 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import pyarrow as pa
 
@@ -62,6 +64,23 @@ class Redaction:
     def properties(self, values: dict[str, str]) -> dict[str, str]:
         """Properties with their names; values as they may be shown."""
         return {name: value if name in OPEN_PROPERTIES else self.text(value) or "" for name, value in values.items()}
+
+    def row(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """The same columns of one message, values as they may be shown."""
+        if self.mode == NONE:
+            return dict(row)
+        return {name: self._value(name, value) for name, value in row.items()}
+
+    def _value(self, name: str, value: Any) -> Any:
+        if name in TEXT_COLUMNS:
+            return self.text(value)
+        if name in CHECK_COLUMNS:
+            return None
+        if name in BODY_COLUMNS:
+            return self.data(value)
+        if name in MAP_COLUMNS and value is not None:
+            return self.properties(value)
+        return value
 
     def batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The same columns and types, values as they may be shown. Columns are known by their names."""
