@@ -17,11 +17,10 @@ from schemas.rows import (
     MATCH_SHIFTED,
     RUN_LMQ,
     RUN_UNQUEUED,
-    WALK_AUDIT,
     QueueKey,
     SegmentSummary,
 )
-from store_io.audit.queue_runs import FAR, matched, stretches
+from store_io.audit.queue_runs import FAR, matched, message_runs, stretches
 from store_io.audit.queue_views import QueueView
 from store_io.base.java_compat import int64
 from store_io.base.ranges import Ranges, intersect, subtract, total, union
@@ -117,10 +116,7 @@ def compute_loss(
 
 def _add_cut(loss: Loss, segment: SegmentSummary, truncate_at: int) -> None:
     """Count a segment's messages at or beyond the cut."""
-    rows = segment.runs
-    chosen = (rows["walk"] & WALK_AUDIT != 0) & (rows["kind"] != RUN_LMQ)
-    chosen &= rows["first_position"] >= truncate_at - segment.base_offset
-    rows = rows[chosen]
+    rows = message_runs(segment, truncate_at - segment.base_offset)
     if not len(rows):
         return
     order = np.argsort(rows["queue"], kind="stable")

@@ -26,6 +26,14 @@ BLOCK_QUEUES = 64
 NO_RUNS = np.zeros(0, RUN_DTYPE)
 
 
+def message_runs(segment: SegmentSummary, start: int = 0) -> np.ndarray:
+    """The runs of the audit's walk in which each message is once, those that begin at byte `start` of the segment or later."""
+    runs = segment.runs
+    own = (runs["walk"] & WALK_AUDIT != 0) & (runs["kind"] != RUN_LMQ) & (runs["first_position"] >= start)
+    found: np.ndarray = runs[own]
+    return found
+
+
 def matched(rows: np.ndarray) -> np.ndarray:
     """Which of these runs an entry leads to."""
     match = rows["match"]

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from schemas import checkpoint_layout
 from schemas.rows import Row
 from store_io.audit.checks.repaired_store import log_tail, repaired_findings
+from store_io.audit.queue_runs import message_runs
 from store_io.explore.manifest import manifest_row
 from store_io.repair.derived.rebuild_round import Rebuilt
 from store_io.repair.given_up import given_up
 from store_io.repair.log.edits import LogPlan
-from store_io.repair.log.segments import runs_from
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_copy import Copied, removed
 from store_io.repair.repair_judge import NewStoreVerdict
@@ -94,7 +94,7 @@ def _decided(work: Work, begun: Begun, made: Rebuilt) -> Row:
 
 def lost_beyond(audit: Audited, log_end: int) -> tuple[int, int]:
     """(messages, bytes) of valid messages of the copy beyond that physical offset."""
-    runs = [runs_from(segment, log_end - segment.base_offset) for segment in audit.segments]
+    runs = [message_runs(segment, log_end - segment.base_offset) for segment in audit.segments]
     messages, size = (sum(int(rows[name].sum()) for rows in runs) for name in ("messages", "bytes"))
     return messages, size
 

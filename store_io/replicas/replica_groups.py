@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from schemas.rows import EXTENT_MESSAGE, RUN_LMQ, WALK_AUDIT, MappedFile, Row, SegmentSummary
+from schemas.rows import EXTENT_MESSAGE, MappedFile, Row, SegmentSummary
+from store_io.audit.queue_runs import message_runs
 from store_io.replicas.compared_copies import ComparedCopies, copy_of
 from store_io.replicas.replica_compare import OtherCopy, ReplicaTask
 from store_io.replicas.replica_findings import ReplicaFindings
@@ -160,7 +161,7 @@ def _whole_part(copy: int, segment: SegmentSummary, states: tuple[int, ...]) -> 
     """A part whose messages all have the same states: from the segment's runs, without reading it again."""
     part = ReplicaPart(copy, segment.base_offset)
     messages = [e for e in segment.extents if e.kind == EXTENT_MESSAGE]
-    runs = segment.runs[(segment.runs["walk"] & WALK_AUDIT != 0) & (segment.runs["kind"] != RUN_LMQ)]
+    runs = message_runs(segment)
     if not any(states) or not messages or not len(runs):
         return part
     for run in runs:

@@ -15,9 +15,10 @@ import numpy as np
 
 from schemas.checkpoint_layout import CHECKPOINT_FILE
 from schemas.finding_codes import STOP_REASONS
-from schemas.rows import EXTENT_DAMAGED, EXTENT_MESSAGE, NOTE, RUN_LMQ, WALK_AUDIT, Finding, PlanStep, Row
+from schemas.rows import EXTENT_DAMAGED, EXTENT_MESSAGE, NOTE, Finding, PlanStep, Row
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from store_io.audit.evidence import Evidence
+from store_io.audit.queue_runs import message_runs
 from store_io.base.wording import clause, count_text
 
 
@@ -110,11 +111,9 @@ def _valid_from(evidence: Evidence, start: int, end: int | None = None) -> tuple
             continue
         if end is None and segment.base_offset != start:
             continue
-        rows = segment.runs
-        chosen = (rows["walk"] & WALK_AUDIT != 0) & (rows["kind"] != RUN_LMQ)
-        chosen &= rows["first_position"] >= start - segment.base_offset
-        messages += int(np.maximum(rows["messages"][chosen], 0).sum())
-        size += int(rows["bytes"][chosen].sum())
+        rows = message_runs(segment, start - segment.base_offset)
+        messages += int(np.maximum(rows["messages"], 0).sum())
+        size += int(rows["bytes"].sum())
     return messages, size
 
 

@@ -13,12 +13,13 @@ from types import MappingProxyType
 from schemas import commitlog_layout as layout
 from schemas.rows import EXTENT_FILLER, EXTENT_MESSAGE, WALK_AUDIT, SegmentSummary, StoreFile
 from schemas.store_names import COMMITLOG
+from store_io.audit.queue_runs import message_runs
 from store_io.base.errors import StoreError
 from store_io.formats.commitlog import bridges
 from store_io.formats.commitlog.message_columns import RecordCheck
 from store_io.formats.commitlog.segment_walk import whole_messages_end
 from store_io.repair.log.edits import Edit, LogPlan
-from store_io.repair.log.segments import filler, message_extents, message_runs, runs_from, segment_path, window_of
+from store_io.repair.log.segments import filler, message_extents, segment_path, window_of
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_plan import BROKER
 from store_io.repair.repair_steps import BRIDGE, CREATE, CUT, FILL, REMOVE, RENAME, RESIZE, ZERO, Step
@@ -237,7 +238,7 @@ class _LogRepair:
             used = window.last_nonzero_end(at)
         if used > at:
             bytes_lost = min(used, size) - at
-            lost = {"messages": int(runs_from(summary, at)["messages"].sum()), "bytes": bytes_lost}
+            lost = {"messages": int(message_runs(summary, at)["messages"].sum()), "bytes": bytes_lost}
             self._edit(Step(why[0], path, at, size, why[1], lost=lost), lambda writer: writer.zero(path, at, size))
             self.plan.zeroed_bytes += bytes_lost
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-import numpy as np
-
 from schemas.commitlog_layout import MAGIC_BLANK_BYTES
-from schemas.rows import EXTENT_MESSAGE, RUN_LMQ, WALK_AUDIT, Extent, SegmentSummary
+from schemas.rows import EXTENT_MESSAGE, Extent, SegmentSummary
 from schemas.store_names import COMMITLOG
 from store_io.source.byte_source import ByteSource
 from store_io.source.segment_window import SegmentWindow
@@ -29,20 +27,6 @@ def filler(size: int) -> bytes:
 def message_extents(summary: SegmentSummary) -> list[Extent]:
     """The ranges of the segment that hold messages."""
     return [e for e in summary.extents if e.kind == EXTENT_MESSAGE]
-
-
-def message_runs(summary: SegmentSummary) -> np.ndarray:
-    """The runs of the audit's walk in which each message is once."""
-    runs = summary.runs
-    found: np.ndarray = runs[(runs["walk"] & WALK_AUDIT != 0) & (runs["kind"] != RUN_LMQ)]
-    return found
-
-
-def runs_from(summary: SegmentSummary, position: int) -> np.ndarray:
-    """Those that begin at that position or later."""
-    runs = message_runs(summary)
-    found: np.ndarray = runs[runs["first_position"] >= position]
-    return found
 
 
 @contextlib.contextmanager

@@ -6,10 +6,20 @@ import pickle
 
 import numpy as np
 
-from schemas.rows import MATCH_MISSING, RUN_DTYPE, RUN_LMQ, RUN_UNQUEUED, WALK_AUDIT, WALK_BROKER, QueueKey, SegmentSummary
+from schemas.rows import (
+    MATCH_MISSING,
+    RUN_DTYPE,
+    RUN_LMQ,
+    RUN_QUEUE,
+    RUN_UNQUEUED,
+    WALK_AUDIT,
+    WALK_BROKER,
+    QueueKey,
+    SegmentSummary,
+)
 from store_io.audit.checks.derived.queue_entries import missing_findings
 from store_io.audit.loss import QueueLoss
-from store_io.audit.queue_runs import BLOCK_QUEUES, StoreRuns, stretches
+from store_io.audit.queue_runs import BLOCK_QUEUES, StoreRuns, message_runs, stretches
 from store_io.audit.queue_views import KnownQueues, queue_views
 from store_io.rules.releases import broker_rules
 from store_io.scan.summary_pickle import PACKED_FROM, KeyTable
@@ -97,3 +107,13 @@ def test_a_batch_that_no_broker_dispatches_misses_no_entry_and_no_number_is_nega
     loss = QueueLoss()
     loss.add(rows, True)
     assert (loss.messages, loss.cut, loss.bytes) == (7, 7, 300)
+
+
+def test_each_message_is_in_one_run() -> None:
+    runs = np.zeros(4, RUN_DTYPE)
+    runs["walk"] = [WALK_AUDIT, WALK_AUDIT | WALK_BROKER, WALK_BROKER, WALK_AUDIT]
+    runs["kind"] = [RUN_QUEUE, RUN_QUEUE, RUN_QUEUE, RUN_LMQ]
+    runs["first_position"] = [0, 100, 200, 100]
+    summary = SegmentSummary("commitlog/00000000000000000000", 0, 4096, runs=runs)
+    assert message_runs(summary)["first_position"].tolist() == [0, 100]
+    assert message_runs(summary, 100)["first_position"].tolist() == [100] and not len(message_runs(summary, 101))
