@@ -134,6 +134,7 @@ def _make(group: str) -> None:
         # with whatever setuptools is the newest that day.
         _pip(tool["build"], log)
         _pip(pins["project"]["dependencies"] + (pins["dependency-groups"][group] if group else []), log)
+        _pip_optional(pins["project"]["optional-dependencies"], log)
         java = java_runtime(log)
         _fetch_jars(tool["jars"], state() / "jars", "Delta's jars", "pyproject.toml", java, log)
     for folder in _stamps(group):
@@ -218,6 +219,15 @@ def _pip(packages: Sequence[str], log: IO[str]) -> None:
     command = [str(python()), "-m", "pip", "install", "--no-input", "--disable-pip-version-check", "--retries", "2"]
     command += ["--use-pep517", "--no-build-isolation", "--constraint", str(ROOT / "constraints.txt"), *packages]
     _run(command, log, "installing packages failed; is there a network and a package index?")
+
+
+def _pip_optional(extras: Mapping[str, Sequence[str]], log: IO[str]) -> None:
+    """Install what some kinds of store need to be read; where it has no wheel, those are reported as not read."""
+    for name, packages in extras.items():
+        try:
+            _pip(["--only-binary", ":all:", *packages], log)
+        except SetupFailed as problem:
+            say(f"continuing without {', '.join(packages)}, so that {name} files in a store cannot be read: {problem}")
 
 
 def _run(command: Sequence[str], log: IO[str], failed: str, environment: Mapping[str, str] | None = None) -> str:

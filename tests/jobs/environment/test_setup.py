@@ -213,6 +213,17 @@ def test_what_pip_says_becomes_one_sentence_and_a_log(place: Path) -> None:
     assert "Looking" in (place / "setup.log").read_text()
 
 
+def test_an_optional_package_without_a_wheel_is_done_without(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (place / "bin").mkdir(parents=True)
+    (place / "bin" / "python").write_text("#!/bin/sh\necho \"$@\"; echo 'ERROR: No matching distribution'; exit 1\n")
+    (place / "bin" / "python").chmod(0o755)
+    with open(place / "setup.log", "a+") as log:
+        environment._pip_optional({"rocksdb": ["rocksdict==0"]}, log)
+    said = capsys.readouterr().err
+    assert "continuing without rocksdict==0, so that rocksdb files in a store cannot be read" in said
+    assert "--only-binary :all: rocksdict==0" in (place / "setup.log").read_text()  # never compiled here
+
+
 def test_an_archive_that_cannot_be_made_is_tried_once(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make(place)
     tried: list[object] = []
