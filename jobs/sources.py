@@ -298,7 +298,7 @@ class MessagesSource(StoreSource):
         segments = segment_times(store) if self.trust_clock else [SegmentTimes(file, None, None) for file in store.segments()]
         scan = MessageScan(
             self.location, "", 0, 0, names, MessageFilter(store_times=self.times), self.body == "decoded", self.unpack,
-            dict(store.rules.delays), self.max_body,
+            store.rules, self.max_body,
         )  # fmt: skip
         return MessagesReader(arrow, scan, segments, self.redaction)
 

@@ -373,6 +373,7 @@ STOP_REASONS: dict[str, str] = {
     "size_mismatch": "The record's size is not the sum of its fields.",
     "inner_batch": "INNER_NUM or INNER_BASE is no number.",
     "phy_offset": "The record names another physical offset than the one where it is.",
+    "frame_header": "The header before the record is not that record's.",
     # Where no record is at fault.
     "filler": "An end-of-segment filler.",
     "empty": "The segment holds no bytes.",

@@ -45,6 +45,7 @@ from store_io.explore.message_filter import MessageFilter
 from store_io.explore.open_store import open_store, segments_at
 from store_io.explore.redaction import HASH, Redaction
 from store_io.explore.scans import COLUMNS, DEFAULT_COLUMNS, MessageScan
+from store_io.rules.releases import BrokerRules
 from store_io.source.byte_source import StoreLocation
 
 MANIFEST, MESSAGES, UNFINISHED, STATE, ASKED = "manifest.json", "messages", "unfinished", "state", "export.json"
@@ -222,7 +223,7 @@ class Export:
         if not moved:
             if left or self.asked.form == "delta":
                 with session.start(spark_words) as started:
-                    notes |= self._write(started.spark, left, salt, dict(store.rules.delays))
+                    notes |= self._write(started.spark, left, salt, store.rules)
                     self._say_columns()
                     if self.asked.form == "delta":
                         self._make_delta(started.spark)
@@ -271,12 +272,12 @@ class Export:
         notes = {part.name: read_json(f"{self.state}/{part.name}.json") for part in parts}
         return {name: note for name, note in notes.items() if note is not None}
 
-    def _write(self, spark: Any, left: Sequence[NamedSegment], salt: bytes, delays: dict[int, int]) -> dict[str, dict[str, Any]]:
+    def _write(self, spark: Any, left: Sequence[NamedSegment], salt: bytes, rules: BrokerRules) -> dict[str, dict[str, Any]]:
         """Write these parts' files; their notes. Raises StoreError once all others are done."""
         asked = self.asked
         scan = MessageScan(
             StoreLocation(asked.store.path, asked.store.parts), "", 0, 0, asked.columns, asked.wanted,
-            asked.body == "decoded", asked.unpack, delays,
+            asked.body == "decoded", asked.unpack, rules,
         )  # fmt: skip
         files = SegmentFiles(self.folder, self.state, asked.form, scan, Redaction(asked.redaction.mode, salt))
         if not left:

@@ -218,7 +218,7 @@ def copy_rows(location: StoreLocation, release: str, broker_conf: str | None, qu
     columns = query.columns
     if query.offset_id is not None and "offset_msg_id" not in columns:
         columns += ("offset_msg_id",)
-    scan = MessageScan(location, "", 0, 0, columns, query.wanted, query.body != "none", delays=dict(store.rules.delays))
+    scan = MessageScan(location, "", 0, 0, columns, query.wanted, query.body != "none", rules=store.rules)
     size = sum(f.size for f in segments)
     direct = looked_up or query.at is not None or len(segments) < 2
     if not direct and query.limit is not None and spark.wanted(size):

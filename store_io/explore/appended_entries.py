@@ -17,6 +17,7 @@ from schemas.entries import BATCH_DTYPE, ENTRY_DTYPE
 from schemas.rows import RUN_LMQ, WALK_BROKER, QueueKey
 from store_io.audit.audit_store import StoreAudit
 from store_io.formats.commitlog import commitlog_columns
+from store_io.formats.commitlog.framing import framing_of
 from store_io.formats.commitlog.index_columns import entries_in_order
 from store_io.formats.commitlog.message_columns import HAS_MULTI_DISPATCH, ROW_DTYPE, Columns, RecordCheck, TopicTable
 from store_io.formats.commitlog.segment_walk import Decoding, capacity_for, walk_batches
@@ -98,7 +99,7 @@ class AppendedEntries:
 
     def _read(self, scan: ScanId, wanted: list[_Wanted]) -> None:
         waiting, active = wanted, list[_Wanted]()
-        for walk in self._walk(scan, wanted[0].position, False):
+        for walk in self._walk(scan, wanted[0].position - self._header(scan), False):
             rows = walk.columns.rows[: walk.columns.count].copy()
             end = int(rows["position"][-1])
             active = [one for one in active if one.met < one.high]
@@ -175,11 +176,15 @@ class AppendedEntries:
             if first >= last:
                 return
 
+    def _header(self, scan: ScanId) -> int:
+        """Bytes of a frame before its record in the segment of that scan."""
+        return framing_of(self.rules, self.audit.copy.loaded.segments[scan.segment].path).header_bytes
+
     def _walk(self, scan: ScanId, position: int, want_keys: bool) -> Iterator[_Walk]:
-        """The broker's own walk again, batch by batch, from a record of it on."""
+        """The broker's own walk again, batch by batch, from a frame of it on."""
         file = self.audit.copy.loaded.segments[scan.segment]
         reput = scan.kind == "reput"
-        check = RecordCheck.reput(self.rules) if reput else RecordCheck.broker(self.rules)
+        check = (RecordCheck.reput if reput else RecordCheck.broker)(self.rules, file.path)
         limit = scan.limit if reput else file.size
         with self.audit.source.open(file.path) as opened:
             window = SegmentWindow(opened, file.size, WINDOW_BYTES)

@@ -24,10 +24,12 @@ from store_io.explore.explain_pointers import MAX_POINTERS, IndexSearch, Pointer
 from store_io.explore.explain_record import DerivedValue, Field, annotate, boundaries_hold, derived
 from store_io.explore.message_search import message_at
 from store_io.explore.redaction import NONE, Redaction
+from store_io.formats.commitlog.framing import filler_size, framing_of
 from store_io.formats.commitlog.message_columns import RecordCheck
 from store_io.rules.message_verdict import END, VALID, Message, Verdict
 from store_io.scan.dataset_rows import ScannedRows
 from store_io.scan.segment_scan import SegmentTask, scan_segment
+from store_io.source.byte_source import folder_of
 from store_io.source.segment_window import SegmentWindow
 
 SHOW_ALL = Redaction(NONE, b"")
@@ -126,8 +128,8 @@ class _Watch:
 
     want_keys = False
 
-    def __init__(self, position: int, base: int):
-        self.position, self._base = position, base
+    def __init__(self, position: int, base: int, header: int):
+        self.position, self._base, self._header = position, base, header
         self.holder: Neighbour | None = None
         self.before: Neighbour | None = None
         self.after: Neighbour | None = None
@@ -137,14 +139,14 @@ class _Watch:
         if self.after is not None:
             return
         rows, keys = scanned.columns.rows[: scanned.columns.count], scanned.keys
-        at = int(np.searchsorted(rows["position"], self.position, "right")) - 1
+        at = int(np.searchsorted(rows["position"] - self._header, self.position, "right")) - 1
         if at >= 0:
             if self.position < int(rows["position"][at]) + int(rows["total_size"][at]):
                 self.holder = self._neighbour(rows[at], keys)
                 at -= 1
             if at >= 0:
                 self.before = self._neighbour(rows[at], keys)
-        following = int(np.searchsorted(rows["position"], self.position, "right"))
+        following = int(np.searchsorted(rows["position"] - self._header, self.position, "right"))
         if following < len(rows):
             self.after = self._neighbour(rows[following], keys)
 
@@ -183,7 +185,7 @@ class _Explainer:
     # ---- where it lies -----------------------------------------------------------------------------------------------
 
     def _scan(self, file: MappedFile, phy_offset: int) -> tuple[SegmentSummary, _Watch]:
-        watch = _Watch(phy_offset - file.start, file.start)
+        watch = _Watch(phy_offset - file.start, file.start, framing_of(self.rules, file.path).header_bytes)
         task = SegmentTask(
             0,
             file.path,
@@ -217,7 +219,7 @@ class _Explainer:
         else:
             said.kind = MISSING
             size = self.rules.segment_bytes
-            said.sentence = f"no segment of this copy holds it: commitlog/{n - n % size:020d} is missing"
+            said.sentence = f"no segment of this copy holds it: {folder_of(first.path)}/{n - n % size:020d} is missing"
         below = [f for f in files if f.start + f.size <= n]
         said.before = self._last_of(below[-1]) if below else None
         said.after = next((found for f in files if f.start > n and (found := self._first_of(f))), None)
@@ -226,8 +228,9 @@ class _Explainer:
         return self._scan(file, file.start + file.size)[1].before
 
     def _first_of(self, file: MappedFile) -> Neighbour | None:
-        m = message_at(self.source, self.rules, file, file.start)
-        return None if m is None else Neighbour(file.start, m.total_size, m.topic, m.queue_id, m.queue_offset, m.store_time)
+        first = file.start + framing_of(self.rules, file.path).header_bytes
+        m = message_at(self.source, self.rules, file, first)
+        return None if m is None else Neighbour(first, m.total_size, m.topic, m.queue_id, m.queue_offset, m.store_time)
 
     def _inside(self, file: MappedFile, summary: SegmentSummary, watch: _Watch) -> None:
         said, n, base = self.said, self.n, file.start
@@ -251,8 +254,14 @@ class _Explainer:
 
     def _in_message(self, file: MappedFile, window: SegmentWindow, holder: Neighbour, extent: Extent) -> None:
         said, n = self.said, self.n
-        self._record(file, window, holder.phy_offset)
+        self._frame(file, window, holder.phy_offset - file.start - framing_of(self.rules, file.path).header_bytes)
         plausible = " after damage, so its boundaries are plausible, not proven" if extent.plausible else ""
+        if n < holder.phy_offset:
+            said.kind = INSIDE
+            said.sentence = (
+                f"inside the header before the valid message at {holder.phy_offset:,}{plausible}; no record begins here"
+            )
+            return
         if holder.phy_offset == n:
             said.kind, said.sentence = RECORD, f"a valid message of {holder.size} bytes{plausible}"
         else:
@@ -267,10 +276,17 @@ class _Explainer:
         """Damage or a filler. Shows the frame at the offset where there is one, else that at the range's start."""
         said, n, base = self.said, self.n, file.start
         position = n - base
+        framing = framing_of(self.rules, file.path)
         magic = window.read(position + layout.MAGIC_POSITION, position + layout.FRAME_BYTES)
-        frames = (layout.MAGIC_V1_BYTES, layout.MAGIC_V2_BYTES, layout.MAGIC_BLANK_BYTES)
-        start = position if magic in frames else extent.start
-        self._record(file, window, base + start)
+        records = (layout.MAGIC_V1_BYTES, layout.MAGIC_V2_BYTES)
+        begins = magic in records and position >= framing.header_bytes
+        if filler_size(framing, window.read(position, position + layout.FRAME_BYTES)) is not None:
+            start = position
+        elif begins:
+            start = position - framing.header_bytes
+        else:
+            start = extent.start
+        self._frame(file, window, start)
         reason = next((c.reason for c in said.checks if not c.passes), extent.reason)
         why = STOP_REASONS.get(reason, reason).rstrip(".")
         if extent.kind == EXTENT_FILLER:
@@ -279,7 +295,8 @@ class _Explainer:
             said.sentence = f"the segment's filler{where}: {extent.end - extent.start} bytes that hold no message"
             return
         said.kind = DAMAGE
-        where = "" if position == start else f", {position - start} bytes after its start"
+        at = start + framing.header_bytes if begins else start
+        where = "" if position == at else f", {position - at} bytes after its start"
         passes = all(c.passes for c in said.checks)
         said.sentence = (
             f"damage from {base + extent.start:,} to {base + extent.end:,}{where}"
@@ -289,21 +306,23 @@ class _Explainer:
 
     # ---- the record --------------------------------------------------------------------------------------------------
 
-    def _record(self, file: MappedFile, window: SegmentWindow, phy_offset: int) -> None:
+    def _frame(self, file: MappedFile, window: SegmentWindow, position: int) -> None:
+        """Explain the frame at this position of the segment: a filler, or a record with the header before it, if it has one."""
         said, base = self.said, file.start
-        position = phy_offset - base
-        audit = RecordCheck.audit_of(base, self.rules).verdict(window, position, file.size)
-        broker = RecordCheck.broker(self.rules).verdict(window, position, file.size)
-        reput = RecordCheck.reput(self.rules).verdict(window, position, file.size)
+        check = RecordCheck.audit_of(base, self.rules, file.path)
+        audit = check.verdict(window, position, file.size)
+        broker = RecordCheck.broker(self.rules, file.path).verdict(window, position, file.size)
+        reput = RecordCheck.reput(self.rules, file.path).verdict(window, position, file.size)
+        header = 0 if audit.kind == END else check.framing.header_bytes
         release = f"RocketMQ {self.rules.release}"
         said.checks = [_check("audit", audit), _check(f"{release}, recovery", broker), _check(f"{release}, dispatch", reput)]
         # A check that fails on the body has not looked at what follows it; dispatch checks no checksum.
         whole = (v.message for v in (audit, broker, reput) if v.message is not None and (v.kind == VALID or v.message.topic))
         self.message = next(whole, None) if self.redaction.mode == NONE or boundaries_hold(audit) else None
-        said.record_start = phy_offset
+        phy_offset = said.record_start = base + position + header
         blamed = audit if audit.kind != VALID else broker
-        said.fields = annotate(window, position, file.size, phy_offset, blamed, self.redaction)
-        said.record_size = (audit.size if audit.kind == VALID else 0) or audit.computed_size
+        said.fields = annotate(window, position + header, file.size, phy_offset, blamed, self.redaction)
+        said.record_size = (audit.size - header if audit.kind == VALID else 0) or audit.computed_size
         if self.message is not None:
             said.derived = derived(self.message, phy_offset, self.rules, self.redaction)
 

@@ -73,7 +73,7 @@ class _Reading:
             return
         decode = decoder_of(scan.decoder)
         decoding = Decoding(decode, window, self.rows, self.topics)
-        check = RecordCheck.audit(scan.base_offset, scan.delays)
+        check = RecordCheck.audit_of(scan.base_offset, scan.rules, scan.path)
         resync = Resync(window, scan.path, scan.base_offset, check, False)
         end = scan.size
         if self.wanted.phy_offsets[1] is not None:

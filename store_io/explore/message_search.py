@@ -172,9 +172,12 @@ def segments_to_read(store: OpenStore, wanted: MessageFilter, segments: Sequence
 
 def message_at(source: ByteSource, rules: BrokerRules, file: MappedFile, phy_offset: int) -> Message | None:
     """The message of the segment that the audit accepts at this physical offset."""
+    check = RecordCheck.audit_of(file.start, rules, file.path)
+    position = phy_offset - file.start - check.framing.header_bytes
+    if position < 0:
+        return None
     with source.open(file.path) as opened:
-        window = SegmentWindow(opened, file.size, WINDOW_BYTES)
-        verdict = RecordCheck.audit_of(file.start, rules).verdict(window, phy_offset - file.start, file.size)
+        verdict = check.verdict(SegmentWindow(opened, file.size, WINDOW_BYTES), position, file.size)
     return verdict.message if verdict.kind == VALID else None
 
 

@@ -11,6 +11,7 @@ from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from store_io.audit.other_kinds import unmodelled
 from store_io.base.errors import StoreError, Unreadable
 from store_io.explore.message_filter import Range
+from store_io.formats.commitlog.framing import framing_of
 from store_io.formats.settings import read_settings
 from store_io.rules.loading import Tree, numbered_files, queue_folders, segments_of
 from store_io.rules.releases import NEWEST_RELEASE, BrokerRules, broker_rules
@@ -124,7 +125,7 @@ class SegmentTimes:
 def segment_times(store: OpenStore) -> list[SegmentTimes]:
     """The segments with the times at which they begin; reads the first bytes of each. Raises StoreError."""
     segments, source = store.segments(), store.source()
-    firsts = [first_store_time(source, file) for file in segments]
+    firsts = [first_store_time(source, store.rules, file) for file in segments]
     return [SegmentTimes(file, first, after) for file, first, after in zip(segments, firsts, [*firsts, None][1:], strict=True)]
 
 
@@ -133,17 +134,18 @@ def segments_at(store: OpenStore, store_times: Range) -> list[MappedFile]:
     return [times.file for times in segment_times(store) if times.may_hold(store_times)]
 
 
-def first_store_time(source: ByteSource, segment: MappedFile) -> int | None:
+def first_store_time(source: ByteSource, rules: BrokerRules, segment: MappedFile) -> int | None:
     """Store time, ms, of the segment's first message; None where there is none, or one that stores another physical offset."""
     with source.open(segment.path) as file:
-        data = file.read(0, layout.BODY_POSITION)
+        header = framing_of(rules, segment.path).header_bytes
+        data = file.read(header, layout.BODY_POSITION)
     if len(data) < layout.BODY_POSITION or data[4:8] not in (layout.MAGIC_V1_BYTES, layout.MAGIC_V2_BYTES):
         return None
 
     def number(at: int, size: int) -> int:
         return int.from_bytes(data[at : at + size], "big", signed=True)
 
-    if number(layout.PHY_OFFSET_POSITION, 8) != segment.start:
+    if number(layout.PHY_OFFSET_POSITION, 8) != segment.start + header:
         return None
     v6 = number(layout.SYS_FLAG_POSITION, 4) & layout.SYS_BORN_HOST_V6
     return number(layout.STORE_TIMESTAMP_POSITION + (layout.IPV6_EXTRA_BYTES if v6 else 0), 8)

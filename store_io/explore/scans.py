@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from schemas.sources import BODY_COLUMNS, MESSAGES
@@ -25,7 +24,7 @@ class MessageScan:
 
     path, base_offset, size: as listed.  columns: names of `schemas.sources.MESSAGES`, in the order in which they are wanted.
     decompress: bodies as producers sent them instead of as they are stored.  unpack: the messages of an inner batch instead of
-    the batch; one that cannot be unpacked stays as it is.  delays: ms by delay level, for tags codes.
+    the batch; one that cannot be unpacked stays as it is.  rules: of the store: how records are framed, delays for tags codes.
     """
 
     location: StoreLocation
@@ -36,7 +35,7 @@ class MessageScan:
     wanted: MessageFilter = EVERY_MESSAGE
     decompress: bool = False
     unpack: bool = False
-    delays: Mapping[int, int] = field(default_factory=lambda: broker_rules().delays)
+    rules: BrokerRules = field(default_factory=broker_rules)
     max_body_bytes: int = MAX_BODY_BYTES
     window_bytes: int = WINDOW_BYTES
     decoder: str = FAST

@@ -6,7 +6,7 @@ looked for at its own place; nothing is matched by content. Bytes that are a mes
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +20,7 @@ from store_io.formats.commitlog.message_columns import MALFORMED_PROPERTIES, Col
 from store_io.formats.commitlog.message_decode import fixed_fields
 from store_io.formats.commitlog.segment_walk import FAST, Decoding, capacity_for, decoder_of, walk_batches
 from store_io.replicas.replica_parts import GAPS, MAX_PIECES, Difference, QueueTotal, ReplicaPart, ReplicaRange, State
+from store_io.rules.releases import BrokerRules
 from store_io.source.byte_source import ByteFile, OpenFiles, StoreLocation, open_source
 from store_io.source.segment_window import SegmentWindow
 
@@ -62,7 +63,7 @@ class ReplicaTask:
     size: int
     location: StoreLocation
     messages: tuple[tuple[int, int], ...]
-    delays: Mapping[int, int]
+    rules: BrokerRules
     others: tuple[OtherCopy, ...]
     window_bytes: int = WINDOW_BYTES
     decoder: str = FAST
@@ -151,6 +152,8 @@ class _Comparison:
     def __init__(self, task: ReplicaTask, file: ByteFile, readers: list[_Reader], part: ReplicaPart):
         self.task, self.readers, self.part = task, readers, part
         self.base = task.base_offset
+        self.check = RecordCheck.audit_of(self.base, task.rules, task.path)
+        self.header = self.check.framing.header_bytes
         self.decode = decoder_of(task.decoder)
         self.window = SegmentWindow(file, task.size, task.window_bytes)
         self.columns = Columns(capacity_for(task.window_bytes))
@@ -159,7 +162,7 @@ class _Comparison:
         self.open: ReplicaRange | None = None
 
     def run(self) -> None:
-        check = RecordCheck.audit(self.base, self.task.delays)
+        check = self.check
         decoding = Decoding(self.decode, self.window, self.columns, self.topics)
         for start, end in self.task.messages:
             for count in walk_batches(decoding, check, start, end):
@@ -168,8 +171,8 @@ class _Comparison:
         self.part.bytes_read += self.window.bytes_read
 
     def _batch(self, rows: np.ndarray) -> None:
-        starts = rows["phy_offset"].astype(np.int64)
-        ends = starts + rows["total_size"]
+        starts = rows["phy_offset"].astype(np.int64) - self.header  # of frames: a header counts as its message's
+        ends = starts + self.header + rows["total_size"]
         states = np.zeros((len(rows), self.copies), np.uint8)
         for reader in self.readers:
             states[:, reader.other.copy] = self._states(rows, starts, ends, reader)
@@ -221,7 +224,7 @@ class _Comparison:
             hit = inside[np.logical_or.reduceat(unlike, edges)] if len(edges) else inside
             hit = hit[(starts[hit] < end) & (ends[hit] > at)]
             differs[hit] = True
-            _take_heads(heads, hit, starts, at, theirs)
+            _take_heads(heads, hit, starts + self.header, at, theirs)
         differs = differs[here]
         wrong = here[differs]
         return differs, _same_message(rows[wrong], heads[wrong])
@@ -255,7 +258,7 @@ class _Comparison:
         head, last = rows[0], rows[-1]
         topic, queue_id = self.topics.keys[head["topic_ref"]]
         piece = ReplicaRange(
-            int(head["phy_offset"]),
+            int(head["phy_offset"]) - self.header,
             int(last["phy_offset"]) + int(last["total_size"]),
             len(rows),
             int(rows["total_size"].sum(dtype=np.int64)),
@@ -286,8 +289,8 @@ class _Comparison:
 
     def _differences(self, head: np.void, states: tuple[int, ...]) -> Iterator[tuple[int, Difference]]:
         """How the message differs from each other copy that has bytes in its place."""
-        start = int(head["phy_offset"])
-        end = start + int(head["total_size"])
+        start, header = int(head["phy_offset"]) - self.header, self.header
+        end = start + header + int(head["total_size"])
         for reader in self.readers:
             if states[reader.other.copy] not in (*GAPS, State.DISPUTED, State.OTHER):
                 continue
@@ -299,7 +302,7 @@ class _Comparison:
                 if len(found):
                     first = at + int(found[0]) if first < 0 else first
                     last = at + int(found[-1])
-            yield reader.other.copy, Difference(first, last + 1, field_at(head, first - start))
+            yield reader.other.copy, Difference(first, last + 1, field_at(head, first - start - header))
 
 
 def _take_heads(heads: np.ndarray, hit: np.ndarray, starts: np.ndarray, at: int, data: np.ndarray) -> None:
@@ -332,7 +335,9 @@ def _same_message(rows: np.ndarray, heads: np.ndarray) -> np.ndarray:
 
 
 def field_at(row: np.void, at: int) -> str:
-    """The name of the field that holds byte `at` of a message, as its columns locate the parts."""
+    """The name of the field that holds byte `at` of a message, as its columns locate the parts; below 0: its frame's header."""
+    if at < 0:
+        return "FRAMEHEADER"
     for name, column in (("BODY", "body"), ("TOPIC", "topic"), ("PROPERTIES", "props")):
         start = int(row[f"{column}_at"])
         if start <= at < start + int(row[f"{column}_len"]):

@@ -86,7 +86,7 @@ class ReplicaGroup:
                         segment.size,
                         request.location,
                         tuple((e.start, e.end) for e in segment.extents if e.kind == EXTENT_MESSAGE),
-                        copy.audit.rules.delays,
+                        copy.audit.rules,
                         tuple(others),
                         request.window_bytes,
                         request.decoder,

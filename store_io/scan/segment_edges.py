@@ -97,7 +97,7 @@ def _edges(task: EdgeTask, source: ByteSource, file: MappedFile) -> SegmentEdges
                 edges.problem = f"{file.path}: {stream.size} bytes, {file.size} when the copy was listed"
                 return edges
             window = SegmentWindow(stream, file.size, min(WINDOW_BYTES, file.size))
-            edges.first = first_record(window, RecordCheck.broker(task.rules))
+            edges.first = first_record(window, RecordCheck.broker(task.rules, file.path))
             edges.digest = edge_digest(stream)
             edges.findings = _head_findings(task, file, window)
             edges.bytes_read = window.bytes_read + min(file.size, 2 * EDGE_BYTES)
@@ -108,7 +108,7 @@ def _edges(task: EdgeTask, source: ByteSource, file: MappedFile) -> SegmentEdges
 
 def _head_findings(task: EdgeTask, file: MappedFile, window: SegmentWindow) -> list[Finding]:
     """A segment begins with a message, with a filler, or is not written yet."""
-    check = RecordCheck.audit_of(file.start, task.rules)
+    check = RecordCheck.audit_of(file.start, task.rules, file.path)
     verdict, record = check.verdict(window, 0, file.size), check.framing.header_bytes
     if verdict.kind in (VALID, END) or not any(window.read(0, record + layout.MIN_SIZE_V1_BYTES)):
         return []

@@ -148,8 +148,8 @@ class _Scan:
         self.decode = decoder_of(task.decoder)
         self.window = SegmentWindow(file, task.size, task.window_bytes, task.digest)
         self.topics = TopicTable()
-        self.audit = RecordCheck.audit_of(self.base, self.rules)
-        self.broker = RecordCheck.broker(self.rules)
+        self.audit = RecordCheck.audit_of(self.base, self.rules, task.path)
+        self.broker = RecordCheck.broker(self.rules, task.path)
         self.header = self.audit.framing.header_bytes  # from a frame's beginning to its record
         self.findings = Findings()
         self.times = StoreTimes(task.path, self.base, self.findings)
@@ -467,7 +467,7 @@ class _Scan:
     def _reput(self, position: int, limit: int) -> None:
         """start()'s walk: after HALF the offset moves by the size, but the buffer continues where the fields ended; after
         BAD the rest of the buffer is skipped. Only bytes of dispatched messages count as read."""
-        check = RecordCheck.reput(self.rules)
+        check = RecordCheck.reput(self.rules, self.task.path)
         at, read, whole = position, 0, limit - position
         reason = ""
         while read < whole:

@@ -4,9 +4,7 @@ A frame is a header of always the same length, if the framing has one, and a rec
 its own physical offset; ConsumeQueues and the index name that, never the frame's. What may follow the last frame of a segment
 is a filler. All that walks a segment asks the framing of its `RecordCheck`.
 
-Another framing is a module and a line in `FRAMINGS`, and more: CONTRIBUTING.md, "add a framing of the log". A log in another
-folder, as DLedger's, also needs `rules.loading.segments_of` and `source.store_dir`, which know `commitlog` alone; a repair of
-it needs `repair.log`.
+Another framing is a module and a line in `FRAMINGS`, and more: CONTRIBUTING.md, "add a framing of the log".
 """
 
 from __future__ import annotations
@@ -35,6 +33,9 @@ class Framing(Protocol):
     def filler_magic_position(self) -> int:
         """Where they are: 0 or 4. The filler's size has the other four."""
 
+    def frames(self, path: str) -> bool:
+        """Whether the log's file with this path is framed so; a store may hold an older part that is not. "": any file."""
+
     def accepts(self, headers: np.ndarray, sizes: np.ndarray, phy_offsets: np.ndarray) -> np.ndarray:
         """Whether each header is that of the record after it. Asked only where there are headers.
 
@@ -50,6 +51,9 @@ class PlainFraming:
     filler_magic: bytes = layout.MAGIC_BLANK_BYTES
     filler_magic_position: int = layout.MAGIC_POSITION
 
+    def frames(self, path: str) -> bool:
+        return True
+
     def accepts(self, headers: np.ndarray, sizes: np.ndarray, phy_offsets: np.ndarray) -> np.ndarray:
         return np.ones(len(sizes), bool)
 
@@ -58,9 +62,9 @@ PLAIN = PlainFraming()
 FRAMINGS: dict[str, Framing] = {}  # setting -> framing; PLAIN if no such setting is on (none is modelled yet)
 
 
-def framing_of(rules: BrokerRules) -> Framing:
-    """How a broker with these settings frames its records."""
-    return next((framing for setting, framing in FRAMINGS.items() if rules.value(setting)), PLAIN)
+def framing_of(rules: BrokerRules, path: str = "") -> Framing:
+    """How a broker with these settings frames the records of the log's file with this path."""
+    return next((framing for setting, framing in FRAMINGS.items() if rules.value(setting) and framing.frames(path)), PLAIN)
 
 
 def filler_size(framing: Framing, head: bytes) -> int | None:

@@ -257,21 +257,25 @@ class RecordCheck:
         return RecordCheck(AUDIT, rules, rules.delays_in_recovery if delays is None else delays, base_offset, framing_of(rules))
 
     @staticmethod
-    def audit_of(base_offset: int, rules: BrokerRules) -> RecordCheck:
-        """The audit of a store under a release's rules: its delays, and the properties as its parser reads them."""
+    def audit_of(base_offset: int, rules: BrokerRules, path: str = "") -> RecordCheck:
+        """The audit of a store under a release's rules: its delays, and the properties as its parser reads them.
+
+        path: of the log's file, which may decide how its records are framed.
+        """
         strictest = replace(AUDIT_RULES, old_property_parser=rules.old_property_parser)
-        return RecordCheck(AUDIT, strictest, rules.delays, base_offset, framing_of(rules))
+        return RecordCheck(AUDIT, strictest, rules.delays, base_offset, framing_of(rules, path))
 
     @staticmethod
-    def broker(rules: BrokerRules, delays: Mapping[int, int] | None = None) -> RecordCheck:
+    def broker(rules: BrokerRules, path: str = "", delays: Mapping[int, int] | None = None) -> RecordCheck:
         """Exactly what `check_frame` calls VALID while that release recovers."""
-        return RecordCheck(BROKER, rules, rules.delays_in_recovery if delays is None else delays, framing=framing_of(rules))
+        delays = rules.delays_in_recovery if delays is None else delays
+        return RecordCheck(BROKER, rules, delays, framing=framing_of(rules, path))
 
     @staticmethod
-    def reput(rules: BrokerRules, delays: Mapping[int, int] | None = None) -> RecordCheck:
+    def reput(rules: BrokerRules, path: str = "", delays: Mapping[int, int] | None = None) -> RecordCheck:
         """The check of doReputMessage: neither checksums nor DUP_INFO are looked at, and the body is not read."""
         lenient = replace(rules, dup_info=False)
-        return RecordCheck(REPUT, lenient, rules.delays if delays is None else delays, framing=framing_of(rules))
+        return RecordCheck(REPUT, lenient, rules.delays if delays is None else delays, framing=framing_of(rules, path))
 
     def without_place(self) -> RecordCheck:
         """The audit's check of messages that may store any physical offset."""
@@ -293,7 +297,7 @@ class RecordCheck:
             return verdict
         numbers = (np.array([number], np.int64) for number in (verdict.size, verdict.message.phy_offset))
         if not self.framing.accepts(np.frombuffer(head[:header], np.uint8)[None], *numbers)[0]:
-            return Verdict(BAD, -1, "magic", position, 0, None, "the header of this record", head[:header].hex())
+            return Verdict(BAD, -1, "frame_header", position, 0, None, "the header of this record", head[:header].hex())
         verdict.size += header
         return verdict
 

@@ -190,7 +190,7 @@ class Donor:
         self, donor: ByteFile, base: int, extents: Sequence[Extent], gap: tuple[int, int]
     ) -> Iterator[tuple[int, int]]:
         """Ranges of whole messages of the donor inside the gap."""
-        check = RecordCheck.audit_of(base, self.logs.rules)
+        check = RecordCheck.audit_of(base, self.logs.rules, segment_path(base))
         window = SegmentWindow(donor, donor.size, WINDOW_BYTES)
         for extent in extents:
             low, high = max(gap[0], extent.start), min(gap[1], extent.end)

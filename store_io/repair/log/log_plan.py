@@ -143,7 +143,7 @@ class _LogRepair:
     def _boundary(self, summary: SegmentSummary, start: int, limit: int) -> int:
         """The last boundary between messages at or before `limit`, walking from `start` where it must."""
         with window_of(self.source, summary.path) as window:
-            check = RecordCheck.audit_of(summary.base_offset, self.rules)
+            check = RecordCheck.audit_of(summary.base_offset, self.rules, summary.path)
             if check.verdict(window, limit, summary.size).kind == VALID:
                 return limit
             return whole_messages_end(check, window, start, limit)
@@ -298,7 +298,9 @@ class _LogRepair:
     def _message(self, segment: _Segment, position: int) -> Message:
         assert segment.summary is not None
         with window_of(self.source, segment.summary.path) as window:
-            verdict = RecordCheck.audit_of(segment.base, self.rules).verdict(window, position, segment.summary.size)
+            verdict = RecordCheck.audit_of(segment.base, self.rules, segment.summary.path).verdict(
+                window, position, segment.summary.size
+            )
         if verdict.kind != VALID or verdict.message is None:
             raise StoreError(f"{segment.summary.path}: changed while it was repaired")
         return verdict.message

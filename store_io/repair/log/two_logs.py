@@ -72,7 +72,7 @@ class TwoLogs:
         """What lies there, in words."""
         at = phy_offset % self.size
         with window_of(source, path) as window:
-            verdict = RecordCheck.audit(phy_offset - at, self.rules.delays).verdict(window, at, window.size)
+            verdict = RecordCheck.audit_of(phy_offset - at, self.rules, path).verdict(window, at, window.size)
         message = verdict.message
         if verdict.kind != VALID or message is None:
             return "no valid message"

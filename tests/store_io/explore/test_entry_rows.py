@@ -205,5 +205,5 @@ def test_segments_by_their_first_times(tmp_path: Path) -> None:
     data = bytearray(first.read_bytes())
     data[4] ^= 1
     first.write_bytes(data)
-    assert first_store_time(store.source(), store.segments()[2]) is None
+    assert first_store_time(store.source(), store.rules, store.segments()[2]) is None
     assert chosen(40, 41) == [1, 2, 3, 4, 5]

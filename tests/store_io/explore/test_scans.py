@@ -13,7 +13,7 @@ from store_io.source.byte_source import StoreLocation
 def test_bodies_are_given_only_where_they_are_asked_for() -> None:
     assert set(COLUMNS) - set(DEFAULT_COLUMNS) == set(BODY_COLUMNS)
     scan = MessageScan(StoreLocation("/copy"), "commitlog/0", 0, 10)
-    assert scan.columns == DEFAULT_COLUMNS and scan.delays[1] == 1000
+    assert scan.columns == DEFAULT_COLUMNS and scan.rules.delays[1] == 1000
 
 
 def test_scans_travel() -> None:

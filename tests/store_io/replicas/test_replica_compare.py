@@ -11,6 +11,7 @@ from schemas.rows import MappedFile
 from store_io.audit import log_map as lm
 from store_io.replicas.replica_compare import OtherCopy, ReplicaTask, compare_segment
 from store_io.replicas.replica_parts import QueueTotal, ReplicaPart, State
+from store_io.rules.releases import broker_rules
 from store_io.source.byte_source import StoreLocation
 from tests.support.builders import Message, Record, Sizes, StoreBuilder
 
@@ -46,7 +47,7 @@ def other_of(made: Copies, root: Path, **facts: object) -> OtherCopy:
 def compared(made: Copies, other: OtherCopy, **facts: object) -> ReplicaPart:
     root, records = made
     messages = ((0, records[-1].at + records[-1].size),)
-    task = ReplicaTask(0, 0, NAME, 0, SEGMENT, StoreLocation(str(root)), messages, {}, (other,))
+    task = ReplicaTask(0, 0, NAME, 0, SEGMENT, StoreLocation(str(root)), messages, broker_rules(), (other,))
     return compare_segment(ReplicaTask(**{**vars(task), **facts}))  # type: ignore[arg-type]
 
 

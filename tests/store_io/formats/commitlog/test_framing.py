@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from schemas.rows import EXTENT_DAMAGED, EXTENT_FILLER, EXTENT_MESSAGE, SegmentSummary
+from schemas.rows import EXTENT_DAMAGED, EXTENT_FILLER, EXTENT_MESSAGE, MappedFile, SegmentSummary
+from store_io.audit.audit_request import AuditRequest
+from store_io.audit.log_map import DAMAGED, MESSAGE
+from store_io.explore.explain import INSIDE, RECORD, explain
+from store_io.explore.message_search import Contents, message_at, search
+from store_io.explore.open_store import first_store_time, open_store
+from store_io.explore.scans import MessageScan
 from store_io.formats.commitlog import framing
 from store_io.formats.commitlog.framing import PLAIN, filler_size, framing_of
 from store_io.formats.commitlog.message_columns import RecordCheck
+from store_io.replicas.replica_compare import OtherCopy, ReplicaTask, compare_segment
 from store_io.rules.message_verdict import BAD, END, VALID, BufferFrames
 from store_io.rules.releases import BrokerRules, Setting, broker_rules
 from store_io.scan.segment_scan import SegmentTask, scan_segment
@@ -31,6 +39,9 @@ class Marked:
     header_bytes: int = 8
     filler_magic: bytes = FILLER
     filler_magic_position: int = 0
+
+    def frames(self, path: str) -> bool:
+        return path.startswith("commitlog") or not path
 
     def accepts(self, headers: np.ndarray, sizes: np.ndarray, phy_offsets: np.ndarray) -> np.ndarray:
         marked: np.ndarray = (headers[:, :4] == np.frombuffer(MARK, np.uint8)).all(1)
@@ -111,6 +122,54 @@ def test_a_verdict_counts_the_header(rules: BrokerRules) -> None:
     assert check.verdict(given, end, SIZE).kind == END
     data[start] ^= 1
     assert check.verdict(given, start, SIZE).kind == BAD
+
+
+CONF = f"mappedFileSizeCommitLog={SIZE}\nenableDLegerCommitLog=true\n"
+
+
+def store(root: Path, data: bytes) -> StoreLocation:
+    (root / "commitlog").mkdir(parents=True)
+    (root / PATH).write_bytes(data)
+    return StoreLocation(str(root))
+
+
+def test_messages_are_read_and_looked_up_by_their_own_offsets(rules: BrokerRules, tmp_path: Path) -> None:
+    location = store(tmp_path, segment())
+    opened = open_store(location, RELEASE, CONF)
+    (file,) = opened.segments()
+    scan = MessageScan(location, file.path, file.start, file.size, ("phy_offset", "keys"), rules=opened.rules)
+    found = [row for batch in search(scan, Contents()) for row in batch.to_pylist()]
+    assert found == [{"phy_offset": BASE + at + 8, "keys": f"k{number}"} for number, (at, _) in enumerate(frames())]
+    third = BASE + frames()[2][0] + 8
+    assert (message := message_at(opened.source(), rules, file, third)) is not None and message.properties["KEYS"] == "k2"
+    assert message_at(opened.source(), rules, file, third - 8) is None and message_at(opened.source(), rules, file, BASE) is None
+    assert first_store_time(opened.source(), rules, file) == 1_700_000_000_000
+
+
+def test_a_message_is_explained_at_its_own_offset_and_in_its_header(tmp_path: Path) -> None:
+    request = AuditRequest("store", store(tmp_path, segment()), RELEASE, CONF)
+    at = BASE + frames()[2][0] + 8
+    own, inside = explain(request, at), explain(request, at - 4)
+    assert (own.kind, own.record_start, own.record_size) == (RECORD, at, len(frames()[2][1]) - 8)
+    assert all(check.passes for check in own.checks)
+    assert own.before is not None and own.before.phy_offset == BASE + frames()[1][0] + 8
+    assert (inside.kind, inside.record_start) == (INSIDE, at) and "header before" in inside.sentence
+
+
+def test_copies_are_compared_with_their_headers(rules: BrokerRules, tmp_path: Path) -> None:
+    data = segment()
+    start, frame = frames()[2]
+    mine = store(tmp_path / "a", bytes(data))
+    data[start + 1] ^= 0x55
+    theirs = store(tmp_path / "b", bytes(data))
+    end = sum(len(frame) for _, frame in frames())
+    kinds = np.array([MESSAGE, DAMAGED, MESSAGE], np.int64)
+    starts = np.array([BASE, BASE + start, BASE + start + len(frame)], np.int64)
+    other = OtherCopy(1, theirs, False, (MappedFile(PATH, BASE, SIZE),), starts, kinds, BASE, BASE + end)
+    part = compare_segment(ReplicaTask(0, 0, PATH, BASE, SIZE, mine, ((0, end),), rules, (other,)))
+    (piece,) = part.pieces
+    assert (piece.start, piece.end, piece.messages) == (BASE + start, BASE + start + len(frame), 1)
+    assert piece.differences[1].field == "FRAMEHEADER"
 
 
 def test_plain_is_what_all_other_stores_have() -> None:
