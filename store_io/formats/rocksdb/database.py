@@ -1,0 +1,243 @@
+"""A database of a copy: ranges of its keys as batches of columns, from a process that may die of what it reads.
+
+One process per `Database`, one answer at a time. Memory is bounded on both sides: the process has a limit of its own, and a
+batch ends at BATCH_ROWS entries or BATCH_BYTES. Whatever the bytes are, the answer is entries, or one sentence.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pkgutil
+import re
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from schemas.rows import StoreFile
+from store_io.base.errors import StoreError
+from store_io.formats.rocksdb.child import HEADER
+from store_io.formats.rocksdb.private_folder import PrivateFolder
+from store_io.source.byte_source import ByteSource
+
+CHILD_BYTES = 2 << 30  # address space of the process
+BATCH_ROWS = 1 << 16
+BATCH_BYTES = 4 << 20
+ENTRY_BYTES = 16 << 20  # of one key with its value
+SILENT_SECONDS = 120  # without a byte from the process
+GROWTH, GROWTH_BYTES = 1000, 64 << 20  # a range gives at most so many times the database's bytes, and so many more
+
+_EMPTY_WORDS = re.compile(r"^((Corruption|IO error|Invalid argument): )+| The file [\w-]+ may be corrupted\.$")
+_PLACE = re.compile(r"\b([0-9]{6,20}\.(?:sst|log)|MANIFEST-[0-9]+|CURRENT)\b")
+
+
+class DatabaseDamaged(StoreError):
+    """RocksDB calls the bytes bad. path: the file in the store, or the folder; reason: RocksDB's words."""
+
+    def __init__(self, path: str, reason: str):
+        super().__init__(f"{path}: RocksDB cannot read it: {reason}")
+        self.path, self.reason = path, reason
+
+
+class DatabaseUnread(StoreError):
+    """It could not be read here, which says nothing of its bytes: no reader, a limit, or the process that reads was lost."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Consecutive entries in key order. key_ends, value_ends: where each ends in `keys`, `values`."""
+
+    key_ends: np.ndarray
+    value_ends: np.ndarray
+    keys: np.ndarray
+    values: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.key_ends)
+
+    def pairs(self) -> Iterator[tuple[bytes, bytes]]:
+        """Entry by entry: for few."""
+        keys, values = self.keys.tobytes(), self.values.tobytes()
+        k = v = 0
+        for key_end, value_end in zip(self.key_ends.tolist(), self.value_ends.tolist(), strict=True):
+            yield keys[k:key_end], values[v:value_end]
+            k, v = key_end, value_end
+
+
+class Database:
+    """A context manager. families: names of its column families; live_files: the names of the table files that it consists of.
+
+    Entering raises DatabaseDamaged, DatabaseUnread, Unreadable or StoreChanged.
+    """
+
+    def __init__(self, source: ByteSource, folder: str, files: Sequence[StoreFile], lenient_wal: bool = False):
+        self.folder, self._lenient = folder, lenient_wal
+        self._source, self._files = source, [f for f in files if f.path.rpartition("/")[0] == folder]
+        self.families: tuple[str, ...] = ()
+        self.live_files: frozenset[str] = frozenset()
+        self._private: PrivateFolder | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._busy = False
+
+    def __enter__(self) -> Database:
+        self._private = PrivateFolder(self._source, self._files)
+        try:
+            self._start(self._private.path)
+        except BaseException:
+            self._end()
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._end()
+
+    def _start(self, path: str) -> None:
+        program = (pkgutil.get_data("store_io.formats.rocksdb", "child.py") or b"").decode("utf-8")
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", program],
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+            )
+        except OSError as error:
+            raise DatabaseUnread(f"{self.folder}/: the process that reads it cannot be started: {error.strerror}") from error
+        self._ask({"path": path, "memory_bytes": CHILD_BYTES, "lenient_wal": self._lenient})
+        kind, _, keys, _ = self._frame()
+        said = self._said(kind, keys)
+        if kind != b"O":
+            raise self._error(kind, said)
+        self.families = tuple(str(name) for name in said["families"])
+        self.live_files = frozenset(str(name) for name in said["files"])
+
+    def _end(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            for pipe in (self._process.stdin, self._process.stdout):
+                with suppress(OSError):
+                    if pipe is not None:
+                        pipe.close()
+            self._process.wait()
+            self._process = None
+        if self._private is not None:
+            self._private.__exit__(None, None, None)
+            self._private = None
+
+    # ---- asking ----------------------------------------------------------------------------------------------------
+
+    def scan(self, family: str, first: bytes = b"", end: bytes | None = None, limit: int = -1) -> Iterator[Batch]:
+        """The entries with keys in [first, end), in key order; at most `limit`. To be read to its end before the next one.
+
+        Raises DatabaseDamaged where bad bytes end the range early, after the entries before them; DatabaseUnread.
+        """
+        if family not in self.families:
+            return
+        if self._busy:
+            raise RuntimeError("the range asked for before was not read to its end")
+        assert self._private is not None
+        left = self._private.size * GROWTH + GROWTH_BYTES
+        self._busy = True
+        self._ask(
+            {
+                "family": family,
+                "first": first.hex(),
+                "end": None if end is None else end.hex(),
+                "limit": limit,
+                "rows": BATCH_ROWS,
+                "batch_bytes": BATCH_BYTES,
+                "entry_bytes": ENTRY_BYTES,
+            }
+        )
+        while True:
+            kind, lengths, keys, values = self._frame()
+            if kind != b"E":
+                break
+            count = len(lengths) // 2
+            key_ends, value_ends = np.cumsum(lengths[:count], dtype=np.int64), np.cumsum(lengths[count:], dtype=np.int64)
+            left -= len(keys) + len(values)
+            if not count or key_ends[-1] != len(keys) or value_ends[-1] != len(values):
+                raise self._lost("it answered nonsense")
+            if left < 0:
+                raise DatabaseUnread(
+                    f"{self.folder}/: {self._private.size:,} bytes of files give more than {GROWTH:,} times as much: not read on"
+                )
+            yield Batch(key_ends, value_ends, keys, values)
+        self._busy = False
+        if kind != b"D":
+            raise self._error(kind, self._said(kind, keys))
+
+    def _ask(self, request: dict[str, Any]) -> None:
+        assert self._process is not None and self._process.stdin is not None
+        try:
+            self._process.stdin.write(json.dumps(request).encode() + b"\n")
+            self._process.stdin.flush()
+        except OSError as error:
+            raise self._lost() from error
+
+    # ---- answers ---------------------------------------------------------------------------------------------------
+
+    def _frame(self) -> tuple[bytes, np.ndarray, np.ndarray, np.ndarray]:
+        """(kind, lengths, keys, values)."""
+        kind, count, key_bytes, value_bytes = HEADER.unpack(self._bytes(HEADER.size).tobytes())
+        if count > BATCH_ROWS or key_bytes + value_bytes > BATCH_BYTES + ENTRY_BYTES:
+            raise self._lost("it answered nonsense")
+        data = self._bytes(8 * count + key_bytes + value_bytes)
+        lengths, rest = data[: 8 * count].view("<u4"), data[8 * count :]
+        return kind, lengths, rest[:key_bytes], rest[key_bytes:]
+
+    def _bytes(self, size: int) -> np.ndarray:
+        assert self._process is not None and self._process.stdout is not None
+        data, done, pipe = np.empty(size, np.uint8), 0, self._process.stdout.fileno()
+        until = time.monotonic() + SILENT_SECONDS
+        while done < size:
+            ready, _, _ = select.select([pipe], [], [], max(0.0, until - time.monotonic()))
+            if not ready:
+                self._process.kill()
+                raise DatabaseUnread(f"{self.folder}/: the process that reads it gave no answer in {SILENT_SECONDS} seconds")
+            count = os.readv(pipe, [data[done:].data])
+            if not count:
+                raise self._lost()
+            done += count
+            until = time.monotonic() + SILENT_SECONDS
+        return data
+
+    def _said(self, kind: bytes, text: np.ndarray) -> Any:
+        try:
+            return json.loads(text.tobytes()) if kind in (b"O", b"B", b"N") else None
+        except ValueError as error:
+            raise self._lost("it answered nonsense") from error
+
+    def _lost(self, how: str = "") -> DatabaseUnread:
+        """The error for a process that is not there any more: what it reads may have cost it its memory, or its life."""
+        assert self._process is not None
+        if how:
+            self._process.kill()
+        code = self._process.wait()
+        how = how or (f"signal {-code}" if code < 0 else f"exit code {code}")
+        memory = f"it had at most {CHILD_BYTES >> 20} MiB of memory"
+        return DatabaseUnread(f"{self.folder}/: the process that reads it with RocksDB was lost ({how}); {memory}")
+
+    def _error(self, kind: bytes, said: Any) -> StoreError:
+        assert self._private is not None
+        text = " ".join(str(said).replace(self._private.path + "/", "").replace(self._private.path, self.folder).split())[:300]
+        if kind != b"B":
+            return DatabaseUnread(f"{self.folder}/: {text}")
+        names = {f.path.rpartition("/")[2] for f in self._files}
+        places = _PLACE.findall(text)
+        place = next((name for name in places if name not in names), next(iter(places), "")) or _culprit(names)
+        reason = _EMPTY_WORDS.sub("", text)
+        return DatabaseDamaged(f"{self.folder}/{place}".rstrip("/"), reason)
+
+
+def _culprit(names: set[str]) -> str:
+    """The file that an error without a name is about: the one with which opening begins."""
+    return "CURRENT" if "CURRENT" not in names else ""
