@@ -72,7 +72,7 @@ def _open(request: dict[str, Any]) -> Any:
         database = rocksdict.Rdict(request["path"], options, dict.fromkeys(names, options), access)
         families = {name: database.get_column_family(name) for name in names}
         files = [os.path.basename(file["name"]) for file in database.live_files()]
-    except BaseException as error:  # the library raises plain exceptions, and panics that are none
+    except BaseException as error:  # the library raises Exception itself, and has panics besides
         _failed(error)
         return None
     _say(b"O", {"families": names, "files": files})
