@@ -19,7 +19,7 @@ from store_io.base.paths import is_inner_path, is_uri
 RESULT = "result.json"
 INDEX = "index.html"
 REPLICAS = "replicas.json"
-STORE_FILES = ("plan.json", "findings.jsonl", "report.html")
+STORE_FILES = ("plan.json", "findings.jsonl", "config.json", "report.html")
 _TEMPORARY = ".writing"
 
 

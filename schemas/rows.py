@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -380,6 +380,21 @@ class Premise:
     sentence: str  # without a full stop
 
 
+@dataclass(frozen=True, slots=True)
+class ConfigTables:
+    """What a broker's managers hold after they have loaded config/. topics, groups: name -> settings; those that every broker
+    has are among them where a file names them, and are left out of results.  offsets: (group, topic, queue id) -> offset.
+    delay_offsets: level -> offset.
+    """
+
+    topics: Mapping[str, Row]
+    groups: Mapping[str, Row]
+    offsets: Mapping[tuple[str, str, int], int]
+    delay_offsets: Mapping[int, int]
+    built_in_topics: frozenset[str] = frozenset()
+    built_in_groups: frozenset[str] = frozenset()
+
+
 @dataclass
 class AuditOutcome:
     """Everything that the audit of one store says. Plain data: results, tables and reports are rendered from it alone.
@@ -433,4 +448,5 @@ class AuditOutcome:
     furthest: FurthestRun | None = None  # the earlier audit that saw this store's log reach furthest
     replicas: Row = field(default_factory=dict)  # its group as replicas.json has it; empty where it was compared with no copy
     unclean: bool = False  # the abort marker is there
+    config: ConfigTables | None = None  # what the managers of config/ hold; None where the store could not be audited
     checkpoint: Row = field(default_factory=dict)  # its fields as stored, times in ms; empty where there is none or it is unread

@@ -25,12 +25,15 @@ from store_io.base import checksum
 from store_io.base.range_crc import PAGE_BYTES, RangeCrc
 from store_io.formats import config_reader
 from store_io.formats.commitlog import commitlog_columns
-from store_io.formats.config_reader import load_form, parse_fastjson, read_config
+from store_io.formats.config import fastjson
+from store_io.formats.config.fastjson import parse_written
+from store_io.formats.config_reader import load, read_config
 from store_io.repair.log import donor
 from store_io.repair.log.donor import Donor
 from store_io.repair.log.two_logs import TwoLogs
 from store_io.rules import message_verdict
-from store_io.rules.config_files import CONFIG_FILES
+from store_io.rules.config.files import CONFIG_FILES
+from store_io.rules.config.reading import ConfigRules
 from store_io.rules.releases import Setting, broker_rules
 from store_io.scan.index import odd_entries
 from store_io.source import segment_window
@@ -178,7 +181,7 @@ def test_memory_for_offsets_and_topics(tmp_path: Path) -> None:
     source, listing = open_source(location), list_store(location)
     tracemalloc.start()
     try:
-        config = read_config(source, listing)
+        config = read_config(source, listing, broker_rules("5.3.3"))
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -188,20 +191,20 @@ def test_memory_for_offsets_and_topics(tmp_path: Path) -> None:
 
 def test_a_text_of_many_quotes_and_keys_is_read_once() -> None:
     keys = b",".join(b'%d:"{1:2"' % number for number in range(1000))
-    assert parse_fastjson(b"{" + keys + b"}") == {str(number): "{1:2" for number in range(1000)}
+    assert parse_written(b"{" + keys + b"}") == {str(number): "{1:2" for number in range(1000)}
 
 
 def test_memory_for_a_file_of_which_nothing_is_kept(tmp_path: Path) -> None:
-    groups = {f"group{number}": {f"setting{each}": [number, each] for each in range(20)} for number in range(1000)}
-    path = tmp_path / "config" / "subscriptionGroup.json"
+    filters = {f"topic{number}": {f"group{each}": [number, each] for each in range(20)} for number in range(1000)}
+    path = tmp_path / "config" / "consumerFilter.json"
     path.parent.mkdir()
     (tmp_path / "commitlog").mkdir()
-    path.write_text(json.dumps({"subscriptionGroupTable": groups}), encoding="utf-8")
+    path.write_text(json.dumps({"filterDataByTopic": filters}), encoding="utf-8")
     location = StoreLocation(str(tmp_path))
     source, listing = open_source(location), list_store(location)
     tracemalloc.start()
     try:
-        loaded = load_form(source, listing, "config/subscriptionGroup.json")
+        loaded = load(source, listing, "config/consumerFilter.json", ConfigRules())
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -225,7 +228,7 @@ def test_more_values_than_are_read_make_the_audit_incomplete(
         parsed.append(text)
         return json.loads(text, **more)
 
-    monkeypatch.setattr(config_reader, "json", SimpleNamespace(loads=loads, JSONDecodeError=json.JSONDecodeError))
+    monkeypatch.setattr(fastjson, "json", SimpleNamespace(loads=loads, JSONDecodeError=json.JSONDecodeError))
     monkeypatch.setattr(config_reader, "MAX_VALUES", 3)
     monkeypatch.setattr(config_reader, "MAX_TOPIC_VALUES", 3)
     outcome = product.audit(store.root, store.release, store.broker_conf + "enableLmq=true\n").outcome

@@ -23,7 +23,7 @@ from jobs.command_line.stores import StoreArgument
 from jobs.faults import reason
 from jobs.output import INDEX, REPLICAS, RESULT, OutputFolder
 from jobs.report.files.result_json import RunInfo, result_json
-from jobs.report.files.store_json import findings_jsonl, plan_json, replicas_json
+from jobs.report.files.store_json import config_json, findings_jsonl, plan_json, replicas_json
 from jobs.report.pages.index_html import index_html
 from jobs.report.pages.report_html import PageContext, report_html
 from jobs.report.texts.commands import store_words
@@ -242,6 +242,8 @@ def write_store(output: OutputFolder, outcome: AuditOutcome, context: PageContex
     with _noted() as problems:
         output.write(f"{outcome.name}/plan.json", plan_json(outcome))
         output.write(f"{outcome.name}/findings.jsonl", findings_jsonl(outcome.findings))
+        if outcome.config is not None:
+            output.write(f"{outcome.name}/config.json", config_json(outcome.config))
         output.write(f"{outcome.name}/report.html", report_html(outcome, context))
     return problems
 

@@ -17,6 +17,7 @@ from store_io.base.java_compat import parse_number
 from store_io.formats import checkpoint_reader, config_reader, index_reader
 from store_io.formats.config_reader import StoreConfig
 from store_io.formats.settings import read_settings
+from store_io.rules.config.files import TOPICS
 from store_io.rules.index_state import IndexHeader
 from store_io.rules.loading import LoadedStore, Tree, load_store, numbered_files, queue_folders, segments_of
 from store_io.rules.prediction import Checkpoint
@@ -85,7 +86,7 @@ def open_copy(request: AuditRequest, short: Shortcomings) -> OpenedCopy:
     not_modelled = unmodelled(listing, rules)
     short.sentences += not_modelled
     short.sentences += store_dir.unreadable_parts(listing)
-    config = config_reader.read_config(source, listing)
+    config = config_reader.read_config(source, listing, rules)
     short.sentences += config.problems
     batch_topics = _batch_topics(tree, config, listing, rules)
     loaded = load_store(tree, rules, batch_topics)
@@ -130,7 +131,7 @@ def _batch_topics(tree: Tree, config: StoreConfig, listing: StoreListing, rules:
     """
     if not rules.batch_queues:
         return frozenset()
-    if config.topics is not None or any(listing.is_file(config_reader.TOPICS + end) for end in ("", ".bak")):
+    if config.topics is not None or any(listing.is_file(TOPICS + end) for end in ("", ".bak")):
         return frozenset(config.batch_topics)
     return frozenset(e.path.rpartition("/")[2] for e in tree.children(BATCH_QUEUES) if e.kind == "directory")
 

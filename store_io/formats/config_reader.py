@@ -1,181 +1,171 @@
-"""Files in config/: the types of topics, and how far consumers and delay levels have come.
+"""Files in config/ as the release's managers load them: topics, groups, how far consumers and delay levels have come.
 
 A broker keeps the state before the last as .bak and takes that where the file itself is empty or cannot be decoded.
-Source: ConfigManager.load and loadBak, TopicConfigManager, ConsumerOffsetManager, ScheduleMessageService (formats.md 14).
+Source: ConfigManager.load and loadBak, RocksDBTopicConfigManager.merge (docs/config.md 2, 6).
 """
 
 from __future__ import annotations
 
-import json
-import re
-import reprlib
 from collections.abc import Callable, Mapping, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from schemas import commitlog_layout
 from schemas.rows import NOTE, Finding, QueueKey, Row
-from schemas.store_names import CONFIG
 from store_io.base.errors import StoreError
-from store_io.base.java_compat import parse_number
+from store_io.formats.config.fastjson import ConfigFault, parse_tolerant, parse_written
+from store_io.formats.config.tables import (
+    PLAIN_GROUP,
+    Offset,
+    SharedSettings,
+    Table,
+    delays_of,
+    form_of,
+    groups_of,
+    integer,
+    offsets_of,
+    topics_of,
+)
+from store_io.rules.config.built_in import built_in_groups, built_in_topics
+from store_io.rules.config.files import CONSUMER_OFFSETS, DELAY_OFFSETS, GROUPS, LMQ_OFFSETS, TOPICS, config_files
+from store_io.rules.config.reading import ConfigRules, config_rules, imports_files, tables_database
+from store_io.rules.releases import BrokerRules
 from store_io.source.byte_source import ByteSource
 from store_io.source.store_dir import StoreListing
 
-TOPICS = f"{CONFIG}/topics.json"
-CONSUMER_OFFSETS = f"{CONFIG}/consumerOffset.json"
-LMQ_OFFSETS = f"{CONFIG}/lmqConsumerOffset.json"
-DELAY_OFFSETS = f"{CONFIG}/delayOffset.json"
-# A text, or an integer in the place of a key: fastjson writes integer keys without quotes. A text that is not closed goes to the
-# end, and no part of one is given back: else each of its quotes would be a start to look from, in quadratic time.
-_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|([{,]\s*)(-?[0-9]+)(?=\s*:)', re.DOTALL)
 # What is read of a file at most, as a value may take a hundred bytes of memory: a million topics are some 230 MB and 21 million
 # values, the offsets of a group in four queues of each of them some 110 MB and 10 million.
 MAX_FILE_BYTES = 256 << 20
 MAX_TOPIC_VALUES, MAX_VALUES = 24_000_000, 12_000_000
 _SEPARATORS = b",:{["  # one for each value
-_MAYBE = b"{[}\"'/nN\x1a\xef\0"  # with which a text may begin that one of the releases' parsers takes
-_STRUCTURE = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[{}\[\]]', re.DOTALL)
+BACKUP = ".bak"
 
 
-Offset = tuple[str, str, int]  # group, topic, queue id
+@dataclass
+class BadFile:
+    """A file that is not what a broker writes, `start`: from where on.  refused: by the release's parser; else it is not known
+    what the release makes of it."""
+
+    name: str
+    size: int
+    reason: str
+    start: int
+    refused: bool = True
+
+
+@dataclass
+class Load:
+    """How the load of a file went.
+
+    name: that of the file taken, else empty.  empty: files of no byte.  bad: refused ones.  odd: the file taken, where no broker
+    writes it so.  problems: why it is not known what a file holds.  counter: of the dataVersion of the file taken.
+    hollow: what was taken does not name the table that it should hold.  refused: whatever the .bak holds.
+    """
+
+    name: str = ""
+    files: list[str] = field(default_factory=list)
+    empty: list[str] = field(default_factory=list)
+    bad: list[BadFile] = field(default_factory=list)
+    odd: BadFile | None = None
+    problems: list[str] = field(default_factory=list)
+    counter: int = 0
+    hollow: bool = False
+    entries: dict[Any, Any] = field(default_factory=dict)
+    refused: bool = False
+
+    @property
+    def refuses(self) -> bool:
+        """Whether the manager's load fails: the file and its .bak are there, and neither can be parsed. No .bak is as good as
+        one."""
+        if self.problems or self.name or not self.bad:
+            return False
+        return self.refused or self.bad[-1].name.endswith(BACKUP) and self.bad[-1].refused
+
+    @property
+    def unusable(self) -> bool:
+        """Whether something is there, and nothing of it is taken, though the load succeeds."""
+        return not self.name and bool(self.bad or self.empty) and not self.refuses and not self.problems
 
 
 @dataclass
 class StoreConfig:
-    """What config/ says. topics: name -> attributes; None where there is no topics.json that can be read.
+    """What the managers hold after their load. topics: name -> settings; None where no topics.json was taken.
 
-    offsets: (group, topic, queue id) -> offset; `offset_file` gives the file that says so.  delay_offsets: level -> offset.
-    read_from: file -> itself, or the .bak that was read in its place.  files: all that were read.  loads: file -> how that went.
+    offsets: (group, topic, queue id) -> offset; `offset_file` gives the file that says so.  delay_offsets: level -> offset, as
+    stored.  read_from: file -> itself, or the .bak that was read in its place.  files: all that were read.  loads: file -> how
+    that went, of each file that the release reads.  rules: by which.  database: the folder of the database that holds the tables
+    instead; "" where files do.  built_in_topics, built_in_groups: those that the broker has without a file; with a database they
+    are in the tables.
     """
 
     topics: dict[str, Row] | None = None
+    groups: dict[str, Row] = field(default_factory=dict)
     offsets: dict[Offset, int] = field(default_factory=dict)
     offsets_from: list[tuple[str, Set[Offset]]] = field(default_factory=list)
     delay_offsets: dict[int, int] = field(default_factory=dict)
     read_from: dict[str, str] = field(default_factory=dict)
     files: list[str] = field(default_factory=list)
     loads: dict[str, Load] = field(default_factory=dict)
+    rules: ConfigRules = field(default_factory=ConfigRules)
     findings: list[Finding] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    database: str = ""
+    built_in_topics: frozenset[str] = frozenset()
+    built_in_groups: frozenset[str] = frozenset()
+
+    @property
+    def known_topics(self) -> frozenset[str] | None:
+        """Every topic that the broker knows; None where the table cannot say that a topic was deleted."""
+        done = self.loads.get(TOPICS)
+        if self.topics is None or done is not None and done.hollow:
+            return None
+        return self.built_in_topics.union(self.topics)
 
     @property
     def batch_topics(self) -> frozenset[str]:
         """Topics of type BatchCQ (attribute queue.type)."""
-        return frozenset(name for name, attributes in (self.topics or {}).items() if attributes.get("queue.type") == "BatchCQ")
+        return frozenset(
+            name for name, topic in (self.topics or {}).items() if topic.get("attributes", {}).get("queue.type") == "BatchCQ"
+        )
 
     def offset_file(self, offset: Offset) -> str:
         """The file that says so; of several the last one read."""
         return next(path for path, offsets in reversed(self.offsets_from) if offset in offsets)
 
 
-@dataclass
-class BadFile:
-    """A file that is not what a broker writes, `start`: from where on.  refused: by the parser of every release."""
-
-    name: str
-    size: int
-    reason: str
-    start: int
-    refused: bool
-
-
-@dataclass
-class Load:
-    """How the load of a file went. name: that of the file taken, else empty.  problems: why it is not known what a file holds."""
-
-    name: str = ""
-    files: list[str] = field(default_factory=list)
-    bad: list[BadFile] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
-
-
-class ConfigFault(ValueError):
-    """What is wrong with a file; `start`: the byte at which it begins to be."""
-
-    def __init__(self, reason: str, start: int = 0):
-        super().__init__(reason)
-        self.start = start
-
-
-def parse_fastjson(data: bytes, hook: Callable[[Row], Any] | None = None) -> Any:
-    """JSON as fastjson 1.x writes it: integer keys may be without quotes. Raises ConfigFault.
-
-    hook: gets each object once it is read; what it gives takes the object's place.
-    """
-    if not data.strip(b"\0"):
-        raise ConfigFault(f"{len(data)} zeros")
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise ConfigFault("not UTF-8", error.start) from error
-    del text
-    quoted = bytearray()
-    at = 0
-    for match in _TOKEN.finditer(data):
-        if match[2] is not None:
-            quoted += data[at : match.start(2)] + b'"' + match[2] + b'"'
-            at = match.end(2)
-    text = (quoted + data[at:]).decode("utf-8")
-    del quoted
-    try:
-        return json.loads(text, object_hook=hook)
-    except json.JSONDecodeError as error:
-        raise ConfigFault(error.msg, _position_of(error.pos, text, data)) from error
-    except (ValueError, RecursionError) as error:  # a number of thousands of digits, a nesting of thousands of levels
-        raise ConfigFault(str(error)) from error
-
-
-def _position_of(fault: int, text: str, data: bytes) -> int:
-    """The byte of `data` at that place of the text, which has quotes around the keys that came without."""
-    after, added = len(text[:fault].encode("utf-8")), 0
-    for match in _TOKEN.finditer(data):
-        if match[2] is not None:
-            for quote in (match.start(2), match.end(2)):
-                added += quote + added < after
-    return max(0, min(after - added, len(data) - 1))
-
-
-def cannot_be_parsed(data: bytes) -> bool:
-    """Whether every release's parser refuses this text: zeros, something that is no JSON from its first letter, or an object
-    that is never closed. The parsers are tolerant, each in its own way: of other faults nothing is said."""
-    text = data.rstrip(b"\0").lstrip(b" \t\r\n")
-    if not text:
-        return not data.strip(b"\0")  # white space alone is taken by some
-    if text[:1] not in _MAYBE:
-        return True
-    if text[:1] != b"{":
-        return False
-    depth = 0
-    for token in _STRUCTURE.finditer(text):
-        depth += {b"{": 1, b"[": 1, b"}": -1, b"]": -1}.get(token[0], 0)
-        if depth == 0:
-            return False
-    return True
+Decode = Callable[[Any, ConfigRules], Table]
+_TABLES: dict[str, Decode] = {
+    TOPICS: topics_of,
+    GROUPS: groups_of,
+    CONSUMER_OFFSETS: offsets_of,
+    LMQ_OFFSETS: offsets_of,
+    DELAY_OFFSETS: delays_of,
+}
 
 
 def read_bounded(source: ByteSource, name: str) -> bytes:
     """A file of config/, or a .bak. Raises StoreError, also where it holds more than is read of such a file."""
     data = source.read_small(name, MAX_FILE_BYTES)
     values = sum(data.count(separator) for separator in _SEPARATORS)
-    most = MAX_TOPIC_VALUES if name.removesuffix(".bak") == TOPICS else MAX_VALUES
+    most = MAX_TOPIC_VALUES if name.removesuffix(BACKUP) == TOPICS else MAX_VALUES
     if values > most:
         raise StoreError(f"{name}: {values} values, more than the {most} that are read of such a file")
     return data
 
 
-def load(
-    source: ByteSource,
-    listing: StoreListing,
-    path: str,
-    shape: Callable[[Any], Any],
-    hook: Callable[[Row], Any] | None = None,
-) -> tuple[Any, Load]:
-    """ConfigManager.load: the file's content, where that is empty or cannot be decoded that of its .bak, else None.
+def read_object(source: ByteSource, name: str, rules: ConfigRules) -> Row:
+    """The object that a file holds, {} where the release's parser finds none. Raises ConfigFault or StoreError."""
+    read, _ = _parse(name, read_bounded(source, name), CONSUMER_OFFSETS, rules)
+    return read if isinstance(read, dict) else {}
+
+
+def load(source: ByteSource, listing: StoreListing, path: str, rules: ConfigRules) -> Load:
+    """ConfigManager.load: the file's content, where that is empty or cannot be decoded that of its .bak.
 
     Never raises over bytes. Of a file that could not be read nobody knows what it holds: then its .bak is not taken either.
     """
     done = Load()
-    for name in (path, path + ".bak"):
+    for name in (path, path + BACKUP):
         if not listing.is_file(name):
             entry = listing.get(name)
             if entry is not None and entry.kind in ("directory", "special"):  # other kinds: store_dir.unreadable_parts
@@ -189,64 +179,115 @@ def load(
             break
         done.files.append(name)
         if not data:  # as if it were not there
+            done.empty.append(name)
             continue
-        try:
-            content = shape(parse_fastjson(data, hook))
-        except (ValueError, TypeError, AttributeError, RecursionError) as error:
-            fault = error if isinstance(error, ConfigFault) else ConfigFault("JSON of another shape")
-            done.bad.append(BadFile(name, len(data), str(fault), fault.start, cannot_be_parsed(data)))
-            continue
-        done.name = name
-        return content, done
-    return None, done
+        if _take(done, name, data, rules):
+            break
+        if not done.bad[-1].refused:
+            break
+    return done
 
 
-def load_form(source: ByteSource, listing: StoreListing, path: str) -> Load:
-    """`load` of a file of which only is asked whether it holds an object: nothing of it is kept."""
-    return load(source, listing, path, _object, _nothing)[1]
+def _take(done: Load, name: str, data: bytes, rules: ConfigRules) -> bool:
+    """Whether this file is the one that is taken. The entries of one that fails after it was added stay."""
+    path = name.removesuffix(BACKUP)
+    try:
+        read, odd = _parse(name, data, path, rules)
+        table = _TABLES.get(path, form_of)(read, rules)
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        fault = error if isinstance(error, ConfigFault) else ConfigFault("JSON of another shape")
+        done.bad.append(BadFile(name, len(data), str(fault), fault.start, fault.known))
+        return False
+    done.entries = table.entries if table.replaces or not done.entries else {**done.entries, **table.entries}
+    if table.fails:
+        done.bad.append(BadFile(name, len(data), table.fails, max(0, data.find(b'"dataVersion"'))))
+        return False
+    if odd is None and not table.written:
+        odd = BadFile(name, len(data), "the table that it should hold is not in it", 0)
+    done.name, done.odd, done.counter, done.hollow = name, odd, table.counter, not table.written
+    return True
 
 
-def _object(content: Any) -> Any:
-    if not isinstance(content, dict):
-        raise ConfigFault("JSON of another shape")
-    return content
+def _parse(name: str, data: bytes, path: str, rules: ConfigRules) -> tuple[Any, BadFile | None]:
+    """(what the release's parser reads, what is odd about the text). Raises ConfigFault."""
+    hook = SharedSettings() if path in (TOPICS, GROUPS) else None if path in _TABLES else _nothing
+    try:
+        read = parse_written(data, hook)
+        if isinstance(read, dict):
+            return read, None
+        fault = ConfigFault("JSON of another shape")
+    except ConfigFault as error:
+        fault = error
+    try:
+        read = parse_tolerant(data, rules)
+    except ConfigFault as error:
+        raise ConfigFault(str(fault), fault.start, error.known) from error
+    return read, BadFile(name, len(data), str(fault), fault.start)
 
 
 _NOTHING: Row = {}
 
 
 def _nothing(read: Row) -> Row:
+    """A hook of the parser for files of which nothing is kept."""
     return _NOTHING
 
 
-def read_config(source: ByteSource, listing: StoreListing) -> StoreConfig:
-    """All files in config/ that matter here. Never raises over bytes; a file that cannot be opened is in `problems`."""
-    config = StoreConfig()
-    config.topics = _read(source, listing, config, TOPICS, _topics)
-    for path in (CONSUMER_OFFSETS, LMQ_OFFSETS):
-        found = _read(source, listing, config, path, _offsets) or {}
-        config.offsets_from.append((config.read_from.get(path, path), found.keys()))
-        config.offsets = config.offsets | found if config.offsets and found else config.offsets or found
-    config.delay_offsets = _read(source, listing, config, DELAY_OFFSETS, _delays) or {}
+def read_config(source: ByteSource, listing: StoreListing, rules: BrokerRules) -> StoreConfig:
+    """All that the release loads of config/. Never raises over bytes; a file that cannot be opened is in `problems`."""
+    own = config_rules(rules)
+    config = StoreConfig(rules=own, database=tables_database(rules))
+    for file in config_files(rules):
+        if file.path.endswith(".json") or file.path in ("config/timermetrics", "config/transactionMetrics"):
+            if file.stops or file.path in _TABLES:
+                config.loads[file.path] = load(source, listing, file.path, own)
+    if config.database:
+        _import_files(config, rules)
+    for path, done in config.loads.items():
+        _note(config, path, done)
+    topics, groups, delays = (config.loads[path] for path in (TOPICS, GROUPS, DELAY_OFFSETS))
+    offsets_path = LMQ_OFFSETS if LMQ_OFFSETS in config.loads else CONSUMER_OFFSETS
+    config.offsets = config.loads[offsets_path].entries
+    config.offsets_from = [(config.read_from.get(offsets_path, offsets_path), config.offsets.keys())]
+    config.delay_offsets, config.groups = delays.entries, groups.entries
+    config.topics = topics.entries if topics.name or topics.entries or config.database else None
+    if config.database:  # there they are made after the load, and are put into the database as any other
+        config.topics = {**topics.entries, **built_in_topics(rules)}
+        config.groups = {**dict.fromkeys(built_in_groups(rules), PLAIN_GROUP), **groups.entries}
+    else:
+        config.built_in_topics = frozenset(built_in_topics(rules))
+        config.built_in_groups = built_in_groups(rules)
     return config
 
 
-def _read(source: ByteSource, listing: StoreListing, config: StoreConfig, path: str, shape: Callable[[Any], Any]) -> Any:
-    """What `load` gives; with findings for what cannot be decoded."""
-    content, done = load(source, listing, path, shape, _without_settings if path == TOPICS else None)
-    config.loads[path] = done
+def _import_files(config: StoreConfig, rules: BrokerRules) -> None:
+    """What a release that keeps its tables in a database takes from the files: one whose version is greater than the
+    database's. Without a database that is 0. The file itself is read for its version first: its .bak does not help then."""
+    for path in (TOPICS, GROUPS, CONSUMER_OFFSETS, LMQ_OFFSETS):
+        done = config.loads.get(path)
+        if done is None or done.problems:
+            continue
+        if not imports_files(rules):
+            config.loads[path] = Load()
+        elif done.bad and done.bad[0].name == path:
+            config.loads[path] = Load(files=done.files, bad=done.bad[:1], refused=True)
+        elif done.counter <= 0 or done.name != path:
+            config.loads[path] = Load(files=done.files)
+
+
+def _note(config: StoreConfig, path: str, done: Load) -> None:
+    """Keep how the load of a file went, with findings for what is not as a broker writes it."""
     config.files += done.files
     config.problems += done.problems
-    faults = [_finding(bad) for bad in done.bad]
     if done.name:
         config.read_from[path] = done.name
-        if done.name != path:  # which the broker then reads as well
-            faults = [replace(fault, severity=NOTE) for fault in faults]
-    config.findings += faults
-    return content
+    for bad in done.bad:
+        config.findings.append(_finding(bad, NOTE if done.name else ""))
+    if done.odd is not None:
+        config.findings.append(_finding(done.odd, "" if done.hollow else NOTE))
 
 
-def _finding(bad: BadFile) -> Finding:
+def _finding(bad: BadFile, severity: str) -> Finding:
     """Of everything from where the bytes stop being what a broker writes."""
     message = f"{bad.name}: does not hold what a broker writes ({bad.reason})."
     return Finding(
@@ -254,69 +295,17 @@ def _finding(bad: BadFile) -> Finding:
         bad.name,
         bad.start,
         bad.size,
+        severity,
         expected="JSON as a broker writes it",
         actual=bad.reason,
         message=message,
     )
 
 
-def _without_settings(read: Row) -> Row:
-    """A topic without what is not looked at: of a million topics that would be most of the memory."""
-    if not isinstance(read.get("topicName"), str):
-        return read
-    attributes = read.get("attributes")
-    return {"attributes": attributes} if attributes else _PLAIN_TOPIC
-
-
-_PLAIN_TOPIC: Row = {"attributes": {}}
-
-
-def _topics(content: Any) -> dict[str, Row]:
-    topics: dict[str, Row] = {}
-    for name, topic in (content.get("topicConfigTable") or {}).items():
-        attributes = topic.get("attributes") or _PLAIN_TOPIC["attributes"]
-        if not isinstance(attributes, dict):
-            raise ConfigFault("JSON of another shape")
-        topics[str(name)] = attributes
-    return topics
-
-
-def _offsets(content: Any) -> dict[Offset, int]:
-    found: dict[Offset, int] = {}
-    texts: dict[str, str] = {}  # each topic and group once, though many keys name it
-    tables = [content.get(name) or {} for name in ("offsetTable", "lmqOffsetTable")]
-    for each in tables:
-        if not isinstance(each, dict):
-            raise ConfigFault("JSON of another shape")
-        for key in list(each):
-            table = each.pop(key)  # so that what is read is not kept twice
-            topic, _, group = str(key).partition("@")
-            topic, group = texts.setdefault(topic, topic), texts.setdefault(group, group)
-            if isinstance(table, Mapping):
-                for queue_id, offset in table.items():
-                    found[group, topic, _integer(queue_id)] = _integer(offset)
-            else:  # lmqConsumerOffset.json: one queue per name
-                found[group, topic, 0] = _integer(table)
-    return found
-
-
-def _delays(content: Any) -> dict[int, int]:
-    return {_integer(level): _integer(offset) for level, offset in (content.get("offsetTable") or {}).items()}
-
-
-def _integer(value: Any) -> int:
-    if type(value) is int and -(1 << 63) <= value < 1 << 63:
-        return value
-    number = parse_number(str(value), 64) if isinstance(value, int | str) and not isinstance(value, bool) else None
-    if number is None:
-        raise ConfigFault(f"{reprlib.repr(value)} is no integer")
-    return number
-
-
 def is_offset(value: Any, offset: int) -> bool:
     """Whether a value of such a file is this offset, as a number or as a text, which fastjson takes as well."""
     try:
-        return _integer(value) == offset
+        return integer(value, 64) == offset
     except ConfigFault:
         return False
 

@@ -21,18 +21,15 @@ from store_io.base.errors import StoreError
 from store_io.formats import config_reader
 from store_io.formats.commitlog import bridges
 from store_io.formats.config_reader import (
-    CONSUMER_OFFSETS,
-    DELAY_OFFSETS,
-    LMQ_OFFSETS,
     StoreConfig,
     is_offset,
-    parse_fastjson,
-    read_bounded,
+    read_object,
 )
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_steps import CORRECT_OFFSETS
 from store_io.repair.repair_work import Work
 from store_io.repair.writing.store_writer import StoreWriter
+from store_io.rules.config.files import CONSUMER_OFFSETS, DELAY_OFFSETS, LMQ_OFFSETS
 from store_io.source.byte_source import ByteSource
 from store_io.source.store_dir import StoreListing, list_store
 
@@ -161,7 +158,7 @@ def _table(source: ByteSource, config: StoreConfig, path: str) -> Any:
     if name is None:
         return None
     try:
-        return parse_fastjson(read_bounded(source, name))
+        return read_object(source, name, config.rules)
     except (ValueError, StoreError) as problem:
         raise StoreError(f"the offsets in {path} cannot be set back: {problem}") from problem
 

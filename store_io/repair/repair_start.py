@@ -5,19 +5,19 @@ from __future__ import annotations
 from schemas import checkpoint_layout
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from store_io.base.errors import StoreError
-from store_io.formats import config_reader
 from store_io.repair.derived import checkpoint
 from store_io.repair.derived.checkpoint import NewCheckpoint
 from store_io.repair.repair_audit import Audited, audit_changed
 from store_io.repair.repair_plan import BROKER, SALVAGE
 from store_io.repair.repair_steps import RESIZE
 from store_io.repair.repair_work import Work
+from store_io.rules.config.files import DELAY_OFFSETS
 from store_io.rules.loading import Tree
 
 MAX_UNBLOCKED = 50
 # Files in config/ without which a broker starts and works. Those of topics, groups and consumer offsets are never removed.
 _SPARE_CONFIG = (
-    config_reader.DELAY_OFFSETS,
+    DELAY_OFFSETS,
     "config/consumerFilter.json",
     "config/consumerOrderInfo.json",
     "config/timermetrics",

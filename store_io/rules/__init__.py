@@ -2,7 +2,7 @@
 
 * `releases`: release and settings -> the rule set that all others take as an argument.
 * `message_verdict`, `header_faults`: one frame -> what the release's check says of it, and what the audit says.
-* `config_files`: which files in config/ the release reads, and without which of them it does not start.
+* `config`: the files below config/: which the release reads, how, and without which of them it does not start.
 * `multi_dispatch`: one message -> the light queues that it enters too.
 * `index_keys`: one message -> the keys that it has in the index, and their hashes.
 * `loading`: names and lengths -> the files that load() maps, or why it refuses; a queue's folder, topics like `../x` escaped.

@@ -163,6 +163,9 @@ FLAG_DEFAULTS: dict[str, bool] = {
     "enableAcceleratedRecovery": False,
     "checkCommitLogOffsetOnRecover": False,
     "timerWheelEnable": True,
+    "autoCreateTopicEnable": True,
+    "traceTopicEnable": False,
+    "useSingleRocksDBForAllConfigs": False,
 }
 OTHER_DEFAULTS: dict[str, Any] = {
     "commitLogRecoverMaxNum": 10,
@@ -170,6 +173,10 @@ OTHER_DEFAULTS: dict[str, Any] = {
     "brokerRole": "ASYNC_MASTER",
     "storeType": "default",
     "messageDelayLevel": DEFAULT_DELAY_LEVELS,
+    "brokerName": "",
+    "brokerClusterName": "DefaultCluster",
+    "msgTraceTopicName": "RMQ_SYS_TRACE_TOPIC",
+    "configManagerVersion": "v1",
 }
 ALL_DEFAULTS: dict[str, Any] = {**SIZE_DEFAULTS, **FLAG_DEFAULTS, **OTHER_DEFAULTS}
 

@@ -23,6 +23,7 @@ _KNOWN = re.compile(
     r"checkpoint|abort(\.bak)?|lock|timerwheel(\..*)?|epochFileCheckpoint(\.bak)?|transaction|rocksdbstore|RocksDBMessageStore|lost\+found"
 )
 DLEDGER = re.compile(r"dledger-.+")
+_CONFIG_FILE = re.compile(r"config/(topics|consumerOffset|subscriptionGroup|delayOffset)\.json(\.bak)?")
 _SEGMENT_NAME = re.compile(r"[0-9]{20}")
 
 
@@ -96,22 +97,22 @@ def check_names(location: StoreLocation, names: Sequence[StoreFile]) -> None:
 
 
 def why_no_store(location: StoreLocation, names: Sequence[StoreFile]) -> str:
-    """A sentence that says why the folder is no store; "" if one of these names, those directly under the root, is one that
-    only a store has. A store of which all was deleted looks like any other folder here.
+    """A sentence that says why the folder is no store; "" if one of these names, directly under the root or in config/, is one
+    that only a store has. A store of which all was deleted looks like any other folder here.
 
     Raises NotAStore where the folder is the inside of a store.
     """
     root = shown(location.root)
     for entry in names:
-        if entry.path in (COMMITLOG, QUEUES, BATCH_QUEUES, INDEX, checkpoint_layout.CHECKPOINT_FILE) or DLEDGER.fullmatch(
-            entry.path
-        ):
+        if entry.path in (COMMITLOG, QUEUES, BATCH_QUEUES, INDEX, checkpoint_layout.CHECKPOINT_FILE):
+            return ""
+        if DLEDGER.fullmatch(entry.path) or _CONFIG_FILE.fullmatch(entry.path):
             return ""
     if not names:
         return f"{root}: an empty directory, not a RocketMQ store"
     if any(_SEGMENT_NAME.fullmatch(entry.path) for entry in names):
         raise NotAStore(f"{root}: this is a commitlog directory; name the store directory that holds it")
-    return f"{root}: no commitlog/, consumequeue/, index/ or checkpoint in it, so not a RocketMQ store"
+    return f"{root}: no commitlog/, consumequeue/, index/, checkpoint or config/topics.json in it, so not a RocketMQ store"
 
 
 def is_foreign(listing: StoreListing) -> bool:

@@ -1,12 +1,17 @@
-"""plan.json and findings.jsonl of a store, and replicas.json of its run. Equal bytes in a store give equal bytes here."""
+"""plan.json, findings.jsonl and config.json of a store, and replicas.json of its run.
+
+Equal bytes in a store give equal bytes here.
+"""
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from jobs.report.files.json_text import document
-from schemas.rows import AuditOutcome, Finding, Row
+from schemas.rows import AuditOutcome, ConfigTables, Finding, Row
 from schemas.tables import FINDINGS
 
 FIELDS = [column.name for column in FINDINGS if column.name not in ("store", "number")]
@@ -27,6 +32,34 @@ def findings_jsonl(findings: Iterable[Finding]) -> Iterator[str]:
     """One line each, with its line end. A generator: a badly damaged store has very many."""
     for finding in findings:
         yield _ENCODE(finding_row(finding)) + "\n"
+
+
+def config_json(tables: ConfigTables) -> Iterator[str]:
+    """The tables of config/, without what every broker has. A generator, entry by entry: there may be a million topics."""
+    yield "{\n"
+    yield from _object("topics", ((n, t) for n, t in tables.topics.items() if n not in tables.built_in_topics))
+    yield ",\n"
+    yield from _object("groups", ((n, g) for n, g in tables.groups.items() if n not in tables.built_in_groups))
+    yield ",\n"
+    yield from _object("offsets", _offsets(tables.offsets))
+    yield ",\n"
+    yield from _object("delay_offsets", ((str(level), offset) for level, offset in tables.delay_offsets.items()))
+    yield "\n}\n"
+
+
+def _object(key: str, entries: Iterable[tuple[str, Any]]) -> Iterator[str]:
+    before = "\n  "
+    yield f"{_ENCODE(key)}: {{"
+    for name, value in entries:
+        yield f"{before}{_ENCODE(name)}: {_ENCODE(value)}"
+        before = ",\n  "
+    yield "}"
+
+
+def _offsets(offsets: Mapping[tuple[str, str, int], int]) -> Iterator[tuple[str, Row]]:
+    """By topic and group, whose queues are beside one another."""
+    for (group, topic), queues in itertools.groupby(offsets.items(), key=lambda item: item[0][:2]):
+        yield f"{topic}@{group}", {str(place[2]): offset for place, offset in queues}
 
 
 def groups_of(outcomes: Sequence[AuditOutcome]) -> list[Row]:

@@ -29,7 +29,7 @@ Check = Callable[[Evidence], Sequence[Finding]]
 def small_files(evidence: Evidence) -> list[Finding]:
     """What was found in config/ and in what a start reads besides, and of sizes in broker.conf that no file has."""
     copy = evidence.copy
-    return copy.config.findings + copy.start_files.findings + misfit_findings(copy.misfits)
+    return copy.config.findings + misfit_findings(copy.misfits)
 
 
 COMPARED: tuple[Check, ...] = (  # their findings on derived data may blame the message as well

@@ -11,6 +11,7 @@ from store_io.audit.facts.unjudged import NEXT_STEP
 from store_io.audit.loss import Loss
 from store_io.base.wording import count_text
 from store_io.formats import config_reader
+from store_io.rules.config.files import DELAY_OFFSETS
 from store_io.rules.loading import queue_folder
 from store_io.rules.prediction import Prediction
 
@@ -100,7 +101,7 @@ def _groups_beyond(evidence: Evidence, loss: Loss, beyond: OffsetsBeyond) -> Ite
 
 def _delays_beyond(evidence: Evidence, beyond: OffsetsBeyond) -> Iterator[Finding]:
     config = evidence.copy.config
-    file = config.read_from.get(config_reader.DELAY_OFFSETS, config_reader.DELAY_OFFSETS)
+    file = config.read_from.get(DELAY_OFFSETS, DELAY_OFFSETS)
     for row in beyond.delays:
         yield Finding(
             "delay_offset_beyond_end",

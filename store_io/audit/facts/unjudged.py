@@ -12,24 +12,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from schemas import timer_layout
-from schemas.rows import REBUILDABLE, Finding
 from store_io.base.errors import StoreError
-from store_io.formats.config_reader import (
-    CONSUMER_OFFSETS,
-    DELAY_OFFSETS,
-    LMQ_OFFSETS,
-    TOPICS,
-    BadFile,
-    Load,
-    StoreConfig,
-    load_form,
-)
-from store_io.rules.config_files import ConfigFile, config_files
+from store_io.formats.config_reader import Load, StoreConfig
+from store_io.rules.config.files import CONSUMER_OFFSETS, DELAY_OFFSETS, GROUPS, LMQ_OFFSETS, TOPICS, ConfigFile, config_files
 from store_io.rules.releases import BrokerRules
 from store_io.source.byte_source import ByteSource
 from store_io.source.store_dir import StoreListing
 
-JUDGED = frozenset({TOPICS, CONSUMER_OFFSETS, LMQ_OFFSETS, DELAY_OFFSETS})
+JUDGED = frozenset({TOPICS, GROUPS, CONSUMER_OFFSETS, LMQ_OFFSETS, DELAY_OFFSETS})
 NEXT_STEP = (
     "Restore the file or its .bak, or set both aside, before any start: one that fails here overwrites other files in config/."
 )
@@ -37,7 +27,8 @@ NEXT_STEP = (
 
 @dataclass
 class StartFiles:
-    """refusal, late_refusal: the sentence with which the release ends before, or after, recovery; else empty.
+    """refusal, late_refusal: the sentence with which the release ends before, or after, recovery; else empty.  refused_by,
+    late_refused_by: the file that is to blame.
 
     broken: sentences about what is visibly broken and not modelled.  names: what is there, is read, and was not judged;
     config/ last.
@@ -45,22 +36,18 @@ class StartFiles:
 
     refusal: str = ""
     late_refusal: str = ""
+    refused_by: str = ""
+    late_refused_by: str = ""
     broken: list[str] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
-    findings: list[Finding] = field(default_factory=list)
 
 
 def start_files(source: ByteSource, listing: StoreListing, config: StoreConfig, rules: BrokerRules) -> StartFiles:
     """Never raises over bytes; a file that cannot be opened is in `broken`."""
     found = StartFiles()
     for file in config_files(rules):
-        if not file.stops:
-            continue
-        loaded = config.loads.get(file.path)
-        if loaded is None:
-            loaded = load_form(source, listing, file.path)
-            found.findings += [_finding(bad) for bad in loaded.bad]
-        _judge(loaded, file, found)
+        if file.stops:
+            _judge(config.loads[file.path], file, config.database, found)
     if rules.timers:
         found.broken += _timer_faults(source, listing)
     found.names = sorted(_names(listing, rules), key=lambda name: (name.startswith("config/"), name))
@@ -70,29 +57,24 @@ def start_files(source: ByteSource, listing: StoreListing, config: StoreConfig, 
 # ---- config/ -------------------------------------------------------------------------------------------------------
 
 
-def _judge(loaded: Load, file: ConfigFile, found: StartFiles) -> None:
+def _judge(loaded: Load, file: ConfigFile, database: str, found: StartFiles) -> None:
     """One loader's decision: a broker ends where neither the file nor its .bak can be parsed; no .bak is as good as one."""
     path = file.path
     if loaded.problems:
         found.broken += loaded.problems
         return
-    if loaded.name or not loaded.bad or loaded.bad[-1].name == path:
+    if loaded.bad and not loaded.name and not loaded.bad[-1].refused:
+        found.broken.append(f"{loaded.bad[-1].name}: not what a broker writes, and what this release makes of it is not known")
         return
-    if not all(bad.refused for bad in loaded.bad):
-        found.broken.append(
-            f"{path}: neither it nor its .bak is what a broker writes, and what this release makes of it is not known"
-        )
+    if not loaded.refuses:
         return
     sentence = f"{path}: neither it nor its .bak can be parsed, so the broker ends"
+    if loaded.refused:
+        sentence = f"{path}: cannot be parsed to compare its version with that of {database}/, so the broker ends"
     if file.late:
-        found.late_refusal = found.late_refusal or sentence
+        found.late_refusal, found.late_refused_by = found.late_refusal or sentence, found.late_refused_by or path
     else:
-        found.refusal = found.refusal or sentence
-
-
-def _finding(bad: BadFile) -> Finding:
-    message = f"{bad.name}: cannot be parsed as what a broker writes ({bad.reason})."
-    return Finding("config_damaged", bad.name, 0, bad.size, REBUILDABLE, expected="JSON as a broker writes it", message=message)
+        found.refusal, found.refused_by = found.refusal or sentence, found.refused_by or path
 
 
 # ---- timers --------------------------------------------------------------------------------------------------------

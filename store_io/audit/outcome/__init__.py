@@ -8,4 +8,5 @@
 * `plan_inputs`: every file that the plan depends on.
 * `not_read`: how much was not read, and why.
 * `audit_rows`: the audit as rows of the tables.
+* `config_section`: what the managers of config/ hold after the load.
 """

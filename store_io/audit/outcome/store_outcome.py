@@ -12,6 +12,7 @@ from store_io.audit.checks.log.emptied import log_end
 from store_io.audit.evidence import Evidence
 from store_io.audit.loss import Loss
 from store_io.audit.outcome.audit_rows import index_rows, queue_rows, segment_rows
+from store_io.audit.outcome.config_section import config_row, config_tables
 from store_io.audit.outcome.final_findings import final_findings
 from store_io.audit.outcome.not_read import not_read, not_read_sentences
 from store_io.audit.outcome.plan_inputs import plan_inputs
@@ -50,6 +51,7 @@ def store_outcome(evidence: Evidence, judged: Judgement) -> AuditOutcome:
     request, copy, short = evidence.request, evidence.copy, judged.short
     out = _blank(request, short.sentences)
     _set_premises(evidence, out)
+    out.config = config_tables(evidence)
     out.not_judged = list(copy.start_files.names)
     out.level, out.not_read = request.level, not_read(evidence)
     out.incomplete += not_read_sentences(evidence, out.not_read, short.on_purpose)
@@ -129,15 +131,15 @@ def _plan(evidence: Evidence, out: AuditOutcome, known: bool) -> Row:
         **({"not_judged": out.not_judged} if out.not_judged else {}),
         "settings": {k: {"value": s.value, "from": s.origin} for k, s in sorted(evidence.copy.rules.settings.items())},
         "inputs": plan_inputs(evidence),
-        "broker": _broker_section(evidence) if known else None,
+        "broker": _broker_section(evidence, out) if known else None,
         "steps": release_leaves(evidence, out.findings),
     }
 
 
-def _broker_section(evidence: Evidence) -> Row | None:
-    if evidence.prediction is None:
+def _broker_section(evidence: Evidence, out: AuditOutcome) -> Row | None:
+    if evidence.prediction is None or out.config is None:
         return None
-    broker = evidence.prediction.broker_section()
+    broker = {**evidence.prediction.broker_section(), "config": config_row(evidence, out.config)}
     if evidence.prediction.starts and evidence.loss is not None:
         broker["lost"] = {
             "messages": evidence.loss.messages,

@@ -228,10 +228,10 @@ class StoreRounds:
         if self.views:
             return
         copy, found = self._copy, self.collected
-        topics = None if copy.config.topics is None else frozenset(copy.config.topics)
         known = KnownQueues(
-            found.queues, copy.queue_files, copy.queue_folders, copy.batch_topics, topics, copy.rules.multi_dispatch
-        )
+            found.queues, copy.queue_files, copy.queue_folders, copy.batch_topics, copy.config.known_topics,
+            copy.rules.multi_dispatch,
+        )  # fmt: skip
         self.views = queue_views(found.segments, known)
         damaged = any(self._request.was_damaged(s.path) for s in found.segments)  # then any entry may lead to what is gone there
         if self.unread and (self._request.quick or not damaged):

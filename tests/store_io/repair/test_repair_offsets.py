@@ -13,9 +13,11 @@ import pytest
 
 from store_io.base.errors import StoreError
 from store_io.formats import config_reader
-from store_io.formats.config_reader import CONSUMER_OFFSETS, read_config
+from store_io.formats.config_reader import read_config
 from store_io.repair.repair_offsets import set_back
 from store_io.repair.writing.store_writer import StoreWriter
+from store_io.rules.config.files import CONSUMER_OFFSETS
+from store_io.rules.releases import broker_rules
 from store_io.source import byte_source
 from store_io.source.byte_source import StoreLocation, open_source
 from store_io.source.store_dir import list_store
@@ -114,7 +116,7 @@ def test_positions_that_cannot_be_read_again_are_said_to_be_so(tmp_path: Path, m
     (tmp_path / f"{CONSUMER_OFFSETS}.bak").write_text('{"offsetTable":{}}')
     location = StoreLocation(str(tmp_path))
     source, listing = open_source(location), list_store(location)
-    config = read_config(source, listing)
+    config = read_config(source, listing, broker_rules("5.3.3"))
     monkeypatch.setattr(config_reader, "MAX_FILE_BYTES", 20)
     rows = [{"kind": "group", "group": "g", "topic": "T", "queue_id": 0, "offset": 9, "new_max": 1}]
     with pytest.raises(StoreError, match=r"config/consumerOffset\.json cannot be set back: config/consumerOffset\.json: "):
@@ -127,7 +129,7 @@ def test_positions_that_stand_as_texts_are_set_back_too(tmp_path: Path) -> None:
     (tmp_path / CONSUMER_OFFSETS).write_text('{"offsetTable":{"T@g":{0:"9",1:"3"},"T@h":{0:"8"},"%LMQ%a@g":"9"}}')
     location = StoreLocation(str(tmp_path))
     source = open_source(location)
-    config = read_config(source, list_store(location))
+    config = read_config(source, list_store(location), broker_rules("5.3.3"))
     assert config.offsets["g", "T", 0] == 9
     rows = [
         {"kind": "group", "group": "g", "topic": topic, "queue_id": 0, "offset": 9, "new_max": 1} for topic in ("T", "%LMQ%a")

@@ -37,7 +37,8 @@ from schemas.rows import (
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from store_io.audit.evidence import Evidence
 from store_io.base.wording import count_text
-from store_io.formats.config_reader import CONSUMER_OFFSETS, DELAY_OFFSETS, StoreConfig
+from store_io.formats.config_reader import StoreConfig
+from store_io.rules.config.files import CONSUMER_OFFSETS, DELAY_OFFSETS
 from store_io.source.byte_source import shown
 from store_io.source.store_dir import is_foreign
 

@@ -11,7 +11,8 @@ from store_io.audit.checks.broker_start import OffsetsBeyond, broker_findings, o
 from store_io.audit.evidence import Evidence
 from store_io.audit.facts.unjudged import NEXT_STEP
 from store_io.audit.loss import Loss, QueueLoss
-from store_io.formats.config_reader import CONSUMER_OFFSETS, DELAY_OFFSETS, StoreConfig
+from store_io.formats.config_reader import StoreConfig
+from store_io.rules.config.files import CONSUMER_OFFSETS, DELAY_OFFSETS
 from store_io.rules.prediction import Memory, Prediction
 from store_io.rules.queue_state import QueueState
 from store_io.rules.releases import broker_rules

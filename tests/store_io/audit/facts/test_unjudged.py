@@ -11,14 +11,13 @@ from jobs.report.texts.judgement import judge
 from schemas import timer_layout
 from schemas.rows import AuditOutcome
 from store_io.audit.facts.unjudged import NEXT_STEP
-from store_io.formats.config_reader import cannot_be_parsed
 from store_io.source import byte_source
 from tests.support.builders import Message, StoreBuilder
 from tests.support.product import audit
 
 GROUPS = b'{"dataVersion":{"counter":4},"subscriptionGroupTable":{"G":{"groupName":"G"}}}'
 TORN = GROUPS[:40]
-ODD = b'{"subscriptionGroupTable":{"G":{"groupName":"G",},}}'  # which the releases' parsers take, and this one does not
+ODD = b'{"subscriptionGroupTable":{"G":{"groupName":"G",},}}'  # which the releases' parsers take, though no broker writes it
 UNIT = struct.pack(">iqiqiqiiq", 52, -1, 1, 5, 6, 7, 8, 9, 0)
 CHECK = struct.pack(">4q", 1_795_209_630_000, 52, 1, 1).ljust(timer_layout.CHECK_BYTES, b"\0")
 
@@ -67,9 +66,10 @@ def test_a_broker_starts_where_one_of_both_will_do(tmp_path: Path, files: dict[s
     assert outcome.complete and outcome.plan["broker"]["starts"]
 
 
-def test_what_nobody_knows_of_two_odd_files_makes_the_audit_incomplete(tmp_path: Path) -> None:
+def test_what_nobody_knows_of_an_odd_file_makes_the_audit_incomplete(tmp_path: Path) -> None:
     path = "config/subscriptionGroup.json"
-    outcome = outcome_of(tmp_path, {path: ODD, path + ".bak": TORN})
+    nested = b'{"x":' + b"[" * 2000 + b"]" * 2000 + b"}"
+    outcome = outcome_of(tmp_path, {path: nested, path + ".bak": TORN})
     assert outcome.exit_code == 3 and outcome.plan["broker"] is None and path in outcome.incomplete[0]
 
 
@@ -95,13 +95,6 @@ def test_files_of_later_releases_stop_no_earlier_one(tmp_path: Path) -> None:
     assert outcome_of(tmp_path / "off", metrics, conf="timerWheelEnable=false\n").plan["broker"]["starts"]
 
 
-def test_texts_that_every_parser_refuses() -> None:
-    refused = [GROUPS[:n] for n in range(1, len(GROUPS))] + [GROUPS[:n] + bytes(9) for n in range(1, len(GROUPS))]
-    assert all(map(cannot_be_parsed, [*refused, bytes(5), b"<html>", b"\xff\xfe", b"true"]))
-    taken_by_one = [GROUPS, GROUPS + bytes(9), ODD, b" ", b"}", b"null", b"[]", b'{"a}":"{"}', b"/* */ {}", b"\xef\xbb\xbf{}"]
-    assert not any(map(cannot_be_parsed, taken_by_one))
-
-
 def test_a_batch_queue_whose_topics_file_is_lost_stops_the_broker(tmp_path: Path) -> None:
     queue = {"batchconsumequeue/B/0/00000000000000000000": bytes(46)}
     conf = "mapperFileSizeBatchConsumeQueue=46\n"
@@ -123,9 +116,9 @@ def test_a_verdict_names_what_was_not_judged(tmp_path: Path) -> None:
         "config/metadata/1.sst": b"x",
     }
     outcome = outcome_of(tmp_path, files)
-    names = ["timerlog", "timerwheel", "config/consumerFilter.json", "config/metadata", "config/subscriptionGroup.json"]
+    names = ["timerlog", "timerwheel", "config/consumerFilter.json", "config/metadata"]
     assert outcome.exit_code == 0 and outcome.plan["not_judged"] == outcome.not_judged == [*names, "config/timercheck"]
-    assert outcome.verdict.endswith(". Not judged: timerlog, timerwheel, config/consumerFilter.json and 3 more")
+    assert outcome.verdict.endswith(". Not judged: timerlog, timerwheel, config/consumerFilter.json and 2 more")
     told = " ".join(judge(outcome).why)
     assert all(name in told for name in names)
     for text in (outcome.verdict, judge(outcome).headline, told):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from store_io.rules.config_files import CONFIG_FILES, config_files
+from store_io.rules.config.files import CONFIG_FILES, config_files
 from store_io.rules.releases import Setting, broker_rules
 
 
@@ -24,3 +24,9 @@ def test_light_queues_have_a_table_of_offsets_where_the_release_knows_them() -> 
 
 def test_delays_and_timers_are_loaded_after_recovery() -> None:
     assert {file.path for file in CONFIG_FILES if file.late} == {"config/timermetrics", "config/delayOffset.json"}
+
+
+def test_the_oldest_releases_read_delays_before_the_log() -> None:
+    for release, late in (("4.8.0", False), ("4.9.2", True), ("5.5.0", True)):
+        (delays,) = (file for file in config_files(broker_rules(release)) if file.path == "config/delayOffset.json")
+        assert delays.late == late

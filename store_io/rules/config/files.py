@@ -1,12 +1,13 @@
 """Which files in config/ a broker reads when it starts, and without which of them it does not start.
 
-Source: BrokerController.initialize (the order of the loaders), ConfigManager.load, TimerMessageStore.load.
+Source: BrokerController.initialize (the order of the loaders), ConfigManager.load, TimerMessageStore.load (docs/config.md 1).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from store_io.rules.config.reading import config_rules
 from store_io.rules.releases import BrokerRules
 
 
@@ -25,17 +26,20 @@ class ConfigFile:
     timers: bool = False
 
 
+TOPICS = "config/topics.json"
+GROUPS = "config/subscriptionGroup.json"
+DELAY_OFFSETS = "config/delayOffset.json"
 CONSUMER_OFFSETS = "config/consumerOffset.json"
-LIGHT_OFFSETS = "config/lmqConsumerOffset.json"
+LMQ_OFFSETS = "config/lmqConsumerOffset.json"
 CONFIG_FILES = (  # in the order in which they are loaded
-    ConfigFile("config/topics.json"),
+    ConfigFile(TOPICS),
     ConfigFile("config/topicQueueMapping.json", since="5.0.0"),
     ConfigFile(CONSUMER_OFFSETS),
-    ConfigFile("config/subscriptionGroup.json"),
+    ConfigFile(GROUPS),
     ConfigFile("config/consumerFilter.json"),
     ConfigFile("config/consumerOrderInfo.json", since="5.0.0"),
     ConfigFile("config/timermetrics", since="5.0.0", late=True, timers=True),
-    ConfigFile("config/delayOffset.json", late=True),
+    ConfigFile(DELAY_OFFSETS, late=True),
     ConfigFile("config/timercheck", since="5.0.0", stops=False, timers=True),
     ConfigFile("config/messageRequestMode.json", since="5.0.0", stops=False),
     ConfigFile("config/transactionMetrics", since="5.3.0", stops=False),
@@ -45,6 +49,8 @@ CONFIG_FILES = (  # in the order in which they are loaded
 def config_files(rules: BrokerRules) -> list[ConfigFile]:
     """Those that a broker with these rules reads."""
     known = [file for file in CONFIG_FILES if rules.at_least(file.since) and (rules.timers or not file.timers)]
+    if not config_rules(rules).clamps_delay_offsets:  # it reads them before the CommitLog
+        known = [replace(file, late=False) if file.path == DELAY_OFFSETS else file for file in known]
     if rules.lmq_offsets:
-        return [replace(file, path=LIGHT_OFFSETS) if file.path == CONSUMER_OFFSETS else file for file in known]
+        return [replace(file, path=LMQ_OFFSETS) if file.path == CONSUMER_OFFSETS else file for file in known]
     return known

@@ -1,0 +1,77 @@
+"""What the managers of config/ hold after the load: plan.json's `broker.config`, and the tables of config.json.
+
+Source: ScheduleMessageService.correctDelayOffset (docs/config.md 1, 2).
+"""
+
+from __future__ import annotations
+
+from schemas import commitlog_layout
+from schemas.rows import ConfigTables, Row
+from store_io.audit.evidence import Evidence
+from store_io.formats.config_reader import StoreConfig
+from store_io.rules.config.files import CONSUMER_OFFSETS, DELAY_OFFSETS, GROUPS, LMQ_OFFSETS, TOPICS
+from store_io.rules.config.reading import config_rules
+
+
+def config_tables(evidence: Evidence) -> ConfigTables:
+    """The tables; those of loaders that a refused start does not reach are empty."""
+    config, reached = evidence.copy.config, _reached(evidence)
+    offsets = config.offsets if {CONSUMER_OFFSETS, LMQ_OFFSETS} & reached else {}
+    return ConfigTables(
+        topics=(config.topics or {}) if TOPICS in reached else {},
+        groups=config.groups if GROUPS in reached else {},
+        offsets=offsets,
+        delay_offsets=_delay_offsets(evidence) if DELAY_OFFSETS in reached else {},
+        built_in_topics=config.built_in_topics,
+        built_in_groups=config.built_in_groups,
+    )
+
+
+def config_row(evidence: Evidence, tables: ConfigTables) -> Row:
+    """plan.json's `broker.config`."""
+    copy, reached = evidence.copy, _reached(evidence)
+    by = copy.start_files.refused_by or copy.start_files.late_refused_by
+    return {
+        "starts": not by,
+        "refused_by": _name(by) if by else None,
+        "refusal": (copy.start_files.refusal or copy.start_files.late_refusal) or None,
+        "read": {_name(path): _read(copy.config, path, path in reached) for path in sorted(copy.config.loads)},
+        "topics": len(tables.topics) - len(tables.built_in_topics & tables.topics.keys()),
+        "groups": len(tables.groups) - len(tables.built_in_groups & tables.groups.keys()),
+        "offsets": len(tables.offsets),
+    }
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def _read(config: StoreConfig, path: str, reached: bool) -> str | None:
+    name = config.read_from.get(path, "") if reached else ""
+    return _name(name) or None
+
+
+def _reached(evidence: Evidence) -> set[str]:
+    """Files whose loader a start comes to, and that it takes."""
+    found = set()
+    starting = evidence.copy.start_files
+    for path in evidence.copy.config.loads:
+        if path in (starting.refused_by, starting.late_refused_by):
+            break
+        found.add(path)
+    return found
+
+
+def _delay_offsets(evidence: Evidence) -> dict[int, int]:
+    """Level -> offset, set into its queue by a release that does that."""
+    copy, prediction = evidence.copy, evidence.prediction
+    held = copy.config.delay_offsets
+    if prediction is None or prediction.after_load is None or not config_rules(copy.rules).clamps_delay_offsets:
+        return held
+    queues = prediction.after_load.queues
+    found = {}
+    for level, offset in held.items():
+        queue = queues.get((commitlog_layout.SCHEDULE_TOPIC, level - 1))
+        low, high = (queue.min_offset, queue.max_offset) if queue is not None else (0, 0)
+        found[level] = min(max(offset, low), high) if level in copy.rules.delays else offset
+    return found

@@ -1,0 +1,5 @@
+"""The texts in config/, and the tables that a broker's managers make of them.
+
+* `fastjson`: a text as the release's parser reads it, also one that no broker writes.
+* `tables`: what is read -> topics, groups, offsets, delay offsets; what a manager refuses.
+"""

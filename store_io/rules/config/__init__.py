@@ -1,0 +1,6 @@
+"""What a release makes of the files below config/.
+
+* `files`: which of them it reads, in which order, and without which of them it does not start.
+* `reading`: how its parser reads texts that no broker writes, and where its tables come from.
+* `built_in`: the topics and groups that every broker has without a file.
+"""

@@ -1,0 +1,93 @@
+"""How a release reads the files of config/: its parser's grammar, what its managers refuse, and what it does with their tables.
+
+Source: docs/config.md 2, 3 and 6; fastjson 1.2.69 (4.x), 1.2.83 (5.0 to 5.3.3), fastjson2 (from 5.4.0); ConfigManager.load,
+TopicConfigManager, SubscriptionGroupManager, ConsumerOffsetManager (decode), ScheduleMessageService.correctDelayOffset,
+RocksDBTopicConfigManager.merge.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from store_io.rules.releases import BrokerRules, parse_known
+
+TABLES_IN_ROCKSDB = "defaultrocksdb"
+SECOND_VERSION = "v2"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConfigRules:
+    """What distinguishes the releases. The defaults are those of the oldest one."""
+
+    # the parser
+    blank_is_nothing: bool = True  # white space alone, a byte 0x1A, NULL and [] are no object: nothing is loaded, no fault
+    bare_names: bool = True  # keys without quotes, repeated commas, control characters between tokens
+    names_by_likeness: bool = True  # TopicConfigTable and topic_config_table are topicConfigTable
+    null_number_is_zero: bool = False  # of a topic's or group's number; else its default stays
+    long_wraps: bool = False  # an offset beyond 64 bits becomes another number; else it is refused
+    hash_map_type: bool = False  # "@type" may name java.util.HashMap
+    ignores_types: bool = False  # "@type" of any class is skipped; else refused
+    # the managers
+    blank_groups_refused: bool = True  # white space, "" and } in subscriptionGroup.json
+    blank_offsets_refused: bool = False  # the same in consumerOffset.json
+    empty_text_offsets_refused: bool = False  # "" in consumerOffset.json
+    null_group_version_refused: bool = False  # "dataVersion": null in subscriptionGroup.json
+    clamps_delay_offsets: bool = False  # into [min, max] of the level's queue
+    # what is there without a file
+    topics_of_transactions: bool = False  # their topics, that of pop and of the members, a group
+    timer_topic: bool = False
+    topics_of_rocksdb_transactions: bool = False
+    # where tables are kept
+    tables_in_rocksdb: bool = False  # storeType=defaultRocksDB: topics, groups and offsets
+    imports_files: bool = False  # a file with a greater dataVersion than the database's is taken into it
+    knows_second_version: bool = False  # configManagerVersion=v2
+    knows_single_database: bool = False  # useSingleRocksDBForAllConfigs
+    # what follows
+    deletes_unusable: bool = False  # a file that is empty or cannot be parsed is deleted while it is loaded
+    deletion_cleans_unknown: bool = True  # deleting any topic deletes the queues of all topics that are not in the table
+    backup_is_moved: bool = False  # the next write moves the file to .bak; else it copies what the file holds over .bak
+    refusal_saves_all: bool = False  # after an early refusal all tables are written as they are in memory
+
+
+CHANGES: dict[str, dict[str, bool]] = {
+    "4.9.2": {"clamps_delay_offsets": True},
+    "5.0.0": {
+        "hash_map_type": True, "blank_groups_refused": False, "blank_offsets_refused": True, "deletion_cleans_unknown": False,
+        "topics_of_transactions": True,
+    },
+    "5.1.4": {"tables_in_rocksdb": True},
+    "5.3.1": {"null_group_version_refused": True, "imports_files": True, "timer_topic": True},
+    "5.3.2": {"knows_second_version": True},
+    "5.4.0": {
+        "blank_is_nothing": False, "bare_names": False, "names_by_likeness": False, "null_number_is_zero": True,
+        "long_wraps": True, "ignores_types": True, "blank_offsets_refused": False, "empty_text_offsets_refused": True,
+        "knows_single_database": True, "deletes_unusable": True, "backup_is_moved": True, "refusal_saves_all": True,
+        "topics_of_rocksdb_transactions": True,
+    },
+    "5.5.0": {"long_wraps": False},
+}  # fmt: skip
+
+
+def config_rules(rules: BrokerRules) -> ConfigRules:
+    """The rules of the newest known release that is not above this one."""
+    changes: dict[str, bool] = {}
+    for release, changed in CHANGES.items():
+        if parse_known(release) <= rules.version:
+            changes.update(changed)
+    return ConfigRules(**changes)
+
+
+def tables_database(rules: BrokerRules) -> str:
+    """The folder of the database in which the release keeps topics, as these settings say; "" where it keeps them in files."""
+    own = config_rules(rules)
+    if own.knows_second_version and str(rules.value("configManagerVersion")).lower() == SECOND_VERSION:
+        return "config/rdb"
+    if not own.tables_in_rocksdb or str(rules.value("storeType")).lower() != TABLES_IN_ROCKSDB:
+        return ""
+    single = own.knows_single_database and rules.value("useSingleRocksDBForAllConfigs")
+    return "config/metadata" if single else "config/topics"
+
+
+def imports_files(rules: BrokerRules) -> bool:
+    """Whether a release that keeps its tables in a database takes newer files into it."""
+    return config_rules(rules).imports_files and tables_database(rules) != "config/rdb"
