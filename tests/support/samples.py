@@ -284,6 +284,15 @@ def _plan(store: str, truncate_at: int, lost: int) -> dict[str, object]:
             "deleted_files": [f"commitlog/{4096:020}"] if lost else [],
             "after_load": state,
             "after_dispatch": state,
+            "config": {
+                "starts": True,
+                "refused_by": None,
+                "refusal": None,
+                "read": {"topics.json": "topics.json"},
+                "topics": 2,
+                "groups": 1,
+                "offsets": 3,
+            },
         },
     }
 
