@@ -54,7 +54,15 @@ public class Harness {
             }
         }
         Object[] arguments = new Object[] {config, statistics(), null, broker, topics};
-        Constructor constructor = DefaultMessageStore.class.getConstructors()[0];
+        Class type = DefaultMessageStore.class;
+        if ("defaultRocksDB".equals(properties.getProperty("storeType"))) {
+            try {
+                type = Class.forName("org.apache.rocketmq.store.RocksDBMessageStore");
+            } catch (ClassNotFoundException before) { // up to 5.1: ConsumeQueues are files whatever the setting says
+                type = DefaultMessageStore.class;
+            }
+        }
+        Constructor constructor = type.getConstructors()[0];
         Object[] taken = new Object[constructor.getParameterTypes().length];
         System.arraycopy(arguments, 0, taken, 0, taken.length);
         this.store = (DefaultMessageStore) constructor.newInstance(taken);

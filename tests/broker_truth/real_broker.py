@@ -65,12 +65,14 @@ ANSWERS_AT_MOST = 100_000
 # ---- the jars ------------------------------------------------------------------------------------------------------
 
 
-def class_path(release: str) -> list[Path]:
+def class_path(release: str, dledger: bool = False) -> list[Path]:
     """The release's jars, fetched where they are not there yet. Raises environment.SetupFailed with a sentence."""
-    wanted = tomllib.loads((HERE / "brokers.toml").read_text("utf-8"))[release]
-    folder = environment.state() / "brokers" / release
-    environment.fetch_jars(wanted, folder, f"RocketMQ {release}'s jars", "tests/broker_truth/brokers.toml")
-    return sorted(folder.glob("*.jar"))
+    pins, found = tomllib.loads((HERE / "brokers.toml").read_text("utf-8")), []
+    for name in [release, *([f"{release}-dledger"] if dledger else [])]:
+        folder = environment.state() / "brokers" / name
+        environment.fetch_jars(pins[name], folder, f"RocketMQ {name}'s jars", "tests/broker_truth/brokers.toml")
+        found += sorted(folder.glob("*.jar"))
+    return found
 
 
 def _spark_jars(*names: str) -> list[Path]:
@@ -81,7 +83,7 @@ def _spark_jars(*names: str) -> list[Path]:
 
 
 class Jvm:
-    """A JVM with one release on its class path. `log`: what it printed."""
+    """A JVM with one release on its class path. `log`: what it printed.  jars: in place of `class_path(release)`."""
 
     def __init__(self, release: str, jars: Sequence[Path] | None = None, options: Sequence[str] = ("-XX:TieredStopAtLevel=1",)):
         self.release = release
@@ -367,6 +369,21 @@ class Broker:
                 raise TimeoutError(f"start() has not returned after {seconds} s")
             time.sleep(0.005)
         self.catch_up(max(0.1, end - time.monotonic()))
+
+    def lead(self, seconds: float = 60) -> None:
+        """Of a started DLedger store: wait until this node, alone in its group, leads, and all is committed and dispatched.
+
+        Then what a broker does when its node has become leader. Source: DLedgerRoleChangeHandler.
+        """
+        end = time.monotonic() + seconds
+        server = self.field(self.java.getCommitLog(), "dLedgerServer")
+        log = self.field(server, "dLedgerStore")
+        while not (server.getMemberState().isLeader() and log.getLedgerEndIndex() in (-1, log.getCommittedIndex())):
+            if time.monotonic() > end:
+                raise TimeoutError(f"not a leader with all committed after {seconds} s")
+            time.sleep(0.01)
+        self.catch_up(max(0.1, end - time.monotonic()))
+        self.java.recoverTopicQueueTable()
 
     def catch_up(self, seconds: float = 60) -> None:
         """Wait until all that is in the CommitLog is dispatched."""
