@@ -38,6 +38,13 @@ INDEX_BEYOND = "index_entry_beyond_end"
 INDEX_WRONG = "index_entry_wrong"
 INDEX_HEADER = "index_header_wrong"
 INDEX_DUPLICATE = "index_entry_duplicate"
+COMPACTED_FILES = "compacted_files_differ"
+COMPACTED_DAMAGED = "compacted_record_damaged"
+COMPACTED_UNLISTED = "compacted_record_unlisted"
+COMPACTED_ENTRY = "compacted_entry_wrong"
+COMPACTED_DIFFERS = "compacted_record_differs"
+COMPACTED_MISSING = "compacted_message_missing"
+COMPACTED_AHEAD = "compacted_log_ahead"
 
 
 class Part(Flag):
@@ -113,6 +120,10 @@ class FindingCode:
 
 
 _REMOVED = "Look at this file. A repair removes it: repair this copy before a start."  # of a file that no release writes
+_SET_ASIDE = (  # of a compacted topic's log that the CommitLog may still hold
+    "Nothing rebuilds it by itself. Where the CommitLog still holds all messages, do as docs/compaction.md 6 says; else compare"
+    " with another copy of this broker."
+)
 END_GONE = (  # the next step of a missing segment after the copy's last one
     "The end of the log is gone, and no repair adds it, not with a donor either: where another copy of this broker has it,"
     " audit that copy and use it instead."
@@ -271,6 +282,29 @@ _ROWS = (
                 "Check config/topics.json of this copy before a start."),
     FindingCode(EXT_DAMAGED, REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE, "A unit of a ConsumeQueueExt file is damaged."),
     FindingCode(EXT_DANGLING, REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE, "An entry leads to an ext unit that does not exist."),
+    # ---- logs of compacted topics -----------------------------------------------------------------------------------
+    FindingCode(COMPACTED_FILES, REBUILDABLE, Part.QUEUE, Cure.BY_HAND,
+                "A compacted topic's log and its entries do not have the files that a broker writes: it leaves the queue out, or"
+                " does not start.", _SET_ASIDE),
+    FindingCode(COMPACTED_DAMAGED, LOSS, Part.QUEUE, Cure.BY_HAND,
+                "A record of a compacted topic's log is damaged. Consumers of the topic read from there alone. Severity"
+                " rebuildable: the CommitLog still holds the message.",
+                "Compare with another copy of this broker. Where the CommitLog holds the message, send it again, or do as"
+                " docs/compaction.md 6 says."),
+    FindingCode(COMPACTED_UNLISTED, REBUILDABLE, Part.QUEUE, Cure.BY_HAND,
+                "Bytes of a compacted topic's log to which no entry leads: no consumer gets them.", _SET_ASIDE),
+    FindingCode(COMPACTED_ENTRY, REBUILDABLE, Part.QUEUE, Cure.BY_HAND,
+                "An entry of a compacted topic that does not fit the record to which it leads.", _SET_ASIDE),
+    FindingCode(COMPACTED_DIFFERS, REBUILDABLE, Part.QUEUE, Cure.BY_HAND,
+                "A compacted topic's log and the CommitLog hold other bytes for the same queue offset.",
+                "Compare both with another copy. Consumers of the topic get what the compacted log holds."),
+    FindingCode(COMPACTED_MISSING, REBUILDABLE, Part.QUEUE, Cure.BY_HAND,
+                "Messages of the CommitLog that a compacted topic's log should hold and does not. Consumers of the topic do not"
+                " get them. Severity note: the broker was killed, and puts them at its next start.", _SET_ASIDE),
+    FindingCode(COMPACTED_AHEAD, REBUILDABLE, Part.QUEUE, Cure.BY_HAND,
+                "A compacted topic's log would reach beyond its queue after a start: new messages up to there are not put into"
+                " it.",
+                "Set the queue's two folders below compaction/ aside before a start."),
     # ---- Index ------------------------------------------------------------------------------------------------------
     FindingCode(INDEX_MISSING, REBUILDABLE, Part.INDEX, Cure.REBUILD_INDEX, "Keys of messages without an index entry."),
     FindingCode(INDEX_DANGLING, REBUILDABLE, Part.INDEX, Cure.REBUILD_INDEX, "Index entries that lead to no message."),

@@ -11,5 +11,7 @@ INDEX = "index"
 CONFIG = "config"
 TIMER_LOG = "timerlog"
 COMPACTION = "compaction"
+COMPACTED_LOG = "compaction/compactionLog"
+COMPACTED_QUEUE = "compaction/compactionCq"
 EPOCH_FILE = "epochFileCheckpoint"
 PARTS = (COMMITLOG, QUEUES, INDEX)  # what may lie elsewhere: storePathCommitLog ...

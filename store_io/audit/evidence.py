@@ -9,6 +9,7 @@ from functools import cached_property
 from schemas.rows import EXTENT_MESSAGE, IndexFileSummary, MappedFile, QueueKey, QueueSummary, SegmentSummary
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from store_io.audit.audit_request import AuditRequest
+from store_io.audit.facts.compacted import CompactedStart, compacted_start
 from store_io.audit.facts.unwritten import Unwritten, unwritten
 from store_io.audit.log_map import LogMap, log_map
 from store_io.audit.loss import Loss
@@ -19,6 +20,7 @@ from store_io.audit.queue_views import QueueView
 from store_io.audit.rounds.earlier_segments import EarlierSegments
 from store_io.audit.written_by import WrittenBy, written_by
 from store_io.rules.prediction import Prediction
+from store_io.scan.compaction.compacted_file import CompactedFileSummary
 from store_io.scan.segment_edges import SegmentEdges
 
 
@@ -37,6 +39,7 @@ class Evidence:
     index: Mapping[str, IndexFileSummary]
     edges: Mapping[str, SegmentEdges]
     leftovers: Mapping[QueueKey, LeftoverResult]
+    compacted: Sequence[CompactedFileSummary]
     late: Set[str]
     unread: Sequence[MappedFile]
     views: Mapping[QueueKey, QueueView]
@@ -54,6 +57,11 @@ class Evidence:
     def holes(self) -> Unwritten:
         """Parts of the log that were never written although messages follow."""
         return unwritten(self.segments, self.views, self.leftovers, self.log)
+
+    @cached_property
+    def compacted_start(self) -> CompactedStart:
+        """What a start makes of the logs of compacted topics."""
+        return compacted_start(self.copy.compacted, self.compacted, self.copy.rules)
 
     @property
     def log_whole(self) -> bool:

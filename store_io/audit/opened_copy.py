@@ -18,6 +18,7 @@ from store_io.formats import checkpoint_reader, config_reader, index_reader
 from store_io.formats.config_reader import StoreConfig
 from store_io.formats.settings import read_settings
 from store_io.rules.config.files import TOPICS
+from store_io.rules.compaction.compacted_queues import CompactedStore, compacted_queues
 from store_io.rules.index_state import IndexHeader
 from store_io.rules.loading import LoadedStore, Tree, load_store, numbered_files, queue_folders, segments_of
 from store_io.rules.prediction import Checkpoint
@@ -36,7 +37,7 @@ class OpenedCopy:
     no_store: why nothing in the folder shows it to be a store, else empty.  unmodelled: a sentence for each part of it for which
     there are no rules.  loaded: what the release's load() maps, or why it refuses.  segment_files: by name, those that load()
     leaves out too.  index_files: every file whose name is a number, as the broker maps it: an empty one reads as zeros.
-    headers: of the index files, by path.
+    headers: of the index files, by path.  compacted: queues below compaction/.
     """
 
     listing: StoreListing
@@ -56,6 +57,7 @@ class OpenedCopy:
     queue_files: dict[QueueKey, tuple[MappedFile, ...]]
     index_files: list[MappedFile]
     headers: dict[str, IndexHeader]
+    compacted: CompactedStore
 
     @property
     def unclean(self) -> bool:
@@ -121,6 +123,7 @@ def open_copy(request: AuditRequest, short: Shortcomings) -> OpenedCopy:
         queue_files={key: tuple(numbered_files(tree, folder)) for key, folder in folders.items()},
         index_files=index_files,
         headers={file.path: _header(source, file, short) for file in index_files},
+        compacted=compacted_queues(tree, rules),
     )
 
 

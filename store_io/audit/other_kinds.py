@@ -1,9 +1,8 @@
-"""Kinds of store that are recognised and not modelled: RocksDB ConsumeQueues, DLedger, controller mode, tiered, compacted."""
+"""Kinds of store that are recognised and not modelled: RocksDB ConsumeQueues, DLedger, controller mode, tiered."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 from schemas.rows import StoreFile
 from schemas.store_names import EPOCH_FILE, QUEUES
@@ -18,7 +17,7 @@ _ROCKSDB = re.compile(r"CURRENT|IDENTITY|MANIFEST-[0-9]+|OPTIONS-[0-9]+(\.dbtmp)
 def unmodelled(listing: StoreListing, rules: BrokerRules) -> list[str]:
     """A sentence for each kind of store that is recognised but not modelled: what a broker would do cannot be said then.
 
-    The empty compaction/ folder of every 5.x broker and the RocksDB beside the store that 5.4.0 always makes do not count.
+    The RocksDB beside the store that 5.4.0 always makes does not count.
     """
     found = []
     databases: dict[str, list[str]] = {}
@@ -46,20 +45,11 @@ def unmodelled(listing: StoreListing, rules: BrokerRules) -> list[str]:
         found.append(f"{EPOCH_FILE}: the broker ran in controller mode, which is not modelled")
     if _size(listing, TIERED_METADATA):
         found.append(f"{TIERED_METADATA}: the broker moved messages to a tiered store, which is not modelled")
-    for folder in ("compaction/compactionLog", "compaction/compactionCq"):
-        files = [e for e in _below(listing, folder) if e.kind == "file" and e.size]
-        if files:
-            found.append(f"{folder}/ holds data ({files[0].path}): compacted topics are not modelled")
-            break
     return found
 
 
 def _name(entry: StoreFile) -> str:
     return entry.path.rpartition("/")[2]
-
-
-def _below(listing: StoreListing, folder: str) -> Iterable[StoreFile]:
-    return (entry for entry in listing.files if entry.path.startswith(folder + "/"))
 
 
 def _size(listing: StoreListing, path: str) -> int:

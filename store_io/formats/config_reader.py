@@ -128,6 +128,12 @@ class StoreConfig:
             name for name, topic in (self.topics or {}).items() if topic.get("attributes", {}).get("queue.type") == "BatchCQ"
         )
 
+    @property
+    def compacted_topics(self) -> frozenset[str]:
+        """Topics whose consumers read a compacted log (attribute cleanup.policy)."""
+        topics = (self.topics or {}).items()
+        return frozenset(name for name, attributes in topics if attributes.get("cleanup.policy") == "COMPACTION")
+
     def offset_file(self, offset: Offset) -> str:
         """The file that says so; of several the last one read."""
         return next(path for path, offsets in reversed(self.offsets_from) if offset in offsets)

@@ -16,9 +16,10 @@ import numpy as np
 
 from schemas import consumequeue_layout, index_layout
 from schemas.rows import StoreFile
-from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
+from schemas.store_names import BATCH_QUEUES, COMMITLOG, COMPACTED_LOG, COMPACTED_QUEUE, EXT, INDEX, QUEUES
 from store_io.base.errors import StoreError, UsageError
 from store_io.base.java_compat import parse_number
+from store_io.rules.compaction.compacted_queues import inferred_settings
 from store_io.rules.releases import (
     ALL_DEFAULTS,
     FLAG_DEFAULTS,
@@ -167,7 +168,12 @@ def _file_sizes(listing: StoreListing) -> dict[str, int]:
         "mappedFileSizeConsumeQueueExt": agreed_size(kinds[EXT]),
         "mapperFileSizeBatchConsumeQueue": agreed_size(kinds[BATCH_QUEUES]),
     }
-    return {key: size for key, size in found.items() if size}
+    compacted = (agreed_size(_below(listing, part)) for part in (COMPACTED_QUEUE, COMPACTED_LOG))
+    return {**{key: size for key, size in found.items() if size}, **inferred_settings(*compacted)}
+
+
+def _below(listing: StoreListing, folder: str) -> list[StoreFile]:
+    return [entry for entry in listing.files if entry.kind == "file" and entry.path.startswith(folder + "/")]
 
 
 def agreed_size(files: Iterable[StoreFile], unit: int = 1) -> int:

@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 
 from schemas.checkpoint_layout import ABORT_FILE
 from schemas.rows import StoreFile
-from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
+from schemas.store_names import BATCH_QUEUES, COMMITLOG, COMPACTED_LOG, COMPACTED_QUEUE, EXT, INDEX, QUEUES
 from store_io.audit.facts.size_misfits import size_misfits
 from store_io.base.errors import StoreError
 from store_io.base.java_compat import parse_number
@@ -24,8 +24,16 @@ SPARE_BYTES = 64 << 20  # beyond what is known to be needed
 
 
 def check_source(location: StoreLocation, broker_conf: str | None) -> None:
-    """Raise StoreError where a repair is pointless: no segment holds a byte, or no segment has the configured size."""
+    """Raise StoreError where a repair is pointless: no segment holds a byte, or no segment has the configured size, and where
+    no repair is written for what the store holds."""
     listing = list_store(location)
+    compacted = [
+        entry.path
+        for entry in listing.files
+        if entry.kind == "file" and entry.size and entry.path.startswith((f"{COMPACTED_LOG}/", f"{COMPACTED_QUEUE}/"))
+    ]
+    if compacted:
+        raise StoreError(f"{compacted[0]}: the log of a compacted topic, and no repair is written for stores with such a log")
     if segments_of(Tree(listing.files)):
         settings = read_settings(broker_conf, listing, open_source(location))
         for misfit in size_misfits(broker_conf, listing, settings):

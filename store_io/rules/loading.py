@@ -15,6 +15,8 @@ from store_io.base.java_compat import parse_number
 from store_io.rules.releases import BrokerRules
 from store_io.source.byte_source import folder_of
 
+NO_NUMBER = "the name is not a number"  # how the sentence about such a file ends
+
 
 @dataclass
 class LoadedQueue:
@@ -115,7 +117,7 @@ def load_file_queue(tree: Tree, folder: str, file_bytes: int, rules: BrokerRules
             return files, deleted, f"{entry.path}: {what}, where the broker expects a file of {file_bytes} bytes"
         start = parse_number(_name(entry), 64)
         if start is None:
-            return files, deleted, f"{entry.path}: the name is not a number"
+            return files, deleted, f"{entry.path}: {NO_NUMBER}"
         files.append(MappedFile(entry.path, start, entry.size))
     return files, deleted, ""
 

@@ -60,6 +60,8 @@ class ReleaseRules:
     knows_controller_mode: bool = False
     knows_timers: bool = False
     knows_rocksdb: bool = False  # rocksdbstore/ is made and read
+    knows_compaction: bool = False  # compaction/ is made and read (compaction.md 1)
+    sparse_end_by_first_entry: bool = False  # a compacted log is cut after the first entry of its last file (compaction.md 3)
 
 
 # Each release, and what it changes against the one before it.
@@ -79,8 +81,12 @@ CHANGES: dict[str, dict[str, bool]] = {
         "refused_appends_use_offsets": True, "catches_up": False, "serves_below_maximum": True, "knows_controller_mode": True,
         "knows_timers": True,
     },
-    "5.1.0": {"skips_folders": True, "folder_in_index_refuses": True, "knows_v2": True},
-    "5.1.1": {"keeps_confirm_offset": True, "lmq_leaves_out_retries": True, "refused_appends_use_offsets": False},
+    "5.1.0": {
+        "skips_folders": True, "folder_in_index_refuses": True, "knows_v2": True, "knows_compaction": True,
+        "sparse_end_by_first_entry": True,
+    },
+    "5.1.1": {"keeps_confirm_offset": True, "lmq_leaves_out_retries": True, "refused_appends_use_offsets": False,
+              "sparse_end_by_first_entry": False},
     "5.1.2": {"lmq_leaves_out_schedule": True, "lmq_leaves_out_slashes": True},
     "5.1.3": {"deletes_empty_last": True},
     "5.1.4": {},
@@ -139,6 +145,8 @@ class Setting:
     origin: str
 
 
+DEFAULT_COMPACTED_LOG_BYTES = 100 << 20
+DEFAULT_COMPACTED_QUEUE_BYTES = 10 << 20
 SIZE_DEFAULTS: dict[str, int] = {
     "mappedFileSizeCommitLog": commitlog_layout.DEFAULT_SEGMENT_BYTES,
     "mappedFileSizeConsumeQueue": consumequeue_layout.DEFAULT_FILE_BYTES,
@@ -146,6 +154,8 @@ SIZE_DEFAULTS: dict[str, int] = {
     "mapperFileSizeBatchConsumeQueue": consumequeue_layout.DEFAULT_BATCH_FILE_BYTES,
     "maxHashSlotNum": index_layout.DEFAULT_HASH_SLOTS,
     "maxIndexNum": index_layout.DEFAULT_MAX_INDEX,
+    "compactionMappedFileSize": DEFAULT_COMPACTED_LOG_BYTES,
+    "compactionCqMappedFileSize": DEFAULT_COMPACTED_QUEUE_BYTES,
 }
 FLAG_DEFAULTS: dict[str, bool] = {
     "checkCRCOnRecover": True,
@@ -166,6 +176,7 @@ FLAG_DEFAULTS: dict[str, bool] = {
     "autoCreateTopicEnable": True,
     "traceTopicEnable": False,
     "useSingleRocksDBForAllConfigs": False,
+    "enableCompaction": True,
 }
 OTHER_DEFAULTS: dict[str, Any] = {
     "commitLogRecoverMaxNum": 10,
@@ -228,6 +239,7 @@ class BrokerRules(ReleaseRules):
     checks_phy_offset: bool  # recovery after an unclean exit stops at a record whose offset lies outside its file
     lmq_offsets: bool  # offsets of light queues have a file of their own
     timers: bool  # the broker reads files of timers
+    compacts: bool  # the broker reads compaction/, and consumers of compacted topics read from there alone
 
     def at_least(self, release: str) -> bool:
         """Whether the rules are those of that release or a later one."""
@@ -299,4 +311,5 @@ def broker_rules(release: str = NEWEST_RELEASE, settings: Mapping[str, Setting] 
         checks_phy_offset=own.knows_offset_check and on("checkCommitLogOffsetOnRecover"),
         lmq_offsets=own.knows_multi_dispatch and on("enableLmq"),
         timers=own.knows_timers and on("timerWheelEnable"),
+        compacts=own.knows_compaction and on("enableCompaction"),
     )

@@ -35,7 +35,7 @@ public class Harness {
     private volatile boolean started;
 
     /** settings: lines key=value for MessageStoreConfig and BrokerConfig alike; each takes what it knows. */
-    public Harness(String root, String settings, String batchTopics) throws Exception {
+    public Harness(String root, String settings, String batchTopics, String compactedTopics) throws Exception {
         Properties properties = new Properties();
         properties.load(new StringReader(settings));
         MessageStoreConfig config = new MessageStoreConfig();
@@ -45,14 +45,8 @@ public class Harness {
         config.setStorePathRootDir(root);
         config.setStorePathCommitLog(root + File.separator + "commitlog");
         ConcurrentHashMap topics = new ConcurrentHashMap();
-        if (batchTopics.length() > 0) {
-            String[] names = batchTopics.split(",");
-            for (int i = 0; i < names.length; i++) {
-                TopicConfig topic = new TopicConfig(names[i]);
-                ((Map) TopicConfig.class.getMethod("getAttributes", new Class[0]).invoke(topic, new Object[0])).put("queue.type", "BatchCQ");
-                topics.put(names[i], topic);
-            }
-        }
+        addTopics(topics, batchTopics, "queue.type", "BatchCQ");
+        addTopics(topics, compactedTopics, "cleanup.policy", "COMPACTION");
         Object[] arguments = new Object[] {config, statistics(), null, broker, topics};
         Class type = DefaultMessageStore.class;
         if ("defaultRocksDB".equals(properties.getProperty("storeType"))) {
@@ -75,6 +69,17 @@ public class Harness {
         this.delaysByHook = delays == null;
         if (delays != null) { // it thinks that it runs, and so never delivers
             ((AtomicBoolean) field(delays, "started")).set(true);
+        }
+    }
+
+    private static void addTopics(Map topics, String names, String attribute, String value) throws Exception {
+        String[] each = names.split(",");
+        for (int i = 0; i < each.length; i++) {
+            if (each[i].length() > 0) {
+                TopicConfig topic = new TopicConfig(each[i]);
+                ((Map) TopicConfig.class.getMethod("getAttributes", new Class[0]).invoke(topic, new Object[0])).put(attribute, value);
+                topics.put(each[i], topic);
+            }
         }
     }
 
@@ -237,6 +242,14 @@ public class Harness {
         byte[] bytes = new byte[in.readInt()];
         in.readFully(bytes);
         return bytes;
+    }
+
+    /** Compact one queue of a compacted topic now, as its schedule would. */
+    public void compact(String topic, int queueId) throws Exception {
+        Object log = ((Map) field(field(store, "compactionStore"), "compactionLogTable")).get(topic + "_" + queueId);
+        java.lang.reflect.Method method = log.getClass().getDeclaredMethod("doCompaction", new Class[0]);
+        method.setAccessible(true);
+        method.invoke(log, new Object[0]);
     }
 
     // ---- reading ---------------------------------------------------------------------------------------------------

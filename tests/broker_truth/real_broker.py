@@ -113,18 +113,25 @@ class Jvm:
         compiler.cook((HERE / "Harness.java").read_text("utf-8"))
         self._harness = compiler.getClassLoader().loadClass("Harness").getConstructors()[0]
 
-    def broker(self, store: Path, settings: Mapping[str, Any] | str = "", batch_topics: Iterable[str] = ()) -> Broker:
+    def broker(
+        self,
+        store: Path,
+        settings: Mapping[str, Any] | str = "",
+        batch_topics: Iterable[str] = (),
+        compacted_topics: Iterable[str] = (),
+    ) -> Broker:
         """A message store on this directory; nothing is read until `load`.
 
         settings: RocketMQ's own keys, as a mapping or as the text of a broker.conf.  batch_topics: those of type BatchCQ.
+        compacted_topics: those with cleanup.policy=COMPACTION.
         """
         text = settings if isinstance(settings, str) else "".join(f"{key}={value}\n" for key, value in settings.items())
         own = [
             line for line in text.splitlines() if not re.match(r"\s*(storePath\w*|haListenPort|brokerRole|listenPort)\b", line)
         ]
         text = "\n".join([*own, *(f"{key}={value}" for key, value in SAFE.items())])
-        arguments = self.gateway.new_array(self.gateway.jvm.java.lang.Object, 3)
-        for number, value in enumerate((str(store), text, ",".join(batch_topics))):
+        arguments = self.gateway.new_array(self.gateway.jvm.java.lang.Object, 4)
+        for number, value in enumerate((str(store), text, ",".join(batch_topics), ",".join(compacted_topics))):
             arguments[number] = value
         return Broker(self, Path(store), self._harness.newInstance(arguments))
 
@@ -407,6 +414,10 @@ class Broker:
             status = answers.text()
             found.append(PutAnswer(status, *answers.take(">qiqqi")) if answers.take(">?")[0] else PutAnswer(status))
         return found
+
+    def compact(self, topic: str, queue_id: int) -> None:
+        """Compact a queue of a compacted topic now."""
+        self._harness.compact(topic, queue_id)
 
     # ---- reading ---------------------------------------------------------------------------------------------------
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from schemas.finding_codes import CATALOGUE, COMPACTED_FILES
 from schemas.rows import NOTE, REBUILDABLE, Finding, Row
+from schemas.store_names import COMPACTION
 from store_io.audit.evidence import Evidence
 from store_io.audit.facts.unjudged import NEXT_STEP
 from store_io.audit.loss import Loss
@@ -43,6 +45,8 @@ def broker_findings(evidence: Evidence, beyond: OffsetsBeyond) -> list[Finding]:
     if not prediction.starts:
         blamed = evidence.copy.tree.blamed(prediction.refusal)
         next_step = NEXT_STEP if blamed.startswith("config/") else ""
+        if blamed.startswith(COMPACTION + "/"):
+            next_step = CATALOGUE[COMPACTED_FILES].next
         return [Finding("broker_refuses", blamed, message=prediction.refusal, next=next_step)]
     assert loss is not None
     found = [*_dropped(prediction, loss), *_skipped(evidence, loss)]

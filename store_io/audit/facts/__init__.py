@@ -3,5 +3,6 @@
 * `unwritten`: zeros in the log before messages.
 * `live_copy`: parts of a copy from different moments.
 * `size_misfits`: sizes in broker.conf that no file has.
+* `compacted`: what a start makes of the logs of compacted topics.
 * `unjudged`: files that a start reads and this audit does not judge.
 """

@@ -25,6 +25,10 @@ def plan_inputs(evidence: Evidence) -> list[Row]:
             rows[path] = (entry.size if entry else 0, digest)
     for index in evidence.index.values():
         rows[index.path] = (index.size, index.digest)
+    for compacted in evidence.compacted:
+        for path, digest in compacted.digests.items():
+            entry = copy.listing.get(path)
+            rows[path] = (entry.size if entry else 0, digest)
     small = [checkpoint_layout.CHECKPOINT_FILE, checkpoint_layout.ABORT_FILE]
     small += [e.path for e in copy.tree.children("config") if e.kind == "file"]
     # Whatever load() looks at by its name alone: files that stop it, or that it skips.

@@ -16,7 +16,7 @@ import numpy as np
 from schemas.checkpoint_layout import CHECKPOINT_FILE
 from schemas.finding_codes import STOP_REASONS
 from schemas.rows import EXTENT_DAMAGED, EXTENT_MESSAGE, NOTE, Finding, PlanStep, Row
-from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
+from schemas.store_names import BATCH_QUEUES, COMMITLOG, COMPACTION, EXT, INDEX, QUEUES
 from store_io.audit.evidence import Evidence
 from store_io.audit.queue_runs import message_runs
 from store_io.base.wording import clause, count_text
@@ -26,7 +26,14 @@ def release_leaves(evidence: Evidence, findings: Sequence[Finding]) -> list[Row]
     """The CommitLog file by file, then queues, index files, checkpoint; each with its reason and loss."""
     serious = [f for f in findings if f.severity != NOTE]
     steps = [*_log_steps(evidence, serious), *_queue_steps(evidence, serious), *_index_steps(evidence, serious)]
+    steps += _compacted_steps(evidence)
     return [asdict(step) for step in [*steps, *_rebuilds(serious, lambda file: file if file == CHECKPOINT_FILE else "").values()]]
+
+
+def _compacted_steps(evidence: Evidence) -> list[PlanStep]:
+    deleted = evidence.prediction.deleted_files if evidence.prediction is not None else []
+    reason = "no entry of the compacted topic leads there"
+    return [_whole("delete", path, reason) for path in deleted if path.startswith(COMPACTION + "/")]
 
 
 def _whole(action: str, file: str, reason: str) -> PlanStep:

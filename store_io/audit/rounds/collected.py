@@ -11,11 +11,13 @@ from store_io.base.tasks import NotRead, Task
 from store_io.formats.consumequeue_reader import QueueGroup
 from store_io.formats.index_reader import IndexTask
 from store_io.rules.prediction import ScanId
+from store_io.scan.compaction.compacted_file import CompactedFileSummary, CompactedFileTask
 from store_io.scan.segment_edges import EdgeTask, SegmentEdges
 from store_io.scan.segment_scan import SegmentTask
 from store_io.scan.summary_pickle import KeyTable
 
 LEFTOVERS_LATE = "the time limit was reached: ConsumeQueue entries that lead to no message were not examined"
+COMPACTED_LATE = "the time limit was reached: logs of compacted topics were not examined"
 
 
 class Collected:
@@ -34,6 +36,7 @@ class Collected:
         self.edges: dict[str, SegmentEdges] = {}
         self.scans: dict[ScanId, SegmentSummary] = {}
         self.leftovers: dict[QueueKey, LeftoverResult] = {}
+        self.compacted: list[CompactedFileSummary] = []
         self.late: set[str] = set()
         self.bytes_read = 0
 
@@ -41,8 +44,9 @@ class Collected:
         """The time was spent before this task began."""
         if not isinstance(task, LeftoverTask):
             self.late.update(task.paths)
-        elif LEFTOVERS_LATE not in self._short.on_purpose:
-            self._short.on_purpose.append(LEFTOVERS_LATE)
+        sentence = LEFTOVERS_LATE if isinstance(task, LeftoverTask) else COMPACTED_LATE
+        if isinstance(task, (LeftoverTask, CompactedFileTask)) and sentence not in self._short.on_purpose:
+            self._short.on_purpose.append(sentence)
 
     def take(self, task: Task, result: Any, scan: ScanId | None = None) -> None:
         """Take in what a task has found. scan: which of the broker's walks a scan of a segment is."""
@@ -64,6 +68,8 @@ class Collected:
             self.index[result.path] = result
         elif isinstance(task, LeftoverTask):
             self.leftovers[result.key] = result
+        elif isinstance(task, CompactedFileTask):
+            self.compacted.append(result)
 
     def _count(self, result: Any) -> None:
         self.bytes_read += getattr(result, "bytes_read", 0)

@@ -11,6 +11,7 @@ beyond its cut.
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from schemas.rows import MappedFile, QueueKey
 from schemas.store_names import BATCH_QUEUES
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.evidence import Evidence
+from store_io.audit.facts.compacted import compacted_start
 from store_io.audit.log_map import log_map
 from store_io.audit.loss import Loss, compute_loss
 from store_io.audit.opened_copy import OpenedCopy
@@ -93,6 +95,7 @@ class StoreRounds:
             index=found.index,
             edges=found.edges,
             leftovers=found.leftovers,
+            compacted=found.compacted,
             late=frozenset(found.late),
             unread=tuple(self.unread),
             views=self.views,
@@ -108,7 +111,7 @@ class StoreRounds:
         return [f for f in self._copy.segment_files if f.path not in self.collected.by_path]
 
     def _run(self) -> Rounds:
-        tasks = [*self.tasks.queues(), *self.tasks.index()]
+        tasks = [*self.tasks.queues(), *self.tasks.index(), *self.tasks.compacted()]
         if self._request.whole:
             tasks = [*self.tasks.segments(self._copy.segment_files), *tasks]
             self._take(tasks, (yield tasks) if tasks else [])
@@ -158,11 +161,18 @@ class StoreRounds:
             or any(file.path in found.late for queue in copy.loaded.queues.values() for file in queue.files)
             or any(s.problem for s in found.segments)
             or any(q.problem for q in found.queues.values())
+            or any(c.problem for c in found.compacted)
+            or any(file.path in found.late for queue in copy.compacted.queues.values() for file in queue.entries)
         ):
             return Needs()
+        loaded = copy.loaded
+        if copy.compacted.queues or copy.compacted.refusal:  # opened after the ConsumeQueues, before recovery
+            compacted = compacted_start(copy.compacted, found.compacted, copy.rules)
+            deleted = [*loaded.deleted, *compacted.deleted]
+            loaded = replace(loaded, refusal=loaded.refusal or compacted.refusal, deleted=deleted)
         fold = Fold(
             copy.rules,
-            copy.loaded,
+            loaded,
             copy.batch_topics,
             copy.checkpoint,
             copy.unclean,

@@ -15,9 +15,12 @@ from store_io.audit.queue_views import QueueView
 from store_io.base.tasks import Task
 from store_io.formats.consumequeue_reader import QueueGroup, QueueTask
 from store_io.formats.index_reader import IndexTask
+from store_io.rules.compaction.sparse_recovery import RECOVERED_FILES
 from store_io.rules.index_state import IndexHeader
 from store_io.rules.loading import numbered_files
 from store_io.rules.prediction import Needs, ScanId
+from store_io.scan.compaction.compacted_file import CompactedFileTask
+from store_io.scan.compaction.log_messages import LogFiles
 from store_io.scan.index.index_files import IndexFileRef
 from store_io.scan.segment_edges import EdgeTask, edge_tasks
 from store_io.scan.segment_scan import SegmentTask
@@ -182,6 +185,34 @@ class TaskMaker:
             )
             for file, before in zip(copy.index_files, headers, strict=False)
         ]
+
+    def compacted(self) -> list[Task]:
+        """A task for each file of a compacted topic's log and the entries of that name; quick: for what recovery reads."""
+        request, copy = self._request, self._copy
+        tasks: list[Task] = []
+        for key, queue in sorted(copy.compacted.queues.items()):
+            log, entries = ({f.start: f for f in reversed(files)} for files in (queue.all_log, queue.all_entries))
+            names = sorted(log.keys() | entries.keys())
+            queue_files = () if key[0] in copy.batch_topics else copy.queue_files.get(key, ())
+            for start in names[-RECOVERED_FILES:] if request.quick else names:
+                task = CompactedFileTask(
+                    request.store,
+                    request.location,
+                    copy.rules,
+                    key,
+                    log.get(start),
+                    entries.get(start),
+                    LogFiles(tuple(copy.segment_files), queue_files),
+                    last=start == names[-1],
+                    unclean=copy.unclean,
+                    records=not request.quick,
+                    put_here=key[0] in copy.config.compacted_topics,
+                    window_bytes=request.window_bytes,
+                    decoder=request.decoder,
+                    not_after=request.not_after,
+                )
+                tasks.append(task)
+        return tasks
 
     def leftovers(self, views: Mapping[QueueKey, QueueView], log: LogMap) -> list[Task]:
         """A task for each queue with entries that no message of it matched."""

@@ -1,0 +1,62 @@
+"""The logs of compacted topics: their files, their records and entries, and how far they reach.
+
+Consumers of such a topic read this log alone, and nothing makes it anew from the CommitLog but a recovery that dispatches all of
+it (compaction.md 5, 6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from schemas import finding_codes as codes
+from schemas.rows import Finding
+from store_io.audit.evidence import Evidence
+from store_io.base.wording import count_text
+
+
+def compacted_topics(evidence: Evidence) -> list[Finding]:
+    """Every finding on them."""
+    found = [*_files(evidence)]
+    for summary in evidence.compacted:
+        found += summary.findings
+    return [*found, *_ahead(evidence)]
+
+
+def _files(evidence: Evidence) -> Iterator[Finding]:
+    copy, start = evidence.copy, evidence.compacted_start
+    sentences = list(start.refusals)
+    sentences += [queue.not_loaded for _, queue in sorted(copy.compacted.queues.items()) if queue.not_loaded]
+    for sentence in sentences:
+        path = copy.tree.blamed(sentence)
+        ends = "the broker ends" if sentence in start.refusals else "the broker goes on without this queue's log"
+        topic, queue_id = _queue_of(path)
+        yield Finding(codes.COMPACTED_FILES, path, topic=topic, queue_id=queue_id, message=f"{sentence}; {ends}")
+
+
+def _queue_of(path: str) -> tuple[str | None, int | None]:
+    parts = path.split("/")
+    known = len(parts) > 3 and parts[3].isascii() and parts[3].isdigit() and len(parts[3]) < 10
+    return (parts[2], int(parts[3])) if known else (None, None)
+
+
+def _ahead(evidence: Evidence) -> Iterator[Finding]:
+    prediction = evidence.prediction
+    if prediction is None or prediction.after_dispatch is None:
+        return
+    for key, recovery in evidence.compacted_start.queues.items():
+        if key[0] not in evidence.copy.config.compacted_topics:
+            continue
+        queue = prediction.after_dispatch.queues.get(key)
+        end = queue.max_offset if queue is not None else 0
+        if recovery.next_offset > end:
+            yield Finding(
+                codes.COMPACTED_AHEAD,
+                evidence.copy.compacted.queues[key].entries[-1].path,
+                topic=key[0],
+                queue_id=key[1],
+                queue_offset=end,
+                expected=f"at most {end}",
+                actual=str(recovery.next_offset),
+                message=f"{count_text(recovery.next_offset - end, 'new message')} of this queue would not be put into it",
+                count=recovery.next_offset - end,
+            )

@@ -1,0 +1,46 @@
+"""What a start makes of the logs of compacted topics, from their names and what was read of their entries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from schemas.rows import QueueKey
+from store_io.rules.compaction.compacted_queues import CompactedStore
+from store_io.rules.compaction.sparse_recovery import SparseRecovery, recovered
+from store_io.rules.releases import BrokerRules
+from store_io.scan.compaction.compacted_file import CompactedFileSummary
+
+
+@dataclass
+class CompactedStart:
+    """refusals: why load() ends, by the first name; which of several a broker meets first is the file system's order.
+
+    deleted: files that load() removes.  queues: recovery of each queue that load() opens and none refuses.
+    """
+
+    refusals: list[str] = field(default_factory=list)
+    deleted: list[str] = field(default_factory=list)
+    queues: Mapping[QueueKey, SparseRecovery] = field(default_factory=dict)
+
+    @property
+    def refusal(self) -> str:
+        return self.refusals[0] if self.refusals else ""
+
+
+def compacted_start(store: CompactedStore, read: Iterable[CompactedFileSummary], rules: BrokerRules) -> CompactedStart:
+    """What load() makes of them. read: at least the last three files of each queue."""
+    ends = {summary.entries_path: summary.ends for summary in read if summary.ends is not None}
+    start = CompactedStart([store.refusal] if store.refusal else [])
+    queues = {}
+    for key, queue in sorted(store.queues.items()):
+        start.deleted += queue.deleted
+        if queue.refusal:
+            start.refusals.append(queue.refusal)
+        elif queue.loaded and not queue.not_loaded:
+            queues[key] = recovered(queue, ends, rules)
+            start.deleted += queues[key].deleted
+            if queues[key].refusal:
+                start.refusals.append(queues[key].refusal)
+    start.queues = queues
+    return start
