@@ -292,7 +292,7 @@ _ROWS = (
                 "Compare with another copy of this broker. Where the CommitLog holds the message, send it again, or do as"
                 " docs/compaction.md 6 says."),
     FindingCode(COMPACTED_UNLISTED, REBUILDABLE, Part.QUEUE, Cure.BY_HAND,
-                "Bytes of a compacted topic's log to which no entry leads: no consumer gets them.", _SET_ASIDE),
+                "Bytes of a compacted topic's log that have no entry: no consumer gets them.", _SET_ASIDE),
     FindingCode(COMPACTED_ENTRY, REBUILDABLE, Part.QUEUE, Cure.BY_HAND,
                 "An entry of a compacted topic that does not fit the record to which it leads.", _SET_ASIDE),
     FindingCode(COMPACTED_DIFFERS, REBUILDABLE, Part.QUEUE, Cure.BY_HAND,

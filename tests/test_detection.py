@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from schemas.rows import LOSS, NOTE, REBUILDABLE, Finding
-from tests.support import builders, corpus_tools, damage, product
+from tests.support import builders, compacted, corpus_tools, damage, product
 from tests.support.builders import Message, Record, Sizes, Store, StoreBuilder
 from tests.support.corpus_tools import Case
 from tests.support.damage import Done
@@ -474,6 +474,70 @@ EXEMPT = (
     Row("checkpoint behind", lambda s: damage.stale_checkpoint(s, -3), HEALTHY_CHECKPOINT),
     Row("abort added", damage.add_abort, "a broker that was killed"),
 )
+
+
+# Damage to the logs of compacted topics: in a store of its own.
+def compacted_file(store: Store, kind: int, number: int) -> Path:
+    return sorted(compacted.folders(store.root)[kind].iterdir())[number]
+
+
+def compacted_byte(kind: int, at: int, number: int = 0) -> Cut:
+    return lambda s: damage.invert_byte(compacted_file(s, kind, number), at)
+
+
+COMPACTED = (
+    Row("body of a compacted record", compacted_byte(0, 93), "compacted_record_damaged"),
+    Row("size of a compacted record", compacted_byte(0, 2), "compacted_record_damaged"),
+    Row("place of a compacted record", compacted_byte(0, 34), "compacted_record_damaged"),
+    Row("born time of a compacted record", compacted_byte(0, 45), "compacted_record_differs"),
+    Row("offset of a compacted entry", compacted_byte(1, 7), "compacted_entry_wrong"),
+    Row("size of a compacted entry", compacted_byte(1, 11), "compacted_entry_wrong"),
+    Row("tags code of a compacted entry", compacted_byte(1, 19), "compacted_entry_wrong"),
+    Row("queue offset of a compacted entry", compacted_byte(1, 35), "compacted_entry_wrong"),
+    Row("entries zero", lambda s: damage.zero_range(compacted_file(s, 1, 1), 46, 92), "compacted_entry_wrong", False),
+    Row("last entry zero", lambda s: last_compacted_entry(s), "compacted_message_missing"),
+    Row("log file gone", lambda s: damage.remove(compacted_file(s, 0, 1)), "compacted_files_differ", False),
+    Row("entries' file gone", lambda s: damage.remove(compacted_file(s, 1, 0)), "compacted_files_differ", False),
+    Row("log file cut", lambda s: damage.cut_at(compacted_file(s, 0, 1), 900), "compacted_files_differ", False),
+    Row("compacted queue gone", lambda s: damage.remove(compacted.folders(s.root)[1]), "compacted_files_differ", False),
+)
+
+
+def last_compacted_entry(store: Store) -> Done:
+    path = compacted_file(store, 1, -1)
+    end = len(path.read_bytes().rstrip(b"\0"))
+    start = end // 46 * 46
+    return damage.zero_range(path, start, start + 46)
+
+
+def blamed_beside(row: Row, name: str) -> str:
+    """Of two folders that must agree one is gone: the other one's file, or folder, is blamed."""
+    kinds = ("compactionLog", "compactionCq")
+    other = name.replace(*kinds) if kinds[0] in name else name.replace(*reversed(kinds))
+    return other if row.name.endswith("gone") else name
+
+
+@pytest.mark.parametrize("row", COMPACTED, ids=lambda r: r.name)
+def test_damage_to_a_compacted_log_is_found(row: Row, tmp_path: Path) -> None:
+    store = compacted.build(tmp_path / "store")
+    compacted.write_logs(store)
+    assert product.audit(store.root, store.release, store.broker_conf).above_note == []
+    done = row.cut(store)
+    audit = product.audit(store.root, store.release, store.broker_conf)
+    name = blamed_beside(row, str(done.path.relative_to(store.root)))
+    found = [f for f in audit.above_note if f.file == name and f.code in row.codes.split()]
+    assert found, audit.above_note
+    if row.range_told and done.start is not None and done.end is not None:
+        assert any((f.start or 0) < done.end and done.start < (f.end or 0) for f in found), found
+
+
+def test_a_compacted_log_beyond_its_queue_is_found(tmp_path: Path) -> None:
+    store = compacted.build(tmp_path / "store", clean=False)
+    compacted.write_logs(store)
+    damage.flip_in(store, store.records[-4], "body")
+    audit = product.audit(store.root, store.release, store.broker_conf)
+    newest = compacted_file(store, 1, -1).relative_to(store.root)
+    assert "compacted_log_ahead" in {f.code for f in audit.above_note if f.file == str(newest)}
 
 
 def segment(store: Store, number: int) -> Path:

@@ -8,6 +8,7 @@
 * `loading`: names and lengths -> the files that load() maps, or why it refuses; a queue's folder, topics like `../x` escaped.
 * `queue_state`, `queue_pieces`: one ConsumeQueue in the broker's memory: recover, truncate, put; `queue_minimum`: its minimum.
 * `index_state`: the index files in the broker's memory.
+* `compaction`: what a release does with the logs of compacted topics.
 * `prediction`: the types of a fold: what was scanned, what it asks for, what the broker does.
 * `start_segment`: where the recovery scan begins.
 * `dispatch`, `queue_puts`: runs of segments -> entries of queues and index.

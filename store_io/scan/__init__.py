@@ -8,5 +8,6 @@
 * `odd_headers`, `torn_copies`: valid messages that are unusual.
 * `segment_findings`: a bounded collection of findings.
 * `dataset_rows`, `row_texts`: the accepted messages as rows.
+* `compaction`: the logs of compacted topics, which are no segments.
 * `summary_pickle`: summaries on their way to the driver.
 """

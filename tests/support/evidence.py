@@ -28,6 +28,7 @@ from store_io.audit.shortcomings import Shortcomings
 from store_io.base.errors import Unreadable
 from store_io.formats.checkpoint_reader import StoredCheckpoint
 from store_io.formats.config_reader import StoreConfig
+from store_io.rules.compaction.compacted_queues import CompactedStore
 from store_io.rules.index_state import IndexHeader
 from store_io.rules.loading import Tree, load_store, numbered_files, queue_folders, segments_of
 from store_io.rules.releases import Setting, broker_rules
@@ -118,6 +119,7 @@ def copy_of(
         "queue_folders": folders,
         "queue_files": {key: tuple(numbered_files(tree, folder)) for key, folder in folders.items()},
         "index_files": index,
+        "compacted": CompactedStore(),
         "headers": {file.path: IndexHeader() for file in index},
     }
     return OpenedCopy(**{**known, **facts})
@@ -142,6 +144,7 @@ def evidence_of(copy: OpenedCopy | None = None, request: AuditRequest | None = N
         "index": {},
         "edges": {},
         "leftovers": {},
+        "compacted": [],
         "late": frozenset(),
         "unread": (),
         "views": {},

@@ -32,7 +32,7 @@ def release_leaves(evidence: Evidence, findings: Sequence[Finding]) -> list[Row]
 
 def _compacted_steps(evidence: Evidence) -> list[PlanStep]:
     deleted = evidence.prediction.deleted_files if evidence.prediction is not None else []
-    reason = "no entry of the compacted topic leads there"
+    reason = "the compacted topic has no entry for it"
     return [_whole("delete", path, reason) for path in deleted if path.startswith(COMPACTION + "/")]
 
 

@@ -190,6 +190,10 @@ class TaskMaker:
         """A task for each file of a compacted topic's log and the entries of that name; quick: for what recovery reads."""
         request, copy = self._request, self._copy
         tasks: list[Task] = []
+        if copy.rules.compacts and not request.quick:
+            for key, files in sorted(copy.queue_files.items()):
+                if key[0] in copy.config.compacted_topics - copy.batch_topics and key not in copy.compacted.queues:
+                    tasks.append(self._without_log(key, files))
         for key, queue in sorted(copy.compacted.queues.items()):
             log, entries = ({f.start: f for f in reversed(files)} for files in (queue.all_log, queue.all_entries))
             names = sorted(log.keys() | entries.keys())
@@ -213,6 +217,13 @@ class TaskMaker:
                 )
                 tasks.append(task)
         return tasks
+
+    def _without_log(self, key: QueueKey, files: tuple[MappedFile, ...]) -> CompactedFileTask:
+        """A queue of a compacted topic that has no log of its own: are there messages which it should hold?"""
+        request, copy = self._request, self._copy
+        commitlog = LogFiles(tuple(copy.segment_files), files)
+        task = CompactedFileTask(request.store, request.location, copy.rules, key, None, None, commitlog)
+        return replace(task, last=True, unclean=copy.unclean, put_here=True, not_after=request.not_after)
 
     def leftovers(self, views: Mapping[QueueKey, QueueView], log: LogMap) -> list[Task]:
         """A task for each queue with entries that no message of it matched."""

@@ -27,7 +27,7 @@ from store_io.rules.compaction.sparse_recovery import SparseEnds, SparseEntry
 from store_io.rules.message_verdict import END, VALID, BufferFrames
 from store_io.rules.releases import BrokerRules
 from store_io.scan.compaction.log_messages import LogFiles, LogMessages, same_but_place
-from store_io.scan.compaction.unput_messages import unput_messages
+from store_io.scan.compaction.unput_messages import unput_messages, without_log
 from store_io.source.byte_source import ByteSource, StoreLocation, open_source
 from store_io.source.segment_window import PieceDigest, SegmentWindow
 
@@ -101,10 +101,11 @@ def scan_compacted_file(task: CompactedFileTask, source: ByteSource | None = Non
             found.log_path = task.log.path
             if task.records:
                 _LogFile(task, found, rows, messages).scan(own)
-        if task.records and task.last and task.put_here and len(rows):
-            found.findings += unput_messages(
-                task.key, found.entries_path, rows["base"][valid_entries(rows)], messages, task.unclean
-            )
+        if task.records and task.last and task.put_here:
+            if len(rows):
+                found.findings += unput_messages(task.key, found.entries_path, rows["base"], messages, task.unclean)
+            elif task.log is None and task.entries is None:
+                found.findings += without_log(task.key, messages)
     except StoreError as why:
         found.problem = str(why)
     finally:
@@ -277,7 +278,7 @@ class _LogFile:
         torn = self.task.last and self.task.unclean and (not len(self.places) or start > self.places[-1])
         _add(self.found, self._finding(
             codes.COMPACTED_UNLISTED, start, start + int(row["total_size"]), int(row["queue_offset"]),
-            NOTE if torn else REBUILDABLE, "no entry leads to this record: no consumer gets it",
+            NOTE if torn else REBUILDABLE, "this record has no entry: no consumer gets it",
         ))  # fmt: skip
 
     def _unmatched(self, window: SegmentWindow) -> None:

@@ -40,6 +40,11 @@ class LogMessages:
         self._open.close()
 
     @property
+    def first(self) -> int:
+        """The number of the first entry that a file of the queue has room for."""
+        return min((f.start // ENTRY_BYTES for f in self._files.queue_files), default=0)
+
+    @property
     def end(self) -> int:
         """The number after the last entry that a file of the queue has room for."""
         return max(((f.start + f.size) // ENTRY_BYTES for f in self._files.queue_files), default=0)

@@ -28,7 +28,7 @@ def _files(evidence: Evidence) -> Iterator[Finding]:
     sentences += [queue.not_loaded for _, queue in sorted(copy.compacted.queues.items()) if queue.not_loaded]
     for sentence in sentences:
         path = copy.tree.blamed(sentence)
-        ends = "the broker ends" if sentence in start.refusals else "the broker goes on without this queue's log"
+        ends = "the broker ends" if sentence in start.refusals else "the broker starts without this queue's log"
         topic, queue_id = _queue_of(path)
         yield Finding(codes.COMPACTED_FILES, path, topic=topic, queue_id=queue_id, message=f"{sentence}; {ends}")
 
