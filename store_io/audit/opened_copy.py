@@ -17,8 +17,8 @@ from store_io.base.java_compat import parse_number
 from store_io.formats import checkpoint_reader, config_reader, index_reader
 from store_io.formats.config_reader import StoreConfig
 from store_io.formats.settings import read_settings
-from store_io.rules.config.files import TOPICS
 from store_io.rules.compaction.compacted_queues import CompactedStore, compacted_queues
+from store_io.rules.config.files import TOPICS
 from store_io.rules.index_state import IndexHeader
 from store_io.rules.loading import LoadedStore, Tree, load_store, numbered_files, queue_folders, segments_of
 from store_io.rules.prediction import Checkpoint

@@ -132,7 +132,7 @@ class StoreConfig:
     def compacted_topics(self) -> frozenset[str]:
         """Topics whose consumers read a compacted log (attribute cleanup.policy)."""
         topics = (self.topics or {}).items()
-        return frozenset(name for name, attributes in topics if attributes.get("cleanup.policy") == "COMPACTION")
+        return frozenset(name for name, topic in topics if topic.get("attributes", {}).get("cleanup.policy") == "COMPACTION")
 
     def offset_file(self, offset: Offset) -> str:
         """The file that says so; of several the last one read."""
