@@ -132,6 +132,35 @@ public class Harness {
         return text.toString();
     }
 
+    /** Controller mode (5.x): as a broker is before its controller has answered. To be called before load(). */
+    public void fence(boolean fenced) throws Exception {
+        call(call(store, "getRunningFlags", new Object[0]), "makeFenced", new Object[] {Boolean.valueOf(fenced)});
+    }
+
+    /** Controller mode: the controller makes this broker, alone in its syncStateSet, master of this epoch (ReplicasManager.changeToMaster). */
+    public boolean elect(int epoch) throws Exception {
+        Object service = store.getHaService();
+        java.util.Set alone = new java.util.HashSet();
+        alone.add(Long.valueOf(1));
+        call(service, "setLocalBrokerId", new Object[] {Long.valueOf(1)});
+        call(service, "setSyncStateSet", new Object[] {alone});
+        Object changed = call(service, "changeToMaster", new Object[] {Integer.valueOf(epoch)});
+        fence(false);
+        return ((Boolean) changed).booleanValue();
+    }
+
+    /** The one method of this name and number of arguments; not every release has it. */
+    private static Object call(Object object, String name, Object[] arguments) throws Exception {
+        java.lang.reflect.Method[] methods = object.getClass().getMethods();
+        for (int i = 0; i < methods.length; i++) {
+            if (methods[i].getName().equals(name) && methods[i].getParameterTypes().length == arguments.length) {
+                methods[i].setAccessible(true);
+                return methods[i].invoke(object, arguments);
+            }
+        }
+        throw new NoSuchMethodException(name);
+    }
+
     public void shutdown() {
         store.shutdown();
     }

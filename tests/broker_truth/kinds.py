@@ -1,17 +1,18 @@
 """Stores of other kinds than plain ones, opened by the real release: one session from load to stop.
 
-RocksDB ConsumeQueues from 5.2 on; DLedger, as a group of one node, in a network of its own.
+RocksDB ConsumeQueues from 5.2 on; DLedger, as a group of one node, and controller mode (5.x), whose controller makes the
+broker master and gives it no slave, both in a network of their own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tests.broker_truth import own_network
-from tests.broker_truth.real_broker import RELEASES, Jvm, Put, PutAnswer, Served, class_path
+from tests.broker_truth.real_broker import RELEASES, Broker, Jvm, Put, PutAnswer, Served, class_path
 
 ROCKSDB: Mapping[str, Any] = {"storeType": "defaultRocksDB"}
 ROCKSDB_RELEASES = tuple(release for release in RELEASES if release >= "5.2")
@@ -21,6 +22,8 @@ DLEDGER: Mapping[str, Any] = {
     "dLegerPeers": "n0-127.0.0.1:0",
     "dLegerSelfId": "n0",
 }
+CONTROLLER: Mapping[str, Any] = {"enableControllerMode": "true", "brokerClusterName": "cluster", "brokerName": "broker-a"}
+CONTROLLER_RELEASES = tuple(release for release in RELEASES if release >= "5")
 
 
 @dataclass(frozen=True)
@@ -43,32 +46,47 @@ class Session:
     kill: bool = False
 
     def run(self, puts: Sequence[Put] = ()) -> Seen:
-        """load, start, put, serve all, stop. The first start of a store serves what it holds even where `puts` is empty."""
-        with Jvm(self.release) as jvm:
-            return self._in(jvm, puts)
+        """load, start, put, serve all, stop."""
+        return self._run(class_path(self.release), puts, _start)
 
     def run_dledger(self, puts: Sequence[Put] = ()) -> Seen:
         """The same of a DLedger store; `own_network.allowed` says whether this machine can do it."""
         jars = class_path(self.release, dledger=True)  # here, as nothing can be fetched in there
-        return own_network.run(self._dledger, jars, puts)
+        return own_network.run(self._run, jars, puts, _lead)
 
-    def _dledger(self, jars: Sequence[Path], puts: Sequence[Put]) -> Seen:
+    def run_controlled(self, epoch: int, puts: Sequence[Put] = ()) -> Seen:
+        """The same in controller mode: fenced until this broker is made master of this epoch. In a network of its own, too."""
+        return own_network.run(self._run, class_path(self.release), puts, _elect, epoch)
+
+    def _run(self, jars: Sequence[Path], puts: Sequence[Put], start: Callable[..., None], *epoch: int) -> Seen:
         with Jvm(self.release, jars) as jvm:
-            return self._in(jvm, puts, leads=True)
+            broker = jvm.broker(self.root, self.settings)
+            if epoch:
+                broker.fence()
+            if not broker.load():
+                return Seen(False)
+            end = broker.java.getMaxPhyOffset()
+            start(broker, *epoch)
+            answers = broker.put(puts)
+            broker.catch_up()
+            seen = Seen(True, end, answers, broker.serve(keys=False))
+            if self.kill:
+                jvm.kill()
+            else:
+                broker.shutdown()
+            return seen
 
-    def _in(self, jvm: Jvm, puts: Sequence[Put], leads: bool = False) -> Seen:
-        broker = jvm.broker(self.root, self.settings)
-        if not broker.load():
-            return Seen(False)
-        end = broker.java.getMaxPhyOffset()
-        broker.start()
-        if leads:
-            broker.lead()
-        answers = broker.put(puts)
-        broker.catch_up()
-        seen = Seen(True, end, answers, broker.serve(keys=False))
-        if self.kill:
-            jvm.kill()
-        else:
-            broker.shutdown()
-        return seen
+
+def _start(broker: Broker) -> None:
+    broker.start()
+
+
+def _lead(broker: Broker) -> None:
+    broker.start()
+    broker.lead()
+
+
+def _elect(broker: Broker, epoch: int) -> None:
+    broker.start()
+    if not broker.elect(epoch):
+        raise RuntimeError(f"not made master of epoch {epoch}")

@@ -392,6 +392,16 @@ class Broker:
         self.catch_up(max(0.1, end - time.monotonic()))
         self.java.recoverTopicQueueTable()
 
+    def fence(self) -> None:
+        """Controller mode: as the broker is until its controller has answered. Before `load`."""
+        self._harness.fence(True)
+
+    def elect(self, epoch: int) -> bool:
+        """Controller mode, after `start`: what the broker does when its controller makes it, alone, the master of this epoch."""
+        elected = bool(self._harness.elect(epoch))
+        self.catch_up()
+        return elected
+
     def catch_up(self, seconds: float = 60) -> None:
         """Wait until all that is in the CommitLog is dispatched."""
         end = time.monotonic() + seconds

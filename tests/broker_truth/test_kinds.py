@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.broker_truth import own_network
-from tests.broker_truth.kinds import DLEDGER, ROCKSDB, ROCKSDB_RELEASES, Seen, Session
+from tests.broker_truth.kinds import CONTROLLER, CONTROLLER_RELEASES, DLEDGER, ROCKSDB, ROCKSDB_RELEASES, Seen, Session
 from tests.broker_truth.real_broker import RELEASES, Put
 
 pytestmark = pytest.mark.broker
@@ -45,3 +45,15 @@ def test_a_dledger_store(release: str, kill: bool, tmp_path: Path) -> None:
     assert (tmp_path / "dledger-n0" / "data").is_dir()
     again = session.run_dledger(puts(60, 20))
     assert bodies(again) == sorted(put.body for put in puts(0, 80))
+
+
+@pytest.mark.parametrize("kill", [False, True], ids=["stopped", "killed"])
+@pytest.mark.parametrize("release", CONTROLLER_RELEASES)
+def test_a_store_in_controller_mode(release: str, kill: bool, tmp_path: Path) -> None:
+    if reason := own_network.allowed():
+        pytest.skip(reason)
+    session = Session(release, tmp_path, SIZES | CONTROLLER, kill)
+    assert {answer.status for answer in session.run_controlled(1, puts(0, 60)).answers} == {"PUT_OK"}
+    again = session.run_controlled(2, puts(60, 20))
+    assert bodies(again) == sorted(put.body for put in puts(0, 80))
+    assert (tmp_path / "epochFileCheckpoint").read_text().splitlines()[2:] == ["1-0", f"2-{again.answers[0].phy_offset}"]
