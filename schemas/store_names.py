@@ -14,4 +14,5 @@ COMPACTION = "compaction"
 COMPACTED_LOG = "compaction/compactionLog"
 COMPACTED_QUEUE = "compaction/compactionCq"
 EPOCH_FILE = "epochFileCheckpoint"
+IDENTITY_FILE = "brokerIdentity"
 PARTS = (COMMITLOG, QUEUES, INDEX)  # what may lie elsewhere: storePathCommitLog ...

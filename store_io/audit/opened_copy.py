@@ -16,6 +16,7 @@ from store_io.base.errors import NotAStore, StoreError
 from store_io.base.java_compat import parse_number
 from store_io.formats import checkpoint_reader, config_reader, index_reader
 from store_io.formats.config_reader import StoreConfig
+from store_io.formats.controller.epoch_file import StoredEpochs, read_epochs
 from store_io.formats.settings import read_settings
 from store_io.rules.compaction.compacted_queues import CompactedStore, compacted_queues
 from store_io.rules.config.files import TOPICS
@@ -51,6 +52,7 @@ class OpenedCopy:
     batch_topics: frozenset[str]
     loaded: LoadedStore
     start_files: StartFiles
+    epochs: StoredEpochs
     checkpoint_file: checkpoint_reader.StoredCheckpoint
     segment_files: list[MappedFile]
     queue_folders: dict[QueueKey, str]
@@ -96,6 +98,9 @@ def open_copy(request: AuditRequest, short: Shortcomings) -> OpenedCopy:
     short.add_new(starting.broken)
     loaded.refusal = starting.refusal or loaded.refusal
     loaded.index_refusal = loaded.index_refusal or starting.late_refusal
+    epochs = read_epochs(source, listing) if rules.controller_mode else StoredEpochs()
+    short.add_new([epochs.problem] if epochs.problem else [])
+    loaded.index_refusal = loaded.index_refusal or epochs.refusal
     not_modelled += [
         f"{f.path}: a segment with physical offsets beyond 63 bits" for f in loaded.segments if f.start + f.size > MAX_PHY_OFFSET
     ]
@@ -117,6 +122,7 @@ def open_copy(request: AuditRequest, short: Shortcomings) -> OpenedCopy:
         batch_topics=batch_topics,
         loaded=loaded,
         start_files=starting,
+        epochs=epochs,
         checkpoint_file=checkpoint_file,
         segment_files=_all_segments(tree, loaded),
         queue_folders=folders,

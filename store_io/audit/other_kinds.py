@@ -39,9 +39,10 @@ def unmodelled(listing: StoreListing, rules: BrokerRules) -> list[str]:
             found.append(f"{entry.path}/: a DLedger CommitLog, which is not modelled")
     if rules.value("enableDLegerCommitLog"):
         found.append("enableDLegerCommitLog=true: a DLedger CommitLog is not modelled")
-    if rules.value("enableControllerMode") and rules.knows_controller_mode:
-        found.append("enableControllerMode=true: controller mode is not modelled")
-    elif rules.settings["enableControllerMode"].origin != "broker.conf" and _size(listing, EPOCH_FILE):
+    for setting in ("duplicationEnable", "recheckReputOffsetFromCq"):
+        if rules.controller_mode and rules.value(setting):
+            found.append(f"{setting}=true beside enableControllerMode=true: the two together are not modelled")
+    if not rules.controller_mode and rules.settings["enableControllerMode"].origin != "broker.conf" and _size(listing, EPOCH_FILE):
         found.append(f"{EPOCH_FILE}: the broker ran in controller mode, which is not modelled")
     if _size(listing, TIERED_METADATA):
         found.append(f"{TIERED_METADATA}: the broker moved messages to a tiered store, which is not modelled")

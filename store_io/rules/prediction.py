@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 from schemas.rows import Cuts, MappedFile, QueueKey, Row
+from store_io.rules.controller.epochs import Elected, Epoch
 from store_io.rules.index_state import IndexFileState
 from store_io.rules.queue_state import QueueState
 
@@ -104,6 +105,35 @@ class Memory:
 
 
 @dataclass
+class Fenced:
+    """What controller mode adds: the broker before the controller has answered, and what an election makes of it.
+
+    confirm_offset: after load(); -1 in releases that do not keep it.  epochs: as the broker holds them, before.
+    cut_at: physical offset at which the election cuts the log; None where it does not.
+    """
+
+    confirm_offset: int
+    epochs: tuple[Epoch, ...]
+    elected: Elected
+    cut_at: int | None
+    after_election: Memory
+
+    def section(self) -> Row:
+        """plan.json's "controller"."""
+        return {
+            "confirm_offset": self.confirm_offset,
+            "epochs": [asdict(epoch) for epoch in self.epochs],
+            "election": {
+                "epoch": self.elected.epoch.epoch,
+                "start": self.elected.epoch.start,
+                "recorded": self.elected.recorded,
+                "removed": [epoch.epoch for epoch in self.elected.removed],
+                "cut_at": self.cut_at,
+            },
+        }
+
+
+@dataclass
 class Prediction:
     """What the broker does. Where `starts` is False only `refusal` counts."""
 
@@ -119,14 +149,16 @@ class Prediction:
     deleted_files: list[str] = field(default_factory=list)
     after_load: Memory | None = None
     after_dispatch: Memory | None = None
+    controller: Fenced | None = None  # in controller mode
     scanned: list[int] = field(default_factory=list)  # segments that recovery reads, by place in the list
     hangs_at: int = -1  # start() waits without end at this physical offset
 
     def broker_section(self) -> Row:
         """plan.json's "broker"."""
         if not self.starts or self.after_load is None or self.after_dispatch is None:
-            keys = "start_segment stop_reason min_phy_offset truncate_at lost deleted_files after_load after_dispatch".split()
-            return {"starts": False, "refusal": self.refusal, "exit": self.exit, **dict.fromkeys(keys)}
+            keys = "start_segment stop_reason min_phy_offset truncate_at lost deleted_files after_load after_dispatch"
+            keys += " after_election controller"
+            return {"starts": False, "refusal": self.refusal, "exit": self.exit, **dict.fromkeys(keys.split())}
         return {
             "starts": True,
             "refusal": None,
@@ -138,7 +170,20 @@ class Prediction:
             "deleted_files": self.deleted_files,
             "after_load": self.after_load.state(),
             "after_dispatch": self.after_dispatch.state(),
+            "after_election": self.controller.after_election.state() if self.controller is not None else None,
+            "controller": self.controller.section() if self.controller is not None else None,
         }
+
+    @property
+    def settled(self) -> Memory | None:
+        """What is served in the end: after an election in controller mode, else when start() has caught up."""
+        return self.controller.after_election if self.controller is not None else self.after_dispatch
+
+    @property
+    def end(self) -> int:
+        """Physical offset at which the log ends then."""
+        cut = self.controller.cut_at if self.controller is not None else None
+        return self.truncate_at if cut is None else cut
 
     @property
     def exit(self) -> str:

@@ -14,6 +14,9 @@ from dataclasses import dataclass, field
 
 from schemas import commitlog_layout
 from schemas.rows import FirstRecord, QueueKey, QueueSummary, SegmentSummary
+from store_io.rules.controller.confirm_offset import ConfirmOffset
+from store_io.rules.controller.election import elected
+from store_io.rules.controller.epochs import Epoch
 from store_io.rules.dispatch import EVERYTHING, Choice, Dispatch, recovery_choice
 from store_io.rules.index_state import IndexFileState, IndexHeader
 from store_io.rules.loading import LoadedStore
@@ -29,7 +32,7 @@ from store_io.rules.start_segment import StartSearch
 class Fold:
     """One run of the fold. `run()` gives the prediction; `needs` is non-empty where it is not reliable yet.
 
-    firsts: first records of segments, by place in the list, that were not scanned.
+    firsts: first records of segments, by place in the list, that were not scanned.  epochs: of a replica in controller mode.
     """
 
     rules: BrokerRules
@@ -42,6 +45,7 @@ class Fold:
     index_headers: Mapping[str, IndexHeader]
     disk: DiskEntries
     firsts: Mapping[int, FirstRecord] = field(default_factory=dict)
+    epochs: tuple[Epoch, ...] = ()
     needs: Needs = field(init=False, default_factory=Needs)
 
     def __post_init__(self) -> None:
@@ -51,6 +55,7 @@ class Fold:
         self.prediction = Prediction(True, self.unclean)
         self.dispatch = Dispatch(self.rules, self.batch_topics, self.disk, self.needs)
         self.queues, self.index = self.dispatch.queues, self.dispatch.index
+        self.confirm = ConfirmOffset(self.checkpoint.confirm_phy_offset)
         self._places = {f.path: i for i, f in enumerate(self.segments)}
 
     def run(self) -> Prediction:
@@ -61,21 +66,23 @@ class Fold:
         except (Refused, QueueRefusal) as why:
             p.starts, p.refusal = False, str(why)
             return p
-        p.min_phy_offset, p.truncate_at = self._min_offset(), self._max_offset()
+        p.min_phy_offset, p.truncate_at = self.min_offset(), self.max_offset()
         for queue in self.queues.values():
             self.deleted += queue.deleted
         # Dispatch makes a queue's deleted file again under the same name: what counts is what is there after load().
         made = {f"{q.folder}/{f.start:020d}" for q in self.queues.values() for f in q.files if f.path is None}
         p.deleted_files = sorted(set(self.deleted) - made)
-        p.after_load = self._memory()
+        p.after_load = self.memory()
         try:
             self._start()
         except Refused as why:  # the dispatching thread throws at this message again and again: start() never catches up
             p.hangs_at = why.phy_offset
-        p.after_dispatch = self._memory()
+        p.after_dispatch = self.memory()
+        if self.rules.controller_mode:
+            p.controller = elected(self)
         return p
 
-    def _memory(self) -> Memory:
+    def memory(self) -> Memory:
         """A snapshot that later steps do not touch."""
         queues = {}
         for key, queue in self.queues.items():
@@ -109,7 +116,7 @@ class Fold:
             self.deleted += summary.deleted
             self._remember_prefix(queue, summary)
         self._recover_log()
-        self._correct_minimums()
+        self.correct_minimums()
         if rules.late_delays:
             # correctDelayOffset looks up the queue of every level, which creates the absent ones.
             for level in rules.delays:
@@ -136,19 +143,19 @@ class Fold:
             made = IndexFileState(entry.path, self.rules.index_max, *times, *offsets, header.index_count, header.begin_timestamp)
             self.index.files.append(made)
 
-    def _max_cq_phy(self) -> int:
+    def max_cq_phy(self) -> int:
         return max([q.max_phy for q in self.queues.values()] + [-1])
 
-    def _min_offset(self) -> int:
+    def min_offset(self) -> int:
         return self.log[0].file.start if self.log else -1
 
-    def _max_offset(self) -> int:
+    def max_offset(self) -> int:
         return self.log[-1].file.start + self.log[-1].wrote if self.log else 0
 
-    def _correct_minimums(self) -> None:
+    def correct_minimums(self) -> None:
         for queue in self.queues.values():
             try:
-                correct_minimum(queue, self._min_offset())
+                correct_minimum(queue, self.min_offset())
             except NeedCut as cut:
                 self.dispatch.cut_pieces(queue, cut.phy_offset)
 
@@ -156,7 +163,7 @@ class Fold:
 
     def _recover_log(self) -> None:
         rules = self.rules
-        m = self._max_cq_phy()
+        m = self.max_cq_phy()
         accelerated = self.unclean and rules.accelerated
         if accelerated and self.checkpoint.logics_phy_offset <= 0 < self.checkpoint.physic_time:
             raise Refused(
@@ -169,13 +176,15 @@ class Fold:
             return
         search = StartSearch(rules, self.checkpoint, self.unclean, self.segments, self.scans, self.firsts, self.needs)
         first = self._first_scan(search.place(m), accelerated)
+        self.confirm.begin(self.segments[first.segment].start)
         end = self._read_on(first, recovery_choice(rules, self.checkpoint, self.unclean, m))
         self.dispatch.puts.settle()
         if end is None:
             return
+        self.confirm.settle(self.min_offset(), end, self.unclean)
         if rules.truncates_by_new_maximum:
-            m = self._max_cq_phy()
-        self._truncate(end, m >= end)
+            m = self.max_cq_phy()
+        self.truncate(end, m >= end)
 
     def _first_scan(self, i: int, accelerated: bool) -> ScanId:
         """Where recovery begins to read, in the segment where it starts."""
@@ -200,6 +209,8 @@ class Fold:
                 return None
             if choice is not None:
                 self.dispatch.put(scan, summary, choice)
+                if self.unclean and self.rules.controlled:
+                    self.confirm.met(scan, summary, choice, self.needs)
             stop = summary.broker
             if stop.kind == "end" and i + 1 < len(self.log):
                 scan = ScanId("segment", i + 1)
@@ -208,7 +219,7 @@ class Fold:
             p.stop_segment, p.stop_position = self.log[i].name, stop.position
             return self.segments[i].start + stop.position
 
-    def _truncate(self, end: int, queues: bool) -> None:
+    def truncate(self, end: int, queues: bool) -> None:
         """Cut the log at this physical offset, and the queues too where asked (recovery.md 6)."""
         for queue in self.queues.values() if queues else ():
             try:
@@ -230,9 +241,9 @@ class Fold:
         rules = self.rules
         if not rules.dispatches_at_start:
             return
-        at = max(self._min_offset(), 0, self._max_cq_phy())
-        while at < self._max_offset() and not rules.value("duplicationEnable"):
-            found = self._find_segment(at)
+        at = max(self.min_offset(), 0, self.max_cq_phy())
+        while at < self.max_offset() and not rules.value("duplicationEnable"):
+            found = self.find_segment(at)
             if found is None:
                 self.prediction.hangs_at = at
                 break
@@ -253,9 +264,9 @@ class Fold:
             at = summary.broker.position
         self.dispatch.puts.settle()
         if rules.catches_up:
-            self._correct_minimums()
+            self.correct_minimums()
 
-    def _find_segment(self, phy_offset: int) -> tuple[int, LogFile] | None:
+    def find_segment(self, phy_offset: int) -> tuple[int, LogFile] | None:
         for file in self.log:
             if file.file.start <= phy_offset < file.file.start + file.file.size:
                 return self._places[file.file.path], file

@@ -234,6 +234,7 @@ class BrokerRules(ReleaseRules):
     multi_dispatch: bool
     builds_index: bool  # dispatch puts index entries
     dispatches_at_start: bool  # start() catches up
+    controller_mode: bool  # a controller says which replica is master, and in which epoch
     controlled: bool  # confirmOffset limits what recovery dispatches, as with duplicationEnable
     accelerated: bool  # recovery after an unclean exit begins at logicsPhysicalOffset
     checks_phy_offset: bool  # recovery after an unclean exit stops at a record whose offset lies outside its file
@@ -306,6 +307,7 @@ def broker_rules(release: str = NEWEST_RELEASE, settings: Mapping[str, Setting] 
         multi_dispatch=own.knows_multi_dispatch and on("enableMultiDispatch"),
         builds_index=on("messageIndexEnable") and (not own.knows_index_switch or on("indexFileWriteEnable")),
         dispatches_at_start=own.catches_up or on("recheckReputOffsetFromCq"),
+        controller_mode=own.knows_controller_mode and on("enableControllerMode"),
         controlled=own.keeps_confirm_offset and on("enableControllerMode"),
         accelerated=own.start_by_logics_offset and on("enableAcceleratedRecovery"),
         checks_phy_offset=own.knows_offset_check and on("checkCommitLogOffsetOnRecover"),

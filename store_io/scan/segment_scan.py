@@ -95,6 +95,7 @@ class SegmentTask:
     digest: bool = True
     walk_audit: bool = True
     reput: tuple[int, int] | None = None  # (from position, limit): start()'s walk alone
+    elect: tuple[int, int] | None = None  # (from position, limit): the check before an election's dispatch alone
     index_marks: tuple[tuple[int, int], ...] = ()  # (index run, k): whose message puts the k-th key
     unclean: bool = False  # the abort file is present
     window_bytes: int = WINDOW_BYTES
@@ -169,7 +170,7 @@ class _Scan:
             self.probe = QueueProbe(store, task.base_offset, task.size, self.findings, self._part)
         self.runs = RunBuilder(self.base, self.rules.tag_index, task.lmq, self.probe, task.cuts, task.index_marks)
         self.index = None
-        if task.index_files and task.walk_audit and task.reput is None:
+        if task.index_files and task.walk_audit and task.reput is task.elect is None:
             place = SegmentPlace(task.path, task.base_offset, task.size, task.log_end)
             self.index = IndexMerge(
                 source,
@@ -188,6 +189,11 @@ class _Scan:
     def run(self) -> SegmentSummary:
         if self.task.reput is not None:
             self._reput(*self.task.reput)
+        elif self.task.elect is not None:
+            start, limit = self.task.elect
+            end, verdict = self._walk(RecordCheck.reput(self.rules), start, limit, self._dispatched_rows)
+            assert verdict is not None
+            self._broker_stops(end, verdict)
         else:
             self.summary.first = first_record(self.window, self.broker)
             if self.task.walk_audit:

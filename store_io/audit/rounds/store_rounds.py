@@ -135,7 +135,7 @@ class StoreRounds:
             needs = self._predict()
             again: list[Task] = []
             if not needs and self.prediction is not None and self.prediction.starts:
-                again = self.tasks.segments(self._unread_beyond(self.prediction.truncate_at))
+                again = self.tasks.segments(self._unread_beyond(self.prediction.end))
                 needs = needs if again else self._measure_loss(place)
             if not needs and not again:
                 break
@@ -181,17 +181,18 @@ class StoreRounds:
             copy.headers,
             self._disk,
             {i: found.edges[f.path].first for i, f in enumerate(copy.loaded.segments) if f.path in found.edges},
+            copy.epochs.epochs,
         )
         self.prediction = fold.run()
         return fold.needs
 
     def _measure_loss(self, place: dict[str, int]) -> Needs:
-        assert self.prediction is not None and self.prediction.after_dispatch is not None
+        assert self.prediction is not None and self.prediction.settled is not None
         self.view_queues()
         needs = Needs()
         segments = self.collected.segments
         self.loss = compute_loss(
-            self.prediction.after_dispatch, self.prediction.truncate_at, segments, self.views, self.collected.scans
+            self.prediction.settled, self.prediction.end, segments, self.views, self.collected.scans
         )
         for number, by_key in self.loss.cuts.items():
             scan = ScanId("segment", place[segments[number].path])

@@ -127,6 +127,8 @@ class TaskMaker:
             task = replace(task, broker_from=scan.start, walk_audit=False)
         elif scan.kind == "reput":
             task = replace(task, reput=(scan.start, scan.limit))
+        elif scan.kind == "elect":
+            task = replace(task, elect=(scan.start, scan.limit))
         return self._keep(task, scan)
 
     def edges(self) -> list[EdgeTask]:

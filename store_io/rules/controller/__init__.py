@@ -1,0 +1,6 @@
+"""What controller mode adds to a start: confirmOffset, epochs, and what the controller's answer makes of the store.
+
+* `epochs`: the epochs that a broker holds, what an election does to them, where two copies of a group are the same.
+* `confirm_offset`: how far a start dispatches, and what it leaves of the stored value.
+* `election`: the fold once more, from the fenced broker to the master of the next epoch.
+"""

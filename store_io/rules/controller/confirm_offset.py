@@ -1,0 +1,48 @@
+"""How far a fenced broker dispatches: confirmOffset, as load() leaves it.
+
+Source: CommitLog.recoverNormally, recoverAbnormally, getConfirmOffset; 5.1.1 and later (controller.md 3).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from schemas.rows import WALK_BROKER, SegmentSummary
+from store_io.rules.dispatch import Choice
+from store_io.rules.prediction import Needs, ScanId
+from store_io.rules.queue_puts import end_of
+
+
+@dataclass
+class ConfirmOffset:
+    """The value in the broker's memory. dispatched_to: lastConfirmValidMsgPhyOffset of recoverAbnormally."""
+
+    value: int
+    dispatched_to: int = 0
+
+    def begin(self, phy_offset: int) -> None:
+        """The scan begins in the segment of this base offset."""
+        self.dispatched_to = phy_offset
+
+    def met(self, scan: ScanId, summary: SegmentSummary, choice: Choice, needs: Needs) -> None:
+        """Take in what a scan after an unclean exit dispatched, messages without a queue entry too."""
+        rows = summary.runs[summary.runs["walk"] & WALK_BROKER != 0]
+        if not len(rows):
+            return
+        ends = end_of(rows["last_phy_offset"], rows["last_size"])
+        first_ends = end_of(rows["first_phy_offset"], rows["first_size"])
+        yes, inside = choice.accepts(rows["first_phy_offset"], rows["last_phy_offset"], first_ends, ends)
+        if inside.any():
+            needs.phy_cuts[scan].add(choice.threshold)
+        if yes.any():
+            self.dispatched_to = int(np.max(ends[yes]))
+
+    def settle(self, minimum: int, end: int, unclean: bool) -> None:
+        """Clamp the value as recovery does. minimum, end: of the log."""
+        if self.value < minimum:
+            self.value = minimum
+        else:
+            self.value = min(self.value, self.dispatched_to if unclean else end)
+        self.value = min(self.value, end)

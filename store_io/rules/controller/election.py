@@ -1,0 +1,100 @@
+"""The fenced broker -> the master of the next epoch, alone in its syncStateSet: what is dispatched and cut then.
+
+The controller's answer sets confirmOffset to the log's end (5.1.1 and later). Where that is more than was dispatched,
+truncateInvalidMsg reads on from there without checksums and cuts log and queues at the first record that it refuses; all before
+it is dispatched. Source: ReplicasManager.changeToMaster, AutoSwitchHAService.setSyncStateSet, changeToMaster,
+truncateInvalidMsg, DefaultMessageStore.truncateDirtyFiles (controller.md 4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from schemas.rows import SegmentSummary
+from store_io.rules.controller.confirm_offset import ConfirmOffset
+from store_io.rules.controller.epochs import Epoch, elect
+from store_io.rules.dispatch import EVERYTHING, Dispatch
+from store_io.rules.prediction import Fenced, LogFile, Memory, Needs, Refused, ScanId
+from store_io.rules.releases import BrokerRules
+
+
+class FencedBroker(Protocol):
+    """What an election needs of the fold that has brought the broker to here."""
+
+    rules: BrokerRules
+    log: list[LogFile]
+    dispatch: Dispatch
+    needs: Needs
+    scans: Mapping[ScanId, SegmentSummary]
+    confirm: ConfirmOffset
+    epochs: tuple[Epoch, ...]
+
+    def memory(self) -> Memory: ...
+    def min_offset(self) -> int: ...
+    def max_offset(self) -> int: ...
+    def find_segment(self, phy_offset: int) -> tuple[int, LogFile] | None: ...
+    def truncate(self, end: int, queues: bool) -> None: ...
+    def correct_minimums(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class _Part:
+    """One segment of the walk: the scan that shows its records."""
+
+    scan: ScanId
+    summary: SegmentSummary
+
+
+def elected(broker: FencedBroker) -> Fenced:
+    """Hold the election. Where scans are missing they are put into the broker's `needs`, and the answer is not final."""
+    rules, at, end = broker.rules, broker.confirm.value, broker.max_offset()
+    truncated = None
+    if rules.controlled and at < end:
+        truncated = _dispatch(broker, max(at, broker.min_offset()), end)
+    broker.dispatch.puts.settle()
+    cut_at = truncated if truncated is not None and truncated < end else None
+    if cut_at is not None:
+        broker.truncate(cut_at, True)
+    broker.correct_minimums()
+    confirm = at if rules.controlled else -1
+    outcome = elect(broker.epochs, broker.max_offset(), truncated)
+    return Fenced(confirm, broker.epochs, outcome, cut_at, broker.memory())
+
+
+def _dispatch(broker: FencedBroker, at: int, end: int) -> int:
+    """Dispatch from `at` on; the physical offset where the check ends: `end`, or that of what it refuses."""
+    while at < end:
+        found = broker.find_segment(at)
+        if found is None or at - found[1].file.start >= found[1].wrote:
+            return at
+        number, file = found
+        part = _read(broker, number, file, at)
+        if part is None:
+            return end
+        try:
+            broker.dispatch.put(part.scan, part.summary, EVERYTHING)
+        except Refused as why:  # the dispatching thread throws at this message again and again: the election never ends
+            return why.phy_offset
+        stop = part.summary.broker
+        if stop.kind != "end" and stop.position < file.wrote:
+            return file.file.start + stop.position
+        at = file.file.start + (file.file.size if stop.kind == "end" else file.wrote)
+    return end
+
+
+def _read(broker: FencedBroker, number: int, file: LogFile, at: int) -> _Part | None:
+    """What the election reads of a segment from `at` on. Recovery's own scan serves where it met no fault; None: asked for."""
+    whole = broker.scans.get(ScanId("segment", number))
+    if whole is not None and at == file.file.start:
+        stop = whole.broker
+        if stop.kind == "end" or stop.position == file.wrote:
+            return _Part(ScanId("segment", number), whole)
+    scan = ScanId("elect", number, at - file.file.start, file.wrote)
+    summary = broker.scans.get(scan)
+    if summary is None:
+        broker.needs.scans.add(scan)
+        return None
+    return _Part(scan, summary)
+

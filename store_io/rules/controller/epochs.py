@@ -1,0 +1,63 @@
+"""The epochs of a replica in controller mode: who was master from which physical offset on.
+
+Source: EpochFileCache.appendEntry, truncateSuffixByOffset, findConsistentPoint; AutoSwitchHAService.changeToMaster
+(controller.md 1, 4, 5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+NO_EPOCH = -1  # EpochFileCache.lastEpoch without one
+
+
+@dataclass(frozen=True, order=True)
+class Epoch:
+    """One master's time. start: physical offset of the log's end when it was elected; it lasts to the next one's start."""
+
+    epoch: int
+    start: int
+
+
+@dataclass(frozen=True)
+class Elected:
+    """What an election does to the epochs. recorded: whether the new one is written to the epoch file."""
+
+    epoch: Epoch
+    recorded: bool
+    removed: tuple[Epoch, ...]
+
+
+def as_cached(lines: Sequence[Epoch]) -> tuple[Epoch, ...]:
+    """The epochs as the broker holds them: by number, of two lines with one number the last (initEntries)."""
+    return tuple(sorted({line.epoch: line for line in lines}.values()))
+
+
+def elect(epochs: Sequence[Epoch], end: int, truncated: int | None) -> Elected:
+    """The master of the next epoch. end: the log's end then.  truncated: where truncateInvalidMsg ended; None: it did not run."""
+    last = epochs[-1].epoch if epochs else NO_EPOCH
+    new = Epoch(max(last, 0) + 1, end)
+    kept = tuple(e for e in epochs if truncated is None or e.start < truncated)
+    removed = tuple(e for e in epochs if e not in kept)
+    recorded = not kept or kept[-1].epoch < new.epoch and kept[-1].start < new.start
+    return Elected(new, recorded, removed)
+
+
+def end_of(epochs: Sequence[Epoch], place: int, log_end: int) -> int:
+    """Where an epoch ends: at the next one's start, the last one at the log's end."""
+    return epochs[place + 1].start if place + 1 < len(epochs) else log_end
+
+
+def consistent_point(ours: Sequence[Epoch], our_end: int, theirs: Sequence[Epoch], their_end: int) -> int | None:
+    """Up to which physical offset both logs are taken to be the same; None: they know no epoch with the same start.
+
+    The highest epoch that both know with the same start counts, and of its two ends the smaller one. As doTruncate asks:
+    the last epoch of each copy ends where its log ends.
+    """
+    others = {epoch: place for place, epoch in enumerate(theirs)}
+    for place in reversed(range(len(ours))):
+        other = others.get(ours[place])
+        if other is not None:
+            return min(end_of(ours, place, our_end), end_of(theirs, other, their_end))
+    return None
