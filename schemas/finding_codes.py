@@ -72,10 +72,11 @@ class Cure(Enum):
     LEAVE_OUT = "Repair this copy: a repair leaves out what no broker writes."
     CORRECT_OFFSETS = "Repair this copy with --fix-offsets: it sets the offset back to the queue's new end."
     OTHER_COPY = "Look for these bytes in another copy of the same broker; a repair takes them with --donor."
+    WRITE_EPOCHS = "Repair this copy: a repair writes an epoch file with the epochs that fit its log."
     BY_HAND = ""  # a person decides: the row has the step
 
 
-_BY_ANY_REPAIR = {Cure.REBUILD_QUEUE, Cure.REBUILD_INDEX, Cure.WRITE_CHECKPOINT, Cure.SALVAGE, Cure.LEAVE_OUT}
+_BY_ANY_REPAIR = {Cure.REBUILD_QUEUE, Cure.REBUILD_INDEX, Cure.WRITE_CHECKPOINT, Cure.WRITE_EPOCHS, Cure.SALVAGE, Cure.LEAVE_OUT}
 
 
 class Stays(Flag):
@@ -317,6 +318,9 @@ _ROWS = (
     FindingCode("index_range_missing", REBUILDABLE, Part.INDEX, Cure.REBUILD_INDEX,
                 "Messages with keys that no index file covers.",
                 "Repair this copy: a repair rebuilds the index of this range. No release does it after a clean exit."),
+    FindingCode("index_range_unconfirmed", NOTE, Part.INDEX, Cure.NOTHING,
+                "Messages with keys after confirmOffset are in no index file: a replica in controller mode keeps them back.",
+                "Nothing: they are indexed when they are confirmed, or when this broker is elected."),
     FindingCode(INDEX_HEADER, REBUILDABLE, Part.INDEX, Cure.REBUILD_INDEX, wrong_size_of=Part.INDEX,
                 meaning="An index file's header does not fit its entries."),
     FindingCode("index_chain_broken", REBUILDABLE, Part.INDEX, Cure.REBUILD_INDEX, wrong_size_of=Part.INDEX,
@@ -353,6 +357,19 @@ _ROWS = (
                 "A checkpoint time is earlier than the data: a recovery reads more than it must."),
     FindingCode("checkpoint_offset_beyond_end", REBUILDABLE, Part.CHECKPOINT, Cure.WRITE_CHECKPOINT, shows_missing=True,
                 meaning="A physical offset of the checkpoint is beyond the CommitLog's end."),
+    FindingCode("epoch_file_damaged", REBUILDABLE, Part.CHECKPOINT, Cure.WRITE_EPOCHS,
+                "The epoch file of controller mode cannot be used: a start fails, or takes older epochs or none.",
+                "Compare with the epochs of the other replicas; a repair writes those that fit the log."),
+    FindingCode("epoch_not_rising", REBUILDABLE, Part.CHECKPOINT, Cure.WRITE_EPOCHS,
+                "Epochs, or the places where they begin, do not rise from line to line. No broker writes this."),
+    FindingCode("epoch_beyond_end", REBUILDABLE, Part.CHECKPOINT, Cure.WRITE_EPOCHS, shows_missing=True,
+                meaning="An epoch begins beyond the CommitLog's end: the log was longer when its master was elected.",
+                step="Look for the log's end in the other replicas. Elected without it, this broker may not record its epoch."),
+    FindingCode("epoch_not_at_record", REBUILDABLE, Part.CHECKPOINT, Cure.WRITE_EPOCHS,
+                "An epoch begins inside of a record. No broker writes this: other replicas find no common place with this one."),
+    FindingCode("queue_entry_unconfirmed", NOTE, Part.QUEUE, Cure.NOTHING,
+                "Messages after confirmOffset have no entry in their queue: a replica in controller mode keeps them back.",
+                "Nothing: they get their entries when they are confirmed, or when this broker is elected."),
     FindingCode("consumer_offset_beyond_end", REBUILDABLE, Part.CONFIG, Cure.CORRECT_OFFSETS, stays=Stays.AS_BEFORE,
                 meaning="A consumer group's offset is beyond the queue's new end: it would miss or repeat messages."),
     FindingCode("delay_offset_beyond_end", REBUILDABLE, Part.CONFIG, Cure.CORRECT_OFFSETS, stays=Stays.AS_BEFORE,

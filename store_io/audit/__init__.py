@@ -11,6 +11,7 @@
 * `shortcomings`: why an audit is not complete.
 * `log_map`, `queue_runs`, `queue_views`: what lies at each offset; which messages a queue has; entries against messages.
 * `queue_leftovers`: entries that lead to no message of their queue.
+* `epoch_starts`: which epochs of a replica in controller mode begin at no record.
 * `loss`: which messages a start would lose.
 * `premises`, `written_by`, `other_kinds`: what the verdict assumes; which releases wrote the copy; kinds that are not modelled.
 * `as_master`: what a copy lacks of its group, as a verdict.

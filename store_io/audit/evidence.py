@@ -29,6 +29,7 @@ class Evidence:
     """The facts. broken: something that a broker would read is unknown.  segments: those that were read; unread: the others.
 
     late: files not read because the time limit was reached.  earlier: what the run before says of unchanged segments.
+    no_epoch_starts: starts of epochs at which no record begins.
     """
 
     request: AuditRequest
@@ -47,6 +48,7 @@ class Evidence:
     prediction: Prediction | None
     loss: Loss | None
     bytes_read: int
+    no_epoch_starts: Sequence[int] = ()
 
     @cached_property
     def log(self) -> LogMap:
@@ -84,6 +86,18 @@ class Evidence:
             return False
         kinds = ("link_out", "unreadable", "special")
         return not any(e.kind in kinds and e.path.partition("/")[0] in parts for e in self.copy.listing.files)
+
+    @cached_property
+    def held_back(self) -> int | None:
+        """From which physical offset on a replica's messages wait for confirmation, without entries on purpose; None: none do.
+
+        That is confirmOffset, where no queue reaches beyond it: as a lone master a broker does not keep the value up to date
+        (controller.md 3).
+        """
+        confirmed = self.copy.checkpoint.confirm_phy_offset
+        if not self.copy.rules.controlled or any(queue.max_phy_offset > confirmed for queue in self.queues.values()):
+            return None
+        return confirmed
 
     @property
     def all_read(self) -> bool:

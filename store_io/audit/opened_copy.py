@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from schemas.rows import MappedFile, QueueKey
 from schemas.store_names import BATCH_QUEUES, INDEX, QUEUES
@@ -16,6 +16,7 @@ from store_io.base.errors import NotAStore, StoreError
 from store_io.base.java_compat import parse_number
 from store_io.formats import checkpoint_reader, config_reader, index_reader
 from store_io.formats.config_reader import StoreConfig
+from store_io.formats.controller.broker_identity import BrokerIdentity, read_identity
 from store_io.formats.controller.epoch_file import StoredEpochs, read_epochs
 from store_io.formats.settings import read_settings
 from store_io.rules.compaction.compacted_queues import CompactedStore, compacted_queues
@@ -52,7 +53,6 @@ class OpenedCopy:
     batch_topics: frozenset[str]
     loaded: LoadedStore
     start_files: StartFiles
-    epochs: StoredEpochs
     checkpoint_file: checkpoint_reader.StoredCheckpoint
     segment_files: list[MappedFile]
     queue_folders: dict[QueueKey, str]
@@ -60,6 +60,8 @@ class OpenedCopy:
     index_files: list[MappedFile]
     headers: dict[str, IndexHeader]
     compacted: CompactedStore
+    epochs: StoredEpochs = field(default_factory=StoredEpochs)
+    identity: BrokerIdentity | None = None
 
     @property
     def unclean(self) -> bool:
@@ -123,6 +125,7 @@ def open_copy(request: AuditRequest, short: Shortcomings) -> OpenedCopy:
         loaded=loaded,
         start_files=starting,
         epochs=epochs,
+        identity=read_identity(source, listing) if rules.controller_mode else None,
         checkpoint_file=checkpoint_file,
         segment_files=_all_segments(tree, loaded),
         queue_folders=folders,

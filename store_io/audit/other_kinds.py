@@ -1,11 +1,11 @@
-"""Kinds of store that are recognised and not modelled: RocksDB ConsumeQueues, DLedger, controller mode, tiered."""
+"""Kinds of store that are recognised and not modelled: RocksDB ConsumeQueues, DLedger, tiered."""
 
 from __future__ import annotations
 
 import re
 
 from schemas.rows import StoreFile
-from schemas.store_names import EPOCH_FILE, QUEUES
+from schemas.store_names import QUEUES
 from store_io.rules.releases import BrokerRules
 from store_io.source.byte_source import folder_of
 from store_io.source.store_dir import DLEDGER, StoreListing
@@ -42,8 +42,6 @@ def unmodelled(listing: StoreListing, rules: BrokerRules) -> list[str]:
     for setting in ("duplicationEnable", "recheckReputOffsetFromCq"):
         if rules.controller_mode and rules.value(setting):
             found.append(f"{setting}=true beside enableControllerMode=true: the two together are not modelled")
-    if not rules.controller_mode and rules.settings["enableControllerMode"].origin != "broker.conf" and _size(listing, EPOCH_FILE):
-        found.append(f"{EPOCH_FILE}: the broker ran in controller mode, which is not modelled")
     if _size(listing, TIERED_METADATA):
         found.append(f"{TIERED_METADATA}: the broker moved messages to a tiered store, which is not modelled")
     return found

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from schemas.rows import ASSUMED, DEFAULT, DOUBT, Premise
+from schemas.store_names import EPOCH_FILE
 from store_io.audit.written_by import HEAD_BYTES, HEADS, WrittenBy
 from store_io.base.errors import StoreError
-from store_io.rules.releases import NEWEST_RELEASE, Setting, parse_known
+from store_io.rules.releases import NEWEST_RELEASE, BrokerRules, Setting, parse_known
 from store_io.source.byte_source import ByteSource
 from store_io.source.store_dir import StoreListing
 
@@ -17,7 +18,7 @@ DECISIVE = "duplicationEnable, forceVerifyPropCRC or storeType"  # they move whe
 def premises(
     release: str, release_from: str, written: WrittenBy, settings: Mapping[str, Setting], conf: bool, misfits: Sequence[str]
 ) -> list[Premise]:
-    """All of them, the gravest first. conf: whether a broker.conf was given.  misfits: sentences about values of it."""
+    """All of them, the gravest first. conf: whether a broker.conf was given.  misfits: sentences about what is wrong with it."""
     found = [Premise(DOUBT, sentence) for sentence in misfits]
     if release_from != DEFAULT and written.surely_since and parse_known(release) < parse_known(written.surely_since):
         traces = ", ".join(written.newer[:3])
@@ -45,6 +46,18 @@ def premises(
             )
         )
     return found
+
+
+def mode_doubts(listing: StoreListing, rules: BrokerRules) -> list[str]:
+    """That the copy's broker ran in controller mode, where a broker.conf was named that leaves the setting out."""
+    if rules.controller_mode or not rules.knows_controller_mode or not listing.is_file(EPOCH_FILE):
+        return []
+    if rules.settings["enableControllerMode"].origin == "broker.conf":
+        return []
+    return [
+        f"The broker of this copy ran in controller mode ({EPOCH_FILE}), and broker.conf leaves out enableControllerMode: this"
+        " broker.conf is probably not this store's"
+    ]
 
 
 def assumed_sentence(release: str) -> str:

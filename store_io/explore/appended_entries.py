@@ -184,8 +184,9 @@ class AppendedEntries:
         """The broker's own walk again, batch by batch, from a frame of it on."""
         file = self.audit.copy.loaded.segments[scan.segment]
         reput = scan.kind == "reput"
-        check = (RecordCheck.reput if reput else RecordCheck.broker)(self.rules, file.path)
-        limit = scan.limit if reput else file.size
+        lenient = reput or scan.kind == "elect"
+        check = (RecordCheck.reput if lenient else RecordCheck.broker)(self.rules, file.path)
+        limit = scan.limit if lenient else file.size
         with self.audit.source.open(file.path) as opened:
             window = SegmentWindow(opened, file.size, WINDOW_BYTES)
             walk = _Walk(window, Columns(capacity_for(WINDOW_BYTES), want_keys), TopicTable())

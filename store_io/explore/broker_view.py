@@ -74,9 +74,9 @@ class BrokerView:
 
     def __init__(self, audit: StoreAudit, pull: int = PULL_MESSAGES):
         prediction = audit.prediction
-        assert prediction is not None and prediction.after_dispatch is not None
+        assert prediction is not None and prediction.settled is not None
         self.audit, self.rules, self.pull = audit, audit.rules, pull
-        self.memory: Memory = prediction.after_dispatch
+        self.memory: Memory = prediction.settled
         self.log = self.memory.log
         self.log_end = self.log[-1].file.start + self.log[-1].wrote if self.log else 0
         self._appended = AppendedEntries(audit)

@@ -16,7 +16,7 @@ import numpy as np
 
 from schemas import consumequeue_layout, index_layout
 from schemas.rows import StoreFile
-from schemas.store_names import BATCH_QUEUES, COMMITLOG, COMPACTED_LOG, COMPACTED_QUEUE, EXT, INDEX, QUEUES
+from schemas.store_names import BATCH_QUEUES, COMMITLOG, COMPACTED_LOG, COMPACTED_QUEUE, EPOCH_FILE, EXT, INDEX, QUEUES
 from store_io.base.errors import StoreError, UsageError
 from store_io.base.java_compat import parse_number
 from store_io.rules.compaction.compacted_queues import inferred_settings
@@ -43,7 +43,8 @@ _SPACE = " \t\f"
 
 
 def read_settings(broker_conf: str | None, listing: StoreListing, source: ByteSource | None = None) -> dict[str, Setting]:
-    """Every modelled key: as broker.conf has it, or the release's default; without a broker.conf sizes as the files have them.
+    """Every modelled key: as broker.conf has it, or the release's default; without a broker.conf sizes, and
+    controller mode, as the files show them.
 
     A broker whose file is silent about a size takes the default, whatever the files are (contract.md), so nothing is inferred
     then. broker_conf: the file's text; None where there is none. Keys that are not modelled are ignored.
@@ -56,6 +57,8 @@ def read_settings(broker_conf: str | None, listing: StoreListing, source: ByteSo
     if broker_conf is None:
         for key, value in {**_file_sizes(listing), **_index_numbers(listing, source, settings)}.items():
             settings[key] = Setting(value, "inferred" if value != ALL_DEFAULTS[key] else "default")
+        if listing.is_file(EPOCH_FILE):  # only a broker in controller mode writes it
+            settings["enableControllerMode"] = Setting(True, "inferred")
     return settings
 
 

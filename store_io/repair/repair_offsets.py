@@ -50,9 +50,9 @@ def correct_offsets(work: Work, final: Audited, log_end: int) -> Row:
     final: the audit of the new store.
     """
     p = final.prediction
-    if p is None or p.after_dispatch is None:
+    if p is None or p.settled is None:
         return {}
-    ends = {key: queue.max_offset for key, queue in p.after_dispatch.queues.items()}
+    ends = {key: queue.max_offset for key, queue in p.settled.queues.items()}
     source = work.source
     rows = beyond(final.config, source, list_store(work.location), ends, log_end)
     changed = set_back(work.writer, source, final.config, rows) if work.request.fix_offsets and rows else {}

@@ -30,7 +30,7 @@ from schemas.checkpoint_layout import ABORT_FILE
 from schemas.rows import Row
 from store_io.base.errors import StoreError
 from store_io.repair import repair_audit, repair_offsets
-from store_io.repair.derived import checkpoint
+from store_io.repair.derived import checkpoint, epochs
 from store_io.repair.derived.rebuild_round import Rebuilt, rebuild
 from store_io.repair.log import pad
 from store_io.repair.log.donor import heal
@@ -160,6 +160,7 @@ def _make_derived(work: Work, begun: Begun, audit: Audited) -> Ended:
         rebuild(work, log, begun.audit, audit, made)  # 8
         if work.steps.changed or checkpoint.is_blamed(audit):
             checkpoint.write_checkpoint(work, audit, begun.audit.checkpoint.master_flushed_offset, log.end)  # 9
+        epochs.mend(work, audit, log.end)
         final = repair_audit.audit_new_store(work) if work.steps.changed else audit  # 10
         if pad.would_cut_again(final, log):
             pad.pad(work, final, log)

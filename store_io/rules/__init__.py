@@ -12,5 +12,6 @@
 * `prediction`: the types of a fold: what was scanned, what it asks for, what the broker does.
 * `start_segment`: where the recovery scan begins.
 * `dispatch`, `queue_puts`: runs of segments -> entries of queues and index.
+* `controller`: what controller mode adds: confirmOffset, epochs, elections.
 * `recovery`: the fold itself, summaries -> cut, states after load and after dispatch.
 """

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from schemas import commitlog_layout
 from schemas.rows import FirstRecord, QueueKey, QueueSummary, SegmentSummary
+from store_io.rules.controller.compensation import compensate
 from store_io.rules.controller.confirm_offset import ConfirmOffset
 from store_io.rules.controller.election import elected
 from store_io.rules.controller.epochs import Epoch
@@ -117,6 +118,8 @@ class Fold:
             self._remember_prefix(queue, summary)
         self._recover_log()
         self.correct_minimums()
+        if rules.controlled and rules.reads_unconfirmed:
+            compensate(self)
         if rules.late_delays:
             # correctDelayOffset looks up the queue of every level, which creates the absent ones.
             for level in rules.delays:

@@ -39,6 +39,7 @@ class ReleaseRules:
     start_by_record_check: bool = False  # the first record of a segment is checked in full, clean exit or not
     start_by_logics_offset: bool = False  # logicsPhysicalOffset of the checkpoint decides, with it accelerated recovery
     keeps_confirm_offset: bool = False  # confirmPhyOffset of the checkpoint
+    reads_unconfirmed: bool = False  # in controller mode load() reads on from confirmOffset for the queues' next numbers
     truncates_by_new_maximum: bool = False  # the queues' maximum is read again after dispatch
     knows_offset_check: bool = False  # checkCommitLogOffsetOnRecover
     # ConsumeQueue, dispatch and index (recovery.md 7, 8)
@@ -90,7 +91,9 @@ CHANGES: dict[str, dict[str, bool]] = {
     "5.1.2": {"lmq_leaves_out_schedule": True, "lmq_leaves_out_slashes": True},
     "5.1.3": {"deletes_empty_last": True},
     "5.1.4": {},
-    "5.2.0": {"knows_property_crc": True, "lmq_leaves_out_system": True, "knows_store_type": True},
+    "5.2.0": {
+        "knows_property_crc": True, "lmq_leaves_out_system": True, "knows_store_type": True, "reads_unconfirmed": True,
+    },
     "5.3.0": {},
     "5.3.1": {},
     "5.3.2": {

@@ -8,11 +8,12 @@ recoverAbnormally (which records, where it stops), DefaultMessageStore.ReputMess
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from schemas import finding_codes as codes
+from schemas.commitlog_layout import FRAME_BYTES
 from schemas.rows import (
     EXTENT_MESSAGE,
     RUN_LMQ,
@@ -50,6 +51,7 @@ from store_io.formats.commitlog.segment_walk import (
     walk_batches,
 )
 from store_io.formats.queue_store import QueuePaths, open_queue_store
+from store_io.rules.controller.compensation import THROWS, judged
 from store_io.rules.message_verdict import BAD, END, HALF, VALID, Verdict, properties_fault
 from store_io.rules.multi_dispatch import multi_dispatch
 from store_io.rules.releases import BrokerRules
@@ -96,6 +98,7 @@ class SegmentTask:
     walk_audit: bool = True
     reput: tuple[int, int] | None = None  # (from position, limit): start()'s walk alone
     elect: tuple[int, int] | None = None  # (from position, limit): the check before an election's dispatch alone
+    unconfirmed: tuple[int, int] | None = None  # (from position, limit): what load() reads after confirmOffset alone
     index_marks: tuple[tuple[int, int], ...] = ()  # (index run, k): whose message puts the k-th key
     unclean: bool = False  # the abort file is present
     window_bytes: int = WINDOW_BYTES
@@ -170,7 +173,7 @@ class _Scan:
             self.probe = QueueProbe(store, task.base_offset, task.size, self.findings, self._part)
         self.runs = RunBuilder(self.base, self.rules.tag_index, task.lmq, self.probe, task.cuts, task.index_marks)
         self.index = None
-        if task.index_files and task.walk_audit and task.reput is task.elect is None:
+        if task.index_files and task.walk_audit and task.reput is task.elect is task.unconfirmed is None:
             place = SegmentPlace(task.path, task.base_offset, task.size, task.log_end)
             self.index = IndexMerge(
                 source,
@@ -191,9 +194,11 @@ class _Scan:
             self._reput(*self.task.reput)
         elif self.task.elect is not None:
             start, limit = self.task.elect
-            end, verdict = self._walk(RecordCheck.reput(self.rules), start, limit, self._dispatched_rows)
+            end, verdict = self._walk(RecordCheck.reput(self.rules, self.task.path), start, limit, self._dispatched_rows)
             assert verdict is not None
             self._broker_stops(end, verdict)
+        elif self.task.unconfirmed is not None:
+            self._unconfirmed(*self.task.unconfirmed)
         else:
             self.summary.first = first_record(self.window, self.broker)
             if self.task.walk_audit:
@@ -492,6 +497,24 @@ class _Scan:
                 break
             at, position = at + verdict.size, verdict.parsed_to
         self.summary.broker = BrokerStop("next", self.base + at, reason)
+
+    def _unconfirmed(self, position: int, limit: int) -> None:
+        """compensateForHA's walk. Checksums count, whatever the settings say; a filler leads to where its size says."""
+        check = RecordCheck.broker(replace(self.rules, check_crc=True, knows_v2=False), self.task.path)
+        kind, reason = "bad", ""
+        while position < limit:
+            position, verdict = self._walk(check, position, limit, lambda count: None)
+            assert verdict is not None
+            reason = verdict.reason
+            head = self.window.read(position, min(limit, position + FRAME_BYTES))
+            thrown = judged(head, limit - position)
+            if thrown:
+                kind, reason = THROWS, thrown
+            if thrown or verdict.kind != END:
+                break
+            position += int.from_bytes(head[:4], "big", signed=True)
+            kind = "end" if position == self.size else "bad"
+        self.summary.broker = BrokerStop(kind, position, reason)
 
 
 _STOP_KINDS = {END: "end", HALF: "half", BAD: "bad"}

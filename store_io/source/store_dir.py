@@ -20,7 +20,7 @@ from store_io.source.byte_source import StoreLocation, check_root, open_source, 
 # Folders that are listed with all that is below them. Others are known by name, or not at all.
 _LISTED = re.compile(r"commitlog|consumequeue(_.*)?|batchconsumequeue|index|config|timerlog|compaction|dledger-.*")
 _KNOWN = re.compile(
-    r"checkpoint|abort(\.bak)?|lock|timerwheel(\..*)?|epochFileCheckpoint(\.bak)?|transaction|rocksdbstore|RocksDBMessageStore|lost\+found"
+    r"checkpoint|abort(\.bak)?|lock|timerwheel(\..*)?|epochFileCheckpoint(\.bak)?|brokerIdentity(-temp)?(\.bak)?|transaction|rocksdbstore|RocksDBMessageStore|lost\+found"
 )
 DLEDGER = re.compile(r"dledger-.+")
 _CONFIG_FILE = re.compile(r"config/(topics|consumerOffset|subscriptionGroup|delayOffset)\.json(\.bak)?")

@@ -60,7 +60,9 @@ def test_plan_is_what_the_broker_left(case: Case, tmp_path: Path) -> None:
     assert [p for p in broker["deleted_files"] if p.startswith(LISTED)] == sorted(
         p for p in before - after if p.startswith(LISTED)
     )
-    for moment, recorded in (("after_load", expected["afterLoad"]), ("after_dispatch", expected.get("converged"))):
+    moments = {"after_load": "afterLoad", "after_dispatch": "converged", "after_election": "elected"}
+    assert (broker["after_election"] is None) == ("elected" not in expected)
+    for moment, recorded in ((moment, expected.get(name)) for moment, name in moments.items()):
         if recorded:
             theirs = recorded_state(recorded)
             assert broker[moment]["commitlog"] == theirs["commitlog"], moment
@@ -81,8 +83,25 @@ def test_entries_are_what_the_broker_left(case: Case, tmp_path: Path) -> None:
             json.dumps({k: v for k, v in e.items() if k not in h}, sort_keys=True) for e, h in zip(entries, hidden, strict=True)
         )
 
-    ours, theirs = counted(audit.entries()), counted(case.entries() or [])
-    assert ours - theirs == Counter() and theirs - ours == Counter()
+    assert audit.audit.prediction is not None
+    for memory, entries in (
+        (audit.audit.prediction.after_load, case.entries()),
+        (audit.audit.prediction.settled, case.entries("elected")),
+    ):
+        if entries is not None:
+            ours, theirs = counted(audit.entries(memory)), counted(entries)
+            assert ours - theirs == Counter() and theirs - ours == Counter()
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if "elected" in c.expected], ids=lambda c: c.name)
+def test_confirm_offset_and_epochs_are_the_broker_s(case: Case, tmp_path: Path) -> None:
+    broker = product.audit(case.unpack(tmp_path), case.release, case.broker_conf).broker
+    assert broker is not None
+    ours, load, elected = broker["controller"], case.expected["afterLoad"], case.expected["elected"]
+    assert ours["confirm_offset"] == load["confirmOffset"]
+    epochs = [(epoch["epoch"], epoch["start"]) for epoch in ours["epochs"]]
+    epochs.append((ours["election"]["epoch"], ours["election"]["start"]))
+    assert epochs == [(epoch, start) for epoch, start, _ in elected["controller"]["epochs"]]
 
 
 @pytest.mark.parametrize(("case", "release"), PAIRS, ids=lambda p: p if isinstance(p, str) else p.name)

@@ -17,7 +17,7 @@ from store_io.audit.audit_store import StoreAudit, run_audit
 from store_io.base.java_compat import divide, string_hash
 from store_io.explore.explain_pointers import queues_of
 from store_io.rules.message_verdict import VALID, BufferFrames, Message, check_frame
-from store_io.rules.prediction import ScanId
+from store_io.rules.prediction import Memory, ScanId
 from store_io.rules.queue_state import QueueState
 from store_io.rules.releases import BrokerRules
 from store_io.source.byte_source import StoreLocation
@@ -49,15 +49,16 @@ class Audited:
     def above_note(self) -> list[Finding]:
         return [f for f in self.findings if f.severity != NOTE]
 
-    def entries(self) -> list[Entry]:
-        """All ConsumeQueue and index entries that the prediction says stand there after load()."""
+    def entries(self, memory: Memory | None = None) -> list[Entry]:
+        """All ConsumeQueue and index entries of a predicted moment, else of that after load()."""
         prediction = self.audit.prediction
         assert prediction is not None and prediction.after_load is not None
+        memory = memory or prediction.after_load
         reader = _Prediction(self)
         found: list[Entry] = []
-        for _, queue in sorted(prediction.after_load.queues.items()):
+        for _, queue in sorted(memory.queues.items()):
             found += reader.queue_entries(queue)
-        for number, file in enumerate(prediction.after_load.index):
+        for number, file in enumerate(memory.index):
             found += reader.index_entries(number, file)
         return found
 

@@ -293,6 +293,8 @@ def _plan(store: str, truncate_at: int, lost: int) -> dict[str, object]:
                 "groups": 1,
                 "offsets": 3,
             },
+            "after_election": None,
+            "controller": None,
         },
     }
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from jobs.report.files.result_json import RunInfo
 from jobs.report.pages.answer import SEVERITY_STYLE, style_of
+from jobs.report.pages.controller_section import controller_view
 from jobs.report.pages.findings_section import findings_view
 from jobs.report.pages.limits_section import limits_view, settings_view
 from jobs.report.pages.lost_section import lost_view
@@ -99,6 +100,8 @@ def _sections(outcome: AuditOutcome, kind: str, words: tuple[str, ...], plan: st
         yield Section("lost", "What would be lost", lambda: lost_view(outcome, broker, words))
     if outcome.segment_count or outcome.queues:
         yield Section("map", "Map of the CommitLog", lambda: map_view(outcome, broker))
+        if broker and broker.get("controller"):
+            yield Section("controller", "Controller mode", lambda: controller_view(broker))
         yield Section("marks", "Where each file ends", lambda: marks_view(outcome, broker))
         yield Section("queues", "ConsumeQueues and index files", lambda: queues_view(outcome))
         yield Section("findings", "Findings", lambda: findings_view(outcome, words))

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 from schemas.rows import Finding
 from store_io.audit.checks.compaction.compacted_topics import compacted_topics
+from store_io.audit.checks.controller.epoch_findings import epoch_findings
 from store_io.audit.checks.derived.checkpoint_times import checkpoint_times
 from store_io.audit.checks.derived.disputed import disputed, settled
 from store_io.audit.checks.derived.queue_entries import queue_entries
@@ -43,7 +44,7 @@ COMPARED: tuple[Check, ...] = (  # their findings on derived data may blame the 
     queue_entries,
     lost_messages,
 )
-REST: tuple[Check, ...] = (unindexed, compacted_topics, checkpoint_times, small_files, repaired)
+REST: tuple[Check, ...] = (unindexed, compacted_topics, checkpoint_times, epoch_findings, small_files, repaired)
 
 
 def run_checks(evidence: Evidence, found: list[Finding]) -> None:

@@ -31,8 +31,8 @@ def offsets_beyond(evidence: Evidence) -> OffsetsBeyond:
     prediction = evidence.prediction
     if prediction is None or not prediction.starts:
         return OffsetsBeyond()
-    assert prediction.after_dispatch is not None
-    ends = {key: queue.max_offset for key, queue in prediction.after_dispatch.queues.items()}
+    assert prediction.settled is not None
+    ends = {key: queue.max_offset for key, queue in prediction.settled.queues.items()}
     config = evidence.copy.config
     return OffsetsBeyond(config_reader.groups_beyond(config, ends), config_reader.delays_beyond(config, ends))
 
@@ -49,16 +49,32 @@ def broker_findings(evidence: Evidence, beyond: OffsetsBeyond) -> list[Finding]:
             next_step = CATALOGUE[COMPACTED_FILES].next
         return [Finding("broker_refuses", blamed, message=prediction.refusal, next=next_step)]
     assert loss is not None
-    found = [*_dropped(prediction, loss), *_skipped(evidence, loss)]
+    found = [*_dropped(evidence, prediction, loss), *_skipped(evidence, loss)]
     if prediction.hangs_at >= 0:
         message = "a start waits here and never ends"
         found.append(Finding("broker_hangs", "commitlog", phy_offset=prediction.hangs_at, message=message))
     return [*found, *_groups_beyond(evidence, loss, beyond), *_delays_beyond(evidence, beyond)]
 
 
-def _dropped(prediction: Prediction, loss: Loss) -> Iterator[Finding]:
+def _dropped(evidence: Evidence, prediction: Prediction, loss: Loss) -> Iterator[Finding]:
     cut = sum(queue.cut for queue in loss.by_queue.values())
-    if cut:
+    if not cut:
+        return
+    if prediction.end < prediction.truncate_at:
+        segment = next(f for f in evidence.copy.segment_files if f.start <= prediction.end < f.start + f.size)
+        at = prediction.end - segment.start
+        yield Finding(
+            "broker_drops_messages",
+            segment.path,
+            at,
+            at + 8,
+            phy_offset=prediction.end,
+            expected="a record that dispatch can read",
+            actual="none",
+            count=cut,
+            message=f"an election cuts the log at {prediction.end:,} and loses {count_text(cut, 'valid message')}",
+        )
+    else:
         yield Finding(
             "broker_drops_messages",
             f"commitlog/{prediction.stop_segment}",

@@ -110,7 +110,7 @@ def queue_rows(evidence: Evidence, findings: Sequence[Finding]) -> list[Row]:
     """One row per queue that the log, the disk or the broker's memory knows, by topic and queue id."""
     p = evidence.prediction
     load = p.after_load.queues if p is not None and p.after_load is not None else {}
-    later = p.after_dispatch.queues if p is not None and p.after_dispatch is not None else {}
+    later = p.settled.queues if p is not None and p.settled is not None else {}
     lost = evidence.loss.by_queue if evidence.loss is not None else {}
     unexpected: Counter[tuple[str, int]] = Counter()
     for finding in findings:

@@ -6,10 +6,11 @@ import hashlib
 
 from schemas import checkpoint_layout
 from schemas.rows import Row
-from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
+from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, IDENTITY_FILE, INDEX, QUEUES
 from store_io.audit.evidence import Evidence
 from store_io.base.errors import StoreError
 from store_io.formats import config_reader
+from store_io.formats.controller import epoch_file
 
 
 def plan_inputs(evidence: Evidence) -> list[Row]:
@@ -30,6 +31,7 @@ def plan_inputs(evidence: Evidence) -> list[Row]:
             entry = copy.listing.get(path)
             rows[path] = (entry.size if entry else 0, digest)
     small = [checkpoint_layout.CHECKPOINT_FILE, checkpoint_layout.ABORT_FILE]
+    small += [*epoch_file.FILES, IDENTITY_FILE] if copy.rules.controller_mode else []
     small += [e.path for e in copy.tree.children("config") if e.kind == "file"]
     # Whatever load() looks at by its name alone: files that stop it, or that it skips.
     looked_at = (COMMITLOG, QUEUES, BATCH_QUEUES, EXT, INDEX)

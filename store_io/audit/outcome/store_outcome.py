@@ -18,7 +18,7 @@ from store_io.audit.outcome.not_read import not_read, not_read_sentences
 from store_io.audit.outcome.plan_inputs import plan_inputs
 from store_io.audit.outcome.release_leaves import release_leaves
 from store_io.audit.outcome.verdict import verdict_sentence
-from store_io.audit.premises import premises
+from store_io.audit.premises import mode_doubts, premises
 from store_io.audit.shortcomings import Shortcomings
 from store_io.base.exit_codes import INCOMPLETE, of_store
 from store_io.base.times import iso_time
@@ -99,7 +99,7 @@ def _set_premises(evidence: Evidence, out: AuditOutcome) -> None:
         written,
         evidence.copy.rules.settings,
         request.broker_conf is not None,
-        [misfit.sentence for misfit in evidence.copy.misfits],
+        [*(misfit.sentence for misfit in evidence.copy.misfits), *mode_doubts(evidence.copy.listing, evidence.copy.rules)],
     )
 
 
@@ -140,6 +140,9 @@ def _broker_section(evidence: Evidence, out: AuditOutcome) -> Row | None:
     if evidence.prediction is None or out.config is None:
         return None
     broker = {**evidence.prediction.broker_section(), "config": config_row(evidence, out.config)}
+    if broker["controller"] is not None:
+        identity = evidence.copy.identity
+        broker["controller"]["identity"] = identity.row() if identity is not None else None
     if evidence.prediction.starts and evidence.loss is not None:
         broker["lost"] = {
             "messages": evidence.loss.messages,

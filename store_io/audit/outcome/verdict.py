@@ -29,6 +29,8 @@ def verdict_sentence(outcome: AuditOutcome) -> str:
         sentence += " (no broker.conf was named: RocketMQ's defaults are assumed)"
     if outcome.not_judged and broker is not None and broker["starts"]:
         sentence += f". Not judged: {names_text(outcome.not_judged)}"
+    if broker is not None and broker.get("controller"):
+        sentence += ". In controller mode: counted as this replica is after its election as master; before it, it is fenced"
     again = repair_note(outcome).rstrip(".")
     sentence += f". {again}" if again else ""
     return sentence + ("; not all of this copy was read" if outcome.incomplete and broker is not None else "")
@@ -48,6 +50,12 @@ def _verdict(outcome: AuditOutcome) -> str:
     if lost and not counted(outcome, "broker_drops_messages"):
         left = f"leave {count_text(lost, 'valid message')} without a queue entry"
         return f"RocketMQ {release} would start and {left}, so that consumers do not get {'it' if lost == 1 else 'them'}"
+    election = (broker.get("controller") or {}).get("election")
+    if lost and election is not None and election["cut_at"] is not None:
+        return (
+            f"RocketMQ {release} would start; the controller's election of it would cut the CommitLog at physical offset"
+            f" {election['cut_at']:,} and lose {count_text(lost, 'valid message')}"
+        )
     if lost:
         return (
             f"RocketMQ {release} would start, cut the CommitLog at physical offset {broker['truncate_at']:,} and lose"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from schemas.rows import IndexFileSummary, QueueKey, QueueSummary, SegmentSummary
+from store_io.audit.epoch_starts import EpochStartsResult, EpochStartsTask
 from store_io.audit.queue_leftovers import LeftoverResult, LeftoverTask
 from store_io.audit.shortcomings import Shortcomings
 from store_io.base.tasks import NotRead, Task
@@ -18,6 +19,8 @@ from store_io.scan.summary_pickle import KeyTable
 
 LEFTOVERS_LATE = "the time limit was reached: ConsumeQueue entries that lead to no message were not examined"
 COMPACTED_LATE = "the time limit was reached: logs of compacted topics were not examined"
+EPOCHS_LATE = "the time limit was reached: the starts of epochs were not looked up in the log"
+LATE = ((LeftoverTask, LEFTOVERS_LATE), (CompactedFileTask, COMPACTED_LATE), (EpochStartsTask, EPOCHS_LATE))
 
 
 class Collected:
@@ -38,14 +41,15 @@ class Collected:
         self.leftovers: dict[QueueKey, LeftoverResult] = {}
         self.compacted: list[CompactedFileSummary] = []
         self.late: set[str] = set()
+        self.no_epoch_starts: list[int] = []
         self.bytes_read = 0
 
     def not_read(self, task: Task) -> None:
         """The time was spent before this task began."""
-        if not isinstance(task, LeftoverTask):
+        sentence = next((late for kind, late in LATE if isinstance(task, kind)), None)
+        if not isinstance(task, (LeftoverTask, EpochStartsTask)):
             self.late.update(task.paths)
-        sentence = LEFTOVERS_LATE if isinstance(task, LeftoverTask) else COMPACTED_LATE
-        if isinstance(task, (LeftoverTask, CompactedFileTask)) and sentence not in self._short.on_purpose:
+        if sentence is not None and sentence not in self._short.on_purpose:
             self._short.on_purpose.append(sentence)
 
     def take(self, task: Task, result: Any, scan: ScanId | None = None) -> None:
@@ -66,6 +70,9 @@ class Collected:
                     self._short.cannot_read(edges.problem)
         elif isinstance(task, IndexTask):
             self.index[result.path] = result
+        elif isinstance(task, EpochStartsTask):
+            assert isinstance(result, EpochStartsResult)
+            self.no_epoch_starts = result.no_record
         elif isinstance(task, LeftoverTask):
             self.leftovers[result.key] = result
         elif isinstance(task, CompactedFileTask):

@@ -102,6 +102,7 @@ class StoreRounds:
             earlier=self._earlier,
             prediction=self.prediction,
             loss=self.loss,
+            no_epoch_starts=found.no_epoch_starts,
             bytes_read=found.bytes_read,
         )
 
@@ -124,9 +125,9 @@ class StoreRounds:
         yield from self._fold()
         self.view_queues()
         log = log_map(self.collected.segments, self._copy.rules.segment_bytes, self.unread)
-        leftovers = self.tasks.leftovers(self.views, log)
-        if leftovers:
-            self._take(leftovers, (yield leftovers))
+        last = [*self.tasks.leftovers(self.views, log), *self.tasks.epoch_starts(self.collected.segments)]
+        if last:
+            self._take(last, (yield last))
 
     def _fold(self) -> Rounds:
         """Predict, and look again where the answer is not fine enough, until it needs nothing else."""
@@ -191,9 +192,7 @@ class StoreRounds:
         self.view_queues()
         needs = Needs()
         segments = self.collected.segments
-        self.loss = compute_loss(
-            self.prediction.settled, self.prediction.end, segments, self.views, self.collected.scans
-        )
+        self.loss = compute_loss(self.prediction.settled, self.prediction.end, segments, self.views, self.collected.scans)
         for number, by_key in self.loss.cuts.items():
             scan = ScanId("segment", place[segments[number].path])
             for key, edges in by_key.items():

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from schemas.rows import MappedFile, QueueKey
+from schemas.rows import MappedFile, QueueKey, SegmentSummary
 from schemas.store_names import BATCH_QUEUES, EXT, QUEUES
 from store_io.audit.audit_request import AuditRequest
+from store_io.audit.epoch_starts import MOST_STARTS, EpochPlace, EpochStartsTask
 from store_io.audit.log_map import LogMap
 from store_io.audit.opened_copy import OpenedCopy
 from store_io.audit.queue_leftovers import LeftoverTask
@@ -129,6 +130,8 @@ class TaskMaker:
             task = replace(task, reput=(scan.start, scan.limit))
         elif scan.kind == "elect":
             task = replace(task, elect=(scan.start, scan.limit))
+        elif scan.kind == "ha":
+            task = replace(task, unconfirmed=(scan.start, scan.limit))
         return self._keep(task, scan)
 
     def edges(self) -> list[EdgeTask]:
@@ -226,6 +229,21 @@ class TaskMaker:
         commitlog = LogFiles(tuple(copy.segment_files), files)
         task = CompactedFileTask(request.store, request.location, copy.rules, key, None, None, commitlog)
         return replace(task, last=True, unclean=copy.unclean, put_here=True, not_after=request.not_after)
+
+    def epoch_starts(self, segments: Sequence[SegmentSummary]) -> list[Task]:
+        """A task that looks up where the newest epochs of a replica begin, if any begins inside of these segments."""
+        epochs = self._copy.epochs.epochs[-MOST_STARTS:]
+        bounds = [MappedFile(s.path, s.base_offset, s.size) for s in segments]
+        places = tuple(
+            EpochPlace(epoch.start, file)
+            for epoch in epochs
+            for file in bounds
+            if file.start < epoch.start < file.start + file.size
+        )
+        request = self._request
+        if not places:
+            return []
+        return [EpochStartsTask(request.store, request.location, self._copy.rules, places, request.not_after)]
 
     def leftovers(self, views: Mapping[QueueKey, QueueView], log: LogMap) -> list[Task]:
         """A task for each queue with entries that no message of it matched."""

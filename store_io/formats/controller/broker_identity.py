@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from schemas.rows import Row
 from schemas.store_names import IDENTITY_FILE
 from store_io.base.errors import StoreError
 from store_io.base.java_compat import decode_utf8, parse_number, split_dropping_tail
@@ -25,6 +26,10 @@ class BrokerIdentity:
     broker: str
     broker_id: int
     temporary: bool
+
+    def row(self) -> Row:
+        """As plan.json has it."""
+        return {"cluster": self.cluster, "broker": self.broker, "id": self.broker_id, "temporary": self.temporary}
 
 
 def read_identity(source: ByteSource, listing: StoreListing) -> BrokerIdentity | None:

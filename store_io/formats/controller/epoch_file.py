@@ -7,6 +7,7 @@ Source: CheckpointFile.read, EpochFileCache.initCacheFromFile and EpochEntrySeri
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from schemas.store_names import EPOCH_FILE
@@ -18,9 +19,19 @@ from store_io.source.byte_source import ByteSource
 from store_io.source.store_dir import StoreListing
 
 EPOCH_FILE_BYTES = 1 << 20  # of one of the two files; a broker's has some twenty bytes for each master that there ever was
+FILES = (EPOCH_FILE, EPOCH_FILE + ".bak")
 CRC_MASK = 0x7FFFFFFF
 _BUFFER_BYTES = 8192  # of the JDK's reader: text that is no UTF-8 fails when its buffer is decoded
 _LINE_END = re.compile(r"\r\n|\r|\n")
+
+
+@dataclass(frozen=True)
+class EpochLine:
+    """An entry and its bytes in the file, [start, end), without the line's end."""
+
+    epoch: Epoch
+    start: int
+    end: int
 
 
 @dataclass(frozen=True)
@@ -37,65 +48,83 @@ class BadEpochFile:
 class StoredEpochs:
     """What the broker holds after start(). epochs: by number.  path: the file that gives them, "" without one.
 
-    refusal: the sentence with which start() fails, else empty.  problem: the files could not be read; all else is void.
+    lines: as that file has them.  refusal: the sentence with which start() fails, else empty.  problem: a file could not be read;
+    all else is void.
     """
 
     epochs: tuple[Epoch, ...] = ()
     path: str = ""
-    lines: tuple[Epoch, ...] = ()
+    lines: tuple[EpochLine, ...] = ()
     bad: tuple[BadEpochFile, ...] = ()
     refusal: str = ""
     problem: str = ""
 
 
-class _Unusable(Exception):
-    """An IOException: the .bak is read next."""
+class Unusable(Exception):
+    """The broker turns to the .bak: its IOException."""
 
 
-class _Fatal(Exception):
-    """A NumberFormatException: nobody catches it."""
+class Fatal(Exception):
+    """start() fails: a NumberFormatException, which nobody catches."""
+
+
+@dataclass(frozen=True)
+class _Line:
+    text: str
+    start: int
+    end: int
 
 
 def read_epochs(source: ByteSource, listing: StoreListing) -> StoredEpochs:
     """The store's epochs. Any bytes give an answer; a file that cannot be opened gives `problem`."""
     bad: list[BadEpochFile] = []
-    for path in (EPOCH_FILE, EPOCH_FILE + ".bak"):
+    for path in FILES:
         entry = listing.get(path)
         if entry is None:
             continue
         try:
             if entry.kind == "directory":
-                raise _Unusable("a folder")
+                raise Unusable("a folder")
             lines = parse_epochs(source.read_small(path, EPOCH_FILE_BYTES))
-        except _Unusable as why:
+        except Unusable as why:
             bad.append(BadEpochFile(path, entry.size, str(why), fatal=False))
-        except _Fatal as why:
+        except Fatal as why:
             bad.append(BadEpochFile(path, entry.size, str(why), fatal=True))
-            return StoredEpochs(bad=tuple(bad), refusal=f"{path}: {why}, over which start() throws a NumberFormatException")
+            return StoredEpochs(bad=tuple(bad), refusal=f"{path}: {why}, so start() throws a NumberFormatException")
         except StoreError as why:
             return StoredEpochs(problem=str(why))
         else:
             if lines:
-                return StoredEpochs(as_cached(lines), path, tuple(lines), tuple(bad))
+                return StoredEpochs(as_cached([line.epoch for line in lines]), path, tuple(lines), tuple(bad))
     return StoredEpochs(bad=tuple(bad))
 
 
-def parse_epochs(data: bytes) -> list[Epoch]:
-    """The entries of one file, in its order. Raises _Unusable where the broker turns to the .bak, _Fatal where it ends."""
+def parse_epochs(data: bytes) -> list[EpochLine]:
+    """The entries of one file, in its order. Raises Unusable where the broker turns to the .bak, Fatal where it ends."""
     text, broken = _decoded(data)
-    lines = _LINE_END.split(text)
-    complete = lines[:-1] if broken or lines[-1] == "" else lines
-    count = _number(complete, 0, 32, "number of entries", broken)
-    checksum = _number(complete, 1, 32, "checksum", broken)
-    entries = [entry for line in complete[2:] if (entry := _entry(line)) is not None]
+    lines = list(_lines(text, whole=not broken))
+    count = _number(lines, 0, "number of entries", broken)
+    checksum = _number(lines, 1, "checksum", broken)
+    entries = [entry for line in lines[2:] if (entry := _entry(line)) is not None]
     if broken:
-        raise _Unusable("bytes that are no UTF-8")
+        raise Unusable("it is no UTF-8")
     if len(entries) != count:
-        raise _Unusable(f"{count} entries by its first line, {len(entries)} in it")
-    found = crc32("".join(line + "\n" for line in complete[2:]).encode()) & CRC_MASK
+        raise Unusable(f"its first line says {count} entries, and it has {len(entries)}")
+    found = entries_crc([line.text for line in lines[2:]])
     if checksum not in (0, found):
-        raise _Unusable(f"its checksum is {checksum}, that of its entries {found}")
+        raise Unusable(f"its checksum is {checksum}, that of its entries {found}")
     return entries
+
+
+def entries_crc(lines: Sequence[str]) -> int:
+    """The checksum of these entry lines."""
+    return crc32("".join(line + "\n" for line in lines).encode()) & CRC_MASK
+
+
+def epoch_text(epochs: Sequence[Epoch]) -> bytes:
+    """The file as a broker writes it. epochs: at least one; a broker never writes none."""
+    lines = [f"{epoch.epoch}-{epoch.start}" for epoch in epochs]
+    return "".join(f"{line}\n" for line in (len(lines), entries_crc(lines), *lines)).encode()
 
 
 def _decoded(data: bytes) -> tuple[str, bool]:
@@ -103,26 +132,36 @@ def _decoded(data: bytes) -> tuple[str, bool]:
     try:
         return data.decode("utf-8"), False
     except UnicodeDecodeError as error:
-        good = data[: error.start // _BUFFER_BYTES * _BUFFER_BYTES]
-        return good.decode("utf-8", "ignore"), True
+        return data[: error.start // _BUFFER_BYTES * _BUFFER_BYTES].decode("utf-8", "ignore"), True
 
 
-def _number(lines: list[str], at: int, bits: int, what: str, broken: bool) -> int:
+def _lines(text: str, whole: bool) -> Iterator[_Line]:
+    """Lines as BufferedReader.readLine gives them. whole: what follows the last line's end counts, too."""
+    at = place = 0
+    for match in _LINE_END.finditer(text):
+        line = text[at : match.start()]
+        yield _Line(line, place, place + len(line.encode()))
+        place += len(text[at : match.end()].encode())
+        at = match.end()
+    if whole and at < len(text):
+        yield _Line(text[at:], place, place + len(text[at:].encode()))
+
+
+def _number(lines: Sequence[_Line], at: int, what: str, broken: bool) -> int:
     if at >= len(lines) and broken:
-        raise _Unusable("bytes that are no UTF-8")
-    line = lines[at] if at < len(lines) else None
-    number = parse_number(line, bits)
+        raise Unusable("it is no UTF-8")
+    number = parse_number(lines[at].text, 32) if at < len(lines) else None
     if number is None:
-        raise _Fatal("an empty file" if line is None and at == 0 else f"its line {at + 1} is no {what}")
+        raise Fatal(f"line {at + 1} is no {what}" if lines else "it is empty")
     return number
 
 
-def _entry(line: str) -> Epoch | None:
-    """One line; None where it has not two parts: such a line only counts for the checksum."""
-    parts = split_dropping_tail(line, "-")
+def _entry(line: _Line) -> EpochLine | None:
+    """One line; None where it has not two parts: such a line counts for the checksum alone."""
+    parts = split_dropping_tail(line.text, "-")
     if len(parts) != 2:
         return None
     epoch, start = parse_number(parts[0], 32), parse_number(parts[1], 64)
     if epoch is None or start is None:
-        raise _Fatal("a line of it holds no epoch and start")
-    return Epoch(epoch, start)
+        raise Fatal("a line of it has no number of an epoch, or no start")
+    return EpochLine(Epoch(epoch, start), line.start, line.end)

@@ -6,4 +6,5 @@
 * `index_plan`: the names and sizes of the index files; `index_link`: their slots and chains.
 * `rebuild_tasks`: the tasks that write queue and index entries from messages.
 * `checkpoint`: the checkpoint.
+* `epochs`: the epoch file of a replica in controller mode.
 """

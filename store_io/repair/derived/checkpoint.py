@@ -16,18 +16,21 @@ from store_io.repair.repair_work import Work
 @dataclass(frozen=True)
 class NewCheckpoint:
     """What it says. time, index_time: store times up to which log and queues, and the index, are on the disk.
-    master: the master's flushed offset.  last_message: physical offset, 0 where nothing is confirmed."""
+    master: the master's flushed offset.  last_message: physical offset, 0 where nothing is confirmed.  end: of the log, where
+    a replica in controller mode has all of it in its queues."""
 
     time: int = 0
     index_time: int = 0
     master: int = 0
     last_message: int = 0
+    end: int = 0
 
 
 def put(work: Work, new: NewCheckpoint, reason: str) -> None:
     """Write it, as a step of its own; the last two fields where the release knows them."""
     work.steps.add(WRITE_CHECKPOINT, layout.CHECKPOINT_FILE, start=0, end=layout.FILE_BYTES, reason=reason)
     confirmed = new.last_message if work.rules.keeps_confirm_offset else 0
+    confirmed = new.end if work.rules.controlled else confirmed
     logics = new.last_message if work.rules.start_by_logics_offset else 0
     fields = struct.pack(layout.FIELDS_FORMAT, new.time, new.time, new.index_time, new.master, confirmed, logics)
     work.writer.put(layout.CHECKPOINT_FILE, fields.ljust(layout.FILE_BYTES, b"\0"))
@@ -37,7 +40,7 @@ def write_checkpoint(work: Work, audit: Audited, stored_master: int, log_end: in
     """The checkpoint by that audit. stored_master: the master's flushed offset in the copy, which stays where the log still holds
     it."""
     master = stored_master if -1 <= stored_master <= log_end else 0
-    new = NewCheckpoint(audit.last_store_time, index_time(work, audit), master, audit.last_message)
+    new = NewCheckpoint(audit.last_store_time, index_time(work, audit), master, audit.last_message, log_end)
     put(work, new, "as a clean stop leaves it")
 
 

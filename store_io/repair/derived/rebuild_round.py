@@ -82,9 +82,9 @@ def _plan_queues(work: Work, log: LogPlan, before: Audited, audit: Audited) -> l
 def _served(before: Audited) -> frozenset[QueueKey]:
     """Queues that the release itself would have in memory."""
     prediction = before.prediction
-    if prediction is None or prediction.after_dispatch is None:
+    if prediction is None or prediction.settled is None:
         return frozenset()
-    return frozenset(prediction.after_dispatch.queues)
+    return frozenset(prediction.settled.queues)
 
 
 def _write_entries(work: Work, audit: Audited, queues: Sequence[QueuePlan], index: IndexPlan) -> None:

@@ -61,7 +61,7 @@ def pad(work: Work, audit: Audited, log: LogPlan) -> None:
         _lead_to(work, base, len(record))
     log.end = base + len(record)
     time, index = audit.last_store_time, checkpoint.index_time(work, audit)
-    checkpoint.put(work, NewCheckpoint(time, index, 0, base), "leads a start to the added segment")
+    checkpoint.put(work, NewCheckpoint(time, index, 0, base, base), "leads a start to the added segment")
 
 
 def _fill(work: Work, base: int, at: int) -> None:

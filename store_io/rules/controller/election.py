@@ -97,4 +97,3 @@ def _read(broker: FencedBroker, number: int, file: LogFile, at: int) -> _Part | 
         broker.needs.scans.add(scan)
         return None
     return _Part(scan, summary)
-

@@ -32,7 +32,6 @@ def test_what_every_broker_makes_is_no_other_kind() -> None:
         ({"consumequeue/MANIFEST-000004": 9, "consumequeue/000009.sst": 5}, "RocksDB"),
         ({"consumequeue_r/CURRENT": 16}, "RocksDB"),
         ({"dledger-n0/data/00000000000000000000": 8}, "DLedger"),
-        ({"epochFileCheckpoint": 5}, "controller"),
         ({"config/tieredStoreMetadata.json": 5}, "tiered"),
     ],
 )
@@ -46,7 +45,6 @@ def test_kinds_that_are_not_modelled_are_named(files: dict[str, int], word: str)
     [
         ("storeType", "defaultRocksDB", "storeType=defaultRocksDB"),
         ("enableDLegerCommitLog", True, "DLedger"),
-        ("enableControllerMode", True, "controller"),
     ],
 )
 def test_settings_name_them_too(key: str, value: object, word: str) -> None:
@@ -54,6 +52,10 @@ def test_settings_name_them_too(key: str, value: object, word: str) -> None:
     assert len(sentences) == 1 and word in sentences[0]
 
 
-def test_an_epoch_file_does_not_count_where_the_settings_deny_controller_mode() -> None:
-    rules = broker_rules(settings={"enableControllerMode": Setting(False, "broker.conf")})
-    assert unmodelled(listed({"epochFileCheckpoint": 5}), rules) == []
+@pytest.mark.parametrize("other", ["duplicationEnable", "recheckReputOffsetFromCq"])
+def test_controller_mode_is_modelled_by_itself(other: str) -> None:
+    settings = {"enableControllerMode": Setting(True, "broker.conf")}
+    assert unmodelled(listed({"epochFileCheckpoint": 5}), broker_rules(settings=settings)) == []
+    settings[other] = Setting(True, "broker.conf")
+    assert other in unmodelled(listed({}), broker_rules(settings=settings))[0]
+    assert unmodelled(listed({}), broker_rules("4.9.8", settings)) == []

@@ -22,7 +22,7 @@ def queue_entries(evidence: Evidence) -> list[Finding]:
     found: list[Finding] = []
     for key, view in evidence.views.items() if evidence.queues_whole else ():
         leftover = evidence.leftovers.get(key)
-        found += missing_findings(view, evidence.copy.rules, leftover.wrong if leftover else [])
+        found += missing_findings(view, evidence.copy.rules, leftover.wrong if leftover else [], evidence.held_back)
         found += shifted_findings(view)
         if evidence.log_whole and evidence.all_read:
             found += hole_findings(view)
@@ -32,8 +32,11 @@ def queue_entries(evidence: Evidence) -> list[Finding]:
     return found
 
 
-def missing_findings(view: QueueView, rules: BrokerRules, wrong: Ranges) -> list[Finding]:
-    """One finding per file and run of entries that the log's messages should have and the queue has not."""
+def missing_findings(view: QueueView, rules: BrokerRules, wrong: Ranges, held_back: int | None = None) -> list[Finding]:
+    """One finding per file and run of entries that the log's messages should have and the queue has not.
+
+    held_back: physical offset from which on messages wait, on purpose without an entry.
+    """
     found: list[Finding] = []
     size = rules.batch_file_bytes if view.batch else rules.queue_file_bytes
     size -= size % view.unit
@@ -51,9 +54,10 @@ def missing_findings(view: QueueView, rules: BrokerRules, wrong: Ranges) -> list
             assert run_at is not None
             run = run_at(at)
             named = run if run is not None and (run[0] == at or view.batch) else None
+            waits = held_back is not None and run is not None and run[2] >= held_back
             found.append(
                 Finding(
-                    code,
+                    "queue_entry_unconfirmed" if waits and not view.deleted_topic else code,
                     known.path if known else f"{view.folder}/{start:020d}",
                     at * view.unit - start if known else None,
                     end * view.unit - start if known else None,

@@ -37,9 +37,10 @@ def unindexed(evidence: Evidence) -> list[Finding]:
     if not keys:
         return []
     newest = files[-1] if files else None
+    waits = evidence.held_back is not None and first >= evidence.held_back
     return [
         Finding(
-            "index_range_missing",
+            "index_range_unconfirmed" if waits else "index_range_missing",
             newest.path if newest else INDEX,
             0 if newest else None,
             index_layout.HEADER_BYTES if newest else None,

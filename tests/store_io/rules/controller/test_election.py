@@ -1,0 +1,97 @@
+"""From the fenced broker to the master: what is dispatched, what is cut, which epochs stay (controller.md 3, 4)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support import damage, product
+from tests.support.builders import Store
+from tests.support.replica import epoch_text, replica
+
+
+def broker_of(store: Store, release: str | None = None) -> dict[str, Any]:
+    audit = product.audit(store.root, release or store.release, store.broker_conf)
+    assert audit.broker is not None, audit.incomplete
+    return audit.broker
+
+
+def entries(state: dict[str, Any]) -> int:
+    return sum(queue["max_offset"] for queue in state["queues"])
+
+
+@pytest.mark.parametrize("release", ["5.1.4", "5.3.1", "5.3.3", "5.5.0"])
+def test_a_fenced_broker_waits_and_its_election_dispatches_all(release: str, tmp_path: Path) -> None:
+    store = replica(tmp_path / "store", release, undispatched=10, clean=False)
+    broker = broker_of(store)
+    assert entries(broker["after_load"]) == entries(broker["after_dispatch"]) == 30
+    assert entries(broker["after_election"]) == 40 and broker["lost"]["messages"] == 0
+    end = store.records[-1].at + store.records[-1].size
+    assert broker["controller"]["election"] == {"epoch": 3, "start": end, "recorded": True, "removed": [], "cut_at": None}
+
+
+def test_an_unclean_exit_dispatches_up_to_confirm_offset(tmp_path: Path) -> None:
+    store = replica(tmp_path / "store", "5.1.4", undispatched=10, clean=False)
+    damage.set_checkpoint(store, confirm=store.records[34].at + 1)
+    broker = broker_of(store)
+    assert entries(broker["after_dispatch"]) == 34 and entries(broker["after_election"]) == 40
+    assert broker["controller"]["confirm_offset"] == store.records[34].at
+
+
+def test_before_5_1_1_there_is_no_confirm_offset(tmp_path: Path) -> None:
+    broker = broker_of(replica(tmp_path / "store", "5.1.0", undispatched=10, clean=False))
+    assert entries(broker["after_load"]) == entries(broker["after_election"]) == 40
+    assert broker["controller"]["confirm_offset"] == -1
+
+
+def test_outside_of_controller_mode_nothing_of_it_is_said(tmp_path: Path) -> None:
+    store = replica(tmp_path / "store")
+    for release, conf in (("5.3.3", store.broker_conf.replace("true", "false")), ("4.9.8", store.broker_conf)):
+        broker = product.audit(store.root, release, conf).broker
+        assert broker is not None and broker["after_election"] is broker["controller"] is None
+
+
+def test_an_election_cuts_where_dispatch_cannot_read_on(tmp_path: Path) -> None:
+    """After a clean exit recovery does not read the first segment; an election of a broker that confirmed nothing does."""
+    store = replica(tmp_path / "store", "5.1.4", messages=60)
+    victim = store.records[5]
+    damage.set_field(store, victim, "magic", lambda magic: magic ^ 1)
+    broker = broker_of(store)
+    assert broker["truncate_at"] == store.records[-1].at + store.records[-1].size
+    election = broker["controller"]["election"]
+    assert election["cut_at"] == election["start"] == victim.at and election["removed"] == [2]
+    assert broker["after_election"]["commitlog"] == [{"file": f"{0:020d}", "wrote": victim.at}]
+    assert entries(broker["after_election"]) == 5
+    assert broker["lost"]["messages"] == 54
+    audit = product.audit(store.root, "5.1.4", store.broker_conf)
+    (found,) = [f for f in audit.findings if f.code == "broker_drops_messages"]
+    assert (found.file, found.start, found.count) == (f"commitlog/{0:020d}", victim.at, 54)
+    assert "election" in found.message and "election" in audit.outcome.verdict
+
+
+def test_a_body_that_fails_its_checksum_is_dispatched_all_the_same(tmp_path: Path) -> None:
+    store = replica(tmp_path / "store", "5.1.4", messages=60)
+    damage.flip_in(store, store.records[5], "body")
+    broker = broker_of(store)
+    assert broker["controller"]["election"]["cut_at"] is None and entries(broker["after_election"]) == 60
+
+
+def test_an_epoch_beyond_the_end_goes_where_dispatch_was_behind(tmp_path: Path) -> None:
+    store = replica(tmp_path / "store")
+    end = store.records[-1].at + store.records[-1].size
+    (store.root / "epochFileCheckpoint").write_bytes(epoch_text((1, 0), (2, end + 1)))
+    election = broker_of(store)["controller"]["election"]
+    assert election["removed"] == [2] and election["recorded"] and election["epoch"] == 3
+    damage.set_checkpoint(store, confirm=end)
+    election = broker_of(store)["controller"]["election"]
+    assert election["removed"] == [] and not election["recorded"]
+
+
+def test_an_empty_epoch_file_stops_the_start(tmp_path: Path) -> None:
+    store = replica(tmp_path / "store")
+    (store.root / "epochFileCheckpoint").write_bytes(b"")
+    broker = broker_of(store)
+    assert not broker["starts"] and broker["refusal"].startswith("epochFileCheckpoint: ") and broker["controller"] is None
+    assert broker_of(store, "4.9.8")["starts"]
