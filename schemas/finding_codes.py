@@ -45,6 +45,15 @@ COMPACTED_ENTRY = "compacted_entry_wrong"
 COMPACTED_DIFFERS = "compacted_record_differs"
 COMPACTED_MISSING = "compacted_message_missing"
 COMPACTED_AHEAD = "compacted_log_ahead"
+TIMER_LOST = "timer_message_lost"
+TIMER_LOG_MISSING = "timer_log_missing"
+TIMER_UNIT_DAMAGED = "timer_unit_damaged"
+TIMER_UNIT_WRONG = "timer_unit_wrong"
+TIMER_UNIT_BEYOND = "timer_unit_beyond_end"
+TIMER_SLOT_WRONG = "timer_slot_wrong"
+TIMER_CHECK_MISSING = "timer_checkpoint_missing"
+TIMER_CHECK_WRONG = "timer_checkpoint_wrong"
+TIMER_OFFSET_BEYOND = "timer_offset_beyond_end"
 
 
 class Part(Flag):
@@ -59,6 +68,7 @@ class Part(Flag):
     START = auto()  # what a start of the release does
     REPLICAS = auto()  # this copy against others of its group
     COPY = auto()  # the copy as a whole
+    TIMER = auto()  # timer messages
 
 
 class Cure(Enum):
@@ -129,6 +139,8 @@ END_GONE = (  # the next step of a missing segment after the copy's last one
     "The end of the log is gone, and no repair adds it, not with a donor either: where another copy of this broker has it,"
     " audit that copy and use it instead."
 )
+
+_TIMERS_ANEW = "set config/timercheck aside before the start; then timer messages that were delivered already come once more."
 
 _ROWS = (
     # ---- CommitLog: bytes -------------------------------------------------------------------------------------------
@@ -380,6 +392,43 @@ _ROWS = (
     FindingCode("setting_mismatch", NOTE, Part.CONFIG, Cure.BY_HAND,
                 "A setting does not fit the files of this copy.",
                 "Pass the broker's own broker.conf."),
+    # ---- timers -----------------------------------------------------------------------------------------------------
+    FindingCode(TIMER_LOST, LOSS, Part.TIMER, Cure.BY_HAND, stays=Stays.AS_BEFORE,
+                meaning="Timer messages that are in the log, and that a start never delivers: their time is past for the timer,"
+                        " and no delivered copy of them stays.",
+                step=f"Send these messages again, or let a start take all timer messages from the beginning: {_TIMERS_ANEW}"),
+    FindingCode(TIMER_LOG_MISSING, REBUILDABLE, Part.TIMER, Cure.BY_HAND, stays=Stays.ALWAYS,
+                meaning="A file of the timer log is missing. The messages that its units lead to are not delivered.",
+                step=f"Take the file from another copy of the same broker, or {_TIMERS_ANEW}"),
+    FindingCode(TIMER_UNIT_DAMAGED, REBUILDABLE, Part.TIMER, Cure.BY_HAND, stays=Stays.ALWAYS,
+                meaning="A part of the timer log that is no unit. A start cuts the log there and takes the messages from their"
+                        " queue again, or, further back, no longer finds what the slot held before it.",
+                step=f"If timer messages are missing after a start: {_TIMERS_ANEW}"),
+    FindingCode(TIMER_UNIT_WRONG, REBUILDABLE, Part.TIMER, Cure.BY_HAND, stays=Stays.ALWAYS,
+                meaning="A unit of the timer log does not fit the timer message that it leads to, or the unit"
+                        " before it in its slot.",
+                step=f"If timer messages are missing after a start: {_TIMERS_ANEW}"),
+    FindingCode(TIMER_UNIT_BEYOND, REBUILDABLE, Part.TIMER, Cure.BY_HAND, stays=Stays.ALWAYS,
+                meaning="Units of the timer log lead beyond the CommitLog's end. When their time comes a broker finds nothing"
+                        " there, or what was written there since.",
+                step="Look for the end of the log in another copy of the same broker: audit that copy and use it instead."),
+    FindingCode(TIMER_SLOT_WRONG, REBUILDABLE, Part.TIMER, Cure.BY_HAND, stays=Stays.ALWAYS,
+                meaning="A slot of the timer wheel does not fit the units of its time: messages of that time would not be"
+                        " delivered.",
+                step=f"If timer messages are missing after a start: {_TIMERS_ANEW}"),
+    FindingCode(TIMER_CHECK_MISSING, REBUILDABLE, Part.TIMER, Cure.BY_HAND, stays=Stays.ALWAYS,
+                meaning="The timer's checkpoint is missing or says nothing: a start takes every timer message from the beginning"
+                        " and delivers those again that were delivered.",
+                step="Take the file from another copy of the same broker, or warn the consumers of these topics."),
+    FindingCode(TIMER_CHECK_WRONG, REBUILDABLE, Part.TIMER, Cure.BY_HAND, stays=Stays.ALWAYS,
+                meaning="The timer's checkpoint does not fit the timer log, or holds what no broker writes.",
+                step="Take the file from another copy of the same broker."),
+    FindingCode(TIMER_OFFSET_BEYOND, NOTE, Part.TIMER, Cure.BY_HAND, stays=Stays.ALWAYS,
+                meaning="The timer has read its queue further than the queue reaches. Since 5.3.2 a start sets it back; before,"
+                        " the messages that are sent until the queue is as long again are never delivered.",
+                step="Nothing, from 5.3.2 on.",
+                raised_step="Start this copy with 5.3.2 or later, or set config/timercheck aside: messages that were delivered"
+                            " come again."),
     # ---- the copy as a whole ----------------------------------------------------------------------------------------
     FindingCode("file_unrecognised", NOTE, Part.COPY, Cure.NOTHING, "A file with a name that no release writes here.",
                 raised_step=_REMOVED),

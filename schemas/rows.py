@@ -199,6 +199,8 @@ class SegmentSummary:
     index_marks: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
     # (phy_offset, text) of messages of the broker's walk whose LMQ offset is no number: dispatch with multi-dispatch fails there
     lmq_faults: list[tuple[int, str]] = field(default_factory=list)
+    timers: np.ndarray | None = None  # timer messages and their copies (`store_io.scan.timer`), where they were asked for
+    timers_dropped: int = 0  # of them beyond the bound
     problem: str = ""  # the file could not be read, or changed underneath: a sentence; everything else is then void
 
 
@@ -442,6 +444,7 @@ class AuditOutcome:
     settings_from: str = NAMED  # or DEFAULT: no broker.conf was named; sizes are from the files, all else is RocketMQ's default
     written_by: str = ""  # by its files the releases that wrote it, where none was named and the one assumed is none of these
     premises: list[Premise] = field(default_factory=list)
+    timers: Row = field(default_factory=dict)  # of the timer store (`TimerView.report`); {} where there is none
     not_judged: list[str] = field(default_factory=list)  # what a start reads and no check judges: a verdict names it
     replica_group: str = ""
     log_end: int | None = None  # physical offset after its last message; None without one, and where it was not read

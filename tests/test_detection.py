@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from schemas.rows import LOSS, NOTE, REBUILDABLE, Finding
-from tests.support import builders, compacted, corpus_tools, damage, product
+from tests.support import builders, compacted, corpus_tools, damage, product, timers
 from tests.support.builders import Message, Record, Sizes, Store, StoreBuilder
 from tests.support.corpus_tools import Case
 from tests.support.damage import Done
@@ -641,3 +641,91 @@ def test_undamaged_built_store_raises_no_alarm(release: str, killed: bool, tmp_p
     audit = product.audit(store.root, store.release, store.broker_conf)
     assert {f.severity for f in audit.findings} <= ({NOTE, REBUILDABLE} if killed else {NOTE}), audit.above_note[:5]
     assert audit.outcome.exit_code in ((0, 10) if killed else (0,))
+
+
+# ---- timers --------------------------------------------------------------------------------------------------------
+
+TIMER_LOG, TIMER_CHECK = f"timerlog/{0:020d}", "config/timercheck"
+
+
+def timer_bytes(name: str, position: int, change: Callable[[bytes], bytes], size: int = 8) -> Callable[[timers.TimerStore], Done]:
+    """Changes one field of a timer file."""
+
+    def cut(made: timers.TimerStore) -> Done:
+        with open(made.root / name, "rb") as file:
+            file.seek(position)
+            old = file.read(size)
+        return damage.overwrite(made.root / name, position, change(old))
+
+    return cut
+
+
+def plus(number: int) -> Callable[[bytes], bytes]:
+    return lambda old: (int.from_bytes(old, "big", signed=True) + number).to_bytes(len(old), "big", signed=True)
+
+
+def slot(made: timers.TimerStore) -> int:
+    """Where the slot of the first waiting message lies."""
+    return max(made.timers.slots) % timers.SLOTS * timers.SLOT_BYTES
+
+
+def in_slot(at: int, change: Callable[[bytes], bytes]) -> Callable[[timers.TimerStore], Done]:
+    return lambda made: timer_bytes("timerwheel", slot(made) + at, change)(made)
+
+
+def unit_field(at: int, number: int, size: int = 8) -> Callable[[timers.TimerStore], Done]:
+    return timer_bytes(TIMER_LOG, 52 * 7 + at, plus(number), size)
+
+
+@dataclass(frozen=True)
+class TimerRow:
+    """unit: the bytes that a finding may name around the damage."""
+
+    name: str
+    cut: Callable[[timers.TimerStore], Done]
+    codes: str
+    unit: int
+
+
+TIMER_TABLE = (
+    TimerRow("unit's size", unit_field(0, 1, 4), "timer_unit_damaged", 52),
+    TimerRow("unit's magic", unit_field(12, 64, 4), "timer_unit_damaged", 52),
+    TimerRow("unit zero", timer_bytes(TIMER_LOG, 52 * 7, lambda old: bytes(52), 52), "timer_unit_damaged", 52),
+    TimerRow("unit's link", unit_field(4, 52), "timer_unit_wrong", 52),
+    TimerRow("unit's write time", unit_field(16, 5000), "timer_unit_wrong", 52),
+    TimerRow("unit's delay", unit_field(24, 5000, 4), "timer_unit_wrong", 52),
+    TimerRow("unit's physical offset", unit_field(28, 4), "timer_unit_wrong", 52),
+    TimerRow("unit's message size", unit_field(36, 4, 4), "timer_unit_wrong", 52),
+    TimerRow("unit's topic", unit_field(40, 4, 4), "timer_unit_wrong", 52),
+    TimerRow("slot's time", in_slot(0, plus(1)), "timer_slot_wrong", 32),
+    TimerRow("slot's first unit", in_slot(8, plus(52)), "timer_slot_wrong", 32),
+    TimerRow("slot's last unit", in_slot(16, plus(-52)), "timer_slot_wrong", 32),
+    TimerRow("slot zero", in_slot(0, lambda old: bytes(8)), "timer_slot_wrong", 32),
+    TimerRow("read time", timer_bytes(TIMER_CHECK, 0, plus(7_200_000)), "timer_message_lost", 32),
+    TimerRow("read time below 0", timer_bytes(TIMER_CHECK, 0, plus(-(1 << 62))), "timer_checkpoint_wrong", 32),
+    TimerRow("flush position", timer_bytes(TIMER_CHECK, 8, plus(520)), "timer_checkpoint_wrong", 32),
+    TimerRow("empty checkpoint", lambda made: damage.cut_at(made.root / TIMER_CHECK, 0), "timer_checkpoint_missing", 0),
+    TimerRow("no checkpoint", lambda made: damage.remove(made.root / TIMER_CHECK), "timer_checkpoint_missing", 0),
+    TimerRow("no timer log", lambda made: damage.remove(made.root / TIMER_LOG), "timer_log_missing", 0),
+    TimerRow("wheel cut", lambda made: damage.cut_at(made.root / "timerwheel", 99), "broker_refuses", 0),
+)
+
+
+@pytest.mark.parametrize("row", TIMER_TABLE, ids=lambda r: r.name)
+def test_damage_of_a_timer_file_is_found(row: TimerRow, tmp_path: Path) -> None:
+    made = timers.timer_store(tmp_path / "store")
+    done = row.cut(made)
+    audit = product.audit(made.root, made.store.release, made.conf)
+    name = str(done.path.relative_to(made.root))
+    fitting = [f for f in audit.above_note if f.file == name and f.code in row.codes.split()]
+    assert fitting, [(f.code, f.severity, f.file, f.start, f.end) for f in audit.findings]
+    if row.unit and done.start is not None and done.end is not None:
+        low, high = done.start // row.unit * row.unit, -(-done.end // row.unit) * row.unit
+        assert any(f.start is not None and f.end is not None and low <= f.start and f.end <= high for f in fitting), fitting
+
+
+@pytest.mark.parametrize("clean", [True, False], ids=["clean", "killed"])
+@pytest.mark.parametrize("release", ["5.0.0", "5.1.4", "5.3.3", "5.4.0", "5.5.0"])
+def test_undamaged_timer_files_raise_no_alarm(release: str, clean: bool, tmp_path: Path) -> None:
+    made = timers.timer_store(tmp_path / "store", release, clean=clean)
+    assert product.audit(made.root, release, made.conf).findings == []

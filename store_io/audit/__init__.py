@@ -5,6 +5,7 @@
 * `opened_copy`: what listing, settings and small files say.
 * `rounds`: which tasks next, and the fold between them.
 * `evidence`: all that is known at one moment.
+* `timer`: the timer store, and what a start makes of it.
 * `facts`: what follows from several files of a copy.
 * `checks`: from evidence to findings.
 * `outcome`: findings, plan, verdict and rows of the tables.

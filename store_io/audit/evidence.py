@@ -18,7 +18,9 @@ from store_io.audit.premises import heads_of
 from store_io.audit.queue_leftovers import LeftoverResult
 from store_io.audit.queue_views import QueueView
 from store_io.audit.rounds.earlier_segments import EarlierSegments
+from store_io.audit.timer.timer_view import TimerView, timer_view
 from store_io.audit.written_by import WrittenBy, written_by
+from store_io.formats.timer.timer_task import TimerFiles
 from store_io.rules.prediction import Prediction
 from store_io.scan.compaction.compacted_file import CompactedFileSummary
 from store_io.scan.segment_edges import SegmentEdges
@@ -49,6 +51,7 @@ class Evidence:
     loss: Loss | None
     bytes_read: int
     no_epoch_starts: Sequence[int] = ()
+    timer_files: TimerFiles | None = None
 
     @cached_property
     def log(self) -> LogMap:
@@ -64,6 +67,11 @@ class Evidence:
     def compacted_start(self) -> CompactedStart:
         """What a start makes of the logs of compacted topics."""
         return compacted_start(self.copy.compacted, self.compacted, self.copy.rules)
+
+    @cached_property
+    def timers(self) -> TimerView | None:
+        """The timer store, and what a start makes of it; None where there is none, or it was not read."""
+        return timer_view(self.copy, self.timer_files, self.segments, self.prediction, self.log, self.all_read)
 
     @property
     def log_whole(self) -> bool:

@@ -12,6 +12,7 @@ from store_io.audit.facts.size_misfits import Misfit, size_misfits
 from store_io.audit.facts.unjudged import StartFiles, start_files
 from store_io.audit.other_kinds import unmodelled
 from store_io.audit.shortcomings import Shortcomings
+from store_io.audit.timer.timer_parts import TimerParts, timer_parts
 from store_io.base.errors import NotAStore, StoreError
 from store_io.base.java_compat import parse_number
 from store_io.formats import checkpoint_reader, config_reader, index_reader
@@ -39,7 +40,8 @@ class OpenedCopy:
     no_store: why nothing in the folder shows it to be a store, else empty.  unmodelled: a sentence for each part of it for which
     there are no rules.  loaded: what the release's load() maps, or why it refuses.  segment_files: by name, those that load()
     leaves out too.  index_files: every file whose name is a number, as the broker maps it: an empty one reads as zeros.
-    headers: of the index files, by path.  compacted: queues below compaction/.
+    headers: of the index files, by path.  compacted: queues below compaction/.  timers: the timer store's files; None where there
+    are none, or the release reads none.
     """
 
     listing: StoreListing
@@ -62,6 +64,7 @@ class OpenedCopy:
     compacted: CompactedStore
     epochs: StoredEpochs = field(default_factory=StoredEpochs)
     identity: BrokerIdentity | None = None
+    timers: TimerParts | None = None
 
     @property
     def unclean(self) -> bool:
@@ -98,6 +101,11 @@ def open_copy(request: AuditRequest, short: Shortcomings) -> OpenedCopy:
     loaded = load_store(tree, rules, batch_topics)
     starting = start_files(source, listing, config, rules)
     short.add_new(starting.broken)
+    timers = timer_parts(source, listing, tree, rules)
+    if timers is not None:
+        starting.refusal = starting.refusal or timers.refusal
+        starting.late_refusal = timers.late_refusal or starting.late_refusal
+        short.add_new([timers.problem] if timers.problem else [])
     loaded.refusal = starting.refusal or loaded.refusal
     loaded.index_refusal = loaded.index_refusal or starting.late_refusal
     epochs = read_epochs(source, listing) if rules.controller_mode else StoredEpochs()
@@ -133,6 +141,7 @@ def open_copy(request: AuditRequest, short: Shortcomings) -> OpenedCopy:
         index_files=index_files,
         headers={file.path: _header(source, file, short) for file in index_files},
         compacted=compacted_queues(tree, rules),
+        timers=timers,
     )
 
 

@@ -4,6 +4,7 @@
 * `consumequeue_reader`, `index_reader`, `checkpoint_reader`, `config_reader`: the other files of a store.
 * `config`: the texts in config/, and the tables that managers make of them.
 * `controller`: what controller mode keeps beside the store.
+* `timer`: units of the timer log, slots of the wheel, its checkpoint.
 * `queue_store`: a store's queues as a scan asks for them; what else another kind needs is listed there.
 * `rocksdb`: databases of RocksDB, by a process of their own.
 * `settings`: broker.conf, and the sizes that the files themselves show.

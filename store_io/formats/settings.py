@@ -16,7 +16,7 @@ import numpy as np
 
 from schemas import consumequeue_layout, index_layout
 from schemas.rows import StoreFile
-from schemas.store_names import BATCH_QUEUES, COMMITLOG, COMPACTED_LOG, COMPACTED_QUEUE, EPOCH_FILE, EXT, INDEX, QUEUES
+from schemas.store_names import BATCH_QUEUES, COMMITLOG, COMPACTED_LOG, COMPACTED_QUEUE, EPOCH_FILE, EXT, INDEX, QUEUES, TIMER_LOG
 from store_io.base.errors import StoreError, UsageError
 from store_io.base.java_compat import parse_number
 from store_io.rules.compaction.compacted_queues import inferred_settings
@@ -152,12 +152,12 @@ def _value(key: str, text: str) -> Any:
 
 def mapped_files(listing: StoreListing) -> dict[str, list[StoreFile]]:
     """Files that are not empty, by the folder of their kind."""
-    kinds: dict[str, list[StoreFile]] = {key: [] for key in (COMMITLOG, QUEUES, EXT, BATCH_QUEUES)}
+    kinds: dict[str, list[StoreFile]] = {key: [] for key in (COMMITLOG, QUEUES, EXT, BATCH_QUEUES, TIMER_LOG)}
     for entry in listing.files:
         folder = folder_of(entry.path)
         top, _, below = folder.partition("/")
         depth = below.count("/") if below else -1
-        if entry.kind == "file" and entry.size and top in kinds and depth == (-1 if top == COMMITLOG else 1):
+        if entry.kind == "file" and entry.size and top in kinds and depth == (-1 if top in (COMMITLOG, TIMER_LOG) else 1):
             kinds[top].append(entry)
     return kinds
 
@@ -170,6 +170,7 @@ def _file_sizes(listing: StoreListing) -> dict[str, int]:
         "mappedFileSizeConsumeQueue": agreed_size(kinds[QUEUES], consumequeue_layout.ENTRY_BYTES),
         "mappedFileSizeConsumeQueueExt": agreed_size(kinds[EXT]),
         "mapperFileSizeBatchConsumeQueue": agreed_size(kinds[BATCH_QUEUES]),
+        "mappedFileSizeTimerLog": agreed_size(kinds[TIMER_LOG]),
     }
     compacted = (agreed_size(_below(listing, part)) for part in (COMPACTED_QUEUE, COMPACTED_LOG))
     return {**{key: size for key, size in found.items() if size}, **inferred_settings(*compacted)}

@@ -14,4 +14,5 @@
 * `dispatch`, `queue_puts`: runs of segments -> entries of queues and index.
 * `controller`: what controller mode adds: confirmOffset, epochs, elections.
 * `recovery`: the fold itself, summaries -> cut, states after load and after dispatch.
+* `timer`: recovery of the timer store, and which timer messages are delivered after it.
 """

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from schemas import commitlog_layout, consumequeue_layout, index_layout
+from schemas import commitlog_layout, consumequeue_layout, index_layout, timer_layout
 from store_io.base.errors import UsageError
 from store_io.base.java_compat import parse_number
 
@@ -60,6 +60,9 @@ class ReleaseRules:
     knows_store_type: bool = False  # storeType
     knows_controller_mode: bool = False
     knows_timers: bool = False
+    clamps_timer_offset: bool = False  # the timer's queue offset to its queue, when it recovers
+    knows_timer_snapshots: bool = False  # timerWheelSnapshotFlush
+    knows_timers_in_rocksdb: bool = False  # timerRocksDBEnable
     knows_rocksdb: bool = False  # rocksdbstore/ is made and read
     knows_compaction: bool = False  # compaction/ is made and read (compaction.md 1)
     sparse_end_by_first_entry: bool = False  # a compacted log is cut after the first entry of its last file (compaction.md 3)
@@ -98,14 +101,15 @@ CHANGES: dict[str, dict[str, bool]] = {
     "5.3.1": {},
     "5.3.2": {
         "checks_size_first": True, "property_crc_zero_ok": True, "clean_start_by_queues": True,
-        "dispatches_after_clean_exit": True,
+        "dispatches_after_clean_exit": True, "clamps_timer_offset": True,
     },
     "5.3.3": {},
     "5.4.0": {
         "start_by_record_check": True, "truncates_by_new_maximum": True, "tag_index": True, "knows_index_switch": True,
-        "knows_rocksdb": True,
+        "knows_rocksdb": True, "knows_timer_snapshots": True,
     },
-    "5.5.0": {"start_by_logics_offset": True, "knows_offset_check": True, "empty_last_queue_file_throws": False},
+    "5.5.0": {"start_by_logics_offset": True, "knows_offset_check": True, "empty_last_queue_file_throws": False,
+              "knows_timers_in_rocksdb": True},
 }  # fmt: skip
 KNOWN_RELEASES = tuple(CHANGES)
 NEWEST_RELEASE = KNOWN_RELEASES[-1]
@@ -159,6 +163,8 @@ SIZE_DEFAULTS: dict[str, int] = {
     "maxIndexNum": index_layout.DEFAULT_MAX_INDEX,
     "compactionMappedFileSize": DEFAULT_COMPACTED_LOG_BYTES,
     "compactionCqMappedFileSize": DEFAULT_COMPACTED_QUEUE_BYTES,
+    "mappedFileSizeTimerLog": timer_layout.LOG_FILE_BYTES,
+    "timerPrecisionMs": timer_layout.PRECISION_MS,
 }
 FLAG_DEFAULTS: dict[str, bool] = {
     "checkCRCOnRecover": True,
@@ -180,6 +186,8 @@ FLAG_DEFAULTS: dict[str, bool] = {
     "traceTopicEnable": False,
     "useSingleRocksDBForAllConfigs": False,
     "enableCompaction": True,
+    "timerWheelSnapshotFlush": False,
+    "timerRocksDBEnable": False,
 }
 OTHER_DEFAULTS: dict[str, Any] = {
     "commitLogRecoverMaxNum": 10,
@@ -244,6 +252,8 @@ class BrokerRules(ReleaseRules):
     lmq_offsets: bool  # offsets of light queues have a file of their own
     timers: bool  # the broker reads files of timers
     compacts: bool  # the broker reads compaction/, and consumers of compacted topics read from there alone
+    timer_snapshots: bool  # the wheel is read from the newest of its snapshots
+    timers_in_rocksdb: bool  # they lie in rocksdbstore/
 
     def at_least(self, release: str) -> bool:
         """Whether the rules are those of that release or a later one."""
@@ -263,6 +273,15 @@ class BrokerRules(ReleaseRules):
         return (
             -(-int(self.value("mappedFileSizeConsumeQueue")) // consumequeue_layout.ENTRY_BYTES) * consumequeue_layout.ENTRY_BYTES
         )
+
+    @property
+    def timer_file_bytes(self) -> int:
+        return int(self.value("mappedFileSizeTimerLog"))
+
+    @property
+    def timer_precision(self) -> int:
+        """Of a slot of the timer wheel, ms."""
+        return int(self.value("timerPrecisionMs"))
 
     @property
     def ext_file_bytes(self) -> int:
@@ -317,4 +336,6 @@ def broker_rules(release: str = NEWEST_RELEASE, settings: Mapping[str, Setting] 
         lmq_offsets=own.knows_multi_dispatch and on("enableLmq"),
         timers=own.knows_timers and on("timerWheelEnable"),
         compacts=own.knows_compaction and on("enableCompaction"),
+        timer_snapshots=own.knows_timer_snapshots and on("timerWheelSnapshotFlush"),
+        timers_in_rocksdb=own.knows_timers_in_rocksdb and on("timerRocksDBEnable"),
     )

@@ -10,4 +10,5 @@
 * `dataset_rows`, `row_texts`: the accepted messages as rows.
 * `compaction`: the logs of compacted topics, which are no segments.
 * `summary_pickle`: summaries on their way to the driver.
+* `timer`: timer messages and their delivered copies, as small rows.
 """

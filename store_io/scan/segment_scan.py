@@ -65,6 +65,7 @@ from store_io.scan.segment_edges import edge_digest, first_record
 from store_io.scan.segment_findings import Findings, Span, message_finding
 from store_io.scan.segment_runs import ItemRange, RunBuilder
 from store_io.scan.segment_times import StoreTimes
+from store_io.scan.timer.timer_records import TimerRecords
 from store_io.scan.torn_copies import torn_properties
 from store_io.source.byte_source import ByteFile, ByteSource, StoreLocation, open_source
 from store_io.source.segment_window import SegmentWindow
@@ -99,6 +100,7 @@ class SegmentTask:
     reput: tuple[int, int] | None = None  # (from position, limit): start()'s walk alone
     elect: tuple[int, int] | None = None  # (from position, limit): the check before an election's dispatch alone
     unconfirmed: tuple[int, int] | None = None  # (from position, limit): what load() reads after confirmOffset alone
+    most_timers: int = 0  # timer messages and copies to collect; 0: the store has none
     index_marks: tuple[tuple[int, int], ...] = ()  # (index run, k): whose message puts the k-th key
     unclean: bool = False  # the abort file is present
     window_bytes: int = WINDOW_BYTES
@@ -182,6 +184,7 @@ class _Scan:
                 self.findings,
                 lambda position: self.audit.verdict(self.window, position - self.header, self.size),
             )
+        self.timers = TimerRecords(task.most_timers) if task.most_timers else None
         want_keys = self.index is not None or sink is not None and sink.want_keys
         self.columns = Columns(capacity_for(task.window_bytes), want_keys)
         self._decoding = Decoding(self.decode, self.window, self.columns, self.topics)
@@ -229,6 +232,8 @@ class _Scan:
         places[order] = np.arange(len(order))
         s.runs["queue"] = places[s.runs["queue"]]
         s.first_store_time, s.last_store_time = self.runs.store_times
+        if self.timers:
+            s.timers, s.timers_dropped = self.timers.rows, self.timers.dropped
         s.findings, s.findings_dropped = self.findings.ordered(), self.findings.dropped
         return s
 
@@ -346,6 +351,8 @@ class _Scan:
             self.times.feed(rows[low:high], self._fold_rows(items, kinds, low, high, walk, True) - low)
         if self.index:
             self.index.add(self.columns)
+        if self.timers:
+            self.timers.add(self.columns, self.topics.keys, self.window)
         if self.sink:
             self.sink.add(ScannedRows(self.columns, items, kinds, self.topics.keys, self.window, self.plausible))
         for i in np.flatnonzero(rows["flag"] == bridges.FLAG):

@@ -21,6 +21,7 @@ from jobs.report.pages.plan_section import leaves_view, repair_view
 from jobs.report.pages.queues_section import queues_view
 from jobs.report.pages.replicas_section import replicas_view
 from jobs.report.pages.segment_map import map_view
+from jobs.report.pages.timers_section import timers_view
 from jobs.report.pages.watermarks import marks_view
 from jobs.report.texts.commands import words_of
 from jobs.report.texts.deleted_files import deleted_files
@@ -98,6 +99,8 @@ def _sections(outcome: AuditOutcome, kind: str, words: tuple[str, ...], plan: st
     broker = outcome.plan.get("broker")
     if outcome.loss.get("by_topic") or outcome.loss.get("groups") or outcome.loss.get("delay_levels"):
         yield Section("lost", "What would be lost", lambda: lost_view(outcome, broker, words))
+    if outcome.timers.get("units"):
+        yield Section("timers", "Timers", lambda: timers_view(outcome, broker))
     if outcome.segment_count or outcome.queues:
         yield Section("map", "Map of the CommitLog", lambda: map_view(outcome, broker))
         if broker and broker.get("controller"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -10,9 +10,15 @@ from jobs.report.texts.text import bytes_text, count_text, printable, span_text
 from schemas.finding_codes import CATALOGUE, STOP_REASONS
 from schemas.rows import DEFAULT, DOUBT, LOSS, REBUILDABLE, AuditOutcome, Row
 from store_io.audit.checks.repaired_store import repair_note
-from store_io.audit.outcome.safety import OF_ANY_RELEASE, Decision, Safety, Start, counted, decide, lacks_of, lost_of
+from store_io.audit.outcome.safety import OF_ANY_RELEASE, Decision, Safety, Start, counted, decide, lacks_of, lost_of, timers_lost
 from store_io.base.exit_codes import rank
 from store_io.base.wording import clause, names_text
+
+_NEVER_DELIVERED = (
+    ("cut", "are never delivered again: their delivered copies are cut away"),
+    ("never", "are never delivered: no copy of them is there"),
+    ("after_end", "are never delivered, unless their copies lie in what was not copied: their time came after the last message"),
+)
 
 
 class Kind(NamedTuple):
@@ -139,6 +145,8 @@ def _by_itself(outcome: AuditOutcome, start: Start) -> _Words:
         case Start.CUTS:
             return "Do not start this copy yet", tuple(_losses(outcome))
         case Start.LEAVES_UNSERVED:
+            if not lost_of(outcome)[0] and not counted(outcome, "broker_skips_messages"):
+                return "A start never delivers timer messages of this copy", tuple(_losses(outcome))
             return "Do not start this copy before its queues are rebuilt", tuple(_losses(outcome))
         case Start.NOT_READ:
             read = "A start loses nothing that was read, but not all of this copy was read"
@@ -211,6 +219,20 @@ def _losses(outcome: AuditOutcome) -> Iterable[str]:
         when = f", stored {span_text(min(t[0] for t in times), max(t[1] for t in times))}" if times else ""
         lost = f"{count_text(messages, 'message')} ({bytes_text(size)})"
         yield f"Consumers lose {lost} of {count_text(len(topics), 'topic')} in all{when}."
+    timers = timers_lost(outcome)
+    if timers:
+        yield f"{count_text(timers, 'timer message')} that stay in the CommitLog will never be delivered."
+
+
+def timer_words(outcome: AuditOutcome) -> Iterator[str]:
+    """A line for each thing that a start does to timer messages and that someone must know; none where all is well."""
+    timers = outcome.timers
+    for name, words in _NEVER_DELIVERED:
+        row = timers.get(name) or {}
+        if row.get("messages"):
+            yield f"{count_text(row['messages'], 'message')}, due {span_text(row['first'], row['last'])}, {words}"
+    if timers.get("again", {}).get("messages"):
+        yield f"{count_text(timers['again']['messages'], 'message')} that were delivered come again"
 
 
 def verdict_alone(outcome: AuditOutcome) -> str:

@@ -20,6 +20,7 @@ from jobs.report.texts.judgement import (
     judge,
     lower,
     most_dangerous_first,
+    timer_words,
     verdict_alone,
     why_it_ends,
 )
@@ -145,8 +146,9 @@ def _broker(outcome: AuditOutcome, broker: Row, paint: Paint) -> list[str]:
 
 def _loss(outcome: AuditOutcome, paint: Paint) -> list[str]:
     messages, size = lost_of(outcome)
+    timers = [_row("Timers", words) for words in timer_words(outcome)]
     if not messages and not outcome.loss.get("groups") and not outcome.loss.get("delay_levels"):
-        return [_row("Loses", "nothing")]
+        return timers or [_row("Loses", "nothing")]
     lines = [_row("Loses", paint(RED, count_text(messages, "message")) + f", {bytes_text(size)}")]
     topics = sorted(outcome.loss.get("by_topic", ()), key=lambda t: (-t["messages"], t["topic"]))
     for topic in topics[:_LINES]:
@@ -162,7 +164,7 @@ def _loss(outcome: AuditOutcome, paint: Paint) -> list[str]:
     for row in levels[:_LINES]:
         lines.append(_row("", f"delay level {row['level']} is at {row['offset']:,}, its queue would end at {row['new_max']:,}"))
     lines += _more(len(levels) - _LINES, "delay level")
-    return lines
+    return lines + timers
 
 
 def _differences(outcome: AuditOutcome, paint: Paint) -> list[str]:

@@ -7,6 +7,7 @@
 * `derived`: what a broker derives from the CommitLog, against the messages: queues, index, checkpoint.
 * `compaction`: the logs of compacted topics.
 * `controller`: the epoch file of controller mode.
+* `timer`: the timer store against the messages.
 * `broker_start`: what a start would refuse, drop or leave without an entry.
 * `repaired_store`: what the repair that made this store could not keep.
 """

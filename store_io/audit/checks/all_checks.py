@@ -22,6 +22,7 @@ from store_io.audit.checks.log.lost_messages import lost_messages
 from store_io.audit.checks.log.sequences import sequences
 from store_io.audit.checks.repaired_store import repaired
 from store_io.audit.checks.scan_findings import scan_findings, unread_heads, unwritten_ends
+from store_io.audit.checks.timer.timer_findings import timer_findings
 from store_io.audit.evidence import Evidence
 from store_io.audit.facts.size_misfits import misfit_findings
 
@@ -44,7 +45,9 @@ COMPARED: tuple[Check, ...] = (  # their findings on derived data may blame the 
     queue_entries,
     lost_messages,
 )
-REST: tuple[Check, ...] = (unindexed, compacted_topics, checkpoint_times, epoch_findings, small_files, repaired)
+REST: tuple[Check, ...] = (
+    unindexed, compacted_topics, checkpoint_times, epoch_findings, timer_findings, small_files, repaired,
+)  # fmt: skip
 
 
 def run_checks(evidence: Evidence, found: list[Finding]) -> None:

@@ -1,18 +1,14 @@
 """What a start reads and this audit does not judge: files whose load() refuses, what is visibly broken, names for the verdict.
 
 Nothing here says what a sound file holds. A verdict over a store that has any of these names them (`StartFiles.names`).
-Source: TimerWheel, TimerLog, TimerCheckpoint; of config/: `rules.config_files`.
+Source: `rules.config_files`. Timers have checks of their own (`audit.timer`).
 """
 
 from __future__ import annotations
 
-import re
-import struct
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from schemas import timer_layout
-from store_io.base.errors import StoreError
+from schemas.timer_layout import TIMER_CHECK
 from store_io.formats.config_reader import Load, StoreConfig
 from store_io.rules.config.files import CONSUMER_OFFSETS, DELAY_OFFSETS, GROUPS, LMQ_OFFSETS, TOPICS, ConfigFile, config_files
 from store_io.rules.releases import BrokerRules
@@ -48,8 +44,6 @@ def start_files(source: ByteSource, listing: StoreListing, config: StoreConfig, 
     for file in config_files(rules):
         if file.stops:
             _judge(config.loads[file.path], file, config.database, found)
-    if rules.timers:
-        found.broken += _timer_faults(source, listing)
     found.names = sorted(_names(listing, rules), key=lambda name: (name.startswith("config/"), name))
     return found
 
@@ -77,53 +71,12 @@ def _judge(loaded: Load, file: ConfigFile, database: str, found: StartFiles) -> 
         found.refusal, found.refused_by = found.refusal or sentence, found.refused_by or path
 
 
-# ---- timers --------------------------------------------------------------------------------------------------------
-
-
-def _timer_faults(source: ByteSource, listing: StoreListing) -> Iterator[str]:
-    """What no broker leaves of its timers. The timers themselves are not modelled."""
-    wheel = listing.get("timerwheel")
-    if wheel is not None and wheel.kind == "file" and wheel.size not in (0, timer_layout.WHEEL_BYTES):
-        yield f"timerwheel: {wheel.size} bytes, where a timer wheel has {timer_layout.WHEEL_BYTES}; timers are not judged"
-    try:
-        yield from _log_faults(source, listing)
-        yield from _check_faults(source, listing)
-    except StoreError as error:
-        yield str(error)
-
-
-def _log_faults(source: ByteSource, listing: StoreListing) -> Iterator[str]:
-    for entry in listing.files:
-        if entry.kind == "file" and entry.path.startswith("timerlog/") and entry.size >= timer_layout.UNIT_BYTES:
-            with source.open(entry.path) as file:
-                size, _, magic = struct.unpack(timer_layout.UNIT_HEAD_FORMAT, file.read(0, timer_layout.UNIT_HEAD_BYTES))
-            unit = size == timer_layout.UNIT_BYTES and 0 <= magic <= timer_layout.LARGEST_MAGIC
-            if not unit and (size, magic) != (0, 0) and magic != timer_layout.BLANK_MAGIC:
-                yield f"{entry.path}: begins with no unit of a timer log; timers are not judged"
-                return
-
-
-def _check_faults(source: ByteSource, listing: StoreListing) -> Iterator[str]:
-    path = "config/timercheck"
-    entry = listing.get(path)
-    if entry is None or entry.kind != "file" or not entry.size:
-        return
-    with source.open(path) as file:
-        data = file.read(0, timer_layout.CHECK_FIELDS_BYTES)
-    if len(data) < timer_layout.CHECK_FIELDS_BYTES:
-        yield f"{path}: {entry.size} bytes, too few for its fields; timers are not judged"
-        return
-    read_time, *offsets = struct.unpack(timer_layout.CHECK_FIELDS_FORMAT, data)
-    if not 0 <= read_time <= timer_layout.LARGEST_TIME or any(not -1 <= offset < 1 << 62 for offset in offsets):
-        yield f"{path}: holds values that no broker writes; timers are not judged"
-
-
 # ---- names ---------------------------------------------------------------------------------------------------------
 
 
 def _names(listing: StoreListing, rules: BrokerRules) -> set[str]:
     """Files and folders with something in them that this release reads, and of which at most the form was looked at."""
-    wanted = {file.path for file in config_files(rules)} - JUDGED
+    wanted = {file.path for file in config_files(rules)} - JUDGED - {TIMER_CHECK}
     found = set()
     for entry in listing.files:
         path, top = entry.path, entry.path.partition("/")[0]
@@ -135,8 +88,6 @@ def _names(listing: StoreListing, rules: BrokerRules) -> set[str]:
             continue
         elif base in wanted:
             found.add(base)
-        elif rules.timers and (top == "timerlog" or re.fullmatch(r"timerwheel(\.[0-9]+)?", path)):
-            found.add(top if top == "timerlog" else path)
         elif top == "config" and path.count("/") > 1:  # a database of a manager's
             found.add("/".join(path.split("/")[:2]))
     return found

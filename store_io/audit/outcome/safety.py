@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, StrEnum, auto
 
+from schemas.finding_codes import TIMER_LOST
 from schemas.rows import LOSS, REBUILDABLE, AuditOutcome
 from store_io.audit.as_master import AsMaster, as_master
 
@@ -39,7 +40,7 @@ class Start(Enum):
     NOT_KNOWN = auto()
     REFUSES = auto()
     CUTS = auto()  # valid messages, or it hangs at a gap
-    LEAVES_UNSERVED = auto()  # valid messages, without a queue entry
+    LEAVES_UNSERVED = auto()  # valid messages, without a queue entry, or timer messages that are never delivered
     NO_MESSAGE_LEFT = auto()  # damage, and no valid message
     MISSING = auto()  # messages that other files name; the others stay
     DAMAGED = auto()  # already; the start loses no valid message
@@ -106,7 +107,7 @@ def start_of(outcome: AuditOutcome) -> Start:
         return Start.REFUSES
     if counted(outcome, "broker_hangs") or counted(outcome, "broker_drops_messages"):
         return Start.CUTS
-    if counted(outcome, "broker_skips_messages") or lost_of(outcome)[0]:
+    if counted(outcome, "broker_skips_messages") or lost_of(outcome)[0] or timers_lost(outcome):
         return Start.LEAVES_UNSERVED
     if damaged:
         if not outcome.messages:
@@ -123,6 +124,11 @@ def start_of(outcome: AuditOutcome) -> Start:
 def counted(outcome: AuditOutcome, code: str) -> int:
     """How many there are of a code, the folded ones too."""
     return sum(f.count for f in outcome.findings if f.code == code) + outcome.findings_dropped.get(code, 0)
+
+
+def timers_lost(outcome: AuditOutcome) -> int:
+    """Timer messages of this copy that a start would never deliver, and whose copies were not just left out of it."""
+    return sum(f.count for f in outcome.findings if f.code == TIMER_LOST and f.severity == LOSS)
 
 
 def lost_of(outcome: AuditOutcome) -> tuple[int, int]:

@@ -52,7 +52,7 @@ def store_outcome(evidence: Evidence, judged: Judgement) -> AuditOutcome:
     out = _blank(request, short.sentences)
     _set_premises(evidence, out)
     out.config = config_tables(evidence)
-    out.not_judged = list(copy.start_files.names)
+    out.not_judged = not_judged(evidence)
     out.level, out.not_read = request.level, not_read(evidence)
     out.incomplete += not_read_sentences(evidence, out.not_read, short.on_purpose)
     out.complete = not out.incomplete
@@ -63,6 +63,8 @@ def store_outcome(evidence: Evidence, judged: Judgement) -> AuditOutcome:
     out.bytes_read = evidence.bytes_read
     out.plan = _plan(evidence, out, known=not short.sentences)
     out.loss = loss_rows(evidence.loss, judged.beyond)
+    if evidence.timers is not None:
+        out.timers = evidence.timers.report(evidence.timers.fates())
     out.segments = segment_rows(evidence, judged.findings)
     out.queues = queue_rows(evidence, judged.findings)
     out.index_files = index_rows(evidence, judged.findings)
@@ -158,7 +160,21 @@ def _broker_section(evidence: Evidence, out: AuditOutcome) -> Row | None:
                 for key, q in sorted(evidence.loss.by_queue.items())
             ],
         }
+    broker["timer"] = _timer_section(evidence)
     return broker
+
+
+def _timer_section(evidence: Evidence) -> Row | None:
+    view = evidence.timers
+    return view.plan_section(view.fates()) if view is not None else None
+
+
+def not_judged(evidence: Evidence) -> list[str]:
+    """What a start reads and no check judges; the timer store among it where it was not read or is too large."""
+    names = list(evidence.copy.start_files.names)
+    if evidence.copy.timers is not None and (evidence.timers is None or not evidence.timers.judged):
+        names.append("timers")
+    return sorted(names, key=lambda name: (name.startswith("config/"), name))
 
 
 def loss_rows(loss: Loss | None, beyond: OffsetsBeyond) -> Row:

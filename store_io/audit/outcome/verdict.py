@@ -6,7 +6,7 @@ from schemas.rows import DEFAULT, DOUBT, REBUILDABLE, AuditOutcome
 from store_io.audit.as_master import as_master
 from store_io.audit.checks.log import emptied
 from store_io.audit.checks.repaired_store import repair_note
-from store_io.audit.outcome.safety import Start, counted, lost_of, start_of
+from store_io.audit.outcome.safety import Start, counted, lost_of, start_of, timers_lost
 from store_io.base.wording import count_text, names_text
 
 
@@ -44,6 +44,30 @@ def _verdict(outcome: AuditOutcome) -> str:
     if start == Start.REFUSES:
         return f"RocketMQ {release} would not start on this copy: {broker['refusal']}"
     lost, _ = lost_of(outcome)
+    sentence = _losing(outcome, lost)
+    timers = timers_lost(outcome)
+    if timers:
+        of_them = f"{count_text(timers, 'timer message')} that stay{'s' if timers == 1 else ''} in the log"
+        sentence += f"; it would never deliver {of_them}" if sentence else ""
+        return sentence or f"RocketMQ {release} would start and never deliver {of_them}"
+    if sentence:
+        return sentence
+    if start in (Start.CUTS, Start.NO_MESSAGE_LEFT, Start.MISSING, Start.DAMAGED):
+        return f"RocketMQ {release} would start and lose no valid message; bytes of the CommitLog are already damaged or missing"
+    if outcome.counts.get(REBUILDABLE):
+        return (
+            f"RocketMQ {release} would start and lose nothing; derived data differ from the CommitLog and can be rebuilt from it"
+            + ("; a damaged file of config/ must be restored" if counted(outcome, "config_damaged") else "")
+        )
+    judged = "everything" if outcome.complete else "what was read of it"
+    if outcome.complete and outcome.not_judged:
+        judged = "all that was judged"
+    return f"RocketMQ {release} would start on this copy and lose nothing; {judged} is consistent"
+
+
+def _losing(outcome: AuditOutcome, lost: int) -> str:
+    """What becomes of valid messages of the log; "" where nothing does."""
+    release, broker = outcome.release, outcome.plan["broker"]
     if counted(outcome, "broker_hangs"):
         valid = f", and consumers do not get {count_text(lost, 'valid message')}" if lost else ""
         return f"A start of RocketMQ {release} on this copy never ends{valid}"
@@ -61,14 +85,4 @@ def _verdict(outcome: AuditOutcome) -> str:
             f"RocketMQ {release} would start, cut the CommitLog at physical offset {broker['truncate_at']:,} and lose"
             f" {count_text(lost, 'valid message')}"
         )
-    if start in (Start.CUTS, Start.NO_MESSAGE_LEFT, Start.MISSING, Start.DAMAGED):
-        return f"RocketMQ {release} would start and lose no valid message; bytes of the CommitLog are already damaged or missing"
-    if outcome.counts.get(REBUILDABLE):
-        return (
-            f"RocketMQ {release} would start and lose nothing; derived data differ from the CommitLog and can be rebuilt from it"
-            + ("; a damaged file of config/ must be restored" if counted(outcome, "config_damaged") else "")
-        )
-    judged = "everything" if outcome.complete else "what was read of it"
-    if outcome.complete and outcome.not_judged:
-        judged = "all that was judged"
-    return f"RocketMQ {release} would start on this copy and lose nothing; {judged} is consistent"
+    return ""

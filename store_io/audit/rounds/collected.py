@@ -11,6 +11,7 @@ from store_io.audit.shortcomings import Shortcomings
 from store_io.base.tasks import NotRead, Task
 from store_io.formats.consumequeue_reader import QueueGroup
 from store_io.formats.index_reader import IndexTask
+from store_io.formats.timer.timer_task import TimerFiles, TimerTask
 from store_io.rules.prediction import ScanId
 from store_io.scan.compaction.compacted_file import CompactedFileSummary, CompactedFileTask
 from store_io.scan.segment_edges import EdgeTask, SegmentEdges
@@ -40,6 +41,7 @@ class Collected:
         self.scans: dict[ScanId, SegmentSummary] = {}
         self.leftovers: dict[QueueKey, LeftoverResult] = {}
         self.compacted: list[CompactedFileSummary] = []
+        self.timers: TimerFiles | None = None
         self.late: set[str] = set()
         self.no_epoch_starts: list[int] = []
         self.bytes_read = 0
@@ -73,6 +75,8 @@ class Collected:
         elif isinstance(task, EpochStartsTask):
             assert isinstance(result, EpochStartsResult)
             self.no_epoch_starts = result.no_record
+        elif isinstance(task, TimerTask):
+            self.timers = result
         elif isinstance(task, LeftoverTask):
             self.leftovers[result.key] = result
         elif isinstance(task, CompactedFileTask):

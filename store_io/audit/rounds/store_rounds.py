@@ -96,6 +96,7 @@ class StoreRounds:
             edges=found.edges,
             leftovers=found.leftovers,
             compacted=found.compacted,
+            timer_files=found.timers,
             late=frozenset(found.late),
             unread=tuple(self.unread),
             views=self.views,
@@ -112,7 +113,7 @@ class StoreRounds:
         return [f for f in self._copy.segment_files if f.path not in self.collected.by_path]
 
     def _run(self) -> Rounds:
-        tasks = [*self.tasks.queues(), *self.tasks.index(), *self.tasks.compacted()]
+        tasks = [*self.tasks.queues(), *self.tasks.index(), *self.tasks.compacted(), *self.tasks.timers()]
         if self._request.whole:
             tasks = [*self.tasks.segments(self._copy.segment_files), *tasks]
             self._take(tasks, (yield tasks) if tasks else [])

@@ -13,13 +13,16 @@ from store_io.audit.log_map import LogMap
 from store_io.audit.opened_copy import OpenedCopy
 from store_io.audit.queue_leftovers import LeftoverTask
 from store_io.audit.queue_views import QueueView
+from store_io.audit.timer.timer_view import TIMER_QUEUE
 from store_io.base.tasks import Task
 from store_io.formats.consumequeue_reader import QueueGroup, QueueTask
 from store_io.formats.index_reader import IndexTask
+from store_io.formats.timer.timer_task import TimerTask
 from store_io.rules.compaction.sparse_recovery import RECOVERED_FILES
 from store_io.rules.index_state import IndexHeader
 from store_io.rules.loading import numbered_files
 from store_io.rules.prediction import Needs, ScanId
+from store_io.rules.timer.timer_recovery import recovery_begin
 from store_io.scan.compaction.compacted_file import CompactedFileTask
 from store_io.scan.compaction.log_messages import LogFiles
 from store_io.scan.index.index_files import IndexFileRef
@@ -29,6 +32,7 @@ from store_io.scan.segment_scan import SegmentTask
 QUEUE_GROUP_BYTES = 64 << 20
 QUEUE_GROUP_COUNT = 256
 EDGES_TOGETHER = 128  # segments
+MAX_TIMERS = 400_000  # timer messages and copies of a store, and units, that the driver holds
 
 
 class TaskMaker:
@@ -61,10 +65,38 @@ class TaskMaker:
             index_files=() if request.quick else tuple(self._index_ref(i) for i in range(len(copy.index_files))),
             lmq=copy.rules.multi_dispatch,
             log_end=max((f.start + f.size for f in copy.segment_files), default=0),
+            most_timers=max(1, MAX_TIMERS // max(1, len(copy.segment_files))) if self._has_timers() else 0,
             unclean=copy.unclean,
             window_bytes=request.window_bytes,
             decoder=request.decoder,
         )
+
+    def _has_timers(self) -> bool:
+        """Whether there is anything that a scan must hold timer messages against."""
+        timers = self._copy.timers
+        return timers is not None and timers.judged and bool(timers.files or TIMER_QUEUE in self._copy.queue_folders)
+
+    def timers(self) -> list[Task]:
+        """The task that reads the timer store; none of a copy without one."""
+        request, timers = self._request, self._copy.timers
+        if timers is None or not timers.judged or request.quick:
+            return []
+        begin = recovery_begin(timers.flush_position, timers.files)
+        return [
+            TimerTask(
+                request.store,
+                request.location,
+                timers.files,
+                timers.wheel,
+                timers.wheel_bytes,
+                timers.check,
+                begin,
+                self._copy.rules.timer_precision,
+                self._copy.unclean,
+                MAX_TIMERS,
+                request.not_after,
+            )
+        ]
 
     def _files_below(self, kind: str) -> dict[QueueKey, tuple[MappedFile, ...]]:
         folders = self._copy.queue_folders

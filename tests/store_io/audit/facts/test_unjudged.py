@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import struct
 from pathlib import Path
 
 import pytest
 
 from jobs.report.texts.judgement import judge
-from schemas import timer_layout
 from schemas.rows import AuditOutcome
 from store_io.audit.facts.unjudged import NEXT_STEP
 from store_io.source import byte_source
@@ -18,8 +16,6 @@ from tests.support.product import audit
 GROUPS = b'{"dataVersion":{"counter":4},"subscriptionGroupTable":{"G":{"groupName":"G"}}}'
 TORN = GROUPS[:40]
 ODD = b'{"subscriptionGroupTable":{"G":{"groupName":"G",},}}'  # which the releases' parsers take, though no broker writes it
-UNIT = struct.pack(">iqiqiqiiq", 52, -1, 1, 5, 6, 7, 8, 9, 0)
-CHECK = struct.pack(">4q", 1_795_209_630_000, 52, 1, 1).ljust(timer_layout.CHECK_BYTES, b"\0")
 
 
 def outcome_of(tmp_path: Path, files: dict[str, bytes], release: str = "5.3.3", conf: str = "") -> AuditOutcome:
@@ -105,42 +101,24 @@ def test_a_batch_queue_whose_topics_file_is_lost_stops_the_broker(tmp_path: Path
     assert outcome_of(tmp_path / "there", {**queue, "config/topics.json": topics}, conf=conf).plan["broker"]["starts"]
 
 
-TIMERS = {"timerwheel": bytes(timer_layout.WHEEL_BYTES), "timerlog/00000000000000000000": UNIT * 3, "config/timercheck": CHECK}
-
-
 def test_a_verdict_names_what_was_not_judged(tmp_path: Path) -> None:
     files = {
-        **TIMERS,
+        "config/timermetrics": b"{}",
         "config/subscriptionGroup.json": GROUPS,
         "config/consumerFilter.json": b"{}",
         "config/metadata/1.sst": b"x",
     }
     outcome = outcome_of(tmp_path, files)
-    names = ["timerlog", "timerwheel", "config/consumerFilter.json", "config/metadata"]
-    assert outcome.exit_code == 0 and outcome.plan["not_judged"] == outcome.not_judged == [*names, "config/timercheck"]
-    assert outcome.verdict.endswith(". Not judged: timerlog, timerwheel, config/consumerFilter.json and 2 more")
+    names = ["config/consumerFilter.json", "config/metadata", "config/timermetrics"]
+    assert outcome.exit_code == 0 and outcome.plan["not_judged"] == outcome.not_judged == names
+    assert outcome.verdict.endswith(f". Not judged: {', '.join(names)}")
     told = " ".join(judge(outcome).why)
     assert all(name in told for name in names)
     for text in (outcome.verdict, judge(outcome).headline, told):
         assert "everything" not in text and "all parts" not in text and text != "Safe to start"
-    assert outcome_of(tmp_path / "4", files, "4.9.8").not_judged == names[2:]  # which knows no timers
+    assert outcome_of(tmp_path / "4", files, "4.9.8").not_judged == names  # which knows no timers
 
 
 def test_a_store_of_judged_files_alone_is_called_consistent_as_a_whole(tmp_path: Path) -> None:
     outcome = outcome_of(tmp_path, {"config/consumerOffset.json": b'{"offsetTable":{}}', "timerwheel": b""})
     assert outcome.verdict.endswith("everything is consistent") and "not_judged" not in outcome.plan
-
-
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("timerwheel", bytes(1000)),
-        ("timerlog/00000000000000000000", b"garbage " * 100),
-        ("config/timercheck", b"\xc3garbage" * 512),
-        ("config/timercheck", CHECK[:20]),
-    ],
-)
-def test_timers_that_are_visibly_broken_are_never_called_safe(tmp_path: Path, name: str, content: bytes) -> None:
-    outcome = outcome_of(tmp_path, {**TIMERS, name: content})
-    assert outcome.exit_code == 3 and outcome.plan["broker"] is None and outcome.incomplete[0].startswith(f"{name}: ")
-    assert outcome_of(tmp_path / "off", {**TIMERS, name: content}, conf="timerWheelEnable=false\n").exit_code == 0

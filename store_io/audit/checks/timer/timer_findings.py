@@ -1,0 +1,189 @@
+"""The timer store against the CommitLog: units, wheel, checkpoint, and the messages that a start would never deliver.
+
+Log and wheel can be made again from the messages of the timer topic; a message whose time is past by the
+checkpoint, and of which no copy is left, is delivered by nothing (docs/timer.md 6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+
+from schemas import finding_codes as codes
+from schemas import timer_layout as layout
+from schemas.rows import LOSS, NOTE, REBUILDABLE, Finding
+from schemas.store_names import TIMER_LOG
+from store_io.audit.evidence import Evidence
+from store_io.audit.timer.timer_view import TIMER_QUEUE, TimerView
+from store_io.base.times import iso_time
+from store_io.base.wording import count_text
+from store_io.rules.timer.timer_fates import TimerCount
+
+_READ_TIME, _QUEUE_OFFSET, _FLUSHED = (0, 8), (16, 24), (8, 16)
+
+
+def timer_findings(evidence: Evidence) -> list[Finding]:
+    """Findings on the timer store; none of a copy without one."""
+    view = evidence.timers
+    if view is None:
+        return []
+    unclean = evidence.copy.unclean
+    found = [_softened(finding, view, unclean) for finding in view.files.findings]
+    found += _missing(view)
+    found += _units(view, unclean)
+    found += _check(view, evidence)
+    if not evidence.broken:
+        found += _lost(view, evidence)
+    return found
+
+
+def _softened(finding: Finding, view: TimerView, unclean: bool) -> Finding:
+    """A killed broker may leave half a unit at the log's end."""
+    start, end = finding.start or 0, view.files.units_end
+    if finding.code == codes.TIMER_UNIT_DAMAGED and unclean:
+        base = int(finding.file.rpartition("/")[2])
+        return replace(finding, severity=NOTE) if base + start >= end else finding
+    return finding
+
+
+def _missing(view: TimerView) -> Iterator[Finding]:
+    """Files of the timer log between two others, or all of them: retention takes only the first ones."""
+    parts = view.parts
+    wanted = [before.start + before.size for before, after in pairwise(parts.files) if after.start > before.start + before.size]
+    if not parts.files and parts.check.flush_position > 0 and not parts.check.odd:
+        wanted = [(parts.check.flush_position - 1) // view.file_bytes * view.file_bytes]
+    for start in wanted:
+        name = f"{TIMER_LOG}/{start:020d}"
+        yield Finding(codes.TIMER_LOG_MISSING, name, expected="a file of the timer log", actual="no file", message=name)
+
+
+def _place(view: TimerView, position: int) -> tuple[str, int, int]:
+    for file in view.parts.files:
+        if file.start <= position < file.start + file.size:
+            return file.path, position - file.start, position - file.start + layout.UNIT_BYTES
+    return TIMER_LOG, 0, 0
+
+
+def _units(view: TimerView, unclean: bool) -> Iterator[Finding]:
+    faults = view.faults()
+    for number, fault in enumerate(faults.wrong):
+        more = faults.wrong_count - len(faults.wrong) if number == len(faults.wrong) - 1 else 0
+        yield Finding(
+            codes.TIMER_UNIT_WRONG,
+            *_place(view, fault.position),
+            expected=fault.expected,
+            actual=fault.actual,
+            message="a unit of the timer log does not fit its message",
+            count=1 + more,
+        )
+    if faults.beyond:
+        assert view.files.units is not None
+        beyond = view.files.units[view.files.units["phy_offset"] >= view.log.data_end]
+        yield _beyond(view, beyond, view.log.data_end, "the CommitLog's last message", NOTE if unclean else "")
+    if view.stale > faults.beyond:
+        assert view.files.units is not None and view.truncate_at is not None
+        stale = view.files.units[view.files.units["phy_offset"] >= view.truncate_at]
+        yield _beyond(view, stale, view.truncate_at, "where a start ends the CommitLog", NOTE)
+
+
+def _beyond(view: TimerView, units: np.ndarray, end: int, where: str, severity: str) -> Finding:
+    return Finding(
+        codes.TIMER_UNIT_BEYOND,
+        *_place(view, int(units["position"][0])),
+        severity=severity,
+        phy_offset=int(units["phy_offset"][0]),
+        expected=f"a message before {end}",
+        actual="none there",
+        message=f"{count_text(len(units), 'unit')} of the timer log lead beyond {where}",
+        count=len(units),
+    )
+
+
+def _check(view: TimerView, evidence: Evidence) -> Iterator[Finding]:
+    """The checkpoint: absent, odd, or of another moment than the rest."""
+    check, unclean, path = view.parts.check, evidence.copy.unclean, layout.TIMER_CHECK
+    waiting = view.files.unit_count
+    if check.empty:
+        if waiting:
+            fates = view.fates()
+            again = fates.again.messages if fates is not None else 0
+            actual = "no file" if check.size < 0 else f"{check.size} bytes" if check.size < layout.CHECK_BYTES else "zeros"
+            yield Finding(
+                codes.TIMER_CHECK_MISSING,
+                path,
+                None if check.size < 0 else 0,
+                None if check.size < 0 else check.size,
+                expected=f"how far {count_text(waiting, 'unit')} of the timer log were delivered",
+                actual=actual,
+                message="a start takes all timer messages from the beginning"
+                + (f" and delivers {count_text(again, 'message')} again" if again else ""),
+            )
+        return
+    if check.odd:
+        yield Finding(
+            codes.TIMER_CHECK_WRONG, path, 0, layout.CHECK_FIELDS_BYTES, expected="times and offsets that a broker writes",
+            actual=f"{check.read_time}, {check.flush_position}, {check.queue_offset}, {check.master_offset}",
+            message="the timer's checkpoint",
+        )  # fmt: skip
+        return
+    if check.flush_position > view.files.units_end + layout.UNIT_BYTES and view.parts.files:
+        end = view.parts.files[-1].start + view.parts.files[-1].size
+        if check.flush_position != end:
+            yield Finding(
+                codes.TIMER_CHECK_WRONG, path, *_FLUSHED, severity=NOTE if unclean else "",
+                expected=f"at most {view.files.units_end}", actual=str(check.flush_position),
+                message="the timer log was flushed beyond its last unit",
+            )  # fmt: skip
+    if view.queue_max is not None and view.queue_offset is not None and check.queue_offset > view.queue_max:
+        stands_still = view.queue_offset - view.queue_max
+        message = f"the timer has read its queue up to {check.queue_offset}, and a start leaves it {view.queue_max} entries"
+        if stands_still > 0:
+            message += f"; the next {count_text(stands_still, 'timer message')} sent would never be delivered"
+        yield Finding(
+            codes.TIMER_OFFSET_BEYOND,
+            path,
+            *_QUEUE_OFFSET,
+            severity=REBUILDABLE if stands_still > 0 else NOTE,
+            topic=TIMER_QUEUE[0],
+            queue_id=TIMER_QUEUE[1],
+            queue_offset=check.queue_offset,
+            expected=f"at most {view.queue_max}",
+            actual=str(check.queue_offset),
+            message=message,
+        )
+
+
+def _lost(view: TimerView, evidence: Evidence) -> Iterator[Finding]:
+    fates = view.fates()
+    if fates is None:
+        return
+    for count, why, severity in (
+        (fates.cut, "their delivered copies are cut away", LOSS),
+        (fates.never, "no copy of them was ever delivered", LOSS),
+        (
+            fates.after_end,
+            "their time came after the copy's last message, so that their copies may lie in what was not copied",
+            NOTE if evidence.copy.unclean else LOSS,
+        ),
+    ):
+        if count.messages:
+            yield Finding(
+                codes.TIMER_LOST,
+                layout.TIMER_CHECK,
+                *_READ_TIME,
+                severity=severity,
+                topic=TIMER_QUEUE[0],
+                queue_id=TIMER_QUEUE[1],
+                expected="a delivered copy, or a time that is still to come",
+                actual=f"read up to {iso_time(view.parts.check.read_time)}",
+                message=f"a start never delivers {count_text(count.messages, 'timer message')}, due {_between(count)}: {why}",
+                count=count.messages,
+            )
+
+
+def _between(count: TimerCount) -> str:
+    first, last = iso_time(count.first_time), iso_time(count.last_time)
+    return f"at {first}" if first == last else f"from {first} to {last}"

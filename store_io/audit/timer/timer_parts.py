@@ -1,0 +1,83 @@
+"""Which files the timer store of a copy has, and whether the release takes them.
+
+Source: TimerMessageStore (constructor, load), TimerWheel (constructor), TimerLog.load, BrokerController.initializeMessageStore.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from schemas import timer_layout as layout
+from schemas.rows import MappedFile
+from schemas.store_names import TIMER_LOG
+from store_io.base.errors import StoreError
+from store_io.formats.timer.timer_check import TimerCheck, read_timer_check
+from store_io.rules.loading import Tree, load_file_queue
+from store_io.rules.releases import BrokerRules
+from store_io.source.byte_source import ByteSource
+from store_io.source.store_dir import StoreListing
+
+_SNAPSHOT = re.compile(re.escape(layout.TIMER_WHEEL) + r"\.([0-9]{1,19})")
+
+
+@dataclass(frozen=True)
+class TimerParts:
+    """files: of the timer log, as they are mapped.  wheel: path of the wheel that is loaded, empty for none.
+
+    refusal: the sentence with which a broker ends before its store is loaded; late_refusal: after that.
+    unmodelled: the timers lie where no rule of this audit looks.
+    """
+
+    files: tuple[MappedFile, ...] = ()
+    wheel: str = ""
+    wheel_bytes: int = 0
+    check: TimerCheck = field(default_factory=TimerCheck)
+    flush_position: int = 0
+    refusal: str = ""
+    late_refusal: str = ""
+    problem: str = ""
+    unmodelled: bool = False
+
+    @property
+    def judged(self) -> bool:
+        """Whether these files can be read and held against each other."""
+        return not (self.refusal or self.late_refusal or self.problem or self.unmodelled)
+
+
+def timer_parts(source: ByteSource, listing: StoreListing, tree: Tree, rules: BrokerRules) -> TimerParts | None:
+    """None where the release reads no timers, or there is nothing of them. Raises nothing over bytes."""
+    if not rules.timers:
+        return None
+    files, _, refusal = load_file_queue(tree, TIMER_LOG, rules.timer_file_bytes, rules)
+    wheel = listing.get(layout.TIMER_WHEEL)
+    if not files and not refusal and wheel is None and listing.get(layout.TIMER_CHECK) is None:
+        return None
+    if rules.timers_in_rocksdb:
+        return TimerParts(unmodelled=True)
+    path, size, flushed = _wheel(listing, rules)
+    try:
+        check = read_timer_check(source, listing)
+    except StoreError as why:
+        return TimerParts(tuple(files), path, size, problem=str(why))
+    wrong = ""
+    if wheel is not None and wheel.kind == "directory":
+        wrong = f"{layout.TIMER_WHEEL}: a directory, where the broker expects a file"
+    elif size not in (0, layout.WHEEL_BYTES):
+        wrong = f"{path}: {size} bytes, where a timer wheel has {layout.WHEEL_BYTES}"
+    flush_position = max(flushed, 0) if flushed >= 0 else check.flush_position
+    return TimerParts(tuple(files), path if size else "", size, check, flush_position, wrong, refusal)
+
+
+def _wheel(listing: StoreListing, rules: BrokerRules) -> tuple[str, int, int]:
+    """(path, size, position up to which it was flushed by its name) of the wheel that is loaded; ("", 0, -1) without one."""
+    found = ("", 0, -1)
+    for entry in listing.files:
+        if entry.kind != "file":
+            continue
+        if entry.path == layout.TIMER_WHEEL and found[2] < 0:
+            found = entry.path, entry.size, -1
+        match = _SNAPSHOT.fullmatch(entry.path)
+        if match and rules.timer_snapshots and int(match[1]) > found[2]:
+            found = entry.path, entry.size, int(match[1])
+    return found

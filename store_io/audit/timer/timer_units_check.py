@@ -1,0 +1,74 @@
+"""Units of the timer log against the messages that they lead to (docs/timer.md 6).
+
+Source: TimerMessageStore.doEnqueue (5.1.4 to 5.5.0): what a unit takes over of its message.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from schemas import timer_layout as layout
+from store_io.audit import log_map as lm
+from store_io.audit.log_map import LogMap
+from store_io.scan.timer.timer_records import DELETES, DELIVERED, NO_HASH
+
+MOST_WRONG = 100
+
+
+@dataclass(frozen=True)
+class WrongUnit:
+    """One unit that does not fit its message."""
+
+    position: int
+    expected: str
+    actual: str
+
+
+@dataclass
+class UnitFaults:
+    """beyond: units that lead to the end of the copy's log or further.  wrong: the first; wrong_count: all."""
+
+    beyond: int = 0
+    wrong_count: int = 0
+    wrong: list[WrongUnit] = field(default_factory=list)
+
+
+def unit_faults(units: np.ndarray, rows: np.ndarray, log: LogMap, precision: int) -> UnitFaults:
+    """Each unit against the timer message at its physical offset. What lies below the log's start has expired."""
+    found = UnitFaults()
+    beyond = units["phy_offset"] >= log.data_end
+    found.beyond = int(beyond.sum())
+    units = units[(units["phy_offset"] >= log.start) & ~beyond]
+    messages = rows[rows["flags"] & DELIVERED == 0]
+    messages = messages[np.argsort(messages["phy_offset"], kind="stable")]
+    if not len(units):
+        return found
+    if not len(messages):
+        messages = np.full(1, -1, messages.dtype)
+    place = np.minimum(np.searchsorted(messages["phy_offset"], units["phy_offset"]), len(messages) - 1)
+    own = messages[place]
+    missing = own["phy_offset"] != units["phy_offset"]
+    missing &= log.kind_at(units["phy_offset"]) == lm.MESSAGE  # else the message is damaged: a finding of its own
+    there = own["phy_offset"] == units["phy_offset"]
+    rolls = units["magic"] & layout.MAGIC_ROLL != 0
+    size = there & (own["size"] != units["size"])
+    flag = there & ((units["magic"] & layout.MAGIC_DELETE != 0) != (own["flags"] & DELETES != 0))
+    slots, due = units["time"] // precision, own["out_time"] // precision
+    time = there & (own["out_time"] >= 0) & np.where(rolls, slots > due, slots != due)
+    topic = there & (own["topic_hash"] != units["topic_hash"]) & (own["flags"] & NO_HASH == 0)
+    for chosen, name, what in (
+        (missing, "", "a timer message"),
+        (size, "size", "size"),
+        (flag, "", "the mark of a message that deletes"),
+        (time, "out_time", "time"),
+        (topic, "topic_hash", "topic hash"),
+    ):
+        found.wrong_count += int(chosen.sum())
+        for i in np.flatnonzero(chosen)[: max(0, MOST_WRONG - len(found.wrong))].tolist():
+            unit_name = "time" if name == "out_time" else name
+            expected = f"{what} {own[name][i]}" if name else f"{what} at physical offset {units['phy_offset'][i]}"
+            actual = f"{what} {units[unit_name][i]}" if name else f"magic {units['magic'][i]}" if chosen is flag else "none there"
+            found.wrong.append(WrongUnit(int(units["position"][i]), expected, actual))
+    return found

@@ -1,0 +1,102 @@
+"""Units of the timer log, window by window (docs/timer.md 3).
+
+Source: TimerLog.append, TimerMessageStore.recoverAndRevise (5.1.4 to 5.5.0). Units lie on a grid of their own size in each file,
+so what follows a damaged one is found again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from schemas import timer_layout as layout
+from schemas.rows import MappedFile
+from store_io.source.byte_source import ByteFile, ByteSource
+from store_io.source.segment_window import PieceDigest
+
+WINDOW_UNITS = 40_000
+WINDOW_BYTES = WINDOW_UNITS * layout.UNIT_BYTES
+
+TIMER_UNIT = np.dtype(
+    [
+        ("position", "i8"),  # in the timer log
+        ("previous", "i8"),
+        ("time", "i8"),  # ms; of its slot
+        ("phy_offset", "i8"),
+        ("size", "i4"),
+        ("magic", "i4"),
+        ("topic_hash", "i4"),
+    ]
+)
+NO_UNITS = np.zeros(0, TIMER_UNIT)
+
+
+@dataclass(frozen=True)
+class UnitWindow:
+    """Valid units of one window, and the positions in the log where there is anything else.
+
+    first: where the window begins, in the file.  broken: of rows that are neither units nor zeros, before a filler.
+    stop: position in the file of the first row that recovery does not take: -1 for none.  blank: that row is a filler.
+    """
+
+    file: MappedFile
+    first: int
+    units: np.ndarray
+    broken: np.ndarray
+    stop: int = -1
+    blank: bool = False
+
+
+def unit_windows(source: ByteSource, file: MappedFile, digest: PieceDigest) -> Iterator[UnitWindow]:
+    """All windows of one file with something in them, in order; every byte goes to the digest. Raises StoreError."""
+    with source.open(file.path) as opened:
+        at, digested = 0, 0
+        while at < opened.size:
+            data_at = opened.next_data(at)
+            skipped = data_at - data_at % layout.UNIT_BYTES
+            if skipped > at:
+                yield UnitWindow(file, at, NO_UNITS, np.zeros(0, np.int64), at)
+                at = skipped
+            if at >= opened.size or data_at >= opened.size:
+                break
+            data = _window(opened, at)
+            digest.feed_zeros(max(0, at - digested))
+            digest.feed(data[max(0, digested - at) :])
+            digested = max(digested, at + len(data))
+            yield _units_of(file, at, data)
+            at += len(data)
+        digest.feed_zeros(opened.size - digested)
+
+
+def _window(file: ByteFile, at: int) -> np.ndarray:
+    buffer = np.empty(min(WINDOW_BYTES, file.size - at), np.uint8)
+    file.read_into(at, buffer)
+    return buffer
+
+
+def _units_of(file: MappedFile, at: int, data: np.ndarray) -> UnitWindow:
+    whole = len(data) // layout.UNIT_BYTES
+    rows = data[: whole * layout.UNIT_BYTES].view(layout.UNIT_DTYPE)
+    valid = (rows["size"] == layout.UNIT_BYTES) & (rows["magic"] >= 0) & (rows["magic"] <= layout.LARGEST_MAGIC)
+    blank_at = np.flatnonzero(rows["magic"] == layout.BLANK_MAGIC)
+    end = int(blank_at[0]) if len(blank_at) else whole
+    stops = np.flatnonzero(~valid[:end])
+    chosen = rows[:end][valid[:end]]
+    units = np.zeros(len(chosen), TIMER_UNIT)
+    units["position"] = file.start + at + np.flatnonzero(valid[:end]) * layout.UNIT_BYTES
+    units["previous"], units["phy_offset"] = chosen["previous"], chosen["phy_offset"]
+    units["time"] = chosen["write_time"].astype(np.int64) + chosen["delay"]
+    units["size"], units["magic"], units["topic_hash"] = chosen["message_size"], chosen["magic"], chosen["topic_hash"]
+    filled = np.any(data[: whole * layout.UNIT_BYTES].reshape(whole, layout.UNIT_BYTES), axis=1)
+    broken = np.flatnonzero(~valid[:end] & filled[:end]) * layout.UNIT_BYTES + at
+    if len(stops):
+        return UnitWindow(file, at, units, broken, at + int(stops[0]) * layout.UNIT_BYTES)
+    if len(blank_at):
+        return UnitWindow(file, at, units, broken, at + end * layout.UNIT_BYTES, True)
+    rest = data[whole * layout.UNIT_BYTES :]  # shorter than a unit: room for a filler alone
+    if len(rest) >= layout.UNIT_HEAD_BYTES:
+        magic = int.from_bytes(rest[layout.UNIT_HEAD_BYTES - 4 : layout.UNIT_HEAD_BYTES].tobytes(), "big", signed=True)
+        return UnitWindow(file, at, units, broken, at + whole * layout.UNIT_BYTES, magic == layout.BLANK_MAGIC)
+    return UnitWindow(file, at, units, broken, at + whole * layout.UNIT_BYTES if len(rest) else -1)

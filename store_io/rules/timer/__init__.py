@@ -1,0 +1,5 @@
+"""What a start makes of the timer store (docs/timer.md 5).
+
+* `timer_recovery`: where recovery begins and ends in the timer log, and from where the timer topic is read on.
+* `timer_fates`: which timer messages are delivered after a start, wait, or never will be.
+"""

@@ -1,0 +1,129 @@
+"""Which timer messages a start delivers, and which it never will (docs/timer.md 5, 6).
+
+A message is known again by its identity: its copies, and what was rolled on, share it. Pure functions of rows and units.
+Source: TimerMessageStore.enqueue, doEnqueue, dequeue, convert (5.1.4 to 5.5.0).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+MARGIN_MS = 2000  # a slot's messages are put while the read time moves on
+
+
+@dataclass(frozen=True)
+class TimerState:
+    """What decides. truncate_at: the log's end after recovery.  log_end: of the timer log.
+
+    queue_offset: from which entry on messages are taken again; stored_offset: as the checkpoint has it.  queue_max: end of the
+    queue.  read_time: slots from it on are delivered (ms).  last_store_time: of the copy's messages.
+    """
+
+    truncate_at: int
+    log_end: int
+    queue_offset: int
+    stored_offset: int
+    queue_max: int
+    read_time: int
+    last_store_time: int
+
+
+@dataclass(frozen=True)
+class TimerCount:
+    """How many messages, and between which delivery times (ms)."""
+
+    messages: int = 0
+    first_time: int = 0
+    last_time: int = 0
+
+    def __add__(self, other: TimerCount) -> TimerCount:
+        if not self.messages or not other.messages:
+            return self if self.messages else other
+        first, last = min(self.first_time, other.first_time), max(self.last_time, other.last_time)
+        return TimerCount(self.messages + other.messages, first, last)
+
+
+@dataclass(frozen=True)
+class Fates:
+    """waiting: a start will deliver them at their time, or at once.  again: delivered already, and a start does it once more.
+
+    cut: due, and their delivered copy is beyond the cut; never: due, or taken out of the queue, without any copy; after_end: the
+    same, and their time came after the copy's last message, so that their copies may not have been copied.
+    All three stay in the log and are never delivered (again).
+    """
+
+    waiting: TimerCount = field(default_factory=TimerCount)
+    again: TimerCount = field(default_factory=TimerCount)
+    cut: TimerCount = field(default_factory=TimerCount)
+    never: TimerCount = field(default_factory=TimerCount)
+    after_end: TimerCount = field(default_factory=TimerCount)
+
+    @property
+    def lost(self) -> TimerCount:
+        """All that will never be delivered."""
+        return self.cut + self.never + self.after_end
+
+    def __add__(self, other: Fates) -> Fates:
+        return Fates(
+            self.waiting + other.waiting,
+            self.again + other.again,
+            self.cut + other.cut,
+            self.never + other.never,
+            self.after_end + other.after_end,
+        )
+
+
+@dataclass(frozen=True)
+class TimerMessages:
+    """Rows of some timer messages and all their delivered copies, as arrays of one length.
+
+    copies, deletes: what a row is.  unique: of the unique key; of a row that deletes, the deleted message's.
+    """
+
+    identity: np.ndarray
+    unique: np.ndarray
+    phy_offset: np.ndarray
+    queue_offset: np.ndarray
+    out_time: np.ndarray
+    copies: np.ndarray
+    deletes: np.ndarray
+
+
+def fates_of(rows: TimerMessages, positions: np.ndarray, times: np.ndarray, phy_offsets: np.ndarray, state: TimerState) -> Fates:
+    """What becomes of these messages. positions, times, phy_offsets: of the units of the timer log."""
+    kept = rows.phy_offset < state.truncate_at
+    message = kept & ~rows.copies & ~rows.deletes & (rows.out_time >= 0)
+    if not message.any():
+        return Fates()
+    left = positions < state.log_end
+    to_fire = phy_offsets[left & (times >= state.read_time)]
+    fired = phy_offsets[left & (times < state.read_time - MARGIN_MS)]
+    any_unit = phy_offsets[left]
+    phy, identity = rows.phy_offset[message], rows.identity[message]
+    out, offset = rows.out_time[message], rows.queue_offset[message]
+    pending = np.isin(phy, to_fire) | (offset >= state.queue_offset) & (offset < state.queue_max)
+    pending = np.isin(identity, identity[pending])
+    delivered = np.isin(identity, rows.identity[kept & rows.copies])
+    copied = np.isin(identity, rows.identity[rows.copies | ~kept])  # a copy, or the message rolled on
+    deleted = np.isin(rows.unique[message], rows.unique[rows.deletes & kept]) & (rows.unique[message] != 0)
+    gone = ~pending & ~delivered & ~deleted
+    taken = ~np.isin(phy, any_unit) & (offset < min(state.stored_offset, state.queue_offset))
+    unseen = gone & ~copied & (np.isin(phy, fired) | taken)
+    unseen &= ~np.isin(identity, identity[gone & ~unseen])
+    late = unseen & (out > state.last_store_time - MARGIN_MS)
+    return Fates(
+        waiting=_count(identity, out, pending & ~delivered & ~deleted),
+        again=_count(identity, out, pending & delivered),
+        cut=_count(identity, out, gone & copied),
+        never=_count(identity, out, unseen & ~late),
+        after_end=_count(identity, out, late),
+    )
+
+
+def _count(identity: np.ndarray, out: np.ndarray, chosen: np.ndarray) -> TimerCount:
+    if not chosen.any():
+        return TimerCount()
+    times = out[chosen]
+    return TimerCount(len(np.unique(identity[chosen])), int(times.min()), int(times.max()))

@@ -1,0 +1,80 @@
+"""Findings on the timer store: where they lie, and when they are no more than a note."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import pytest
+
+from schemas.rows import LOSS, NOTE, REBUILDABLE
+from tests.support import product
+from tests.support.product import Audited
+from tests.support.timers import BEGIN, TimerStore, timer_store
+
+
+def audit(made: TimerStore) -> Audited:
+    return product.audit(made.root, "5.3.3", made.conf)
+
+
+def set_check(made: TimerStore, **fields: int) -> None:
+    names = ("read_time", "flushed", "queue_offset", "master")
+    path = made.root / "config" / "timercheck"
+    data = bytearray(path.read_bytes())
+    for name, value in fields.items():
+        struct.pack_into(">q", data, 8 * names.index(name), value)
+    path.write_bytes(data)
+
+
+def test_a_due_message_without_a_copy(tmp_path: Path) -> None:
+    made = timer_store(tmp_path / "store")
+    set_check(made, read_time=BEGIN + 3_700_000)  # the four that wait are due, and nothing was delivered
+    done = audit(made)
+    (lost,) = (f for f in done.findings if f.code == "timer_message_lost")
+    assert (lost.severity, lost.count, lost.file, lost.start, lost.end) == (LOSS, 4, "config/timercheck", 0, 8)
+    assert done.outcome.exit_code == 20 and "never deliver 4 timer messages" in done.outcome.verdict
+
+
+def test_in_a_copy_of_a_running_broker_it_is_a_note(tmp_path: Path) -> None:
+    made = timer_store(tmp_path / "store", clean=False)
+    set_check(made, read_time=BEGIN + 3_700_000)
+    done = audit(made)
+    assert done.outcome.exit_code == 0 and done.broker is not None and done.broker["timer"]["lost"]["messages"] == 4
+    assert [f.severity for f in done.findings if f.code == "timer_message_lost"] == [NOTE]
+
+
+@pytest.mark.parametrize(("clean", "severity"), [(True, REBUILDABLE), (False, NOTE)])
+def test_units_beyond_the_log(tmp_path: Path, clean: bool, severity: str) -> None:
+    made = timer_store(tmp_path / "store", clean=clean)
+    for path in (made.root / "timerlog").iterdir():
+        path.unlink()
+    (made.root / "timerlog").rmdir()
+    beyond = made.store.records[-1]
+    beyond = type(beyond)(**{**vars(beyond), "at": beyond.at + 5000})
+    made.timers.enqueue(beyond, BEGIN // 1000 * 1000 + 3_600_000, BEGIN)
+    made.timers.write(made.root)
+    found = [f for f in audit(made).findings if f.code.startswith("timer")]
+    assert [(f.code, f.severity, f.start, f.end) for f in found] == [("timer_unit_beyond_end", severity, 520, 572)]
+
+
+def test_the_checkpoint(tmp_path: Path) -> None:
+    made = timer_store(tmp_path / "store")
+    set_check(made, flushed=900)
+    (found,) = audit(made).above_note
+    assert (found.code, found.file, found.start, found.end) == ("timer_checkpoint_wrong", "config/timercheck", 8, 16)
+    set_check(made, flushed=520, read_time=-1)
+    assert "timer_checkpoint_wrong" in {f.code for f in audit(made).above_note}
+    (made.root / "config" / "timercheck").write_bytes(b"")
+    (found,) = audit(made).above_note
+    assert (found.code, found.severity, found.actual) == ("timer_checkpoint_missing", REBUILDABLE, "0 bytes")
+    assert "delivers 6 messages again" in found.message
+
+
+def test_half_a_unit_at_the_end_after_a_kill_is_a_note(tmp_path: Path) -> None:
+    for clean, severity in ((True, REBUILDABLE), (False, NOTE)):
+        made = timer_store(tmp_path / f"{clean}", clean=clean)
+        with open(made.root / "timerlog" / f"{0:020d}", "r+b") as file:
+            file.seek(520)
+            file.write(b"\0\0\0\x34" + b"\1" * 9)
+        found = audit(made).findings
+        assert [(f.code, f.severity, f.start) for f in found] == [("timer_unit_damaged", severity, 520)]

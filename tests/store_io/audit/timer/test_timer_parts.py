@@ -1,0 +1,64 @@
+"""Which files the timer store has, and when a broker ends over them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support import product
+from tests.support.product import Audited
+from tests.support.timers import SLOT_BYTES, SLOTS, TimerStore, timer_store
+
+
+def audit(made: TimerStore, release: str = "5.3.3", conf: str = "") -> Audited:
+    return product.audit(made.root, release, made.conf + conf)
+
+
+@pytest.mark.parametrize("release", ["5.0.0", "5.1.4", "5.3.3", "5.4.0", "5.5.0"])
+@pytest.mark.parametrize("clean", [True, False])
+def test_a_healthy_store_has_no_finding(tmp_path: Path, release: str, clean: bool) -> None:
+    done = audit(timer_store(tmp_path / "store", release, clean=clean), release)
+    assert done.outcome.exit_code == 0 and not done.findings and not done.outcome.not_judged and done.broker is not None
+    assert done.broker["timer"] == {
+        "log_end": 520, "queue_offset": 10,
+        "lost": {"messages": 0, "first_delivery_time": None, "last_delivery_time": None},
+    }  # fmt: skip
+    assert done.outcome.timers["waiting"]["messages"] == 4
+
+
+def test_a_broker_ends_over_a_wheel_or_a_log_of_another_length(tmp_path: Path) -> None:
+    wheel = timer_store(tmp_path / "wheel")
+    with open(wheel.root / "timerwheel", "r+b") as file:
+        file.truncate(1000)
+    done = audit(wheel)
+    assert done.broker is not None and done.broker["timer"] is None
+    assert done.broker["refusal"] == f"timerwheel: 1000 bytes, where a timer wheel has {SLOTS * SLOT_BYTES}"
+    assert audit(wheel, conf="timerWheelEnable=false\n").outcome.exit_code == 0
+    log = timer_store(tmp_path / "log")
+    path = log.root / "timerlog" / f"{0:020d}"
+    path.write_bytes(path.read_bytes()[:-1])
+    done = audit(log)
+    assert done.broker is not None and done.broker["refusal"].startswith(f"timerlog/{0:020d}: length 5215")
+    assert "timers" in done.outcome.not_judged
+    (tmp_path / "wheel" / "timerwheel").unlink()
+    (tmp_path / "wheel" / "timerwheel").mkdir()
+    done = audit(wheel)
+    assert done.broker is not None and done.broker["refusal"].startswith("timerwheel: a directory")
+
+
+def test_an_older_release_and_timers_in_a_database_have_none_here(tmp_path: Path) -> None:
+    made = timer_store(tmp_path / "store")
+    assert product.audit(made.root, "4.9.8", made.conf).broker["timer"] is None  # type: ignore[index]
+    done = audit(made, "5.5.0", "timerRocksDBEnable=true\n")
+    assert done.broker is not None and done.broker["timer"] is None and "timers" in done.outcome.not_judged
+
+
+def test_the_newest_snapshot_of_the_wheel_is_read_where_the_release_makes_them(tmp_path: Path) -> None:
+    made = timer_store(tmp_path / "store", "5.4.0")
+    wheel = made.root / "timerwheel"
+    (made.root / "timerwheel.520").write_bytes(wheel.read_bytes())
+    (made.root / "timerwheel.104").write_bytes(b"")
+    wheel.write_bytes(bytes(SLOTS * SLOT_BYTES))
+    assert any(f.code == "timer_slot_wrong" for f in audit(made, "5.4.0").above_note)
+    assert not audit(made, "5.4.0", "timerWheelSnapshotFlush=true\n").above_note

@@ -1,0 +1,64 @@
+"""What a start makes of the timer store: the plan's section, whatever is missing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from store_io.audit.rounds import task_making
+from tests.support import damage, product
+from tests.support.builders import Sizes
+from tests.support.timers import timer_store
+
+
+def cut_log(root: Path, position: int) -> None:
+    """Damage in a message, so that recovery ends there."""
+    with open(sorted((root / "commitlog").iterdir())[0], "r+b") as file:
+        file.seek(position + 4)
+        file.write(b"\xff\xff\xff\xff")
+
+
+@pytest.mark.parametrize(("release", "offset"), [("5.1.4", 10), ("5.3.1", 10), ("5.3.2", 10), ("5.5.0", 10)])
+def test_copies_that_are_cut_away_are_never_delivered_again(tmp_path: Path, release: str, offset: int) -> None:
+    made = timer_store(tmp_path / "store", release, clean=False, sizes=Sizes(segment=1 << 16))
+    cut_log(made.root, made.copies[2].at)
+    done = product.audit(made.root, release, made.conf)
+    assert done.broker is not None and done.broker["truncate_at"] == made.copies[2].at
+    timer = done.broker["timer"]
+    assert timer["queue_offset"] == offset and timer["log_end"] == 520
+    assert {f.message.rpartition(": ")[2] for f in done.findings if f.code == "timer_message_lost"} == {
+        "their delivered copies are cut away", "no copy of them was ever delivered",  # this one's is damaged
+    }  # fmt: skip
+    assert timer["lost"]["messages"] == 4 and timer["lost"]["first_delivery_time"] == "2023-11-14T22:13:22.000Z"
+    assert "never deliver 4 timer messages" in done.outcome.verdict
+    assert {q["topic"] for q in done.broker["lost"]["by_queue"]} == {"orders", "other"}
+
+
+@pytest.mark.parametrize(("release", "offset", "severity"), [("5.1.4", 10, "rebuildable"), ("5.3.3", 7, "note")])
+def test_the_queue_offset_beyond_the_queue(tmp_path: Path, release: str, offset: int, severity: str) -> None:
+    made = timer_store(tmp_path / "store", release, clean=False, sizes=Sizes(segment=1 << 16))
+    cut_log(made.root, made.waiting[1].at)
+    done = product.audit(made.root, release, made.conf)
+    assert done.broker is not None and done.broker["timer"]["queue_offset"] == offset
+    (beyond,) = (f for f in done.findings if f.code == "timer_offset_beyond_end")
+    assert (beyond.file, beyond.start, beyond.end, beyond.severity) == ("config/timercheck", 16, 24, severity)
+    assert ("3 timer messages sent would never" in beyond.message) == (release == "5.1.4")
+    assert done.broker["timer"]["lost"]["messages"] == 6  # due ones; the three that wait are lost with the log
+    assert done.outcome.timers["stale"] == 3
+
+
+def test_too_many_to_hold_are_said_to_be_not_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = timer_store(tmp_path / "store")
+    monkeypatch.setattr(task_making, "MAX_TIMERS", 5)
+    done = product.audit(made.root, "5.3.3", made.conf)
+    assert done.broker is not None and done.broker["timer"] == {"log_end": 520, "queue_offset": 10, "lost": None}
+    assert "timers" in done.outcome.not_judged and "Not judged: timers" in done.outcome.verdict
+
+
+def test_a_message_whose_head_is_gone_leaves_the_checkpoints_offset(tmp_path: Path) -> None:
+    made = timer_store(tmp_path / "store")
+    damage.remove(made.root / "config" / "timercheck")
+    done = product.audit(made.root, "5.3.3", made.conf)
+    assert done.broker is not None and done.broker["timer"]["queue_offset"] == 0
+    assert done.outcome.timers["again"]["messages"] == 6 and done.outcome.timers["waiting"]["messages"] == 4
