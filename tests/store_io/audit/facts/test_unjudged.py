@@ -103,13 +103,12 @@ def test_a_batch_queue_whose_topics_file_is_lost_stops_the_broker(tmp_path: Path
 
 def test_a_verdict_names_what_was_not_judged(tmp_path: Path) -> None:
     files = {
-        "config/timermetrics": b"{}",
         "config/subscriptionGroup.json": GROUPS,
         "config/consumerFilter.json": b"{}",
         "config/metadata/1.sst": b"x",
     }
     outcome = outcome_of(tmp_path, files)
-    names = ["config/consumerFilter.json", "config/metadata", "config/timermetrics"]
+    names = ["config/consumerFilter.json", "config/metadata"]
     assert outcome.exit_code == 0 and outcome.plan["not_judged"] == outcome.not_judged == names
     assert outcome.verdict.endswith(f". Not judged: {', '.join(names)}")
     told = " ".join(judge(outcome).why)
