@@ -102,11 +102,11 @@ def open_copy(request: AuditRequest, short: Shortcomings) -> OpenedCopy:
     starting = start_files(source, listing, config, rules)
     short.add_new(starting.broken)
     timers = timer_parts(source, listing, tree, rules)
-    if timers is not None:
-        starting.refusal = starting.refusal or timers.refusal
-        starting.late_refusal = timers.late_refusal or starting.late_refusal
-        short.add_new([timers.problem] if timers.problem else [])
     loaded.refusal = starting.refusal or loaded.refusal
+    if timers is not None:
+        loaded.refusal = starting.refusal or timers.refusal or loaded.refusal
+        loaded.index_refusal = loaded.index_refusal or timers.late_refusal
+        short.add_new([timers.problem] if timers.problem else [])
     loaded.index_refusal = loaded.index_refusal or starting.late_refusal
     epochs = read_epochs(source, listing) if rules.controller_mode else StoredEpochs()
     short.add_new([epochs.problem] if epochs.problem else [])
