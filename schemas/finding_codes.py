@@ -139,6 +139,10 @@ END_GONE = (  # the next step of a missing segment after the copy's last one
     "The end of the log is gone, and no repair adds it, not with a donor either: where another copy of this broker has it,"
     " audit that copy and use it instead."
 )
+NO_REPAIR = (  # the next step of what a repair would do, where the log is DLedger's
+    "No repair writes a store with a DLedger log. In a group let this node copy its log anew; docs/dledger.md 7 says what a"
+    " single node can do."
+)
 
 _TIMERS_ANEW = "set config/timercheck aside before the start; then timer messages that were delivered already come once more."
 
@@ -230,6 +234,29 @@ _ROWS = (
                 meaning="A message's store time is far from its neighbours'.",
                 step="Nothing to do. A recovery after a crash may begin at the wrong segment.",
                 raised_step="Compare this message with another copy; a repair keeps it as it is."),
+    # ---- DLedger: the chain of entries, its index, its two texts --------------------------------------------------------------
+    FindingCode("ledger_chain_broken", LOSS, Part.LOG, Cure.BY_HAND,
+                "A DLedger entry's index or term does not continue the entries before it. A recovery that reads it ends there.",
+                "Let this node copy its log from another node of its group."),
+    FindingCode("ledger_entries_missing", LOSS, Part.LOG, Cure.BY_HAND, shows_missing=True,
+                meaning="DLedger's checkpoint or index knows entries after the last one of this copy.",
+                step="Take another node's copy, or let this node copy its log from the group: these messages are not here."),
+    FindingCode("ledger_index_missing", REBUILDABLE, Part.LOG, Cure.BY_HAND,
+                "An index file of DLedger is missing.",
+                "Nothing by hand: a start writes the units of the data files that it reads. Older entries then have none."),
+    FindingCode("ledger_index_wrong_size", REBUILDABLE, Part.LOG, Cure.BY_HAND,
+                "An index file of DLedger does not have its one length: a start ends the process.",
+                "Copy the file again, or remove it: a start writes its units anew."),
+    FindingCode("ledger_unit_wrong", REBUILDABLE, Part.LOG, Cure.BY_HAND,
+                "Index units of DLedger that do not lead to their entries.",
+                "Nothing by hand: a start writes the units of the data files that it reads. Older ones stay wrong."),
+    FindingCode("ledger_term_old", REBUILDABLE, Part.LOG, Cure.BY_HAND,
+                "The term in currterm is older than the log's last entry, so the node could vote twice in one term.",
+                "Copy the file again from this node. Never start a node of a group with an older one."),
+    FindingCode("ledger_crash_cut", LOSS, Part.START, Cure.BY_HAND,
+                "After this unclean exit a start cuts ConsumeQueues too far: it counts messages without DLedger's headers.",
+                "Stop the broker cleanly and copy again, or start a copy without abort and without the group's own checkpoint:"
+                " then nothing is cut, and all of the log is dispatched."),
     # ---- other copies of the same log: one code each for damage, doubt and a log that was continued twice ---------------------
     FindingCode("replica_holds", NOTE, Part.REPLICAS, Cure.OTHER_COPY,
                 "Another copy of the group holds valid messages where this one has damage, zeros or no file. Other findings"
@@ -468,6 +495,7 @@ STOP_REASONS: dict[str, str] = {
     "topic_length": "The topic's length is negative.",
     "dup_info": "duplicationEnable is on, and the record has no DUP_INFO of two parts.",
     "delay": "The record is delayed, and its DELAY is no number.",
+    "entry_chain": "The entry's index or term does not continue the entries before it.",
     "property_crc_missing": "forceVerifyPropCRC is on, and the record has no property CRC.",
     "property_crc": "The property CRC is wrong.",
     "size_mismatch": "The record's size is not the sum of its fields.",

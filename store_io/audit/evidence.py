@@ -21,6 +21,7 @@ from store_io.audit.rounds.earlier_segments import EarlierSegments
 from store_io.audit.timer.timer_view import TimerView, timer_view
 from store_io.audit.written_by import WrittenBy, written_by
 from store_io.formats.timer.timer_task import TimerFiles
+from store_io.rules.dledger.ledger_walks import DataWalk, UnitWalk
 from store_io.rules.prediction import Prediction
 from store_io.scan.compaction.compacted_file import CompactedFileSummary
 from store_io.scan.segment_edges import SegmentEdges
@@ -30,6 +31,7 @@ from store_io.scan.segment_edges import SegmentEdges
 class Evidence:
     """The facts. broken: something that a broker would read is unknown.  segments: those that were read; unread: the others.
 
+    ledger, units: of a DLedger group, by path: its data files by their headers, its index files.
     late: files not read because the time limit was reached.  earlier: what the run before says of unchanged segments.
     no_epoch_starts: starts of epochs at which no record begins.
     """
@@ -43,6 +45,8 @@ class Evidence:
     edges: Mapping[str, SegmentEdges]
     leftovers: Mapping[QueueKey, LeftoverResult]
     compacted: Sequence[CompactedFileSummary]
+    ledger: Mapping[str, DataWalk]
+    units: Mapping[str, UnitWalk]
     late: Set[str]
     unread: Sequence[MappedFile]
     views: Mapping[QueueKey, QueueView]

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from schemas.rows import EXTENT_DAMAGED, EXTENT_FILLER, EXTENT_MESSAGE, EXTENT_UNWRITTEN, MappedFile, SegmentSummary
+from schemas.store_names import COMMITLOG
+from store_io.source.byte_source import folder_of
 
 LARGEST_OFFSET = (1 << 63) - 1
 EXPIRED, MESSAGE, DAMAGED, UNWRITTEN, FILLER, MISSING, BEYOND, UNREAD = range(8)
@@ -50,8 +52,10 @@ class LogMap:
         return int(self.starts[place]) if place < len(self.starts) else (1 << 62)
 
     def segment_name(self, phy_offset: int) -> str:
-        """The path that the segment holding this physical offset has, or would have."""
-        return f"commitlog/{phy_offset - phy_offset % self.segment_bytes:020d}"
+        """The path that the segment holding this physical offset has, or would have: in the folder of the one before it."""
+        number = max(0, bisect_right(self.bases, phy_offset) - 1)
+        folder = folder_of(self.paths[number]) if self.paths else COMMITLOG
+        return f"{folder}/{phy_offset - phy_offset % self.segment_bytes:020d}"
 
 
 def log_map(segments: Sequence[SegmentSummary], segment_bytes: int, unread: Sequence[MappedFile] = ()) -> LogMap:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from schemas import dledger_layout
 from schemas.rows import MappedFile, QueueKey
 from schemas.store_names import BATCH_QUEUES, INDEX, QUEUES
 from store_io.audit.audit_request import AuditRequest
@@ -19,9 +20,11 @@ from store_io.formats import checkpoint_reader, config_reader, index_reader
 from store_io.formats.config_reader import StoreConfig
 from store_io.formats.controller.broker_identity import BrokerIdentity, read_identity
 from store_io.formats.controller.epoch_file import StoredEpochs, read_epochs
+from store_io.formats.dledger.ledger_texts import read_texts
 from store_io.formats.settings import read_settings
 from store_io.rules.compaction.compacted_queues import CompactedStore, compacted_queues
 from store_io.rules.config.files import TOPICS
+from store_io.rules.dledger.ledger_walks import LedgerTexts
 from store_io.rules.index_state import IndexHeader
 from store_io.rules.loading import LoadedStore, Tree, load_store, numbered_files, queue_folders, segments_of
 from store_io.rules.prediction import Checkpoint
@@ -41,7 +44,7 @@ class OpenedCopy:
     there are no rules.  loaded: what the release's load() maps, or why it refuses.  segment_files: by name, those that load()
     leaves out too.  index_files: every file whose name is a number, as the broker maps it: an empty one reads as zeros.
     headers: of the index files, by path.  compacted: queues below compaction/.  timers: the timer store's files; None where there
-    are none, or the release reads none.
+    are none, or the release reads none.  ledger_index: a DLedger group's own index files whose names are numbers.
     """
 
     listing: StoreListing
@@ -62,6 +65,8 @@ class OpenedCopy:
     index_files: list[MappedFile]
     headers: dict[str, IndexHeader]
     compacted: CompactedStore
+    ledger_index: tuple[MappedFile, ...]
+    ledger_texts: LedgerTexts
     epochs: StoredEpochs = field(default_factory=StoredEpochs)
     identity: BrokerIdentity | None = None
     timers: TimerParts | None = None
@@ -70,6 +75,12 @@ class OpenedCopy:
     def unclean(self) -> bool:
         """Whether the broker stopped uncleanly: the abort file is there."""
         return self.listing.unclean
+
+    @property
+    def ledger_data(self) -> list[MappedFile]:
+        """The data files of a DLedger group that the audit reads, by name; [] without one."""
+        folder = self.loaded.ledger.folder if self.loaded.ledger is not None else None
+        return [f for f in self.segment_files if folder is not None and f.path.startswith(folder + "/")]
 
     @property
     def checkpoint(self) -> Checkpoint:
@@ -120,6 +131,9 @@ def open_copy(request: AuditRequest, short: Shortcomings) -> OpenedCopy:
     if rules.batch_queues:  # 4.x does not know the folder: its queues of these topics are ordinary ones
         folders |= queue_folders(tree, BATCH_QUEUES)
     index_files = _index_files(tree)
+    ledger_index: tuple[MappedFile, ...] = ()
+    if loaded.ledger is not None:
+        ledger_index = tuple(numbered_files(tree, f"{loaded.ledger.folder}/{dledger_layout.INDEX}"))
     return OpenedCopy(
         listing=listing,
         no_store=no_store,
@@ -135,13 +149,15 @@ def open_copy(request: AuditRequest, short: Shortcomings) -> OpenedCopy:
         epochs=epochs,
         identity=read_identity(source, listing) if rules.controller_mode else None,
         checkpoint_file=checkpoint_file,
-        segment_files=_all_segments(tree, loaded),
+        segment_files=_all_segments(tree, loaded, rules),
         queue_folders=folders,
         queue_files={key: tuple(numbered_files(tree, folder)) for key, folder in folders.items()},
         index_files=index_files,
         headers={file.path: _header(source, file, short) for file in index_files},
         compacted=compacted_queues(tree, rules),
         timers=timers,
+        ledger_index=ledger_index,
+        ledger_texts=_ledger_texts(source, listing, loaded, ledger_index, short),
     )
 
 
@@ -157,12 +173,24 @@ def _batch_topics(tree: Tree, config: StoreConfig, listing: StoreListing, rules:
     return frozenset(e.path.rpartition("/")[2] for e in tree.children(BATCH_QUEUES) if e.kind == "directory")
 
 
-def _all_segments(tree: Tree, loaded: LoadedStore) -> list[MappedFile]:
+def _all_segments(tree: Tree, loaded: LoadedStore, rules: BrokerRules) -> list[MappedFile]:
     """Segments of the listing, and what else the broker loads as such; by name."""
-    files = [f for f in segments_of(tree) if f.start + f.size <= MAX_PHY_OFFSET]
+    files = [f for f in segments_of(tree, rules) if f.start + f.size <= MAX_PHY_OFFSET]
     known = {f.path for f in files}
     others = [f for f in loaded.segments if f.path not in known and f.start + f.size <= MAX_PHY_OFFSET]
     return sorted([*files, *others], key=lambda f: (f.start, f.path))
+
+
+def _ledger_texts(
+    source: ByteSource, listing: StoreListing, loaded: LoadedStore, index: tuple[MappedFile, ...], short: Shortcomings
+) -> LedgerTexts:
+    if loaded.ledger is None:
+        return LedgerTexts()
+    try:
+        return read_texts(source, listing, loaded.ledger.folder, index)
+    except StoreError as error:
+        short.cannot_read(str(error))
+        return LedgerTexts()
 
 
 def _checkpoint(source: ByteSource, listing: StoreListing, short: Shortcomings) -> checkpoint_reader.StoredCheckpoint:

@@ -1,14 +1,16 @@
-"""Kinds of store that are recognised and not modelled: RocksDB ConsumeQueues, DLedger, tiered."""
+"""Kinds of store that are recognised and not modelled: RocksDB ConsumeQueues, logs of other DLedger nodes, tiered."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from schemas.rows import StoreFile
 from schemas.store_names import QUEUES
+from store_io.rules.dledger.ledger_files import ledger_folder, ledger_folders
 from store_io.rules.releases import BrokerRules
 from store_io.source.byte_source import folder_of
-from store_io.source.store_dir import DLEDGER, StoreListing
+from store_io.source.store_dir import StoreListing
 
 TIERED_METADATA = "config/tieredStoreMetadata.json"
 _ROCKSDB = re.compile(r"CURRENT|IDENTITY|MANIFEST-[0-9]+|OPTIONS-[0-9]+(\.dbtmp)?|.+\.sst")
@@ -34,17 +36,37 @@ def unmodelled(listing: StoreListing, rules: BrokerRules) -> list[str]:
     store_type = str(rules.value("storeType"))
     if store_type != "default" and rules.knows_store_type:  # earlier ones do not know the setting
         found.append(f"storeType={store_type}: only file ConsumeQueues (storeType=default) are modelled")
-    for entry in listing.files:
-        if "/" not in entry.path and DLEDGER.fullmatch(entry.path):
-            found.append(f"{entry.path}/: a DLedger CommitLog, which is not modelled")
-    if rules.value("enableDLegerCommitLog"):
-        found.append("enableDLegerCommitLog=true: a DLedger CommitLog is not modelled")
+    found += _ledgers(listing, rules)
     for setting in ("duplicationEnable", "recheckReputOffsetFromCq"):
         if rules.controller_mode and rules.value(setting):
             found.append(f"{setting}=true beside enableControllerMode=true: the two together are not modelled")
     if _size(listing, TIERED_METADATA):
         found.append(f"{TIERED_METADATA}: the broker moved messages to a tiered store, which is not modelled")
     return found
+
+
+def _ledgers(listing: StoreListing, rules: BrokerRules) -> Iterable[str]:
+    """What of DLedger's logs in this copy cannot be judged."""
+    folders, own = ledger_folders(listing.files, with_data=True), ledger_folder(rules)
+    if not rules.value("enableDLegerCommitLog"):
+        for folder in folders:
+            yield f"{folder}/: a DLedger CommitLog, although broker.conf says enableDLegerCommitLog=false: it was not read"
+        return
+    if rules.value("enableControllerMode") and rules.knows_controller_mode:
+        yield "enableDLegerCommitLog=true and enableControllerMode=true: a broker refuses both together"
+    if not own and folders:
+        yield f"{', '.join(folders)}: logs of several DLedger nodes; name with dLegerSelfId in broker.conf whose is meant"
+    elif not own:
+        yield "enableDLegerCommitLog=true: without dLegerSelfId in broker.conf nobody knows which DLedger log is meant"
+    else:
+        for folder in folders:
+            if folder != own:
+                yield f"{folder}/: the log of another DLedger node, which was not read"
+    path = str(rules.value("storePathDLedgerCommitLog"))
+    if path and rules.ledger_data_path and (own not in folders or "," in path):
+        yield f"storePathDLedgerCommitLog={path}: data files outside of the node's own folder are not read"
+    if own and str(rules.value("storeType")) != "default":
+        yield "enableDLegerCommitLog=true: with ConsumeQueues in RocksDB it is not modelled"
 
 
 def _name(entry: StoreFile) -> str:

@@ -47,7 +47,7 @@ class OpenStore:
     def segments(self) -> list[MappedFile]:
         """The CommitLog's segments by name. Raises StoreError where one cannot be read, or the log is of another kind."""
         self._readable(COMMITLOG)
-        found = [f for f in segments_of(self._tree()) if f.start + f.size <= _LARGEST_OFFSET]
+        found = [f for f in segments_of(self._tree(), self.rules) if f.start + f.size <= _LARGEST_OFFSET]
         other = [] if found else unmodelled(self.listing, self.rules)
         if other:
             raise StoreError(other[0])

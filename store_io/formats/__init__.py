@@ -7,5 +7,6 @@
 * `timer`: units of the timer log, slots of the wheel, its checkpoint.
 * `queue_store`: a store's queues as a scan asks for them; what else another kind needs is listed there.
 * `rocksdb`: databases of RocksDB, by a process of their own.
+* `dledger`: entry headers, index units and texts of a DLedger group.
 * `settings`: broker.conf, and the sizes that the files themselves show.
 """

@@ -15,11 +15,13 @@ from typing import Any
 import numpy as np
 
 from schemas import consumequeue_layout, index_layout
+from schemas.dledger_layout import DATA, FOLDER_PREFIX
 from schemas.rows import StoreFile
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, COMPACTED_LOG, COMPACTED_QUEUE, EPOCH_FILE, EXT, INDEX, QUEUES, TIMER_LOG
 from store_io.base.errors import StoreError, UsageError
 from store_io.base.java_compat import parse_number
 from store_io.rules.compaction.compacted_queues import inferred_settings
+from store_io.rules.dledger.ledger_files import ledger_folders
 from store_io.rules.releases import (
     ALL_DEFAULTS,
     FLAG_DEFAULTS,
@@ -30,7 +32,7 @@ from store_io.rules.releases import (
     parse_delay_levels,
 )
 from store_io.source.byte_source import ByteFile, ByteSource, folder_of, open_source
-from store_io.source.store_dir import StoreListing
+from store_io.source.store_dir import DLEDGER, StoreListing
 
 ROLES = ("ASYNC_MASTER", "SYNC_MASTER", "SLAVE")
 INDEX_KEYS = ("maxHashSlotNum", "maxIndexNum")
@@ -59,7 +61,19 @@ def read_settings(broker_conf: str | None, listing: StoreListing, source: ByteSo
             settings[key] = Setting(value, "inferred" if value != ALL_DEFAULTS[key] else "default")
         if listing.is_file(EPOCH_FILE):  # only a broker in controller mode writes it
             settings["enableControllerMode"] = Setting(True, "inferred")
-    return settings
+    return settings | _ledger_settings(listing, settings)
+
+
+def _ledger_settings(listing: StoreListing, settings: dict[str, Setting]) -> dict[str, Setting]:
+    """What the folders of DLedger groups say where no setting does: a log there is read as one, not as missing."""
+    folders = ledger_folders(listing.files)
+    enabled = settings["enableDLegerCommitLog"]
+    found = {}
+    if folders and enabled.origin != "broker.conf":
+        enabled = found["enableDLegerCommitLog"] = Setting(True, "inferred")
+    if enabled.value and not settings["dLegerSelfId"].value and len(folders) == 1:
+        found["dLegerSelfId"] = Setting(folders[0].removeprefix(FOLDER_PREFIX), "inferred")
+    return found
 
 
 def read_given(broker_conf: str) -> dict[str, Any]:
@@ -159,6 +173,8 @@ def mapped_files(listing: StoreListing) -> dict[str, list[StoreFile]]:
         depth = below.count("/") if below else -1
         if entry.kind == "file" and entry.size and top in kinds and depth == (-1 if top in (COMMITLOG, TIMER_LOG) else 1):
             kinds[top].append(entry)
+        elif entry.kind == "file" and entry.size and below == DATA and DLEDGER.fullmatch(top):
+            kinds[COMMITLOG].append(entry)
     return kinds
 
 

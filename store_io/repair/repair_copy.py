@@ -15,11 +15,16 @@ from store_io.base.errors import StoreError
 from store_io.base.java_compat import parse_number
 from store_io.formats.settings import read_settings
 from store_io.repair.writing.store_writer import StoreWriter
-from store_io.rules.loading import Tree, segments_of
+from store_io.rules.loading import Tree, numbered_files
 from store_io.source.byte_source import ByteSource, StoreLocation, open_source, shown
 from store_io.source.store_dir import list_store
 
 COPY_THREADS = 4
+NO_LEDGER_REPAIR = (
+    "the log is DLedger's, which no repair writes. In a group of several nodes empty this node's store and let it copy the log"
+    " from the others. A single node: start a copy of its store without abort and without the group's own checkpoint; from 5.0.0"
+    " on it then dispatches all of its log again, which adds what queues lack"
+)
 SPARE_BYTES = 64 << 20  # beyond what is known to be needed
 
 
@@ -27,6 +32,9 @@ def check_source(location: StoreLocation, broker_conf: str | None) -> None:
     """Raise StoreError where a repair is pointless: no segment holds a byte, or no segment has the configured size, and where
     no repair is written for what the store holds."""
     listing = list_store(location)
+    settings = read_settings(broker_conf, listing, open_source(location))
+    if settings["enableDLegerCommitLog"].value:
+        raise StoreError(NO_LEDGER_REPAIR)
     compacted = [
         entry.path
         for entry in listing.files
@@ -34,8 +42,7 @@ def check_source(location: StoreLocation, broker_conf: str | None) -> None:
     ]
     if compacted:
         raise StoreError(f"{compacted[0]}: the log of a compacted topic, and no repair is written for stores with such a log")
-    if segments_of(Tree(listing.files)):
-        settings = read_settings(broker_conf, listing, open_source(location))
+    if numbered_files(Tree(listing.files), COMMITLOG):
         for misfit in size_misfits(broker_conf, listing, settings):
             if misfit.file.startswith(COMMITLOG) and not misfit.alone:
                 raise StoreError(f"{misfit.sentence}. Audit the copy again with its own broker.conf, and repair by that plan")

@@ -59,7 +59,7 @@ def report(work: Work, begun: Begun, ended: Ended) -> Row:
     found |= ended.offsets
     found["digests"] = _digests(work, found.get("offsets_set_back", []))
     found |= {"steps_from": COPY_ALONE if work.steps.planned is None else PLAN, "steps": work.steps.rows}
-    found["log_tail"] = log_tail(work.source, segments_of(work.tree), begun.log.end)
+    found["log_tail"] = log_tail(work.source, segments_of(work.tree, work.rules), begun.log.end)
     return found
 
 

@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from schemas.dledger_layout import DATA
+from schemas.dledger_layout import INDEX as UNITS
 from schemas.rows import MappedFile, QueueKey, StoreFile
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from store_io.base.java_compat import parse_number
+from store_io.rules.dledger.ledger_files import LedgerFiles, ledger_folder, load_ledger
 from store_io.rules.releases import BrokerRules
 from store_io.source.byte_source import folder_of
 
@@ -34,6 +37,7 @@ class LoadedStore:
     """What load() maps. `refusal`: the first reason to fail, in the order in which load() meets them; else empty.
 
     index_refusal is a reason that only counts after recovery (5.1.0+). deleted: zero-length files that load() removes.
+    ledger: the DLedger group's files, whose data files are the last of `segments`; None without one.
     """
 
     segments: list[MappedFile] = field(default_factory=list)
@@ -42,6 +46,7 @@ class LoadedStore:
     deleted: list[str] = field(default_factory=list)
     refusal: str = ""
     index_refusal: str = ""
+    ledger: LedgerFiles | None = None
 
 
 def queue_folder(batch: bool, key: QueueKey) -> str:
@@ -168,12 +173,20 @@ def load_store(tree: Tree, rules: BrokerRules, batch_topics: frozenset[str]) -> 
                 loaded.index_refusal = f"{entry.path}: a directory, where the broker expects an index file"
             break
         loaded.index.append(entry)
+    folder = ledger_folder(rules)
+    if folder:
+        data, units = (tree.children(f"{folder}/{part}") for part in (DATA, UNITS))
+        loaded.ledger = load_ledger(folder, data, units, rules)
+        loaded.ledger.old_segments = len(loaded.segments)
+        loaded.segments += loaded.ledger.data
     return loaded
 
 
-def segments_of(tree: Tree) -> list[MappedFile]:
-    """Every CommitLog file of the copy whose name is a number, whatever its length: what the audit reads."""
-    return numbered_files(tree, COMMITLOG)
+def segments_of(tree: Tree, rules: BrokerRules) -> list[MappedFile]:
+    """Every file of the log whose name is a number, whatever its length: what the audit reads. DLedger's data files come last."""
+    folder = ledger_folder(rules)
+    data = numbered_files(tree, f"{folder}/{DATA}") if folder else []
+    return [*numbered_files(tree, COMMITLOG), *data]
 
 
 def numbered_files(tree: Tree, folder: str) -> list[MappedFile]:

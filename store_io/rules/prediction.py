@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import asdict, dataclass, field
 
+from schemas.dledger_layout import FOLDER_PREFIX
 from schemas.rows import Cuts, MappedFile, QueueKey, Row
 from store_io.rules.controller.epochs import Elected, Epoch
 from store_io.rules.index_state import IndexFileState
@@ -76,6 +77,11 @@ class LogFile:
     def name(self) -> str:
         return self.file.path.rpartition("/")[2]
 
+    @property
+    def of_ledger(self) -> bool:
+        """Whether it is a data file of a DLedger log."""
+        return self.file.path.startswith(FOLDER_PREFIX)
+
 
 @dataclass
 class Memory:
@@ -88,7 +94,7 @@ class Memory:
     def state(self) -> Row:
         """contract.md's STATE."""
         return {
-            "commitlog": [{"file": f.name, "wrote": f.wrote} for f in self.log],
+            "commitlog": [{"file": f.name, "wrote": f.wrote} for f in self.log if not f.of_ledger],
             "queues": [
                 {
                     "topic": key[0],
@@ -136,14 +142,18 @@ class Fenced:
 
 @dataclass
 class Prediction:
-    """What the broker does. Where `starts` is False only `refusal` counts."""
+    """What the broker does. Where `starts` is False only `refusal` counts.
+
+    ledger: broker.dledger; None where there is no DLedger log.  ledger_end: where such a log's data end; `truncate_at` is its
+    committed position.
+    """
 
     starts: bool
     unclean: bool
     refusal: str = ""
     start_segment: str | None = None
     stop_reason: str = ""
-    stop_segment: str | None = None
+    stop_segment: str | None = None  # its path
     stop_position: int = 0
     min_phy_offset: int = -1
     truncate_at: int = 0
@@ -153,12 +163,15 @@ class Prediction:
     controller: Fenced | None = None  # in controller mode
     scanned: list[int] = field(default_factory=list)  # segments that recovery reads, by place in the list
     hangs_at: int = -1  # start() waits without end at this physical offset
+    ledger: Row | None = None
+    ledger_end: int | None = None
+    ledger_cut: int = -1  # where recovery of a DLedger log cuts the queues after an unclean exit; -1: it does not
 
     def broker_section(self) -> Row:
         """plan.json's "broker"."""
         if not self.starts or self.after_load is None or self.after_dispatch is None:
             keys = "start_segment stop_reason min_phy_offset truncate_at lost deleted_files after_load after_dispatch"
-            keys += " after_election controller"
+            keys += " after_election controller dledger"
             return {"starts": False, "refusal": self.refusal, "exit": self.exit, **dict.fromkeys(keys.split())}
         return {
             "starts": True,
@@ -173,7 +186,13 @@ class Prediction:
             "after_dispatch": self.after_dispatch.state(),
             "after_election": self.controller.after_election.state() if self.controller is not None else None,
             "controller": self.controller.section() if self.controller is not None else None,
+            "dledger": self.ledger,
         }
+
+    @property
+    def log_end(self) -> int:
+        """Physical offset at which the log ends after load()."""
+        return self.truncate_at if self.ledger_end is None else self.ledger_end
 
     @property
     def settled(self) -> Memory | None:
@@ -184,7 +203,7 @@ class Prediction:
     def end(self) -> int:
         """Physical offset at which the log ends then."""
         cut = self.controller.cut_at if self.controller is not None else None
-        return self.truncate_at if cut is None else cut
+        return self.log_end if cut is None else cut
 
     @property
     def exit(self) -> str:

@@ -153,6 +153,10 @@ class Fold:
         return self.log[0].file.start if self.log else -1
 
     def max_offset(self) -> int:
+        """What getMaxPhyOffset answers after load()."""
+        return self.log_end()
+
+    def log_end(self) -> int:
         return self.log[-1].file.start + self.log[-1].wrote if self.log else 0
 
     def correct_minimums(self) -> None:
@@ -219,7 +223,7 @@ class Fold:
                 scan = ScanId("segment", i + 1)
                 continue
             p.stop_reason = "end_of_last_file" if stop.kind == "end" else stop.reason
-            p.stop_segment, p.stop_position = self.log[i].name, stop.position
+            p.stop_segment, p.stop_position = self.log[i].file.path, stop.position
             return self.segments[i].start + stop.position
 
     def truncate(self, end: int, queues: bool) -> None:
@@ -244,8 +248,14 @@ class Fold:
         rules = self.rules
         if not rules.dispatches_at_start:
             return
-        at = max(self.min_offset(), 0, self.max_cq_phy())
-        while at < self.max_offset() and not rules.value("duplicationEnable"):
+        self.catch_up(max(self.min_offset(), 0, self.max_cq_phy()))
+        self.dispatch.puts.settle()
+        if rules.catches_up:
+            self.correct_minimums()
+
+    def catch_up(self, at: int) -> None:
+        """Dispatch from this physical offset on up to the log's end."""
+        while at < self.log_end() and not self.rules.value("duplicationEnable"):
             found = self.find_segment(at)
             if found is None:
                 self.prediction.hangs_at = at
@@ -258,16 +268,12 @@ class Fold:
             summary = self.scans.get(scan)
             if summary is None:
                 self._ask_reput(scan)
-                self.dispatch.puts.settle()
                 return
             self.dispatch.put(scan, summary, EVERYTHING)
             if summary.broker.position <= at:
                 self.prediction.hangs_at = at  # no master: the record is read again without end
                 break
             at = summary.broker.position
-        self.dispatch.puts.settle()
-        if rules.catches_up:
-            self.correct_minimums()
 
     def find_segment(self, phy_offset: int) -> tuple[int, LogFile] | None:
         for file in self.log:

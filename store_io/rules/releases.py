@@ -66,12 +66,15 @@ class ReleaseRules:
     knows_rocksdb: bool = False  # rocksdbstore/ is made and read
     knows_compaction: bool = False  # compaction/ is made and read (compaction.md 1)
     sparse_end_by_first_entry: bool = False  # a compacted log is cut after the first entry of its last file (compaction.md 3)
+    # a DLedger log (dledger.md 4)
+    ledger_crash_dispatch: bool = False  # after an unclean exit recovery of a DLedger log dispatches, and may cut queues too far
+    ledger_data_path: bool = False  # storePathDLedgerCommitLog
 
 
 # Each release, and what it changes against the one before it.
 CHANGES: dict[str, dict[str, bool]] = {
     "4.8.0": {},
-    "4.9.0": {},
+    "4.9.0": {"ledger_data_path": True},
     "4.9.1": {"old_property_parser": False},
     "4.9.2": {"late_delays": True, "ignores_misfits": True},
     "4.9.3": {"ignores_misfits": False, "knows_multi_dispatch": True},
@@ -96,6 +99,7 @@ CHANGES: dict[str, dict[str, bool]] = {
     "5.1.4": {},
     "5.2.0": {
         "knows_property_crc": True, "lmq_leaves_out_system": True, "knows_store_type": True, "reads_unconfirmed": True,
+        "ledger_crash_dispatch": True,
     },
     "5.3.0": {},
     "5.3.1": {},
@@ -199,6 +203,8 @@ OTHER_DEFAULTS: dict[str, Any] = {
     "brokerClusterName": "DefaultCluster",
     "msgTraceTopicName": "RMQ_SYS_TRACE_TOPIC",
     "configManagerVersion": "v1",
+    "dLegerSelfId": "",
+    "storePathDLedgerCommitLog": "",
 }
 ALL_DEFAULTS: dict[str, Any] = {**SIZE_DEFAULTS, **FLAG_DEFAULTS, **OTHER_DEFAULTS}
 

@@ -258,6 +258,8 @@ class Resync:
             return ResyncResult([extent], [finding], end)
         code = codes.PROPERTY_CRC if verdict.reason == "property_crc" else codes.DAMAGED
         low, high = start, record_end if record_end is not None else min(start + layout.FRAME_BYTES, end)
+        if verdict.reason == "frame_header":
+            high = start + self._record
         message = verdict.message
         if verdict.reason == "body_crc" and message is not None and record_end is not None:
             body_end = message.body_position + message.body_length

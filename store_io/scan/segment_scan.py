@@ -500,7 +500,8 @@ class _Scan:
                 break
             if verdict.kind != HALF:
                 # A master gives up the rest of the buffer; any other broker reads this record again without end.
-                at += whole - read if self.rules.value("brokerId") == 0 else 0
+                gives_up = self.rules.value("brokerId") == 0 or self.rules.value("enableDLegerCommitLog")
+                at += whole - read if gives_up else 0
                 break
             at, position = at + verdict.size, verdict.parsed_to
         self.summary.broker = BrokerStop("next", self.base + at, reason)

@@ -29,6 +29,7 @@ from store_io.base.errors import Unreadable
 from store_io.formats.checkpoint_reader import StoredCheckpoint
 from store_io.formats.config_reader import StoreConfig
 from store_io.rules.compaction.compacted_queues import CompactedStore
+from store_io.rules.dledger.ledger_walks import LedgerTexts
 from store_io.rules.index_state import IndexHeader
 from store_io.rules.loading import Tree, load_store, numbered_files, queue_folders, segments_of
 from store_io.rules.releases import Setting, broker_rules
@@ -115,12 +116,14 @@ def copy_of(
         "loaded": load_store(tree, rules, frozenset()),
         "start_files": StartFiles(),
         "checkpoint_file": StoredCheckpoint(True, 4096),
-        "segment_files": sorted(segments_of(tree), key=lambda f: f.start),
+        "segment_files": sorted(segments_of(tree, rules), key=lambda f: f.start),
         "queue_folders": folders,
         "queue_files": {key: tuple(numbered_files(tree, folder)) for key, folder in folders.items()},
         "index_files": index,
         "compacted": CompactedStore(),
         "headers": {file.path: IndexHeader() for file in index},
+        "ledger_index": (),
+        "ledger_texts": LedgerTexts(),
     }
     return OpenedCopy(**{**known, **facts})
 
@@ -145,6 +148,8 @@ def evidence_of(copy: OpenedCopy | None = None, request: AuditRequest | None = N
         "edges": {},
         "leftovers": {},
         "compacted": [],
+        "ledger": {},
+        "units": {},
         "late": frozenset(),
         "unread": (),
         "views": {},

@@ -295,6 +295,7 @@ def _plan(store: str, truncate_at: int, lost: int) -> dict[str, object]:
             },
             "after_election": None,
             "controller": None,
+            "dledger": None,
         },
     }
 

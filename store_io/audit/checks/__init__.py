@@ -8,6 +8,7 @@
 * `compaction`: the logs of compacted topics.
 * `controller`: the epoch file of controller mode.
 * `timer`: the timer store against the messages.
+* `dledger`: a DLedger group's files against each other.
 * `broker_start`: what a start would refuse, drop or leave without an entry.
 * `repaired_store`: what the repair that made this store could not keep.
 """

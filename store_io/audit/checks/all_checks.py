@@ -16,6 +16,9 @@ from store_io.audit.checks.derived.checkpoint_times import checkpoint_times
 from store_io.audit.checks.derived.disputed import disputed, settled
 from store_io.audit.checks.derived.queue_entries import queue_entries
 from store_io.audit.checks.derived.unindexed import unindexed
+from store_io.audit.checks.dledger.entry_chain import entry_chain
+from store_io.audit.checks.dledger.ledger_index import ledger_index
+from store_io.audit.checks.dledger.ledger_terms import ledger_terms
 from store_io.audit.checks.file_names import file_names
 from store_io.audit.checks.log.emptied import empty_findings
 from store_io.audit.checks.log.lost_messages import lost_messages
@@ -44,6 +47,9 @@ COMPARED: tuple[Check, ...] = (  # their findings on derived data may blame the 
     sequences,
     queue_entries,
     lost_messages,
+    entry_chain,
+    ledger_index,
+    ledger_terms,
 )
 REST: tuple[Check, ...] = (
     unindexed, compacted_topics, checkpoint_times, epoch_findings, timer_findings, small_files, repaired,

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from schemas.checkpoint_layout import ABORT_FILE
 from schemas.finding_codes import CATALOGUE, COMPACTED_FILES
 from schemas.rows import NOTE, REBUILDABLE, Finding, Row
-from schemas.store_names import COMPACTION
+from schemas.store_names import COMMITLOG, COMPACTION
 from store_io.audit.evidence import Evidence
 from store_io.audit.facts.unjudged import NEXT_STEP
 from store_io.audit.loss import Loss
@@ -49,10 +50,10 @@ def broker_findings(evidence: Evidence, beyond: OffsetsBeyond) -> list[Finding]:
             next_step = CATALOGUE[COMPACTED_FILES].next
         return [Finding("broker_refuses", blamed, message=prediction.refusal, next=next_step)]
     assert loss is not None
-    found = [*_dropped(evidence, prediction, loss), *_skipped(evidence, loss)]
+    found = [*_dropped(evidence, prediction, loss), *_skipped(evidence, loss), *_cut_by_crash(evidence, prediction, loss)]
     if prediction.hangs_at >= 0:
         message = "a start waits here and never ends"
-        found.append(Finding("broker_hangs", "commitlog", phy_offset=prediction.hangs_at, message=message))
+        found.append(Finding("broker_hangs", COMMITLOG, phy_offset=prediction.hangs_at, message=message))
     return [*found, *_groups_beyond(evidence, loss, beyond), *_delays_beyond(evidence, beyond)]
 
 
@@ -60,7 +61,7 @@ def _dropped(evidence: Evidence, prediction: Prediction, loss: Loss) -> Iterator
     cut = sum(queue.cut for queue in loss.by_queue.values())
     if not cut:
         return
-    if prediction.end < prediction.truncate_at:
+    if prediction.end < prediction.log_end:
         segment = next(f for f in evidence.copy.segment_files if f.start <= prediction.end < f.start + f.size)
         at = prediction.end - segment.start
         yield Finding(
@@ -77,14 +78,14 @@ def _dropped(evidence: Evidence, prediction: Prediction, loss: Loss) -> Iterator
     else:
         yield Finding(
             "broker_drops_messages",
-            f"commitlog/{prediction.stop_segment}",
+            prediction.stop_segment or COMMITLOG,
             prediction.stop_position,
             prediction.stop_position + 8,
-            phy_offset=prediction.truncate_at,
+            phy_offset=prediction.log_end,
             expected="the scan continues",
             actual=prediction.stop_reason,
             count=cut,
-            message=f"a start cuts the log at {prediction.truncate_at:,} and loses {count_text(cut, 'valid message')}",
+            message=f"a start cuts the log at {prediction.log_end:,} and loses {count_text(cut, 'valid message')}",
         )
 
 
@@ -99,6 +100,19 @@ def _skipped(evidence: Evidence, loss: Loss) -> Iterator[Finding]:
                 count=lost.messages - lost.cut,
                 message=f"a start leaves {count_text(lost.messages - lost.cut, 'message')} without a queue entry",
             )
+
+
+def _cut_by_crash(evidence: Evidence, prediction: Prediction, loss: Loss) -> Iterator[Finding]:
+    """dledgerRecoverAbnormally from 5.2.0 on cuts queues at a place that it counts without the headers (dledger.md 4)."""
+    skipped = sum(queue.messages - queue.cut for queue in loss.by_queue.values())
+    if prediction.ledger_cut >= 0 and skipped:
+        message = (
+            f"recovery cuts ConsumeQueues at {prediction.ledger_cut:,}, although the log ends at {prediction.log_end:,}:"
+            f" {count_text(skipped, 'message')} would be in no queue, and {'its' if skipped == 1 else 'their'} queue"
+            f" {'offset' if skipped == 1 else 'offsets'} given again"
+        )
+        where = ABORT_FILE, *evidence.copy.entry_range(ABORT_FILE)
+        yield Finding("ledger_crash_cut", *where, phy_offset=prediction.ledger_cut, message=message, count=skipped)
 
 
 def _groups_beyond(evidence: Evidence, loss: Loss, beyond: OffsetsBeyond) -> Iterator[Finding]:

@@ -7,13 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from schemas.dledger_layout import DATA, INDEX_FILE_BYTES
+from schemas.dledger_layout import INDEX as UNITS
 from schemas.rows import REBUILDABLE, Finding, StoreFile
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from store_io.audit.evidence import Evidence
 from store_io.base.java_compat import parse_number
+from store_io.rules.dledger.ledger_files import ledger_folder
 from store_io.rules.loading import Tree, is_folder
 from store_io.rules.releases import BrokerRules
 from store_io.source import store_dir
+from store_io.source.byte_source import folder_of
 
 MAX_MISSING_NAMES = 100
 
@@ -29,7 +33,8 @@ def file_names(evidence: Evidence) -> list[Finding]:
 
 def name_findings(tree: Tree, rules: BrokerRules) -> list[Finding]:
     """Files and folders that no broker makes, wrong lengths, gaps in the files' names (pitfalls C6 to C10, I6, I7)."""
-    return [*_log_names(tree, rules), *_topic_names(tree, rules), *_index_names(tree, rules)]
+    log = [*_log_names(tree, rules), *_ledger_names(tree, rules)]
+    return [*log, *_topic_names(tree, rules), *_index_names(tree, rules)]
 
 
 def _unrecognised(entry: StoreFile, why: str) -> Finding:
@@ -75,7 +80,9 @@ def _log_names(tree: Tree, rules: BrokerRules) -> list[Finding]:
     size = rules.segment_bytes
     expected: int | None = None
     seen: set[int] = set()
-    for entry in tree.children(COMMITLOG):
+    folder = ledger_folder(rules)
+    data = tree.children(f"{folder}/{DATA}") if folder else []
+    for entry in [*tree.children(COMMITLOG), *data]:
         name = _name(entry)
         start = parse_number(name, 64)
         if is_folder(entry) or start is None:
@@ -93,7 +100,7 @@ def _log_names(tree: Tree, rules: BrokerRules) -> list[Finding]:
             continue
         seen.add(start)
         if expected is not None and start > expected:
-            found += _missing_segments(range(expected, start, size))
+            found += _missing_segments(range(expected, start, size), folder_of(entry.path))
         elif expected is not None and start < expected:
             found.append(
                 Finding("segment_misnamed", entry.path, expected=f"{expected:020d}", actual=name, message="segments overlap")
@@ -102,13 +109,25 @@ def _log_names(tree: Tree, rules: BrokerRules) -> list[Finding]:
     return found
 
 
-def _missing_segments(bases: range) -> Iterator[Finding]:
+def _ledger_names(tree: Tree, rules: BrokerRules) -> Iterator[Finding]:
+    """What ends the process of a DLedger node, or its load(), besides data files: its index files' names and lengths."""
+    folder = ledger_folder(rules)
+    for entry in tree.children(f"{folder}/{UNITS}") if folder else []:
+        start = parse_number(_name(entry), 64)
+        if is_folder(entry) or start is None:
+            yield _unrecognised(entry, "not an index file of DLedger: a start ends at it")
+            continue
+        if entry.size != INDEX_FILE_BYTES:
+            yield _sized("ledger_index_wrong_size", entry, INDEX_FILE_BYTES)
+
+
+def _missing_segments(bases: range, folder: str) -> Iterator[Finding]:
     """A finding for each of the first; one for all others."""
     for base in bases[:MAX_MISSING_NAMES]:
-        yield Finding("segment_missing", f"{COMMITLOG}/{base:020d}", phy_offset=base, message="a gap in the log")
+        yield Finding("segment_missing", f"{folder}/{base:020d}", phy_offset=base, message="a gap in the log")
     others = bases[MAX_MISSING_NAMES:]
     if others:
-        yield Finding("segment_missing", f"{COMMITLOG}/{others[0]:020d}", phy_offset=others[0], count=len(others))
+        yield Finding("segment_missing", f"{folder}/{others[0]:020d}", phy_offset=others[0], count=len(others))
 
 
 def _queue_names(tree: Tree, folder: str, size: int, kind: str) -> list[Finding]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from schemas.finding_codes import CATALOGUE
+from schemas.finding_codes import BY_A_REPAIR, CATALOGUE, NO_REPAIR
 from schemas.rows import Finding, IndexFileSummary, QueueSummary, SegmentSummary
 from store_io.audit.evidence import Evidence
 from store_io.audit.facts.size_misfits import with_cause
@@ -20,7 +20,10 @@ MAX_FINDINGS = 100_000
 def final_findings(evidence: Evidence, findings: Iterable[Finding]) -> tuple[list[Finding], dict[str, int]]:
     """(those that are reported, how many of each code are only counted)."""
     dropped = _dropped(evidence)
-    final = sorted({completed(finding) for finding in with_cause(findings, evidence.copy.misfits)}, key=_order)
+    complete = {completed(finding) for finding in with_cause(findings, evidence.copy.misfits)}
+    if evidence.copy.loaded.ledger is not None:  # no repair does what the catalogue says of a plain store
+        complete = {replace(f, next=NO_REPAIR) if f.next in BY_A_REPAIR else f for f in complete}
+    final = sorted(complete, key=_order)
     if len(final) > MAX_FINDINGS:  # the gravest are reported; the others are counted
         ranked = sorted(final, key=lambda f: severity_rank(f.severity))
         for finding in ranked[MAX_FINDINGS:]:

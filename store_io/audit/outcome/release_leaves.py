@@ -57,7 +57,7 @@ def _log_steps(evidence: Evidence, serious: Sequence[Finding]) -> list[PlanStep]
     wrote = {f.file.path: f.wrote for f in p.after_load.log}
     deleted = set(p.deleted_files)
     why = clause(STOP_REASONS.get(p.stop_reason, p.stop_reason))
-    cut = f"recovery by RocketMQ {evidence.request.release} ends at physical offset {p.truncate_at:,}: {why}"
+    cut = f"recovery by RocketMQ {evidence.request.release} ends at physical offset {p.log_end:,}: {why}"
     for segment in evidence.segments:
         end = segment.size
         if segment.path in deleted:
@@ -147,7 +147,7 @@ def _queue_cuts(evidence: Evidence, rebuilt: Set[str]) -> list[PlanStep]:
         summary = evidence.queues.get(key)
         if queue.folder in rebuilt or summary is None:
             continue
-        reason = f"its entries lead past the cut of the CommitLog at {p.truncate_at:,}"
+        reason = f"its entries lead past the cut of the CommitLog at {p.log_end:,}"
         steps += [_whole("delete", path, reason) for path in sorted(queue.deleted)]
         end = summary.used_end * queue.unit
         steps += [

@@ -10,8 +10,11 @@ from store_io.audit.queue_leftovers import LeftoverResult, LeftoverTask
 from store_io.audit.shortcomings import Shortcomings
 from store_io.base.tasks import NotRead, Task
 from store_io.formats.consumequeue_reader import QueueGroup
+from store_io.formats.dledger.entry_walk import DataTask
+from store_io.formats.dledger.unit_reader import UnitTask
 from store_io.formats.index_reader import IndexTask
 from store_io.formats.timer.timer_task import TimerFiles, TimerTask
+from store_io.rules.dledger.ledger_walks import DataWalk, UnitWalk
 from store_io.rules.prediction import ScanId
 from store_io.scan.compaction.compacted_file import CompactedFileSummary, CompactedFileTask
 from store_io.scan.segment_edges import EdgeTask, SegmentEdges
@@ -42,6 +45,8 @@ class Collected:
         self.leftovers: dict[QueueKey, LeftoverResult] = {}
         self.compacted: list[CompactedFileSummary] = []
         self.timers: TimerFiles | None = None
+        self.ledger: dict[str, DataWalk] = {}
+        self.units: dict[str, UnitWalk] = {}
         self.late: set[str] = set()
         self.no_epoch_starts: list[int] = []
         self.bytes_read = 0
@@ -81,6 +86,10 @@ class Collected:
             self.leftovers[result.key] = result
         elif isinstance(task, CompactedFileTask):
             self.compacted.append(result)
+        elif isinstance(task, DataTask):
+            self.ledger[result.path] = result
+        elif isinstance(task, UnitTask):
+            self.units[result.path] = result
 
     def _count(self, result: Any) -> None:
         self.bytes_read += getattr(result, "bytes_read", 0)

@@ -31,6 +31,7 @@ from store_io.audit.rounds.task_making import TaskMaker
 from store_io.audit.shortcomings import Shortcomings
 from store_io.base.tasks import NotRead, Task
 from store_io.formats.consumequeue_reader import read_file_entries
+from store_io.rules.dledger.ledger_fold import LedgerFold, LedgerRead
 from store_io.rules.prediction import Needs, Prediction, ScanId
 from store_io.rules.queue_state import CHUNK_ENTRIES, DiskEntries
 from store_io.rules.recovery import Fold
@@ -97,6 +98,8 @@ class StoreRounds:
             leftovers=found.leftovers,
             compacted=found.compacted,
             timer_files=found.timers,
+            ledger=found.ledger,
+            units=found.units,
             late=frozenset(found.late),
             unread=tuple(self.unread),
             views=self.views,
@@ -113,7 +116,7 @@ class StoreRounds:
         return [f for f in self._copy.segment_files if f.path not in self.collected.by_path]
 
     def _run(self) -> Rounds:
-        tasks = [*self.tasks.queues(), *self.tasks.index(), *self.tasks.compacted(), *self.tasks.timers()]
+        tasks = [*self.tasks.queues(), *self.tasks.index(), *self.tasks.compacted(), *self.tasks.timers(), *self.tasks.ledger()]
         if self._request.whole:
             tasks = [*self.tasks.segments(self._copy.segment_files), *tasks]
             self._take(tasks, (yield tasks) if tasks else [])
@@ -165,6 +168,7 @@ class StoreRounds:
             or any(q.problem for q in found.queues.values())
             or any(c.problem for c in found.compacted)
             or any(file.path in found.late for queue in copy.compacted.queues.values() for file in queue.entries)
+            or any(walk.problem for walk in found.ledger.values())
         ):
             return Needs()
         loaded = copy.loaded
@@ -172,19 +176,14 @@ class StoreRounds:
             compacted = compacted_start(copy.compacted, found.compacted, copy.rules)
             deleted = [*loaded.deleted, *compacted.deleted]
             loaded = replace(loaded, refusal=loaded.refusal or compacted.refusal, deleted=deleted)
-        fold = Fold(
-            copy.rules,
-            loaded,
-            copy.batch_topics,
-            copy.checkpoint,
-            copy.unclean,
-            found.scans,
-            found.queues,
-            copy.headers,
-            self._disk,
-            {i: found.edges[f.path].first for i, f in enumerate(copy.loaded.segments) if f.path in found.edges},
-            copy.epochs.epochs,
-        )
+        firsts = {i: found.edges[f.path].first for i, f in enumerate(copy.loaded.segments) if f.path in found.edges}
+        known = copy.rules, loaded, copy.batch_topics, copy.checkpoint, copy.unclean
+        read = found.scans, found.queues, copy.headers, self._disk, firsts
+        fold: Fold
+        if loaded.ledger is None:
+            fold = Fold(*known, *read, copy.epochs.epochs)
+        else:
+            fold = LedgerFold(*known, *read, read=LedgerRead(found.ledger, copy.ledger_texts))
         self.prediction = fold.run()
         return fold.needs
 

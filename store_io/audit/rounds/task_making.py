@@ -16,6 +16,8 @@ from store_io.audit.queue_views import QueueView
 from store_io.audit.timer.timer_view import TIMER_QUEUE
 from store_io.base.tasks import Task
 from store_io.formats.consumequeue_reader import QueueGroup, QueueTask
+from store_io.formats.dledger.entry_walk import DataTask
+from store_io.formats.dledger.unit_reader import UnitTask
 from store_io.formats.index_reader import IndexTask
 from store_io.formats.timer.timer_task import TimerTask
 from store_io.rules.compaction.sparse_recovery import RECOVERED_FILES
@@ -276,6 +278,20 @@ class TaskMaker:
         if not places:
             return []
         return [EpochStartsTask(request.store, request.location, self._copy.rules, places, request.not_after)]
+
+    def ledger(self) -> list[Task]:
+        """A task for each data file and index file of a DLedger group. A start reads the headers whatever the time."""
+        request, copy = self._request, self._copy
+        if copy.loaded.ledger is None:
+            return []
+        committed = copy.ledger_texts.committed
+        wanted = -1 if committed is None else committed
+        tasks: list[Task] = [
+            DataTask(request.store, request.location, file, copy.ledger_index, wanted, request.window_bytes)
+            for file in copy.ledger_data
+        ]
+        tasks += [UnitTask(request.store, request.location, file, copy.rules.segment_bytes) for file in copy.ledger_index]
+        return tasks
 
     def leftovers(self, views: Mapping[QueueKey, QueueView], log: LogMap) -> list[Task]:
         """A task for each queue with entries that no message of it matched."""

@@ -1,5 +1,6 @@
 """Messages in a segment's bytes.
 
+* `dledger_framing`: the header before each record of a DLedger log.
 * `framing`: how records lie one after the other; what else another way needs is listed there.
 * `commitlog_reader`: the readable decoder, the reference of the fast one.
 * `commitlog_columns`, `commitlog_kernel`: the fast decoder: a window of records as columns.

@@ -58,7 +58,7 @@ def decode(stretch: Stretch, check: RecordCheck, columns: Columns, topics: Topic
         if ended != _kernel.ENDED_NO_TOPIC_ROOM:
             break
         topics.reserve(need)
-    if header and (refused := _first_refused(stretch, check, columns, known)) is not None:
+    if header and check.reads_header and (refused := _first_refused(stretch, check, columns, known)) is not None:
         return Stop(STOPPED, refused)
     if ended == _kernel.ENDED_NEED_MORE:
         return Stop(NEED_MORE, record - header, need + header)

@@ -15,6 +15,7 @@ from typing import Protocol
 import numpy as np
 
 from schemas import commitlog_layout as layout
+from store_io.formats.commitlog.dledger_framing import DLedgerFraming
 from store_io.rules.releases import BrokerRules
 
 
@@ -33,6 +34,10 @@ class Framing(Protocol):
     def filler_magic_position(self) -> int:
         """Where they are: 0 or 4. The filler's size has the other four."""
 
+    @property
+    def broker_reads_header(self) -> bool:
+        """Whether a broker's check of the record looks at the header too, and does not only pass over it."""
+
     def frames(self, path: str) -> bool:
         """Whether the log's file with this path is framed so; a store may hold an older part that is not. "": any file."""
 
@@ -42,6 +47,9 @@ class Framing(Protocol):
         headers: uint8, a row of `header_bytes` per record.  sizes, phy_offsets: int64, as the records store them.
         """
 
+    def fault(self, header: bytes, size: int, phy_offset: int) -> tuple[str, str]:
+        """(expected, actual) of a header that is not accepted. Asked only where there are headers."""
+
 
 @dataclass(frozen=True)
 class PlainFraming:
@@ -50,6 +58,7 @@ class PlainFraming:
     header_bytes: int = 0
     filler_magic: bytes = layout.MAGIC_BLANK_BYTES
     filler_magic_position: int = layout.MAGIC_POSITION
+    broker_reads_header: bool = False
 
     def frames(self, path: str) -> bool:
         return True
@@ -57,9 +66,12 @@ class PlainFraming:
     def accepts(self, headers: np.ndarray, sizes: np.ndarray, phy_offsets: np.ndarray) -> np.ndarray:
         return np.ones(len(sizes), bool)
 
+    def fault(self, header: bytes, size: int, phy_offset: int) -> tuple[str, str]:
+        return "", ""
+
 
 PLAIN = PlainFraming()
-FRAMINGS: dict[str, Framing] = {}  # setting -> framing; PLAIN if no such setting is on (none is modelled yet)
+FRAMINGS: dict[str, Framing] = {"enableDLegerCommitLog": DLedgerFraming()}  # setting -> framing; PLAIN if none of them is on
 
 
 def framing_of(rules: BrokerRules, path: str = "") -> Framing:

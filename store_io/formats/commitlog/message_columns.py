@@ -295,11 +295,21 @@ class RecordCheck:
         verdict = self._record_verdict(frames, position + header, limit)
         if verdict.kind not in (VALID, HALF) or verdict.message is None:
             return verdict
-        numbers = (np.array([number], np.int64) for number in (verdict.size, verdict.message.phy_offset))
-        if not self.framing.accepts(np.frombuffer(head[:header], np.uint8)[None], *numbers)[0]:
-            return Verdict(BAD, -1, "frame_header", position, 0, None, "the header of this record", head[:header].hex())
+        numbers = verdict.size, verdict.message.phy_offset
+        if self.reads_header and not self._header_fits(head[:header], *numbers):
+            fault = self.framing.fault(head[:header], *numbers)
+            return Verdict(BAD, -1, "frame_header", verdict.parsed_to, verdict.computed_size, verdict.message, *fault)
         verdict.size += header
         return verdict
+
+    @property
+    def reads_header(self) -> bool:
+        """Whether this check looks at the header that a framing puts before each record."""
+        return self.mode == AUDIT or self.framing.broker_reads_header
+
+    def _header_fits(self, header: bytes, size: int, phy_offset: int) -> bool:
+        rows = np.frombuffer(header, np.uint8)[None]
+        return bool(self.framing.accepts(rows, np.array([size], np.int64), np.array([phy_offset], np.int64))[0])
 
     def _record_verdict(self, frames: Frames, position: int, limit: int) -> Verdict:
         if self.mode == AUDIT:

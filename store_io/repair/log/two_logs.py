@@ -34,7 +34,7 @@ class TwoLogs:
         self.name, self.size = shown(donor.root), rules.segment_bytes
         self.own = {s.base_offset: s for s in segments if s.base_offset % self.size == 0}
         self.held = sorted(base for base, summary in self.own.items() if message_extents(summary))
-        files = segments_of(Tree(list_store(donor).files))
+        files = segments_of(Tree(list_store(donor).files), rules)
         self.files = {f.start: f for f in files if f.start % self.size == 0 and f.size <= self.size}
 
     def recognise(self) -> tuple[int, int]:

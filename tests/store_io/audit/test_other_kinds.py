@@ -31,7 +31,6 @@ def test_what_every_broker_makes_is_no_other_kind() -> None:
         ({"consumequeue/CURRENT": 16}, "RocksDB"),
         ({"consumequeue/MANIFEST-000004": 9, "consumequeue/000009.sst": 5}, "RocksDB"),
         ({"consumequeue_r/CURRENT": 16}, "RocksDB"),
-        ({"dledger-n0/data/00000000000000000000": 8}, "DLedger"),
         ({"config/tieredStoreMetadata.json": 5}, "tiered"),
     ],
 )

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from store_io.base.errors import NotAStore, StoreChanged, StoreError, Unreadable
+from store_io.base.errors import NotAStore, StoreChanged, Unreadable
 from store_io.explore.entry_rows import SCHEMAS, scan_extents, scan_index_entries, scan_queue_entries
 from store_io.explore.open_store import OpenStore, check_store, first_store_time, open_store, segments_at
 from store_io.explore.scans import EntryScan
@@ -161,8 +161,7 @@ def test_what_is_no_store_is_told_in_a_sentence(tmp_path: Path) -> None:
             with pytest.raises(NotAStore, match=sentence):
                 look(StoreLocation(str(tmp_path / name)))
     (tmp_path / "dledger" / "dledger-n0").mkdir(parents=True)
-    with pytest.raises(StoreError, match="DLedger"):
-        open_store(StoreLocation(str(tmp_path / "dledger"))).segments()
+    assert open_store(StoreLocation(str(tmp_path / "dledger"))).segments() == []
 
 
 def test_a_link_out_of_the_store_is_told_where_it_would_be_read(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from store_io.audit.evidence import Evidence
 from store_io.audit.facts.live_copy import LiveCopy, live_copy
 from store_io.audit.queue_leftovers import LeftoverResult
 from store_io.base.wording import count_text
+from store_io.formats.commitlog.framing import framing_of
 from store_io.rules.releases import BrokerRules
 
 MAX_LOST_SIDE_BY_SIDE = 20  # lost messages with a finding each although their bytes touch
@@ -61,7 +62,8 @@ def lost_findings(
             start = phy - segment.base_offset
             if segment.path not in damaged:
                 damaged[segment.path] = {(e.start, e.end) for e in segment.extents if e.kind == EXTENT_DAMAGED}
-            if (start, start + size) in damaged[segment.path]:
+            header = framing_of(rules, segment.path).header_bytes
+            if {(start, start + size), (start - header, start + size)} & damaged[segment.path]:
                 continue  # the scan has found this very message damaged
             severity = REBUILDABLE if live.holes and phy >= log.data_end else ""
             lost.append(_LostMessage(segment, start, min(start + size, segment.size), severity, kind, result.key, number, size))

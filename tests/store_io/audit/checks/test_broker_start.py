@@ -26,8 +26,8 @@ def started(loss: Loss, *, entries: int = 5, hangs_at: int = -1, config: StoreCo
     queue = QueueState(KEY, False, "consumequeue/T/0", broker_rules(), lambda *_: np.zeros(0))
     queue.set_recovered([MappedFile(queue_path(0), 0, QUEUE_FILE)], 20 * entries, -1)
     prediction = Prediction(
-        True, False, stop_segment="0", stop_position=700, truncate_at=700, stop_reason="size", hangs_at=hangs_at,
-        after_dispatch=Memory([], {KEY: queue}, []),
+        True, False, stop_segment="commitlog/0", stop_position=700, truncate_at=700, stop_reason="size",
+        hangs_at=hangs_at, after_dispatch=Memory([], {KEY: queue}, []),
     )  # fmt: skip
     copy = copy_of({CONSUMER_OFFSETS: 30, DELAY_OFFSETS: 20}, config=config or StoreConfig())
     return evidence_of(copy, prediction=prediction, loss=loss)

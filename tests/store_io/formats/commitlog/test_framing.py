@@ -39,6 +39,7 @@ class Marked:
     header_bytes: int = 8
     filler_magic: bytes = FILLER
     filler_magic_position: int = 0
+    broker_reads_header: bool = True
 
     def frames(self, path: str) -> bool:
         return path.startswith("commitlog") or not path
@@ -46,6 +47,9 @@ class Marked:
     def accepts(self, headers: np.ndarray, sizes: np.ndarray, phy_offsets: np.ndarray) -> np.ndarray:
         marked: np.ndarray = (headers[:, :4] == np.frombuffer(MARK, np.uint8)).all(1)
         return marked & (headers[:, 4:].copy().view(">i4")[:, 0] == sizes)
+
+    def fault(self, header: bytes, size: int, phy_offset: int) -> tuple[str, str]:
+        return f"{MARK!r}, {size}", repr(header)
 
 
 @pytest.fixture(autouse=True)

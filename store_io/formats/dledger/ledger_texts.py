@@ -1,0 +1,55 @@
+"""DLedger's two texts, checkpoint and currterm, as a start reads them (dledger.md 1, 3).
+
+Both are java.util.Properties of two lines; the `.bak` beside each is never read. Source: DLedgerMmapFileStore.loadCheckPoint and
+recover, MemberState.loadTerm, IOUtils.file2String, string2Properties.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from schemas import dledger_layout as layout
+from schemas.rows import MappedFile
+from store_io.base.errors import UsageError
+from store_io.base.java_compat import parse_number
+from store_io.formats.dledger.unit_reader import UnitReader
+from store_io.formats.settings import parse_conf
+from store_io.rules.dledger.ledger_walks import LedgerTexts
+from store_io.source.byte_source import ByteSource
+from store_io.source.store_dir import StoreListing
+
+MAX_TEXT_BYTES = 1 << 16
+LARGEST_INDEX = np.iinfo(np.int64).max // layout.UNIT_BYTES
+
+
+def read_texts(source: ByteSource, listing: StoreListing, folder: str, index: tuple[MappedFile, ...]) -> LedgerTexts:
+    """What both say. Raises StoreError where one cannot be read or is larger than MAX_TEXT_BYTES."""
+    path = f"{folder}/{layout.CHECKPOINT}"
+    checkpoint = _properties(source, listing, path)
+    committed = checkpoint.get(layout.COMMITTED_INDEX, "").strip()
+    number = parse_number(committed, 64)
+    refusal = ""
+    if committed and number is None:
+        refusal = f"{path}: committedIndex={committed!r} is no number, so recovery throws"
+    term = parse_number(_properties(source, listing, f"{folder}/{layout.TERM}").get(layout.CURRENT_TERM, ""), 64)
+    texts = LedgerTexts(number, parse_number(checkpoint.get(layout.END_INDEX, "").strip(), 64), term, refusal)
+    if number is None or not 0 <= number <= LARGEST_INDEX:
+        return texts
+    units = UnitReader(source, index)
+    try:
+        (unit,) = units.read(number, 1)
+    finally:
+        units.close()
+    return replace(texts, committed_unit=(int(unit["pos"]), int(unit["size"])))
+
+
+def _properties(source: ByteSource, listing: StoreListing, path: str) -> dict[str, str]:
+    """Its keys and values; none where there is no such file, or no Properties in it."""
+    if not listing.is_file(path):
+        return {}
+    try:
+        return parse_conf(source.read_small(path, MAX_TEXT_BYTES).decode("latin-1"))
+    except UsageError:  # an escape that java.util.Properties refuses
+        return {}

@@ -1,0 +1,8 @@
+"""What a broker makes of a DLedger log (docs/dledger.md): the group's files, its own recovery, and the CommitLog's around it.
+
+* `ledger_files`: the group's folder, its files as DLedger loads them, or why the process ends.
+* `ledger_walks`: what was read of data files, index units and the two texts.
+* `unit_list`: the list of index files while recovery cuts it and writes units anew.
+* `ledger_recovery`: DLedgerMmapFileStore.recover as a fold over the walks.
+* `ledger_fold`: the whole start of a broker with a DLedger log.
+"""

@@ -1,0 +1,195 @@
+"""The start of a broker with a DLedger log: DLedger's own recovery inside of the CommitLog's, then leadership, then dispatch.
+
+One node that is alone in its group: it elects itself, commits all that it has, and dispatches it (dledger.md 4, 6).
+Source: DLedgerCommitLog.recover (up to 5.1.4), dledgerRecoverNormally, dledgerRecoverAbnormally, setRecoverPosition,
+isMmapFileMatchedRecover, getMaxOffset, getMinOffset, DLedgerRoleChangeHandler, read at 4.8.0, 4.9.8, 5.1.4, 5.3.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from schemas import commitlog_layout
+from schemas.dledger_layout import DATA, HEADER_BYTES
+from schemas.rows import WALK_BROKER, MappedFile, SegmentSummary
+from store_io.rules.dispatch import EVERYTHING, Choice
+from store_io.rules.dledger.ledger_files import LedgerFiles
+from store_io.rules.dledger.ledger_recovery import Ledger, recover_ledger
+from store_io.rules.dledger.ledger_walks import DataWalk, LedgerTexts
+from store_io.rules.dledger.unit_list import UnitList
+from store_io.rules.prediction import LogFile, Refused, ScanId
+from store_io.rules.queue_state import NeedCut
+from store_io.rules.recovery import Fold
+
+
+@dataclass(frozen=True)
+class LedgerRead:
+    """What was read of the group. walks: by path."""
+
+    walks: Mapping[str, DataWalk]
+    texts: LedgerTexts
+
+
+@dataclass(eq=False)
+class LedgerFold(Fold):
+    """`Fold` for a store with a DLedger log."""
+
+    read: LedgerRead = field(default_factory=lambda: LedgerRead({}, LedgerTexts()))
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        assert self.loaded.ledger is not None
+        self.files: LedgerFiles = self.loaded.ledger
+        self.old = self.log[: self.files.old_segments]
+        self.ledger = Ledger([], UnitList(self.files.index))
+
+    # ---- what the broker answers ---------------------------------------------------------------------------------------
+
+    def min_offset(self) -> int:
+        files = [*self.old, *self.ledger.data]
+        return files[0].file.start if files else 0
+
+    def max_offset(self) -> int:
+        if self.ledger.committed_pos > 0:
+            return self.ledger.committed_pos
+        return max(0, self.ledger.data[0].file.start) if self.ledger.data else 0
+
+    def log_end(self) -> int:
+        return self.ledger.log_end if self.ledger.data else super().log_end()
+
+    # ---- load ------------------------------------------------------------------------------------------------------------
+
+    def _recover_log(self) -> None:
+        files = self.files
+        if files.refusal:
+            raise Refused(files.refusal)
+        m = self.max_cq_phy()
+        if files.data:
+            self.ledger = recover_ledger(files, self.read.walks, self.read.texts)
+            self._say_where()
+            self.log[:] = [*self.old, *self.ledger.data]
+            self.deleted += self.ledger.deleted
+            if self.unclean and self.rules.ledger_crash_dispatch:
+                self._recover_abnormally(m)
+            elif m >= self.ledger.log_end:
+                self._truncate_queues(self.ledger.log_end)
+        else:
+            self._begin_ledger()
+        self.prediction.ledger, self.prediction.ledger_end = self.ledger.row(), self.log_end()
+
+    def _say_where(self) -> None:
+        ledger, p = self.ledger, self.prediction
+        assert ledger.start_file is not None
+        first = self.files.old_segments
+        p.start_segment = self.log[first + ledger.start_file].name
+        p.stop_reason = ledger.stop_reason
+        p.stop_segment, p.stop_position = self.files.data[ledger.stop_file].path, ledger.stop_position
+        p.scanned += range(first + ledger.start_file, first + ledger.stop_file + 1)
+
+    def _begin_ledger(self) -> None:
+        """The first start with DLedger: an ordinary recovery; then the last CommitLog file counts as full, and data begin after
+        it."""
+        unclean = self.unclean
+        self.unclean = unclean and self.rules.ledger_crash_dispatch
+        try:
+            super()._recover_log()
+        finally:
+            self.unclean = unclean
+        self.old = list(self.log)
+        if not self.old:
+            return
+        last = self.old[-1]
+        if last.file.size - last.wrote < commitlog_layout.FRAME_BYTES:
+            raise Refused(f"{last.file.path}: too few bytes are left after its last record for the filler that DLedger writes")
+        last.wrote = last.file.size
+        divided = last.file.start + last.file.size
+        path = f"{self.files.folder}/{DATA}/{divided:020d}"
+        self.ledger.divided = divided
+        self.ledger.data = [LogFile(MappedFile(path, divided, self.rules.segment_bytes), 0)]
+
+    def _truncate_queues(self, end: int) -> None:
+        for queue in self.queues.values():
+            try:
+                queue.truncate_logic(end)
+            except NeedCut as cut:
+                self.dispatch.cut_pieces(queue, cut.phy_offset)
+
+    # ---- after an unclean exit, 5.2.0 and later ------------------------------------------------------------------------
+
+    def _recover_abnormally(self, m: int) -> None:
+        """dledgerRecoverAbnormally: a scan from a matched data file that dispatches, headers unread.
+
+        It reads whole files, so also what lies beyond the end that DLedger's recovery has found. Where it stops says how far
+        queues are cut, but that place is counted in messages without their headers: 48 bytes too little for each.
+        """
+        first = self.files.old_segments
+        i = first + self._matched()
+        while True:
+            scan = ScanId("segment", i)
+            summary = self.scans.get(scan)
+            if summary is None:
+                later = (ScanId("segment", k) for k in range(i + 1, first + len(self.ledger.data)))
+                self.needs.scans.update(s for s in (scan, *later) if s not in self.scans)
+                return
+            self.dispatch.put(scan, summary, self._choice())
+            if summary.broker.kind == "end" and i + 1 < first + len(self.ledger.data):
+                i += 1
+                continue
+            break
+        self.dispatch.puts.settle()
+        counted = self.segments[i].start + _message_bytes(summary)
+        if self.rules.start_by_logics_offset:
+            m = self.checkpoint.logics_phy_offset
+        if m >= counted:
+            self.prediction.ledger_cut = counted
+            self._truncate_queues(counted)
+
+    def _choice(self) -> Choice:
+        if not self.rules.value("duplicationEnable"):
+            return EVERYTHING
+        confirmed = self.max_offset()
+        return Choice(
+            lambda first, last, first_end, last_end: (last < confirmed, (first < confirmed) & (last >= confirmed)), confirmed
+        )
+
+    def _matched(self) -> int:
+        """isMmapFileMatchedRecover from the newest data file back: the place of the one in which the scan begins."""
+        for i in reversed(range(len(self.ledger.data))):
+            number = self.files.old_segments + i
+            summary = self.scans.get(ScanId("segment", number))
+            first = summary.first if summary is not None else self.firsts.get(number)
+            if first is None:
+                self.needs.scans.add(ScanId("segment", number))
+            elif first.magic == commitlog_layout.MAGIC_V1 and first.store_time != 0:
+                if self._old_enough(first.store_time, first.phy_offset):
+                    return i
+        return 0
+
+    def _old_enough(self, store_time: int, phy_offset: int) -> bool:
+        checkpoint, rules = self.checkpoint, self.rules
+        safe = rules.value("messageIndexEnable") and rules.value("messageIndexSafe")
+        if rules.start_by_logics_offset:
+            if safe and store_time > checkpoint.index_time:
+                return False
+            if checkpoint.logics_phy_offset > 0:
+                return phy_offset <= checkpoint.logics_phy_offset
+            return store_time <= checkpoint.logics_time
+        limit = min(checkpoint.min_time, checkpoint.index_time) if safe else checkpoint.min_time
+        return store_time <= limit
+
+    # ---- start() ---------------------------------------------------------------------------------------------------------
+
+    def _start(self) -> None:
+        """Once the node is leader all of its log is committed; reput continues at the position that load() has found."""
+        begin = max(self.min_offset(), 0, self.max_cq_phy()) if self.rules.dispatches_at_start else self.max_offset()
+        self.catch_up(max(begin, self.min_offset()))
+        self.dispatch.puts.settle()
+        self.correct_minimums()
+
+
+def _message_bytes(summary: SegmentSummary) -> int:
+    """The sizes of the messages that the broker's walk read in that file, without their headers."""
+    runs = summary.index_runs
+    records = int(runs["records"][runs["walk"] & WALK_BROKER != 0].sum())
+    return max(0, summary.broker.position - records * HEADER_BYTES)

@@ -1,0 +1,179 @@
+"""DLedger's own recovery: from which data file it reads entry headers, where it stops, what it cuts, what counts as committed.
+
+The same in all releases, clean or not (dledger.md 3). Bodies are not read. Source: DLedgerMmapFileStore.recover,
+reviseLedgerBeginIndex, updateCommittedIndex, getEntryPosAndSize, read at 0.2.2, 0.3.1.2, 0.3.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from schemas.dledger_layout import UNIT_BYTES
+from schemas.rows import MappedFile, Row
+from store_io.rules.dledger.ledger_files import LedgerFiles
+from store_io.rules.dledger.ledger_walks import CHAIN, FILE_END, FILLER, DataWalk, LedgerTexts, Stretch
+from store_io.rules.dledger.unit_list import UnitList
+from store_io.rules.prediction import LogFile, Refused
+
+
+@dataclass
+class Ledger:
+    """A group's log in the broker's memory. Indexes and committed_pos are -1 where there is none, divided where there is no log.
+
+    start_file, stop_file: places in the list of data files, of what recovery reads.
+    """
+
+    data: list[LogFile]
+    index: UnitList
+    begin: int = -1
+    end: int = -1
+    end_term: int = 0
+    committed: int = -1
+    committed_pos: int = -1
+    divided: int = -1
+    start_file: int | None = None
+    stop_file: int = 0
+    stop_position: int = 0
+    stop_reason: str = ""
+    deleted: list[str] = field(default_factory=list)
+
+    @property
+    def log_end(self) -> int:
+        """Where the data ends; 0 without a data file."""
+        return self.data[-1].file.start + self.data[-1].wrote if self.data else 0
+
+    def row(self) -> Row:
+        """plan.json's broker.dledger."""
+        return {
+            "begin_index": self.begin,
+            "end_index": self.end,
+            "end_term": self.end_term,
+            "committed_index": self.committed,
+            "committed_pos": self.committed_pos,
+            "divided_offset": self.divided,
+            "data": [{"file": f.name, "wrote": f.wrote} for f in self.data],
+            "index": [{"file": f.name, "wrote": f.wrote} for f in self.index.files],
+        }
+
+
+def recover_ledger(files: LedgerFiles, walks: Mapping[str, DataWalk], texts: LedgerTexts) -> Ledger:
+    """The ledger after recovery of a log that has data files. Raises Refused where the process ends or load() throws."""
+    if files.misfit:
+        raise Refused(files.misfit)
+    recovery = _Recovery(files.data, [walks[f.path] for f in files.data], UnitList(files.index))
+    return recovery.run(texts)
+
+
+class _Recovery:
+    def __init__(self, files: list[MappedFile], walks: list[DataWalk], units: UnitList):
+        self.files, self.walks, self.units = files, walks, units
+        self.ledger = Ledger([LogFile(f, f.size) for f in files], units)
+        self.first: int | None = None  # index of the first entry that is read
+        self.last: Stretch | None = None
+        self.last_file = 0
+
+    def run(self, texts: LedgerTexts) -> Ledger:
+        ledger = self.ledger
+        ledger.divided = self.files[0].start
+        end = self._read(self._start())
+        last = self.files[-1]
+        if last.start - end > last.size:
+            raise Refused(
+                f"{self.files[ledger.stop_file].path}: the entries end at {end:,}, more than one file before the last data file:"
+                " DLedger ends the process"
+            )
+        if self.last is not None:
+            ledger.end, ledger.end_term = self.last.last_index, self.last.last_term
+            ledger.begin = self.walks[0].first_index
+            self.units.forget_before(ledger.begin * UNIT_BYTES)
+        self._cut(end)
+        self.units.truncate((ledger.end + 1) * UNIT_BYTES)
+        ledger.deleted += self.units.deleted
+        if texts.refusal:
+            raise Refused(texts.refusal)
+        self._commit(texts)
+        return ledger
+
+    def _start(self) -> int:
+        """The newest of all but the last two files whose first entry is sound by its own header and its unit."""
+        for i in reversed(range(max(1, len(self.files) - 2))):
+            if self.walks[i].sound_start:
+                return i
+        return 0
+
+    def _read(self, start: int) -> int:
+        """Follow the entries from that file on; the physical offset at which they end."""
+        ledger = self.ledger
+        ledger.start_file = start
+        for i in range(start, len(self.files)):
+            walk, base = self.walks[i], self.files[i].start
+            ledger.stop_file = i
+            stretch = walk.leading
+            if stretch is None:
+                ended_by, end = walk.ended_by, 0
+            elif not self._continues(stretch):
+                ended_by, end = CHAIN, 0
+            else:
+                self._take(i, stretch)
+                ended_by, end = stretch.ended_by, stretch.end
+            ledger.stop_position, ledger.stop_reason = end, ended_by
+            if ended_by != FILLER:
+                return base + end
+        ledger.stop_reason = FILE_END
+        return self.files[-1].start + self.files[-1].size
+
+    def _continues(self, stretch: Stretch) -> bool:
+        """Whether an entry can follow the last one that was read."""
+        if stretch.first_index < 0:  # no unit can be written for it
+            return False
+        last = self.last
+        return last is None or stretch.first_index == last.last_index + 1 and stretch.first_term >= last.last_term
+
+    def _take(self, number: int, stretch: Stretch) -> None:
+        rewriting = self.first is not None and self._rewriting
+        if self.first is None:
+            self.first = stretch.first_index
+        self.last, self.last_file = stretch, number
+        if not rewriting and stretch.unequal is not None:
+            self.units.cut_for_writing(stretch.unequal * UNIT_BYTES)
+            self._rewriting = rewriting = True
+        if rewriting:
+            self.units.write_up_to((stretch.last_index + 1) * UNIT_BYTES)
+
+    _rewriting = False
+
+    def _cut(self, end: int) -> None:
+        kept = []
+        for file in self.ledger.data:
+            if file.file.start + file.file.size > end:
+                if end < file.file.start:
+                    self.ledger.deleted.append(file.file.path)
+                    continue
+                file.wrote = end % file.file.size
+            kept.append(file)
+        self.ledger.data = kept
+
+    def _commit(self, texts: LedgerTexts) -> None:
+        """updateCommittedIndex with what the checkpoint says."""
+        ledger, wanted = self.ledger, texts.committed
+        if wanted is None or wanted == -1 or ledger.end == -1 or wanted < ledger.committed or wanted < ledger.begin:
+            return
+        wanted = min(wanted, ledger.end)
+        ledger.committed_pos = self._end_of(wanted, texts)
+        ledger.committed = wanted
+
+    def _end_of(self, index: int, texts: LedgerTexts) -> int:
+        """Where the entry ends, as its index unit says: those that were read agree with the data, the others are unchecked."""
+        assert self.last is not None and self.first is not None
+        if index == self.last.last_index:
+            return self.files[self.last_file].start + self.last.end
+        if index >= self.first:
+            found = (walk.wanted for walk in self.walks if walk.wanted is not None)
+            return next(place.end for place in found)
+        position = index * UNIT_BYTES
+        if not self.units.holds(position):
+            raise Refused(f"the index unit of the committed entry {index} is in no file, so recovery throws")
+        if not self.units.on_disk(position) or texts.committed_unit is None:
+            return 0  # a new file's zeros
+        return sum(texts.committed_unit)

@@ -1,0 +1,114 @@
+"""What was read of a DLedger group: data files by their entry headers, index units, the two texts. Small, whatever they hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from schemas.rows import Finding
+
+MAX_STRETCHES = 1000
+
+# Why a stretch of entries ends.
+FILLER, UNWRITTEN, HEADER, CHAIN, FILE_END = "filler", "unwritten", "frame_header", "entry_chain", "end_of_last_file"
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Entries that follow one another by every field of their headers. start, end: positions in the file.
+
+    last_start: of the last entry.  unequal: the first entry whose index unit is absent or another one; None: all are right.
+    ended_by: one of this module's words.
+    """
+
+    start: int
+    end: int
+    last_start: int
+    first_index: int
+    last_index: int
+    first_term: int
+    last_term: int
+    unequal: int | None
+    ended_by: str
+
+    @property
+    def entries(self) -> int:
+        return self.last_index - self.first_index + 1
+
+
+@dataclass(frozen=True, slots=True)
+class EntryPlace:
+    """Where an entry begins and ends, as physical offsets."""
+
+    start: int
+    end: int
+
+
+@dataclass
+class DataWalk:
+    """One data file. first: the raw index that its first eight header bytes claim (reviseLedgerBeginIndex reads it unchecked);
+    None where the file is shorter.
+
+    stretches: in order; the first one is what recovery reads if it begins at position 0.  sound_start: whether the first header
+    is plausible and its unit confirms it.  wanted: the place of the entry that the checkpoint calls committed.
+    unequal_units: (first entry, entries) whose units differ.
+    """
+
+    path: str
+    start: int
+    size: int
+    first_index: int = 0
+    stretches: list[Stretch] = field(default_factory=list)
+    stretches_dropped: int = 0
+    ended_by: str = UNWRITTEN  # where no stretch begins at position 0
+    sound_start: bool = False
+    wanted: EntryPlace | None = None
+    unequal_units: list[tuple[int, int]] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    bytes_read: int = 0
+    problem: str = ""
+
+    @property
+    def leading(self) -> Stretch | None:
+        """The entries from position 0 on."""
+        return self.stretches[0] if self.stretches and self.stretches[0].start == 0 else None
+
+
+@dataclass(frozen=True, slots=True)
+class UnitRun:
+    """Units of one index file that follow one another. start, end: positions in the log of the first entry, after the last."""
+
+    first_index: int
+    last_index: int
+    start: int
+    end: int
+    first_term: int
+    last_term: int
+
+
+@dataclass
+class UnitWalk:
+    """One index file. runs: in order; what is no unit of its own place is left out."""
+
+    path: str
+    start: int
+    size: int
+    runs: list[UnitRun] = field(default_factory=list)
+    runs_dropped: int = 0
+    digest: str = ""  # of the length and the units that are not zero
+    bytes_read: int = 0
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerTexts:
+    """The group's checkpoint and currterm. committed, end, term: as a broker parses them; None where it gets none.
+
+    refusal: why recovery throws over the checkpoint, else empty.  committed_unit: the (position, size) that the unit of the
+    committed entry names on disk; zeros where no index file reaches it.
+    """
+
+    committed: int | None = None
+    end: int | None = None
+    term: int | None = None
+    refusal: str = ""
+    committed_unit: tuple[int, int] | None = None
