@@ -38,6 +38,7 @@ INDEX_BEYOND = "index_entry_beyond_end"
 INDEX_WRONG = "index_entry_wrong"
 INDEX_HEADER = "index_header_wrong"
 INDEX_DUPLICATE = "index_entry_duplicate"
+TIERED_MESSAGES = "tiered_messages"
 COMPACTED_FILES = "compacted_files_differ"
 COMPACTED_DAMAGED = "compacted_record_damaged"
 COMPACTED_UNLISTED = "compacted_record_unlisted"
@@ -345,6 +346,9 @@ _ROWS = (
                 "A compacted topic's log would reach beyond its queue after a start: new messages up to there are not put into"
                 " it.",
                 "Set the queue's two folders below compaction/ aside before a start."),
+    FindingCode(TIERED_MESSAGES, NOTE, Part.COPY, Cure.BY_HAND,
+                "By its metadata a tiered store holds messages of this broker. They lie outside of this copy and were not read.",
+                "Nothing to do here. Ask the tiered store itself for these messages."),
     # ---- Index ------------------------------------------------------------------------------------------------------
     FindingCode(INDEX_MISSING, REBUILDABLE, Part.INDEX, Cure.REBUILD_INDEX, "Keys of messages without an index entry."),
     FindingCode(INDEX_DANGLING, REBUILDABLE, Part.INDEX, Cure.REBUILD_INDEX, "Index entries that lead to no message."),

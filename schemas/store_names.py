@@ -13,6 +13,7 @@ TIMER_LOG = "timerlog"
 COMPACTION = "compaction"
 COMPACTED_LOG = "compaction/compactionLog"
 COMPACTED_QUEUE = "compaction/compactionCq"
+TIERED_METADATA = "config/tieredStoreMetadata.json"
 EPOCH_FILE = "epochFileCheckpoint"
 IDENTITY_FILE = "brokerIdentity"
 PARTS = (COMMITLOG, QUEUES, INDEX)  # what may lie elsewhere: storePathCommitLog ...

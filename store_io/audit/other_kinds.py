@@ -6,13 +6,12 @@ import re
 from collections.abc import Iterable
 
 from schemas.rows import StoreFile
-from schemas.store_names import QUEUES
+from schemas.store_names import QUEUES, TIERED_METADATA
 from store_io.rules.dledger.ledger_files import ledger_folder, ledger_folders
 from store_io.rules.releases import BrokerRules
 from store_io.source.byte_source import folder_of
 from store_io.source.store_dir import StoreListing
 
-TIERED_METADATA = "config/tieredStoreMetadata.json"
 _ROCKSDB = re.compile(r"CURRENT|IDENTITY|MANIFEST-[0-9]+|OPTIONS-[0-9]+(\.dbtmp)?|.+\.sst")
 
 
@@ -40,8 +39,10 @@ def unmodelled(listing: StoreListing, rules: BrokerRules) -> list[str]:
     for setting in ("duplicationEnable", "recheckReputOffsetFromCq"):
         if rules.controller_mode and rules.value(setting):
             found.append(f"{setting}=true beside enableControllerMode=true: the two together are not modelled")
-    if _size(listing, TIERED_METADATA):
-        found.append(f"{TIERED_METADATA}: the broker moved messages to a tiered store, which is not modelled")
+    if rules.tiered and _size(listing, TIERED_METADATA):
+        found.append(
+            f"{TIERED_METADATA}: load() opens a tiered store, too (messageStorePlugIn), and whether it can is not modelled"
+        )
     return found
 
 

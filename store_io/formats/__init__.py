@@ -8,5 +8,6 @@
 * `queue_store`: a store's queues as a scan asks for them; what else another kind needs is listed there.
 * `rocksdb`: databases of RocksDB, by a process of their own.
 * `dledger`: entry headers, index units and texts of a DLedger group.
+* `tiered_metadata`: what lies in a tiered store, as its metadata says.
 * `settings`: broker.conf, and the sizes that the files themselves show.
 """

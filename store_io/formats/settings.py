@@ -17,7 +17,18 @@ import numpy as np
 from schemas import consumequeue_layout, index_layout
 from schemas.dledger_layout import DATA, FOLDER_PREFIX
 from schemas.rows import StoreFile
-from schemas.store_names import BATCH_QUEUES, COMMITLOG, COMPACTED_LOG, COMPACTED_QUEUE, EPOCH_FILE, EXT, INDEX, QUEUES, TIMER_LOG
+from schemas.store_names import (
+    BATCH_QUEUES,
+    COMMITLOG,
+    COMPACTED_LOG,
+    COMPACTED_QUEUE,
+    EPOCH_FILE,
+    EXT,
+    INDEX,
+    QUEUES,
+    TIERED_METADATA,
+    TIMER_LOG,
+)
 from store_io.base.errors import StoreError, UsageError
 from store_io.base.java_compat import parse_number
 from store_io.rules.compaction.compacted_queues import inferred_settings
@@ -26,6 +37,7 @@ from store_io.rules.releases import (
     ALL_DEFAULTS,
     FLAG_DEFAULTS,
     SIZE_DEFAULTS,
+    TIERED_PLUG_IN,
     Setting,
     default_settings,
     index_bytes,
@@ -61,6 +73,9 @@ def read_settings(broker_conf: str | None, listing: StoreListing, source: ByteSo
             settings[key] = Setting(value, "inferred" if value != ALL_DEFAULTS[key] else "default")
         if listing.is_file(EPOCH_FILE):  # only a broker in controller mode writes it
             settings["enableControllerMode"] = Setting(True, "inferred")
+        tiered = listing.get(TIERED_METADATA)
+        if tiered is not None and tiered.size:
+            settings["messageStorePlugIn"] = Setting(TIERED_PLUG_IN, "inferred")
     return settings | _ledger_settings(listing, settings)
 
 

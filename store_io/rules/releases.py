@@ -65,6 +65,7 @@ class ReleaseRules:
     knows_timers_in_rocksdb: bool = False  # timerRocksDBEnable
     knows_rocksdb: bool = False  # rocksdbstore/ is made and read
     knows_compaction: bool = False  # compaction/ is made and read (compaction.md 1)
+    knows_tiered: bool = False  # the plug-in of a tiered store (compaction.md 7)
     sparse_end_by_first_entry: bool = False  # a compacted log is cut after the first entry of its last file (compaction.md 3)
     # a DLedger log (dledger.md 4)
     ledger_crash_dispatch: bool = False  # after an unclean exit recovery of a DLedger log dispatches, and may cut queues too far
@@ -90,6 +91,7 @@ CHANGES: dict[str, dict[str, bool]] = {
     },
     "5.1.0": {
         "skips_folders": True, "folder_in_index_refuses": True, "knows_v2": True, "knows_compaction": True,
+        "knows_tiered": True,
         "sparse_end_by_first_entry": True,
     },
     "5.1.1": {"keeps_confirm_offset": True, "lmq_leaves_out_retries": True, "refused_appends_use_offsets": False,
@@ -156,6 +158,7 @@ class Setting:
     origin: str
 
 
+TIERED_PLUG_IN = "org.apache.rocketmq.tieredstore.TieredMessageStore"
 DEFAULT_COMPACTED_LOG_BYTES = 100 << 20
 DEFAULT_COMPACTED_QUEUE_BYTES = 10 << 20
 SIZE_DEFAULTS: dict[str, int] = {
@@ -205,6 +208,7 @@ OTHER_DEFAULTS: dict[str, Any] = {
     "configManagerVersion": "v1",
     "dLegerSelfId": "",
     "storePathDLedgerCommitLog": "",
+    "messageStorePlugIn": "",
 }
 ALL_DEFAULTS: dict[str, Any] = {**SIZE_DEFAULTS, **FLAG_DEFAULTS, **OTHER_DEFAULTS}
 
@@ -257,6 +261,7 @@ class BrokerRules(ReleaseRules):
     checks_phy_offset: bool  # recovery after an unclean exit stops at a record whose offset lies outside its file
     lmq_offsets: bool  # offsets of light queues have a file of their own
     timers: bool  # the broker reads files of timers
+    tiered: bool  # load() opens a tiered store, too
     compacts: bool  # the broker reads compaction/, and consumers of compacted topics read from there alone
     timer_snapshots: bool  # the wheel is read from the newest of its snapshots
     timers_in_rocksdb: bool  # they lie in rocksdbstore/
@@ -341,6 +346,7 @@ def broker_rules(release: str = NEWEST_RELEASE, settings: Mapping[str, Setting] 
         checks_phy_offset=own.knows_offset_check and on("checkCommitLogOffsetOnRecover"),
         lmq_offsets=own.knows_multi_dispatch and on("enableLmq"),
         timers=own.knows_timers and on("timerWheelEnable"),
+        tiered=own.knows_tiered and TIERED_PLUG_IN in str(merged["messageStorePlugIn"].value),
         compacts=own.knows_compaction and on("enableCompaction"),
         timer_snapshots=own.knows_timer_snapshots and on("timerWheelSnapshotFlush"),
         timers_in_rocksdb=own.knows_timers_in_rocksdb and on("timerRocksDBEnable"),

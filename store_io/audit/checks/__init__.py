@@ -10,5 +10,6 @@
 * `timer`: the timer store against the messages.
 * `dledger`: a DLedger group's files against each other.
 * `broker_start`: what a start would refuse, drop or leave without an entry.
+* `tiered_store`: what the metadata of a tiered store claims.
 * `repaired_store`: what the repair that made this store could not keep.
 """

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from store_io.audit.other_kinds import unmodelled
-from store_io.rules.releases import Setting, broker_rules
+from store_io.rules.releases import TIERED_PLUG_IN, Setting, broker_rules
 from store_io.source.store_dir import StoreListing
 from tests.support.evidence import listing_of, log_path
 
@@ -31,7 +31,6 @@ def test_what_every_broker_makes_is_no_other_kind() -> None:
         ({"consumequeue/CURRENT": 16}, "RocksDB"),
         ({"consumequeue/MANIFEST-000004": 9, "consumequeue/000009.sst": 5}, "RocksDB"),
         ({"consumequeue_r/CURRENT": 16}, "RocksDB"),
-        ({"config/tieredStoreMetadata.json": 5}, "tiered"),
     ],
 )
 def test_kinds_that_are_not_modelled_are_named(files: dict[str, int], word: str) -> None:
@@ -58,3 +57,12 @@ def test_controller_mode_is_modelled_by_itself(other: str) -> None:
     settings[other] = Setting(True, "broker.conf")
     assert other in unmodelled(listed({}), broker_rules(settings=settings))[0]
     assert unmodelled(listed({}), broker_rules("4.9.8", settings)) == []
+
+
+@pytest.mark.parametrize(
+    ("release", "plug_in", "named"), [("5.3.3", TIERED_PLUG_IN, 1), ("5.0.0", TIERED_PLUG_IN, 0), ("5.3.3", "", 0)]
+)
+def test_a_tiered_store_counts_where_the_broker_opens_it(release: str, plug_in: str, named: int) -> None:
+    rules = broker_rules(release, {"messageStorePlugIn": Setting(plug_in, "broker.conf")})
+    sentences = unmodelled(listed({"config/tieredStoreMetadata.json": 5}), rules)
+    assert len(sentences) == named and all("tiered" in sentence for sentence in sentences)

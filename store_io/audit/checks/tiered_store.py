@@ -1,0 +1,45 @@
+"""What the metadata of a tiered store claims: messages that lie elsewhere and were not read (compaction.md 7)."""
+
+from __future__ import annotations
+
+from schemas import finding_codes as codes
+from schemas.rows import NOTE, REBUILDABLE, Finding
+from schemas.store_names import TIERED_METADATA
+from store_io.audit.evidence import Evidence
+from store_io.base.wording import count_text
+from store_io.formats.tiered_metadata import read_tiered
+
+MAX_QUEUES_TOLD = 100
+
+
+def tiered_store(evidence: Evidence) -> list[Finding]:
+    """A note for each queue of which the tiered store holds messages; what is wrong with the metadata."""
+    copy = evidence.copy
+    entry = copy.listing.get(TIERED_METADATA)
+    if entry is None or entry.kind != "file" or not entry.size:
+        return []
+    read = read_tiered(copy.source)
+    if read.fault or read.odd:
+        reason = read.fault or f"{count_text(read.odd, 'row')} of another form"
+        message = f"{TIERED_METADATA}: not the metadata that a broker writes ({reason})."
+        severity = REBUILDABLE if copy.rules.tiered else NOTE
+        damaged = [Finding("config_damaged", TIERED_METADATA, 0, entry.size, severity, message=message)]
+    else:
+        damaged = []
+    there = [(key, span) for key, span in sorted(read.queues.items()) if span[0] < span[1]]
+    found = [
+        Finding(
+            codes.TIERED_MESSAGES,
+            TIERED_METADATA,
+            topic=topic,
+            queue_id=queue_id,
+            queue_offset=least,
+            message=f"by the metadata the tiered store holds queue offsets {least} to {end - 1}; not read",
+        )
+        for (topic, queue_id), (least, end) in there[:MAX_QUEUES_TOLD]
+    ]
+    if len(there) > MAX_QUEUES_TOLD:
+        more = len(there) - MAX_QUEUES_TOLD
+        message = f"by the metadata the tiered store holds messages of {count_text(more, 'more queue')}; not read"
+        found.append(Finding(codes.TIERED_MESSAGES, TIERED_METADATA, count=more, message=message))
+    return damaged + found
