@@ -275,7 +275,8 @@ class _LogFile:
 
     def _without_entry(self, row: np.void) -> None:
         start = int(row["position"])
-        torn = self.task.last and self.task.unclean and (not len(self.places) or start > self.places[-1])
+        known = self.task.entries is not None  # a record is put only where that file is
+        torn = known and self.task.last and self.task.unclean and (not len(self.places) or start > self.places[-1])
         _add(self.found, self._finding(
             codes.COMPACTED_UNLISTED, start, start + int(row["total_size"]), int(row["queue_offset"]),
             NOTE if torn else REBUILDABLE, "this record has no entry: no consumer gets it",
