@@ -25,8 +25,8 @@ from store_io.audit.checks.log.lost_messages import lost_messages
 from store_io.audit.checks.log.sequences import sequences
 from store_io.audit.checks.repaired_store import repaired
 from store_io.audit.checks.scan_findings import scan_findings, unread_heads, unwritten_ends
-from store_io.audit.checks.timer.timer_findings import timer_findings
 from store_io.audit.checks.tiered_store import tiered_store
+from store_io.audit.checks.timer.timer_findings import timer_findings
 from store_io.audit.evidence import Evidence
 from store_io.audit.facts.size_misfits import misfit_findings
 
