@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from schemas import finding_codes as codes
-from schemas.rows import NOTE, REBUILDABLE, Finding
+from schemas.rows import NOTE, Finding
 from schemas.store_names import TIERED_METADATA
 from store_io.audit.evidence import Evidence
 from store_io.base.wording import count_text
@@ -22,7 +22,7 @@ def tiered_store(evidence: Evidence) -> list[Finding]:
     if read.fault or read.odd:
         reason = read.fault or f"{count_text(read.odd, 'row')} of another form"
         message = f"{TIERED_METADATA}: not the metadata that a broker writes ({reason})."
-        severity = REBUILDABLE if copy.rules.tiered else NOTE
+        severity = "" if copy.rules.tiered else NOTE  # a broker that does not open the store never reads it
         damaged = [Finding("config_damaged", TIERED_METADATA, 0, entry.size, severity, message=message)]
     else:
         damaged = []
