@@ -9,6 +9,7 @@ from typing import NamedTuple
 from schemas.rows import LOSS, QueueKey, Row
 from store_io.base.wording import count_text
 from store_io.replicas.compared_copies import ComparedCopies
+from store_io.replicas.rejoin import rejoin_rows
 from store_io.replicas.replica_parts import GAPS, LACKING, QueueTotal, ReplicaRange, State, state_name
 
 MAX_RANGES = 1000  # shown of what one copy has and another lacks
@@ -77,14 +78,16 @@ def _pair_row(compared: ComparedCopies, left: int, right: int) -> Row:
     low, high = max(one.log.start, other.log.start), min(one.log.data_end, other.log.data_end)
     relation = _relation(compared, left, right)
     first = min(_differences(compared, left, right), key=lambda found: found.phy_offset, default=None)
+    same_until = None if relation == "unknown" or low >= high else first.phy_offset if first else high
     return {
         "left": one.name,
         "right": other.name,
         "relation": relation,
         "common_start": low if low < high else None,
         "common_end": high if low < high else None,
-        "same_until": None if relation == "unknown" or low >= high else first.phy_offset if first else high,
+        "same_until": same_until,
         "first_difference": _first_row(compared, first) if first is not None else None,
+        "rejoin": rejoin_rows(compared, left, right, same_until),
     }
 
 

@@ -124,7 +124,7 @@ def behind(outcome: AuditOutcome, parted: bool = False) -> AuditOutcome:
     outcome.replica_group = "g"
     pair = {
         "left": "master", "right": outcome.name, "relation": "diverged" if parted else "behind", "same_until": 900,
-        "first_difference": None,
+        "first_difference": None, "rejoin": None,
     }  # fmt: skip
     part = {"bytes": 900, "by_queue": [{}], "ranges": []}
     lacks = [{"store": outcome.name, "holder": "master", "messages": 300, **part}]

@@ -19,7 +19,7 @@ _ORDER = (
     "max_offset max_phy_offset index begin_phy_offset end_phy_offset index_count steps counts loss rebuildable note "
     "findings_dropped seconds bytes_read segments commitlog_bytes damaged_extents damaged_bytes unverified_bytes "
     "tables problems stores group best why copies pairs lacks holder left right relation common_start common_end same_until "
-    "first_difference "
+    "first_difference rejoin slave master consistent_point outcome differs_before "
     "emptied earlier log_end lacks_messages diverged "
     "not_judged level not_read segment_bytes queue_files queue_bytes index_files index_bytes reused_segments reused_bytes since "
 ).split()

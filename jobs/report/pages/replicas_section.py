@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jobs.report.pages.page import View
-from jobs.report.texts.replicas_words import choice_words, lack_words, pair_words
+from jobs.report.texts.replicas_words import choice_words, lack_words, pair_words, rejoin_words
 from schemas.rows import AuditOutcome
 
 MAX_ROWS = 100
@@ -18,7 +18,7 @@ def replicas_view(outcome: AuditOutcome) -> View:
     return {
         "choice": choice[:1].upper() + choice[1:],
         "stores": group["copies"],
-        "pairs": [pair_words(pair) for pair in pairs[:MAX_ROWS]],
+        "pairs": [words for pair in pairs[:MAX_ROWS] for words in (pair_words(pair), *rejoin_words(pair))],
         "of_pairs": len(pairs),
         "lacks": list(lack_words(group, outcome.name))[:MAX_ROWS],
         "problems": group["problems"][:MAX_ROWS],

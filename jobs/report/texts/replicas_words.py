@@ -48,6 +48,25 @@ def pair_words(pair: Row) -> str:
     return f"{text}: {where}; {first['other']} {_OTHER_HAS.get(first['other_has'], 'differs there')}"
 
 
+def rejoin_words(pair: Row) -> Iterator[str]:
+    """What each of two replicas in controller mode would do as slave of the other, a sentence for each."""
+    for row in pair.get("rejoin") or ():
+        slave, master, outcome = row["slave"], row["master"], row["outcome"]
+        text = f"as slave of {master}, {slave} would "
+        if outcome == "cuts":
+            text += f"cut its log at physical offset {row['consistent_point']:,}, as the epochs say, and lose"
+            text += f" {count_text(row['messages'], 'message')} that {master} does not hold" if row["messages"] else " nothing"
+        elif outcome == "copies":
+            text += "cut nothing and copy what it lacks"
+        elif outcome == "keeps_its_log":
+            text += "keep its own log, as it has no epochs, whatever the master's log holds"
+        else:
+            text += "neither cut nor copy: the epochs lead to no place between two of its records"
+        if row["differs_before"] and outcome in ("cuts", "copies"):
+            text += "; both differ before that place, and this stays"
+        yield text
+
+
 def lack_words(group: Row, store: str) -> Iterator[str]:
     """What the other copies have that this one lacks, a sentence for each."""
     for lack in group["lacks"]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+NO_END = (1 << 63) - 1  # an epoch without a known end
 NO_EPOCH = -1  # EpochFileCache.lastEpoch without one
 
 
@@ -22,11 +23,15 @@ class Epoch:
 
 @dataclass(frozen=True)
 class Elected:
-    """What an election does to the epochs. recorded: whether the new one is written to the epoch file."""
+    """What an election does to the epochs. recorded: whether the new one is written to the epoch file.
+
+    kept: all that the broker holds then, the new one with them.
+    """
 
     epoch: Epoch
     recorded: bool
     removed: tuple[Epoch, ...]
+    kept: tuple[Epoch, ...] = ()
 
 
 def as_cached(lines: Sequence[Epoch]) -> tuple[Epoch, ...]:
@@ -41,12 +46,14 @@ def elect(epochs: Sequence[Epoch], end: int, truncated: int | None) -> Elected:
     kept = tuple(e for e in epochs if truncated is None or e.start < truncated)
     removed = tuple(e for e in epochs if e not in kept)
     recorded = not kept or kept[-1].epoch < new.epoch and kept[-1].start < new.start
-    return Elected(new, recorded, removed)
+    return Elected(new, recorded, removed, (*kept, new) if recorded else kept)
 
 
 def end_of(epochs: Sequence[Epoch], place: int, log_end: int) -> int:
-    """Where an epoch ends: at the next one's start, the last one at the log's end."""
-    return epochs[place + 1].start if place + 1 < len(epochs) else log_end
+    """Where an epoch ends: at the next one's start; the last one at the log's end, or nowhere where it begins beyond that."""
+    if place + 1 < len(epochs):
+        return epochs[place + 1].start
+    return log_end if epochs[place].start <= log_end else NO_END
 
 
 def consistent_point(ours: Sequence[Epoch], our_end: int, theirs: Sequence[Epoch], their_end: int) -> int | None:
