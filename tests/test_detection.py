@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from schemas.rows import LOSS, NOTE, REBUILDABLE, Finding
-from tests.support import builders, compacted, corpus_tools, damage, product, timers
+from tests.support import builders, compacted, corpus_tools, damage, product, replica, timers
 from tests.support.builders import Message, Record, Sizes, Store, StoreBuilder
 from tests.support.corpus_tools import Case
 from tests.support.damage import Done
@@ -624,6 +624,54 @@ def test_missing_folder_is_found(folder: str, code: str, store: Store) -> None:
     audit = product.audit(store.root, store.release, store.broker_conf)
     assert code in {f.code for f in audit.above_note if f.file.startswith(folder)}
     assert folder == "index" or {f.file for f in audit.above_note} >= {"consumequeue/Topic0/0/00000000000000000000"}
+
+
+# ---- replicas in controller mode -------------------------------------------------------------------------------------
+
+EPOCHS = (
+    (lambda s: replica.epoch_text((1, 0), checksum=5), "epoch_file_damaged"),
+    (lambda s: replica.epoch_text((1, 0), count=2), "epoch_file_damaged"),
+    (lambda s: b"", "epoch_file_damaged"),
+    (lambda s: replica.epoch_text((2, 0), (1, s.records[9].at)), "epoch_not_rising"),
+    (lambda s: replica.epoch_text((1, s.records[9].at), (2, s.records[9].at)), "epoch_not_rising"),
+    (lambda s: replica.epoch_text((1, 0), (2, 1 << 40)), "epoch_beyond_end"),
+    (lambda s: replica.epoch_text((1, 0), (2, s.records[9].at + 1)), "epoch_not_at_record"),
+)
+
+
+@pytest.mark.parametrize(("text", "code"), EPOCHS)
+def test_a_damaged_epoch_file_is_found(text: Callable[[Store], bytes], code: str, tmp_path: Path) -> None:
+    store = replica.replica(tmp_path / "store")
+    twin = product.audit(store.root, store.release, store.broker_conf)
+    assert not twin.findings and twin.outcome.exit_code == 0
+    data = text(store)
+    (store.root / "epochFileCheckpoint").write_bytes(data)
+    found = [f for f in product.audit(store.root, store.release, store.broker_conf).above_note if f.code == code]
+    assert [f.file for f in found] == ["epochFileCheckpoint"]
+    assert found[0].start is not None and found[0].end is not None
+    whole = code == "epoch_file_damaged"
+    assert data[found[0].start : found[0].end] == (data if whole else data.splitlines()[-1])
+
+
+@pytest.mark.parametrize("release", ["5.0.0", "5.1.4", "5.2.0", "5.3.3", "5.5.0"])
+@pytest.mark.parametrize("killed", [False, True], ids=["clean", "killed"])
+def test_an_undamaged_replica_raises_no_alarm(release: str, killed: bool, tmp_path: Path) -> None:
+    store = replica.replica(tmp_path / "store", release, undispatched=5 if killed else 0, clean=not killed)
+    audit = product.audit(store.root, store.release, store.broker_conf)
+    assert {f.severity for f in audit.findings} <= ({NOTE, REBUILDABLE} if killed else {NOTE}), audit.above_note[:5]
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_queues_that_end_at_confirm_offset_are_only_noted(clean: bool, tmp_path: Path) -> None:
+    """The twin: the same store, whose confirmOffset is the log's end."""
+    store = replica.replica(tmp_path / "store", "5.1.4", undispatched=6, clean=clean)
+    damage.set_checkpoint(store, confirm=store.records[34].at)
+    audit = product.audit(store.root, store.release, store.broker_conf)
+    assert not audit.above_note and {f.code for f in audit.findings} >= {"queue_entry_unconfirmed", "index_range_unconfirmed"}
+    assert audit.broker is not None and audit.broker["lost"]["messages"] == 0
+    damage.set_checkpoint(store, confirm=store.records[-1].at + store.records[-1].size)
+    codes = {f.code for f in product.audit(store.root, store.release, store.broker_conf).above_note}
+    assert codes >= {"queue_entry_missing", "index_range_missing"}
 
 
 @pytest.mark.parametrize("row", EXEMPT, ids=lambda r: r.name)

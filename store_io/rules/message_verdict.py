@@ -345,7 +345,8 @@ def properties_fault(data: bytes) -> str:
     """Why a properties part is not of the form that a broker writes, or "". Every part is name 0x01 value 0x02, in UTF-8,
     without NUL; the last 0x02 may be absent. No checksum covers the properties, so this is all that shows a torn one."""
     if b"\x00" in data:
-        return "NUL bytes"
+        torn = data.endswith(b"\x00")
+        return "NUL bytes to the end, as a block of replication that was cut short leaves them" if torn else "NUL bytes"
     try:
         data.decode("utf-8")
     except UnicodeDecodeError:

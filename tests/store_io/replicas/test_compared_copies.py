@@ -18,7 +18,11 @@ KEY = ("T", 0)
 def copy(name: str, bases: tuple[int, ...]) -> Copy:
     segments = [SegmentSummary(f"commitlog/{b:020d}", b, 100, extents=[Extent(EXTENT_MESSAGE, 0, 100, 4)]) for b in bases]
     audit: Any = SimpleNamespace(
-        request=SimpleNamespace(name=name), findings=[], incomplete=[], prediction=SimpleNamespace(starts=True, controller=None), loss=None
+        request=SimpleNamespace(name=name),
+        findings=[],
+        incomplete=[],
+        prediction=SimpleNamespace(starts=True, controller=None),
+        loss=None,
     )
     return Copy(audit, segments, (), log_map(segments, 100))
 
