@@ -12,7 +12,7 @@ from store_io.formats.controller.epoch_file import EPOCH_FILE_BYTES, FILES, Fata
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_steps import WRITE_EPOCHS
 from store_io.repair.repair_work import Work
-from store_io.rules.controller.epochs import Epoch
+from store_io.rules.controller.epochs import NO_END, Epoch
 
 CODES = ("epoch_file_damaged", "epoch_not_rising", "epoch_beyond_end", "epoch_not_at_record")
 
@@ -20,6 +20,9 @@ CODES = ("epoch_file_damaged", "epoch_not_rising", "epoch_beyond_end", "epoch_no
 def mend(work: Work, audit: Audited, log_end: int) -> None:
     """Write the epochs anew where that audit finds fault with them, or where one begins beyond the new log's end."""
     epochs = audit.evidence.copy.epochs
+    if epochs.refusal:
+        unblock(work, audit, epochs.refusal, log_end)
+        return
     wrong = {finding.phy_offset for finding in audit.findings if finding.code in CODES and finding.phy_offset is not None}
     blamed = any(finding.code in CODES for finding in audit.findings)
     if not blamed and all(epoch.start <= log_end for epoch in epochs.epochs):
@@ -28,7 +31,7 @@ def mend(work: Work, audit: Audited, log_end: int) -> None:
     put(work, audit, kept, "only epochs that fit the log")
 
 
-def unblock(work: Work, audit: Audited, refusal: str) -> None:
+def unblock(work: Work, audit: Audited, refusal: str, log_end: int = NO_END) -> None:
     """Put what its .bak holds in the place of a file over which start() fails, else nothing."""
     lines: list[Epoch] = []
     for path in FILES:
@@ -38,7 +41,7 @@ def unblock(work: Work, audit: Audited, refusal: str) -> None:
             continue
         if lines:
             break
-    put(work, audit, rising(sorted(lines)), refusal)
+    put(work, audit, rising([line for line in sorted(lines) if 0 <= line.start <= log_end]), refusal)
 
 
 def rising(epochs: list[Epoch]) -> list[Epoch]:

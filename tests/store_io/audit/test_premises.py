@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from schemas.rows import ASSUMED, DEFAULT, DOUBT, NAMED
-from store_io.audit.premises import assumed_sentence, heads_of, premises
+from store_io.audit.premises import assumed_sentence, heads_of, mode_doubts, premises
 from store_io.audit.written_by import HEAD_BYTES, WrittenBy
-from store_io.rules.releases import NEWEST_RELEASE, Setting
+from store_io.rules.releases import NEWEST_RELEASE, Setting, broker_rules
 from tests.support.evidence import copy_of
 
 ANY = WrittenBy("4.8.0", "5.5.0")
@@ -40,3 +40,13 @@ def test_inferred_settings_are_named() -> None:
 def test_heads_are_bounded_and_what_cannot_be_read_is_left_out() -> None:
     copy = copy_of({"config/consumerOffset.json": 5}, {"config/topics.json": b"x" * (HEAD_BYTES + 9)})
     assert heads_of(copy.source, copy.listing) == {"config/topics.json": b"x" * HEAD_BYTES}
+
+
+def test_a_broker_conf_without_controller_mode_is_doubted_beside_an_epoch_file() -> None:
+    listing = copy_of({"epochFileCheckpoint": 5}).listing
+    silent = {"enableControllerMode": Setting(False, "default")}
+    (found,) = mode_doubts(listing, broker_rules("5.3.3", silent))
+    assert "epochFileCheckpoint" in found and "enableControllerMode" in found
+    for release, value, origin in (("5.3.3", False, "broker.conf"), ("5.3.3", True, "broker.conf"), ("4.9.8", False, "default")):
+        assert mode_doubts(listing, broker_rules(release, {"enableControllerMode": Setting(value, origin)})) == []
+    assert mode_doubts(copy_of({}).listing, broker_rules("5.3.3", silent)) == []

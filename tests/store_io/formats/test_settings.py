@@ -183,3 +183,11 @@ def test_no_bytes_in_an_index_file_raise(tmp_path_factory: pytest.TempPathFactor
     (root / "index/20260101000000000").write_bytes(header + body)
     rules = broker_rules("5.3.3", read_settings(None, list_store(StoreLocation(str(root)))))
     assert rules.index_slots > 0 and rules.index_max > 0
+
+
+def test_an_epoch_file_shows_controller_mode_where_no_broker_conf_says_otherwise(tmp_path: Path) -> None:
+    listing = store(tmp_path, {SEGMENT: 8, "epochFileCheckpoint": 0})
+    inferred = read_settings(None, listing)["enableControllerMode"]
+    assert (inferred.value, inferred.origin) == (True, "inferred")
+    for conf in ("", "enableControllerMode=false"):
+        assert read_settings(conf, listing)["enableControllerMode"].value is False
