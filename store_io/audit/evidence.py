@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from schemas.rows import EXTENT_MESSAGE, IndexFileSummary, MappedFile, QueueKey, QueueSummary, SegmentSummary
@@ -18,9 +18,9 @@ from store_io.audit.premises import heads_of
 from store_io.audit.queue_leftovers import LeftoverResult
 from store_io.audit.queue_views import QueueView
 from store_io.audit.rounds.earlier_segments import EarlierSegments
+from store_io.audit.timer.timer_part import TimerResults
 from store_io.audit.timer.timer_view import TimerView, timer_view
 from store_io.audit.written_by import WrittenBy, written_by
-from store_io.formats.timer.timer_task import TimerFiles
 from store_io.rules.dledger.ledger_walks import DataWalk, UnitWalk
 from store_io.rules.prediction import Prediction
 from store_io.scan.compaction.compacted_file import CompactedFileSummary
@@ -55,7 +55,7 @@ class Evidence:
     loss: Loss | None
     bytes_read: int
     no_epoch_starts: Sequence[int] = ()
-    timer_files: TimerFiles | None = None
+    timer_results: TimerResults = field(default_factory=TimerResults)
 
     @cached_property
     def log(self) -> LogMap:
@@ -75,7 +75,7 @@ class Evidence:
     @cached_property
     def timers(self) -> TimerView | None:
         """The timer store, and what a start makes of it; None where there is none, or it was not read."""
-        return timer_view(self.copy, self.timer_files, self.segments, self.prediction, self.log, self.all_read)
+        return timer_view(self.copy, self.timer_results, self.segments, self.prediction, self.log, self.all_read)
 
     @property
     def log_whole(self) -> bool:

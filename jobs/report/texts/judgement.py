@@ -230,9 +230,9 @@ def timer_words(outcome: AuditOutcome) -> Iterator[str]:
     for name, words in _NEVER_DELIVERED:
         row = timers.get(name) or {}
         if row.get("messages"):
-            yield f"{count_text(row['messages'], 'message')}, due {span_text(row['first'], row['last'])}, {words}"
+            yield f"{count_text(row['messages'], 'timer message')}, due {span_text(row['first'], row['last'])}, {words}"
     if timers.get("again", {}).get("messages"):
-        yield f"{count_text(timers['again']['messages'], 'message')} that were delivered come again"
+        yield f"{count_text(timers['again']['messages'], 'timer message')} that were delivered come again"
 
 
 def verdict_alone(outcome: AuditOutcome) -> str:

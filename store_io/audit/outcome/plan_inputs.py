@@ -30,8 +30,8 @@ def plan_inputs(evidence: Evidence) -> list[Row]:
         for path, digest in compacted.digests.items():
             entry = copy.listing.get(path)
             rows[path] = (entry.size if entry else 0, digest)
-    if evidence.timer_files is not None:
-        rows |= evidence.timer_files.digests
+    if evidence.timer_results.files is not None:
+        rows |= evidence.timer_results.files.digests
     small = [checkpoint_layout.CHECKPOINT_FILE, checkpoint_layout.ABORT_FILE]
     small += [*epoch_file.FILES, IDENTITY_FILE] if copy.rules.controller_mode else []
     small += [e.path for e in copy.tree.children("config") if e.kind == "file"]

@@ -64,7 +64,7 @@ def store_outcome(evidence: Evidence, judged: Judgement) -> AuditOutcome:
     out.plan = _plan(evidence, out, known=not short.sentences)
     out.loss = loss_rows(evidence.loss, judged.beyond)
     if evidence.timers is not None:
-        out.timers = evidence.timers.report(evidence.timers.fates())
+        out.timers = evidence.timers.report()
     out.segments = segment_rows(evidence, judged.findings)
     out.queues = queue_rows(evidence, judged.findings)
     out.index_files = index_rows(evidence, judged.findings)
@@ -166,7 +166,7 @@ def _broker_section(evidence: Evidence, out: AuditOutcome) -> Row | None:
 
 def _timer_section(evidence: Evidence) -> Row | None:
     view = evidence.timers
-    return view.plan_section(view.fates()) if view is not None else None
+    return view.plan_section() if view is not None else None
 
 
 def not_judged(evidence: Evidence) -> list[str]:

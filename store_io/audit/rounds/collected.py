@@ -8,12 +8,13 @@ from schemas.rows import IndexFileSummary, QueueKey, QueueSummary, SegmentSummar
 from store_io.audit.epoch_starts import EpochStartsResult, EpochStartsTask
 from store_io.audit.queue_leftovers import LeftoverResult, LeftoverTask
 from store_io.audit.shortcomings import Shortcomings
+from store_io.audit.timer.timer_part import TimerPartTask, TimerResults
 from store_io.base.tasks import NotRead, Task
 from store_io.formats.consumequeue_reader import QueueGroup
 from store_io.formats.dledger.entry_walk import DataTask
 from store_io.formats.dledger.unit_reader import UnitTask
 from store_io.formats.index_reader import IndexTask
-from store_io.formats.timer.timer_task import TimerFiles, TimerTask
+from store_io.formats.timer.timer_task import TimerTask
 from store_io.rules.dledger.ledger_walks import DataWalk, UnitWalk
 from store_io.rules.prediction import ScanId
 from store_io.scan.compaction.compacted_file import CompactedFileSummary, CompactedFileTask
@@ -44,7 +45,7 @@ class Collected:
         self.scans: dict[ScanId, SegmentSummary] = {}
         self.leftovers: dict[QueueKey, LeftoverResult] = {}
         self.compacted: list[CompactedFileSummary] = []
-        self.timers: TimerFiles | None = None
+        self.timers = TimerResults()
         self.ledger: dict[str, DataWalk] = {}
         self.units: dict[str, UnitWalk] = {}
         self.late: set[str] = set()
@@ -53,6 +54,8 @@ class Collected:
 
     def not_read(self, task: Task) -> None:
         """The time was spent before this task began."""
+        if isinstance(task, TimerPartTask):
+            self.timers.not_read()
         sentence = next((late for kind, late in LATE if isinstance(task, kind)), None)
         if not isinstance(task, (LeftoverTask, EpochStartsTask)):
             self.late.update(task.paths)
@@ -81,7 +84,9 @@ class Collected:
             assert isinstance(result, EpochStartsResult)
             self.no_epoch_starts = result.no_record
         elif isinstance(task, TimerTask):
-            self.timers = result
+            self.timers.files = result
+        elif isinstance(task, TimerPartTask):
+            self.timers.add(result)
         elif isinstance(task, LeftoverTask):
             self.leftovers[result.key] = result
         elif isinstance(task, CompactedFileTask):

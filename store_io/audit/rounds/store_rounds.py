@@ -21,7 +21,7 @@ from schemas.store_names import BATCH_QUEUES
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.evidence import Evidence
 from store_io.audit.facts.compacted import compacted_start
-from store_io.audit.log_map import log_map
+from store_io.audit.log_map import LogMap, log_map
 from store_io.audit.loss import Loss, compute_loss
 from store_io.audit.opened_copy import OpenedCopy
 from store_io.audit.queue_views import KnownQueues, QueueView, narrow_to_read, queue_views
@@ -29,6 +29,7 @@ from store_io.audit.rounds.collected import Collected, is_whole
 from store_io.audit.rounds.earlier_segments import EarlierSegments
 from store_io.audit.rounds.task_making import TaskMaker
 from store_io.audit.shortcomings import Shortcomings
+from store_io.audit.timer.timer_view import TimerView, timer_view
 from store_io.base.tasks import NotRead, Task
 from store_io.formats.consumequeue_reader import read_file_entries
 from store_io.rules.dledger.ledger_fold import LedgerFold, LedgerRead
@@ -97,7 +98,7 @@ class StoreRounds:
             edges=found.edges,
             leftovers=found.leftovers,
             compacted=found.compacted,
-            timer_files=found.timers,
+            timer_results=found.timers,
             ledger=found.ledger,
             units=found.units,
             late=frozenset(found.late),
@@ -129,9 +130,19 @@ class StoreRounds:
         yield from self._fold()
         self.view_queues()
         log = log_map(self.collected.segments, self._copy.rules.segment_bytes, self.unread)
-        last = [*self.tasks.leftovers(self.views, log), *self.tasks.epoch_starts(self.collected.segments)]
+        last = [
+            *self.tasks.leftovers(self.views, log),
+            *self.tasks.epoch_starts(self.collected.segments),
+            *self.tasks.timer_parts(self._timers(log), self.collected.segments),
+        ]
         if last:
             self._take(last, (yield last))
+
+    def _timers(self, log: LogMap) -> TimerView | None:
+        """The timer store, where all messages were read."""
+        if self.unread or self._request.quick:
+            return None
+        return timer_view(self._copy, self.collected.timers, self.collected.segments, self.prediction, log, True)
 
     def _fold(self) -> Rounds:
         """Predict, and look again where the answer is not fine enough, until it needs nothing else."""

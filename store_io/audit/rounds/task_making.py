@@ -13,7 +13,8 @@ from store_io.audit.log_map import LogMap
 from store_io.audit.opened_copy import OpenedCopy
 from store_io.audit.queue_leftovers import LeftoverTask
 from store_io.audit.queue_views import QueueView
-from store_io.audit.timer.timer_view import TIMER_QUEUE
+from store_io.audit.timer.timer_part import TimerPartTask, part_scan
+from store_io.audit.timer.timer_view import TIMER_QUEUE, TimerView
 from store_io.base.tasks import Task
 from store_io.formats.consumequeue_reader import QueueGroup, QueueTask
 from store_io.formats.dledger.entry_walk import DataTask
@@ -34,6 +35,8 @@ from store_io.scan.segment_scan import SegmentTask
 QUEUE_GROUP_BYTES = 64 << 20
 QUEUE_GROUP_COUNT = 256
 EDGES_TOGETHER = 128  # segments
+TIMERS_TOGETHER = 500_000  # of them in one task
+MAX_TIMER_PARTS = 64  # each reads the log once more
 MAX_TIMERS = 400_000  # timer messages and copies of a store, and units, that the driver holds
 
 
@@ -98,6 +101,22 @@ class TaskMaker:
                 MAX_TIMERS,
                 request.not_after,
             )
+        ]
+
+    def timer_parts(self, view: TimerView | None, segments: Sequence[SegmentSummary]) -> list[Task]:
+        """Tasks for the timer messages of a store, each for a part of them, where they are too many to be held together."""
+        if view is None or view.held:
+            return []
+        found = [s for s in segments if s.timers is not None and len(s.timers)] or list(segments[:1])
+        rows = sum(len(s.timers) + s.timers_dropped for s in found if s.timers is not None)
+        parts = -(-max(rows, view.files.unit_count) // TIMERS_TOGETHER)
+        if parts > MAX_TIMER_PARTS or not found:
+            return []
+        scans = tuple(part_scan(self.base, s.path, s.base_offset, s.size) for s in found)
+        late = self._request.not_after
+        return [
+            TimerPartTask(scans, view.parts.files, view.log, view.precision, view.state, part, parts, late)
+            for part in range(parts)
         ]
 
     def _files_below(self, kind: str) -> dict[QueueKey, tuple[MappedFile, ...]]:

@@ -26,20 +26,51 @@ class WrongUnit:
     actual: str
 
 
+@dataclass(frozen=True)
+class Beyond:
+    """Units that lead too far: how many, and where the first of them lies and leads to."""
+
+    count: int = 0
+    position: int = -1
+    phy_offset: int = -1
+
+    def __add__(self, other: Beyond) -> Beyond:
+        first = min((b for b in (self, other) if b.count), key=lambda b: b.position, default=self)
+        return Beyond(self.count + other.count, first.position, first.phy_offset)
+
+
 @dataclass
 class UnitFaults:
-    """beyond: units that lead to the end of the copy's log or further.  wrong: the first; wrong_count: all."""
+    """beyond: units that lead to the end of the copy's log or further; stale: those that stay after a start and lead to where it
+    ends the log or further.  wrong: the first; wrong_count: all."""
 
-    beyond: int = 0
+    beyond: Beyond = field(default_factory=Beyond)
+    stale: Beyond = field(default_factory=Beyond)
     wrong_count: int = 0
     wrong: list[WrongUnit] = field(default_factory=list)
 
+    def __add__(self, other: UnitFaults) -> UnitFaults:
+        wrong = sorted(self.wrong + other.wrong, key=lambda unit: (unit.position, unit.expected))[:MOST_WRONG]
+        return UnitFaults(self.beyond + other.beyond, self.stale + other.stale, self.wrong_count + other.wrong_count, wrong)
 
-def unit_faults(units: np.ndarray, rows: np.ndarray, log: LogMap, precision: int) -> UnitFaults:
-    """Each unit against the timer message at its physical offset. What lies below the log's start has expired."""
+
+def _beyond(units: np.ndarray, chosen: np.ndarray) -> Beyond:
+    if not chosen.any():
+        return Beyond()
+    first = units[chosen][0]
+    return Beyond(int(chosen.sum()), int(first["position"]), int(first["phy_offset"]))
+
+
+def unit_faults(units: np.ndarray, rows: np.ndarray, log: LogMap, precision: int, cut: tuple[int, int] | None) -> UnitFaults:
+    """Each unit against the timer message at its physical offset. What lies below the log's start has expired.
+
+    cut: where a start ends the CommitLog and the timer log; None where that is not known.
+    """
     found = UnitFaults()
     beyond = units["phy_offset"] >= log.data_end
-    found.beyond = int(beyond.sum())
+    found.beyond = _beyond(units, beyond)
+    if cut is not None:
+        found.stale = _beyond(units, (units["phy_offset"] >= cut[0]) & (units["position"] < cut[1]))
     units = units[(units["phy_offset"] >= log.start) & ~beyond]
     messages = rows[rows["flags"] & DELIVERED == 0]
     messages = messages[np.argsort(messages["phy_offset"], kind="stable")]

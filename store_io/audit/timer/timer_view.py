@@ -8,6 +8,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -15,15 +16,16 @@ from schemas import commitlog_layout, timer_layout
 from schemas.rows import Row, SegmentSummary
 from store_io.audit.log_map import LogMap
 from store_io.audit.opened_copy import OpenedCopy
+from store_io.audit.timer.timer_part import TimerPart, TimerResults, fates_of_rows
 from store_io.audit.timer.timer_parts import TimerParts
 from store_io.audit.timer.timer_units_check import UnitFaults, unit_faults
 from store_io.base.errors import StoreError
 from store_io.base.times import iso_time
 from store_io.formats.timer.timer_task import TimerFiles
 from store_io.rules.prediction import Prediction
-from store_io.rules.timer.timer_fates import Fates, TimerMessages, TimerState, fates_of
+from store_io.rules.timer.timer_fates import Fates, TimerState
 from store_io.rules.timer.timer_recovery import queue_offset_after
-from store_io.scan.timer.timer_records import DELETES, DELIVERED, NO_ROWS
+from store_io.scan.timer.timer_records import NO_ROWS
 
 TIMER_QUEUE = (timer_layout.TIMER_TOPIC, 0)
 _HEAD = struct.Struct(">4xi12xq")  # of a message: magic, queue offset
@@ -31,10 +33,11 @@ _HEAD = struct.Struct(">4xi12xq")  # of a message: magic, queue offset
 
 @dataclass(frozen=True)
 class TimerView:
-    """What there is, and what a start makes of it. rows: timer messages and their copies; None where they are too many to hold.
+    """What there is, and what a start makes of it.
 
-    queue_offset: from which entry on a start reads the timer topic; queue_max: that queue's end after load(). Both None where
-    nothing is predicted.
+    rows: timer messages and their copies; None where they are too many to hold, or were not all read.  together: what tasks found
+    of all parts, where they are too many.  queue_offset: from which entry on a start reads the timer topic; queue_max: that
+    queue's end after load(). Both None where nothing is predicted.
     """
 
     parts: TimerParts
@@ -44,28 +47,29 @@ class TimerView:
     precision: int
     file_bytes: int
     last_store_time: int
+    together: TimerPart | None = None
     truncate_at: int | None = None
     queue_offset: int | None = None
     queue_max: int | None = None
 
     @property
-    def judged(self) -> bool:
-        """Whether units and messages could be held against each other."""
+    def held(self) -> bool:
+        """Whether all messages and units are here; else parts of them are judged by tasks of their own."""
         return self.rows is not None and self.files.units is not None
 
-    def faults(self) -> UnitFaults:
-        """Units that do not fit their messages."""
-        if self.rows is None or self.files.units is None:
-            return UnitFaults()
-        return unit_faults(self.files.units, self.rows, self.log, self.precision)
+    @property
+    def judged(self) -> bool:
+        """Whether units and messages could be held against each other."""
+        return self.held or self.together is not None
 
-    def fates(self) -> Fates | None:
-        """What becomes of each timer message; None where that is not known."""
-        if self.rows is None or self.files.units is None or self.queue_offset is None:
+    @property
+    def state(self) -> TimerState | None:
+        """What a start decides by; None where none is predicted."""
+        if self.queue_offset is None:
             return None
         assert self.truncate_at is not None and self.queue_max is not None
-        check, units, rows = self.parts.check, self.files.units, self.rows
-        state = TimerState(
+        check = self.parts.check
+        return TimerState(
             self.truncate_at,
             self.files.log_end,
             self.queue_offset,
@@ -74,38 +78,36 @@ class TimerView:
             check.read_time,
             self.last_store_time,
         )
-        messages = TimerMessages(
-            rows["identity"],
-            rows["unique"],
-            rows["phy_offset"],
-            rows["queue_offset"],
-            rows["out_time"],
-            rows["flags"] & DELIVERED != 0,
-            rows["flags"] & DELETES != 0,
-        )
-        return fates_of(messages, units["position"], units["time"], units["phy_offset"], state)
 
-    @property
-    def stale(self) -> int:
-        """Units that stay in the timer log, and lead to where a start ends the CommitLog or further."""
-        units = self.files.units
-        if units is None or self.truncate_at is None:
-            return 0
-        return int(((units["phy_offset"] >= self.truncate_at) & (units["position"] < self.files.log_end)).sum())
+    @cached_property
+    def faults(self) -> UnitFaults:
+        """Units that do not fit their messages."""
+        if self.rows is None or self.files.units is None:
+            return self.together.faults if self.together is not None else UnitFaults()
+        cut = (self.truncate_at, self.files.log_end) if self.truncate_at is not None else None
+        return unit_faults(self.files.units, self.rows, self.log, self.precision, cut)
 
-    def report(self, fates: Fates | None) -> Row:
+    @cached_property
+    def fates(self) -> Fates | None:
+        """What becomes of each timer message; None where that is not known."""
+        if self.rows is None or self.files.units is None:
+            return self.together.fates if self.together is not None else None
+        return fates_of_rows(self.rows, self.files.units, self.state) if self.state is not None else None
+
+    def report(self) -> Row:
         """What pages say of the timers; times in ms."""
-        row: Row = {"units": self.files.unit_count, "stale": self.stale, "judged": fates is not None}
+        fates = self.fates
+        row: Row = {"units": self.files.unit_count, "stale": self.faults.stale.count, "judged": fates is not None}
         for name in ("waiting", "again", "cut", "never", "after_end") if fates is not None else ():
             count = getattr(fates, name)
             row[name] = {"messages": count.messages, "first": count.first_time, "last": count.last_time}
         return row
 
-    def plan_section(self, fates: Fates | None) -> Row | None:
+    def plan_section(self) -> Row | None:
         """plan.json's broker.timer; None where no start is predicted."""
         if self.queue_offset is None:
             return None
-        counts = None if fates is None else fates.lost
+        counts = None if self.fates is None else self.fates.lost
         return {
             "log_end": self.files.log_end,
             "queue_offset": self.queue_offset,
@@ -121,20 +123,22 @@ class TimerView:
 
 def timer_view(
     copy: OpenedCopy,
-    files: TimerFiles | None,
+    results: TimerResults,
     segments: Sequence[SegmentSummary],
     prediction: Prediction | None,
     log: LogMap,
     all_read: bool,
 ) -> TimerView | None:
     """None where there are no timers, or they were not read. all_read: whether every segment was."""
-    parts = copy.timers
+    parts, files = copy.timers, results.files
     if parts is None or not parts.judged or files is None or files.problem:
         return None
     rows = np.concatenate([NO_ROWS, *(s.timers for s in segments if s.timers is not None)])
     known = all_read and not any(s.timers_dropped for s in segments)
     last = max((s.last_store_time for s in segments), default=0)
-    view = TimerView(parts, files, rows if known else None, log, copy.rules.timer_precision, copy.rules.timer_file_bytes, last)
+    together = results.together if all_read and results.together is not None and not results.together.problem else None
+    sizes = (copy.rules.timer_precision, copy.rules.timer_file_bytes)
+    view = TimerView(parts, files, rows if known else None, log, *sizes, last, together)
     if prediction is None or not prediction.starts or prediction.after_load is None:
         return view
     queue = prediction.after_load.queues.get(TIMER_QUEUE)
@@ -142,7 +146,7 @@ def timer_view(
     last_message = _message_offset(copy, files.last_entry, prediction)
     check = parts.check
     offset = queue_offset_after(copy.rules, check.queue_offset, check.master_offset, last_message, bounds)
-    return replace(view, truncate_at=prediction.truncate_at, queue_offset=offset, queue_max=bounds[1])
+    return replace(view, truncate_at=prediction.end, queue_offset=offset, queue_max=bounds[1])
 
 
 def _message_offset(copy: OpenedCopy, entry: tuple[int, int] | None, prediction: Prediction) -> int | None:

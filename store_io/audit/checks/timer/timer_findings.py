@@ -10,13 +10,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 
-import numpy as np
-
 from schemas import finding_codes as codes
 from schemas import timer_layout as layout
 from schemas.rows import LOSS, NOTE, REBUILDABLE, Finding
 from schemas.store_names import TIMER_LOG
 from store_io.audit.evidence import Evidence
+from store_io.audit.timer.timer_units_check import Beyond
 from store_io.audit.timer.timer_view import TIMER_QUEUE, TimerView
 from store_io.base.times import iso_time
 from store_io.base.wording import count_text
@@ -68,7 +67,7 @@ def _place(view: TimerView, position: int) -> tuple[str, int, int]:
 
 
 def _units(view: TimerView, unclean: bool) -> Iterator[Finding]:
-    faults = view.faults()
+    faults = view.faults
     for number, fault in enumerate(faults.wrong):
         more = faults.wrong_count - len(faults.wrong) if number == len(faults.wrong) - 1 else 0
         yield Finding(
@@ -79,26 +78,23 @@ def _units(view: TimerView, unclean: bool) -> Iterator[Finding]:
             message="a unit of the timer log does not fit its message",
             count=1 + more,
         )
-    if faults.beyond:
-        assert view.files.units is not None
-        beyond = view.files.units[view.files.units["phy_offset"] >= view.log.data_end]
-        yield _beyond(view, beyond, view.log.data_end, "the CommitLog's last message", NOTE if unclean else "")
-    if view.stale > faults.beyond:
-        assert view.files.units is not None and view.truncate_at is not None
-        stale = view.files.units[view.files.units["phy_offset"] >= view.truncate_at]
-        yield _beyond(view, stale, view.truncate_at, "where a start ends the CommitLog", NOTE)
+    if faults.beyond.count:
+        yield _beyond(view, faults.beyond, view.log.data_end, "the CommitLog's last message", NOTE if unclean else "")
+    if faults.stale.count > faults.beyond.count:
+        assert view.truncate_at is not None
+        yield _beyond(view, faults.stale, view.truncate_at, "where a start ends the CommitLog", NOTE)
 
 
-def _beyond(view: TimerView, units: np.ndarray, end: int, where: str, severity: str) -> Finding:
+def _beyond(view: TimerView, units: Beyond, end: int, where: str, severity: str) -> Finding:
     return Finding(
         codes.TIMER_UNIT_BEYOND,
-        *_place(view, int(units["position"][0])),
+        *_place(view, units.position),
         severity=severity,
-        phy_offset=int(units["phy_offset"][0]),
+        phy_offset=units.phy_offset,
         expected=f"a message before {end}",
         actual="none there",
-        message=f"{count_text(len(units), 'unit')} of the timer log lead beyond {where}",
-        count=len(units),
+        message=f"{count_text(units.count, 'unit')} of the timer log lead beyond {where}",
+        count=units.count,
     )
 
 
@@ -108,7 +104,7 @@ def _check(view: TimerView, evidence: Evidence) -> Iterator[Finding]:
     waiting = view.files.unit_count
     if check.empty:
         if waiting:
-            fates = view.fates()
+            fates = view.fates
             again = fates.again.messages if fates is not None else 0
             actual = "no file" if check.size < 0 else f"{check.size} bytes" if check.size < layout.CHECK_BYTES else "zeros"
             yield Finding(
@@ -157,7 +153,7 @@ def _check(view: TimerView, evidence: Evidence) -> Iterator[Finding]:
 
 
 def _lost(view: TimerView, evidence: Evidence) -> Iterator[Finding]:
-    fates = view.fates()
+    fates = view.fates
     if fates is None:
         return
     for count, why, severity in (

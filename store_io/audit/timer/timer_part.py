@@ -1,0 +1,158 @@
+"""A part of a store's timer messages, where they are too many to be held together: one of several tasks (docs/timer.md 6).
+
+Each reads the log and the timer log once more and keeps the messages of its own identities, and the units of its own places.
+Source: as `rules.timer.timer_fates` and `timer_units_check`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from schemas.rows import MappedFile
+from store_io.audit.log_map import LogMap
+from store_io.audit.timer.timer_units_check import UnitFaults, unit_faults
+from store_io.base.errors import StoreError
+from store_io.formats.timer.timer_task import TimerFiles
+from store_io.formats.timer.timer_units import NO_UNITS, unit_windows
+from store_io.rules.timer.timer_fates import Fates, TimerMessages, TimerState, fates_of
+from store_io.scan.dataset_rows import ScannedRows
+from store_io.scan.segment_scan import SegmentTask, scan_segment
+from store_io.scan.timer.timer_records import DELETES, DELIVERED, NO_ROWS, TimerRecords
+from store_io.source.byte_source import open_source
+from store_io.source.segment_window import PieceDigest
+
+PLACE_BYTES = 64  # no two messages begin within so many bytes
+
+
+@dataclass
+class TimerPart:
+    """What one task, or all of them together, found. fates: None where no start is predicted."""
+
+    faults: UnitFaults = field(default_factory=UnitFaults)
+    fates: Fates | None = None
+    bytes_read: int = 0
+    problem: str = ""
+
+    def __add__(self, other: TimerPart) -> TimerPart:
+        fates = self.fates + other.fates if self.fates is not None and other.fates is not None else None
+        return TimerPart(self.faults + other.faults, fates, self.bytes_read + other.bytes_read, self.problem or other.problem)
+
+
+@dataclass
+class TimerResults:
+    """What the tasks on the timer store gave. together: of all parts; None where there are none, or one was not read."""
+
+    files: TimerFiles | None = None
+    together: TimerPart | None = None
+    late: bool = False
+
+    def add(self, part: TimerPart) -> None:
+        """One more part."""
+        if not self.late:
+            self.together = self.together + part if self.together is not None else part
+
+    def not_read(self) -> None:
+        """A part will never come."""
+        self.late, self.together = True, None
+
+
+@dataclass(frozen=True)
+class TimerPartTask:
+    """scans: segments with timer messages or copies.  files: of the timer log.  state: what a start decides by; None: unknown."""
+
+    scans: tuple[SegmentTask, ...]
+    files: tuple[MappedFile, ...]
+    log: LogMap
+    precision: int
+    state: TimerState | None
+    part: int
+    parts: int
+    not_after: float = 0
+
+    @property
+    def store(self) -> int:
+        return self.scans[0].store
+
+    @property
+    def bytes_to_read(self) -> int:
+        return sum(scan.size for scan in self.scans) + sum(file.size for file in self.files)
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return (*(scan.path for scan in self.scans), *(file.path for file in self.files))
+
+    def run(self) -> TimerPart:
+        try:
+            return self._run()
+        except StoreError as why:
+            return TimerPart(problem=str(why))
+
+    def _run(self) -> TimerPart:
+        sink, source = _Sink(self.part, self.parts), open_source(self.scans[0].location)
+        read = sum(file.size for file in self.files)
+        for scan in self.scans:
+            summary = scan_segment(scan, source, sink)
+            read += summary.bytes_read
+            if summary.problem:
+                return TimerPart(problem=summary.problem)
+        rows = np.concatenate([NO_ROWS, *sink.by_identity])
+        places = np.unique(rows["phy_offset"])
+        own, leading = [NO_UNITS], [NO_UNITS]
+        for file in self.files:
+            filler = False
+            for window in unit_windows(source, file, PieceDigest()):
+                if not filler:
+                    units = window.units
+                    own.append(units[units["phy_offset"] // PLACE_BYTES % self.parts == self.part])
+                    leading.append(units[np.isin(units["phy_offset"], places)])
+                filler = filler or window.blank
+        messages = np.concatenate([NO_ROWS, *sink.by_place])
+        cut = (self.state.truncate_at, self.state.log_end) if self.state is not None else None
+        faults = unit_faults(np.concatenate(own), messages, self.log, self.precision, cut)
+        fates = fates_of_rows(rows, np.concatenate(leading), self.state) if self.state is not None else None
+        return TimerPart(faults, fates, read)
+
+
+class _Sink:
+    """Keeps of a scan's messages those of one part, by identity and by place."""
+
+    want_keys = False
+
+    def __init__(self, part: int, parts: int):
+        self._part, self._parts = part, parts
+        self.by_identity: list[np.ndarray] = []
+        self.by_place: list[np.ndarray] = []
+
+    def add(self, scanned: ScannedRows) -> None:
+        """The messages of one batch."""
+        found = TimerRecords(scanned.columns.count)
+        found.add(scanned.columns, scanned.keys, scanned.window)
+        rows = found.rows
+        deletes = rows["flags"] & DELETES != 0  # whose the deleted message is, no part knows before
+        self.by_identity.append(rows[deletes | (rows["identity"] % np.uint64(self._parts) == self._part)])
+        place = rows["phy_offset"] // PLACE_BYTES % self._parts == self._part
+        self.by_place.append(rows[place & (rows["flags"] & DELIVERED == 0)])
+
+
+def fates_of_rows(rows: np.ndarray, units: np.ndarray, state: TimerState) -> Fates:
+    """What becomes of these messages: TIMER_ROW, TIMER_UNIT."""
+    messages = TimerMessages(
+        rows["identity"],
+        rows["unique"],
+        rows["phy_offset"],
+        rows["queue_offset"],
+        rows["out_time"],
+        rows["flags"] & DELIVERED != 0,
+        rows["flags"] & DELETES != 0,
+    )
+    return fates_of(messages, units["position"], units["time"], units["phy_offset"], state)
+
+
+def part_scan(base: SegmentTask, path: str, start: int, size: int) -> SegmentTask:
+    """A segment's task that decodes its messages and does nothing else."""
+    return replace(
+        base, path=path, base_offset=start, size=size, probe=False, index_files=(), digest=False, expect_queues=False,
+        most_timers=0, not_after=0,
+    )  # fmt: skip
