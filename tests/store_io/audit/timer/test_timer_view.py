@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from store_io.audit.rounds import task_making
-from tests.support import damage, product
+from tests.support import corpus_tools, damage, product
 from tests.support.builders import Sizes
 from tests.support.timers import timer_store
 
@@ -63,3 +63,19 @@ def test_a_message_whose_head_is_gone_leaves_the_checkpoints_offset(tmp_path: Pa
     done = product.audit(made.root, "5.3.3", made.conf)
     assert done.broker is not None and done.broker["timer"]["queue_offset"] == 0
     assert done.outcome.timers["again"]["messages"] == 6 and done.outcome.timers["waiting"]["messages"] == 4
+
+
+@pytest.mark.parametrize("together", [1, 1 << 20])
+def test_a_real_store_that_was_copied_while_its_broker_ran(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, together: int
+) -> None:
+    (case,) = (c for c in corpus_tools.cases() if c.name == "g5x-533-broker-live")
+    monkeypatch.setattr(task_making, "MAX_TIMERS", together)
+    done = product.audit(case.unpack(tmp_path), "5.3.3", case.broker_conf)
+    assert done.broker is not None and not any(f.code.startswith("timer") for f in done.findings)
+    assert done.broker["timer"] == {
+        "log_end": 125_476, "queue_offset": 2327,
+        "lost": {"messages": 0, "first_delivery_time": None, "last_delivery_time": None},
+    }  # fmt: skip
+    assert (done.outcome.timers["units"], done.outcome.timers["waiting"]["messages"]) == (2413, 1890)
+    assert done.outcome.timers["again"]["messages"] == 314  # the checkpoint was flushed before they were delivered
