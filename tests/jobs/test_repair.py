@@ -133,7 +133,7 @@ def test_a_broker_conf_is_compared_both_ways(store: Path, tmp_path: Path, capsys
     inferred = json.loads((store / "plan.json").read_text())
     inferred["settings"][key]["from"] = "inferred"
     (store / "inferred.json").write_text(json.dumps(inferred))
-    other.write_text("brokerName=a\n")
+    other.write_text("brokerIP1=a\n")
     assert typed(store, "--to", str(tmp_path / "new"), "--broker-conf", str(other), plan="inferred.json") == 2
     assert f"does not name {key}" in capsys.readouterr().err
 
