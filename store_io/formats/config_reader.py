@@ -6,6 +6,7 @@ Source: ConfigManager.load and loadBak, RocksDBTopicConfigManager.merge (docs/co
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 from schemas import commitlog_layout
 from schemas.rows import NOTE, Finding, QueueKey, Row
 from store_io.base.errors import StoreError
-from store_io.formats.config.fastjson import ConfigFault, parse_tolerant, parse_written
+from store_io.formats.config.fastjson import ConfigFault, never_closed, parse_tolerant, parse_written
 from store_io.formats.config.tables import (
     PLAIN_GROUP,
     Offset,
@@ -39,6 +40,8 @@ MAX_FILE_BYTES = 256 << 20
 MAX_TOPIC_VALUES, MAX_VALUES = 24_000_000, 12_000_000
 _SEPARATORS = b",:{["  # one for each value
 BACKUP = ".bak"
+MAX_BACKUP_BYTES = 16 << 20  # of one that nobody needs
+_VERSION = re.compile(rb'"dataVersion"\s*:\s*\{[^{}]*?"counter"\s*:\s*([0-9]{1,18})\b')
 
 
 @dataclass
@@ -95,7 +98,8 @@ class StoreConfig:
     stored.  read_from: file -> itself, or the .bak that was read in its place.  files: all that were read.  loads: file -> how
     that went, of each file that the release reads.  rules: by which.  database: the folder of the database that holds the tables
     instead; "" where files do.  built_in_topics, built_in_groups: those that the broker has without a file; with a database they
-    are in the tables.
+    are in the tables.  useless_backups: .bak files beside a file that is taken, which no release could take.  backup_versions:
+    file -> counter of the dataVersion of its .bak, where that could be taken.
     """
 
     topics: dict[str, Row] | None = None
@@ -110,6 +114,8 @@ class StoreConfig:
     findings: list[Finding] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     database: str = ""
+    useless_backups: list[str] = field(default_factory=list)
+    backup_versions: dict[str, int] = field(default_factory=dict)
     built_in_topics: frozenset[str] = frozenset()
     built_in_groups: frozenset[str] = frozenset()
 
@@ -251,6 +257,8 @@ def read_config(source: ByteSource, listing: StoreListing, rules: BrokerRules) -
         _import_files(config, rules)
     for path, done in config.loads.items():
         _note(config, path, done)
+    for path in config.loads:
+        _look_at_backup(source, listing, config, path)
     topics, groups, delays = (config.loads[path] for path in (TOPICS, GROUPS, DELAY_OFFSETS))
     offsets_path = LMQ_OFFSETS if LMQ_OFFSETS in config.loads else CONSUMER_OFFSETS
     config.offsets = config.loads[offsets_path].entries
@@ -279,6 +287,28 @@ def _import_files(config: StoreConfig, rules: BrokerRules) -> None:
             config.loads[path] = Load(files=done.files, bad=done.bad[:1], refused=True)
         elif done.counter <= 0 or done.name != path:
             config.loads[path] = Load(files=done.files)
+
+
+def _look_at_backup(source: ByteSource, listing: StoreListing, config: StoreConfig, path: str) -> None:
+    """What the .bak of a file that is taken would be worth. No release opens it then, so a large one is not read either."""
+    name, done = path + BACKUP, config.loads.get(path)
+    entry = listing.get(name)
+    if done is None or done.name != path:
+        return
+    if entry is None or entry.kind != "file" or not 0 < entry.size <= MAX_BACKUP_BYTES:
+        return
+    try:
+        data = source.read_small(name, MAX_BACKUP_BYTES)
+    except StoreError as error:
+        config.problems.append(str(error))
+        return
+    config.files.append(name)
+    if not data.strip(b"\0") or never_closed(data):
+        config.useless_backups.append(name)
+        return
+    version = _VERSION.search(data)
+    if version is not None:
+        config.backup_versions[path] = int(version[1])
 
 
 def _note(config: StoreConfig, path: str, done: Load) -> None:

@@ -10,7 +10,19 @@ from jobs.report.texts.text import bytes_text, count_text, printable, span_text
 from schemas.finding_codes import CATALOGUE, STOP_REASONS
 from schemas.rows import DEFAULT, DOUBT, LOSS, REBUILDABLE, AuditOutcome, Row
 from store_io.audit.checks.repaired_store import repair_note
-from store_io.audit.outcome.safety import OF_ANY_RELEASE, Decision, Safety, Start, counted, decide, lacks_of, lost_of, timers_lost
+from store_io.audit.outcome.safety import (
+    OF_ANY_RELEASE,
+    Decision,
+    Safety,
+    Start,
+    config_losses,
+    counted,
+    decide,
+    differs_from_log,
+    lacks_of,
+    lost_of,
+    timers_lost,
+)
 from store_io.base.exit_codes import rank
 from store_io.base.wording import clause, names_text
 
@@ -47,7 +59,7 @@ _KINDS: Mapping[str, Kind] = {
     Safety.LACKS: Kind(
         "not as master", "care", "another copy of the group holds messages that are missing here: do not start as master"
     ),
-    Safety.REBUILD: Kind("rebuild", "care", "ConsumeQueues, index files or the checkpoint need a rebuild"),
+    Safety.REBUILD: Kind("rebuild", "care", "ConsumeQueues, index files, the checkpoint or config/ need a rebuild"),
     Safety.EMPTY: Kind("no message", "unknown", "no message, and nothing shows that there ever was one"),
     Safety.SAFE: Kind("safe to start", "safe", "consistent"),
 }
@@ -158,9 +170,21 @@ def _by_itself(outcome: AuditOutcome, start: Start) -> _Words:
             unclean = outcome.plan["broker"].get("exit") == "unclean"
             after = " (after a crash; a start mends some of it by itself)" if unclean else ""
             differ = f"ConsumeQueues, index files, the checkpoint or config/ do not agree with the CommitLog{after}."
-            restore = "; a damaged file of config/ must be restored" if counted(outcome, "config_damaged") else ""
-            why = (f"{differ} The CommitLog is whole; the others can be rebuilt from it{restore}.",)
+            why = (f"{differ} The CommitLog is whole; the others can be rebuilt from it.",)
             return "A start loses no message, but queues, index or other derived files need a rebuild", why
+        case Start.CONFIG_LOST:
+            why = (
+                f"{sentence}."
+                for sentence in (
+                    *config_losses(outcome),
+                    *(
+                        ["What is derived from the CommitLog differs, too, and can be rebuilt"]
+                        if differs_from_log(outcome)
+                        else []
+                    ),
+                )
+            )
+            return "A start loses no message, but config/ no longer says all that clients and consumers need", tuple(why)
         case Start.SAFE if outcome.not_judged:
             return "Safe to start, but parts of this copy were not judged", (
                 "Every byte of CommitLog, ConsumeQueues and index files was checked; they, the checkpoint and the offsets in"
@@ -193,7 +217,14 @@ _ALWAYS_THE_SAME: Mapping[Start, _Words] = {
 
 def _refusal(outcome: AuditOutcome) -> Iterable[str]:
     yield f"It refuses: {outcome.plan['broker'].get('refusal')}."
-    yield "A refused start loses nothing. A repair removes the cause."
+    config = outcome.plan["broker"].get("config") or {}
+    if config.get("refused_by"):
+        yield (
+            "A refused start loses no message, but it writes tables that it has not loaded over good files in config/: repair the"
+            " file, or set it and its .bak aside, before any start."
+        )
+    else:
+        yield "A refused start loses nothing. A repair removes the cause."
     if outcome.counts.get(LOSS, 0) > counted(outcome, "broker_refuses"):
         yield "Bytes of the CommitLog are also damaged or missing."
 

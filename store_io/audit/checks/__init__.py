@@ -9,6 +9,7 @@
 * `controller`: the epoch file of controller mode.
 * `timer`: the timer store against the messages.
 * `dledger`: a DLedger group's files against each other.
+* `config`: what the files of config/ lack of what the rest of the copy shows.
 * `broker_start`: what a start would refuse, drop or leave without an entry.
 * `tiered_store`: what the metadata of a tiered store claims.
 * `repaired_store`: what the repair that made this store could not keep.

@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 
 from schemas.rows import Finding
 from store_io.audit.checks.compaction.compacted_topics import compacted_topics
+from store_io.audit.checks.config.against_queues import against_queues
+from store_io.audit.checks.config.lost_tables import lost_tables
 from store_io.audit.checks.controller.epoch_findings import epoch_findings
 from store_io.audit.checks.derived.checkpoint_times import checkpoint_times
 from store_io.audit.checks.derived.disputed import disputed, settled
@@ -53,7 +55,8 @@ COMPARED: tuple[Check, ...] = (  # their findings on derived data may blame the 
     ledger_terms,
 )
 REST: tuple[Check, ...] = (
-    unindexed, compacted_topics, tiered_store, checkpoint_times, epoch_findings, timer_findings, small_files, repaired,
+    unindexed, compacted_topics, tiered_store, checkpoint_times, epoch_findings, timer_findings, small_files, lost_tables,
+    against_queues, repaired,
 )  # fmt: skip
 
 

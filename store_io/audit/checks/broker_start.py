@@ -10,11 +10,12 @@ from schemas.finding_codes import CATALOGUE, COMPACTED_FILES
 from schemas.rows import NOTE, REBUILDABLE, Finding, Row
 from schemas.store_names import COMMITLOG, COMPACTION
 from store_io.audit.evidence import Evidence
-from store_io.audit.facts.unjudged import NEXT_STEP
+from store_io.audit.facts.unjudged import refusal_step
 from store_io.audit.loss import Loss
 from store_io.base.wording import count_text
 from store_io.formats import config_reader
 from store_io.rules.config.files import DELAY_OFFSETS
+from store_io.rules.config.reading import config_rules
 from store_io.rules.loading import queue_folder
 from store_io.rules.prediction import Prediction
 
@@ -45,7 +46,8 @@ def broker_findings(evidence: Evidence, beyond: OffsetsBeyond) -> list[Finding]:
         return []
     if not prediction.starts:
         blamed = evidence.copy.tree.blamed(prediction.refusal)
-        next_step = NEXT_STEP if blamed.startswith("config/") else ""
+        late = bool(evidence.copy.start_files.late_refused_by and not evidence.copy.start_files.refused_by)
+        next_step = refusal_step(evidence.copy.rules, late) if blamed.startswith("config/") else ""
         if blamed.startswith(COMPACTION + "/"):
             next_step = CATALOGUE[COMPACTED_FILES].next
         return [Finding("broker_refuses", blamed, message=prediction.refusal, next=next_step)]
@@ -141,7 +143,7 @@ def _delays_beyond(evidence: Evidence, beyond: OffsetsBeyond) -> Iterator[Findin
             "delay_offset_beyond_end",
             file,
             *evidence.copy.entry_range(file),
-            severity=NOTE,
+            severity=NOTE if config_rules(evidence.copy.rules).clamps_delay_offsets else REBUILDABLE,
             queue_offset=row["offset"],
             expected=f"at most {row['new_max']}",
             actual=str(row["offset"]),

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from schemas.timer_layout import TIMER_CHECK
 from store_io.formats.config_reader import Load, StoreConfig
 from store_io.rules.config.files import CONSUMER_OFFSETS, DELAY_OFFSETS, GROUPS, LMQ_OFFSETS, TOPICS, ConfigFile, config_files
+from store_io.rules.config.reading import config_rules
 from store_io.rules.releases import BrokerRules
 from store_io.source.byte_source import ByteSource
 from store_io.source.store_dir import StoreListing
@@ -19,6 +20,20 @@ JUDGED = frozenset({TOPICS, GROUPS, CONSUMER_OFFSETS, LMQ_OFFSETS, DELAY_OFFSETS
 NEXT_STEP = (
     "Restore the file or its .bak, or set both aside, before any start: one that fails here overwrites other files in config/."
 )
+
+
+def refusal_step(rules: BrokerRules, late: bool) -> str:
+    """What to do about a file that ends the broker, and what a start destroys before that is done (docs/config.md 5)."""
+    own = config_rules(rules)
+    if own.refusal_saves_all and not late:
+        lost = "topics, groups, offsets and filters, and the second one starts without them"
+    elif late:
+        lost = "the offsets of delay levels"
+    elif own.topics_of_transactions:
+        lost = "config/consumerFilter.json"
+    else:
+        lost = "consumer offsets and filters, the second one their .bak too"
+    return f"{NEXT_STEP[:-1]}: {lost}."
 
 
 @dataclass

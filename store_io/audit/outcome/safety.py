@@ -8,9 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, StrEnum, auto
 
-from schemas.finding_codes import TIMER_LOST
-from schemas.rows import LOSS, REBUILDABLE, AuditOutcome
+from schemas.finding_codes import CATALOGUE, TIMER_LOST, Part
+from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome
 from store_io.audit.as_master import AsMaster, as_master
+from store_io.base.wording import count_text, names_text
 
 
 class Safety(StrEnum):
@@ -46,6 +47,7 @@ class Start(Enum):
     DAMAGED = auto()  # already; the start loses no valid message
     NOT_READ = auto()  # nothing of what was read is lost
     EMPTY = auto()
+    CONFIG_LOST = auto()  # tables of config/ are lost, damaged or older; no message is
     REBUILD = auto()
     SAFE = auto()
 
@@ -61,8 +63,15 @@ _SAFETY_OF = {
     Start.DAMAGED: Safety.CARE,
     Start.NOT_READ: Safety.UNKNOWN,
     Start.EMPTY: Safety.EMPTY,
+    Start.CONFIG_LOST: Safety.REBUILD,
     Start.REBUILD: Safety.REBUILD,
     Start.SAFE: Safety.SAFE,
+}
+_CONFIG_CLAUSES = {
+    "config_table_lost": "a start begins without what was in {}",
+    "config_backup_taken": "a start takes an older state of {} from its .bak",
+    "config_older": "{} is older than its own .bak",
+    "config_damaged": "{} does not hold what a broker writes",
 }
 # What these say holds under every release.
 OF_ANY_RELEASE = (Safety.GONE, Safety.DIVERGED, Safety.LACKS, Safety.EMPTY)
@@ -118,7 +127,32 @@ def start_of(outcome: AuditOutcome) -> Start:
         return Start.NOT_READ
     if counted(outcome, "commitlog_empty"):
         return Start.EMPTY
+    if config_losses(outcome):
+        return Start.CONFIG_LOST
     return Start.REBUILD if outcome.counts.get(REBUILDABLE) else Start.SAFE
+
+
+def config_losses(outcome: AuditOutcome) -> list[str]:
+    """What tables of config/ no longer say, a clause each; the gravest first. [] where they are as a broker left them."""
+    found = [f for f in outcome.findings if f.severity == REBUILDABLE and CATALOGUE[f.code].about == Part.CONFIG]
+    topics = [f for f in found if f.code == "topic_not_in_table"]
+    again = [f for f in found if f.code == "delayed_messages_again"]
+    files = {code: sorted({f.file for f in found if f.code == code}) for code in _CONFIG_CLAUSES}
+    said = {name for code, names in files.items() if code != "config_damaged" for name in names}
+    files["config_damaged"] = [name for name in files["config_damaged"] if name.removesuffix(".bak") not in said]
+    clauses = [clause.format(names_text(files[code])) for code, clause in _CONFIG_CLAUSES.items() if files[code]]
+    if topics:
+        there = f"{count_text(sum(f.count for f in topics), 'message')} are there"
+        clauses.insert(0, f"clients cannot find {names_text([f.topic or 'other topics' for f in topics])}, although {there}")
+    if again:
+        come = count_text(sum(f.count for f in again), "delayed message")
+        clauses.append(f"up to {come} of {count_text(len(again), 'level')} are delivered again")
+    return clauses
+
+
+def differs_from_log(outcome: AuditOutcome) -> bool:
+    """Whether something above a note is wrong besides config/."""
+    return any(f.severity != NOTE and CATALOGUE[f.code].about != Part.CONFIG for f in outcome.findings)
 
 
 def counted(outcome: AuditOutcome, code: str) -> int:

@@ -6,7 +6,7 @@ from schemas.rows import DEFAULT, DOUBT, REBUILDABLE, AuditOutcome
 from store_io.audit.as_master import as_master
 from store_io.audit.checks.log import emptied
 from store_io.audit.checks.repaired_store import repair_note
-from store_io.audit.outcome.safety import Start, counted, lost_of, start_of, timers_lost
+from store_io.audit.outcome.safety import Start, config_losses, counted, differs_from_log, lost_of, start_of, timers_lost
 from store_io.base.wording import count_text, names_text
 
 
@@ -54,10 +54,13 @@ def _verdict(outcome: AuditOutcome) -> str:
         return sentence
     if start in (Start.CUTS, Start.NO_MESSAGE_LEFT, Start.MISSING, Start.DAMAGED):
         return f"RocketMQ {release} would start and lose no valid message; bytes of the CommitLog are already damaged or missing"
+    lost_config = config_losses(outcome)
+    if lost_config:
+        derived = "; derived data differ from the CommitLog and can be rebuilt from it" if differs_from_log(outcome) else ""
+        return f"RocketMQ {release} would start and lose no message, but {'; '.join(lost_config)}{derived}"
     if outcome.counts.get(REBUILDABLE):
         return (
             f"RocketMQ {release} would start and lose nothing; derived data differ from the CommitLog and can be rebuilt from it"
-            + ("; a damaged file of config/ must be restored" if counted(outcome, "config_damaged") else "")
         )
     judged = "everything" if outcome.complete else "what was read of it"
     if outcome.complete and outcome.not_judged:

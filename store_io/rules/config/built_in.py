@@ -11,7 +11,8 @@ from store_io.rules.config.reading import config_rules
 from store_io.rules.releases import BrokerRules
 
 READ_WRITE, INHERITED, ONLY_INHERITED = 6, 7, 1  # perm
-TRANSACTION_DONE = "RMQ_SYS_TRANS_OP_HALF_TOPIC"  # in 4.x never in the table
+TRANSACTION_DONE = "RMQ_SYS_TRANS_OP_HALF_TOPIC"
+SYSTEM_PREFIXES = ("rmq_sys_", "RMQ_SYS_")  # no client asks for these; some releases have them in no table
 TIMERS = "rmq_sys_wheel_timer"
 LIGHT_PREFIX = "%LMQ%"  # queues of light topics, which no table names
 _GROUPS = (

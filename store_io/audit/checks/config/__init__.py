@@ -1,0 +1,5 @@
+"""What the files of config/ lack of what the rest of the copy shows.
+
+* `lost_tables`: tables that a start takes from an older copy, or begins without.
+* `against_queues`: topics that clients cannot find, and delayed messages that are delivered again.
+"""

@@ -1,0 +1,124 @@
+"""Tables of config/ against the queues that a start would have: topics that clients cannot find, delayed messages again.
+
+Source: docs/config.md 7, 8; ScheduleMessageService.start, TopicConfigManager.selectTopicConfig.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from schemas import commitlog_layout
+from schemas.rows import NOTE, REBUILDABLE, Finding, QueueKey
+from store_io.audit.checks.config.lost_tables import is_lost
+from store_io.audit.evidence import Evidence
+from store_io.base.wording import count_text
+from store_io.formats.commitlog import bridges
+from store_io.formats.config_reader import StoreConfig
+from store_io.rules.config.built_in import LIGHT_PREFIX, SYSTEM_PREFIXES
+from store_io.rules.config.files import DELAY_OFFSETS, TOPICS
+from store_io.rules.config.reading import config_rules
+
+MAX_TOPICS = 1000  # each as a finding; the others are one together
+
+
+def against_queues(evidence: Evidence) -> list[Finding]:
+    """Findings where the tables do not name what the queues hold; none where it is not known what a start makes of them."""
+    prediction = evidence.prediction
+    config = evidence.copy.config
+    if prediction is None or prediction.after_dispatch is None or not any(done.files for done in config.loads.values()):
+        return []
+    held: dict[QueueKey, int] = {}
+    for key, queue in prediction.after_dispatch.queues.items():
+        messages = queue.max_offset - max(queue.min_offset, 0)
+        if messages > 0:
+            held[key] = messages
+    return [*_unknown_topics(evidence, config, held), *_narrow_topics(evidence, config, held), *_delays_again(evidence, held)]
+
+
+# ---- topics --------------------------------------------------------------------------------------------------------
+
+
+def _unknown_topics(evidence: Evidence, config: StoreConfig, held: dict[QueueKey, int]) -> Iterator[Finding]:
+    known = config.built_in_topics.union(config.topics or {}, (bridges.TOPIC,))
+    messages: dict[str, int] = defaultdict(int)
+    queues: dict[str, int] = defaultdict(int)
+    for (topic, _), count in held.items():
+        if topic not in known and not topic.startswith((LIGHT_PREFIX, *SYSTEM_PREFIXES)):
+            messages[topic] += count
+            queues[topic] += 1
+    if not messages:
+        return
+    severity = REBUILDABLE if _table_is_wrong(evidence, config, held) else NOTE
+    step = "Restore the table, or create these topics with their numbers of queues before clients come back."
+    if config_rules(evidence.copy.rules).deletion_cleans_unknown:
+        step += " Until then delete no topic: this release deletes the queues of all unknown topics with it."
+    names = sorted(messages)
+    place = evidence.copy.entry_range(TOPICS)
+    for topic in names[:MAX_TOPICS]:
+        what = f"{count_text(messages[topic], 'message')} in {count_text(queues[topic], 'queue')}"
+        message = f"clients cannot find topic {topic} although {what} are there"
+        yield Finding(
+            "topic_not_in_table", TOPICS, *place, severity, topic=topic, count=messages[topic], message=message,
+            next=step if severity == REBUILDABLE else "",
+        )  # fmt: skip
+    others = names[MAX_TOPICS:]
+    if others:
+        count = sum(messages[topic] for topic in others)
+        message = f"clients cannot find {count_text(len(others), 'more topic')}"
+        yield Finding("topic_not_in_table", TOPICS, *place, severity, count=count, message=message)
+
+
+def _table_is_wrong(evidence: Evidence, config: StoreConfig, held: dict[QueueKey, int]) -> bool:
+    """Whether topics that the table lacks were lost with it. A sound table lacks those that were deleted, whose queues come
+    back when a recovery after a crash dispatches their messages again; a slave's comes with its first synchronisation."""
+    done = config.loads[TOPICS]
+    slave = str(evidence.copy.rules.value("brokerRole")) == "SLAVE" or int(evidence.copy.rules.value("brokerId")) > 0
+    if done.bad or done.empty or is_lost(config, TOPICS):
+        return not slave or bool(done.bad or done.empty)
+    version = config.backup_versions.get(TOPICS)
+    if done.odd is not None or done.name != TOPICS or version is not None and version > done.counter:
+        return bool(done.name)
+    own = {topic for topic, _ in held if not topic.startswith(SYSTEM_PREFIXES)} - config.built_in_topics - {bridges.TOPIC}
+    return not slave and not own & (config.topics or {}).keys()
+
+
+def _narrow_topics(evidence: Evidence, config: StoreConfig, held: dict[QueueKey, int]) -> Iterator[Finding]:
+    """Queues that a topic's numbers leave out: nobody reads or writes them."""
+    beyond: dict[str, list[QueueKey]] = defaultdict(list)
+    for key in held:
+        topic = (config.topics or {}).get(key[0])
+        if topic is not None and key[0] not in config.built_in_topics:
+            if key[1] >= max(topic.get("readQueueNums", 0), topic.get("writeQueueNums", 0)):
+                beyond[key[0]].append(key)
+    file = config.read_from.get(TOPICS, TOPICS)
+    for name, keys in sorted(beyond.items())[:MAX_TOPICS]:
+        count = sum(held[key] for key in keys)
+        row = (config.topics or {})[name]
+        yield Finding(
+            "queue_beyond_topic", file, *evidence.copy.entry_range(file), topic=name, queue_id=min(key[1] for key in keys),
+            count=count, expected=f"at most {max(row['readQueueNums'], row['writeQueueNums'])} queues",
+            actual=f"{max(key[1] for key in keys) + 1} queues",
+            message=f"topic {name}: {count_text(count, 'message')} in queues beyond its numbers of queues",
+        )  # fmt: skip
+
+
+# ---- delay levels --------------------------------------------------------------------------------------------------
+
+
+def _delays_again(evidence: Evidence, held: dict[QueueKey, int]) -> Iterator[Finding]:
+    """Levels that begin at their queue's first entry, so that what was delivered is delivered again."""
+    copy = evidence.copy
+    rules, done = config_rules(copy.rules), copy.config.loads[DELAY_OFFSETS]
+    damaged = bool(done.bad or done.empty or done.odd is not None)
+    written_late = rules.clamps_delay_offsets and not rules.topics_of_transactions  # at a level's first delivery
+    slave = str(copy.rules.value("brokerRole")) == "SLAVE" or int(copy.rules.value("brokerId")) > 0
+    severity = REBUILDABLE if damaged or not (written_late or slave) else NOTE
+    for level in copy.rules.delays:
+        count = held.get((commitlog_layout.SCHEDULE_TOPIC, level - 1), 0)
+        if count and level not in copy.config.delay_offsets:
+            yield Finding(
+                "delayed_messages_again", DELAY_OFFSETS, *copy.entry_range(DELAY_OFFSETS), severity,
+                topic=commitlog_layout.SCHEDULE_TOPIC, queue_id=level - 1, count=count,
+                message=f"delay level {level}: no offset is known, so all {count_text(count, 'message')} in its queue come again",
+            )  # fmt: skip
