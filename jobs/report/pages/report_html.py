@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from jobs.report.files.result_json import RunInfo
 from jobs.report.pages.answer import SEVERITY_STYLE, style_of
+from jobs.report.pages.config_section import config_view
 from jobs.report.pages.controller_section import controller_view
 from jobs.report.pages.findings_section import findings_view
 from jobs.report.pages.limits_section import limits_view, settings_view
@@ -115,6 +116,9 @@ def _sections(outcome: AuditOutcome, kind: str, words: tuple[str, ...], plan: st
         yield Section("leaves", "What a start leaves of each file", lambda: leaves)
         if not leaves["all_kept"]:
             yield Section("repair", "What a repair does", lambda: repair_view(outcome, words, plan))
+    tables = outcome.config
+    if tables is not None and broker is not None and broker.get("config"):
+        yield Section("config", "What config/ holds", lambda: config_view(outcome, tables))
     if outcome.plan.get("settings"):
         yield Section("settings", "Settings", lambda: settings_view(outcome))
     yield Section("limits", "What was read, and what no check can see", lambda: limits_view(outcome))

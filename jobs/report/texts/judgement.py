@@ -173,18 +173,9 @@ def _by_itself(outcome: AuditOutcome, start: Start) -> _Words:
             why = (f"{differ} The CommitLog is whole; the others can be rebuilt from it.",)
             return "A start loses no message, but queues, index or other derived files need a rebuild", why
         case Start.CONFIG_LOST:
-            why = (
-                f"{sentence}."
-                for sentence in (
-                    *config_losses(outcome),
-                    *(
-                        ["What is derived from the CommitLog differs, too, and can be rebuilt"]
-                        if differs_from_log(outcome)
-                        else []
-                    ),
-                )
-            )
-            return "A start loses no message, but config/ no longer says all that clients and consumers need", tuple(why)
+            differs = ["what is derived from the CommitLog differs, too, and can be rebuilt"] if differs_from_log(outcome) else []
+            lost = tuple(f"{sentence[:1].upper()}{sentence[1:]}." for sentence in (*config_losses(outcome), *differs))
+            return "A start loses no message, but config/ no longer says all that clients and consumers need", lost
         case Start.SAFE if outcome.not_judged:
             return "Safe to start, but parts of this copy were not judged", (
                 "Every byte of CommitLog, ConsumeQueues and index files was checked; they, the checkpoint and the offsets in"

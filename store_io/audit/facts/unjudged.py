@@ -59,6 +59,7 @@ def start_files(source: ByteSource, listing: StoreListing, config: StoreConfig, 
     for file in config_files(rules):
         if file.stops:
             _judge(config.loads[file.path], file, config.database, found)
+    found.broken += _databases(listing, config.database)
     found.names = sorted(_names(listing, rules), key=lambda name: (name.startswith("config/"), name))
     return found
 
@@ -84,6 +85,14 @@ def _judge(loaded: Load, file: ConfigFile, database: str, found: StartFiles) -> 
         found.late_refusal, found.late_refused_by = found.late_refusal or sentence, found.late_refused_by or path
     else:
         found.refusal, found.refused_by = found.refusal or sentence, found.refused_by or path
+
+
+def _databases(listing: StoreListing, folder: str) -> list[str]:
+    """A sentence where the tables are in a database that is there already: what it holds is not read."""
+    folders = (f"{folder}/", "config/subscriptionGroups/", "config/consumerOffsets/")
+    if folder and any(entry.kind == "file" and entry.path.startswith(folders) for entry in listing.files):
+        return [f"{folder}/: topics, groups and offsets are in RocksDB here, and what it holds is not modelled"]
+    return []
 
 
 # ---- names ---------------------------------------------------------------------------------------------------------

@@ -1,0 +1,38 @@
+"""The part of a store's page about config/: which files a start takes, and what its managers then hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from jobs.report.pages.page import View
+from schemas.rows import AuditOutcome, ConfigTables, Row
+
+MAX_ROWS = 100
+
+
+@dataclass(frozen=True)
+class TakenFile:
+    name: str
+    taken: str
+
+
+def config_view(outcome: AuditOutcome, tables: ConfigTables) -> View:
+    """What config.html shows: the first entries of each table; config.json has all."""
+    config: Row = (outcome.plan.get("broker") or {}).get("config") or {}
+    topics = ((name, row) for name, row in tables.topics.items() if name not in tables.built_in_topics)
+    groups = (name for name in tables.groups if name not in tables.built_in_groups)
+    return {
+        "config": config,
+        "files": list(_files(config)),
+        "topics": list(islice(topics, MAX_ROWS)),
+        "groups": list(islice(groups, MAX_ROWS)),
+        "offsets": [(*place, offset) for place, offset in islice(tables.offsets.items(), MAX_ROWS)],
+        "levels": sorted(tables.delay_offsets.items())[:MAX_ROWS],
+    }
+
+
+def _files(config: Row) -> Iterator[TakenFile]:
+    for name, taken in sorted((config.get("read") or {}).items()):
+        yield TakenFile(name, taken or "none")
