@@ -777,3 +777,105 @@ def test_damage_of_a_timer_file_is_found(row: TimerRow, tmp_path: Path) -> None:
 def test_undamaged_timer_files_raise_no_alarm(release: str, clean: bool, tmp_path: Path) -> None:
     made = timers.timer_store(tmp_path / "store", release, clean=clean)
     assert product.audit(made.root, release, made.conf).findings == []
+
+
+# ---- config/ -------------------------------------------------------------------------------------------------------
+
+TOPICS, OFFSETS, GROUPS, DELAYS = (
+    f"config/{name}.json" for name in ("topics", "consumerOffset", "subscriptionGroup", "delayOffset")
+)
+
+
+def topics_json(*names: str, version: int = 7) -> bytes:
+    table = ",".join(f'"{name}":{{"perm":6,"readQueueNums":4,"topicName":"{name}","writeQueueNums":4}}' for name in names)
+    return f'{{"dataVersion":{{"counter":{version}}},"topicConfigTable":{{{table}}}}}'.encode()
+
+
+WRITTEN = {
+    TOPICS: topics_json("Topic0", "Topic1"),
+    f"{TOPICS}.bak": topics_json("Topic0", version=6),
+    OFFSETS: b'{"offsetTable":{"Topic0@g":{0:2,1:3\n\t\t}}}',
+    f"{OFFSETS}.bak": b'{"offsetTable":{"Topic0@g":{0:1}}}',
+    GROUPS: b'{"subscriptionGroupTable":{"g":{"groupName":"g"}}}',
+    DELAYS: b'{"offsetTable":{3:1}}',
+}
+
+
+def with_config(root: Path, changed: dict[str, bytes | None], release: str = "5.3.3", conf: str = "") -> product.Audited:
+    """The built store with what a broker keeps in config/, and these changes; None removes a file."""
+    store = build(root, release)
+    for name, data in {**WRITTEN, **changed}.items():
+        path = root / name
+        path.unlink(missing_ok=True)
+        if data is not None:
+            path.write_bytes(data)
+    return product.audit(root, release, store.broker_conf + conf)
+
+
+def both(name: str, data: bytes | None) -> dict[str, bytes | None]:
+    return {name: data, f"{name}.bak": data}
+
+
+@dataclass(frozen=True)
+class ConfigRow:
+    name: str
+    changed: dict[str, bytes | None]
+    file: str
+    code: str
+    topics: tuple[str, ...] = ()
+
+
+CONFIG_TABLE = (
+    ConfigRow("topics empty", both(TOPICS, b""), TOPICS, "config_table_lost", ("Topic0", "Topic1")),
+    ConfigRow("topics gone", both(TOPICS, None), TOPICS, "config_table_lost", ("Topic0", "Topic1")),
+    ConfigRow("topics blank beside a good .bak", {TOPICS: b" \n"}, TOPICS, "config_table_lost", ("Topic0", "Topic1")),
+    ConfigRow("topics torn, the .bak older", {TOPICS: WRITTEN[TOPICS][:60]}, TOPICS, "config_backup_taken", ("Topic1",)),
+    ConfigRow("topics put back", {TOPICS: topics_json("Topic0", version=2)}, TOPICS, "config_older", ("Topic1",)),
+    ConfigRow(
+        "topics of another broker",
+        both(TOPICS, topics_json("Else", "BenchmarkTest")),
+        TOPICS,
+        "topic_not_in_table",
+        ("Topic0", "Topic1"),
+    ),
+    ConfigRow("topics torn without a .bak", {**both(TOPICS, None), TOPICS: b"{"}, TOPICS, "config_damaged", ("Topic0", "Topic1")),
+    ConfigRow("topics refused", both(TOPICS, b"{"), TOPICS, "broker_refuses"),
+    ConfigRow("offsets gone", both(OFFSETS, None), OFFSETS, "config_table_lost"),
+    ConfigRow("offsets zeros", {OFFSETS: bytes(40)}, OFFSETS, "config_backup_taken"),
+    ConfigRow("offsets gone, the .bak there", {OFFSETS: None}, OFFSETS, "config_backup_taken"),
+    ConfigRow("groups gone", {GROUPS: None}, GROUPS, "config_table_lost"),
+    ConfigRow("groups empty", {GROUPS: b""}, GROUPS, "config_table_lost"),
+    ConfigRow("delays gone", {DELAYS: None}, DELAYS, "delayed_messages_again"),
+    ConfigRow("delays empty", {DELAYS: b""}, DELAYS, "delayed_messages_again"),
+    ConfigRow("a level gone", {DELAYS: b'{"offsetTable":{1:0}}'}, DELAYS, "delayed_messages_again"),
+)
+
+
+@pytest.mark.parametrize("row", CONFIG_TABLE, ids=lambda r: r.name)
+def test_damage_in_config_is_found(row: ConfigRow, tmp_path: Path) -> None:
+    audit = with_config(tmp_path / "store", row.changed)
+    assert [f for f in audit.above_note if (f.file, f.code) == (row.file, row.code)], audit.findings
+    assert tuple(f.topic for f in audit.above_note if f.code == "topic_not_in_table") == row.topics
+    assert "everything" not in audit.outcome.verdict and audit.outcome.exit_code == (20 if row.code == "broker_refuses" else 10)
+
+
+@pytest.mark.parametrize("release", ["4.8.0", "4.9.8", "5.1.4", "5.3.3", "5.4.0", "5.5.0"])
+def test_undamaged_config_raises_no_alarm(release: str, tmp_path: Path) -> None:
+    assert not with_config(tmp_path / "store", {}, release).above_note
+
+
+@pytest.mark.parametrize(
+    ("changed", "release", "conf", "notes"),
+    [
+        ({TOPICS: topics_json("Topic0", "BenchmarkTest")}, "5.3.3", "", set()),  # Topic1 was deleted
+        ({DELAYS: None}, "4.9.8", "", {"delayed_messages_again"}),  # no delivery yet
+        ({DELAYS: None}, "5.3.3", "brokerRole=SLAVE\nbrokerId=1\n", {"delayed_messages_again"}),  # not synchronised yet
+        ({f"{GROUPS}.bak": b"{"}, "5.3.3", "", {"config_damaged"}),  # nobody looks at it
+        ({TOPICS: topics_json("Topic0", "Topic1")[:-1] + b",}"}, "5.3.3", "", {"config_damaged"}),  # edited by hand
+    ],
+)
+def test_what_healthy_brokers_leave_in_config_is_at_most_noted(
+    changed: dict[str, bytes | None], release: str, conf: str, notes: set[str], tmp_path: Path
+) -> None:
+    audit = with_config(tmp_path / "store", changed, release, conf)
+    assert not audit.above_note and notes <= {f.code for f in audit.findings}

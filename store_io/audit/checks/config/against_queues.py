@@ -47,9 +47,8 @@ def _unknown_topics(evidence: Evidence, config: StoreConfig, held: dict[QueueKey
         if topic not in known and not topic.startswith((LIGHT_PREFIX, *SYSTEM_PREFIXES)):
             messages[topic] += count
             queues[topic] += 1
-    if not messages:
+    if not messages or not _table_is_wrong(evidence, config, held):
         return
-    severity = REBUILDABLE if _table_is_wrong(evidence, config, held) else NOTE
     step = "Restore the table, or create these topics with their numbers of queues before clients come back."
     if config_rules(evidence.copy.rules).deletion_cleans_unknown:
         step += " Until then delete no topic: this release deletes the queues of all unknown topics with it."
@@ -59,14 +58,14 @@ def _unknown_topics(evidence: Evidence, config: StoreConfig, held: dict[QueueKey
         what = f"{count_text(messages[topic], 'message')} in {count_text(queues[topic], 'queue')}"
         message = f"clients cannot find topic {topic} although {what} are there"
         yield Finding(
-            "topic_not_in_table", TOPICS, *place, severity, topic=topic, count=messages[topic], message=message,
-            next=step if severity == REBUILDABLE else "",
+            "topic_not_in_table", TOPICS, *place, topic=topic, count=messages[topic], message=message,
+            next=step,
         )  # fmt: skip
     others = names[MAX_TOPICS:]
     if others:
         count = sum(messages[topic] for topic in others)
         message = f"clients cannot find {count_text(len(others), 'more topic')}"
-        yield Finding("topic_not_in_table", TOPICS, *place, severity, count=count, message=message)
+        yield Finding("topic_not_in_table", TOPICS, *place, count=count, message=message, next=step)
 
 
 def _table_is_wrong(evidence: Evidence, config: StoreConfig, held: dict[QueueKey, int]) -> bool:
@@ -80,7 +79,8 @@ def _table_is_wrong(evidence: Evidence, config: StoreConfig, held: dict[QueueKey
     if done.odd is not None or done.name != TOPICS or version is not None and version > done.counter:
         return bool(done.name)
     own = {topic for topic, _ in held if not topic.startswith(SYSTEM_PREFIXES)} - config.built_in_topics - {bridges.TOPIC}
-    return not slave and not own & (config.topics or {}).keys()
+    named = (config.topics or {}).keys()
+    return not slave and bool(named & config.built_in_topics) and not own & named
 
 
 def _narrow_topics(evidence: Evidence, config: StoreConfig, held: dict[QueueKey, int]) -> Iterator[Finding]:

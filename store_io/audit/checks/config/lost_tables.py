@@ -51,7 +51,7 @@ def _was_there(config: StoreConfig, path: str) -> bool:
     groups' file comes with the first group, the delay levels' with the first delivery."""
     others = [each for each in _MAIN if each != path and each in config.loads and config.loads[each].name]
     if path == TOPICS:
-        return len(others) > 1
+        return GROUPS in others and len(others) > 1
     if path in (CONSUMER_OFFSETS, LMQ_OFFSETS):
         return TOPICS in others and bool(config.groups.keys() - config.built_in_groups)
     return path == GROUPS and any(group not in config.built_in_groups for group, _, _ in config.offsets)
