@@ -421,7 +421,7 @@ _ROWS = (
                 meaning="A file in config/ does not hold what a broker writes.",
                 step="Restore it from its .bak or from another broker of the cluster."),
     # Of tables in config/ none is more than rebuildable: no byte of the log is lost, and no message dropped. Topics and queues
-    # can be made again from the log; what a group had consumed no log says, so the findings name what is lost for good.
+    # can be made again from the log; what a group had consumed no log says.
     FindingCode("config_backup_taken", REBUILDABLE, Part.CONFIG, Cure.BY_HAND, stays=Stays.ALWAYS,
                 meaning="A file in config/ cannot be used, and a start takes its .bak, an older state.",
                 step="Copy the .bak over the file before a start."),

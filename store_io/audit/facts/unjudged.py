@@ -88,7 +88,7 @@ def _judge(loaded: Load, file: ConfigFile, database: str, found: StartFiles) -> 
 
 
 def _databases(listing: StoreListing, folder: str) -> list[str]:
-    """A sentence where the tables are in a database that is there already: what it holds is not read."""
+    """A sentence where the tables are in a database already: what it holds is not read."""
     folders = (f"{folder}/", "config/subscriptionGroups/", "config/consumerOffsets/")
     if folder and any(entry.kind == "file" and entry.path.startswith(folders) for entry in listing.files):
         return [f"{folder}/: topics, groups and offsets are in RocksDB here, and what it holds is not modelled"]

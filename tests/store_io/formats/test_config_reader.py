@@ -175,3 +175,50 @@ def test_what_is_no_file_is_a_problem(tmp_path: Path) -> None:
         "config/topics.json: a directory",
         "config/delayOffset.json: a FIFO, socket or device",
     ]
+
+
+GROUPS = b'{"dataVersion":{"counter":4},"subscriptionGroupTable":{"G":{"groupName":"G"},"TOOLS_CONSUMER":{}}}'
+ROCKSDB = {"storeType": "defaultRocksDB", "brokerName": "b"}
+
+
+def test_a_database_takes_in_the_files_with_a_greater_version(tmp_path: Path) -> None:
+    files = {"topics.json": TOPICS, "subscriptionGroup.json": GROUPS, "consumerOffset.json": OFFSETS}
+    config = read(tmp_path, files, **ROCKSDB)
+    assert {"orders", "events", "old", "TBW102", "b", "DefaultCluster"} <= set(config.topics or {})
+    assert {"G", "TOOLS_CONSUMER", "CID_RMQ_SYS_TRANS"} <= set(config.groups)
+    assert not config.offsets and config.database == "config/topics"  # their version is 0
+    files["consumerOffset.json"] = b'{"dataVersion":{"counter":3},' + OFFSETS[1:]
+    assert len(read(tmp_path, files, **ROCKSDB).offsets) == 4
+    assert set(read(tmp_path, files, "5.1.4", **ROCKSDB).groups) & {"G"} == set()  # takes in none
+    assert "G" not in read(tmp_path, files, "5.4.0", configManagerVersion="v2").groups
+
+
+def test_a_file_that_cannot_be_read_for_its_version_ends_the_broker_whatever_its_bak(tmp_path: Path) -> None:
+    config = read(tmp_path, {"topics.json": TOPICS[:80], "topics.json.bak": TOPICS}, **ROCKSDB)
+    assert config.loads["config/topics.json"].refuses
+    config = read(tmp_path, {"topics.json": TOPICS, "topics.json.bak": TOPICS[:80]}, **ROCKSDB)
+    assert not config.loads["config/topics.json"].refuses and config.read_from["config/topics.json"] == "config/topics.json"
+
+
+def test_entries_stay_where_the_manager_fails_behind_them(tmp_path: Path) -> None:
+    null = b'{"dataVersion":null,"topicConfigTable":{"only-here":{},"orders":{"perm":2}}}'
+    config = read(tmp_path, {"topics.json": null, "topics.json.bak": TOPICS})
+    assert set(config.topics or {}) == {"only-here", "orders", "events", "old"}
+    assert (config.topics or {})["orders"]["perm"] == 6 and config.read_from["config/topics.json"] == "config/topics.json.bak"
+    alone = read(tmp_path, {"topics.json": null, "topics.json.bak": b""}).loads["config/topics.json"]
+    assert not alone.refuses and set(alone.entries) == {"only-here", "orders"}
+
+
+def test_topics_of_equal_settings_share_them(tmp_path: Path) -> None:
+    rows = ",".join(f'"T{n}":{{"topicName":"T{n}","readQueueNums":4,"writeQueueNums":4,"perm":6}}' for n in range(50))
+    topics = read(tmp_path, {"topics.json": f'{{"topicConfigTable":{{{rows}}}}}'.encode()}).topics or {}
+    assert len(topics) == 50 and len({id(row) for row in topics.values()}) == 1
+
+
+def test_a_bak_that_nobody_needs_is_only_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    older = TOPICS.replace(b"14", b"13")
+    assert read(tmp_path, {"topics.json": older, "topics.json.bak": TOPICS}).backup_versions == {"config/topics.json": 14}
+    config = read(tmp_path, {"topics.json.bak": TOPICS[:90]})
+    assert config.useless_backups == ["config/topics.json.bak"] and not config.findings
+    monkeypatch.setattr(config_reader, "MAX_BACKUP_BYTES", 89)
+    assert not read(tmp_path, {}).useless_backups

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from schemas import commitlog_layout
 from schemas.rows import NOTE, REBUILDABLE, Finding, QueueKey
 from store_io.audit.checks.config.lost_tables import is_lost
+from store_io.audit.checks.config.narrow_topics import narrow_topics
 from store_io.audit.evidence import Evidence
 from store_io.base.wording import count_text
 from store_io.formats.commitlog import bridges
@@ -33,7 +34,7 @@ def against_queues(evidence: Evidence) -> list[Finding]:
         messages = queue.max_offset - max(queue.min_offset, 0)
         if messages > 0:
             held[key] = messages
-    return [*_unknown_topics(evidence, config, held), *_narrow_topics(evidence, config, held), *_delays_again(evidence, held)]
+    return [*_unknown_topics(evidence, config, held), *narrow_topics(evidence, held), *_delays_again(evidence, held)]
 
 
 # ---- topics --------------------------------------------------------------------------------------------------------
@@ -81,26 +82,6 @@ def _table_is_wrong(evidence: Evidence, config: StoreConfig, held: dict[QueueKey
     own = {topic for topic, _ in held if not topic.startswith(SYSTEM_PREFIXES)} - config.built_in_topics - {bridges.TOPIC}
     named = (config.topics or {}).keys()
     return not slave and bool(named & config.built_in_topics) and not own & named
-
-
-def _narrow_topics(evidence: Evidence, config: StoreConfig, held: dict[QueueKey, int]) -> Iterator[Finding]:
-    """Queues that a topic's numbers leave out: nobody reads or writes them."""
-    beyond: dict[str, list[QueueKey]] = defaultdict(list)
-    for key in held:
-        topic = (config.topics or {}).get(key[0])
-        if topic is not None and key[0] not in config.built_in_topics:
-            if key[1] >= max(topic.get("readQueueNums", 0), topic.get("writeQueueNums", 0)):
-                beyond[key[0]].append(key)
-    file = config.read_from.get(TOPICS, TOPICS)
-    for name, keys in sorted(beyond.items())[:MAX_TOPICS]:
-        count = sum(held[key] for key in keys)
-        row = (config.topics or {})[name]
-        yield Finding(
-            "queue_beyond_topic", file, *evidence.copy.entry_range(file), topic=name, queue_id=min(key[1] for key in keys),
-            count=count, expected=f"at most {max(row['readQueueNums'], row['writeQueueNums'])} queues",
-            actual=f"{max(key[1] for key in keys) + 1} queues",
-            message=f"topic {name}: {count_text(count, 'message')} in queues beyond its numbers of queues",
-        )  # fmt: skip
 
 
 # ---- delay levels --------------------------------------------------------------------------------------------------
