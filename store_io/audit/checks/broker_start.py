@@ -64,13 +64,14 @@ def _dropped(evidence: Evidence, prediction: Prediction, loss: Loss) -> Iterator
     if not cut:
         return
     if prediction.end < prediction.log_end:
-        segment = next(f for f in evidence.copy.segment_files if f.start <= prediction.end < f.start + f.size)
-        at = prediction.end - segment.start
+        at = prediction.end % evidence.copy.rules.segment_bytes
+        path = f"commitlog/{prediction.end - at:020d}"
+        there = any(f.path == path for f in evidence.copy.segment_files)  # else the log has a gap there
         yield Finding(
             "broker_drops_messages",
-            segment.path,
-            at,
-            at + 8,
+            path,
+            at if there else None,
+            at + 8 if there else None,
             phy_offset=prediction.end,
             expected="a record that dispatch can read",
             actual="none",

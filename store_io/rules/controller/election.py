@@ -9,6 +9,7 @@ truncateInvalidMsg, DefaultMessageStore.truncateDirtyFiles (controller.md 4).
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -17,6 +18,7 @@ from store_io.rules.controller.confirm_offset import ConfirmOffset
 from store_io.rules.controller.epochs import Epoch, elect
 from store_io.rules.dispatch import EVERYTHING, Dispatch
 from store_io.rules.prediction import Fenced, LogFile, Memory, Needs, Refused, ScanId
+from store_io.rules.queue_state import QueueRefusal
 from store_io.rules.releases import BrokerRules
 
 
@@ -57,7 +59,8 @@ def elected(broker: FencedBroker) -> Fenced:
     cut_at = truncated if truncated is not None and truncated < end else None
     if cut_at is not None:
         broker.truncate(cut_at, True)
-    broker.correct_minimums()
+    with suppress(QueueRefusal):  # the broker logs it, asks the controller again, and is not fenced then
+        broker.correct_minimums()
     confirm = at if rules.controlled else -1
     outcome = elect(broker.epochs, broker.max_offset(), truncated)
     return Fenced(confirm, broker.epochs, outcome, cut_at, broker.memory())

@@ -95,3 +95,13 @@ def test_an_empty_epoch_file_stops_the_start(tmp_path: Path) -> None:
     broker = broker_of(store)
     assert not broker["starts"] and broker["refusal"].startswith("epochFileCheckpoint: ") and broker["controller"] is None
     assert broker_of(store, "4.9.8")["starts"]
+
+
+def test_a_gap_in_the_log_ends_it_at_an_election(tmp_path: Path) -> None:
+    store = replica(tmp_path / "store", "5.1.4", messages=90)
+    gap = store.sizes.segment
+    damage.remove(store.root / "commitlog" / f"{gap:020d}")
+    audit = product.audit(store.root, store.release, store.broker_conf)
+    assert audit.broker is not None and audit.broker["controller"]["election"]["cut_at"] == gap
+    (found,) = [f for f in audit.findings if f.code == "broker_drops_messages"]
+    assert (found.file, found.start) == (f"commitlog/{gap:020d}", None)
