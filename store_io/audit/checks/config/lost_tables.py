@@ -54,7 +54,7 @@ def _was_there(config: StoreConfig, path: str) -> bool:
         return GROUPS in others and len(others) > 1
     if path in (CONSUMER_OFFSETS, LMQ_OFFSETS):
         return TOPICS in others and bool(config.groups.keys() - config.built_in_groups)
-    return path == GROUPS and any(group not in config.built_in_groups for group, _, _ in config.offsets)
+    return path == GROUPS and TOPICS in others and any(group not in config.built_in_groups for group, _, _ in config.offsets)
 
 
 def _backup_taken(evidence: Evidence, path: str, done: Load) -> Finding:
