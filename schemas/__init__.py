@@ -1,7 +1,7 @@
 """WHAT: the bytes and the rows. No logic, no Spark.
 
-* `commitlog_layout`, `dledger_layout`, `consumequeue_layout`, `index_layout`, `checkpoint_layout`, `timer_layout`: where each
-  field of a file lies.
+* `commitlog_layout`, `dledger_layout`, `consumequeue_layout`, `rocksdb_layout`, `index_layout`, `checkpoint_layout`,
+  `timer_layout`: where each field of a file, a key or a value lies.
 * `entries`: entries of derived files as numpy dtypes.
 * `store_names`: names of folders below a store's root.
 * `rows`: the dataclasses that travel between the packages.

@@ -57,6 +57,15 @@ TIMER_CHECK_WRONG = "timer_checkpoint_wrong"
 TIMER_OFFSET_BEYOND = "timer_offset_beyond_end"
 
 
+REBUILD_BY_START = (
+    "Let a start rebuild the queues on a copy of the store: move the database's folder away, create an empty file named abort,"
+    " and set commitLogRecoverMaxNum to the number of CommitLog files. No repair does it."
+)
+
+STARTS_DISPATCH = "Nothing to do: a start of the release puts these entries."
+NO_KEYED_REPAIR = "No repair is written for a store with queues in RocksDB: look for another copy of the same broker."
+
+
 class Part(Flag):
     """What a finding is about, and in which part of the pages it appears."""
 
@@ -309,6 +318,20 @@ _ROWS = (
                 "Repair this copy: a start may count the file's first, empty entry."),
     FindingCode("queue_entry_invalid", REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE,
                 "An entry that no broker writes: a negative offset or no size."),
+    FindingCode("queue_database_damaged", REBUILDABLE, Part.QUEUE, Cure.BY_HAND,
+                "RocksDB finds bad bytes in the database of the ConsumeQueues: it serves no entry that lies in them.",
+                step=REBUILD_BY_START),
+    FindingCode("queue_database_older", REBUILDABLE, Part.QUEUE, Cure.BY_HAND,
+                "A table file of the ConsumeQueues of which their database knows nothing: its MANIFEST is cut short or an older"
+                " one, and RocksDB opens an older state of the queues without an error.",
+                step=REBUILD_BY_START),
+    FindingCode("queue_end_wrong", REBUILDABLE, Part.QUEUE, Cure.BY_HAND,
+                "The maximum that the database of the ConsumeQueues has of a queue is not that of an entry.",
+                step=REBUILD_BY_START),
+    FindingCode("queue_end_undecided", REBUILDABLE, Part.QUEUE, Cure.BY_HAND,
+                "The database of the ConsumeQueues is ahead of the CommitLog: a race inside the broker decides which end the"
+                " queue has after a start.",
+                step=REBUILD_BY_START),
     FindingCode("queue_without_files", REBUILDABLE, Part.QUEUE, Cure.LEAVE_OUT,
                 "A queue's folder without a file. A broker lists it as a queue.",
                 "Repair this copy: a repair removes the empty folder."),

@@ -21,7 +21,6 @@ from jobs.explore.arguments import choice, chosen_columns, redaction_of
 from jobs.explore.unknown_topics import unknown_topics
 from jobs.report.texts.query_text import JsonLines, Table
 from jobs.report.texts.terminal import colour_wanted, output_width
-from jobs.report.texts.text import printable
 from schemas.rows import DEFAULT, MappedFile, QueueKey, Row
 from schemas.sources import BODY_COLUMNS
 from store_io.audit.audit_request import AuditRequest
@@ -30,7 +29,6 @@ from store_io.audit.premises import assumed_sentence
 from store_io.base import checksum
 from store_io.base.errors import StoreError, UsageError
 from store_io.base.tasks import run_task
-from store_io.base.wording import names_text
 from store_io.explore.broker_view import BrokerView, Served
 from store_io.explore.message_filter import ALL, MessageFilter, Range
 from store_io.explore.message_search import Contents, SearchTask, run_search, search, segments_to_read
@@ -324,10 +322,6 @@ def _served(view: BrokerView, query: Query, key: str | None) -> Iterator[Served]
         return
     low, high = wanted.queue_offsets
     queues = [queue for queue in view.queues() if _is_wanted(queue, wanted)]
-    compacted = sorted({topic for topic, _ in queues} & view.audit.copy.config.compacted_topics) if view.rules.compacts else []
-    if compacted:
-        names = names_text([printable(topic) for topic in compacted])
-        _say(f"consumers of a compacted topic read its compacted log: what is shown of {names} is what its ConsumeQueue has")
     yield from view.read([(queue, low or 0, (1 << 62) if high is None else high) for queue in queues])
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from schemas.rows import EXTENT_MESSAGE, IndexFileSummary, MappedFile, QueueKey, QueueSummary, SegmentSummary
+from schemas.rows import EXTENT_MESSAGE, Finding, IndexFileSummary, MappedFile, QueueKey, QueueSummary, SegmentSummary
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.facts.compacted import CompactedStart, compacted_start
@@ -56,6 +56,7 @@ class Evidence:
     bytes_read: int
     no_epoch_starts: Sequence[int] = ()
     timer_results: TimerResults = field(default_factory=TimerResults)
+    database_findings: Sequence[Finding] = ()  # of tasks, on the database of the queues
 
     @cached_property
     def log(self) -> LogMap:

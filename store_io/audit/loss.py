@@ -24,8 +24,9 @@ from store_io.audit.queue_runs import FAR, matched, message_runs, stretches
 from store_io.audit.queue_views import QueueView
 from store_io.base.java_compat import int64
 from store_io.base.ranges import Ranges, intersect, subtract, total, union
-from store_io.rules.prediction import Memory, ScanId
+from store_io.rules.prediction import BrokerQueue, Memory, ScanId
 from store_io.rules.queue_state import QueueState
+from store_io.rules.rocksdb.queue import RocksQueue
 
 NO_PIECES = np.zeros((0, 4), np.int64)
 
@@ -93,8 +94,7 @@ def compute_loss(
             continue
         rows = rows[below]
         queue = memory.queues.get(key)
-        kept = _kept_on_disk(queue) if queue is not None else []
-        pieces = _Pieces(*_pieces(queue, scans)) if queue is not None else _Pieces()
+        kept, pieces = _served(queue, scans)
         safe, gone = _settled(view, rows, kept, pieces)
         if gone.any():
             loss.by_queue.setdefault(key, QueueLoss()).add(rows[gone], False)
@@ -112,6 +112,15 @@ def compute_loss(
             cuts = loss.cuts.setdefault(segment_number, {}).setdefault(key, set())
             cuts.update(first + edge for part in lost for edge in part if 0 < edge < records)
     return loss
+
+
+def _served(queue: BrokerQueue | None, scans: Mapping[ScanId, SegmentSummary]) -> tuple[Ranges, _Pieces]:
+    """(entry numbers that are served as they are on disk, what dispatch put and is served)."""
+    if queue is None:
+        return [], _Pieces()
+    if isinstance(queue, RocksQueue):
+        return queue.stored_and_served(), _Pieces(NO_PIECES, queue.put_and_served())
+    return _kept_on_disk(queue), _Pieces(*_pieces(queue, scans))
 
 
 def _add_cut(loss: Loss, segment: SegmentSummary, truncate_at: int) -> None:

@@ -21,6 +21,7 @@ from store_io.formats.config_reader import StoreConfig
 from store_io.formats.controller.broker_identity import BrokerIdentity, read_identity
 from store_io.formats.controller.epoch_file import StoredEpochs, read_epochs
 from store_io.formats.dledger.ledger_texts import read_texts
+from store_io.formats.rocksdb.queue_table import QueueTable, find_database, read_queue_table
 from store_io.formats.settings import read_settings
 from store_io.rules.compaction.compacted_queues import CompactedStore, compacted_queues
 from store_io.rules.config.files import TOPICS
@@ -29,6 +30,7 @@ from store_io.rules.index_state import IndexHeader
 from store_io.rules.loading import LoadedStore, Tree, load_store, numbered_files, queue_folders, segments_of
 from store_io.rules.prediction import Checkpoint
 from store_io.rules.releases import BrokerRules, broker_rules
+from store_io.rules.rocksdb.place import database_folder, folder_refusal
 from store_io.source import store_dir
 from store_io.source.byte_source import ByteSource, open_source
 from store_io.source.store_dir import StoreListing
@@ -45,6 +47,7 @@ class OpenedCopy:
     leaves out too.  index_files: every file whose name is a number, as the broker maps it: an empty one reads as zeros.
     headers: of the index files, by path.  compacted: queues below compaction/.  timers: the timer store's files; None where there
     are none, or the release reads none.  ledger_index: a DLedger group's own index files whose names are numbers.
+    queue_table: of queues in RocksDB; None: the queues are in files.
     """
 
     listing: StoreListing
@@ -70,6 +73,7 @@ class OpenedCopy:
     epochs: StoredEpochs = field(default_factory=StoredEpochs)
     identity: BrokerIdentity | None = None
     timers: TimerParts | None = None
+    queue_table: QueueTable | None = None
 
     @property
     def unclean(self) -> bool:
@@ -85,6 +89,14 @@ class OpenedCopy:
     @property
     def checkpoint(self) -> Checkpoint:
         return self.checkpoint_file.fields
+
+    @property
+    def known_topics(self) -> frozenset[str] | None:
+        """Every topic that the broker knows; None where nothing says that a topic was deleted: its tables are not in the copy."""
+        folder = self.config.database
+        if folder and not any(entry.path.startswith(f"{folder}/") for entry in self.listing.files):
+            return None
+        return self.config.known_topics
 
     def entry_range(self, path: str) -> tuple[int | None, int | None]:
         """The range of a whole file, where no smaller one is known."""
@@ -113,6 +125,10 @@ def open_copy(request: AuditRequest, short: Shortcomings) -> OpenedCopy:
     starting = start_files(source, listing, config, rules)
     short.add_new(starting.broken)
     timers = timer_parts(source, listing, tree, rules)
+    table = _queue_table(source, tree, rules, short)
+    if table is not None:
+        loaded.refusal = folder_refusal(tree, rules) or loaded.refusal
+        not_modelled += _unmodelled_queues(table, loaded)
     loaded.refusal = starting.refusal or loaded.refusal
     if timers is not None:
         loaded.refusal = starting.refusal or timers.refusal or loaded.refusal
@@ -127,8 +143,8 @@ def open_copy(request: AuditRequest, short: Shortcomings) -> OpenedCopy:
     ]
     short.add_new(not_modelled)
     checkpoint_file = _checkpoint(source, listing, short)
-    folders = dict(queue_folders(tree, QUEUES))
-    if rules.batch_queues:  # 4.x does not know the folder: its queues of these topics are ordinary ones
+    folders = dict(queue_folders(tree, QUEUES)) if table is None else {}
+    if rules.batch_queues and table is None:  # 4.x does not know the folder: its queues of these topics are ordinary ones
         folders |= queue_folders(tree, BATCH_QUEUES)
     index_files = _index_files(tree)
     ledger_index: tuple[MappedFile, ...] = ()
@@ -158,7 +174,28 @@ def open_copy(request: AuditRequest, short: Shortcomings) -> OpenedCopy:
         timers=timers,
         ledger_index=ledger_index,
         ledger_texts=_ledger_texts(source, listing, loaded, ledger_index, short),
+        queue_table=table,
     )
+
+
+def _queue_table(source: ByteSource, tree: Tree, rules: BrokerRules, short: Shortcomings) -> QueueTable | None:
+    if not rules.rocksdb_queues:
+        return None
+    folder = database_folder(rules)
+    table = read_queue_table(source, find_database(tree.children(folder), folder))
+    if table.unread:
+        short.cannot_read(table.unread)
+    return table
+
+
+def _unmodelled_queues(table: QueueTable, loaded: LoadedStore) -> list[str]:
+    """What the rules for queues in RocksDB do not cover."""
+    found = []
+    if table.opened and table.damaged is not None:
+        found.append(f"{table.damaged[0]}: bad bytes among the ends of the queues ({table.damaged[1]}): not modelled")
+    if not loaded.segments and table.ends.maxima:
+        found.append(f"{table.database.folder}/ holds queues in RocksDB, and there is no CommitLog: not modelled")
+    return found
 
 
 def _batch_topics(tree: Tree, config: StoreConfig, listing: StoreListing, rules: BrokerRules) -> frozenset[str]:
@@ -166,7 +203,7 @@ def _batch_topics(tree: Tree, config: StoreConfig, listing: StoreListing, rules:
 
     If the file exists but cannot be used, the release has no topics.
     """
-    if not rules.batch_queues:
+    if not rules.batch_queues or rules.rocksdb_queues:
         return frozenset()
     if config.topics is not None or any(listing.is_file(TOPICS + end) for end in ("", ".bak")):
         return frozenset(config.batch_topics)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from schemas.rows import StoreFile
 from schemas.store_names import QUEUES, TIERED_METADATA
 from store_io.rules.dledger.ledger_files import ledger_folder, ledger_folders
-from store_io.rules.releases import BrokerRules
+from store_io.rules.releases import ROCKSDB_STORE_TYPE, BrokerRules
 from store_io.source.byte_source import folder_of
 from store_io.source.store_dir import StoreListing
 
@@ -30,12 +30,20 @@ def unmodelled(listing: StoreListing, rules: BrokerRules) -> list[str]:
             and _ROCKSDB.fullmatch(_name(entry))
         ):
             databases.setdefault(folder_of(entry.path), []).append(_name(entry))
-    for folder, names in databases.items():
-        found.append(f"{folder}/ holds RocksDB files ({', '.join(names[:3])}): ConsumeQueues in RocksDB are not modelled")
+    for folder, names in databases.items() if not rules.rocksdb_queues else ():
+        found.append(
+            f"{folder}/ holds RocksDB files ({', '.join(names[:3])}): ConsumeQueues in RocksDB are modelled with"
+            f" storeType={ROCKSDB_STORE_TYPE} alone"
+        )
     store_type = str(rules.value("storeType"))
-    if store_type != "default" and rules.knows_store_type:  # earlier ones do not know the setting
-        found.append(f"storeType={store_type}: only file ConsumeQueues (storeType=default) are modelled")
+    if store_type not in ("default", ROCKSDB_STORE_TYPE) and rules.knows_store_type:  # earlier ones do not know the setting
+        found.append(f"storeType={store_type}: only default and {ROCKSDB_STORE_TYPE} are modelled")
+    for setting in ("indexRocksDBEnable", "transRocksDBEnable"):
+        if rules.knows_rocksdb and rules.value(setting):
+            found.append(f"{setting}=true: what rocksdbstore/ then holds is not modelled")
     found += _ledgers(listing, rules)
+    if rules.rocksdb_queues and (rules.controller_mode or rules.value("enableDLegerCommitLog")):
+        found.append("ConsumeQueues in RocksDB with controller mode or a DLedger CommitLog: the two together are not modelled")
     for setting in ("duplicationEnable", "recheckReputOffsetFromCq"):
         if rules.controller_mode and rules.value(setting):
             found.append(f"{setting}=true beside enableControllerMode=true: the two together are not modelled")

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -22,6 +22,8 @@ from store_io.audit.queue_runs import stretches
 from store_io.base.errors import StoreError
 from store_io.base.ranges import union
 from store_io.formats.consumequeue_reader import entry_address, read_entries
+from store_io.formats.rocksdb.queue_entries import EntryReader, plain_entries
+from store_io.formats.rocksdb.queue_table import QueueDatabase
 from store_io.source.byte_source import ByteSource, StoreLocation, open_source
 
 WINDOW_ENTRIES = 1 << 16
@@ -32,7 +34,10 @@ MAX_TWICE = 1 << 20  # physical offsets to look up among those of matched entrie
 
 @dataclass(frozen=True)
 class LeftoverTask:
-    """One queue's unmatched entry numbers. missing: entry numbers whose message has no entry; covered: matched ones."""
+    """One queue's unmatched entry numbers. missing: entry numbers whose message has no entry; covered: matched ones.
+
+    database: where the entries are if they are in no files.
+    """
 
     store: int
     location: StoreLocation
@@ -44,6 +49,7 @@ class LeftoverTask:
     covered: tuple[tuple[int, int], ...]
     log: lm.LogMap
     not_after: float = 0
+    database: QueueDatabase | None = None
 
     @property
     def bytes_to_read(self) -> int:
@@ -88,23 +94,25 @@ def classify_leftovers(task: LeftoverTask, source: ByteSource | None = None) -> 
     """What each of the task's unmatched entries is; `problem` alone where a file can no longer be read. Each entry of the queue
     is read a few times at most, wherever the unmatched ones lie."""
     try:
-        return _classified(task, source or open_source(task.location))
+        own = source or open_source(task.location)
+        entries: Entries = FileEntries(own, task) if task.database is None else KeyedEntries(own, task.database, task)
+        try:
+            return _classified(task, entries)
+        finally:
+            entries.close()
     except StoreError as error:
         return LeftoverResult(task.key, problem=str(error))
 
 
-def _classified(task: LeftoverTask, own: ByteSource) -> LeftoverResult:
+def _classified(task: LeftoverTask, entries: Entries) -> LeftoverResult:
     result = LeftoverResult(task.key)
-    look = _Look(task, own)
+    look = _Look(task, entries)
     twice: set[int] | None = None  # physical offsets inside messages to which matched entries lead, too; None: not known yet
-    for first, last in _windows(task.leftover):
-        numbers, rows = look.entries(first, last)
-        if not len(rows):
-            continue
+    for numbers, rows in entries.parts(task.leftover):
         kinds = look.kinds(numbers, rows)
         if twice is None and (kinds.code == _INSIDE).any():
-            twice = look.matched_too(first)
-        _classify(task, result, numbers, rows, kinds, twice or set())
+            twice = look.matched_too(int(numbers[0]))
+        _classify(task, result, _Part(numbers, rows, kinds, entries), twice or set())
     result.wrong = union(result.wrong)
     result.answered = union(result.answered)
     return result
@@ -133,7 +141,7 @@ class _Kinds:
     lost: np.ndarray
 
 
-class _Numbers:
+class Numbers:
     """Ascending ranges of entry numbers, to be asked for many numbers at once."""
 
     def __init__(self, ranges: Sequence[tuple[int, int]]):
@@ -149,19 +157,12 @@ class _Numbers:
 
 
 class _Look:
-    """The unmatched entries of one queue, window by window."""
+    """The unmatched entries of one queue, part by part."""
 
-    def __init__(self, task: LeftoverTask, source: ByteSource):
-        self._task, self._source = task, source
-        self._missing, self._leftover = _Numbers(union(task.missing)), _Numbers(task.leftover)
+    def __init__(self, task: LeftoverTask, entries: Entries):
+        self._task, self._entries = task, entries
+        self._missing, self._leftover = Numbers(union(task.missing)), Numbers(task.leftover)
         self._covered_starts = np.array(sorted(first for first, _ in task.covered), np.int64)
-
-    def entries(self, first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
-        """(numbers, entries) of the unmatched ones of [first, last)."""
-        rows = read_entries(self._source, self._task.files, first, last, self._task.batch)
-        numbers = np.arange(first, first + len(rows))
-        kept = self._leftover.hold(numbers)
-        return numbers[kept], rows[kept]
 
     def kinds(self, numbers: np.ndarray, rows: np.ndarray) -> _Kinds:
         """What each of these entries is; of those that lead into messages, `matched_too` knows more."""
@@ -189,14 +190,14 @@ class _Look:
         or to the last byte of the segment before that one's."""
         found = np.zeros(len(numbers), bool)
         starts = self._covered_starts
-        if self._task.batch or not len(starts):
+        if self._task.batch or not len(starts) or self._task.database is not None:  # a repair writes none of these
             return found
         place = np.searchsorted(starts, numbers, side="right")
         followed = np.flatnonzero(place < len(starts))
         if not len(followed):
             return found
         wanted, which = np.unique(starts[place[followed]], return_inverse=True)
-        following = self._read(wanted)[which]
+        following = self._entries.of(wanted)[which]
         mine = rows[followed]
         phy = following["phy_offset"].astype(np.int64)
         same = (mine["phy_offset"] == phy) & (mine["size"] == following["size"])
@@ -204,30 +205,96 @@ class _Look:
         found[followed] = same | nowhere & (mine["phy_offset"] == phy - phy % self._task.log.segment_bytes - 1)
         return found
 
-    def _read(self, numbers: np.ndarray) -> np.ndarray:
-        """The entries of these ascending numbers."""
-        parts = []
-        for first, last in _windows([(n, n + 1) for n in numbers.tolist()]):
-            rows = read_entries(self._source, self._task.files, first, last, self._task.batch)
-            inside = numbers[np.searchsorted(numbers, first) : np.searchsorted(numbers, last)]
-            parts.append(rows[inside - first])
-        return np.concatenate(parts)
-
     def matched_too(self, after: int) -> set[int]:
         """Of the physical offsets inside of messages to which entries from number `after` on lead, those to which matched
         entries lead as well: one pass over each."""
         wanted: set[int] = set()
-        for first, last in _windows(self._task.leftover, after):
-            numbers, rows = self.entries(first, last)
-            if len(rows) and len(wanted) < MAX_TWICE:
+        for numbers, rows in self._entries.parts(self._task.leftover, after):
+            if len(wanted) < MAX_TWICE:
                 wanted.update(rows["phy_offset"][self.kinds(numbers, rows).code == _INSIDE].tolist())
         sought = np.array(sorted(wanted), np.int64)
         found: set[int] = set()
-        for first, last in _windows(union(self._task.covered)):
-            phy = read_entries(self._source, self._task.files, first, last, self._task.batch)["phy_offset"].astype(np.int64)
-            numbers = np.arange(first, first + len(phy))
+        for numbers, rows in self._entries.parts(union(self._task.covered)):
+            phy = rows["phy_offset"].astype(np.int64)
             found.update(phy[~self._leftover.hold(numbers) & np.isin(phy, sought)].tolist())
         return found
+
+
+class Entries(Protocol):
+    """The entries of one queue, wherever they are stored, as ENTRY_DTYPE or BATCH_DTYPE."""
+
+    def parts(self, ranges: Sequence[tuple[int, int]], after: int | None = None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """(numbers, entries) of those in these ascending ranges that are stored, from number `after` on, in bounded parts, none
+        of them empty."""
+
+    def of(self, numbers: np.ndarray) -> np.ndarray:
+        """The entries of these ascending numbers."""
+
+    def spans(self, first: int, count: int) -> Iterator[tuple[int, str, int | None, int | None]]:
+        """(how many, file, start, end) of `count` entries that follow one another, for each file that holds some of them."""
+
+    def close(self) -> None: ...
+
+
+class FileEntries:
+    """Of a queue in files."""
+
+    def __init__(self, source: ByteSource, task: LeftoverTask):
+        self._source, self._files, self._batch = source, task.files, task.batch
+
+    def parts(self, ranges: Sequence[tuple[int, int]], after: int | None = None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        held = Numbers(ranges)
+        for first, last in _windows(ranges, after):
+            rows = read_entries(self._source, self._files, first, last, self._batch)
+            numbers = np.arange(first, first + len(rows))
+            kept = held.hold(numbers)
+            if kept.any():
+                yield numbers[kept], rows[kept]
+
+    def of(self, numbers: np.ndarray) -> np.ndarray:
+        parts = []
+        for first, last in _windows([(n, n + 1) for n in numbers.tolist()]):
+            rows = read_entries(self._source, self._files, first, last, self._batch)
+            inside = numbers[np.searchsorted(numbers, first) : np.searchsorted(numbers, last)]
+            parts.append(rows[inside - first])
+        return np.concatenate(parts)
+
+    def spans(self, first: int, count: int) -> Iterator[tuple[int, str, int | None, int | None]]:
+        unit = layout.BATCH_ENTRY_BYTES if self._batch else layout.ENTRY_BYTES
+        at = 0
+        while at < count:
+            path, position = entry_address(self._files, first + at, self._batch)
+            file = next(f for f in self._files if f.path == path)
+            n = min(count - at, (file.size - position) // unit)
+            if n <= 0:
+                return
+            yield n, path, position, position + n * unit
+            at += n
+
+    def close(self) -> None: ...
+
+
+class KeyedEntries:
+    """Of a queue in RocksDB. A finding's file is the database's folder; its topic, queue id and queue offset name the key."""
+
+    def __init__(self, source: ByteSource, database: QueueDatabase, task: LeftoverTask):
+        self._reader, self._key, self._folder = EntryReader(source, database), task.key, database.folder
+
+    def parts(self, ranges: Sequence[tuple[int, int]], after: int | None = None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        for start, end in ranges:
+            first = start if after is None else max(start, after)
+            for numbers, rows in self._reader.windows(self._key, first, end):
+                if len(numbers):
+                    yield numbers, plain_entries(rows)
+
+    def of(self, numbers: np.ndarray) -> np.ndarray:
+        raise NotImplementedError  # asked for where a repair's entries are looked for, which has written none here
+
+    def spans(self, first: int, count: int) -> Iterator[tuple[int, str, int | None, int | None]]:
+        yield count, self._folder, None, None
+
+    def close(self) -> None:
+        self._reader.close()
 
 
 def _windows(ranges: Sequence[tuple[int, int]], after: int | None = None) -> Iterator[tuple[int, int]]:
@@ -247,9 +314,18 @@ def _windows(ranges: Sequence[tuple[int, int]], after: int | None = None) -> Ite
         yield first, last
 
 
-def _classify(
-    task: LeftoverTask, result: LeftoverResult, numbers: np.ndarray, rows: np.ndarray, kinds: _Kinds, twice: set[int]
-) -> None:
+@dataclass(frozen=True)
+class _Part:
+    """Some entries with what they are."""
+
+    numbers: np.ndarray
+    rows: np.ndarray
+    kinds: _Kinds
+    entries: Entries
+
+
+def _classify(task: LeftoverTask, result: LeftoverResult, part: _Part, twice: set[int]) -> None:
+    numbers, rows, kinds = part.numbers, part.rows, part.kinds
     phy, size, code = rows["phy_offset"].astype(np.int64), rows["size"].astype(np.int64), kinds.code
     for kind in (lm.DAMAGED, lm.UNWRITTEN, lm.MISSING, lm.BEYOND):
         chosen = kinds.lost & (kinds.where == kind)
@@ -272,29 +348,24 @@ def _classify(
             continue
         if code[start] == _WRONG:
             result.wrong.append((int(numbers[start]), int(numbers[end - 1]) + 1))
-        _report(task, result, _CODES[code[start]], rows[start:end], int(numbers[start]))
+        _report(task, result, _CODES[code[start]], part, (start, end))
 
 
-def _report(task: LeftoverTask, result: LeftoverResult, code: str, rows: np.ndarray, first: int) -> None:
-    """One finding per file for these entries, which follow one another: the first has number `first`."""
-    unit = layout.BATCH_ENTRY_BYTES if task.batch else layout.ENTRY_BYTES
-    at = 0
-    while at < len(rows):
-        path, position = entry_address(task.files, first + at, task.batch)
-        file = next(f for f in task.files if f.path == path)
-        n = min(len(rows) - at, (file.size - position) // unit)
-        if n <= 0:
-            return
+def _report(task: LeftoverTask, result: LeftoverResult, code: str, part: _Part, chosen: tuple[int, int]) -> None:
+    """One finding per file for the entries [start, end) of the part, which follow one another."""
+    start, end = chosen
+    first, at = int(part.numbers[start]), 0
+    for n, path, low, high in part.entries.spans(first, end - start):
         if len(result.findings) >= MAX_FINDINGS:
             result.findings_dropped[code] = result.findings_dropped.get(code, 0) + n
         else:
-            row = rows[at]
+            row = part.rows[start + at]
             result.findings.append(
                 Finding(
                     code,
                     path,
-                    position,
-                    position + n * unit,
+                    low,
+                    high,
                     phy_offset=int(row["phy_offset"]),
                     topic=task.key[0],
                     queue_id=task.key[1],

@@ -32,6 +32,7 @@ class QueueView:
     missing: Ranges = field(default_factory=list)
     leftover: Ranges = field(default_factory=list)
     deleted_topic: bool = False
+    keyed: bool = False  # its entries are in RocksDB: a key is an entry's place, there are no files
     of_other_kind: bool = False  # config/topics.json wants the other kind of queue: a start refuses, nothing is compared
     lmq: bool = False
 
@@ -45,6 +46,7 @@ class KnownQueues:
     """What disk and config/ say of queues. summaries: of those that were scanned.  topics: configured ones; None: not known.
 
     batch_topics: those of type BatchCQ.  lmq_expected: whether a broker puts entries in multi-dispatch queues.
+    database: the folder of the queues' database; "" where they are in files.
     """
 
     summaries: Mapping[QueueKey, QueueSummary] = field(default_factory=dict)
@@ -53,28 +55,30 @@ class KnownQueues:
     batch_topics: frozenset[str] = frozenset()
     topics: frozenset[str] | None = None
     lmq_expected: bool = False
+    database: str = ""
 
 
 def queue_views(segments: Sequence[SegmentSummary], known: KnownQueues) -> dict[QueueKey, QueueView]:
     """Every queue that the log or the disk knows, with its matched, missing and unmatched entry numbers."""
     views: dict[QueueKey, QueueView] = {}
-    known_topics = {key[0] for key in known.folders}
+    known_topics = {key[0] for key in (known.summaries if known.database else known.folders)}
 
     def view(key: QueueKey) -> QueueView:
         found = views.get(key)
         if found is None:
             batch = key[0] in known.batch_topics
-            folder = known.folders.get(key, queue_folder(batch, key))
+            folder = known.database or known.folders.get(key, queue_folder(batch, key))
             of_other_kind = folder.startswith(BATCH_QUEUES + "/") != batch
             files, summary = known.files.get(key, ()), known.summaries.get(key)
             found = views[key] = QueueView(key, batch != of_other_kind, folder, files, summary)
-            found.of_other_kind = of_other_kind
+            found.of_other_kind, found.keyed = of_other_kind, bool(known.database)
             found.deleted_topic = known.topics is not None and key[0] not in known.topics and key[0] not in known_topics
         return found
 
-    for key in known.folders:
+    on_disk = known.summaries if known.database else known.folders
+    for key in on_disk:
         view(key)
-    runs = StoreRuns(segments).by_queue(segments, known.lmq_expected, known.folders)
+    runs = StoreRuns(segments).by_queue(segments, known.lmq_expected, on_disk)
     for key, own in runs:
         view(key).runs = own
     views = dict(sorted(views.items()))
@@ -113,7 +117,8 @@ def _match(view: QueueView, lmq_expected: bool) -> None:
         # Very many ranges come as one, over what a missing file would hold; a file whose name is negative holds nothing.
         held = union((f.start // view.unit, (f.start // view.unit) + f.size // view.unit) for f in view.files)
         expired = [(0, view.summary.expired_end)] if view.summary.expired_end else []
-        view.leftover = intersect(subtract(subtract(used, view.covered), expired), held)
+        unmatched = subtract(subtract(used, view.covered), expired)
+        view.leftover = unmatched if view.keyed else intersect(unmatched, held)
 
 
 def never_put(rows: np.ndarray) -> np.ndarray:

@@ -20,6 +20,7 @@ from schemas import index_layout
 from schemas.entries import BATCH_DTYPE, ENTRY_DTYPE
 from schemas.rows import QueueKey
 from store_io.audit.audit_store import StoreAudit
+from store_io.base.errors import StoreError
 from store_io.base.java_compat import divide
 from store_io.explore.appended_entries import EXPANDED_ENTRIES, AppendedEntries
 from store_io.formats.commitlog.message_decode import decode_message
@@ -77,6 +78,9 @@ class BrokerView:
         assert prediction is not None and prediction.settled is not None
         self.audit, self.rules, self.pull = audit, audit.rules, pull
         self.memory: Memory = prediction.settled
+        if audit.copy.queue_table is not None:
+            raise StoreError("what consumers get of ConsumeQueues in RocksDB is not modelled: search the messages without --view")
+        self._queues = {key: q for key, q in self.memory.queues.items() if isinstance(q, QueueState)}
         self.log = self.memory.log
         self.log_end = self.log[-1].file.start + self.log[-1].wrote if self.log else 0
         self._appended = AppendedEntries(audit)
@@ -105,9 +109,9 @@ class BrokerView:
         for start in range(0, len(wanted), 256):
             group = wanted[start : start + 256]
             if len(group) > 1:
-                self._appended.prepare([self.memory.queues[key] for key, _, _ in group if key in self.memory.queues])
+                self._appended.prepare([self._queues[key] for key, _, _ in group if key in self._queues])
             for key, first, last in group:
-                queue = self.memory.queues.get(key)
+                queue = self._queues.get(key)
                 if queue is not None:
                     yield from self._read_queue(queue, first, last)
 

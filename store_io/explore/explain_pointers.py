@@ -20,6 +20,8 @@ from store_io.explore.entry_rows import data_windows
 from store_io.explore.redaction import Redaction
 from store_io.formats.consumequeue_reader import entries_of, read_entries, unit_bytes
 from store_io.formats.index_reader import entry_position
+from store_io.formats.rocksdb.queue_entries import EntryReader, plain_entries
+from store_io.formats.rocksdb.queue_table import QueueTable
 from store_io.rules.index_keys import index_keys, key_hash, key_text, tag_key
 from store_io.rules.message_verdict import Message, tags_code_of
 from store_io.rules.multi_dispatch import multi_dispatch
@@ -94,6 +96,9 @@ class QueueSearch:
 
     def run(self) -> Iterator[Pointer]:
         """Queues that the message names come first, then all others by name."""
+        if self.copy.queue_table is not None:
+            yield from self._keyed(self.copy.queue_table)
+            return
         named = dict.fromkeys(key for _, key, _ in self.expected)
         others = [key for key in sorted(self.copy.queue_files) if key not in named]
         looked = skipped = 0
@@ -112,6 +117,23 @@ class QueueSearch:
                     yield self._absent(kind, key, offset)
         limit = f", {skipped} were not: the search has a limit" if skipped else ""
         self.searched = f"{looked} ConsumeQueue files were searched{limit}"
+
+    def _keyed(self, table: QueueTable) -> Iterator[Pointer]:
+        """The entries at the message's own keys, of queues in RocksDB. Others are not searched: a key is looked up, not found."""
+        reader, unit = EntryReader(self.copy.source, table.database), unit_bytes(False)
+        try:
+            for kind, key, offset in self.expected:
+                rows = [plain_entries(rows) for _, rows in reader.windows(key, offset, offset + 1) if len(rows)]
+                row = rows[0][0] if rows else None
+                if row is not None and self.target.start <= row["phy_offset"] < self.target.end:
+                    yield self._pointer(key, MappedFile(table.database.folder, offset * unit, unit), 0, row)
+                elif self.target.known:
+                    what = "the database has no entry at this key" if row is None else f"it leads to {int(row['phy_offset'])}"
+                    values = _values(row) if row is not None else {}
+                    yield Pointer(kind, _queue_name(key), table.database.folder, 0, offset, "absent", values, [what])
+        finally:
+            reader.close()
+        self.searched = f"{len(self.expected)} keys of the ConsumeQueues' database were looked up, no others"
 
     def _batch(self, key: QueueKey) -> bool:
         return self.copy.queue_folders.get(key, "").startswith("batch")

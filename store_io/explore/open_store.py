@@ -14,7 +14,7 @@ from store_io.explore.message_filter import Range
 from store_io.formats.commitlog.framing import framing_of
 from store_io.formats.settings import read_settings
 from store_io.rules.loading import Tree, numbered_files, queue_folders, segments_of
-from store_io.rules.releases import NEWEST_RELEASE, BrokerRules, broker_rules
+from store_io.rules.releases import NEWEST_RELEASE, ROCKSDB_STORE_TYPE, BrokerRules, broker_rules
 from store_io.source.byte_source import ByteSource, StoreLocation, folder_of, open_source
 from store_io.source.store_dir import StoreListing, check_names, check_roots, list_store, unreadable_parts
 
@@ -55,6 +55,8 @@ class OpenStore:
 
     def queues(self) -> list[QueueFiles]:
         """All queues on disk, by topic and queue id, ordinary ones before BatchConsumeQueues. Raises StoreError as above."""
+        if self.rules.rocksdb_queues:
+            raise StoreError(f"storeType={ROCKSDB_STORE_TYPE}: the entries of ConsumeQueues in RocksDB are not given as rows")
         self._readable(QUEUES, BATCH_QUEUES, EXT)
         tree, found = self._tree(), []
         for kind in (QUEUES, BATCH_QUEUES):

@@ -6,6 +6,7 @@
 * `controller`: what controller mode keeps beside the store.
 * `timer`: units of the timer log, slots of the wheel, its checkpoint.
 * `queue_store`: a store's queues as a scan asks for them; what else another kind needs is listed there.
+* `place`: where something lies, as a finding says it.
 * `rocksdb`: databases of RocksDB, by a process of their own.
 * `dledger`: entry headers, index units and texts of a DLedger group.
 * `tiered_metadata`: what lies in a tiered store, as its metadata says.

@@ -63,13 +63,19 @@ def read_checkpoint(source: ByteSource, listing: StoreListing) -> StoredCheckpoi
 
 
 def checkpoint_findings(
-    checkpoint: StoredCheckpoint, *, first_store_time: int, last_store_time: int, log_end: int, unclean: bool
+    checkpoint: StoredCheckpoint,
+    *,
+    first_store_time: int,
+    last_store_time: int,
+    log_end: int,
+    unclean: bool,
+    keyed_queues: bool = False,
 ) -> list[Finding]:
     """What is wrong with the checkpoint beside the log. Pure.
 
     first_store_time, last_store_time: smallest and largest (ms) of the copy's messages, 0 without one.  log_end: physical offset
     after the last message.  A healthy store's checkpoint gives nothing above a note: one that was killed young has zeros, a
-    copy of a running broker has one of another moment.
+    copy of a running broker has one of another moment.  keyed_queues: in RocksDB; then logicsMsgTimestamp stays 0 (rocksdb.md 2).
     """
     if not checkpoint.present:
         severity = "" if last_store_time else NOTE
@@ -91,7 +97,7 @@ def checkpoint_findings(
             found.append(_finding("checkpoint_ahead", at, severity, f"{name} of at most {latest}", str(time)))
         elif 0 < time < first_store_time and name != "indexMsgTimestamp":
             found.append(_finding("checkpoint_behind", at, "", f"{name} of at least {first_store_time}", str(time)))
-    if last_store_time and values.logics_time == 0:
+    if last_store_time and values.logics_time == 0 and not keyed_queues:
         # A broker that stops cleanly has written the time of the last message that it dispatched.
         severity = NOTE if unclean else REBUILDABLE
         at = layout.LOGICS_MSG_TIMESTAMP_POSITION

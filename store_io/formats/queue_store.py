@@ -19,20 +19,16 @@ import numpy as np
 from schemas import consumequeue_layout as layout
 from schemas.entries import STORED_BATCH_DTYPE, STORED_ENTRY_DTYPE
 from schemas.rows import MappedFile, QueueKey
-from store_io.rules.releases import BrokerRules
+from store_io.formats.place import Place
+from store_io.formats.rocksdb.queue_entries import KeyedQueueStore
+from store_io.formats.rocksdb.queue_table import NO_DATABASE, QueueDatabase
+from store_io.rules.releases import ROCKSDB_STORE_TYPE, BrokerRules
 from store_io.source.byte_source import ByteFile, ByteSource
 
 OPEN_FILES = 512
 SCAN_BYTES = 1 << 20
 EXT_BYTES = 1 << 16  # of a queue's ext file, kept in memory
 SAMPLES = 9  # entries of a file that show which physical offsets it holds
-
-
-class Place(NamedTuple):
-    """Where a finding says that something is: a path below the store root, and a byte."""
-
-    path: str
-    position: int
 
 
 class QueueEntries(Protocol):
@@ -78,6 +74,8 @@ class QueuePaths:
     queues: Mapping[QueueKey, tuple[MappedFile, ...]]
     batch_queues: Mapping[QueueKey, tuple[MappedFile, ...]]
     ext: Mapping[QueueKey, tuple[MappedFile, ...]]
+    database: QueueDatabase | None = None
+    stored: frozenset[QueueKey] = frozenset()  # queues in the database
 
 
 class FileQueueStore:
@@ -119,12 +117,20 @@ class FileQueueStore:
         return file
 
 
-QUEUE_STORES: dict[str, Callable[[ByteSource, QueuePaths], QueueStore]] = {"default": FileQueueStore}  # by storeType
+def _keyed_store(source: ByteSource, paths: QueuePaths) -> QueueStore:
+    return KeyedQueueStore(source, paths.database or NO_DATABASE, paths.stored)
+
+
+QUEUE_STORES: dict[str, Callable[[ByteSource, QueuePaths], QueueStore]] = {
+    "default": FileQueueStore,
+    ROCKSDB_STORE_TYPE: _keyed_store,
+}  # by storeType
 
 
 def open_queue_store(rules: BrokerRules, source: ByteSource, paths: QueuePaths) -> QueueStore:
     """The queues as a broker with these settings keeps them; in files where its kind of store is not known."""
-    return QUEUE_STORES.get(str(rules.value("storeType")), FileQueueStore)(source, paths)
+    kind = str(rules.value("storeType")) if rules.knows_store_type else "default"
+    return QUEUE_STORES.get(kind, FileQueueStore)(source, paths)
 
 
 class QueueFileEntries:

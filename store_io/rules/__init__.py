@@ -14,6 +14,7 @@
 * `dispatch`, `queue_puts`: runs of segments -> entries of queues and index.
 * `controller`: what controller mode adds: confirmOffset, epochs, elections.
 * `dledger`: a log kept by DLedger: its own recovery, and the fold of a broker with one.
+* `rocksdb`: stores whose ConsumeQueues are in RocksDB: where, their ends, their own form of the fold.
 * `recovery`: the fold itself, summaries -> cut, states after load and after dispatch.
 * `timer`: recovery of the timer store, and which timer messages are delivered after it.
 """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -63,15 +64,28 @@ def recovery_choice(rules: BrokerRules, checkpoint: Checkpoint, unclean: bool, m
     return Choice(below, confirmed)
 
 
+class Puts(Protocol):
+    """Takes the runs that dispatch puts into queues."""
+
+    def put(self, scan: ScanId, scan_number: int, summary: SegmentSummary, numbers: np.ndarray) -> None:
+        """Put these runs of a segment, in their order."""
+
+    def settle(self) -> object:
+        """Bring the queues up to date: before, nothing else may look at them."""
+
+
 class Dispatch:
     """The queues and index files that dispatch fills. Cuts and marks that it lacks are put into `needs`."""
 
-    def __init__(self, rules: BrokerRules, batch_topics: frozenset[str], disk: DiskEntries, needs: Needs):
+    def __init__(
+        self, rules: BrokerRules, batch_topics: frozenset[str], disk: DiskEntries, needs: Needs, puts: Puts | None = None
+    ):
+        """puts: what takes the entries; None: queues in files."""
         self.rules, self.batch_topics, self.disk, self.needs = rules, batch_topics, disk, needs
         self.queues: dict[QueueKey, QueueState] = {}
         self.index = IndexState(rules)
         self.scan_ids: list[object] = []  # of the pieces' scan numbers
-        self.puts = QueuePuts(self.find_queue, needs)
+        self.puts: Puts = puts if puts is not None else QueuePuts(self.find_queue, needs)
         self._scan_numbers: dict[ScanId, int] = {}
 
     def find_queue(self, key: QueueKey) -> QueueState:

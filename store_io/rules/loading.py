@@ -138,7 +138,7 @@ def load_store(tree: Tree, rules: BrokerRules, batch_topics: frozenset[str]) -> 
     loaded.deleted += deleted
     refuse(refusal)
     for kind, batch in ((QUEUES, False), (BATCH_QUEUES, True)):
-        if batch and not rules.batch_queues:
+        if batch and not rules.batch_queues or rules.rocksdb_queues:
             continue
         for topic in tree.children(kind):
             if not is_folder(topic):

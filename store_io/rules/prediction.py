@@ -10,6 +10,9 @@ from schemas.rows import Cuts, MappedFile, QueueKey, Row
 from store_io.rules.controller.epochs import Elected, Epoch
 from store_io.rules.index_state import IndexFileState
 from store_io.rules.queue_state import QueueState
+from store_io.rules.rocksdb.queue import RocksQueue
+
+BrokerQueue = QueueState | RocksQueue
 
 
 @dataclass(frozen=True)
@@ -88,7 +91,7 @@ class Memory:
     """The broker's memory at one moment: what STATE in plan.json has, and more."""
 
     log: list[LogFile]
-    queues: dict[QueueKey, QueueState]
+    queues: dict[QueueKey, BrokerQueue]
     index: list[IndexFileState]
 
     def state(self) -> Row:
@@ -102,6 +105,7 @@ class Memory:
                     "min_offset": q.min_offset,
                     "max_offset": q.max_offset,
                     "max_phy_offset": q.max_phy,
+                    **_or_else(q),
                 }
                 for key, q in sorted(self.queues.items())
             ],
@@ -109,6 +113,14 @@ class Memory:
                 {"begin_phy_offset": f.begin_phy, "end_phy_offset": f.end_phy, "index_count": f.stored_count} for f in self.index
             ],
         }
+
+
+def _or_else(queue: BrokerQueue) -> Row:
+    """The other answer of a queue where the release leaves two open: which one it is, a race inside the broker decides."""
+    other = queue.or_else if isinstance(queue, RocksQueue) else None
+    if other is None:
+        return {}
+    return {"or": {"min_offset": other.min_offset, "max_offset": other.max_offset, "max_phy_offset": other.max_phy}}
 
 
 @dataclass
@@ -162,6 +174,7 @@ class Prediction:
     after_dispatch: Memory | None = None
     controller: Fenced | None = None  # in controller mode
     scanned: list[int] = field(default_factory=list)  # segments that recovery reads, by place in the list
+    skips: list[str] = field(default_factory=list)  # which messages recovery leaves without an entry, and why
     hangs_at: int = -1  # start() waits without end at this physical offset
     ledger: Row | None = None
     ledger_end: int | None = None

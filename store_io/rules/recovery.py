@@ -21,7 +21,7 @@ from store_io.rules.controller.epochs import Epoch
 from store_io.rules.dispatch import EVERYTHING, Choice, Dispatch, recovery_choice
 from store_io.rules.index_state import IndexFileState, IndexHeader
 from store_io.rules.loading import LoadedStore
-from store_io.rules.prediction import Checkpoint, LogFile, Memory, Needs, Prediction, Refused, ScanId
+from store_io.rules.prediction import BrokerQueue, Checkpoint, LogFile, Memory, Needs, Prediction, Refused, ScanId
 from store_io.rules.queue_minimum import correct_minimum
 from store_io.rules.queue_pieces import Pieces
 from store_io.rules.queue_state import DiskEntries, NeedCut, QueueRefusal, QueueState
@@ -85,18 +85,21 @@ class Fold:
 
     def memory(self) -> Memory:
         """A snapshot that later steps do not touch."""
-        queues = {}
-        for key, queue in self.queues.items():
-            kept = copy.copy(queue)
-            kept.files = [copy.copy(f) for f in queue.files]
-            kept.pieces = queue.pieces.copy()
-            queues[key] = kept
         index = []
         for file in self.index.files:
             twin = copy.copy(file)
             twin.pieces = list(file.pieces)
             index.append(twin)
-        return Memory([LogFile(f.file, f.wrote) for f in self.log], queues, index)
+        return Memory([LogFile(f.file, f.wrote) for f in self.log], self._queues_now(), index)
+
+    def _queues_now(self) -> dict[QueueKey, BrokerQueue]:
+        queues: dict[QueueKey, BrokerQueue] = {}
+        for key, queue in self.queues.items():
+            kept = copy.copy(queue)
+            kept.files = [copy.copy(f) for f in queue.files]
+            kept.pieces = queue.pieces.copy()
+            queues[key] = kept
+        return queues
 
     # ---- load ------------------------------------------------------------------------------------------------------
 
@@ -104,18 +107,9 @@ class Fold:
         rules, loaded = self.rules, self.loaded
         if loaded.refusal:
             raise Refused(loaded.refusal)
-        for key, found in loaded.queues.items():
-            self.queues[key] = QueueState(key, found.batch, found.folder, rules, self.disk, pieces=Pieces(self.dispatch.scan_ids))
+        self._load_queues()
         self._load_index()
-        for key, queue in self.queues.items():
-            summary = self.queue_summaries.get(key)
-            if summary is None:
-                continue
-            if summary.refusal:
-                raise Refused(summary.refusal)
-            queue.set_recovered(loaded.queues[key].files, summary.wrote, summary.max_phy_offset)
-            self.deleted += summary.deleted
-            self._remember_prefix(queue, summary)
+        self._recover_queues()
         self._recover_log()
         self.correct_minimums()
         if rules.controlled and rules.reads_unconfirmed:
@@ -126,6 +120,22 @@ class Fold:
                 self.dispatch.find_queue((commitlog_layout.SCHEDULE_TOPIC, level - 1))
         if loaded.index_refusal:
             raise Refused(loaded.index_refusal)
+
+    def _load_queues(self) -> None:
+        for key, found in self.loaded.queues.items():
+            pieces = Pieces(self.dispatch.scan_ids)
+            self.queues[key] = QueueState(key, found.batch, found.folder, self.rules, self.disk, pieces=pieces)
+
+    def _recover_queues(self) -> None:
+        for key, queue in self.queues.items():
+            summary = self.queue_summaries.get(key)
+            if summary is None:
+                continue
+            if summary.refusal:
+                raise Refused(summary.refusal)
+            queue.set_recovered(self.loaded.queues[key].files, summary.wrote, summary.max_phy_offset)
+            self.deleted += summary.deleted
+            self._remember_prefix(queue, summary)
 
     @staticmethod
     def _remember_prefix(queue: QueueState, summary: QueueSummary) -> None:
@@ -169,35 +179,51 @@ class Fold:
     # ---- the CommitLog ---------------------------------------------------------------------------------------------
 
     def _recover_log(self) -> None:
-        rules = self.rules
         m = self.max_cq_phy()
-        accelerated = self.unclean and rules.accelerated
-        if accelerated and self.checkpoint.logics_phy_offset <= 0 < self.checkpoint.physic_time:
-            raise Refused(
-                "checkpoint: accelerated recovery needs logicsPhysicalOffset, which is 0 while physicMsgTimestamp is set"
-            )
+        begin = self._accelerated_from(m)
         if not self.log:
-            for queue in self.queues.values():
-                queue.destroy()
+            self._destroy_queues()
             self.prediction.stop_reason = "no_commitlog"
             return
-        search = StartSearch(rules, self.checkpoint, self.unclean, self.segments, self.scans, self.firsts, self.needs)
-        first = self._first_scan(search.place(m), accelerated)
+        first = self._first_scan(self._start_place(m), begin)
         self.confirm.begin(self.segments[first.segment].start)
-        end = self._read_on(first, recovery_choice(rules, self.checkpoint, self.unclean, m))
-        self.dispatch.puts.settle()
+        end = self._read_on(first, recovery_choice(self.rules, self.checkpoint, self.unclean, m))
+        self._settle()
         if end is None:
             return
         self.confirm.settle(self.min_offset(), end, self.unclean)
-        if rules.truncates_by_new_maximum:
-            m = self.max_cq_phy()
-        self.truncate(end, m >= end)
+        self._cut(m, end)
 
-    def _first_scan(self, i: int, accelerated: bool) -> ScanId:
-        """Where recovery begins to read, in the segment where it starts."""
+    def _accelerated_from(self, m: int) -> int:
+        """The physical offset at which an accelerated recovery begins to read; -1 where it is none."""
+        if not self.unclean or not self.rules.accelerated:
+            return -1
+        if self.checkpoint.logics_phy_offset <= 0 < self.checkpoint.physic_time:
+            raise Refused(
+                "checkpoint: accelerated recovery needs logicsPhysicalOffset, which is 0 while physicMsgTimestamp is set"
+            )
+        return self.checkpoint.logics_phy_offset
+
+    def _destroy_queues(self) -> None:
+        for queue in self.queues.values():
+            queue.destroy()
+
+    def _search(self, unclean: bool) -> StartSearch:
+        return StartSearch(self.rules, self.checkpoint, unclean, self.segments, self.scans, self.firsts, self.needs)
+
+    def _start_place(self, m: int) -> int:
+        """The segment in which recovery begins to read."""
+        return self._search(self.unclean).place(m)
+
+    def _settle(self) -> None:
+        """All is dispatched: the queues may be looked at."""
+        self.dispatch.puts.settle()
+
+    def _first_scan(self, i: int, begin: int) -> ScanId:
+        """Where recovery begins to read, in the segment where it starts. begin: as `_accelerated_from` gives it."""
         segment = self.segments[i]
         self.prediction.start_segment = self.log[i].name
-        position = max(0, self.checkpoint.logics_phy_offset - segment.start) if accelerated else 0
+        position = max(0, begin - segment.start)
         if position > segment.size:
             raise Refused(f"{segment.path}: accelerated recovery would begin at position {position}, beyond the file")
         return ScanId("from", i, position) if position else ScanId("segment", i)
@@ -225,6 +251,12 @@ class Fold:
             p.stop_reason = "end_of_last_file" if stop.kind == "end" else stop.reason
             p.stop_segment, p.stop_position = self.log[i].file.path, stop.position
             return self.segments[i].start + stop.position
+
+    def _cut(self, m: int, end: int) -> None:
+        """Cut the log, and the queues where one may reach there. m: as it was before recovery."""
+        if self.rules.truncates_by_new_maximum:
+            m = self.max_cq_phy()
+        self.truncate(end, m >= end)
 
     def truncate(self, end: int, queues: bool) -> None:
         """Cut the log at this physical offset, and the queues too where asked (recovery.md 6)."""

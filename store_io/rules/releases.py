@@ -70,6 +70,11 @@ class ReleaseRules:
     # a DLedger log (dledger.md 4)
     ledger_crash_dispatch: bool = False  # after an unclean exit recovery of a DLedger log dispatches, and may cut queues too far
     ledger_data_path: bool = False  # storePathDLedgerCommitLog
+    # ConsumeQueues in RocksDB (rocksdb.md)
+    knows_rocksdb_lmq: bool = False  # light queues have entries there, by enableLmq alone
+    knows_rocksdb_acceleration: bool = False  # enableAcceleratedRecovery begins at the end mark
+    accelerates_after_clean_exit: bool = False  # it does so after a clean exit as well
+    knows_separate_folder: bool = False  # useSeparateStorePathForRocksdbCQ
 
 
 # Each release, and what it changes against the one before it.
@@ -107,21 +112,26 @@ CHANGES: dict[str, dict[str, bool]] = {
     "5.3.1": {},
     "5.3.2": {
         "checks_size_first": True, "property_crc_zero_ok": True, "clean_start_by_queues": True,
-        "dispatches_after_clean_exit": True, "clamps_timer_offset": True,
+        "dispatches_after_clean_exit": True, "clamps_timer_offset": True, "knows_rocksdb_lmq": True,
     },
     "5.3.3": {},
     "5.4.0": {
         "start_by_record_check": True, "truncates_by_new_maximum": True, "tag_index": True, "knows_index_switch": True,
-        "knows_rocksdb": True, "knows_timer_snapshots": True,
+        "knows_rocksdb": True, "knows_timer_snapshots": True, "knows_rocksdb_acceleration": True,
+        "accelerates_after_clean_exit": True,
     },
-    "5.5.0": {"start_by_logics_offset": True, "knows_offset_check": True, "empty_last_queue_file_throws": False,
-              "knows_timers_in_rocksdb": True},
+    "5.5.0": {
+        "start_by_logics_offset": True, "knows_offset_check": True, "empty_last_queue_file_throws": False,
+        "knows_timers_in_rocksdb": True, "knows_separate_folder": True, "accelerates_after_clean_exit": False,
+    },
 }  # fmt: skip
 KNOWN_RELEASES = tuple(CHANGES)
 NEWEST_RELEASE = KNOWN_RELEASES[-1]
 # Whose check decides what the audit itself calls a message, under every release asked for: a newer one changes no finding.
 AUDIT_RELEASE = "5.5.0"
 DEFAULT_DELAY_LEVELS = "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h"
+
+ROCKSDB_STORE_TYPE = "defaultRocksDB"  # value of storeType
 
 Version = tuple[int, ...]
 
@@ -195,6 +205,10 @@ FLAG_DEFAULTS: dict[str, bool] = {
     "enableCompaction": True,
     "timerWheelSnapshotFlush": False,
     "timerRocksDBEnable": False,
+    "rocksdbCQDoubleWriteEnable": False,
+    "useSeparateStorePathForRocksdbCQ": False,
+    "indexRocksDBEnable": False,
+    "transRocksDBEnable": False,
 }
 OTHER_DEFAULTS: dict[str, Any] = {
     "commitLogRecoverMaxNum": 10,
@@ -265,6 +279,8 @@ class BrokerRules(ReleaseRules):
     compacts: bool  # the broker reads compaction/, and consumers of compacted topics read from there alone
     timer_snapshots: bool  # the wheel is read from the newest of its snapshots
     timers_in_rocksdb: bool  # they lie in rocksdbstore/
+    rocksdb_queues: bool  # ConsumeQueues are in RocksDB
+    separate_rocksdb_folder: bool  # in a folder of its own
 
     def at_least(self, release: str) -> bool:
         """Whether the rules are those of that release or a later one."""
@@ -327,6 +343,9 @@ def broker_rules(release: str = NEWEST_RELEASE, settings: Mapping[str, Setting] 
     def on(key: str) -> bool:
         return bool(merged[key].value)
 
+    in_rocksdb = own.knows_store_type and merged["storeType"].value == ROCKSDB_STORE_TYPE
+    if in_rocksdb:
+        own = replace(own, lmq_leaves_out_slashes=False)
     return BrokerRules(
         **vars(own),
         release=release,
@@ -337,7 +356,9 @@ def broker_rules(release: str = NEWEST_RELEASE, settings: Mapping[str, Setting] 
         check_crc=on("checkCRCOnRecover"),
         verify_property_crc=own.knows_property_crc and on("forceVerifyPropCRC"),
         dup_info=own.knows_dup_info and on("duplicationEnable"),
-        multi_dispatch=own.knows_multi_dispatch and on("enableMultiDispatch"),
+        multi_dispatch=own.knows_rocksdb_lmq and on("enableLmq")
+        if in_rocksdb
+        else own.knows_multi_dispatch and on("enableMultiDispatch"),
         builds_index=on("messageIndexEnable") and (not own.knows_index_switch or on("indexFileWriteEnable")),
         dispatches_at_start=own.catches_up or on("recheckReputOffsetFromCq"),
         controller_mode=own.knows_controller_mode and on("enableControllerMode"),
@@ -350,4 +371,6 @@ def broker_rules(release: str = NEWEST_RELEASE, settings: Mapping[str, Setting] 
         compacts=own.knows_compaction and on("enableCompaction"),
         timer_snapshots=own.knows_timer_snapshots and on("timerWheelSnapshotFlush"),
         timers_in_rocksdb=own.knows_timers_in_rocksdb and on("timerRocksDBEnable"),
+        rocksdb_queues=in_rocksdb,
+        separate_rocksdb_folder=own.knows_separate_folder and on("useSeparateStorePathForRocksdbCQ"),
     )

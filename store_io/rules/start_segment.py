@@ -46,7 +46,8 @@ class StartSearch:
                 return i
         return 0
 
-    def _first(self, i: int) -> FirstRecord | None:
+    def first(self, i: int) -> FirstRecord | None:
+        """The segment's first record; None where it must be read first."""
         summary = self.scans.get(ScanId("segment", i))
         if summary is not None:
             return summary.first
@@ -56,7 +57,7 @@ class StartSearch:
 
     def _matched_by_time(self, i: int) -> bool:
         """isMappedFileMatchedRecover up to 5.3.3: magic and store time of the first record."""
-        first = self._first(i)
+        first = self.first(i)
         if first is None:
             return False
         if first.magic != commitlog_layout.MAGIC_V1 and not (first.magic == commitlog_layout.MAGIC_V2 and self.rules.knows_v2):
@@ -77,7 +78,7 @@ class StartSearch:
         return 0
 
     def _matched_by_record(self, i: int, m: int) -> bool:
-        first, rules = self._first(i), self.rules
+        first, rules = self.first(i), self.rules
         if first is None:
             return False
         if first.blank or not first.check_ok or first.store_time == 0:

@@ -202,7 +202,7 @@ class QueueProbe:
     def _span(self, ref: int, number: int, low: int, high: int = layout.ENTRY_BYTES) -> Span:
         """Bytes [low, high) of an entry."""
         path, position = self._queues[ref].place(number)
-        return Span(path, position + low, position + high)
+        return Span(path, None, None) if position is None else Span(path, position + low, position + high)
 
     def _wrong(self, item: np.void, key: QueueKey, span: Span, expected: list[int], actual: list[int]) -> None:
         values = {"expected": ", ".join(map(str, expected)), "actual": ", ".join(map(str, actual))}
@@ -224,6 +224,7 @@ class QueueProbe:
             wanted = int(item["tags_code"]), int(item["store_time"])
             if (unit.tags_code == wanted[0]) != (unit.store_time == wanted[1]):  # one of the two shows that it is this message's
                 path, at = units.place(offset)
+                assert at is not None  # units are in files
                 self._findings.add(
                     message_finding(
                         codes.EXT_DAMAGED, Span(path, at, at + layout.EXT_UNIT_HEADER_BYTES), item, key, phy_offset=None,

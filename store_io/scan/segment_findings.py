@@ -13,11 +13,11 @@ MAX_FINDINGS = 1_000  # per code and segment; what is beyond is counted
 
 
 class Span(NamedTuple):
-    """Bytes [start, end) of a file."""
+    """Bytes [start, end) of a file; None where a key is its place."""
 
     path: str
-    start: int
-    end: int
+    start: int | None
+    end: int | None
 
 
 def message_finding(code: str, span: Span, row: np.void, key: QueueKey, **more: Any) -> Finding:

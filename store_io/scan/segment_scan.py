@@ -51,6 +51,7 @@ from store_io.formats.commitlog.segment_walk import (
     walk_batches,
 )
 from store_io.formats.queue_store import QueuePaths, open_queue_store
+from store_io.formats.rocksdb.queue_table import QueueDatabase
 from store_io.rules.controller.compensation import THROWS, judged
 from store_io.rules.message_verdict import BAD, END, HALF, VALID, Verdict, properties_fault
 from store_io.rules.multi_dispatch import multi_dispatch
@@ -88,6 +89,8 @@ class SegmentTask:
     queue_files: Mapping[QueueKey, tuple[MappedFile, ...]] = field(default_factory=dict)  # for the probe
     batch_queue_files: Mapping[QueueKey, tuple[MappedFile, ...]] = field(default_factory=dict)
     ext_files: Mapping[QueueKey, tuple[MappedFile, ...]] = field(default_factory=dict)
+    database: QueueDatabase | None = None  # of queues in RocksDB
+    stored_queues: frozenset[QueueKey] = frozenset()  # in it
     index_files: tuple[IndexFileRef, ...] = ()
     lmq: bool = False  # whether entries in multi-dispatch queues are expected; else absent ones are not looked for
     log_end: int = 0  # end of the copy's last segment by the listing
@@ -170,7 +173,7 @@ class _Scan:
         self.plausible = False
         self.probe = None
         if task.probe and (task.expect_queues or task.queue_files or task.batch_queue_files):
-            paths = QueuePaths(task.queue_files, task.batch_queue_files, task.ext_files)
+            paths = QueuePaths(task.queue_files, task.batch_queue_files, task.ext_files, task.database, task.stored_queues)
             store = open_queue_store(self.rules, source, paths)
             self.probe = QueueProbe(store, task.base_offset, task.size, self.findings, self._part)
         self.runs = RunBuilder(self.base, self.rules.tag_index, task.lmq, self.probe, task.cuts, task.index_marks)

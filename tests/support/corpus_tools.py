@@ -109,6 +109,11 @@ def cases(*prefixes: str) -> list[Case]:
     return list(found.values())
 
 
+def of_kind(kind: str) -> list[Case]:
+    """The cases of another kind of store, by name: "rocksdb"."""
+    return [Case(path) for path in sorted((CORPUS / "kinds" / kind).iterdir()) if (path / "case.json").exists()]
+
+
 def manifest() -> dict[str, tuple[str, str, str, str]]:
     """Name -> (release that recovered it, release that wrote it, digest of the tar, story)."""
     lines = (CORPUS / "MANIFEST").read_text(encoding="utf-8").splitlines()

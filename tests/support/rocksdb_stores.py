@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
 
+from tests.support import builders
+from tests.support.builders import Message, Record, Sizes, Store, StoreBuilder
+
+SIZES = Sizes(segment=4096, queue_file=1000, slots=50, index_max=400)
 Pairs = Iterable[tuple[bytes, bytes]]
 
 
@@ -58,3 +63,64 @@ def offset_key(topic: str, queue_id: int, which: bytes) -> bytes:
 
 def offset_value(phy_offset: int, queue_offset: int) -> bytes:
     return struct.pack(">qq", phy_offset, queue_offset)
+
+
+@dataclass
+class KeyedStore:
+    """A store with ConsumeQueues in RocksDB; `write` makes it, after its parts were changed at will.
+
+    entries: (topic, queue id, queue offset) -> (physical offset, size, tags code, store time).
+    maxima, minima: (topic, queue id) -> (physical offset, queue offset).
+    """
+
+    plain: Store
+    entries: dict[tuple[str, int, int], tuple[int, int, int, int]] = field(default_factory=dict)
+    maxima: dict[tuple[str, int], tuple[int, int]] = field(default_factory=dict)
+    minima: dict[tuple[str, int], tuple[int, int]] = field(default_factory=dict)
+    mark: int = 0
+
+    @property
+    def root(self) -> Path:
+        return self.plain.root
+
+    @property
+    def records(self) -> list[Record]:
+        return [r for r in self.plain.records if r.transaction in (0, builders.COMMIT)]
+
+    @property
+    def broker_conf(self) -> str:
+        return self.plain.broker_conf + "storeType=defaultRocksDB\n"
+
+    def put(self, record: Record) -> None:
+        """Store a record's entry."""
+        tags = builders.tags_code(record, release=self.plain.release)
+        self.entries[record.topic, record.queue_id, record.queue_offset] = record.at, record.size, tags, record.store_time
+        self.maxima[record.topic, record.queue_id] = record.at, record.queue_offset
+        self.mark = record.at + record.size
+
+    def write(self, folder: str = "consumequeue") -> KeyedStore:
+        offsets = [(offset_key(t, q, b"max"), offset_value(*end)) for (t, q), end in self.maxima.items()]
+        offsets += [(offset_key(t, q, b"min"), offset_value(*end)) for (t, q), end in self.minima.items()]
+        if self.mark:
+            offsets.append((offset_key("CHECKPOINT_TOPIC", 0, b"max"), struct.pack(">q", self.mark)))
+        pairs = [(entry_key(*key), entry_value(*value)) for key, value in self.entries.items()]
+        write_database(self.root / folder, {"default": pairs, "offset": offsets})
+        return self
+
+
+def keyed_store(root: Path, release: str = "5.3.3", clean: bool = True, dispatched: int = 60) -> KeyedStore:
+    """Sixty messages of two topics with two queues each; the first `dispatched` have entries."""
+    builder = StoreBuilder(release, SIZES)
+    for n in range(60):
+        body = b"body %d " % n * (n % 5 + 1)
+        builder.put(Message(f"Topic{n % 2}", n // 2 % 2, body, tags="TagA" if n % 3 else None, uniq=f"7F0000010{n:08X}"))
+    store = builder.write(root, clean=clean)
+    for path in sorted((root / "consumequeue").rglob("*"), reverse=True):
+        path.unlink() if path.is_file() else path.rmdir()
+    checkpoint = root / "checkpoint"
+    times = struct.unpack(">6q", checkpoint.read_bytes()[:48])
+    checkpoint.write_bytes(struct.pack(">6q", times[0], 0, *times[2:5], 0).ljust(4096, b"\0"))
+    keyed = KeyedStore(replace(store, clean=clean))
+    for record in keyed.records[:dispatched]:
+        keyed.put(record)
+    return keyed

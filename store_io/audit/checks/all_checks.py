@@ -16,6 +16,7 @@ from store_io.audit.checks.config.lost_tables import lost_tables
 from store_io.audit.checks.controller.epoch_findings import epoch_findings
 from store_io.audit.checks.derived.checkpoint_times import checkpoint_times
 from store_io.audit.checks.derived.disputed import disputed, settled
+from store_io.audit.checks.derived.queue_database import queue_database
 from store_io.audit.checks.derived.queue_entries import queue_entries
 from store_io.audit.checks.derived.unindexed import unindexed
 from store_io.audit.checks.dledger.entry_chain import entry_chain
@@ -48,6 +49,7 @@ COMPARED: tuple[Check, ...] = (  # their findings on derived data may blame the 
     unwritten_ends,
     empty_findings,
     sequences,
+    queue_database,
     queue_entries,
     lost_messages,
     entry_chain,

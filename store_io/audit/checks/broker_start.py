@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from schemas.checkpoint_layout import ABORT_FILE
 from schemas.finding_codes import CATALOGUE, COMPACTED_FILES
-from schemas.rows import NOTE, REBUILDABLE, Finding, Row
+from schemas.rows import NOTE, REBUILDABLE, Finding, QueueKey, Row
 from schemas.store_names import COMMITLOG, COMPACTION
 from store_io.audit.evidence import Evidence
 from store_io.audit.facts.unjudged import refusal_step
@@ -18,6 +18,7 @@ from store_io.rules.config.files import DELAY_OFFSETS
 from store_io.rules.config.reading import config_rules
 from store_io.rules.loading import queue_folder
 from store_io.rules.prediction import Prediction
+from store_io.rules.rocksdb.queue import RocksQueue
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,10 @@ def broker_findings(evidence: Evidence, beyond: OffsetsBeyond) -> list[Finding]:
             next_step = CATALOGUE[COMPACTED_FILES].next
         return [Finding("broker_refuses", blamed, message=prediction.refusal, next=next_step)]
     assert loss is not None
-    found = [*_dropped(evidence, prediction, loss), *_skipped(evidence, loss), *_cut_by_crash(evidence, prediction, loss)]
+    found = [
+        *_dropped(evidence, prediction, loss), *_skipped(evidence, prediction, loss),
+        *_cut_by_crash(evidence, prediction, loss),
+    ]  # fmt: skip
     if prediction.hangs_at >= 0:
         message = "a start waits here and never ends"
         found.append(Finding("broker_hangs", COMMITLOG, phy_offset=prediction.hangs_at, message=message))
@@ -92,7 +96,7 @@ def _dropped(evidence: Evidence, prediction: Prediction, loss: Loss) -> Iterator
         )
 
 
-def _skipped(evidence: Evidence, loss: Loss) -> Iterator[Finding]:
+def _skipped(evidence: Evidence, prediction: Prediction, loss: Loss) -> Iterator[Finding]:
     for key, lost in sorted(loss.by_queue.items()):
         if lost.messages > lost.cut:
             yield Finding(
@@ -101,8 +105,20 @@ def _skipped(evidence: Evidence, loss: Loss) -> Iterator[Finding]:
                 topic=key[0],
                 queue_id=key[1],
                 count=lost.messages - lost.cut,
-                message=f"a start leaves {count_text(lost.messages - lost.cut, 'message')} without a queue entry",
+                message=f"a start leaves {count_text(lost.messages - lost.cut, 'message')} without a queue entry"
+                + _why_skipped(prediction, key),
             )
+
+
+def _why_skipped(prediction: Prediction, key: QueueKey) -> str:
+    """Of queues in RocksDB, which lose messages in silence (rocksdb.md 3)."""
+    queue = prediction.after_dispatch.queues.get(key) if prediction.after_dispatch is not None else None
+    if not isinstance(queue, RocksQueue):
+        return ""
+    if queue.cut_back:
+        again = f"queue offsets from {queue.max_offset:,} on are given again, and the entries there are overwritten"
+        return f": its maximum is set back to {queue.max_offset:,}; {again}"
+    return "".join(f": {why}" for why in prediction.skips[:1])
 
 
 def _cut_by_crash(evidence: Evidence, prediction: Prediction, loss: Loss) -> Iterator[Finding]:

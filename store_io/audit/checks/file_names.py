@@ -34,7 +34,8 @@ def file_names(evidence: Evidence) -> list[Finding]:
 def name_findings(tree: Tree, rules: BrokerRules) -> list[Finding]:
     """Files and folders that no broker makes, wrong lengths, gaps in the files' names (pitfalls C6 to C10, I6, I7)."""
     log = [*_log_names(tree, rules), *_ledger_names(tree, rules)]
-    return [*log, *_topic_names(tree, rules), *_index_names(tree, rules)]
+    queues = _topic_names(tree, rules) if not rules.rocksdb_queues else ()
+    return [*log, *queues, *_index_names(tree, rules)]
 
 
 def _unrecognised(entry: StoreFile, why: str) -> Finding:

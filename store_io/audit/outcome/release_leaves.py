@@ -20,6 +20,7 @@ from schemas.store_names import BATCH_QUEUES, COMMITLOG, COMPACTION, EXT, INDEX,
 from store_io.audit.evidence import Evidence
 from store_io.audit.queue_runs import message_runs
 from store_io.base.wording import clause, count_text
+from store_io.rules.queue_state import QueueState
 
 
 def release_leaves(evidence: Evidence, findings: Sequence[Finding]) -> list[Row]:
@@ -125,6 +126,11 @@ def _valid_from(evidence: Evidence, start: int, end: int | None = None) -> tuple
 
 
 def _queue_steps(evidence: Evidence, serious: Sequence[Finding]) -> list[PlanStep]:
+    table = evidence.copy.queue_table
+    if table is not None:
+        folder = table.database.folder
+        steps = _rebuilds(serious, lambda file: folder if file == folder or file.startswith(f"{folder}/") else "")
+        return [*steps.values()]
     rebuilt = _rebuilds(serious, _queue_folder)
     return [*rebuilt.values(), *_queue_cuts(evidence, rebuilt.keys())]
 
@@ -145,7 +151,7 @@ def _queue_cuts(evidence: Evidence, rebuilt: Set[str]) -> list[PlanStep]:
     steps = []
     for key, queue in sorted(p.after_load.queues.items()):
         summary = evidence.queues.get(key)
-        if queue.folder in rebuilt or summary is None:
+        if queue.folder in rebuilt or summary is None or not isinstance(queue, QueueState):
             continue
         reason = f"its entries lead past the cut of the CommitLog at {p.log_end:,}"
         steps += [_whole("delete", path, reason) for path in sorted(queue.deleted)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from schemas.rows import IndexFileSummary, QueueKey, QueueSummary, SegmentSummary
+from schemas.rows import Finding, IndexFileSummary, QueueKey, QueueSummary, SegmentSummary
 from store_io.audit.epoch_starts import EpochStartsResult, EpochStartsTask
 from store_io.audit.queue_leftovers import LeftoverResult, LeftoverTask
 from store_io.audit.shortcomings import Shortcomings
@@ -14,6 +14,7 @@ from store_io.formats.consumequeue_reader import QueueGroup
 from store_io.formats.dledger.entry_walk import DataTask
 from store_io.formats.dledger.unit_reader import UnitTask
 from store_io.formats.index_reader import IndexTask
+from store_io.formats.rocksdb.queue_pass import KeyRangeTask
 from store_io.formats.timer.timer_task import TimerTask
 from store_io.rules.dledger.ledger_walks import DataWalk, UnitWalk
 from store_io.rules.prediction import ScanId
@@ -48,6 +49,7 @@ class Collected:
         self.timers = TimerResults()
         self.ledger: dict[str, DataWalk] = {}
         self.units: dict[str, UnitWalk] = {}
+        self.database_findings: list[Finding] = []
         self.late: set[str] = set()
         self.no_epoch_starts: list[int] = []
         self.bytes_read = 0
@@ -72,6 +74,10 @@ class Collected:
             for summary in result:
                 self.queues[summary.key] = summary
                 self._count(summary)
+        elif isinstance(task, KeyRangeTask):
+            self.database_findings += result.findings
+            for summary in result.queues:
+                self.queues[summary.key] = summary
         elif isinstance(task, EdgeTask):
             for edges in result:
                 self.edges[edges.path] = edges

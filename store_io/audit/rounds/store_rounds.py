@@ -30,12 +30,16 @@ from store_io.audit.rounds.earlier_segments import EarlierSegments
 from store_io.audit.rounds.task_making import TaskMaker
 from store_io.audit.shortcomings import Shortcomings
 from store_io.audit.timer.timer_view import TimerView, timer_view
+from store_io.base.errors import StoreError
 from store_io.base.tasks import NotRead, Task
 from store_io.formats.consumequeue_reader import read_file_entries
+from store_io.formats.rocksdb.queue_entries import EntryReader, KnownEntries
+from store_io.formats.rocksdb.queue_table import NO_DATABASE
 from store_io.rules.dledger.ledger_fold import LedgerFold, LedgerRead
 from store_io.rules.prediction import Needs, Prediction, ScanId
 from store_io.rules.queue_state import CHUNK_ENTRIES, DiskEntries
 from store_io.rules.recovery import Fold
+from store_io.rules.rocksdb.recovery import RocksFold
 from store_io.scan.segment_scan import SegmentTask
 from store_io.source.byte_source import ByteSource
 
@@ -76,6 +80,8 @@ class StoreRounds:
         self._earlier = EarlierSegments(request, copy, self.collected)
         self._needs = Needs()
         self._disk = queue_entries_on_disk(copy.source)
+        database = copy.queue_table.database if copy.queue_table is not None else NO_DATABASE
+        self._keyed = KnownEntries(EntryReader(copy.source, database))
         self._going = self._run()
 
     def following(self, results: list[Any] | None) -> list[Task]:
@@ -109,6 +115,7 @@ class StoreRounds:
             loss=self.loss,
             no_epoch_starts=found.no_epoch_starts,
             bytes_read=found.bytes_read,
+            database_findings=found.database_findings,
         )
 
     @property
@@ -191,11 +198,19 @@ class StoreRounds:
         known = copy.rules, loaded, copy.batch_topics, copy.checkpoint, copy.unclean
         read = found.scans, found.queues, copy.headers, self._disk, firsts
         fold: Fold
-        if loaded.ledger is None:
+        if copy.queue_table is not None:
+            fold = RocksFold(*known, *read, ends=copy.queue_table.ends, stored=self._keyed)
+        elif loaded.ledger is None:
             fold = Fold(*known, *read, copy.epochs.epochs)
         else:
             fold = LedgerFold(*known, *read, read=LedgerRead(found.ledger, copy.ledger_texts))
-        self.prediction = fold.run()
+        try:
+            self.prediction = fold.run()
+        except StoreError as why:
+            self._short.cannot_read(str(why))
+            return Needs()
+        finally:
+            self._keyed.close()
         return fold.needs
 
     def _measure_loss(self, place: dict[str, int]) -> Needs:
@@ -250,9 +265,14 @@ class StoreRounds:
             return
         copy, found = self._copy, self.collected
         known = KnownQueues(
-            found.queues, copy.queue_files, copy.queue_folders, copy.batch_topics, copy.config.known_topics,
+            found.queues,
+            copy.queue_files,
+            copy.queue_folders,
+            copy.batch_topics,
+            copy.known_topics,
             copy.rules.multi_dispatch,
-        )  # fmt: skip
+            copy.queue_table.database.folder if copy.queue_table is not None else "",
+        )
         self.views = queue_views(found.segments, known)
         damaged = any(self._request.was_damaged(s.path) for s in found.segments)  # then any entry may lead to what is gone there
         if self.unread and (self._request.quick or not damaged):

@@ -20,6 +20,9 @@ from store_io.formats.consumequeue_reader import QueueGroup, QueueTask
 from store_io.formats.dledger.entry_walk import DataTask
 from store_io.formats.dledger.unit_reader import UnitTask
 from store_io.formats.index_reader import IndexTask
+from store_io.formats.rocksdb.queue_keys import queue_prefix
+from store_io.formats.rocksdb.queue_pass import KeyRangeTask
+from store_io.formats.rocksdb.queue_table import QueueTable
 from store_io.formats.timer.timer_task import TimerTask
 from store_io.rules.compaction.sparse_recovery import RECOVERED_FILES
 from store_io.rules.index_state import IndexHeader
@@ -38,6 +41,7 @@ EDGES_TOGETHER = 128  # segments
 TIMERS_TOGETHER = 500_000  # of them in one task
 MAX_TIMER_PARTS = 64  # each reads the log once more
 MAX_TIMERS = 400_000  # timer messages and copies of a store, and units, that the driver holds
+RANGE_ENTRIES = 1_000_000  # of a database, in one task
 
 
 class TaskMaker:
@@ -67,6 +71,8 @@ class TaskMaker:
             expect_queues=not copy.unmodelled,
             batch_queue_files=self._files_below(BATCH_QUEUES),
             ext_files={k: v for k, v in ext.items() if v},
+            database=copy.queue_table.database if copy.queue_table is not None else None,
+            stored_queues=copy.queue_table.queues if copy.queue_table is not None else frozenset(),
             index_files=() if request.quick else tuple(self._index_ref(i) for i in range(len(copy.index_files))),
             lmq=copy.rules.multi_dispatch,
             log_end=max((f.start + f.size for f in copy.segment_files), default=0),
@@ -194,6 +200,8 @@ class TaskMaker:
 
     def queues(self) -> list[Task]:
         """Tasks for all queues, small ones together."""
+        if self._copy.queue_table is not None:
+            return self._key_ranges(self._copy.queue_table)
         groups: list[list[QueueTask]] = []
         size = QUEUE_GROUP_BYTES  # of the last group; full, so that the first queue begins one
         log_min = min((f.start for f in self._copy.segment_files), default=-1)
@@ -204,6 +212,39 @@ class TaskMaker:
             groups[-1].append(self._queue(key, log_min))
             size += sum(f.size for f in groups[-1][-1].audit_files)
         return [QueueGroup(tuple(group), self._request.not_after) for group in groups]
+
+    def _key_ranges(self, table: QueueTable) -> list[Task]:
+        """Tasks that together read every entry of a database, each about as many. Recovery needs none, nor the quick level."""
+        request, maxima = self._request, table.ends.maxima
+        if request.quick or table.unread or not table.opened:
+            return []
+        log_min = min((f.start for f in self._copy.segment_files), default=-1)
+        ordered = sorted((queue_prefix(key), key) for key in maxima)
+        groups: list[list[tuple[bytes, QueueKey]]] = [[]]
+        sizes = [0]
+        for prefix, key in ordered:
+            least = table.ends.minima.get(key)
+            count = max(1, maxima[key].queue_offset + 1 - (least.queue_offset if least is not None else 0))
+            if groups[-1] and sizes[-1] + count > RANGE_ENTRIES:
+                groups.append([])
+                sizes.append(0)
+            groups[-1].append((prefix, key))
+            sizes[-1] += count
+        firsts = [group[0][0] if number else b"" for number, group in enumerate(groups)]
+        return [
+            KeyRangeTask(
+                request.store,
+                request.location,
+                table.database,
+                first,
+                end,
+                {key: maxima[key] for _, key in group},
+                log_min,
+                min(size, 1 << 40),
+                request.not_after,
+            )
+            for group, size, first, end in zip(groups, sizes, firsts, [*firsts[1:], None], strict=True)
+        ]
 
     def _queue(self, key: QueueKey, log_min: int) -> QueueTask:
         request, copy = self._request, self._copy
@@ -326,6 +367,7 @@ class TaskMaker:
                 tuple(view.covered),
                 log,
                 self._request.not_after,
+                self._copy.queue_table.database if self._copy.queue_table is not None else None,
             )
             for key, view in sorted(views.items())
             if view.leftover

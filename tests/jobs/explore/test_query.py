@@ -22,7 +22,7 @@ from jobs.explore.unknown_topics import unknown_topics
 from store_io.explore.message_search import SearchTask, run_search
 from store_io.explore.open_store import open_store
 from store_io.source.byte_source import StoreLocation
-from tests.support import builders, compacted, corpus_tools
+from tests.support import builders, corpus_tools
 from tests.support.builders import COMPRESSED, Message, Record, Sizes, Store, StoreBuilder, compress
 from tests.support.corpus_tools import Case
 
@@ -255,17 +255,6 @@ def test_the_brokers_view_follows_entries_to_what_is_there(tmp_path: Path, capsy
         records[3].at
     ]
     assert at(found(capsys, copy, "--topic", "T0")) == [r.at for r in records[::2]]  # the copy has them all
-
-
-def test_the_brokers_view_says_that_consumers_of_a_compacted_topic_read_another_log(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    copy = compacted.build(tmp_path / "store", messages=20)
-    compacted.write_logs(copy)
-    assert cli.main([*words_of(copy), "--view", "broker", "--topic", compacted.TOPIC]) == 0
-    assert f"what is shown of {compacted.TOPIC} is what its ConsumeQueue has" in capsys.readouterr().err
-    assert cli.main([*words_of(copy), "--view", "broker", "--topic", "Plain"]) == 0
-    assert "compacted" not in capsys.readouterr().err
 
 
 def test_the_brokers_view_by_key_compares_hashes_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

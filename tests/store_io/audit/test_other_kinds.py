@@ -41,7 +41,8 @@ def test_kinds_that_are_not_modelled_are_named(files: dict[str, int], word: str)
 @pytest.mark.parametrize(
     ("key", "value", "word"),
     [
-        ("storeType", "defaultRocksDB", "storeType=defaultRocksDB"),
+        ("storeType", "another", "storeType=another"),
+        ("indexRocksDBEnable", True, "indexRocksDBEnable"),
         ("enableDLegerCommitLog", True, "DLedger"),
     ],
 )
@@ -66,3 +67,8 @@ def test_a_tiered_store_counts_where_the_broker_opens_it(release: str, plug_in: 
     rules = broker_rules(release, {"messageStorePlugIn": Setting(plug_in, "broker.conf")})
     sentences = unmodelled(listed({"config/tieredStoreMetadata.json": 5}), rules)
     assert len(sentences) == named and all("tiered" in sentence for sentence in sentences)
+
+
+def test_queues_in_rocksdb_are_modelled_where_the_settings_name_them() -> None:
+    rules = broker_rules(settings={"storeType": Setting("defaultRocksDB", "broker.conf")})
+    assert unmodelled(listed({"consumequeue/CURRENT": 16, "consumequeue/000009.sst": 5}), rules) == []

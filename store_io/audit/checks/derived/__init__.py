@@ -1,6 +1,7 @@
 """Checks of what a broker derives from the CommitLog, against the messages.
 
 * `queue_entries`: ConsumeQueue entries.
+* `queue_database`: the database of ConsumeQueues in RocksDB as a whole.
 * `unindexed`: messages that no index file covers.
 * `disputed`: messages that an entry contradicts.
 * `checkpoint_times`: the checkpoint.

@@ -49,7 +49,7 @@ def missing_findings(view: QueueView, rules: BrokerRules, wrong: Ranges, held_ba
         at = first
         while at < last:
             start = at * view.unit // size * size
-            end = min(last, (start + size) // view.unit)
+            end = last if view.keyed else min(last, (start + size) // view.unit)
             known = by_start.get(start)
             assert run_at is not None
             run = run_at(at)
@@ -58,7 +58,7 @@ def missing_findings(view: QueueView, rules: BrokerRules, wrong: Ranges, held_ba
             found.append(
                 Finding(
                     "queue_entry_unconfirmed" if waits and not view.deleted_topic else code,
-                    known.path if known else f"{view.folder}/{start:020d}",
+                    view.folder if view.keyed else known.path if known else f"{view.folder}/{start:020d}",
                     at * view.unit - start if known else None,
                     end * view.unit - start if known else None,
                     severity,
@@ -67,7 +67,7 @@ def missing_findings(view: QueueView, rules: BrokerRules, wrong: Ranges, held_ba
                     queue_id=view.key[1],
                     queue_offset=at,
                     expected=f"phy_offset {named[2]}, size {named[3]}" if named else None,
-                    actual="no entry" if known else "no file",
+                    actual="no entry" if known or view.keyed else "no file",
                     count=end - at,
                 )
             )
@@ -118,8 +118,13 @@ def shifted_findings(view: QueueView) -> list[Finding]:
 def _of_entries(
     code: str, view: QueueView, entries: tuple[int, int], expected: str, actual: str, phy_offset: int | None = None
 ) -> Iterator[Finding]:
-    """One finding for each file that holds some of these entries: [first, last)."""
+    """One finding for each file that holds some of these entries: [first, last). One alone where a key is an entry's place."""
     unit = view.unit
+    if view.keyed:
+        yield Finding(
+            code, view.folder, phy_offset=phy_offset, topic=view.key[0], queue_id=view.key[1], queue_offset=entries[0],
+            expected=expected, actual=actual, count=entries[1] - entries[0],
+        )  # fmt: skip
     for file in view.files:
         low, high = max(entries[0], file.start // unit), min(entries[1], (file.start + file.size) // unit)
         if low < high:
@@ -142,7 +147,7 @@ def spare_file_findings(view: QueueView) -> list[Finding]:
 
 def hole_findings(view: QueueView) -> list[Finding]:
     """Zero entries between used ones where the log has no message for them."""
-    if view.summary is None or not view.summary.used or view.batch:
+    if view.summary is None or not view.summary.used or view.batch or view.keyed:  # keys need not follow one another
         return []
     used = union(view.summary.used)
     holes = subtract([(used[0][0], used[-1][1])], union([*used, *view.missing]))

@@ -1,0 +1,26 @@
+"""Keys and values of ConsumeQueues in RocksDB. Big-endian, signed; keys sort as their bytes do: by the topic's length first.
+
+Family `default`: int32 topic length, 1, topic, 1, int32 queue id, 1, int64 queue offset -> an entry.
+Family `offset`: int32 topic length, 1, topic, 1, "max" or "min", 1, int32 queue id -> int64 phy_offset, int64 queue offset.
+The end mark is a key of `offset` as well, of a topic of its own; its value is int64 alone.
+Source: RocksDBConsumeQueueTable, RocksDBConsumeQueueOffsetTable, read at 5.3.3.
+"""
+
+ENTRY_FAMILY, OFFSET_FAMILY = "default", "offset"
+SEPARATOR = b"\x01"
+LENGTH_BYTES = 4
+AFTER_TOPIC = 5  # bytes before the topic: its length and a separator
+ENTRY_KEY_EXTRA = 19  # bytes of an entry's key besides the topic
+NUMBER_BYTES = 8  # of the queue offset, an entry's key's last
+OFFSET_KEY_EXTRA = 14  # bytes of a key of `offset` besides the topic
+MAX_TOPIC_BYTES = 281  # a key has at most 300 bytes (RocksDBConsumeQueueStore.MAX_KEY_LEN)
+ENTRY_VALUE_BYTES = 28  # int64 phy_offset, int32 size, int64 tags code, int64 store time
+OFFSET_VALUE_BYTES = 16
+MARK_BYTES = 8
+MAXIMUM, MINIMUM = b"max", b"min"
+MARK_TOPIC = b"CHECKPOINT_TOPIC"
+MARK_QUEUE_ID = 0
+
+FOLDER, SEPARATE_FOLDER = "consumequeue", "consumequeue_rocksdb"
+CURRENT = "CURRENT"
+"""The file of a database that names its MANIFEST: where it is missing and no log is there either, a broker makes a new one."""

@@ -1,0 +1,54 @@
+"""The database of the ConsumeQueues as a whole: bad bytes, an older state, ends that a race decides (rocksdb.md 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from schemas.rows import NOTE, Finding
+from store_io.audit.evidence import Evidence
+from store_io.formats.rocksdb.queue_table import QueueTable
+from store_io.rules.rocksdb.queue import RocksQueue
+
+
+def queue_database(evidence: Evidence) -> list[Finding]:
+    """What is wrong with it; none where the queues are in files."""
+    table = evidence.copy.queue_table
+    if table is None:
+        return []
+    return [*_bytes(evidence, table), *_older(evidence, table), *_undecided(evidence)]
+
+
+def _bytes(evidence: Evidence, table: QueueTable) -> Iterator[Finding]:
+    found = {f.file: f for f in evidence.database_findings if f.code == "queue_database_damaged"}
+    yield from (f for f in evidence.database_findings if f.code != "queue_database_damaged")
+    if table.damaged is not None:
+        path, reason = table.damaged
+        found[path] = Finding("queue_database_damaged", path, actual=reason)
+    yield from found.values()
+    if table.odd_keys:
+        folder = table.database.folder
+        message = f"{folder}/: keys or values of queues' ends that no broker writes, the first: {table.odd_keys[0]}."
+        yield Finding("queue_entry_invalid", table.database.folder, message=message, count=len(table.odd_keys))
+
+
+def _older(evidence: Evidence, table: QueueTable) -> Iterator[Finding]:
+    """After an unclean exit a table may be there that was written, or taken out of use, when the broker died."""
+    for path in table.unnamed:
+        yield Finding("queue_database_older", path, severity=NOTE if evidence.copy.unclean else "", actual="not in the MANIFEST")
+
+
+def _undecided(evidence: Evidence) -> Iterator[Finding]:
+    prediction = evidence.prediction
+    memory = prediction.after_load if prediction is not None and prediction.starts else None
+    for key, queue in sorted(memory.queues.items()) if memory is not None else ():
+        other = queue.or_else if isinstance(queue, RocksQueue) else None
+        if other is not None:
+            yield Finding(
+                "queue_end_undecided",
+                queue.folder,
+                topic=key[0],
+                queue_id=key[1],
+                queue_offset=queue.max_offset,
+                expected=f"maximum {queue.max_offset}",
+                actual=f"or {other.max_offset}",
+            )

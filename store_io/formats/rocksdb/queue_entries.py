@@ -1,0 +1,199 @@
+"""Entries of queues in RocksDB by queue and number (rocksdb.md 2), by one process that is started when it is first needed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+import numpy as np
+
+from schemas import rocksdb_layout as layout
+from schemas.entries import ENTRY_DTYPE, STORED_ENTRY_DTYPE, STORED_KEYED_ENTRY_DTYPE
+from schemas.rows import QueueKey
+from store_io.formats.place import Place
+from store_io.formats.rocksdb.database import Batch, Database, DatabaseDamaged
+from store_io.formats.rocksdb.queue_keys import after, entry_key, queue_prefix
+from store_io.formats.rocksdb.queue_table import QueueDatabase
+from store_io.rules.rocksdb.stored import EntryUnreadable
+from store_io.source.byte_source import ByteSource
+
+LAST_NUMBER = (1 << 63) - 1
+
+
+def stored_rows(batch: Batch, key_bytes: int) -> tuple[np.ndarray, np.ndarray]:
+    """(numbers, STORED_KEYED_ENTRY_DTYPE rows) of those entries of a batch whose key has this length and whose value is one."""
+    key_sizes = np.diff(batch.key_ends, prepend=0)
+    value_sizes = np.diff(batch.value_ends, prepend=0)
+    good = (key_sizes == key_bytes) & (value_sizes == layout.ENTRY_VALUE_BYTES)
+    if good.all():
+        keys = batch.keys.reshape(-1, key_bytes) if len(batch) else np.zeros((0, key_bytes), np.uint8)
+        values = batch.values
+    else:
+        picked = np.flatnonzero(good)
+        keys = batch.keys[(batch.key_ends[picked, None] - key_bytes + np.arange(key_bytes))]
+        values = batch.values[(batch.value_ends[picked, None] - layout.ENTRY_VALUE_BYTES + np.arange(layout.ENTRY_VALUE_BYTES))]
+        values = np.ascontiguousarray(values).reshape(-1)
+    numbers = np.ascontiguousarray(keys[:, key_bytes - layout.NUMBER_BYTES :]).view(">i8")[:, 0].astype(np.int64)
+    return numbers, values.view(STORED_KEYED_ENTRY_DTYPE)
+
+
+class EntryReader:
+    """Reads entries of any queue of one database; without a database there is none.
+
+    damaged: (file, reason) of bad bytes that were met; entries in them are as if they were not there, others are found. Raises
+    DatabaseUnread and other StoreErrors where nothing can be read.
+    """
+
+    def __init__(self, source: ByteSource, database: QueueDatabase):
+        self._source, self._database = source, database
+        self._open: Database | None = None
+        self.damaged: dict[str, str] = {}
+
+    def database(self) -> Database:
+        """The database, opened when it is first needed."""
+        if self._open is None:
+            opened = self._database.open(self._source)
+            self._open = opened.__enter__()
+        return self._open
+
+    def windows(self, key: QueueKey, first: int, end: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """(numbers, rows) of the queue's entries with numbers in [first, end), in bounded parts."""
+        if self._database.absent or first >= end or first < 0:
+            return
+        prefix = queue_prefix(key)
+        at: int | None = first
+        while at is not None and at < end:
+            try:
+                for numbers, rows in self._scan(prefix, at, end):
+                    yield numbers, rows
+                    if len(numbers):
+                        at = int(numbers[-1]) + 1
+                return
+            except DatabaseDamaged as why:
+                self.damaged[why.path] = why.reason
+                at = self._readable_from(prefix, at, end)
+
+    def phy_offset(self, key: QueueKey, number: int) -> int | None:
+        """Where one entry leads; None where there is none. Raises DatabaseDamaged where the bytes are bad."""
+        if self._database.absent or number < 0:
+            return None
+        found = [rows for _, rows in self._scan(queue_prefix(key), number, number + 1, 1) if len(rows)]
+        return int(found[0]["phy_offset"][0]) if found else None
+
+    def _scan(self, prefix: bytes, first: int, end: int, limit: int = -1) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        stop = entry_key(prefix, end) if end <= LAST_NUMBER else after(prefix)
+        for batch in self.database().scan(layout.ENTRY_FAMILY, entry_key(prefix, first), stop, limit):
+            yield stored_rows(batch, len(prefix) + layout.NUMBER_BYTES)
+
+    def _readable_from(self, prefix: bytes, bad: int, end: int) -> int | None:
+        """The first number after `bad` from which on entries can be read; None: not below `end`. Bad bytes are a block of some
+        hundred entries."""
+        step = 1
+        while bad + step < end and not self._can_read(prefix, bad + step, end):
+            step *= 2
+        low, high = bad + step // 2, min(bad + step, end)
+        if high == end:
+            return None
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self._can_read(prefix, middle, end) else (middle, high)
+        return high
+
+    def _can_read(self, prefix: bytes, first: int, end: int) -> bool:
+        try:
+            for _ in self._scan(prefix, first, end, 1):
+                pass
+        except DatabaseDamaged:
+            return False
+        return True
+
+    def close(self) -> None:
+        """End the process; it is started again when it is needed."""
+        if self._open is not None:
+            self._open.__exit__(None, None, None)
+            self._open = None
+
+
+class KnownEntries:
+    """Single entries for a fold, each read once. Raises EntryUnreadable where the bytes are bad."""
+
+    def __init__(self, reader: EntryReader):
+        self._reader = reader
+        self._seen: dict[tuple[QueueKey, int], int | None] = {}
+
+    def __call__(self, key: QueueKey, number: int) -> int | None:
+        place = key, number
+        if place not in self._seen:
+            try:
+                self._seen[place] = self._reader.phy_offset(key, number)
+            except DatabaseDamaged as why:
+                raise EntryUnreadable(str(why)) from why
+        return self._seen[place]
+
+    def close(self) -> None:
+        self._reader.close()
+
+
+class KeyedQueueStore:
+    """The queues of a database as a scan of the CommitLog asks for them. keys: those that it has."""
+
+    def __init__(self, source: ByteSource, database: QueueDatabase, keys: Collection[QueueKey]):
+        self._reader, self._keys, self._folder = EntryReader(source, database), keys, database.folder
+
+    @property
+    def queue_count(self) -> int:
+        return len(self._keys)
+
+    def has(self, key: QueueKey, batch: bool = False) -> bool:
+        return not batch and key in self._keys
+
+    def entries(self, key: QueueKey, batch: bool = False) -> KeyedEntries:
+        return KeyedEntries(self._reader, key, self._folder)
+
+    def ext_units(self, key: QueueKey) -> None:
+        return None
+
+    def close(self) -> None:
+        self._reader.close()
+
+
+class KeyedEntries:
+    """The entries of one queue, as entries of queues in files are given: without their store times."""
+
+    def __init__(self, reader: EntryReader, key: QueueKey, folder: str):
+        self._reader, self._key, self._folder = reader, key, folder
+
+    def read(self, first: int, count: int) -> np.ndarray:
+        data = np.zeros(count * STORED_ENTRY_DTYPE.itemsize, np.uint8)
+        self.read_into(first, data)
+        return data.view(STORED_ENTRY_DTYPE)
+
+    def read_into(self, first: int, data: np.ndarray) -> None:
+        rows = data.view(STORED_ENTRY_DTYPE)
+        for numbers, found in self._reader.windows(self._key, first, first + len(rows)):
+            rows[numbers - first] = _without_times(found)
+
+    def place(self, number: int) -> Place:
+        return Place(self._folder, None)
+
+    def entries_within(self, low: int, high: int) -> tuple[np.ndarray, np.ndarray]:
+        numbers, entries = [np.zeros(0, np.int64)], [np.zeros(0, STORED_ENTRY_DTYPE)]
+        for number, found in self._reader.windows(self._key, 0, LAST_NUMBER + 1):
+            phy = found["phy_offset"]
+            kept = np.flatnonzero((phy >= low) & (phy < high) & (found["size"] != 0))
+            numbers.append(number[kept])
+            entries.append(_without_times(found[kept]))
+        number, entry = np.concatenate(numbers), np.concatenate(entries)
+        order = np.lexsort((number, entry["phy_offset"].astype(np.int64)))
+        return number[order], entry[order]
+
+
+def plain_entries(rows: np.ndarray) -> np.ndarray:
+    """These rows as entries of a queue in files, in the machine's byte order."""
+    return _without_times(rows).astype(ENTRY_DTYPE)
+
+
+def _without_times(rows: np.ndarray) -> np.ndarray:
+    found = np.empty(len(rows), STORED_ENTRY_DTYPE)
+    for name in STORED_ENTRY_DTYPE.names or ():
+        found[name] = rows[name]
+    return found

@@ -1,0 +1,60 @@
+"""Keys of ConsumeQueues in RocksDB, to and from queues and numbers (rocksdb.md 2)."""
+
+from __future__ import annotations
+
+import struct
+
+from schemas import rocksdb_layout as layout
+from schemas.rows import QueueKey
+from store_io.base.java_compat import decode_utf8
+
+_SIGN = 1 << 31
+
+
+def queue_prefix(key: QueueKey) -> bytes:
+    """What the keys of all entries of a queue begin with; their order is that of RocksDB."""
+    topic = key[0].encode("utf-8", "surrogatepass")
+    return b"".join(
+        (
+            struct.pack(">i", len(topic)),
+            layout.SEPARATOR,
+            topic,
+            layout.SEPARATOR,
+            struct.pack(">i", (key[1] + _SIGN) % (2 * _SIGN) - _SIGN),
+            layout.SEPARATOR,
+        )
+    )
+
+
+def entry_key(prefix: bytes, number: int) -> bytes:
+    """The key of an entry of the queue with this prefix. number: from 0 to 2^63 - 1."""
+    return prefix + struct.pack(">q", number)
+
+
+def after(prefix: bytes) -> bytes:
+    """The first key after all entries of that queue: its last byte is the separator."""
+    return prefix[:-1] + bytes([prefix[-1] + 1])
+
+
+def queue_of_prefix(prefix: bytes) -> QueueKey | None:
+    """The queue whose entries' keys begin so; None where no broker writes such a key."""
+    size = len(prefix) - (layout.ENTRY_KEY_EXTRA - layout.NUMBER_BYTES)
+    if size < 0:
+        return None
+    length, first = struct.unpack_from(">ic", prefix)
+    second, queue_id, third = struct.unpack_from(">cic", prefix, layout.AFTER_TOPIC + size)
+    if length != size or (first, second, third) != (layout.SEPARATOR,) * 3:
+        return None
+    return decode_utf8(prefix[layout.AFTER_TOPIC : layout.AFTER_TOPIC + size]), queue_id
+
+
+def offset_of_key(key: bytes) -> tuple[bytes, QueueKey] | None:
+    """("max" or "min", queue) of a key of the family `offset`; None where no broker writes such a key."""
+    size = len(key) - layout.OFFSET_KEY_EXTRA
+    if size < 0:
+        return None
+    length, first = struct.unpack_from(">ic", key)
+    second, which, third, queue_id = struct.unpack_from(">c3sci", key, layout.AFTER_TOPIC + size)
+    if length != size or (first, second, third) != (layout.SEPARATOR,) * 3 or which not in (layout.MAXIMUM, layout.MINIMUM):
+        return None
+    return which, (decode_utf8(key[layout.AFTER_TOPIC : layout.AFTER_TOPIC + size]), queue_id)

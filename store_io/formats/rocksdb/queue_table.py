@@ -1,0 +1,116 @@
+"""The ends of all queues of a store, as its database has them: the family `offset`, read whole (rocksdb.md 2).
+
+Two small entries for each queue; nothing here grows with the number of messages.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from schemas import rocksdb_layout as layout
+from schemas.rows import QueueKey, StoreFile
+from store_io.base.errors import StoreError
+from store_io.formats.rocksdb.database import Database, DatabaseDamaged
+from store_io.formats.rocksdb.queue_keys import offset_of_key
+from store_io.rules.rocksdb.stored import QueueEnd, StoredEnds
+from store_io.source.byte_source import ByteSource
+
+MAX_ODD_KEYS = 1000
+
+
+@dataclass(frozen=True)
+class QueueDatabase:
+    """Where a store's queues are. Picklable. files: the database's; absent: none is there, a broker makes a new one."""
+
+    folder: str
+    files: tuple[StoreFile, ...]
+    absent: bool = False
+
+    def open(self, source: ByteSource) -> Database:
+        """To be entered; raises as `Database` does."""
+        return Database(source, self.folder, self.files)
+
+
+NO_DATABASE = QueueDatabase("", (), absent=True)
+
+
+@dataclass(frozen=True)
+class QueueTable:
+    """ends: of all queues.  damaged: (file, reason) where RocksDB calls bytes bad, of opening or of the family; then what follows
+    the bad bytes is not in `ends`.  opened: whether the database opens.  unread: why nothing can be said, else empty.
+    odd_keys: keys that no broker writes.  unnamed: table files of the folder of which the database knows nothing.
+    """
+
+    database: QueueDatabase
+    ends: StoredEnds = field(default_factory=StoredEnds)
+    damaged: tuple[str, str] | None = None
+    opened: bool = True
+    unread: str = ""
+    odd_keys: tuple[str, ...] = ()
+    unnamed: tuple[str, ...] = ()
+
+    @property
+    def queues(self) -> frozenset[QueueKey]:
+        """Those with an end."""
+        return frozenset(self.ends.maxima)
+
+
+def find_database(files: Sequence[StoreFile], folder: str) -> QueueDatabase:
+    """The database in that folder of a store. With neither CURRENT nor a log of its own a broker makes a new, empty one, whatever
+    else lies there (rocksdb.md 3)."""
+    own = tuple(f for f in files if f.path.rpartition("/")[0] == folder)
+    names = {f.path.rpartition("/")[2] for f in own}
+    absent = layout.CURRENT not in names and not any(name.endswith(".log") for name in names)
+    return QueueDatabase(folder, own, absent)
+
+
+def read_queue_table(source: ByteSource, database: QueueDatabase) -> QueueTable:
+    """All of it; whatever the bytes are, the answer says what could be read."""
+    if database.absent:
+        return QueueTable(database)
+    reading = _Reading()
+    opened, live = False, frozenset[str]()
+    damaged: tuple[str, str] | None = None
+    try:
+        with database.open(source) as entries:
+            opened, live = True, entries.live_files
+            for batch in entries.scan(layout.OFFSET_FAMILY):
+                for key, value in batch.pairs():
+                    reading.take(key, value)
+    except DatabaseDamaged as why:
+        damaged = why.path, why.reason
+    except StoreError as why:
+        return QueueTable(database, opened=opened, unread=str(why))
+    refusal = "" if opened or damaged is None else f"{damaged[0]}: RocksDB does not open the queues' database: {damaged[1]}"
+    tables = (f.path for f in database.files if f.path.endswith(".sst") and f.path.rpartition("/")[2] not in live)
+    return QueueTable(
+        database,
+        StoredEnds(reading.mark, reading.maxima, reading.minima, refusal),
+        damaged,
+        opened,
+        odd_keys=tuple(reading.odd),
+        unnamed=tuple(tables) if opened else (),
+    )
+
+
+class _Reading:
+    def __init__(self) -> None:
+        self.mark = 0
+        self.maxima: dict[QueueKey, QueueEnd] = {}
+        self.minima: dict[QueueKey, QueueEnd] = {}
+        self.odd: list[str] = []
+
+    def take(self, key: bytes, value: bytes) -> None:
+        named = offset_of_key(key)
+        mark = layout.MARK_TOPIC.decode(), layout.MARK_QUEUE_ID
+        if named is not None and named[1] == mark and len(value) == layout.MARK_BYTES:
+            if named[0] == layout.MAXIMUM:
+                (self.mark,) = struct.unpack(">q", value)
+        elif named is None or len(value) != layout.OFFSET_VALUE_BYTES:
+            if len(self.odd) < MAX_ODD_KEYS:
+                self.odd.append(f"{key[:80]!r}: {len(value)} bytes")
+        else:
+            ends = self.maxima if named[0] == layout.MAXIMUM else self.minima
+            ends[named[1]] = QueueEnd(*struct.unpack(">qq", value))

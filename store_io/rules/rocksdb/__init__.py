@@ -1,0 +1,8 @@
+"""What brokers with ConsumeQueues in RocksDB do: load, recovery, truncation, minimum (rocksdb.md 3 to 5).
+
+place     in which folder the database is, and with which folders a broker refuses
+stored    what the database says of its queues' ends, as rules take it
+queue     one queue in the broker's memory: maximum, minimum, what dispatch put
+puts      runs of segments -> entries, for all queues at once
+recovery  the fold over a store of this kind
+"""

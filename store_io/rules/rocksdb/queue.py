@@ -1,0 +1,164 @@
+"""One ConsumeQueue in RocksDB as the broker holds it: entries by key, a maximum, a minimum (rocksdb.md 3, 4).
+
+Entries are never removed by recovery; what is beyond the maximum is not served, and overwritten when its number comes again.
+Source: RocksDBConsumeQueueOffsetTable, RocksDBConsumeQueueTable.binarySearchInCQ, read at 5.3.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from schemas.rows import QueueKey
+from store_io.base.ranges import Ranges, subtract, union
+from store_io.rules.rocksdb.stored import EntryUnreadable, QueueEnd, StoredEntry
+
+PUT_DTYPE = np.dtype([("first", "i8"), ("count", "i8"), ("first_phy", "i8"), ("last_phy", "i8")])
+NO_PUTS = np.zeros(0, PUT_DTYPE)
+"""Runs that dispatch put: number of the first entry, how many, physical offsets of the first and the last record."""
+
+NONE = -1
+
+
+@dataclass
+class RocksQueue:
+    """stored: reads entries of the database.  cut_back: truncation moved the maximum.  or_else: the other answer, where the
+    release itself leaves two open."""
+
+    key: QueueKey
+    folder: str
+    stored: StoredEntry
+    maximum: QueueEnd | None = None
+    stored_minimum: QueueEnd | None = None
+    known_minimum: QueueEnd | None = None  # in the broker's heap
+    puts: np.ndarray = field(default_factory=lambda: NO_PUTS)
+    min_offset: int = 0
+    cut_back: bool = False
+    or_else: RocksQueue | None = None
+    batch: bool = False
+
+    @property
+    def max_offset(self) -> int:
+        """As getMaxOffsetInQueue answers: the stored maximum is the last used one."""
+        return self.maximum.queue_offset + 1 if self.maximum is not None else 0
+
+    @property
+    def max_phy(self) -> int:
+        return self.maximum.phy_offset if self.maximum is not None else NONE
+
+    def snapshot(self, log_min: int) -> RocksQueue:
+        """As it is now. The broker is asked for the minimum, and remembers what it answered; -1 where reading an entry throws."""
+        try:
+            minimum = self.ask_minimum(log_min)
+        except EntryUnreadable:
+            minimum = NONE
+        other = self.or_else.snapshot(log_min) if self.or_else is not None else None
+        return replace(self, min_offset=minimum, or_else=other)
+
+    # ---- entries ---------------------------------------------------------------------------------------------------
+
+    def add(self, rows: np.ndarray) -> None:
+        """Take in puts, in their order: the last record put is the new maximum, whatever its number."""
+        self.puts = np.concatenate([self.puts, rows]) if len(self.puts) else rows
+        last = rows[-1]
+        self.maximum = QueueEnd(int(last["last_phy"]), int(last["first"] + last["count"]) - 1)
+
+    def entry(self, number: int) -> int | None:
+        """The physical offset to which the entry leads. Inside a put only its ends are known: any value between them is given."""
+        rows = self.puts
+        held = np.flatnonzero((rows["first"] <= number) & (number < rows["first"] + rows["count"]))
+        if not len(held):
+            return self.stored(self.key, number)
+        row = rows[held[-1]]
+        if number == row["first"] + row["count"] - 1:
+            return int(row["last_phy"])
+        return int(row["first_phy"]) + int(number != row["first"])
+
+    # ---- minimum ---------------------------------------------------------------------------------------------------
+
+    def ask_minimum(self, log_min: int) -> int:
+        """RocksDBConsumeQueueOffsetTable.getMinCqOffset, with what it remembers. log_min: where the CommitLog begins."""
+        known = self.known_minimum if self.known_minimum is not None else self.stored_minimum
+        if known is not None and known.phy_offset >= log_min:
+            self.known_minimum = known
+            return known.queue_offset
+        low = known.queue_offset if known is not None else 0
+        found, corrected = self._corrected_minimum(low, log_min)
+        if found is not None:
+            self.known_minimum = self.stored_minimum = found
+        return self.known_minimum.queue_offset if corrected and self.known_minimum is not None else low
+
+    def _corrected_minimum(self, low: int, log_min: int) -> tuple[QueueEnd | None, bool]:
+        """correctMinCqOffset: (what it stores, whether it says that it corrected)."""
+        if self.maximum is None:
+            return QueueEnd(log_min, 0), True
+        if self.maximum.phy_offset < log_min:
+            return QueueEnd(log_min, self.maximum.queue_offset + 1), True
+        found: QueueEnd | None = None
+        least, high = low, self.maximum.queue_offset
+        while high >= low:
+            middle = low + (high - low) // 2
+            phy = self.entry(middle)
+            if phy is None or phy < log_min:
+                low = middle + 1
+                continue
+            found = QueueEnd(phy, middle)
+            if phy == log_min:
+                break
+            high = middle - 1
+        if found is not None:
+            return found, True
+        return (self.maximum if self.maximum.queue_offset != least else None), False
+
+    # ---- truncation ------------------------------------------------------------------------------------------------
+
+    def truncate(self, end: int, log_min: int) -> None:
+        """truncateDirtyOffset: the maximum, of a queue whose maximum lies at or beyond the cut."""
+        if self.maximum is None or self.maximum.phy_offset < end:
+            return
+        try:
+            self._truncate(self.maximum, end, log_min)
+        except EntryUnreadable:
+            return  # logged: "Failed to truncate maximum offset of consume queue"
+
+    def _truncate(self, maximum: QueueEnd, end: int, log_min: int) -> None:
+        least = self.ask_minimum(log_min)
+        minimum = self.known_minimum
+        if minimum is None or minimum.queue_offset != least or minimum.phy_offset > end:
+            return  # "[BUG] correctMaxCqOffset error"
+        found: QueueEnd | None = None
+        low, high = least, maximum.queue_offset
+        while high >= low:
+            middle = low + (high - low) // 2
+            phy = self.entry(middle)
+            if phy is None:
+                low = middle + 1
+            elif phy == end:
+                break
+            elif phy > end:
+                high = middle - 1
+            else:
+                found = QueueEnd(phy, middle)
+                low = middle + 1
+        if found is not None:
+            self.maximum = found
+        elif maximum.queue_offset != least:
+            self.maximum = minimum
+
+    # ---- what is served --------------------------------------------------------------------------------------------
+
+    def stored_and_served(self) -> Ranges:
+        """Numbers that are served as they are stored, where they are. Consumers find none where the minimum is not known."""
+        if self.min_offset < 0:
+            return []
+        put = union((int(r["first"]), int(r["first"] + r["count"])) for r in self.puts)
+        return subtract([(self.min_offset, self.max_offset)] if self.min_offset < self.max_offset else [], put)
+
+    def put_and_served(self) -> Sequence[tuple[int, int, int, int]]:
+        """(first queue offset, last + 1, first and last physical offset) of what was put and is served."""
+        rows = self.puts[(self.puts["first"] < self.max_offset) & (self.puts["first"] + self.puts["count"] > self.min_offset)]
+        ends = np.minimum(rows["first"] + rows["count"], self.max_offset)
+        firsts = np.maximum(rows["first"], self.min_offset)
+        return list(zip(firsts.tolist(), ends.tolist(), rows["first_phy"].tolist(), rows["last_phy"].tolist(), strict=True))

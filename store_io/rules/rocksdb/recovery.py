@@ -1,0 +1,118 @@
+"""The fold over a store whose ConsumeQueues are in RocksDB: what differs from queues in files (rocksdb.md 3).
+
+Source: RocksDBConsumeQueueStore, RocksDBConsumeQueueOffsetTable.truncateDirty, CommitLog.recoverNormally, recoverAbnormally and
+isMappedFileMatchedRecover, read at 5.2.0, 5.3.1 and 5.3.3; 5.4.0 and 5.5.0 as their brokers behave.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from schemas import commitlog_layout
+from schemas.rows import QueueKey
+from store_io.rules.dispatch import Choice, Dispatch
+from store_io.rules.prediction import BrokerQueue, Refused, ScanId
+from store_io.rules.recovery import Fold
+from store_io.rules.rocksdb.place import database_folder
+from store_io.rules.rocksdb.puts import RocksPuts
+from store_io.rules.rocksdb.queue import RocksQueue
+from store_io.rules.rocksdb.stored import StoredEnds, StoredEntry
+
+
+@dataclass(eq=False)
+class RocksFold(Fold):
+    """One run of the fold. ends: what the database says of queues' ends; stored: reads its entries."""
+
+    ends: StoredEnds = field(kw_only=True)
+    stored: StoredEntry = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.rocks: dict[QueueKey, RocksQueue] = {}
+        self.put_into = RocksPuts(self._find)
+        self.dispatch = Dispatch(self.rules, frozenset(), self.disk, self.needs, self.put_into)
+        self.index = self.dispatch.index
+        self.mark = self.ends.mark
+        self.met: set[QueueKey] = set()  # queues into which recovery dispatches
+
+    def _find(self, key: QueueKey) -> RocksQueue:
+        if key not in self.rocks:
+            minimum = self.ends.minima.get(key)
+            self.rocks[key] = RocksQueue(key, database_folder(self.rules), self.stored, None, minimum)
+        return self.rocks[key]
+
+    def _load_queues(self) -> None:
+        if self.ends.refusal:
+            raise Refused(self.ends.refusal)
+        for key, maximum in self.ends.maxima.items():
+            self._find(key).maximum = maximum
+
+    def _recover_queues(self) -> None:
+        """Nothing of the database is recovered but what RocksDB itself does when it is opened."""
+
+    def _queues_now(self) -> dict[QueueKey, BrokerQueue]:
+        return {key: queue.snapshot(self.min_offset()) for key, queue in self.rocks.items()}
+
+    def _read_on(self, scan: ScanId, choice: Choice | None) -> int | None:
+        self._tell_skipped(self.segments[scan.segment].start + scan.start)
+        return super()._read_on(scan, choice)
+
+    def _tell_skipped(self, start: int) -> None:
+        """Which messages stay without an entry because of where recovery begins to read, and to dispatch."""
+        skips, mark = self.prediction.skips, self.ends.mark
+        if mark < start:
+            most = int(self.rules.value("commitLogRecoverMaxNum"))
+            begins = f"recovery begins at physical offset {start:,}, at most {most} CommitLog files from the end"
+            skips.append(f"{begins}, and the queues end at {mark:,}")
+        if not self.unclean and self.rules.dispatches_after_clean_exit:
+            skips.append(f"after a clean exit the message that begins exactly at the queues' end, {mark:,}, is not dispatched")
+
+    def max_cq_phy(self) -> int:
+        return self.mark
+
+    def correct_minimums(self) -> None:
+        """A minimum is corrected when somebody asks for it."""
+
+    def _destroy_queues(self) -> None:
+        self.rocks.clear()
+
+    def _accelerated_from(self, m: int) -> int:
+        rules = self.rules
+        on = rules.knows_rocksdb_acceleration and rules.value("enableAcceleratedRecovery")
+        return m if on and (self.unclean or rules.accelerates_after_clean_exit) else -1
+
+    def _start_place(self, m: int) -> int:
+        """The newest segment that begins at or below the mark: by its first record; by name after a clean exit before 5.4.0."""
+        if self.rules.start_by_record_check or not self.unclean:
+            return self._search(unclean=False).place(m)
+        search = self._search(unclean=True)
+        for i in reversed(range(len(self.segments))):
+            first = search.first(i)
+            magics = (commitlog_layout.MAGIC_V1, commitlog_layout.MAGIC_V2)
+            if first is not None and first.magic in magics and first.phy_offset <= m:
+                return i
+        return 0
+
+    def _settle(self) -> None:
+        self.met = self.put_into.settle()
+
+    def _cut(self, m: int, end: int) -> None:
+        """After an unclean exit the records read are dispatched again, by a thread of its own: if it has put anything before
+        recovery comes here, the mark is at or below the cut already, and nothing is truncated; if it has not, all is. Which one,
+        nobody can say; only of queues into which it puts something the end is the same."""
+        self.truncate(end, queues=False)
+        if m <= end:
+            return
+        undecided = self.put_into.count > 0
+        for key, queue in self.rocks.items():
+            if queue.maximum is None or queue.maximum.phy_offset < end or key in self.met:
+                continue
+            as_it_was = replace(queue)
+            queue.truncate(end, self.min_offset())
+            queue.cut_back = queue.maximum != as_it_was.maximum
+            if undecided and queue.maximum != as_it_was.maximum:
+                queue.or_else = as_it_was
+        self.mark = end
+
+    def _start(self) -> None:
+        """start() dispatches nothing."""

@@ -1,0 +1,34 @@
+"""What the database of a store says of its queues' ends: the family `offset`, as the rules take it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from schemas.rows import QueueKey
+
+
+class QueueEnd(NamedTuple):
+    """A stored maximum or minimum: the record's physical offset, and the queue offset."""
+
+    phy_offset: int
+    queue_offset: int
+
+
+@dataclass(frozen=True)
+class StoredEnds:
+    """mark: end of the last record whose entry is stored, 0 where there is none.  refusal: why the database does not open."""
+
+    mark: int = 0
+    maxima: Mapping[QueueKey, QueueEnd] = field(default_factory=dict)
+    minima: Mapping[QueueKey, QueueEnd] = field(default_factory=dict)
+    refusal: str = ""
+
+
+class EntryUnreadable(Exception):
+    """Reading the entry meets bad bytes: RocksDB throws, and so does what asked for it."""
+
+
+StoredEntry = Callable[[QueueKey, int], int | None]
+"""(queue, queue offset) -> the physical offset to which the stored entry leads; None: there is none. Raises EntryUnreadable."""

@@ -1,0 +1,183 @@
+"""Stores with queues in RocksDB, whole: what real brokers made of them, and what built ones show of the rules."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from store_io.rules.rocksdb.queue import RocksQueue
+from tests.support import corpus_tools, product
+from tests.support.corpus_tools import Case
+from tests.support.rocksdb_stores import KeyedStore, keyed_store
+
+CASES = corpus_tools.of_kind("rocksdb")
+FIELDS = {"min_offset": "minOffsetInQueue", "max_offset": "maxOffsetInQueue", "max_phy_offset": "maxPhysicOffset"}
+
+
+def state(recorded: dict[str, Any]) -> dict[str, Any]:
+    queues = [
+        {"topic": topic, "queue_id": int(number), **{ours: queue[theirs] for ours, theirs in FIELDS.items()}}
+        for topic, by_id in recorded["queues"].items()
+        for number, queue in by_id.items()
+    ]
+    return {
+        "commitlog": [{"file": f["name"], "wrote": f["wrotePosition"]} for f in recorded["commitLogFiles"]],
+        "queues": sorted(queues, key=lambda queue: (queue["topic"], queue["queue_id"])),
+    }
+
+
+@pytest.fixture(autouse=True)
+def _reader() -> None:
+    pytest.importorskip("rocksdict")
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_the_plan_is_what_the_broker_did(case: Case, tmp_path: Path) -> None:
+    audited = product.audit(case.unpack(tmp_path), case.release, case.broker_conf)
+    broker, expected = audited.broker, case.expected
+    assert broker is not None and broker["starts"] is expected["load"]["result"]
+    assert broker["truncate_at"] == expected["afterLoad"]["maxPhyOffset"]
+    for moment, recorded in (("after_load", "afterLoad"), ("after_dispatch", "converged")):
+        ours = {name: broker[moment][name] for name in ("commitlog", "queues")}
+        assert ours == state(expected[recorded])
+    assert not [name for name in broker["deleted_files"] if name.startswith("consumequeue")]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_every_entry_that_the_broker_serves_is_known(case: Case, tmp_path: Path) -> None:
+    """Entries that the broker had after load: each is on disk below the queue's end, or put by recovery at its number."""
+    audited = product.audit(case.unpack(tmp_path), case.release, case.broker_conf)
+    prediction = audited.audit.prediction
+    assert prediction is not None and prediction.after_load is not None
+    served: dict[tuple[str, int], set[int]] = {}
+    for entry in case.entries() or []:
+        if entry.get("rdb"):
+            served.setdefault((entry["t"], entry["q"]), set()).add(entry["i"])
+    assert served
+    for key, numbers in served.items():
+        queue = prediction.after_load.queues[key]
+        assert isinstance(queue, RocksQueue)
+        put = {n for first, last, _, _ in queue.put_and_served() for n in range(first, last)}
+        view = audited.audit.views[key]
+        stored = {n for first, last in view.covered + view.leftover for n in range(first, last)}
+        assert {n for n in numbers if n < queue.max_offset} <= put | stored
+
+
+def audited(store: KeyedStore, release: str | None = None) -> product.Audited:
+    return product.audit(store.write().root, release or store.plain.release, store.broker_conf)
+
+
+def queues(audit: product.Audited) -> dict[tuple[str, int], dict[str, Any]]:
+    assert audit.broker is not None, audit.incomplete
+    return {(q["topic"], q["queue_id"]): q for q in audit.broker["after_load"]["queues"]}
+
+
+@pytest.mark.parametrize("release", ["5.2.0", "5.3.3", "5.4.0", "5.5.0"])
+def test_an_undamaged_store_is_consistent(release: str, tmp_path: Path) -> None:
+    audit = audited(keyed_store(tmp_path / "s", release))
+    assert (audit.findings, audit.outcome.exit_code, audit.incomplete) == ([], 0, [])
+    assert {q["max_offset"] for q in queues(audit).values()} == {15}
+
+
+@pytest.mark.parametrize("release", ["5.3.3", "5.4.0", "5.5.0"])
+def test_a_killed_broker_loses_nothing(release: str, tmp_path: Path) -> None:
+    audit = audited(keyed_store(tmp_path / "s", release, clean=False, dispatched=40))
+    assert audit.outcome.exit_code == 10 and {f.code for f in audit.above_note} <= {"queue_entry_missing", "index_range_missing"}
+    assert audit.broker is not None and audit.broker["lost"]["messages"] == 0
+    assert {q["max_offset"] for q in queues(audit).values()} == {15}
+
+
+def test_without_its_database_a_clean_start_skips_the_first_record(tmp_path: Path) -> None:
+    store = keyed_store(tmp_path / "s", "5.4.0", dispatched=0)
+    audit = product.audit(store.root, "5.4.0", store.broker_conf)
+    assert audit.broker is not None and audit.broker["lost"]["messages"] == 1
+    (skipped,) = [f for f in audit.findings if f.code == "broker_skips_messages"]
+    assert skipped.count == 1 and "begins exactly at" in skipped.message
+
+
+def test_an_older_database_leaves_a_hole(tmp_path: Path) -> None:
+    audit = audited(keyed_store(tmp_path / "s", dispatched=40))
+    assert audit.broker is not None and audit.broker["lost"]["messages"] == 1
+    hole = keyed_store(tmp_path / "t").records[40]
+    (skipped,) = [f for f in audit.findings if f.code == "broker_skips_messages"]
+    assert (skipped.topic, skipped.queue_id) == (hole.topic, hole.queue_id)
+    assert audited(keyed_store(tmp_path / "u", "5.3.1", dispatched=40)).broker["lost"]["messages"] == 20  # type: ignore[index]
+
+
+def test_messages_further_back_than_the_release_looks(tmp_path: Path) -> None:
+    store = keyed_store(tmp_path / "s", "5.4.0", clean=False, dispatched=0)
+    few = product.audit(store.root, "5.4.0", store.broker_conf + "commitLogRecoverMaxNum=2\n")
+    (first, *_) = [f for f in few.findings if f.code == "broker_skips_messages"]
+    assert few.broker is not None and few.broker["lost"]["messages"] > 1 and "at most 2 CommitLog files" in first.message
+    enough = product.audit(store.root, "5.4.0", store.broker_conf + "commitLogRecoverMaxNum=100\n")
+    assert enough.broker is not None and enough.broker["lost"]["messages"] == 0
+
+
+def cut_in_last_segment(store: KeyedStore, kept: int) -> int:
+    """Zero the log's last segment after so many of its records; where it ends then."""
+    base = max(int(path.name) for path in (store.root / "commitlog").iterdir() if any(path.read_bytes()))
+    end = [r for r in store.plain.records if r.at >= base][kept].at
+    path = store.root / "commitlog" / f"{base:020d}"
+    path.write_bytes(path.read_bytes()[: end - base].ljust(4096, b"\0"))
+    return end
+
+
+def test_truncation_moves_maxima_back_and_can_leave_valid_messages_out(tmp_path: Path) -> None:
+    """The search ends at an entry that leads exactly to the cut, with what it has found by then."""
+    store = keyed_store(tmp_path / "s")
+    end = cut_in_last_segment(store, 2)
+    at_cut = next((r.topic, r.queue_id) for r in store.records if r.at == end)
+    audit = audited(store)
+    assert audit.broker is not None and audit.broker["truncate_at"] == end
+    for key, queue in queues(audit).items():
+        below = [r for r in store.records if (r.topic, r.queue_id) == key and r.at < end]
+        if key == at_cut:
+            assert queue["max_offset"] < len(below)
+        else:
+            assert (queue["max_offset"], queue["max_phy_offset"]) == (len(below), below[-1].at) and "or" not in queue
+    codes = {f.code for f in audit.above_note}
+    assert {"message_lost", "queue_entry_beyond_end"} <= codes and "queue_end_undecided" not in codes
+    (skipped,) = [f for f in audit.findings if f.code == "broker_skips_messages"]
+    assert (skipped.topic, skipped.queue_id) == at_cut and skipped.count == 1 and "given again" in skipped.message
+
+
+def test_after_a_crash_a_race_decides(tmp_path: Path) -> None:
+    store = keyed_store(tmp_path / "s", clean=False)
+    end = cut_in_last_segment(store, 2)
+    again = {(r.topic, r.queue_id) for r in store.records if end - end % 4096 <= r.at < end}
+    assert 0 < len(again) < 4
+    audit = audited(store)
+    found = queues(audit)
+    undecided = {key for key, queue in found.items() if "or" in queue}
+    assert undecided == set(found) - again == {(f.topic, f.queue_id) for f in audit.findings if f.code == "queue_end_undecided"}
+    for key, queue in found.items():
+        below = sum((r.topic, r.queue_id) == key and r.at < end for r in store.records)
+        assert queue["max_offset"] == below if key in again else queue["max_offset"] <= below
+        assert key in again or queue["or"]["max_offset"] == 15
+
+
+def test_a_database_in_the_other_folder_stops_5_5_0(tmp_path: Path) -> None:
+    store = keyed_store(tmp_path / "s", "5.5.0").write("consumequeue_rocksdb")
+    own = product.audit(store.root, "5.5.0", store.broker_conf + "useSeparateStorePathForRocksdbCQ=true\n")
+    assert own.outcome.exit_code == 0
+    other = product.audit(store.root, "5.5.0", store.broker_conf)
+    assert other.broker is not None and "consumequeue_rocksdb/CURRENT" in other.broker["refusal"]
+
+
+def test_5_1_4_has_queues_in_files(tmp_path: Path) -> None:
+    store = keyed_store(tmp_path / "s", "5.1.4").write()
+    audit = product.audit(store.root, "5.1.4", store.broker_conf)
+    assert audit.broker is None and "RocksDB files" in audit.incomplete[0]
+
+
+def test_retention_leaves_entries(tmp_path: Path) -> None:
+    store = keyed_store(tmp_path / "s")
+    first = sorted((store.root / "commitlog").iterdir())[0]
+    first.unlink()
+    audit = audited(store)
+    assert audit.above_note == []
+    for (topic, queue_id), queue in queues(audit).items():
+        gone = sum(r.topic == topic and r.queue_id == queue_id and r.at < 4096 for r in store.records)
+        assert queue["min_offset"] == gone > 0
