@@ -27,6 +27,9 @@ def verdict_sentence(outcome: AuditOutcome) -> str:
         sentence += " (no release was named: this one is assumed)"
     if outcome.settings_from == DEFAULT and broker is not None:
         sentence += " (no broker.conf was named: RocketMQ's defaults are assumed)"
+    unseen = outcome.timers.get("after_end", {}).get("messages", 0)
+    if unseen and not timers_lost(outcome):
+        sentence += f". {count_text(unseen, 'timer message')}, due after the copy's last message, would not be delivered"
     if outcome.not_judged and broker is not None and broker["starts"]:
         sentence += f". Not judged: {names_text(outcome.not_judged)}"
     if broker is not None and broker.get("controller"):

@@ -41,6 +41,14 @@ def test_in_a_copy_of_a_running_broker_it_is_a_note(tmp_path: Path) -> None:
     done = audit(made)
     assert done.outcome.exit_code == 0 and done.broker is not None and done.broker["timer"]["lost"]["messages"] == 4
     assert [f.severity for f in done.findings if f.code == "timer_message_lost"] == [NOTE]
+    assert done.outcome.verdict.endswith(". 4 timer messages, due after the copy's last message, would not be delivered")
+
+
+def test_of_a_slave_it_is_a_note_too(tmp_path: Path) -> None:
+    made = timer_store(tmp_path / "store")
+    set_check(made, read_time=BEGIN + 3_700_000)
+    done = product.audit(made.root, "5.3.3", made.conf + "brokerRole=SLAVE\nbrokerId=1\n")
+    assert [f.severity for f in done.findings if f.code == "timer_message_lost"] == [NOTE]
 
 
 @pytest.mark.parametrize(("clean", "severity"), [(True, REBUILDABLE), (False, NOTE)])
