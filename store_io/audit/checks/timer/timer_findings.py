@@ -183,7 +183,7 @@ def _lost(view: TimerView, evidence: Evidence) -> Iterator[Finding]:
 def _is_slave(evidence: Evidence) -> bool:
     """Whether the settings are a slave's: its log may end before the read time that it has from its master."""
     rules = evidence.copy.rules
-    return rules.value("brokerRole") == "SLAVE" or rules.value("brokerId") != 0
+    return bool(rules.value("brokerRole") == "SLAVE" or rules.value("brokerId") != 0)
 
 
 def _between(count: TimerCount) -> str:
