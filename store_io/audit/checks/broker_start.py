@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from schemas.checkpoint_layout import ABORT_FILE
-from schemas.finding_codes import CATALOGUE, COMPACTED_FILES
+from schemas.finding_codes import COMPACTED_FILES
 from schemas.rows import NOTE, REBUILDABLE, Finding, QueueKey, Row
 from schemas.store_names import COMMITLOG, COMPACTION
 from store_io.audit.evidence import Evidence
@@ -50,7 +50,7 @@ def broker_findings(evidence: Evidence, beyond: OffsetsBeyond) -> list[Finding]:
         late = bool(evidence.copy.start_files.late_refused_by and not evidence.copy.start_files.refused_by)
         next_step = refusal_step(evidence.copy.rules, late) if blamed.startswith("config/") else ""
         if blamed.startswith(COMPACTION + "/"):
-            next_step = CATALOGUE[COMPACTED_FILES].next
+            next_step = f"See {COMPACTED_FILES} of the same file."
         return [Finding("broker_refuses", blamed, message=prediction.refusal, next=next_step)]
     assert loss is not None
     found = [

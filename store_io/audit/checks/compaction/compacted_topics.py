@@ -13,6 +13,10 @@ from schemas.rows import Finding
 from store_io.audit.evidence import Evidence
 from store_io.base.wording import count_text
 
+_LEFT_OVER = (
+    "Set this file aside before a start: a compaction has replaced it, and all other files of the queue agree without it."
+)
+
 
 def compacted_topics(evidence: Evidence) -> list[Finding]:
     """Every finding on them."""
@@ -30,7 +34,17 @@ def _files(evidence: Evidence) -> Iterator[Finding]:
         path = copy.tree.blamed(sentence)
         ends = "the broker ends" if sentence in start.refusals else "the broker starts without this queue's log"
         topic, queue_id = _queue_of(path)
-        yield Finding(codes.COMPACTED_FILES, path, topic=topic, queue_id=queue_id, message=f"{sentence}; {ends}")
+        step = _LEFT_OVER if _left_over(evidence, path, topic, queue_id) else ""
+        yield Finding(codes.COMPACTED_FILES, path, topic=topic, queue_id=queue_id, message=f"{sentence}; {ends}", next=step)
+
+
+def _left_over(evidence: Evidence, path: str, topic: str | None, queue_id: int | None) -> bool:
+    """Whether the file is one that a compaction has replaced and not removed: all others are sound and agree without it."""
+    if not path.endswith(".delete") or topic is None or queue_id is None or not evidence.all_read:
+        return False
+    queue = evidence.copy.compacted.queues.get((topic, queue_id))
+    sound = not any(summary.findings for summary in evidence.compacted if summary.key == (topic, queue_id))
+    return sound and queue is not None and {f.start for f in queue.all_log} == {f.start for f in queue.all_entries}
 
 
 def _queue_of(path: str) -> tuple[str | None, int | None]:

@@ -65,6 +65,21 @@ def test_a_log_that_would_reach_beyond_its_queue(tmp_path: Path) -> None:
     assert "compacted_log_ahead" in {f.code for f in audit.above_note if f.file.startswith("compaction/compactionCq/")}
 
 
+@pytest.mark.parametrize("replaced", [True, False])
+def test_a_file_that_a_compaction_left_over_is_told_from_one_that_is_needed(replaced: bool, tmp_path: Path) -> None:
+    store = compacted.build(tmp_path / "store")
+    compacted.write_logs(store)
+    log = compacted.folders(store.root)[0]
+    if replaced:
+        shutil.copy(log / NEWEST, log / f"{5 * LOG_FILE:020d}.delete")
+    else:
+        (log / NEWEST).rename(log / f"{NEWEST}.delete")
+    audit = product.audit(store.root, store.release, store.broker_conf)
+    assert audit.broker is not None and not audit.broker["starts"]
+    steps = {f.next for f in audit.above_note if f.code == "compacted_files_differ"}
+    assert any("Set this file aside" in step for step in steps) == replaced
+
+
 def test_a_repair_refuses_such_a_store(tmp_path: Path) -> None:
     store = compacted.build(tmp_path / "store")
     compacted.write_logs(store)
