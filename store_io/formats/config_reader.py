@@ -62,7 +62,8 @@ class Load:
 
     name: that of the file taken, else empty.  empty: files of no byte.  bad: refused ones.  odd: the file taken, where no broker
     writes it so.  problems: why it is not known what a file holds.  counter: of the dataVersion of the file taken.
-    hollow: what was taken does not name the table that it should hold.  refused: whatever the .bak holds.
+    hollow: what was taken does not name the table that it should hold.  refused: whatever the .bak holds.  left_out: how many
+    entries a database does not take in.
     """
 
     name: str = ""
@@ -75,6 +76,7 @@ class Load:
     hollow: bool = False
     entries: dict[Any, Any] = field(default_factory=dict)
     refused: bool = False
+    left_out: int = 0
 
     @property
     def refuses(self) -> bool:
@@ -286,7 +288,7 @@ def _import_files(config: StoreConfig, rules: BrokerRules) -> None:
         elif done.bad and done.bad[0].name == path:
             config.loads[path] = Load(files=done.files, bad=done.bad[:1], refused=True)
         elif done.counter <= 0 or done.name != path:
-            config.loads[path] = Load(files=done.files)
+            config.loads[path] = Load(files=done.files, left_out=len(done.entries))
 
 
 def _look_at_backup(source: ByteSource, listing: StoreListing, config: StoreConfig, path: str) -> None:

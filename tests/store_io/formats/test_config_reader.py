@@ -187,6 +187,7 @@ def test_a_database_takes_in_the_files_with_a_greater_version(tmp_path: Path) ->
     assert {"orders", "events", "old", "TBW102", "b", "DefaultCluster"} <= set(config.topics or {})
     assert {"G", "TOOLS_CONSUMER", "CID_RMQ_SYS_TRANS"} <= set(config.groups)
     assert not config.offsets and config.database == "config/topics"  # their version is 0
+    assert {path: done.left_out for path, done in config.loads.items() if done.left_out} == {"config/consumerOffset.json": 4}
     files["consumerOffset.json"] = b'{"dataVersion":{"counter":3},' + OFFSETS[1:]
     assert len(read(tmp_path, files, **ROCKSDB).offsets) == 4
     assert set(read(tmp_path, files, "5.1.4", **ROCKSDB).groups) & {"G"} == set()  # takes in none

@@ -25,6 +25,9 @@ def lost_tables(evidence: Evidence) -> list[Finding]:
     config = evidence.copy.config
     found = []
     for path, done in config.loads.items():
+        if done.left_out:
+            message = f"{path}: a start takes none of its {done.left_out:,} entries into {config.database}/, as its version is 0"
+            found.append(Finding("config_table_lost", path, *_range(evidence, path), message=message))
         if done.problems or done.refuses or config.database and path in _MAIN[:4]:
             continue
         if done.name.endswith(BACKUP):
