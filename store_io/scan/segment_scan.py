@@ -16,6 +16,7 @@ from schemas import finding_codes as codes
 from schemas.commitlog_layout import FRAME_BYTES
 from schemas.rows import (
     EXTENT_MESSAGE,
+    EXTENT_UNWRITTEN,
     RUN_LMQ,
     RUN_QUEUE,
     WALK_AUDIT,
@@ -108,6 +109,7 @@ class SegmentTask:
     unclean: bool = False  # the abort file is present
     window_bytes: int = WINDOW_BYTES
     decoder: str = FAST
+    live_end: int = 0  # position from which on a cut has left old messages, which are none of the log; 0: nothing of that kind
     not_after: float = 0
 
     @property
@@ -329,6 +331,9 @@ class _Scan:
             if at > start:
                 extents.append(Extent(EXTENT_MESSAGE, start, at, self.messages, self.plausible))
             self._audit_refused(at)
+            if 0 < self.task.live_end <= at < self.size:
+                extents.append(Extent(EXTENT_UNWRITTEN, at, self.size))
+                break
             damage = resync.judge(at, verdict, self._stray_chain)
             extents.extend(damage.extents)
             for finding in damage.findings:

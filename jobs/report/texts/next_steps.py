@@ -49,7 +49,8 @@ def next_steps(outcome: AuditOutcome, words: Sequence[str], plan: str) -> NextSt
             if emptied and finding.code == "segment_missing":  # a donor gives nothing to a copy without a segment
                 continue
             cause = severity == LOSS and finding.code == "live_copy"  # a note, but it explains the others
-            if (cause or finding.severity == severity) and finding.next and not (by_repair and finding.next in BY_A_REPAIR):
+            said = finding.next == withheld or by_repair and finding.next in BY_A_REPAIR
+            if (cause or finding.severity == severity) and finding.next and not said:
                 step = _offsets(outcome) if repairs and finding.code == _BEYOND else ""
                 steps.setdefault(step or finding.next, {}).setdefault(finding.file)
     others = [(step, list(files)) for step, files in steps.items() if step != END_GONE]

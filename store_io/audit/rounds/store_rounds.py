@@ -35,6 +35,7 @@ from store_io.base.tasks import NotRead, Task
 from store_io.formats.consumequeue_reader import read_file_entries
 from store_io.formats.rocksdb.queue_entries import EntryReader, KnownEntries
 from store_io.formats.rocksdb.queue_table import NO_DATABASE
+from store_io.rules.dledger.ledger_chain import live_ends
 from store_io.rules.dledger.ledger_fold import LedgerFold, LedgerRead
 from store_io.rules.prediction import Needs, Prediction, ScanId
 from store_io.rules.queue_state import CHUNK_ENTRIES, DiskEntries
@@ -124,7 +125,11 @@ class StoreRounds:
         return [f for f in self._copy.segment_files if f.path not in self.collected.by_path]
 
     def _run(self) -> Rounds:
-        tasks = [*self.tasks.queues(), *self.tasks.index(), *self.tasks.compacted(), *self.tasks.timers(), *self.tasks.ledger()]
+        ledger = self.tasks.ledger()
+        if ledger:  # first, because it says where a data file's own entries end
+            self._take(ledger, (yield ledger))
+            self.tasks.live_ends = live_ends(self.collected.ledger.values())
+        tasks = [*self.tasks.queues(), *self.tasks.index(), *self.tasks.compacted(), *self.tasks.timers()]
         if self._request.whole:
             tasks = [*self.tasks.segments(self._copy.segment_files), *tasks]
             self._take(tasks, (yield tasks) if tasks else [])

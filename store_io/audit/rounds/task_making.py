@@ -51,6 +51,7 @@ class TaskMaker:
         self._request, self._copy = request, copy
         self._made: dict[int, tuple[Task, ScanId | None]] = {}  # by id, which stays the task's own while the task is kept
         self._loaded_place = {f.path: i for i, f in enumerate(copy.loaded.segments)}
+        self.live_ends: dict[str, int] = {}  # of data files of a DLedger log, once they were walked
         self.base = self._base()
 
     def _base(self) -> SegmentTask:
@@ -161,7 +162,14 @@ class TaskMaker:
         for file in files:
             number = self._loaded_place.get(file.path)
             not_after = 0.0 if self._request.was_damaged(file.path) else self._request.not_after
-            task = replace(self.base, path=file.path, base_offset=file.start, size=file.size, not_after=not_after)
+            task = replace(
+                self.base,
+                path=file.path,
+                base_offset=file.start,
+                size=file.size,
+                live_end=self.live_ends.get(file.path, 0),
+                not_after=not_after,
+            )
             tasks.append(self._keep(task, ScanId("segment", number) if number is not None else None))
         return tasks
 
@@ -180,6 +188,7 @@ class TaskMaker:
             size=file.size,
             cuts=asked.cuts(scan),
             index_marks=tuple(sorted(asked.marks.get(scan, ()))),
+            live_end=self.live_ends.get(file.path, 0),
             # Of what was read already a second look is a little more, and decides the plan.
             not_after=0.0 if file.path in read else self._request.not_after,
         )

@@ -132,6 +132,7 @@ class _Walk:
         self.rows = np.zeros((ROWS, 4), np.int64)
         self.first: tuple[int, int, int] | None = None  # position, index, term of the open stretch's first entry
         self.last: tuple[int, int, int] = (0, 0, 0)
+        self.rise = 0, 0  # position at which the last term begins, and the term before it
         self.unequal: int | None = None
 
     def run(self) -> None:
@@ -185,6 +186,13 @@ class _Walk:
                 self._close(start, CHAIN)
             if self.first is None:
                 self.first = start, int(first[_INDEX]), int(first[_TERM])
+                self.rise = start, int(first[_TERM])
+            elif int(first[_TERM]) > last_term:
+                self.rise = start, last_term
+            rises = np.flatnonzero(np.diff(term[part]))
+            if len(rises):
+                at = part[rises[-1] + 1]
+                self.rise = origin + int(rows[at, _AT]), int(term[at - 1])
             self.last = origin + int(last[_AT]), int(last[_INDEX]), int(last[_TERM])
             self._compare(rows[part], origin)
 
@@ -221,7 +229,9 @@ class _Walk:
         last_start, last_index, last_term = self.last
         if len(self.walk.stretches) < MAX_STRETCHES:
             self.walk.stretches.append(
-                Stretch(start, end, last_start, first_index, last_index, first_term, last_term, self.unequal, ended_by)
+                Stretch(
+                    start, end, last_start, first_index, last_index, first_term, last_term, self.unequal, ended_by, *self.rise
+                )
             )
         else:
             self.walk.stretches_dropped += 1

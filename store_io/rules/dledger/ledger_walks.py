@@ -17,7 +17,8 @@ class Stretch:
     """Entries that follow one another by every field of their headers. start, end: positions in the file.
 
     last_start: of the last entry.  unequal: the first entry whose index unit is absent or another one; None: all are right.
-    ended_by: one of this module's words.
+    ended_by: one of this module's words.  last_term_start: position of the first entry of the last term.  term_before: the term
+    before that one, or the first.
     """
 
     start: int
@@ -29,6 +30,8 @@ class Stretch:
     last_term: int
     unequal: int | None
     ended_by: str
+    last_term_start: int = 0
+    term_before: int = 0
 
     @property
     def entries(self) -> int:
@@ -43,6 +46,15 @@ class EntryPlace:
     end: int
 
 
+@dataclass(frozen=True, slots=True)
+class UnequalUnits:
+    """Entries that follow one another and whose units are other ones, or absent. position: of the first, in the data file."""
+
+    position: int
+    first_index: int
+    count: int
+
+
 @dataclass
 class DataWalk:
     """One data file. first: the raw index that its first eight header bytes claim (reviseLedgerBeginIndex reads it unchecked);
@@ -50,7 +62,7 @@ class DataWalk:
 
     stretches: in order; the first one is what recovery reads if it begins at position 0.  sound_start: whether the first header
     is plausible and its unit confirms it.  wanted: the place of the entry that the checkpoint calls committed.
-    unequal_units: (first entry, entries) whose units differ.
+    unequal_units: entries whose units differ, in order.
     """
 
     path: str
@@ -62,7 +74,7 @@ class DataWalk:
     ended_by: str = UNWRITTEN  # where no stretch begins at position 0
     sound_start: bool = False
     wanted: EntryPlace | None = None
-    unequal_units: list[tuple[int, int]] = field(default_factory=list)
+    unequal_units: list[UnequalUnits] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     bytes_read: int = 0
     problem: str = ""

@@ -3,73 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from schemas import dledger_layout as layout
 from schemas.rows import Finding
 from store_io.audit.evidence import Evidence
-from store_io.rules.dledger.ledger_walks import FILLER, DataWalk, Stretch
-
-
-@dataclass(frozen=True)
-class PlacedStretch:
-    """A stretch and its data file."""
-
-    walk: DataWalk
-    stretch: Stretch
-
-    @property
-    def start(self) -> int:
-        """The physical offset of its first entry."""
-        return self.walk.start + self.stretch.start
-
-    @property
-    def end(self) -> int:
-        """The physical offset after its last entry."""
-        return self.walk.start + self.stretch.end
-
-    def continues(self, before: PlacedStretch) -> bool:
-        """Whether its first entry is the one after the other's last."""
-        return self.stretch.first_index == before.stretch.last_index + 1 and self.stretch.first_term >= before.stretch.last_term
-
-    def follows_at_once(self, before: PlacedStretch) -> bool:
-        """Whether nothing lies between the two, in one file or from one file to the next."""
-        if self.walk is before.walk:
-            return self.stretch.start == before.stretch.end
-        ended = before.stretch.ended_by == FILLER or before.stretch.end == before.walk.size
-        return self.stretch.start == 0 and ended and before.walk.start + before.walk.size == self.walk.start
-
-
-def placed(walks: Sequence[DataWalk]) -> list[PlacedStretch]:
-    """All stretches of the log, in its order."""
-    return [PlacedStretch(w, s) for w in sorted(walks, key=lambda w: (w.start, w.path)) for s in w.stretches]
-
-
-def is_leftover(stretch: PlacedStretch, before: PlacedStretch) -> bool:
-    """Whether these are old entries after a cut that was written over: a lower term, or indexes that were given again.
-
-    A cut leaves its bytes, and new entries are written over them from its place on (MmapFileList.truncateOffset).
-    """
-    if stretch.walk is not before.walk or stretch.follows_at_once(before):
-        return False
-    return stretch.stretch.first_term < before.stretch.last_term or stretch.stretch.first_index <= before.stretch.last_index
-
-
-def live_stretches(walks: Sequence[DataWalk]) -> list[PlacedStretch]:
-    """Those of the log as it is now, without what a cut has left after its new end."""
-    found: list[PlacedStretch] = []
-    for one in placed(walks):
-        if found and is_leftover(one, found[-1]):
-            continue
-        found.append(one)
-    return found
+from store_io.rules.dledger.ledger_chain import PlacedStretch, live_stretches
 
 
 def entry_chain(evidence: Evidence) -> list[Finding]:
     """Where the chain breaks although each header is plausible by itself; damaged headers are the segment scan's findings."""
     if evidence.copy.loaded.ledger is None:
         return []
-    stretches = live_stretches(list(evidence.ledger.values()))
+    stretches = live_stretches(evidence.ledger.values())
     return list(_breaks(stretches))
 
 
@@ -81,6 +26,10 @@ def _breaks(stretches: Sequence[PlacedStretch]) -> Iterator[Finding]:
             trusted, skip = one, False
             continue
         if trusted is None or one.continues(trusted) or not one.follows_at_once(stretches[number - 1]):
+            trusted = one
+            continue
+        if _rose_for_one(trusted, one):
+            yield _too_high(trusted)
             trusted = one
             continue
         after = stretches[number + 1] if number + 1 < len(stretches) else None
@@ -97,6 +46,27 @@ def _is_odd(one: PlacedStretch, before: PlacedStretch, after: PlacedStretch) -> 
     whole = one.stretch.start == one.stretch.last_start and after.follows_at_once(one)
     fits = after.stretch.first_index == before.stretch.last_index + 2
     return whole and fits and after.stretch.first_term >= before.stretch.last_term
+
+
+def _rose_for_one(before: PlacedStretch, one: PlacedStretch) -> bool:
+    """Whether the last entry before alone has a term above those on both its sides."""
+    last = before.stretch
+    alone = last.last_term_start == last.last_start and last.first_index < last.last_index
+    return alone and one.stretch.first_index == last.last_index + 1 and last.term_before <= one.stretch.first_term
+
+
+def _too_high(one: PlacedStretch) -> Finding:
+    last, low = one.stretch, one.stretch.last_start + layout.TERM_POSITION
+    return Finding(
+        "ledger_chain_broken",
+        one.walk.path,
+        low,
+        low + 8,
+        phy_offset=one.walk.start + last.last_start,
+        expected=f"a term of at least {last.term_before}, and not above that of the entries after it",
+        actual=f"term {last.last_term}",
+        message="this entry's term is above that of the entries around it",
+    )
 
 
 def _broken(one: PlacedStretch, before: PlacedStretch, count: int) -> Finding:

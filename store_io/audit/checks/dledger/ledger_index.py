@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from schemas import dledger_layout as layout
 from schemas.rows import Finding
-from store_io.audit.checks.dledger.entry_chain import live_stretches
 from store_io.audit.evidence import Evidence
+from store_io.rules.dledger.ledger_chain import live_stretches
 from store_io.rules.dledger.ledger_walks import FILLER, UnitRun
 
 
@@ -20,7 +20,7 @@ def ledger_index(evidence: Evidence) -> list[Finding]:
 
 def _units(evidence: Evidence) -> Iterator[Finding]:
     """Entries whose unit is another one, or not there."""
-    live = {one.walk.path for one in live_stretches(list(evidence.ledger.values()))}
+    live = {one.walk.path for one in live_stretches(evidence.ledger.values())}
     absent: set[int] = set()
     for walk in sorted(evidence.ledger.values(), key=lambda w: (w.start, w.path)):
         for first, count in walk.unequal_units if walk.path in live else ():
@@ -48,7 +48,7 @@ def _units(evidence: Evidence) -> Iterator[Finding]:
 
 def _missing(evidence: Evidence) -> Iterator[Finding]:
     """Entries after the last one: what the index or the checkpoint knows of them."""
-    live = live_stretches(list(evidence.ledger.values()))
+    live = live_stretches(evidence.ledger.values())
     end = live[-1].stretch.last_index if live else -1
     committed = evidence.copy.ledger_texts.committed
     known = committed if committed is not None else -1

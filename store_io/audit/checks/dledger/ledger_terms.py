@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from schemas import dledger_layout as layout
 from schemas.rows import Finding
-from store_io.audit.checks.dledger.entry_chain import live_stretches
 from store_io.audit.evidence import Evidence
+from store_io.rules.dledger.ledger_chain import live_stretches
 
 
 def ledger_terms(evidence: Evidence) -> list[Finding]:
     """The finding where currterm is older than the log."""
     ledger = evidence.copy.loaded.ledger
-    live = live_stretches(list(evidence.ledger.values())) if ledger is not None else []
+    live = live_stretches(evidence.ledger.values()) if ledger is not None else []
     if ledger is None or not live:
         return []
     term, own = live[-1].stretch.last_term, evidence.copy.ledger_texts.term
