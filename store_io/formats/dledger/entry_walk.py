@@ -6,7 +6,7 @@ one is looked for by the position that it names.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from store_io.rules.dledger.ledger_walks import (
     DataWalk,
     EntryPlace,
     Stretch,
+    UnequalUnits,
 )
 from store_io.source.byte_source import ByteSource, StoreLocation, open_source
 from store_io.source.segment_window import SegmentWindow
@@ -213,14 +214,14 @@ class _Walk:
             return
         self.unequal = first + int(wrong[0]) if self.unequal is None else self.unequal
         for part in np.split(wrong, np.flatnonzero(np.diff(wrong) != 1) + 1):
-            self._unequal(first + int(part[0]), len(part))
+            self._unequal(UnequalUnits(int(rows[part[0], _AT]) + origin, first + int(part[0]), len(part)))
 
-    def _unequal(self, first: int, count: int) -> None:
+    def _unequal(self, units: UnequalUnits) -> None:
         ranges = self.walk.unequal_units
-        if ranges and sum(ranges[-1]) == first:
-            ranges[-1] = ranges[-1][0], ranges[-1][1] + count
+        if ranges and ranges[-1].first_index + ranges[-1].count == units.first_index:
+            ranges[-1] = replace(ranges[-1], count=ranges[-1].count + units.count)
         elif len(ranges) < MAX_STRETCHES:
-            ranges.append((first, count))
+            ranges.append(units)
 
     def _close(self, end: int, ended_by: str) -> None:
         if self.first is None:
@@ -228,11 +229,8 @@ class _Walk:
         start, first_index, first_term = self.first
         last_start, last_index, last_term = self.last
         if len(self.walk.stretches) < MAX_STRETCHES:
-            self.walk.stretches.append(
-                Stretch(
-                    start, end, last_start, first_index, last_index, first_term, last_term, self.unequal, ended_by, *self.rise
-                )
-            )
+            known = start, end, last_start, first_index, last_index, first_term, last_term
+            self.walk.stretches.append(Stretch(*known, self.unequal, ended_by, *self.rise))
         else:
             self.walk.stretches_dropped += 1
         self.first, self.unequal = None, None

@@ -20,10 +20,13 @@ def ledger_index(evidence: Evidence) -> list[Finding]:
 
 def _units(evidence: Evidence) -> Iterator[Finding]:
     """Entries whose unit is another one, or not there."""
-    live = {one.walk.path for one in live_stretches(evidence.ledger.values())}
+    live = {one.walk.path: one.stretch.end for one in live_stretches(evidence.ledger.values())}
     absent: set[int] = set()
     for walk in sorted(evidence.ledger.values(), key=lambda w: (w.start, w.path)):
-        for first, count in walk.unequal_units if walk.path in live else ():
+        for units in walk.unequal_units:
+            if units.position >= live.get(walk.path, 0):
+                continue  # of old entries that a cut has left
+            first, count = units.first_index, units.count
             at = first * layout.UNIT_BYTES
             file = next((f for f in evidence.copy.ledger_index if f.start <= at < f.start + f.size), None)
             if file is None:
