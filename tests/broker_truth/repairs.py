@@ -194,7 +194,7 @@ def main(arguments: Sequence[str]) -> None:
     table, running = Path(arguments[0]), Jvms()
     rows = ["| case | valid in the copy | own recovery | `broker` | `salvage` | |", "|---|---|---|---|---|---|"]
     with running:
-        for case in corpus_tools.cases(*arguments[1:]):
+        for case in corpus_tools.plain_cases(*arguments[1:]):
             with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
                 rows.append(_row(measure(case, running.of, Path(folder))))
             print(rows[-1], flush=True)

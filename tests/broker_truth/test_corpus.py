@@ -17,7 +17,7 @@ from tests.support import corpus_tools, product
 from tests.support.corpus_tools import Case
 
 LISTED = ("commitlog/", "consumequeue/", "batchconsumequeue/")  # index files are recorded without their names
-CASES = corpus_tools.cases()
+CASES = corpus_tools.plain_cases()
 PAIRS = [(case, release) for case in CASES for release in case.other_versions]
 
 

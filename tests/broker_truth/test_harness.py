@@ -30,7 +30,7 @@ pytestmark = pytest.mark.broker
 JvmOf = Callable[[str], Jvm]
 # The recorder counted as served, and digested, what its decoder made of an entry of a wrong size.
 NOT_THE_SAME_DECODER = "g29-498-cq-wrong"
-CASES = [case for case in corpus_tools.cases() if case.name != NOT_THE_SAME_DECODER]
+CASES = [case for case in corpus_tools.plain_cases() if case.name != NOT_THE_SAME_DECODER]
 
 
 def digest(messages: list[Message]) -> str:

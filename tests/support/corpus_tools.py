@@ -56,6 +56,11 @@ class Case:
         settings = ((name.split(".", 1), value) for name, value in self.case["config"].items())
         return "".join(f"{name[1]}={value}\n" for name, value in settings if name[0] in ("store", "broker"))
 
+    @property
+    def has_ledger(self) -> bool:
+        """Whether its log is DLedger's: no plain CommitLog alone, and no repair writes it."""
+        return "enableDLegerCommitLog=true" in self.broker_conf
+
     @cached_property
     def expected(self) -> dict[str, Any]:
         return dict(json.loads(self._read("expected.json") or b"{}"))
@@ -112,6 +117,11 @@ def cases(*prefixes: str) -> list[Case]:
 def of_kind(kind: str) -> list[Case]:
     """The cases of another kind of store, by name: "rocksdb"."""
     return [Case(path) for path in sorted((CORPUS / "kinds" / kind).iterdir()) if (path / "case.json").exists()]
+
+
+def plain_cases(*prefixes: str) -> list[Case]:
+    """Those of `cases` whose log is a plain CommitLog."""
+    return [case for case in cases(*prefixes) if not case.has_ledger]
 
 
 def manifest() -> dict[str, tuple[str, str, str, str]]:

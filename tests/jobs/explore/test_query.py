@@ -203,7 +203,8 @@ def test_every_whole_message_of_real_stores_is_found(case: Case, tmp_path: Path)
     with ExitStack() as stack:
         rows = query.copy_rows(StoreLocation(str(root)), case.release, case.broker_conf, asked, query._Spark(stack, ()))
         ours = {row["phy_offset"]: row["status"] for row in rows}
-    files = [f for f in (root / "commitlog").glob("*") if f.is_file() and f.name.isdigit() and f.stat().st_size]
+    named = [*(root / "commitlog").glob("*"), *root.glob("dledger-*/data/*")]
+    files = [f for f in named if f.is_file() and f.name.isdigit() and f.stat().st_size]
     wanted = {place for f in files for place in witnessed(f.read_bytes(), int(f.name))}
     assert wanted == ours.keys()
     written = case.folder / "written.jsonl.gz"

@@ -13,16 +13,16 @@ from typing import Any
 import pytest
 
 from store_io.base.errors import StoreError
-from store_io.repair.repair_copy import COPY_THREADS
+from store_io.repair.repair_copy import COPY_THREADS, check_source
 from store_io.repair.repair_plan import RepairPlan
 from store_io.repair.writing import store_writer
 from store_io.source import byte_source
 from store_io.source.byte_source import StoreLocation
-from tests.support import corpus_tools
+from tests.support import corpus_tools, dledger_stores
 from tests.support.corpus_tools import Case
 from tests.support.repaired import content, plan_of, previewed, repaired
 
-CASES = corpus_tools.cases()
+CASES = corpus_tools.plain_cases()
 
 
 NOTHING = {"g32-480-commitlog-empty", "g41-533-fresh"}  # no segment
@@ -138,3 +138,10 @@ def test_a_copy_that_is_stopped_begins_no_further_file(
         repaired(root, tmp_path / "new", damaged[1])
     assert len(begun) <= COPY_THREADS
     assert [p.name for p in tmp_path.iterdir()] == ["store"]
+
+
+def test_a_log_of_dledger_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    store = dledger_stores.build(tmp_path / "store")
+    for conf in (store.broker_conf, None):
+        with pytest.raises(StoreError, match="DLedger"):
+            check_source(StoreLocation(str(store.root)), conf)

@@ -14,7 +14,7 @@ from tests.support.corpus_tools import Case
 from tests.support.json_schemas import faults
 from tests.support.repaired import Served, content, numbers, plan_of, plan_with_steps, previewed, repaired
 
-CASES = corpus_tools.cases()
+CASES = corpus_tools.plain_cases()
 # The broker's settings refuse the messages themselves, and no log can be made of them that it takes.
 REFUSED: set[tuple[str, str]] = set()
 LARGE = {"g5x-533-broker-live"}

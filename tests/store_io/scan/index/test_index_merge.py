@@ -327,7 +327,7 @@ def test_neighbouring_segments_share_no_entry_and_leave_none(
         assert borders == [1 + int(np.searchsorted(phys, at)) for at in range(0, 5100, 50)]
 
 
-@pytest.mark.parametrize("case", corpus_tools.cases("g0", "g10", "g38", "g45"), ids=lambda c: c.name)
+@pytest.mark.parametrize("case", corpus_tools.plain_cases("g0", "g10", "g38", "g45"), ids=lambda c: c.name)
 def test_undamaged_real_stores_have_no_finding(tmp_path: Path, case: corpus_tools.Case) -> None:
     root = case.unpack(tmp_path)
     summaries = scan_store(root, case.broker_conf, case.release, probe=False)
