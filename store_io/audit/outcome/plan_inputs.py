@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 
 from schemas import checkpoint_layout
+from schemas.dledger_layout import CHECKPOINT, TERM
 from schemas.rows import Row
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, IDENTITY_FILE, INDEX, QUEUES
 from store_io.audit.evidence import Evidence
@@ -20,6 +21,8 @@ def plan_inputs(evidence: Evidence) -> list[Row]:
     for file in [*evidence.unread, *(f for files in copy.queue_files.values() for f in files), *copy.index_files]:
         known = evidence.earlier.reused_segment(file.path)
         rows.setdefault(file.path, (file.size, known.row.get("digest") or "" if known is not None else ""))
+    for units in evidence.units.values():
+        rows[units.path] = (units.size, units.digest)
     for queue in evidence.queues.values():
         for path, digest in queue.digests.items():
             entry = copy.listing.get(path)
@@ -35,6 +38,8 @@ def plan_inputs(evidence: Evidence) -> list[Row]:
     small = [checkpoint_layout.CHECKPOINT_FILE, checkpoint_layout.ABORT_FILE]
     small += [*epoch_file.FILES, IDENTITY_FILE] if copy.rules.controller_mode else []
     small += [e.path for e in copy.tree.children("config") if e.kind == "file"]
+    if copy.loaded.ledger is not None:
+        small += [f"{copy.loaded.ledger.folder}/{name}" for name in (CHECKPOINT, TERM)]
     # Whatever load() looks at by its name alone: files that stop it, or that it skips.
     looked_at = (COMMITLOG, QUEUES, BATCH_QUEUES, EXT, INDEX)
     small += [e.path for e in copy.listing.files if e.path not in rows and e.path.partition("/")[0] in looked_at]

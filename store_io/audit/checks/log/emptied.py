@@ -64,7 +64,8 @@ def empty_findings(evidence: Evidence) -> list[Finding]:
         return [Finding("commitlog_empty", COMMITLOG, actual="no message")]
     # A slave copies offsets from its master before its own log arrives: alone they show no more than this.
     whose = "this copy held some" if shown else "consumers of this broker or its master had read some"
-    here = "the CommitLog holds no message" if evidence.copy.listing.get(COMMITLOG) else "there is no commitlog/ here"
+    holds = evidence.copy.listing.get(COMMITLOG) or evidence.copy.ledger_data
+    here = "the CommitLog holds no message" if holds else "there is no commitlog/ here"
     message = f"{here}, but {whose}: {'; '.join([*shown, *offsets])}"
     return [Finding("commitlog_emptied", COMMITLOG, expected="messages", actual="no message", message=message)]
 
