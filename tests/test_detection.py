@@ -21,6 +21,7 @@ from tests.support import builders, compacted, corpus_tools, damage, product, re
 from tests.support.builders import Message, Record, Sizes, Store, StoreBuilder
 from tests.support.corpus_tools import Case
 from tests.support.damage import Done
+from tests.support.rocksdb_stores import KeyedStore, keyed_store
 from tests.support.test_builders import sizes_of
 
 MUTATED = [case for case in corpus_tools.cases() if case.case["mutations"]]
@@ -905,3 +906,60 @@ def test_what_healthy_brokers_leave_in_config_is_at_most_noted(
 ) -> None:
     audit = with_config(tmp_path / "store", changed, release, conf)
     assert not audit.above_note and notes <= {f.code for f in audit.findings}
+
+
+# ---- queues in RocksDB ---------------------------------------------------------------------------------------------
+
+
+def entry_of(store: KeyedStore) -> tuple[str, int, int]:
+    return next(key for key in store.entries if key[2] == 7)
+
+
+def change_entry(store: KeyedStore, place: int, value: int) -> None:
+    entry = list(store.entries[entry_of(store)])
+    entry[place] = value
+    store.entries[entry_of(store)] = (entry[0], entry[1], entry[2], entry[3])
+
+
+def flip_block(folder: Path) -> None:
+    table = max(folder.glob("*.sst"), key=lambda path: path.stat().st_size)
+    data = bytearray(table.read_bytes())
+    data[100] ^= 1
+    table.write_bytes(data)
+
+
+BEFORE: dict[str, tuple[Callable[[KeyedStore], object], str]] = {  # what is changed before the database is written
+    "entry gone": (lambda s: s.entries.pop(entry_of(s)), "queue_entry_missing"),
+    "entry leads elsewhere": (lambda s: change_entry(s, 0, 1), "queue_entry_wrong"),
+    "entry's size": (lambda s: change_entry(s, 1, 5), "queue_entry_wrong"),
+    "entry's tags code": (lambda s: change_entry(s, 2, 12345), "queue_entry_wrong"),
+    "maximum": (lambda s: s.maxima.update({entry_of(s)[:2]: (4711, 9)}), "queue_end_wrong"),
+    "entry without a message": (
+        lambda s: (s.entries.update({("Other", 0, 0): (1 << 40, 90, 0, 1)}), s.maxima.update({("Other", 0): (1 << 40, 0)})),
+        "queue_entry_beyond_end",
+    ),
+}
+AFTER: dict[str, tuple[Callable[[Path], object], str]] = {  # and after it
+    "bad block": (flip_block, "queue_database_damaged"),
+    "table that the MANIFEST does not name": (lambda f: (f / "000099.sst").write_bytes(b"x"), "queue_database_older"),
+    "table gone": (lambda f: next(f.glob("*.sst")).unlink(), "queue_database_damaged"),
+    "CURRENT": (lambda f: (f / "CURRENT").write_bytes(b"x"), "queue_database_damaged"),
+}
+
+
+@pytest.mark.parametrize("what", [*BEFORE, *AFTER])
+def test_damage_of_queues_in_rocksdb_is_found(what: str, tmp_path: Path) -> None:
+    """The undamaged twin gives nothing: tests/store_io/rules/rocksdb/test_recovery.py, by release."""
+    pytest.importorskip("rocksdict")
+    store = keyed_store(tmp_path / "s")
+    if what in BEFORE:
+        BEFORE[what][0](store)
+    store.write()
+    if what in AFTER:
+        AFTER[what][0](store.root / "consumequeue")
+    code = (BEFORE | AFTER)[what][1]  # type: ignore[operator]
+    audit = product.audit(store.root, "5.3.3", store.broker_conf)
+    met = [f for f in audit.above_note if f.code == code]
+    assert met and all(f.file.startswith("consumequeue") and f.start is None for f in met), audit.findings[:5]
+    if what in BEFORE and what not in ("entry without a message", "maximum"):
+        assert {(f.topic, f.queue_id, f.queue_offset) for f in met} == {entry_of(keyed_store(tmp_path / "t"))}

@@ -30,7 +30,10 @@ def unmodelled(listing: StoreListing, rules: BrokerRules) -> list[str]:
             and _ROCKSDB.fullmatch(_name(entry))
         ):
             databases.setdefault(folder_of(entry.path), []).append(_name(entry))
-    for folder, names in databases.items() if not rules.rocksdb_queues else ():
+    # With queues in files a broker reads such a database only as a part of a combined store, or without having been named.
+    kind = rules.settings["storeType"]
+    named = (kind.value, kind.origin) == ("default", "broker.conf") and not rules.value("rocksdbCQDoubleWriteEnable")
+    for folder, names in databases.items() if not rules.rocksdb_queues and not named else ():
         found.append(
             f"{folder}/ holds RocksDB files ({', '.join(names[:3])}): ConsumeQueues in RocksDB are modelled with"
             f" storeType={ROCKSDB_STORE_TYPE} alone"
@@ -38,9 +41,9 @@ def unmodelled(listing: StoreListing, rules: BrokerRules) -> list[str]:
     store_type = str(rules.value("storeType"))
     if store_type not in ("default", ROCKSDB_STORE_TYPE) and rules.knows_store_type:  # earlier ones do not know the setting
         found.append(f"storeType={store_type}: only default and {ROCKSDB_STORE_TYPE} are modelled")
-    for setting in ("indexRocksDBEnable", "transRocksDBEnable"):
-        if rules.knows_rocksdb and rules.value(setting):
-            found.append(f"{setting}=true: what rocksdbstore/ then holds is not modelled")
+    for switch in ("indexRocksDBEnable", "transRocksDBEnable"):
+        if rules.knows_rocksdb and rules.value(switch):
+            found.append(f"{switch}=true: what rocksdbstore/ then holds is not modelled")
     found += _ledgers(listing, rules)
     if rules.rocksdb_queues and (rules.controller_mode or rules.value("enableDLegerCommitLog")):
         found.append("ConsumeQueues in RocksDB with controller mode or a DLedger CommitLog: the two together are not modelled")

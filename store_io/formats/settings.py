@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from schemas import consumequeue_layout, index_layout
+from schemas import consumequeue_layout, index_layout, rocksdb_layout
 from schemas.dledger_layout import DATA, FOLDER_PREFIX
 from schemas.rows import StoreFile
 from schemas.store_names import (
@@ -36,6 +36,7 @@ from store_io.rules.dledger.ledger_files import ledger_folders
 from store_io.rules.releases import (
     ALL_DEFAULTS,
     FLAG_DEFAULTS,
+    ROCKSDB_STORE_TYPE,
     SIZE_DEFAULTS,
     TIERED_PLUG_IN,
     Setting,
@@ -57,8 +58,8 @@ _SPACE = " \t\f"
 
 
 def read_settings(broker_conf: str | None, listing: StoreListing, source: ByteSource | None = None) -> dict[str, Setting]:
-    """Every modelled key: as broker.conf has it, or the release's default; without a broker.conf sizes, and
-    controller mode, as the files show them.
+    """Every modelled key: as broker.conf has it, or the release's default; without a broker.conf sizes, controller mode and
+    queues in RocksDB as the files show them.
 
     A broker whose file is silent about a size takes the default, whatever the files are (contract.md), so nothing is inferred
     then. broker_conf: the file's text; None where there is none. Keys that are not modelled are ignored.
@@ -71,12 +72,20 @@ def read_settings(broker_conf: str | None, listing: StoreListing, source: ByteSo
     if broker_conf is None:
         for key, value in {**_file_sizes(listing), **_index_numbers(listing, source, settings)}.items():
             settings[key] = Setting(value, "inferred" if value != ALL_DEFAULTS[key] else "default")
+        if _queues_in_database(listing):
+            settings["storeType"] = Setting(ROCKSDB_STORE_TYPE, "inferred")
         if listing.is_file(EPOCH_FILE):  # only a broker in controller mode writes it
             settings["enableControllerMode"] = Setting(True, "inferred")
         tiered = listing.get(TIERED_METADATA)
         if tiered is not None and tiered.size:
             settings["messageStorePlugIn"] = Setting(TIERED_PLUG_IN, "inferred")
     return settings | _ledger_settings(listing, settings)
+
+
+def _queues_in_database(listing: StoreListing) -> bool:
+    """Whether the queues' folder holds a database and no queue in files."""
+    own = [entry for entry in listing.files if entry.path.startswith(f"{QUEUES}/")]
+    return listing.is_file(f"{QUEUES}/{rocksdb_layout.CURRENT}") and all(entry.kind != "directory" for entry in own)
 
 
 def _ledger_settings(listing: StoreListing, settings: dict[str, Setting]) -> dict[str, Setting]:

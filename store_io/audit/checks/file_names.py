@@ -9,10 +9,11 @@ from collections.abc import Iterator
 
 from schemas.dledger_layout import DATA, INDEX_FILE_BYTES
 from schemas.dledger_layout import INDEX as UNITS
-from schemas.rows import REBUILDABLE, Finding, StoreFile
+from schemas.rows import NOTE, REBUILDABLE, Finding, StoreFile
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from store_io.audit.evidence import Evidence
 from store_io.base.java_compat import parse_number
+from store_io.formats.rocksdb.private_folder import is_database, is_database_name
 from store_io.rules.dledger.ledger_files import ledger_folder
 from store_io.rules.loading import Tree, is_folder
 from store_io.rules.releases import BrokerRules
@@ -50,7 +51,12 @@ def _sized(code: str, entry: StoreFile, size: int, severity: str = "") -> Findin
 def _topic_names(tree: Tree, rules: BrokerRules) -> list[Finding]:
     found: list[Finding] = []
     for kind, size in ((QUEUES, rules.queue_file_bytes), (BATCH_QUEUES, rules.batch_file_bytes), (EXT, rules.ext_file_bytes)):
+        if is_database([_name(entry) for entry in tree.children(kind)]):
+            message = "a database of queues in RocksDB, which a broker with queues in files leaves alone"
+            found.append(Finding("file_unrecognised", kind, severity=NOTE, message=message))
         for topic in tree.children(kind):
+            if not is_folder(topic) and is_database_name(_name(topic)):
+                continue
             if not is_folder(topic):
                 found.append(_unrecognised(topic, "a file where topics' folders lie"))
                 continue

@@ -181,3 +181,21 @@ def test_retention_leaves_entries(tmp_path: Path) -> None:
     for (topic, queue_id), queue in queues(audit).items():
         gone = sum(r.topic == topic and r.queue_id == queue_id and r.at < 4096 for r in store.records)
         assert queue["min_offset"] == gone > 0
+
+
+def test_a_database_alone_shows_the_store_type(tmp_path: Path) -> None:
+    store = keyed_store(tmp_path / "s").write()
+    audit = product.audit(store.root, "5.3.3", None)
+    assert audit.outcome.exit_code == 0 and audit.outcome.plan["settings"]["storeType"]["from"] == "inferred"
+
+
+def test_queues_in_files_beside_an_old_database(tmp_path: Path) -> None:
+    """Named so, a broker leaves the database alone and dispatches everything anew; not named, nothing is judged."""
+    store = keyed_store(tmp_path / "s", clean=False).write()
+    conf = store.plain.broker_conf
+    named = product.audit(store.root, "5.3.3", conf + "storeType=default\n")
+    assert named.broker is not None and named.broker["lost"]["messages"] == 0
+    assert [f.severity for f in named.findings if f.code == "file_unrecognised"] == ["note"]
+    for setting in ("", "storeType=default\nrocksdbCQDoubleWriteEnable=true\n"):
+        other = product.audit(store.root, "5.3.3", conf + setting)
+        assert other.broker is None and "RocksDB files" in other.incomplete[0]
