@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from jobs.report.texts.judgement import judge
+from jobs.report.texts.no_repair import no_repair
 from jobs.report.texts.text import count_text, printable
-from schemas.finding_codes import CATALOGUE, NO_REPAIR, Part
+from schemas.finding_codes import CATALOGUE, Part
 from schemas.rows import DEFAULT, DOUBT, AuditOutcome, Finding
 from store_io.audit.outcome.safety import Safety, counted, is_emptied, lost_of
 
@@ -93,8 +94,8 @@ def repair_withheld(outcome: AuditOutcome) -> str:
     """Why no command repairs this store although there is something to do; "" where one is shown or nothing is to be done."""
     if not _acts(outcome):
         return ""
-    if outcome.plan.get("settings", {}).get("enableDLegerCommitLog", {}).get("value"):
-        return NO_REPAIR
+    if no_repair(outcome):
+        return no_repair(outcome)
     if outcome.release_from == DEFAULT:
         return _UNNAMED
     return _MISFIT if any(premise.kind == DOUBT for premise in outcome.premises) else ""
