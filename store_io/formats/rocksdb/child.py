@@ -59,7 +59,10 @@ def _open(request: dict[str, Any]) -> Any:
     try:
         import rocksdict
     except ImportError as error:
-        _say(b"N", f"the package rocksdict, which reads it, is not installed ({error.name})")
+        _say(
+            b"N",
+            "the package rocksdict, which reads it, is not installed" + ("" if error.name == "rocksdict" else f" ({error.name})"),
+        )
         return None
     options = rocksdict.Options(raw_mode=True)
     options.set_paranoid_checks(True)

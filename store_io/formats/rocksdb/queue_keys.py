@@ -48,6 +48,12 @@ def queue_of_prefix(prefix: bytes) -> QueueKey | None:
     return decode_utf8(prefix[layout.AFTER_TOPIC : layout.AFTER_TOPIC + size]), queue_id
 
 
+def mark_key() -> bytes:
+    """The key of the end mark."""
+    parts = struct.pack(">i", len(layout.MARK_TOPIC)), layout.MARK_TOPIC, layout.MAXIMUM, struct.pack(">i", layout.MARK_QUEUE_ID)
+    return layout.SEPARATOR.join(parts)
+
+
 def offset_of_key(key: bytes) -> tuple[bytes, QueueKey] | None:
     """("max" or "min", queue) of a key of the family `offset`; None where no broker writes such a key."""
     size = len(key) - layout.OFFSET_KEY_EXTRA

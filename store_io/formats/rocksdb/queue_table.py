@@ -13,7 +13,7 @@ from schemas import rocksdb_layout as layout
 from schemas.rows import QueueKey, StoreFile
 from store_io.base.errors import StoreError
 from store_io.formats.rocksdb.database import Database, DatabaseDamaged
-from store_io.formats.rocksdb.queue_keys import offset_of_key
+from store_io.formats.rocksdb.queue_keys import mark_key, offset_of_key
 from store_io.rules.rocksdb.stored import QueueEnd, StoredEnds
 from store_io.source.byte_source import ByteSource
 
@@ -39,13 +39,15 @@ NO_DATABASE = QueueDatabase("", (), absent=True)
 @dataclass(frozen=True)
 class QueueTable:
     """ends: of all queues.  damaged: (file, reason) where RocksDB calls bytes bad, of opening or of the family; then what follows
-    the bad bytes is not in `ends`.  opened: whether the database opens.  unread: why nothing can be said, else empty.
-    odd_keys: keys that no broker writes.  unnamed: table files of the folder of which the database knows nothing.
+    the bad bytes is not in `ends`.  mark_unreadable: they hold the mark.  opened: whether the database opens.
+    unread: why nothing can be said, else empty.  odd_keys: keys that no broker writes.  unnamed: table files of the folder of
+    which the database knows nothing.
     """
 
     database: QueueDatabase
     ends: StoredEnds = field(default_factory=StoredEnds)
     damaged: tuple[str, str] | None = None
+    mark_unreadable: bool = False
     opened: bool = True
     unread: str = ""
     odd_keys: tuple[str, ...] = ()
@@ -73,12 +75,16 @@ def read_queue_table(source: ByteSource, database: QueueDatabase) -> QueueTable:
     reading = _Reading()
     opened, live = False, frozenset[str]()
     damaged: tuple[str, str] | None = None
+    mark_unreadable = False
     try:
         with database.open(source) as entries:
             opened, live = True, entries.live_files
-            for batch in entries.scan(layout.OFFSET_FAMILY):
-                for key, value in batch.pairs():
-                    reading.take(key, value)
+            try:
+                for batch in entries.scan(layout.OFFSET_FAMILY):
+                    for key, value in batch.pairs():
+                        reading.take(key, value)
+            except DatabaseDamaged as why:
+                damaged, mark_unreadable = (why.path, why.reason), not _can_read_mark(entries)
     except DatabaseDamaged as why:
         damaged = why.path, why.reason
     except StoreError as why:
@@ -89,10 +95,20 @@ def read_queue_table(source: ByteSource, database: QueueDatabase) -> QueueTable:
         database,
         StoredEnds(reading.mark, reading.maxima, reading.minima, refusal),
         damaged,
+        mark_unreadable,
         opened,
         odd_keys=tuple(reading.odd),
         unnamed=tuple(tables) if opened else (),
     )
+
+
+def _can_read_mark(entries: Database) -> bool:
+    try:
+        for _ in entries.scan(layout.OFFSET_FAMILY, mark_key(), limit=1):
+            pass
+    except DatabaseDamaged:
+        return False
+    return True
 
 
 class _Reading:
