@@ -7,6 +7,7 @@ isMmapFileMatchedRecover, getMaxOffset, getMinOffset, DLedgerRoleChangeHandler, 
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -19,7 +20,7 @@ from store_io.rules.dledger.ledger_recovery import Ledger, recover_ledger
 from store_io.rules.dledger.ledger_walks import DataWalk, LedgerTexts
 from store_io.rules.dledger.unit_list import UnitList
 from store_io.rules.prediction import LogFile, Refused, ScanId
-from store_io.rules.queue_state import NeedCut
+from store_io.rules.queue_state import NeedCut, QueueRefusal
 from store_io.rules.recovery import Fold
 
 
@@ -185,7 +186,8 @@ class LedgerFold(Fold):
         begin = max(self.min_offset(), 0, self.max_cq_phy()) if self.rules.dispatches_at_start else self.max_offset()
         self.catch_up(max(begin, self.min_offset()))
         self.dispatch.puts.settle()
-        self.correct_minimums()
+        with contextlib.suppress(QueueRefusal):  # the handler of the role change logs what is thrown; minimums stay as they are
+            self.correct_minimums()
 
 
 def _message_bytes(summary: SegmentSummary) -> int:
