@@ -9,6 +9,7 @@ from typing import NamedTuple
 from schemas.rows import LOSS, QueueKey, Row
 from store_io.base.wording import count_text
 from store_io.replicas.compared_copies import ComparedCopies
+from store_io.replicas.ledger_group import ledger_of, quorum_sentence
 from store_io.replicas.rejoin import rejoin_rows
 from store_io.replicas.replica_parts import GAPS, LACKING, QueueTotal, ReplicaRange, State, state_name
 
@@ -28,6 +29,8 @@ def group_row(name: str, compared: ComparedCopies, problems: list[str]) -> Row:
     """All that is said of the group."""
     copies = [_copy_row(compared, number) for number in compared.numbers]
     best, why = _best(compared, copies)
+    quorum = quorum_sentence(copies)
+    why = f"{why} {quorum}" if quorum else why
     return {
         "group": name,
         "best": best,
@@ -55,6 +58,7 @@ def _copy_row(compared: ComparedCopies, number: int) -> Row:
         "before_its_start": compared.most(number, State.EXPIRED),
         "disputed": compared.most(number, State.DISPUTED),
         "not_compared": compared.most(number, State.UNKNOWN),
+        "dledger": ledger_of(copy.audit),
     }
 
 

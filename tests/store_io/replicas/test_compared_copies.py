@@ -21,7 +21,7 @@ def copy(name: str, bases: tuple[int, ...]) -> Copy:
         request=SimpleNamespace(name=name),
         findings=[],
         incomplete=[],
-        prediction=SimpleNamespace(starts=True, controller=None),
+        prediction=SimpleNamespace(starts=True, controller=None, ledger=None),
         loss=None,
     )
     return Copy(audit, segments, (), log_map(segments, 100))
