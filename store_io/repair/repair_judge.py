@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from schemas.finding_codes import CATALOGUE, Stays
+from schemas.finding_codes import CATALOGUE, Part, Stays
 from schemas.rows import Finding, Row
 from store_io.base.exit_codes import CONSISTENT, DERIVED, LOST
 from store_io.repair.derived.rebuild_round import Rebuilt, is_findable
@@ -47,13 +47,15 @@ class _Accepted:
     """Which findings above a note may stay."""
 
     def __init__(self, before: Audited, log: LogPlan, made: Rebuilt):
-        self.none_stays = not log.messages
+        self.none_stays, self.timers_made = not log.messages, bool(made.timers and made.timers["rebuilt"])
         self.known = {(f.code, f.phy_offset) for f in before.findings}
         self.moved = {(q.key, row["phy_offset"]) for q in made.queues for row in q.moved}
         self.elsewhere = {q.key for q in made.queues if q.unserved or q.moved}
 
     def takes(self, f: Finding) -> bool:
         stays = CATALOGUE[f.code].stays
+        if Part.TIMER in CATALOGUE[f.code].about:  # until the timer's files are made, or where they cannot be, which the report says
+            return not self.timers_made
         if Stays.ALWAYS in stays or Stays.EMPTY_LOG in stays and self.none_stays:  # which the report says
             return True
         if Stays.AS_BEFORE in stays and (f.code, f.phy_offset) in self.known:

@@ -86,6 +86,7 @@ def _decided(work: Work, begun: Begun, made: Rebuilt) -> Row:
             for q in made.queues
         ],
         "index": made.index.row,
+        "timers": made.timers,
         "answered": answered,
         "moved": [row for q in made.queues for row in q.moved],
         "unserved": [row for q in made.queues for row in q.unserved],

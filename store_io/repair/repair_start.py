@@ -6,7 +6,7 @@ from schemas import checkpoint_layout
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from store_io.base.errors import StoreError
 from store_io.formats.controller.epoch_file import FILES
-from store_io.repair.derived import checkpoint, epochs
+from store_io.repair.derived import checkpoint, epochs, timers
 from store_io.repair.derived.checkpoint import NewCheckpoint
 from store_io.repair.repair_audit import Audited, audit_changed
 from store_io.repair.repair_plan import BROKER, SALVAGE
@@ -60,6 +60,8 @@ def _take_away(work: Work, audit: Audited, path: str, refusal: str) -> None:
         checkpoint.put(work, NewCheckpoint(), refusal)
     elif path in FILES:
         epochs.unblock(work, audit, refusal)
+    elif timers.is_timer_file(path) and timers.unblock(work, audit):
+        pass
     elif path in _SPARE_CONFIG:
         there = Tree(work.source.list_tree("config"))
         for name in (path, path + ".bak"):

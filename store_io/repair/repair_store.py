@@ -30,7 +30,7 @@ from schemas.checkpoint_layout import ABORT_FILE
 from schemas.rows import Row
 from store_io.base.errors import StoreError
 from store_io.repair import repair_audit, repair_offsets
-from store_io.repair.derived import checkpoint, epochs
+from store_io.repair.derived import checkpoint, epochs, timers
 from store_io.repair.derived.rebuild_round import Rebuilt, rebuild
 from store_io.repair.log import pad
 from store_io.repair.log.donor import heal
@@ -118,6 +118,8 @@ def _finish(work: Work, begun: Begun) -> RepairOutcome:
     """All that changes the log, and what follows from it."""
     apply_edits(work, begun.log.edits)  # 6: cut, zero, bridge
     _declare_clean(work, begun.audit)  # 7
+    if work.request.policy == SALVAGE:
+        timers.unblock(work, begun.audit)
     ended = _make_derived(work, begun, _audit_edited_log(work, begun))  # 8 to 11
     if ended.verdict.consistent:
         ended.offsets = repair_offsets.correct_offsets(work, ended.final, begun.log.end)  # 12
@@ -154,7 +156,8 @@ def _audit_edited_log(work: Work, begun: Begun) -> Audited:
 
 
 def _make_derived(work: Work, begun: Begun, audit: Audited) -> Ended:
-    """Queues, index and checkpoint, until the new store's audit finds nothing to rebuild, or rebuilding does not help."""
+    """Queues, index and checkpoint, until the new store's audit finds nothing to rebuild, or rebuilding does not help; then, by what
+    that audit says, the timer's files."""
     log, made = begun.log, Rebuilt()
     for _ in range(MOST_ROUNDS):
         rebuild(work, log, begun.audit, audit, made)  # 8
@@ -169,6 +172,9 @@ def _make_derived(work: Work, begun: Begun, audit: Audited) -> Ended:
         if ended.verdict.consistent or final is audit:
             break
         audit = final
+    if ended.verdict.consistent and timers.mend(work, ended.final, made):
+        final = repair_audit.audit_new_store(work)
+        ended = Ended(final, judge_new_store(begun.audit, final, log, made), made)
     return ended
 
 

@@ -183,6 +183,7 @@ SIZE_DEFAULTS: dict[str, int] = {
     "compactionCqMappedFileSize": DEFAULT_COMPACTED_QUEUE_BYTES,
     "mappedFileSizeTimerLog": timer_layout.LOG_FILE_BYTES,
     "timerPrecisionMs": timer_layout.PRECISION_MS,
+    "timerRollWindowSlot": timer_layout.ROLL_SLOTS,
 }
 FLAG_DEFAULTS: dict[str, bool] = {
     "checkCRCOnRecover": True,
@@ -310,6 +311,12 @@ class BrokerRules(ReleaseRules):
     def timer_precision(self) -> int:
         """Of a slot of the timer wheel, ms."""
         return int(self.value("timerPrecisionMs"))
+
+    @property
+    def timer_roll_slots(self) -> int:
+        """How many slots away a unit may be. Source: the constructor of TimerMessageStore."""
+        asked, most = int(self.value("timerRollWindowSlot")), timer_layout.SLOTS // 2 - timer_layout.BLANK_SLOTS
+        return asked if 2 <= asked <= most else most
 
     @property
     def ext_file_bytes(self) -> int:

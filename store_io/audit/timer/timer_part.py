@@ -138,7 +138,12 @@ class _Sink:
 
 def fates_of_rows(rows: np.ndarray, units: np.ndarray, state: TimerState) -> Fates:
     """What becomes of these messages: TIMER_ROW, TIMER_UNIT."""
-    messages = TimerMessages(
+    return fates_of(timer_messages(rows), units["position"], units["time"], units["phy_offset"], state)
+
+
+def timer_messages(rows: np.ndarray) -> TimerMessages:
+    """Rows of TIMER_ROW as the rules take them."""
+    return TimerMessages(
         rows["identity"],
         rows["unique"],
         rows["phy_offset"],
@@ -147,7 +152,6 @@ def fates_of_rows(rows: np.ndarray, units: np.ndarray, state: TimerState) -> Fat
         rows["flags"] & DELIVERED != 0,
         rows["flags"] & DELETES != 0,
     )
-    return fates_of(messages, units["position"], units["time"], units["phy_offset"], state)
 
 
 def part_scan(base: SegmentTask, path: str, start: int, size: int) -> SegmentTask:

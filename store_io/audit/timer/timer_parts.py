@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from schemas import timer_layout as layout
 from schemas.rows import MappedFile
-from schemas.store_names import TIMER_LOG
+from schemas.store_names import QUEUES, TIMER_LOG
 from store_io.base.errors import StoreError
 from store_io.formats.timer.timer_check import TimerCheck, read_timer_check
 from store_io.rules.loading import Tree, load_file_queue
@@ -51,7 +51,8 @@ def timer_parts(source: ByteSource, listing: StoreListing, tree: Tree, rules: Br
         return None
     files, _, refusal = load_file_queue(tree, TIMER_LOG, rules.timer_file_bytes, rules)
     wheel = listing.get(layout.TIMER_WHEEL)
-    if not files and not refusal and wheel is None and listing.get(layout.TIMER_CHECK) is None:
+    queue = f"{QUEUES}/{layout.TIMER_TOPIC}"
+    if not files and not refusal and wheel is None and listing.get(layout.TIMER_CHECK) is None and not tree.exists(queue):
         return None
     if rules.timers_in_rocksdb:
         return TimerParts(unmodelled=True)

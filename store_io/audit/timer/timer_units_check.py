@@ -87,7 +87,8 @@ def unit_faults(units: np.ndarray, rows: np.ndarray, log: LogMap, precision: int
     size = there & (own["size"] != units["size"])
     flag = there & ((units["magic"] & layout.MAGIC_DELETE != 0) != (own["flags"] & DELETES != 0))
     slots, due = units["time"] // precision, own["out_time"] // precision
-    time = there & (own["out_time"] >= 0) & np.where(rolls, slots > due, slots != due)
+    time = there & (own["out_time"] >= 0) & (units["magic"] & layout.MAGIC_OVERDUE == 0)
+    time &= np.where(rolls, slots > due, slots != due)
     topic = there & (own["topic_hash"] != units["topic_hash"]) & (own["flags"] & NO_HASH == 0)
     for chosen, name, what in (
         (missing, "", "a timer message"),

@@ -7,4 +7,5 @@
 * `rebuild_tasks`: the tasks that write queue and index entries from messages.
 * `checkpoint`: the checkpoint.
 * `epochs`: the epoch file of a replica in controller mode.
+* `timers`: the timer's files; `waiting_timers`: the messages that they lead to.
 """

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from schemas.rows import Finding, QueueKey
+from schemas.rows import Finding, QueueKey, Row
 from store_io.base.errors import StoreError
 from store_io.repair.derived import index_plan, queue_files, queue_plan
 from store_io.repair.derived.index_link import link_index
@@ -26,10 +26,12 @@ from store_io.rules.loading import queue_folder
 
 @dataclass
 class Rebuilt:
-    """What all rounds so far have made: each queue as it was made last, and the index."""
+    """What all rounds so far have made: each queue as it was made last, and the index. timers: the report's row on the timer's files;
+    None where nothing was wrong with them."""
 
     queues: list[QueuePlan] = field(default_factory=list)
     index: IndexPlan = field(default_factory=IndexPlan)
+    timers: Row | None = None
 
     def add(self, queues: Sequence[QueuePlan], index: IndexPlan) -> None:
         again = {plan.key for plan in queues}

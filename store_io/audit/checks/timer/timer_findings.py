@@ -103,16 +103,18 @@ def _check(view: TimerView, evidence: Evidence) -> Iterator[Finding]:
     check, unclean, path = view.parts.check, evidence.copy.unclean, layout.TIMER_CHECK
     waiting = view.files.unit_count
     if check.empty:
-        if waiting:
-            fates = view.fates
-            again = fates.again.messages if fates is not None else 0
+        fates = view.fates
+        again = fates.again.messages if fates is not None else 0
+        if waiting or again:
             actual = "no file" if check.size < 0 else f"{check.size} bytes" if check.size < layout.CHECK_BYTES else "zeros"
             yield Finding(
                 codes.TIMER_CHECK_MISSING,
                 path,
                 None if check.size < 0 else 0,
                 None if check.size < 0 else check.size,
-                expected=f"how far {count_text(waiting, 'unit')} of the timer log were delivered",
+                expected=f"how far {count_text(waiting, 'unit')} of the timer log were delivered"
+                if waiting
+                else "how far the timer's queue was delivered",
                 actual=actual,
                 message="a start takes all timer messages from the beginning"
                 + (f" and delivers {count_text(again, 'message')} again" if again else ""),
@@ -162,7 +164,7 @@ def _lost(view: TimerView, evidence: Evidence) -> Iterator[Finding]:
         (
             fates.after_end,
             "their time came after the copy's last message, so that their copies may lie in what was not copied",
-            NOTE if evidence.copy.unclean or _is_slave(evidence) else LOSS,
+            NOTE if evidence.copy.unclean or is_slave(evidence) else LOSS,
         ),
     ):
         if count.messages:
@@ -180,7 +182,7 @@ def _lost(view: TimerView, evidence: Evidence) -> Iterator[Finding]:
             )
 
 
-def _is_slave(evidence: Evidence) -> bool:
+def is_slave(evidence: Evidence) -> bool:
     """Whether the settings are a slave's: its log may end before the read time that it has from its master."""
     rules = evidence.copy.rules
     return bool(rules.value("brokerRole") == "SLAVE" or rules.value("brokerId") != 0)

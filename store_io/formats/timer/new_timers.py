@@ -1,0 +1,105 @@
+"""The bytes of a new timer log and wheel, of units in their order (docs/timer.md 3, 4, 8).
+
+Source: TimerLog.append, TimerMessageStore.doEnqueue, TimerWheel.putSlot, TimerCheckpoint.flush (5.0.0 to 5.5.0).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from schemas import timer_layout as layout
+
+_ROOM = layout.UNIT_BYTES + layout.UNIT_HEAD_BYTES  # a unit is put where a filler's head has room after it
+WHEEL_PIECE = 2048  # slots written at once
+
+
+@dataclass(frozen=True)
+class NewUnit:
+    """Units to be made, as arrays of one length, in the order of the log. write_time: ms, of all.  precision: ms of a slot."""
+
+    time: np.ndarray
+    magic: np.ndarray
+    phy_offset: np.ndarray
+    size: np.ndarray
+    topic_hash: np.ndarray
+    write_time: int
+    precision: int
+
+
+@dataclass(frozen=True)
+class NewLog:
+    """units: UNIT_DTYPE.  positions: of each in the log.  slots: SLOT_DTYPE and, by `index`, where each lies in the wheel."""
+
+    units: np.ndarray
+    positions: np.ndarray
+    slots: np.ndarray
+    index: np.ndarray
+    file_bytes: int
+
+    @property
+    def end(self) -> int:
+        """After the last unit."""
+        return int(self.positions[-1]) + layout.UNIT_BYTES if len(self.positions) else 0
+
+
+def units_of_file(file_bytes: int) -> int:
+    """How many units a file of the timer log takes."""
+    return max(0, (file_bytes - _ROOM) // layout.UNIT_BYTES + 1)
+
+
+def new_log(new: NewUnit, slotted: int, file_bytes: int) -> NewLog:
+    """slotted: how many units, from the first on, lie in a slot; later ones are alone."""
+    count, of_file = len(new.time), units_of_file(file_bytes)
+    number = np.arange(count)
+    positions = number // of_file * file_bytes + number % of_file * layout.UNIT_BYTES
+    units = np.zeros(count, layout.UNIT_DTYPE)
+    units["size"], units["magic"], units["write_time"] = layout.UNIT_BYTES, new.magic, new.write_time
+    units["delay"] = (new.time - new.write_time).astype(np.int32)
+    units["phy_offset"], units["message_size"], units["topic_hash"] = new.phy_offset, new.size, new.topic_hash
+    units["previous"] = -1
+    slot = new.time[:slotted] // new.precision
+    order = np.argsort(slot, kind="stable")
+    ordered, places = slot[order], positions[:slotted][order]
+    begins = np.ones(slotted, bool)
+    begins[1:] = ordered[1:] != ordered[:-1]
+    previous = np.full(slotted, -1, np.int64)
+    previous[1:] = np.where(begins[1:], -1, places[:-1])
+    units["previous"][order] = previous
+    at = np.flatnonzero(begins)
+    slots = np.zeros(len(at), layout.SLOT_DTYPE)
+    if len(at):
+        ends = np.append(at[1:], slotted) - 1
+        counts = np.where(new.magic[:slotted][order] & layout.MAGIC_DELETE, -1, 1)
+        slots["time"], slots["first"], slots["last"] = ordered[at], places[at], places[ends]
+        slots["number"] = np.add.reduceat(counts, at)
+    return NewLog(units, positions, slots, (slots["time"] % layout.SLOTS).astype(np.int64), file_bytes)
+
+
+def log_pieces(log: NewLog) -> Iterator[tuple[int, bytes]]:
+    """(start of a file in the log, its bytes up to the last unit or filler) of each file."""
+    of_file, count = units_of_file(log.file_bytes), len(log.units)
+    for number, first in enumerate(range(0, count, of_file)):
+        data = log.units[first : first + of_file].tobytes()
+        if first + of_file < count:
+            data += struct.pack(layout.UNIT_HEAD_FORMAT, log.file_bytes - len(data), 0, layout.BLANK_MAGIC)
+        yield number * log.file_bytes, data
+
+
+def wheel_pieces(log: NewLog) -> Iterator[tuple[int, bytes]]:
+    """(position in the wheel, bytes) of the pieces of it that hold a slot; the others are zeros."""
+    piece = log.index // WHEEL_PIECE
+    for number in np.unique(piece).tolist():
+        slots = np.zeros(min(WHEEL_PIECE, layout.SLOTS - number * WHEEL_PIECE), layout.SLOT_DTYPE)
+        here = piece == number
+        slots[log.index[here] - number * WHEEL_PIECE] = log.slots[here]
+        yield number * WHEEL_PIECE * layout.SLOT_BYTES, slots.tobytes()
+
+
+def check_bytes(read_time: int, flush_position: int, queue_offset: int) -> bytes:
+    """config/timercheck of a master that says this."""
+    fields = struct.pack(layout.CHECK_FIELDS_FORMAT, read_time, flush_position, queue_offset, queue_offset)
+    return fields.ljust(layout.CHECK_BYTES, b"\0")

@@ -1,0 +1,156 @@
+"""The timer's files of a repaired store: made anew where they do not fit the log, so that a start delivers every message that is not
+delivered yet, once (docs/timer.md 8).
+
+A message is delivered where the new log holds its copy. Units in the new timer log lead to all others; the checkpoint says that the
+whole queue of the timer topic was taken.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from schemas import timer_layout as layout
+from schemas.finding_codes import CATALOGUE, Part
+from schemas.rows import Row
+from schemas.store_names import TIMER_LOG
+from store_io.audit.checks.timer.timer_findings import is_slave
+from store_io.audit.timer.timer_view import TIMER_QUEUE, TimerView
+from store_io.base.wording import count_text
+from store_io.formats.timer.new_timers import NewLog, NewUnit, check_bytes, log_pieces, new_log, units_of_file, wheel_pieces
+from store_io.repair.derived.rebuild_round import Rebuilt
+from store_io.repair.derived.waiting_timers import Found, find_waiting
+from store_io.repair.repair_audit import Audited
+from store_io.repair.repair_steps import REBUILD_TIMERS
+from store_io.repair.repair_work import Work
+from store_io.rules.timer.timer_waiting import Clock, unit_times
+
+
+def unblock(work: Work, audit: Audited) -> bool:
+    """Remove timer files over which a start fails; they are made anew later. Whether there were any."""
+    parts = audit.evidence.copy.timers
+    if parts is None:
+        return False
+    if parts.refusal:
+        _remove_wheels(work, parts.refusal)
+    elif parts.late_refusal:
+        work.remove(TIMER_LOG, parts.late_refusal, work.tree)
+    return bool(parts.refusal or parts.late_refusal)
+
+
+def is_timer_file(path: str) -> bool:
+    """Whether it is one of those that are made anew."""
+    return path.partition("/")[0].partition(".")[0] in (TIMER_LOG, layout.TIMER_WHEEL) or path == layout.TIMER_CHECK
+
+
+def mend(work: Work, audit: Audited, made: Rebuilt) -> bool:
+    """Make the files anew where that audit, of the new store, asks for it: whether they were. `made` gets the report's row."""
+    view = audit.evidence.timers
+    if not _is_wanted(work, audit, view):
+        return False
+    why = _impossible(audit, view)
+    if why:
+        made.timers = _row(False, f"timers: the files are not made anew: {why}")
+        return False
+    assert view is not None and view.queue_max is not None
+    work.progress("rebuilding timers")
+    rules = work.rules
+    clock = Clock(int(time.time() * 1000), rules.timer_precision, rules.timer_roll_slots)
+    found = find_waiting(work, audit, view, clock)
+    moved = any(plan.key == TIMER_QUEUE and plan.moved for plan in made.queues)
+    if isinstance(found, str) or moved or not rules.clamps_timer_offset and found.queue_end > view.queue_max:
+        why = found if isinstance(found, str) else "the timer topic's queue has messages at other offsets than their own"
+        made.timers = _row(False, f"timers: the files are not made anew: {why}")
+        return False
+    _write(work, view, found, clock)
+    made.timers = _row(True, f"timers: {_counts(found)}", found)
+    return True
+
+
+def _is_wanted(work: Work, audit: Audited, view: TimerView | None) -> bool:
+    if any(Part.TIMER in CATALOGUE[f.code].about for f in audit.serious) or any(is_timer_file(s.file) for s in work.steps.done):
+        return True
+    if view is None or not work.steps.changed:
+        return False
+    fates, queue_max = view.fates, view.queue_max
+    if view.faults.stale.count or queue_max is not None and view.parts.check.queue_offset > queue_max:
+        return True
+    if fates is None:
+        return False
+    late = 0 if is_slave(audit.evidence) else fates.after_end.messages
+    return bool(fates.cut.messages + fates.never.messages + fates.again.messages + late)
+
+
+def _impossible(audit: Audited, view: TimerView | None) -> str:
+    """Why nothing can be made; empty where it can."""
+    parts = audit.evidence.copy.timers
+    if parts is not None and parts.unmodelled:
+        return "they lie in rocksdbstore/, which is not modelled"
+    if view is None or view.queue_max is None:
+        return "what a start makes of them is not known"
+    if units_of_file(view.file_bytes) < 1:
+        return f"mappedFileSizeTimerLog={view.file_bytes} has no room for a unit"
+    return ""
+
+
+def _row(rebuilt: bool, sentence: str, found: Found | None = None) -> Row:
+    numbers = {"waiting": found.waiting, "overdue": found.overdue} if found is not None else {"waiting": None, "overdue": None}
+    return {"rebuilt": rebuilt, **numbers, "sentence": sentence}
+
+
+def _counts(found: Found) -> str:
+    waits = f"{count_text(found.waiting, 'message')} {'waits' if found.waiting == 1 else 'wait'}"
+    if not found.overdue:
+        return waits
+    if found.waiting == 1:
+        return f"{waits}, was due when the log ends, and is delivered at once"
+    return f"{waits}; {found.overdue} of them {'was' if found.overdue == 1 else 'were'} due when the log ends: delivered at once"
+
+
+def _write(work: Work, view: TimerView, found: Found, clock: Clock) -> None:
+    """The files, each as a step of its own."""
+    log, read_time = _new_log(view, found, clock)
+    reason = "the timer's files do not fit the log"
+    if work.tree.exists(TIMER_LOG):
+        work.remove(TIMER_LOG, reason, work.tree)
+    _remove_wheels(work, reason)
+    work.steps.add(REBUILD_TIMERS, TIMER_LOG, reason=_counts(found), kept={"messages": found.waiting})
+    for start, data in log_pieces(log):
+        path = f"{TIMER_LOG}/{start:020d}"
+        work.writer.create(path, view.file_bytes)
+        work.writer.write(path, 0, data)
+    work.steps.add(REBUILD_TIMERS, layout.TIMER_WHEEL, start=0, end=layout.WHEEL_BYTES, reason="its slots lead to these messages")
+    work.writer.create(layout.TIMER_WHEEL, layout.WHEEL_BYTES)
+    for position, data in wheel_pieces(log):
+        work.writer.write(layout.TIMER_WHEEL, position, data)
+    reason = "all messages of the timer's queue are taken"
+    work.steps.add(REBUILD_TIMERS, layout.TIMER_CHECK, start=0, end=layout.CHECK_BYTES, reason=reason)
+    assert view.queue_max is not None
+    work.writer.put(layout.TIMER_CHECK, check_bytes(read_time, log.end, view.queue_max))
+
+
+def _new_log(view: TimerView, found: Found, clock: Clock) -> tuple[NewLog, int]:
+    """(log and slots, the time at which a start reads on). Its last unit leads to the queue's last message, as a start takes the
+    queue offset from there; where that one does not wait, it lies in no slot, at a time that is over."""
+    rows = found.rows
+    times = unit_times(rows["out_time"], found.deletes, clock)
+    read_time = times.read_slot * clock.precision
+    all_rows, slot_times, magic = rows, times.time, times.magic
+    last = found.last
+    if len(last) and not (len(rows) and rows["phy_offset"][-1] == last["phy_offset"][0]):
+        all_rows = np.concatenate([rows, last])
+        mark = layout.MAGIC_UNIT | layout.MAGIC_OVERDUE | (layout.MAGIC_DELETE if found.last_deletes else 0)
+        slot_times, magic = np.append(slot_times, read_time - clock.precision), np.append(magic, np.int32(mark))
+    new = NewUnit(
+        slot_times, magic, all_rows["phy_offset"], all_rows["size"], all_rows["topic_hash"], clock.first * clock.precision,
+        clock.precision,
+    )  # fmt: skip
+    return new_log(new, len(rows), view.file_bytes), read_time
+
+
+def _remove_wheels(work: Work, reason: str) -> None:
+    """The wheel, and all snapshots of it, of which a start may read the greatest."""
+    for entry in work.tree.children(""):
+        if entry.path.partition(".")[0] == layout.TIMER_WHEEL:
+            work.remove(entry.path, reason, work.tree)
