@@ -90,6 +90,9 @@ class Cure(Enum):
     WRITE_CHECKPOINT = "Repair this copy: a repair writes a new checkpoint."
     SALVAGE = "Repair this copy with --policy salvage before a start: it keeps every valid message."
     LEAVE_OUT = "Repair this copy: a repair leaves out what no broker writes."
+    REBUILD_TIMERS = (
+        "Repair this copy: a repair makes the timer's files anew, and a start then delivers once what is not delivered yet."
+    )
     CORRECT_OFFSETS = "Repair this copy with --fix-offsets: it sets the offset back to the queue's new end."
     OTHER_COPY = "Look for these bytes in another copy of the same broker; a repair takes them with --donor."
     WRITE_EPOCHS = "Repair this copy: a repair writes an epoch file with the epochs that fit its log."
@@ -154,7 +157,6 @@ NO_REPAIR = (  # the next step of what a repair would do, where the log is DLedg
     " single node can do."
 )
 
-_TIMERS_ANEW = "set config/timercheck aside before the start; then timer messages that were delivered already come once more."
 
 _ROWS = (
     # ---- CommitLog: bytes -------------------------------------------------------------------------------------------
@@ -467,42 +469,35 @@ _ROWS = (
                 "A setting does not fit the files of this copy.",
                 "Pass the broker's own broker.conf."),
     # ---- timers -----------------------------------------------------------------------------------------------------
-    FindingCode(TIMER_LOST, LOSS, Part.TIMER, Cure.BY_HAND, stays=Stays.AS_BEFORE,
+    FindingCode(TIMER_LOST, LOSS, Part.TIMER, Cure.REBUILD_TIMERS, stays=Stays.AS_BEFORE,
                 meaning="Timer messages that are in the log, and that a start never delivers: their time is past for the timer,"
-                        " and no delivered copy of them stays.",
-                step=f"Send these messages again, or let a start take all timer messages from the beginning: {_TIMERS_ANEW}"),
-    FindingCode(TIMER_LOG_MISSING, REBUILDABLE, Part.TIMER, Cure.BY_HAND, stays=Stays.ALWAYS,
-                meaning="A file of the timer log is missing. The messages that its units lead to are not delivered.",
-                step=f"Take the file from another copy of the same broker, or {_TIMERS_ANEW}"),
-    FindingCode(TIMER_UNIT_DAMAGED, REBUILDABLE, Part.TIMER, Cure.BY_HAND, stays=Stays.ALWAYS,
+                        " and no delivered copy of them stays."),
+    FindingCode(TIMER_LOG_MISSING, REBUILDABLE, Part.TIMER, Cure.REBUILD_TIMERS, stays=Stays.ALWAYS,
+                meaning="A file of the timer log is missing. The messages that its units lead to are not delivered."),
+    FindingCode(TIMER_UNIT_DAMAGED, REBUILDABLE, Part.TIMER, Cure.REBUILD_TIMERS, stays=Stays.ALWAYS,
                 meaning="A part of the timer log that is no unit. A start cuts the log there and takes the messages from their"
-                        " queue again, or, further back, no longer finds what the slot held before it.",
-                step=f"If timer messages are missing after a start: {_TIMERS_ANEW}"),
-    FindingCode(TIMER_UNIT_WRONG, REBUILDABLE, Part.TIMER, Cure.BY_HAND, stays=Stays.ALWAYS,
+                        " queue again, or, further back, no longer finds what the slot held before it."),
+    FindingCode(TIMER_UNIT_WRONG, REBUILDABLE, Part.TIMER, Cure.REBUILD_TIMERS, stays=Stays.ALWAYS,
                 meaning="A unit of the timer log does not fit the timer message that it leads to, or the unit"
-                        " before it in its slot.",
-                step=f"If timer messages are missing after a start: {_TIMERS_ANEW}"),
-    FindingCode(TIMER_UNIT_BEYOND, REBUILDABLE, Part.TIMER, Cure.BY_HAND, stays=Stays.ALWAYS,
+                        " before it in its slot."),
+    FindingCode(TIMER_UNIT_BEYOND, REBUILDABLE, Part.TIMER, Cure.REBUILD_TIMERS, stays=Stays.ALWAYS,
                 meaning="Units of the timer log lead beyond the CommitLog's end. When their time comes a broker finds nothing"
                         " there, or what was written there since.",
-                step="Look for the end of the log in another copy of the same broker: audit that copy and use it instead."),
-    FindingCode(TIMER_SLOT_WRONG, REBUILDABLE, Part.TIMER, Cure.BY_HAND, stays=Stays.ALWAYS,
+                step="Look for the end of the log in another copy of the same broker: audit that copy and use it instead. A"
+                     " repair of this one leaves these units out."),
+    FindingCode(TIMER_SLOT_WRONG, REBUILDABLE, Part.TIMER, Cure.REBUILD_TIMERS, stays=Stays.ALWAYS,
                 meaning="A slot of the timer wheel does not fit the units of its time: messages of that time would not be"
-                        " delivered.",
-                step=f"If timer messages are missing after a start: {_TIMERS_ANEW}"),
-    FindingCode(TIMER_CHECK_MISSING, REBUILDABLE, Part.TIMER, Cure.BY_HAND, stays=Stays.ALWAYS,
+                        " delivered."),
+    FindingCode(TIMER_CHECK_MISSING, REBUILDABLE, Part.TIMER, Cure.REBUILD_TIMERS, stays=Stays.ALWAYS,
                 meaning="The timer's checkpoint is missing or says nothing: a start takes every timer message from the beginning"
-                        " and delivers those again that were delivered.",
-                step="Take the file from another copy of the same broker, or warn the consumers of these topics."),
-    FindingCode(TIMER_CHECK_WRONG, REBUILDABLE, Part.TIMER, Cure.BY_HAND, stays=Stays.ALWAYS,
-                meaning="The timer's checkpoint does not fit the timer log, or holds what no broker writes.",
-                step="Take the file from another copy of the same broker."),
-    FindingCode(TIMER_OFFSET_BEYOND, NOTE, Part.TIMER, Cure.BY_HAND, stays=Stays.ALWAYS,
+                        " and delivers those again that were delivered."),
+    FindingCode(TIMER_CHECK_WRONG, REBUILDABLE, Part.TIMER, Cure.REBUILD_TIMERS, stays=Stays.ALWAYS,
+                meaning="The timer's checkpoint does not fit the timer log, or holds what no broker writes."),
+    FindingCode(TIMER_OFFSET_BEYOND, NOTE, Part.TIMER, Cure.REBUILD_TIMERS, stays=Stays.ALWAYS,
                 meaning="The timer has read its queue further than the queue reaches. Since 5.3.2 a start sets it back; before,"
                         " the messages that are sent until the queue is as long again are never delivered.",
                 step="Nothing, from 5.3.2 on.",
-                raised_step="Start this copy with 5.3.2 or later, or set config/timercheck aside: messages that were delivered"
-                            " come again."),
+                raised_step="Repair this copy, or start it with 5.3.2 or later."),
     # ---- the copy as a whole ----------------------------------------------------------------------------------------
     FindingCode("file_unrecognised", NOTE, Part.COPY, Cure.NOTHING, "A file with a name that no release writes here.",
                 raised_step=_REMOVED),

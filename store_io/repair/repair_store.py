@@ -156,8 +156,8 @@ def _audit_edited_log(work: Work, begun: Begun) -> Audited:
 
 
 def _make_derived(work: Work, begun: Begun, audit: Audited) -> Ended:
-    """Queues, index and checkpoint, until the new store's audit finds nothing to rebuild, or rebuilding does not help; then, by what
-    that audit says, the timer's files."""
+    """Queues, index and checkpoint, until the new store's audit finds nothing to rebuild, or rebuilding does not help; then the
+    timer's files, by what that audit says."""
     log, made = begun.log, Rebuilt()
     for _ in range(MOST_ROUNDS):
         rebuild(work, log, begun.audit, audit, made)  # 8

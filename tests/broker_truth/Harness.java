@@ -31,6 +31,8 @@ import org.apache.rocketmq.store.stats.*;
 public class Harness {
     public final DefaultMessageStore store;
     private final boolean delaysByHook;
+    private final MessageStoreConfig config;
+    private Object timers;
     private volatile Throwable startFailure;
     private volatile boolean started;
 
@@ -38,7 +40,7 @@ public class Harness {
     public Harness(String root, String settings, String batchTopics, String compactedTopics) throws Exception {
         Properties properties = new Properties();
         properties.load(new StringReader(settings));
-        MessageStoreConfig config = new MessageStoreConfig();
+        this.config = new MessageStoreConfig();
         BrokerConfig broker = new BrokerConfig();
         MixAll.properties2Object(properties, config);
         MixAll.properties2Object(properties, broker);
@@ -161,7 +163,29 @@ public class Harness {
         throw new NoSuchMethodException(name);
     }
 
-    public void shutdown() {
+    /** Load the timers (5.x), as the broker does once the store is loaded: whether it can. */
+    public boolean loadTimers() throws Exception {
+        String root = config.getStorePathRootDir() + File.separator + "config" + File.separator;
+        String name = "org.apache.rocketmq.store.timer.Timer";
+        Object[] file = new Object[] {root + "timercheck"};
+        Object checkpoint = Class.forName(name + "Checkpoint").getConstructor(new Class[] {String.class}).newInstance(file);
+        file[0] = root + "timermetrics";
+        Object metrics = Class.forName(name + "Metrics").getConstructor(new Class[] {String.class}).newInstance(file);
+        Object[] arguments = new Object[] {store, config, checkpoint, metrics, statistics()};
+        timers = Class.forName(name + "MessageStore").getConstructors()[0].newInstance(arguments);
+        call(store, "setTimerMessageStore", new Object[] {timers});
+        return ((Boolean) call(timers, "load", new Object[0])).booleanValue();
+    }
+
+    /** Take and deliver timers, as a master does. */
+    public void startTimers() throws Exception {
+        call(timers, "start", new Object[] {Boolean.TRUE});
+    }
+
+    public void shutdown() throws Exception {
+        if (timers != null) {
+            call(timers, "shutdown", new Object[0]);
+        }
         store.shutdown();
     }
 

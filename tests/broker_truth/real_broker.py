@@ -402,6 +402,14 @@ class Broker:
         self.catch_up()
         return elected
 
+    def load_timers(self) -> bool:
+        """Load the timers, after `load` and before `start`."""
+        return bool(self._harness.loadTimers())
+
+    def start_timers(self) -> None:
+        """Take and deliver timers from now on, as a master does; `shutdown` stops them first."""
+        self._harness.startTimers()
+
     def catch_up(self, seconds: float = 60) -> None:
         """Wait until all that is in the CommitLog is dispatched."""
         end = time.monotonic() + seconds

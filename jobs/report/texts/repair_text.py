@@ -56,6 +56,7 @@ def _sections(report: Row) -> Iterator[tuple[str, Sequence[Any], Callable[[Any],
     yield "Removed", report["removed"], _removed
     yield "Queue", report["queues"], _queue
     yield "Index", [index] if index["reasons"] else [], _index
+    yield "Timers", [report["timers"]] if report.get("timers") else [], lambda row: str(row["sentence"]).removeprefix("timers: ")
     yield "Moved", report["moved"], _moved
     yield "Not copied", report["not_copied"], str
     groups = [row for row in offsets if row["kind"] == "group"]

@@ -26,8 +26,10 @@ from store_io.rules.loading import queue_folder
 
 @dataclass
 class Rebuilt:
-    """What all rounds so far have made: each queue as it was made last, and the index. timers: the report's row on the timer's files;
-    None where nothing was wrong with them."""
+    """What all rounds so far have made: each queue as it was made last, and the index.
+
+    timers: the report's row on the timer's files; None where they fit.
+    """
 
     queues: list[QueuePlan] = field(default_factory=list)
     index: IndexPlan = field(default_factory=IndexPlan)

@@ -26,8 +26,8 @@ TOGETHER = 500_000  # messages and copies of one task
 
 @dataclass
 class Found:
-    """rows: TIMER_ROW, by queue offset, one for each unit.  waiting: messages to be delivered; overdue: those due when the log ends.
-    last: the row of the timer queue's last message, or none.  problem: why a part could not be read."""
+    """rows: TIMER_ROW, by queue offset, one for each unit.  waiting: messages to be delivered; overdue: of them, due when the
+    log ends.  last: the row of the timer queue's last message, or none.  problem: why a part could not be read."""
 
     rows: np.ndarray
     waiting: int
@@ -38,7 +38,8 @@ class Found:
     @property
     def deletes(self) -> np.ndarray:
         """Which rows delete another."""
-        return self.rows["flags"] & DELETES != 0
+        found: np.ndarray = self.rows["flags"] & DELETES != 0
+        return found
 
     @property
     def last_deletes(self) -> bool:
