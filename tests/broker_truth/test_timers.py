@@ -26,11 +26,11 @@ DUE, SOON, FAR = 4, 20, 50  # seconds from when they are sent
 EACH = 30
 
 
-def timer(number: int, out: int, cancels: int = -1) -> Put:
-    """A timer message as the broker's hook rewrites it. cancels: the number of the one that it deletes."""
+def timer(number: int, out: int, cancels: str = "") -> Put:
+    """A timer message as the broker's hook rewrites it. cancels: the key of the one that it deletes."""
     properties = {"TIMER_OUT_MS": str(out), "REAL_TOPIC": TOPIC, "REAL_QID": "0"}
-    if cancels >= 0:
-        properties["TIMER_DEL_UNIQKEY"] = f"{TOPIC}+{key(cancels)}"
+    if cancels:
+        properties["TIMER_DEL_UNIQKEY"] = cancels
     return Put("rmq_sys_wheel_timer", f"timer {number}".encode(), uniq=key(number), properties=properties)
 
 
@@ -69,7 +69,9 @@ def written(release: str, root: Path, kill: bool) -> tuple[int, set[str]]:
     now = int(time.time()) * 1000
     puts = [timer(n, now + wait * 1000) for n, wait in enumerate([DUE] * EACH + [SOON] * EACH + [FAR] * EACH)]
     plain = [Put("other", b"x" * 50, uniq=f"F{n:031X}") for n in range(30)]
-    run.broker.put([*puts, timer(900, now + FAR * 1000, cancels=2 * EACH), *plain])
+    deleted = key(2 * EACH)  # with its topic since 5.3.2, by default without it since 5.4.0
+    cancels = [timer(900 + n, now + FAR * 1000, cancels=text) for n, text in enumerate((deleted, f"{TOPIC}+{deleted}"))]
+    run.broker.put([*puts, *cancels, *plain])
     end = time.time() + 20
     while run.delivered().total() < EACH and time.time() < end:
         time.sleep(0.2)
