@@ -15,7 +15,6 @@ from schemas import timer_layout as layout
 from schemas.finding_codes import CATALOGUE, Part
 from schemas.rows import Row
 from schemas.store_names import TIMER_LOG
-from store_io.audit.checks.timer.timer_findings import is_slave
 from store_io.audit.timer.timer_view import TIMER_QUEUE, TimerView
 from store_io.base.wording import count_text
 from store_io.formats.timer.new_timers import NewLog, NewUnit, check_bytes, log_pieces, new_log, units_of_file, wheel_pieces
@@ -46,18 +45,20 @@ def is_timer_file(path: str) -> bool:
 
 def mend(work: Work, audit: Audited, made: Rebuilt) -> bool:
     """Make the files anew where that audit, of the new store, asks for it: whether they were. `made` gets the report's row."""
-    view = audit.evidence.timers
-    if not _is_wanted(work, audit, view):
+    view, blamed = audit.evidence.timers, _is_blamed(work, audit)
+    if not blamed and (view is None or not work.steps.changed):
         return False
     why = _impossible(audit, view)
     if why:
-        made.timers = _row(False, f"timers: the files are not made anew: {why}")
+        made.timers = _row(False, f"timers: the files are not made anew: {why}") if blamed else None
         return False
     assert view is not None and view.queue_max is not None
-    work.progress("rebuilding timers")
+    work.progress("looking for timer messages that wait")
     rules = work.rules
     clock = Clock(int(time.time() * 1000), rules.timer_precision, rules.timer_roll_slots)
     found = find_waiting(work, audit, view, clock)
+    if not blamed and _fits(view, found, rules.value("brokerRole") == "SLAVE" or rules.value("brokerId") != 0):
+        return False
     moved = any(plan.key == TIMER_QUEUE and plan.moved for plan in made.queues)
     if isinstance(found, str) or moved or not rules.clamps_timer_offset and found.queue_end > view.queue_max:
         why = found if isinstance(found, str) else "the timer topic's queue has messages at other offsets than their own"
@@ -68,18 +69,19 @@ def mend(work: Work, audit: Audited, made: Rebuilt) -> bool:
     return True
 
 
-def _is_wanted(work: Work, audit: Audited, view: TimerView | None) -> bool:
-    if any(Part.TIMER in CATALOGUE[f.code].about for f in audit.serious) or any(is_timer_file(s.file) for s in work.steps.done):
-        return True
-    if view is None or not work.steps.changed:
-        return False
-    fates, queue_max = view.fates, view.queue_max
-    if view.faults.stale.count or queue_max is not None and view.parts.check.queue_offset > queue_max:
-        return True
-    if fates is None:
-        return False
-    late = 0 if is_slave(audit.evidence) else fates.after_end.messages
-    return bool(fates.cut.messages + fates.never.messages + fates.again.messages + late)
+def _is_blamed(work: Work, audit: Audited) -> bool:
+    """Whether a finding is about timers, or one of their files was taken away."""
+    findings = any(Part.TIMER in CATALOGUE[f.code].about for f in audit.serious)
+    return findings or any(is_timer_file(step.file) for step in work.steps.done)
+
+
+def _fits(view: TimerView, found: Found | str, slave: bool) -> bool:
+    """Whether a start with the files as they are delivers what waits, and nothing else. A slave's copies may follow later."""
+    fates = view.fates
+    if view.faults.stale.count or fates is None or view.queue_max is None or isinstance(found, str):
+        return not view.faults.stale.count
+    waits = fates.waiting.messages + (fates.after_end.messages if slave else 0)
+    return waits == found.waiting and not fates.again.messages and view.parts.check.queue_offset <= view.queue_max
 
 
 def _impossible(audit: Audited, view: TimerView | None) -> str:

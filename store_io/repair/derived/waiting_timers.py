@@ -47,7 +47,7 @@ class Found:
 
     @property
     def queue_end(self) -> int:
-        """Queue offset after the last message, as that tells it."""
+        """Queue offset after the last message, as it says."""
         return int(self.last["queue_offset"][0]) + 1 if len(self.last) else 0
 
 

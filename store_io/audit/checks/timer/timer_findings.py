@@ -164,7 +164,7 @@ def _lost(view: TimerView, evidence: Evidence) -> Iterator[Finding]:
         (
             fates.after_end,
             "their time came after the copy's last message, so that their copies may lie in what was not copied",
-            NOTE if evidence.copy.unclean or is_slave(evidence) else LOSS,
+            NOTE if evidence.copy.unclean or _is_slave(evidence) else LOSS,
         ),
     ):
         if count.messages:
@@ -182,7 +182,7 @@ def _lost(view: TimerView, evidence: Evidence) -> Iterator[Finding]:
             )
 
 
-def is_slave(evidence: Evidence) -> bool:
+def _is_slave(evidence: Evidence) -> bool:
     """Whether the settings are a slave's: its log may end before the read time that it has from its master."""
     rules = evidence.copy.rules
     return bool(rules.value("brokerRole") == "SLAVE" or rules.value("brokerId") != 0)
