@@ -921,6 +921,13 @@ def change_entry(store: KeyedStore, place: int, value: int) -> None:
     store.entries[entry_of(store)] = (entry[0], entry[1], entry[2], entry[3])
 
 
+def lead_into_another_queue(store: KeyedStore) -> None:
+    """More than one entry of one queue leads into messages of others."""
+    for number, record in enumerate(store.records[:3]):
+        store.entries["Other", 0, number] = (record.at, record.size, 0, 1)
+    store.maxima["Other", 0] = store.records[2].at, 2
+
+
 def flip_block(folder: Path) -> None:
     table = max(folder.glob("*.sst"), key=lambda path: path.stat().st_size)
     data = bytearray(table.read_bytes())
@@ -938,6 +945,7 @@ BEFORE: dict[str, tuple[Callable[[KeyedStore], object], str]] = {  # what is cha
         lambda s: (s.entries.update({("Other", 0, 0): (1 << 40, 90, 0, 1)}), s.maxima.update({("Other", 0): (1 << 40, 0)})),
         "queue_entry_beyond_end",
     ),
+    "entries that lead into another queue's messages": (lead_into_another_queue, "queue_entry_unexpected"),
 }
 AFTER: dict[str, tuple[Callable[[Path], object], str]] = {  # and after it
     "bad block": (flip_block, "queue_database_damaged"),
@@ -961,5 +969,5 @@ def test_damage_of_queues_in_rocksdb_is_found(what: str, tmp_path: Path) -> None
     audit = product.audit(store.root, "5.3.3", store.broker_conf)
     met = [f for f in audit.above_note if f.code == code]
     assert met and all(f.file.startswith("consumequeue") and f.start is None for f in met), audit.findings[:5]
-    if what in BEFORE and what not in ("entry without a message", "maximum"):
+    if what.startswith("entry ") and what != "entry without a message":
         assert {(f.topic, f.queue_id, f.queue_offset) for f in met} == {entry_of(keyed_store(tmp_path / "t"))}

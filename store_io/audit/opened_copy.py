@@ -128,7 +128,7 @@ def open_copy(request: AuditRequest, short: Shortcomings) -> OpenedCopy:
     table = _queue_table(source, tree, rules, short)
     if table is not None:
         loaded.refusal = folder_refusal(tree, rules) or loaded.refusal
-        not_modelled += _unmodelled_queues(table, loaded, rules)
+        not_modelled += _unmodelled_queues(table, loaded)
     loaded.refusal = starting.refusal or loaded.refusal
     if timers is not None:
         loaded.refusal = starting.refusal or timers.refusal or loaded.refusal
@@ -188,10 +188,10 @@ def _queue_table(source: ByteSource, tree: Tree, rules: BrokerRules, short: Shor
     return table
 
 
-def _unmodelled_queues(table: QueueTable, loaded: LoadedStore, rules: BrokerRules) -> list[str]:
-    """What the rules for queues in RocksDB do not cover. A mark that cannot be read stops a release of which that is known."""
+def _unmodelled_queues(table: QueueTable, loaded: LoadedStore) -> list[str]:
+    """What the rules for queues in RocksDB do not cover. A mark that cannot be read stops every release."""
     found = []
-    if table.damaged is not None and table.mark_unreadable and rules.unreadable_mark_refuses:
+    if table.damaged is not None and table.mark_unreadable:
         loaded.refusal = loaded.refusal or f"{table.damaged[0]}: bad bytes hold the end mark of the queues: {table.damaged[1]}"
     elif table.opened and table.damaged is not None:
         found.append(f"{table.damaged[0]}: bad bytes among the ends of the queues ({table.damaged[1]}): not modelled")

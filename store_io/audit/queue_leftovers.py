@@ -278,23 +278,34 @@ class KeyedEntries:
     """Of a queue in RocksDB. A finding's file is the database's folder; its topic, queue id and queue offset name the key."""
 
     def __init__(self, source: ByteSource, database: QueueDatabase, task: LeftoverTask):
-        self._reader, self._key, self._folder = EntryReader(source, database), task.key, database.folder
+        self._source, self._database, self._key = source, database, task.key
+        self._readers: list[EntryReader] = []
+        self._free: list[EntryReader] = []
 
     def parts(self, ranges: Sequence[tuple[int, int]], after: int | None = None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        reader = self._take()  # a reader answers one question at a time, and these parts may be asked for inside of others
         for start, end in ranges:
             first = start if after is None else max(start, after)
-            for numbers, rows in self._reader.windows(self._key, first, end):
+            for numbers, rows in reader.windows(self._key, first, end):
                 if len(numbers):
                     yield numbers, plain_entries(rows)
+        self._free.append(reader)
+
+    def _take(self) -> EntryReader:
+        if not self._free:
+            self._readers.append(EntryReader(self._source, self._database))
+            self._free.append(self._readers[-1])
+        return self._free.pop()
 
     def of(self, numbers: np.ndarray) -> np.ndarray:
         raise NotImplementedError  # asked for where a repair's entries are looked for, which has written none here
 
     def spans(self, first: int, count: int) -> Iterator[tuple[int, str, int | None, int | None]]:
-        yield count, self._folder, None, None
+        yield count, self._database.folder, None, None
 
     def close(self) -> None:
-        self._reader.close()
+        for reader in self._readers:
+            reader.close()
 
 
 def _windows(ranges: Sequence[tuple[int, int]], after: int | None = None) -> Iterator[tuple[int, int]]:

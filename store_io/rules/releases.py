@@ -75,7 +75,6 @@ class ReleaseRules:
     knows_rocksdb_acceleration: bool = False  # enableAcceleratedRecovery begins at the end mark
     accelerates_after_clean_exit: bool = False  # it does so after a clean exit as well
     knows_separate_folder: bool = False  # useSeparateStorePathForRocksdbCQ
-    unreadable_mark_refuses: bool = True  # load() fails where bad bytes hold the end mark; of later releases it is not known
 
 
 # Each release, and what it changes against the one before it.
@@ -119,7 +118,7 @@ CHANGES: dict[str, dict[str, bool]] = {
     "5.4.0": {
         "start_by_record_check": True, "truncates_by_new_maximum": True, "tag_index": True, "knows_index_switch": True,
         "knows_rocksdb": True, "knows_timer_snapshots": True, "knows_rocksdb_acceleration": True,
-        "unreadable_mark_refuses": False, "accelerates_after_clean_exit": True,
+        "accelerates_after_clean_exit": True,
     },
     "5.5.0": {
         "start_by_logics_offset": True, "knows_offset_check": True, "empty_last_queue_file_throws": False,
