@@ -75,6 +75,7 @@ class ReleaseRules:
     knows_rocksdb_acceleration: bool = False  # enableAcceleratedRecovery begins at the end mark
     accelerates_after_clean_exit: bool = False  # it does so after a clean exit as well
     knows_separate_folder: bool = False  # useSeparateStorePathForRocksdbCQ
+    flushes_after_recovery: bool = False  # what recovery puts becomes a table of its own at once
 
 
 # Each release, and what it changes against the one before it.
@@ -123,6 +124,7 @@ CHANGES: dict[str, dict[str, bool]] = {
     "5.5.0": {
         "start_by_logics_offset": True, "knows_offset_check": True, "empty_last_queue_file_throws": False,
         "knows_timers_in_rocksdb": True, "knows_separate_folder": True, "accelerates_after_clean_exit": False,
+        "flushes_after_recovery": True,
     },
 }  # fmt: skip
 KNOWN_RELEASES = tuple(CHANGES)

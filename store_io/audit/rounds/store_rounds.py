@@ -203,20 +203,32 @@ class StoreRounds:
         known = copy.rules, loaded, copy.batch_topics, copy.checkpoint, copy.unclean
         read = found.scans, found.queues, copy.headers, self._disk, firsts
         fold: Fold
+        keyed: RocksFold | None = None
         if copy.queue_table is not None:
-            fold = RocksFold(*known, *read, ends=copy.queue_table.ends, stored=self._keyed)
+            fold = keyed = RocksFold(*known, *read, ends=copy.queue_table.ends, stored=self._keyed)
         elif loaded.ledger is None:
             fold = Fold(*known, *read, copy.epochs.epochs)
         else:
             fold = LedgerFold(*known, *read, read=LedgerRead(found.ledger, copy.ledger_texts))
         try:
             self.prediction = fold.run()
+            if keyed is not None and self.prediction.starts:
+                self._doubt_bad_entries(keyed)
         except StoreError as why:
             self._short.cannot_read(str(why))
             return Needs()
         finally:
             self._keyed.close()
         return fold.needs
+
+    def _doubt_bad_entries(self, fold: RocksFold) -> None:
+        """Where RocksDB compacts bad entries while the broker starts, each write after that fails, the database is closed, and
+        what the broker does next depends on the moment (rocksdb.md 5)."""
+        table = self._copy.queue_table
+        bad = [f for f in self.collected.database_findings if f.code == "queue_database_damaged"]
+        if table is not None and bad and fold.compacts(table.entry_runs):
+            self.prediction = None
+            self._short.add_new([f"{bad[0].file}: bad bytes in tables that RocksDB compacts when a broker starts: not modelled"])
 
     def _measure_loss(self, place: dict[str, int]) -> Needs:
         assert self.prediction is not None and self.prediction.settled is not None

@@ -74,7 +74,10 @@ def _open(request: dict[str, Any]) -> Any:
         access = rocksdict.AccessType.read_only(False)
         database = rocksdict.Rdict(request["path"], options, dict.fromkeys(names, options), access)
         families = {name: database.get_column_family(name) for name in names}
-        files = [os.path.basename(file["name"]) for file in database.live_files()]
+        files = [
+            {"name": os.path.basename(file["name"]), "level": file["level"], "first": (file["start_key"] or b"").hex()}
+            for file in database.live_files()
+        ]
     except BaseException as error:  # the library raises Exception itself, and has panics besides
         _failed(error)
         return None

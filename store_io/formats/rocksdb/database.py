@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -72,8 +72,15 @@ class Batch:
             k, v = key_end, value_end
 
 
+class TableFile(NamedTuple):
+    """A table file: at which level of its family it is, and its first key."""
+
+    level: int
+    first_key: bytes
+
+
 class Database:
-    """A context manager. families: names of its column families; live_files: the names of the table files that it consists of.
+    """A context manager. families: names of its column families; live_files: the table files that it consists of, by name.
 
     Entering raises DatabaseDamaged, DatabaseUnread, Unreadable or StoreChanged.
     """
@@ -82,7 +89,7 @@ class Database:
         self.folder, self._lenient = folder, lenient_wal
         self._source, self._files = source, [f for f in files if f.path.rpartition("/")[0] == folder]
         self.families: tuple[str, ...] = ()
-        self.live_files: frozenset[str] = frozenset()
+        self.live_files: dict[str, TableFile] = {}
         self._private: PrivateFolder | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._busy = False
@@ -117,7 +124,9 @@ class Database:
         if kind != b"O":
             raise self._error(kind, said)
         self.families = tuple(str(name) for name in said["families"])
-        self.live_files = frozenset(str(name) for name in said["files"])
+        self.live_files = {
+            str(file["name"]): TableFile(int(file["level"]), bytes.fromhex(file["first"])) for file in said["files"]
+        }
 
     def _end(self) -> None:
         if self._process is not None:

@@ -6,13 +6,13 @@ Two small entries for each queue; nothing here grows with the number of messages
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from schemas import rocksdb_layout as layout
 from schemas.rows import QueueKey, StoreFile
 from store_io.base.errors import StoreError
-from store_io.formats.rocksdb.database import Database, DatabaseDamaged
+from store_io.formats.rocksdb.database import Database, DatabaseDamaged, TableFile
 from store_io.formats.rocksdb.queue_keys import mark_key, offset_of_key
 from store_io.rules.rocksdb.stored import QueueEnd, StoredEnds
 from store_io.source.byte_source import ByteSource
@@ -41,7 +41,7 @@ class QueueTable:
     """ends: of all queues.  damaged: (file, reason) where RocksDB calls bytes bad, of opening or of the family; then what follows
     the bad bytes is not in `ends`.  mark_unreadable: they hold the mark.  opened: whether the database opens.
     unread: why nothing can be said, else empty.  odd_keys: keys that no broker writes.  unnamed: table files of the folder of
-    which the database knows nothing.
+    which the database knows nothing.  entry_runs: so many tables of entries there are that a compaction would make one of.
     """
 
     database: QueueDatabase
@@ -52,6 +52,7 @@ class QueueTable:
     unread: str = ""
     odd_keys: tuple[str, ...] = ()
     unnamed: tuple[str, ...] = ()
+    entry_runs: int = 0
 
     @property
     def queues(self) -> frozenset[QueueKey]:
@@ -73,7 +74,7 @@ def read_queue_table(source: ByteSource, database: QueueDatabase) -> QueueTable:
     if database.absent:
         return QueueTable(database)
     reading = _Reading()
-    opened, live = False, frozenset[str]()
+    opened, live = False, dict[str, TableFile]()
     damaged: tuple[str, str] | None = None
     mark_unreadable = False
     try:
@@ -99,7 +100,14 @@ def read_queue_table(source: ByteSource, database: QueueDatabase) -> QueueTable:
         opened,
         odd_keys=tuple(reading.odd),
         unnamed=tuple(tables) if opened else (),
+        entry_runs=_entry_runs(live.values()),
     )
+
+
+def _entry_runs(tables: Iterable[TableFile]) -> int:
+    """Each table of the first level is one, and each further level with tables."""
+    levels = [table.level for table in tables if offset_of_key(table.first_key) is None]
+    return levels.count(0) + len({level for level in levels if level})
 
 
 def _can_read_mark(entries: Database) -> bool:

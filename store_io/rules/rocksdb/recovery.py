@@ -18,6 +18,8 @@ from store_io.rules.rocksdb.puts import RocksPuts
 from store_io.rules.rocksdb.queue import RocksQueue
 from store_io.rules.rocksdb.stored import StoredEnds, StoredEntry
 
+COMPACTED_FROM = 2  # so many tables of entries are compacted at once (RocksDBOptionsFactory.createCQCFOptions)
+
 
 @dataclass(eq=False)
 class RocksFold(Fold):
@@ -116,3 +118,8 @@ class RocksFold(Fold):
 
     def _start(self) -> None:
         """start() dispatches nothing."""
+
+    def compacts(self, entry_runs: int) -> bool:
+        """Whether RocksDB makes one table of these, and of what recovery put, while the broker starts."""
+        flushed = self.rules.flushes_after_recovery and self.put_into.count > 0
+        return entry_runs + flushed >= COMPACTED_FROM

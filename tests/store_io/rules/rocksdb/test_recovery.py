@@ -211,3 +211,22 @@ def test_queues_in_files_beside_an_old_database(tmp_path: Path) -> None:
     for setting in ("", "storeType=default\nrocksdbCQDoubleWriteEnable=true\n"):
         other = product.audit(store.root, "5.3.3", conf + setting)
         assert other.broker is None and "RocksDB files" in other.incomplete[0]
+
+
+@pytest.mark.parametrize(("release", "tables", "judged"), [("5.3.3", 1, True), ("5.3.3", 2, False), ("5.5.0", 1, False)])
+def test_bad_entries_that_a_compaction_meets(release: str, tables: int, judged: bool, tmp_path: Path) -> None:
+    """A killed broker's store: 5.5.0 writes what recovery puts to a table of its own at once, the second one."""
+    store = keyed_store(tmp_path / "s", release, clean=False, dispatched=30)
+    for _ in range(tables - 1):
+        store.write()
+        store.put(store.records[30])
+    store.write()
+    folder = store.root / "consumequeue"
+    table = max(folder.glob("*.sst"), key=lambda path: path.stat().st_size)
+    data = bytearray(table.read_bytes())
+    data[100] ^= 1
+    table.write_bytes(data)
+    audit = product.audit(store.root, release, store.broker_conf)
+    assert "queue_database_damaged" in {f.code for f in audit.above_note}
+    assert (audit.broker is not None) is judged
+    assert judged or any("compacts" in sentence for sentence in audit.incomplete)
