@@ -30,9 +30,11 @@ def unmodelled(listing: StoreListing, rules: BrokerRules) -> list[str]:
             and _ROCKSDB.fullmatch(_name(entry))
         ):
             databases.setdefault(folder_of(entry.path), []).append(_name(entry))
+    if rules.combined_queues:
+        found.append("rocksdbCQDoubleWriteEnable=true: ConsumeQueues in files and in RocksDB, combined, are not modelled")
     # With queues in files a broker reads such a database only as a part of a combined store, or without having been named.
     kind = rules.settings["storeType"]
-    named = (kind.value, kind.origin) == ("default", "broker.conf") and not rules.value("rocksdbCQDoubleWriteEnable")
+    named = kind.value == "default" and (kind.origin == "broker.conf" or bool(rules.value("rocksdbCQDoubleWriteEnable")))
     for folder, names in databases.items() if not rules.rocksdb_queues and not named else ():
         found.append(
             f"{folder}/ holds RocksDB files ({', '.join(names[:3])}): ConsumeQueues in RocksDB are modelled with"

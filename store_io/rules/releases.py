@@ -75,6 +75,7 @@ class ReleaseRules:
     knows_rocksdb_acceleration: bool = False  # enableAcceleratedRecovery begins at the end mark
     accelerates_after_clean_exit: bool = False  # it does so after a clean exit as well
     knows_separate_folder: bool = False  # useSeparateStorePathForRocksdbCQ
+    combines_queues: bool = False  # rocksdbCQDoubleWriteEnable combines the two kinds; before, recovery reads files alone
     flushes_after_recovery: bool = False  # what recovery puts becomes a table of its own at once
 
 
@@ -119,7 +120,7 @@ CHANGES: dict[str, dict[str, bool]] = {
     "5.4.0": {
         "start_by_record_check": True, "truncates_by_new_maximum": True, "tag_index": True, "knows_index_switch": True,
         "knows_rocksdb": True, "knows_timer_snapshots": True, "knows_rocksdb_acceleration": True,
-        "accelerates_after_clean_exit": True,
+        "accelerates_after_clean_exit": True, "combines_queues": True,
     },
     "5.5.0": {
         "start_by_logics_offset": True, "knows_offset_check": True, "empty_last_queue_file_throws": False,
@@ -284,6 +285,7 @@ class BrokerRules(ReleaseRules):
     timers_in_rocksdb: bool  # they lie in rocksdbstore/
     rocksdb_queues: bool  # ConsumeQueues are in RocksDB
     separate_rocksdb_folder: bool  # in a folder of its own
+    combined_queues: bool  # ConsumeQueues are in files and in RocksDB
 
     def at_least(self, release: str) -> bool:
         """Whether the rules are those of that release or a later one."""
@@ -382,4 +384,5 @@ def broker_rules(release: str = NEWEST_RELEASE, settings: Mapping[str, Setting] 
         timers_in_rocksdb=own.knows_timers_in_rocksdb and on("timerRocksDBEnable"),
         rocksdb_queues=in_rocksdb,
         separate_rocksdb_folder=own.knows_separate_folder and on("useSeparateStorePathForRocksdbCQ"),
+        combined_queues=own.combines_queues and not in_rocksdb and on("rocksdbCQDoubleWriteEnable"),
     )

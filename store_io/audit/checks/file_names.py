@@ -51,7 +51,7 @@ def _sized(code: str, entry: StoreFile, size: int, severity: str = "") -> Findin
 def _topic_names(tree: Tree, rules: BrokerRules) -> list[Finding]:
     found: list[Finding] = []
     for kind, size in ((QUEUES, rules.queue_file_bytes), (BATCH_QUEUES, rules.batch_file_bytes), (EXT, rules.ext_file_bytes)):
-        if is_database([_name(entry) for entry in tree.children(kind)]):
+        if is_database([_name(entry) for entry in tree.children(kind)]) and not rules.value("rocksdbCQDoubleWriteEnable"):
             message = "a database of queues in RocksDB, which a broker with queues in files leaves alone"
             found.append(Finding("file_unrecognised", kind, severity=NOTE, message=message))
         for topic in tree.children(kind):

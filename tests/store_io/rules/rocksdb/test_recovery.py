@@ -208,9 +208,21 @@ def test_queues_in_files_beside_an_old_database(tmp_path: Path) -> None:
     named = product.audit(store.root, "5.3.3", conf + "storeType=default\n")
     assert named.broker is not None and named.broker["lost"]["messages"] == 0
     assert [f.severity for f in named.findings if f.code == "file_unrecognised"] == ["note"]
-    for setting in ("", "storeType=default\nrocksdbCQDoubleWriteEnable=true\n"):
-        other = product.audit(store.root, "5.3.3", conf + setting)
-        assert other.broker is None and "RocksDB files" in other.incomplete[0]
+    other = product.audit(store.root, "5.3.3", conf)
+    assert other.broker is None and "RocksDB files" in other.incomplete[0]
+
+
+@pytest.mark.parametrize(("release", "judged"), [("5.3.1", True), ("5.3.3", True), ("5.4.0", False), ("5.5.0", False)])
+def test_queues_that_are_written_twice(release: str, judged: bool, tmp_path: Path) -> None:
+    """Up to 5.3.3 recovery reads the files alone, and no damage of the database matters; later the two are one store."""
+    store = keyed_store(tmp_path / "s", release, clean=False).write()
+    next((store.root / "consumequeue").glob("*.sst")).unlink()
+    audit = product.audit(store.root, release, store.plain.broker_conf + "rocksdbCQDoubleWriteEnable=true\n")
+    assert (audit.broker is not None) is judged and (judged or "combined" in audit.incomplete[0])
+    assert not {"queue_database_damaged", "file_unrecognised"} & {f.code for f in audit.findings}
+    (store.root / "consumequeue" / "CURRENT").unlink()
+    again = product.audit(store.root, release, store.plain.broker_conf + "rocksdbCQDoubleWriteEnable=true\n")
+    assert (again.broker is not None) is judged
 
 
 @pytest.mark.parametrize(("release", "tables", "judged"), [("5.3.3", 1, True), ("5.3.3", 2, False), ("5.5.0", 1, False)])
