@@ -148,6 +148,18 @@ class Database:
 
         Raises DatabaseDamaged where bad bytes end the range early, after the entries before them; DatabaseUnread.
         """
+        ends = {"first": first.hex(), "end": None if end is None else end.hex(), "limit": limit}
+        yield from self._answer(family, {**ends, "rows": BATCH_ROWS, "batch_bytes": BATCH_BYTES})
+
+    def get(self, family: str, key: bytes) -> bytes | None:
+        """The value at that key, as a broker looks one up: bad bytes in a table older than the value's do not matter.
+
+        Raises DatabaseDamaged, DatabaseUnread.
+        """
+        found = [value for batch in self._answer(family, {"get": key.hex()}) for _, value in batch.pairs()]
+        return found[0] if found else None
+
+    def _answer(self, family: str, request: dict[str, Any]) -> Iterator[Batch]:
         if family not in self.families:
             return
         if self._busy:
@@ -155,17 +167,7 @@ class Database:
         assert self._private is not None
         left = self._private.size * GROWTH + GROWTH_BYTES
         self._busy = True
-        self._ask(
-            {
-                "family": family,
-                "first": first.hex(),
-                "end": None if end is None else end.hex(),
-                "limit": limit,
-                "rows": BATCH_ROWS,
-                "batch_bytes": BATCH_BYTES,
-                "entry_bytes": ENTRY_BYTES,
-            }
-        )
+        self._ask({"family": family, "entry_bytes": ENTRY_BYTES, **request})
         while True:
             kind, lengths, keys, values = self._frame()
             if kind != b"E":

@@ -76,8 +76,10 @@ class EntryReader:
         """Where one entry leads; None where there is none. Raises DatabaseDamaged where the bytes are bad."""
         if self._database.absent or number < 0:
             return None
-        found = [rows for _, rows in self._scan(queue_prefix(key), number, number + 1, 1) if len(rows)]
-        return int(found[0]["phy_offset"][0]) if found else None
+        value = self.database().get(layout.ENTRY_FAMILY, entry_key(queue_prefix(key), number))
+        if value is None or len(value) != layout.ENTRY_VALUE_BYTES:
+            return None
+        return int(np.frombuffer(value, STORED_KEYED_ENTRY_DTYPE)["phy_offset"][0])
 
     def _scan(self, prefix: bytes, first: int, end: int, limit: int = -1) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         stop = entry_key(prefix, end) if end <= LAST_NUMBER else after(prefix)

@@ -112,8 +112,7 @@ def _entry_runs(tables: Iterable[TableFile]) -> int:
 
 def _can_read_mark(entries: Database) -> bool:
     try:
-        for _ in entries.scan(layout.OFFSET_FAMILY, mark_key(), limit=1):
-            pass
+        entries.get(layout.OFFSET_FAMILY, mark_key())
     except DatabaseDamaged:
         return False
     return True

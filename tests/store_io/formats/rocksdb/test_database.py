@@ -55,6 +55,27 @@ def test_a_range_and_a_limit(store: Path) -> None:
         assert [p for batch in database.scan("default", b"key00100", limit=1) for p in batch.pairs()] == PAIRS[100:101]
 
 
+def test_one_key_is_looked_up_in_the_newest_table(store: Path) -> None:
+    """Where a broker looks one up, bad bytes of an older table do not matter to it."""
+    with opened(store) as database:
+        assert (database.get("default", b"key00100"), database.get("default", b"no"), database.get("absent", b"a")) == (
+            b"value100",
+            None,
+            None,
+        )
+    (table,) = [path for path in (store / "db").glob("*.sst") if path.stat().st_size > 4096]
+    write_database(store / "db", {"default": [(b"key00100", b"new")], "other": []})
+    data = bytearray(table.read_bytes())
+    data[100] ^= 1
+    table.write_bytes(data)
+    with opened(store) as database:
+        assert database.get("default", b"key00100") == b"new"
+        with pytest.raises(DatabaseDamaged):
+            database.get("default", b"key00101")
+        with pytest.raises(DatabaseDamaged):
+            list(database.scan("default", b"key00100"))
+
+
 def test_batches_are_bounded(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(database_module, "BATCH_ROWS", 1000)
     with opened(store) as database:
