@@ -7,7 +7,7 @@
 * `repair`: a new store.
 * `report`: texts, pages and files.
 * `bench`, `run_tests`: speed; lint, types and tests.
-* `output`, `scratch`: files whole or not there; temporary files.
+* `output`: files whole or not there.
 * `faults`, `interrupts`, `task_process`: exceptions in one line; signals; tasks in processes of their own.
 """
 

@@ -26,8 +26,8 @@ from jobs.command_line import parser
 from jobs.environment import setup as environment
 from jobs.environment.compiled_code import numba_cache
 from jobs.faults import ending, is_sparks, reason
-from jobs.scratch import Scratch, remove_left
 from store_io.base.errors import StoreError
+from store_io.base.scratch import Scratch, remove_left
 
 if TYPE_CHECKING:
     from pyspark import SparkConf

@@ -115,9 +115,9 @@ def test_schemas_hold_no_logic() -> None:
 
 
 def test_only_byte_source_opens_files_of_a_store() -> None:
-    """And one module alone writes: a new store, never one that is read. Another one writes scratch files of its own."""
+    """And one module alone writes: a new store, never one that is read. Two others write temporary files of our own."""
     for path in modules("store_io"):
-        if path.name in ("store_writer.py", "private_folder.py"):
+        if path.name in ("store_writer.py", "private_folder.py", "scratch.py"):
             continue
         for name, node in calls(path):
             where = f"{path.relative_to(ROOT)}:{node.lineno}: {name}"
@@ -151,9 +151,15 @@ def test_the_writer_of_new_stores_opens_no_source() -> None:
 def test_scratch_files_are_written_into_a_temporary_folder_alone() -> None:
     path = ROOT / "store_io" / "formats" / "rocksdb" / "private_folder.py"
     made = {name: node for name, node in calls(path) if name in OPENERS or name.rsplit(".", 1)[-1] in CHANGERS | {"symlink"}}
-    assert set(made) == {"os.open", "os.symlink"}
+    assert set(made) == {"os.open", "os.symlink", "self._folder.remove"}
     assert ast.unparse(made["os.open"].args[0]) == "os.path.join(self.path, name)"
     assert ast.unparse(made["os.symlink"].args[1]) == "os.path.join(self.path, _name(file))"
+    folder = ROOT / "store_io" / "base" / "scratch.py"
+    assert [name for name, _ in calls(folder) if name.startswith("tempfile.mk")] == ["tempfile.mkdtemp"]
+    assert {ast.unparse(node.args[0]) for name, node in calls(folder) if name == "os.open"} == {
+        "f'{self.path}/{_LOCK}'",
+        "f'{path}/{_LOCK}'",
+    }
 
 
 def test_jobs_know_no_bytes() -> None:

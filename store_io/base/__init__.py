@@ -6,6 +6,7 @@
 * `java_compat`: numbers, texts and splits as Java has them.
 * `checksum`, `crc_folding`, `range_crc`: CRC-32 of bytes, at the speed of reading them, and of any part of a file.
 * `native`: compiled functions, kept on disk.
+* `scratch`: folders for temporary files, which the next run removes where a killed one left them.
 * `paths`: what a path or an address is, by its text alone.
 * `wording`, `times`: numbers and lists of names in sentences; times as people read them.
 """

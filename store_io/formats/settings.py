@@ -90,7 +90,7 @@ def _queues_in_database(listing: StoreListing) -> bool:
 
 def _ledger_settings(listing: StoreListing, settings: dict[str, Setting]) -> dict[str, Setting]:
     """What the folders of DLedger groups say where no setting does: a log there is read as one, not as missing."""
-    folders = ledger_folders(listing.files)
+    folders = ledger_folders(listing.files, with_data=True)
     enabled = settings["enableDLegerCommitLog"]
     found = {}
     if folders and enabled.origin != "broker.conf":

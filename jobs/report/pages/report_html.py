@@ -26,7 +26,7 @@ from jobs.report.pages.timers_section import timers_view
 from jobs.report.pages.watermarks import marks_view
 from jobs.report.texts.commands import words_of
 from jobs.report.texts.deleted_files import deleted_files
-from jobs.report.texts.judgement import SHAPE_OF, held, judge, verdict_alone, why_it_ends
+from jobs.report.texts.judgement import SHAPE_OF, end_of_log, held, judge, verdict_alone, why_it_ends
 from jobs.report.texts.next_steps import next_steps
 from jobs.report.texts.run_words import exit_words, note_kinds
 from jobs.report.texts.text import count_text
@@ -86,6 +86,7 @@ def report_html(outcome: AuditOutcome, context: PageContext | None = None) -> It
         "lost_bytes": lost_bytes,
         "lacks": lacks,
         "sound": "" if lost_messages or lacks or not outcome.messages or is_emptied(outcome) else "c-safe",
+        "end_of_log": end_of_log(broker) if broker and broker.get("starts") else None,
         "ends": why_it_ends(outcome, broker) if broker else "",
         "counts": [(severity, number, count_text(number, severity, _PLURALS[severity])) for severity, number in counts],
         "notes": note_kinds([outcome]),

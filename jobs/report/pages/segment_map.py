@@ -14,7 +14,7 @@ from itertools import accumulate, groupby, pairwise
 from markupsafe import Markup
 
 from jobs.report.pages.page import View
-from jobs.report.texts.judgement import lower
+from jobs.report.texts.judgement import end_of_log, lower
 from jobs.report.texts.text import bytes_text, count_text, span_text
 from schemas.finding_codes import STOP_REASONS
 from schemas.rows import EXTENT_DAMAGED, EXTENT_FILLER, EXTENT_MESSAGE, EXTENT_UNWRITTEN, AuditOutcome, Row
@@ -92,7 +92,7 @@ def map_view(outcome: AuditOutcome, broker: Row | None) -> View:
     """What map.html shows."""
     if not outcome.segments:
         return {"parts": []}
-    cut = int(broker["truncate_at"]) if broker and broker.get("starts") and broker.get("truncate_at") is not None else None
+    cut = end_of_log(broker) if broker and broker.get("starts") else None
     parts = _parts(outcome, cut, str(broker.get("start_segment")) if broker else "")
     kinds = {kind for part in parts for _, _, kind in part.pieces}
     shown = _folded(parts)

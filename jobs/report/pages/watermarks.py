@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from jobs.report.pages.page import View
+from jobs.report.texts.judgement import end_of_log
 from jobs.report.texts.text import span_text, time_text
 from schemas.rows import EXTENT_MESSAGE, AuditOutcome, Row
 from store_io.audit.outcome.safety import lost_of
@@ -60,7 +61,7 @@ def offset_marks(outcome: AuditOutcome, broker: Row | None) -> list[Mark]:
         if start.isascii() and start.isdigit():
             marks.append(_point("recovery begins to read", int(start)))
         style = "cut" if lost_of(outcome)[0] else ""
-        marks.append(_point("end of the CommitLog after a start: the cut", _number(broker, "truncate_at"), style))
+        marks.append(_point("end of the CommitLog after a start: the cut", end_of_log(broker), style))
     ends = [q["load_max_phy_offset"] for q in outcome.queues if (q.get("load_max_phy_offset") or -1) >= 0]
     if ends:
         marks.append(_range(f"last message in each of {len(ends):,} ConsumeQueues, once loaded", ends, ends))

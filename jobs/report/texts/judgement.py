@@ -221,6 +221,15 @@ def _refusal(outcome: AuditOutcome) -> Iterable[str]:
         yield "Bytes of the CommitLog are also damaged or missing."
 
 
+def end_of_log(broker: Row) -> int:
+    """The physical offset at which the log ends once load() is done. broker: of a release that starts.
+
+    Of a DLedger log that is where its entries end: what such a broker answers, `truncate_at`, is how far they are committed.
+    """
+    data = (broker.get("dledger") or {}).get("data") or ()
+    return int(data[-1]["file"]) + int(data[-1]["wrote"]) if data else int(broker.get("truncate_at") or 0)
+
+
 def _losses(outcome: AuditOutcome) -> Iterable[str]:
     """What a start loses, a sentence each."""
     broker = outcome.plan["broker"]
@@ -229,7 +238,7 @@ def _losses(outcome: AuditOutcome) -> Iterable[str]:
         yield "A start never ends: it waits at one place in the CommitLog."
     if cut:
         stop = STOP_REASONS.get(str(broker.get("stop_reason")), "")
-        ends = f"{int(broker.get('truncate_at') or 0):,}{f' and stops there: {lower(stop)}' if stop else ''}"
+        ends = f"{end_of_log(broker):,}{f' and stops there: {lower(stop)}' if stop else ''}"
         cuts = f"It cuts everything after that: {count_text(cut, 'valid message')}."
         yield f"Recovery reads the CommitLog up to physical offset {ends}. {cuts}"
     if skipped:

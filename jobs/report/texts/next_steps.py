@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from jobs.report.texts.commands import repair_commands, repair_withheld
-from jobs.report.texts.judgement import judge
+from jobs.report.texts.judgement import end_of_log, judge
 from jobs.report.texts.text import count_text
 from schemas.finding_codes import BY_A_REPAIR, END_GONE
 from schemas.rows import DEFAULT, LOSS, REBUILDABLE, AuditOutcome
@@ -98,5 +98,5 @@ def _start(outcome: AuditOutcome) -> str:
     if not lost:
         return f"A start of {release} loses no message."
     cut = lost - counted(outcome, "broker_skips_messages")
-    where = f" It cuts the CommitLog at physical offset {int(broker.get('truncate_at') or 0):,}." if cut > 0 else ""
+    where = f" It cuts the CommitLog at physical offset {end_of_log(broker):,}." if cut > 0 else ""
     return f"A start of {release} keeps {count_text(outcome.messages - lost, 'message')} and loses {lost:,}.{where}"

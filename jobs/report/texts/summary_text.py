@@ -16,6 +16,7 @@ from jobs.report.texts.deleted_files import deleted_files
 from jobs.report.texts.finding_groups import finding_groups
 from jobs.report.texts.judgement import (
     SHORT,
+    end_of_log,
     held,
     judge,
     lower,
@@ -136,7 +137,7 @@ def _broker(outcome: AuditOutcome, broker: Row, paint: Paint) -> list[str]:
     segment = broker.get("start_segment")
     if segment is not None:
         lines.append(_row("Reads", f"from segment {printable(segment)}"))
-    cut = f"at physical offset {count_text(int(broker.get('truncate_at') or 0))}"
+    cut = f"at physical offset {count_text(end_of_log(broker))}"
     lines.append(_row("Ends", f"{cut}: {lower(why_it_ends(outcome, broker))}"))
     for place, deleted in enumerate(deleted_files(outcome)):
         words = paint(RED if deleted.held else "", deleted.words)

@@ -15,7 +15,7 @@ from store_io.base.java_compat import decode_utf8, parse_number, split_dropping_
 from store_io.source.byte_source import ByteSource
 from store_io.source.store_dir import StoreListing
 
-IDENTITY_BYTES = 64 << 10
+IDENTITY_BYTES = 4 << 10  # names of clusters and brokers have at most 255 characters
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ recover, MemberState.loadTerm, IOUtils.file2String, string2Properties.
 
 from __future__ import annotations
 
+import reprlib
 from dataclasses import replace
 
 import numpy as np
@@ -32,7 +33,7 @@ def read_texts(source: ByteSource, listing: StoreListing, folder: str, index: tu
     number = parse_number(committed, 64)
     refusal = ""
     if committed and number is None:
-        refusal = f"{path}: committedIndex={committed!r} is no number, so recovery throws"
+        refusal = f"{path}: committedIndex={reprlib.repr(committed)} is no number, so recovery throws"
     term = parse_number(_properties(source, listing, f"{folder}/{layout.TERM}").get(layout.CURRENT_TERM, ""), 64)
     texts = LedgerTexts(number, parse_number(checkpoint.get(layout.END_INDEX, "").strip(), 64), term, refusal)
     if number is None or not 0 <= number <= LARGEST_INDEX:

@@ -110,8 +110,10 @@ class Database:
         program = (pkgutil.get_data("store_io.formats.rocksdb", "child.py") or b"").decode("utf-8")
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-c", program],
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+                # From a folder of our own, and without it on the path: else a json.py in a copy would be run.
+                [sys.executable, "-P", "-c", program],
+                cwd=path,
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(os.path.abspath(entry) for entry in sys.path if entry)},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,

@@ -16,6 +16,7 @@ from types import TracebackType
 from schemas.rows import StoreFile
 from store_io.base.errors import Unreadable
 from store_io.base.paths import is_uri
+from store_io.base.scratch import Scratch
 from store_io.source.byte_source import ByteFile, ByteSource, DerivedLocation, local_path
 
 # What an opened database reads. Options are given by the reader; IDENTITY and LOCK have no effect.
@@ -59,8 +60,8 @@ class PrivateFolder:
                 f"{where}/: a database of {self.size:,} bytes that is on no local disk, more than the {FETCHED_BYTES:,} that are"
                 " fetched"
             )
-        self._folder = tempfile.TemporaryDirectory(prefix="store-audit-rocksdb-")
-        self.path = self._folder.name
+        self._folder = Scratch()
+        self.path = self._folder.path
         try:
             for file in chosen:
                 with source.open(file.path) as opened:  # raises where it is no regular file of this store
@@ -69,7 +70,7 @@ class PrivateFolder:
                     else:
                         self._copy(opened, _name(file))
         except BaseException:
-            self._folder.cleanup()
+            self._folder.remove()
             raise
 
     def _copy(self, opened: ByteFile, name: str) -> None:
@@ -89,7 +90,7 @@ class PrivateFolder:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._folder.cleanup()
+        self._folder.remove()
 
 
 def _name(file: StoreFile) -> str:

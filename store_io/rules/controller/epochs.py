@@ -44,7 +44,7 @@ def elect(epochs: Sequence[Epoch], end: int, truncated: int | None) -> Elected:
     last = epochs[-1].epoch if epochs else NO_EPOCH
     new = Epoch(max(last, 0) + 1, end)
     kept = tuple(e for e in epochs if truncated is None or e.start < truncated)
-    removed = tuple(e for e in epochs if e not in kept)
+    removed = tuple(e for e in epochs if truncated is not None and e.start >= truncated)
     recorded = not kept or kept[-1].epoch < new.epoch and kept[-1].start < new.start
     return Elected(new, recorded, removed, (*kept, new) if recorded else kept)
 

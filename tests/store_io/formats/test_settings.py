@@ -191,3 +191,12 @@ def test_an_epoch_file_shows_controller_mode_where_no_broker_conf_says_otherwise
     assert (inferred.value, inferred.origin) == (True, "inferred")
     for conf in ("", "enableControllerMode=false"):
         assert read_settings(conf, listing)["enableControllerMode"].value is False
+
+
+def test_data_of_a_dledger_group_turn_it_on_and_an_empty_folder_does_not(tmp_path: Path) -> None:
+    (tmp_path / "dledger-n0" / "data").mkdir(parents=True)
+    listing = store(tmp_path, {SEGMENT: 100})
+    for conf in (None, ""):
+        assert read_settings(conf, listing)["enableDLegerCommitLog"].value is False
+    listing = store(tmp_path, {f"dledger-n0/data/{0:020d}": 100})
+    assert read_settings("", listing)["enableDLegerCommitLog"].value is True

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from store_io.base.errors import StoreError, Unreadable
+from store_io.base.scratch import PREFIX
 from store_io.formats.rocksdb import database as database_module
 from store_io.formats.rocksdb import private_folder
 from store_io.formats.rocksdb.database import Database, DatabaseDamaged, DatabaseUnread
@@ -184,6 +185,18 @@ def test_without_the_package_it_is_a_sentence(store: Path, tmp_path: Path, monke
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     with pytest.raises(DatabaseUnread, match=r"rocksdict.* is not installed"):
         entries(store)
+
+
+def test_no_code_of_the_current_folder_is_run(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (store / "json.py").write_text(f"open({str(tmp_path / 'run')!r}, 'w')")
+    monkeypatch.chdir(store)
+    assert len(entries(store)) == len(PAIRS)
+    assert not (tmp_path / "run").exists()
+
+
+def test_what_a_killed_run_leaves_is_found_by_the_next(store: Path) -> None:
+    with opened(store) as database:
+        assert Path(database._private.path).name.startswith(PREFIX)  # type: ignore[union-attr]
 
 
 def test_a_link_that_leads_out_and_a_fifo_are_not_opened(store: Path, tmp_path: Path) -> None:

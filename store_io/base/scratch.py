@@ -1,4 +1,4 @@
-"""A run's folder of temporary files, the JVM's above all. One that a killed run has left is removed by the next run.
+"""A folder of temporary files, the JVM's above all. One that a killed run has left is removed by the next run.
 
 A run locks a file in its folder; the system releases the lock however the process ends.
 """

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from jobs import scratch
 from jobs.environment import setup as environment
-from jobs.scratch import PREFIX, Scratch, remove_left
+from store_io.base import scratch
+from store_io.base.scratch import PREFIX, Scratch, remove_left
 
-KEEPER = "import time; from jobs.scratch import Scratch; print(Scratch().path, flush=True); time.sleep(60)"
+KEEPER = "import time; from store_io.base.scratch import Scratch; print(Scratch().path, flush=True); time.sleep(60)"
 
 
 @pytest.fixture
