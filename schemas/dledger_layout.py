@@ -35,5 +35,5 @@ UNIT_BYTES = UNIT_DTYPE.itemsize  # 32; that of entry i begins at byte 32 * i of
 INDEX_FILE_BYTES = 5 * 1024 * 1024 * UNIT_BYTES  # there is no setting
 
 DATA, INDEX, CHECKPOINT, TERM = "data", "index", "checkpoint", "currterm"  # below dledger-<self id>/
-COMMITTED_INDEX, END_INDEX, CURRENT_TERM = "committedIndex", "endIndex", "currTerm"  # keys in the two texts
+COMMITTED_INDEX, END_INDEX, CURRENT_TERM, VOTE_LEADER = "committedIndex", "endIndex", "currTerm", "voteLeader"  # in the two texts
 FOLDER_PREFIX = "dledger-"

@@ -152,9 +152,9 @@ END_GONE = (  # the next step of a missing segment after the copy's last one
     "The end of the log is gone, and no repair adds it, not with a donor either: where another copy of this broker has it,"
     " audit that copy and use it instead."
 )
-NO_REPAIR = (  # the next step of what a repair would do, where the log is DLedger's
-    "No repair writes a store with a DLedger log. In a group let this node copy its log anew; docs/dledger.md 7 says what a"
-    " single node can do."
+NO_REPAIR = (  # the next step of what a repair would do, where the log is that of a group of several DLedger nodes
+    "No repair writes the log of one node of a DLedger group: compare committedIndex of all copies, then empty this node's store"
+    " and let it copy the log from the others."
 )
 
 

@@ -20,6 +20,7 @@ from store_io.audit.audit_request import AuditRequest
 from store_io.audit.opened_copy import OpenedCopy, open_copy
 from store_io.audit.shortcomings import Shortcomings
 from store_io.base.errors import StoreError
+from store_io.explore.explain_header import HeaderReader
 from store_io.explore.explain_pointers import MAX_POINTERS, IndexSearch, Pointer, QueueSearch, Target
 from store_io.explore.explain_record import DerivedValue, Field, annotate, boundaries_hold, derived
 from store_io.explore.message_search import message_at
@@ -91,7 +92,8 @@ class Explanation:
     the record that is shown; size 0 where it is not known.  around: bytes at the offset itself, from `around_start` on, where it
     is not the beginning of the record shown.  extent: the range of bytes of one kind that holds the
     offset.  stop: where the release's scan of this segment ends.
-    searched: what was looked through for entries, in sentences.
+    searched: what was looked through for entries, in sentences.  fields: of the header before the record, if it has one, which
+    lie at negative places; then of the record.
     """
 
     phy_offset: int
@@ -287,7 +289,7 @@ class _Explainer:
         else:
             start = extent.start
         self._frame(file, window, start)
-        reason = next((c.reason for c in said.checks if not c.passes), extent.reason)
+        reason = next((c.reason for c in said.checks if not c.passes and c.reason), extent.reason)
         why = STOP_REASONS.get(reason, reason).rstrip(".")
         if extent.kind == EXTENT_FILLER:
             said.kind = FILLER
@@ -322,6 +324,14 @@ class _Explainer:
         phy_offset = said.record_start = base + position + header
         blamed = audit if audit.kind != VALID else broker
         said.fields = annotate(window, position + header, file.size, phy_offset, blamed, self.redaction)
+        if header:
+            reader = HeaderReader(self.source, self.copy.ledger_index)
+            before, checks = reader.read(check.framing, window, position, phy_offset)
+            said.fields = [*before, *said.fields]
+            said.checks += [
+                Check(f"entry header, {c.name}", c.passes, "", "" if c.passes else "is another one", c.expected, c.actual)
+                for c in checks
+            ]
         said.record_size = (audit.size - header if audit.kind == VALID else 0) or audit.computed_size
         if self.message is not None:
             said.derived = derived(self.message, phy_offset, self.rules, self.redaction)

@@ -7,6 +7,7 @@
 * `repair_copy`: the copy that is worked on.
 * `repair_start`: removes what keeps the release from starting.
 * `log`: the CommitLog: where it ends, what is cut, zeroed, bridged, taken from a donor.
+* `ledger`: the same of a DLedger log.
 * `derived`: queues, index and checkpoint, rebuilt from the log.
 * `repair_judge`: whether the new store is consistent.
 * `repair_offsets`: offsets of consumers and timers beyond the new ends of the queues.

@@ -8,23 +8,21 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from schemas.checkpoint_layout import ABORT_FILE
+from schemas.dledger_layout import DATA
 from schemas.rows import StoreFile
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, COMPACTED_LOG, COMPACTED_QUEUE, EXT, INDEX, QUEUES
 from store_io.audit.facts.size_misfits import size_misfits
 from store_io.base.errors import StoreError
 from store_io.base.java_compat import parse_number
 from store_io.formats.settings import read_settings
+from store_io.repair.ledger.refusals import GROUP, is_group
 from store_io.repair.writing.store_writer import StoreWriter
+from store_io.rules.dledger.ledger_files import ledger_folders
 from store_io.rules.loading import Tree, numbered_files
 from store_io.source.byte_source import ByteSource, StoreLocation, open_source, shown
 from store_io.source.store_dir import list_store
 
 COPY_THREADS = 4
-NO_LEDGER_REPAIR = (
-    "the log is DLedger's, which no repair writes. In a group of several nodes empty this node's store and let it copy the log"
-    " from the others. A single node: start a copy of its store without abort and without the group's own checkpoint; from 5.0.0"
-    " on it then dispatches all of its log again, which adds what queues lack"
-)
 SPARE_BYTES = 64 << 20  # beyond what is known to be needed
 
 
@@ -34,7 +32,11 @@ def check_source(location: StoreLocation, broker_conf: str | None) -> None:
     listing = list_store(location)
     settings = read_settings(broker_conf, listing, open_source(location))
     if settings["enableDLegerCommitLog"].value:
-        raise StoreError(NO_LEDGER_REPAIR)
+        if is_group(settings):
+            raise StoreError(GROUP)
+        if not any(numbered_files(Tree(listing.files), f"{folder}/{DATA}") for folder in ledger_folders(listing.files)):
+            raise StoreError(f"nothing to repair from: {shown(location.root)} holds no data file of DLedger with bytes in it")
+        return
     compacted = [
         entry.path
         for entry in listing.files

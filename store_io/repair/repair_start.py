@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from schemas import checkpoint_layout
+from schemas import checkpoint_layout, dledger_layout
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from store_io.base.errors import StoreError
 from store_io.formats.controller.epoch_file import FILES
@@ -56,6 +56,8 @@ def _take_away(work: Work, audit: Audited, path: str, refusal: str) -> None:
             raise _no_start(refusal)
         work.steps.add(RESIZE, path, start=0, end=size, reason=refusal, lost={"bytes": max(0, segment.size - size)})
         work.writer.resize(path, size)
+    elif _of_group(audit, path):
+        work.remove(path, refusal, Tree(work.source.list_tree(top)))
     elif path == checkpoint_layout.CHECKPOINT_FILE:
         checkpoint.put(work, NewCheckpoint(), refusal)
     elif path in FILES:
@@ -71,6 +73,15 @@ def _take_away(work: Work, audit: Audited, path: str, refusal: str) -> None:
         work.remove(_in_the_way(audit, path, top), refusal, audit.tree)
     else:
         raise _no_start(refusal)
+
+
+def _of_group(audit: Audited, path: str) -> bool:
+    """Whether it is a file of the DLedger group that is made anew, or that holds no entry."""
+    ledger = audit.evidence.copy.loaded.ledger
+    if ledger is None or not path.startswith(f"{ledger.folder}/"):
+        return False
+    part = path.split("/")[1]
+    return part in (dledger_layout.INDEX, dledger_layout.CHECKPOINT) or path not in audit.holding
 
 
 def _in_the_way(audit: Audited, path: str, top: str) -> str:

@@ -17,10 +17,10 @@ from store_io.rules.loading import Tree
 
 ACTIONS = (
     COPY, TAKE, REMOVE, RENAME, RESIZE, CREATE, CUT, ZERO, BRIDGE, FILL, ADD_SEGMENT,
-    REBUILD_QUEUE, REBUILD_INDEX, WRITE_ENTRY, WRITE_CHECKPOINT, WRITE_EPOCHS, REBUILD_TIMERS, CORRECT_OFFSETS,
+    REBUILD_QUEUE, REBUILD_INDEX, WRITE_ENTRY, WRITE_HEADER, WRITE_CHECKPOINT, WRITE_EPOCHS, REBUILD_TIMERS, CORRECT_OFFSETS,
 ) = (
     "copy", "take", "remove", "rename", "resize", "create", "cut", "zero", "bridge", "fill", "add_segment",
-    "rebuild_queue", "rebuild_index", "write_entry", "write_checkpoint", "write_epochs", "rebuild_timers",
+    "rebuild_queue", "rebuild_index", "write_entry", "write_header", "write_checkpoint", "write_epochs", "rebuild_timers",
     "correct_offsets",
 )  # fmt: skip
 _NOT_ITS_PLAN = "the steps of the plan do not follow from the copy"

@@ -7,12 +7,14 @@ the broker's own recovery gets wrong, and what is done about it: pitfalls.md, A 
 
 What each step refuses, a StoreError (docs/contract.md, 6, says when, and has the refusals of the command line):
 
-* before 1, `check_source`: a source without segments, or whose segments are not of the configured size.
+* before 1, `check_source`: a source without segments, or whose segments are not of the configured size; a node of a DLedger
+  group of several.
 * 1, `copy_store`: a segment name in two CommitLog folders; too little space.
 * 2, `audit_copy`: a copy that differs from the plan, or that no audit can read completely.
 * 3, `unblock`: policy broker where no change lets the release start.
 * 4, `heal`: a donor that is no store, or no copy of this log.
-* 5, `plan_log`: segment names that make no log; a segment without room for a filler.
+* 5, `plan_log`: segment names that make no log; a segment without room for a filler.  `plan_ledger`: no sound entry; damage in
+  the older part of a mixed store; a first data file that can get no entry at its start.
 * 1 to 12, `Steps.take`, and after 12 `Steps.finish`: steps that are not the plan's.
 * 12, `correct_offsets`: a file with offsets that cannot be read.
 * at the end, `StoreWriter.placing`: a target that exists by now.
@@ -32,9 +34,10 @@ from store_io.base.errors import StoreError
 from store_io.repair import repair_audit, repair_offsets
 from store_io.repair.derived import checkpoint, epochs, timers
 from store_io.repair.derived.rebuild_round import Rebuilt, rebuild
+from store_io.repair.ledger.ledger_plan import plan_ledger
 from store_io.repair.log import pad
 from store_io.repair.log.donor import heal
-from store_io.repair.log.edits import apply_edits
+from store_io.repair.log.edits import LogPlan, apply_edits
 from store_io.repair.log.log_plan import plan_log
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_copy import check_source, copy_store
@@ -137,7 +140,12 @@ def _begin(work: Work) -> Begun:
     healed = heal(work, audit)  # 4
     if healed.audit is not audit:
         audit = unblock(work, healed.audit)
-    return Begun(copied, audit, healed.row, plan_log(work, audit, work.request.policy))  # 5
+    return Begun(copied, audit, healed.row, _plan(work, audit, work.request.policy))  # 5
+
+
+def _plan(work: Work, audit: Audited, policy: str) -> LogPlan:
+    planned = plan_log if audit.evidence.copy.loaded.ledger is None else plan_ledger
+    return planned(work, audit, policy)
 
 
 def _declare_clean(work: Work, audit: Audited) -> None:
@@ -183,7 +191,7 @@ def _other_policy(work: Work, begun: Begun, trial: TrialWriter) -> Row:
     other = SALVAGE if work.request.policy == BROKER else BROKER
     try:
         if begun.audit.starts and not work.refusals:
-            log = plan_log(work, begun.audit, other)
+            log = _plan(work, begun.audit, other)
         else:
             with trial.another() as writer:
                 log = _begin(Work(replace(work.request, policy=other), writer, work.run_tasks, work.progress)).log

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from schemas.rows import Row
 from store_io.audit.audit_store import StoreAudit
 
+COPIED = "A damaged node's log is not repaired: empty its store, and let it copy the log from the others."
+
 
 def ledger_of(audit: StoreAudit) -> Row | None:
     """The copy's last entry and what its checkpoint calls committed, as a start reads them; None without a DLedger log."""
@@ -33,5 +35,5 @@ def quorum_sentence(copies: Sequence[Row]) -> str:
     proof = max(known, key=lambda row: row["dledger"]["committed_index"])
     committed = proof["dledger"]["committed_index"]
     if committed < 0:
-        return f"{sentence}; no copy proves a quorum."
-    return f"{sentence}; {proof['store']} proves a quorum for entries up to {committed:,}."
+        return f"{sentence}; no copy proves a quorum. {COPIED}"
+    return f"{sentence}; {proof['store']} proves a quorum for entries up to {committed:,}. {COPIED}"

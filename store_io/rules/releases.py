@@ -225,6 +225,7 @@ OTHER_DEFAULTS: dict[str, Any] = {
     "msgTraceTopicName": "RMQ_SYS_TRACE_TOPIC",
     "configManagerVersion": "v1",
     "dLegerSelfId": "",
+    "dLegerPeers": "",
     "storePathDLedgerCommitLog": "",
     "messageStorePlugIn": "",
 }

@@ -21,6 +21,7 @@ from store_io.audit.evidence import Evidence
 from store_io.audit.facts.size_misfits import with_cause
 from store_io.audit.queue_leftovers import LeftoverResult
 from store_io.base.exit_codes import severity_rank
+from store_io.rules.dledger.ledger_files import ledger_peers
 
 MAX_FINDINGS = 100_000
 
@@ -29,7 +30,9 @@ def final_findings(evidence: Evidence, findings: Iterable[Finding]) -> tuple[lis
     """(those that are reported, how many of each code are only counted)."""
     dropped = _dropped(evidence)
     complete = {completed(finding) for finding in with_cause(findings, evidence.copy.misfits)}
-    if evidence.copy.loaded.ledger is not None:  # no repair does what the catalogue says of a plain store
+    if (
+        evidence.copy.loaded.ledger is not None and len(ledger_peers(evidence.copy.rules.value("dLegerPeers"))) > 1
+    ):  # such a log is copied from others
         complete = {replace(f, next=NO_REPAIR) if f.next in BY_A_REPAIR else f for f in complete}
     if evidence.copy.queue_table is not None:
         complete = {_without_repair(f, _heals(evidence)) for f in complete}

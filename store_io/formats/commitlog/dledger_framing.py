@@ -13,6 +13,18 @@ from schemas import dledger_layout as layout
 
 
 @dataclass(frozen=True)
+class HeaderPart:
+    """One field of an entry header. at: bytes from the header's first.  wanted: what it must be; None where none is given."""
+
+    name: str
+    at: int
+    data: bytes
+    value: int
+    wanted: str | None = None
+    right: bool = True
+
+
+@dataclass(frozen=True)
 class DLedgerFraming:
     """The framing of files below a group's folder; the older part of a mixed store, in commitlog/, has plain records."""
 
@@ -37,10 +49,25 @@ class DLedgerFraming:
         return accepted
 
     def fault(self, header: bytes, size: int, phy_offset: int) -> tuple[str, str]:
+        wrong = next((p for p in self.parts(header, size, phy_offset) if not p.right), None)
+        return ("", "") if wrong is None else (f"{wrong.name} {wrong.wanted}", f"{wrong.name} {wrong.value}")
+
+    def parts(self, header: bytes, size: int, phy_offset: int) -> list[HeaderPart]:
         found = np.frombuffer(header, layout.HEADER_DTYPE)[0]
-        whole = size + layout.HEADER_BYTES
-        pos = phy_offset - layout.HEADER_BYTES
-        for name, wanted in (("magic", layout.MAGIC), ("size", whole), ("body_size", size), ("pos", pos)):
-            if found[name] != wanted:
-                return f"{name} {wanted}", f"{name} {found[name]}"
-        return "index and term of at least 0", f"index {found['index']}, term {found['term']}"
+        exact = {
+            "magic": layout.MAGIC,
+            "size": size + layout.HEADER_BYTES,
+            "pos": phy_offset - layout.HEADER_BYTES,
+            "body_size": size,
+        }
+        parts = []
+        for name in layout.HEADER_DTYPE.names or ():
+            kind, at = layout.HEADER_DTYPE.fields[name][:2]  # type: ignore[index]
+            value, data = int(found[name]), header[at : at + kind.itemsize]
+            if name in exact:
+                parts.append(HeaderPart(name, at, data, value, str(exact[name]), value == exact[name]))
+            elif name in ("index", "term"):
+                parts.append(HeaderPart(name, at, data, value, "of at least 0", value >= 0))
+            else:
+                parts.append(HeaderPart(name, at, data, value))
+        return parts

@@ -15,7 +15,7 @@ from typing import Protocol
 import numpy as np
 
 from schemas import commitlog_layout as layout
-from store_io.formats.commitlog.dledger_framing import DLedgerFraming
+from store_io.formats.commitlog.dledger_framing import DLedgerFraming, HeaderPart
 from store_io.rules.releases import BrokerRules
 
 
@@ -50,6 +50,9 @@ class Framing(Protocol):
     def fault(self, header: bytes, size: int, phy_offset: int) -> tuple[str, str]:
         """(expected, actual) of a header that is not accepted. Asked only where there are headers."""
 
+    def parts(self, header: bytes, size: int, phy_offset: int) -> list[HeaderPart]:
+        """The header's fields for people, in order; those that are checked say what they must be."""
+
 
 @dataclass(frozen=True)
 class PlainFraming:
@@ -68,6 +71,9 @@ class PlainFraming:
 
     def fault(self, header: bytes, size: int, phy_offset: int) -> tuple[str, str]:
         return "", ""
+
+    def parts(self, header: bytes, size: int, phy_offset: int) -> list[HeaderPart]:
+        return []
 
 
 PLAIN = PlainFraming()

@@ -6,6 +6,7 @@ one is looked for by the position that it names.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -262,6 +263,23 @@ class _Walk:
                 return window.start + found
             at = window.start + high
         return None
+
+
+def headers_of(window: SegmentWindow, base: int, size: int) -> Iterator[np.ndarray]:
+    """Rows of (position, size, index, term) of the plausible headers that follow one another from the file's first byte on."""
+    rows = np.zeros((ROWS, 4), np.int64)
+    at = 0
+    while at + layout.HEADER_BYTES <= size:
+        if not (window.start <= at and at + layout.HEADER_BYTES <= window.end):
+            window.hold(at)
+        view = window.buffer[: window.end - window.start]
+        count, end = _headers(view, at - window.start, len(view), base + window.start, size - window.start, rows)
+        if not count:
+            return
+        found = rows[:count].copy()
+        found[:, _AT] += window.start
+        at = window.start + int(end)
+        yield found
 
 
 def walk_is_leading(walk: DataWalk, first: tuple[int, int, int] | None) -> bool:

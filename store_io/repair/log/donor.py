@@ -14,6 +14,7 @@ from typing import NamedTuple
 from schemas.commitlog_layout import FRAME_BYTES
 from schemas.finding_codes import PROPERTIES
 from schemas.rows import EXTENT_DAMAGED, EXTENT_FILLER, EXTENT_MESSAGE, Extent, Row, SegmentSummary
+from store_io.base.errors import StoreError
 from store_io.base.ranges import subtract, union
 from store_io.formats.commitlog.message_columns import RecordCheck
 from store_io.formats.commitlog.segment_walk import whole_messages_end
@@ -77,6 +78,8 @@ def heal(work: Work, audit: Audited) -> Healed:
     """Take the copy's damaged ranges from the request's donor, so that they are damaged no more. Raises StoreError."""
     if work.request.donor is None:
         return Healed(audit, None)
+    if audit.evidence.copy.loaded.ledger is not None:
+        raise StoreError("--donor: nothing is taken from another copy into a log of DLedger")
     work.progress("taking damaged ranges from the donor")
     logs = TwoLogs(work.source, audit.segments, work.request.donor, work.rules)
     row = Donor(logs, work.writer, audit.tree).heal()

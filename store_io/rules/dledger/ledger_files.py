@@ -37,6 +37,11 @@ def ledger_folder(rules: BrokerRules) -> str:
     return f"{layout.FOLDER_PREFIX}{self_id}" if rules.value("enableDLegerCommitLog") and self_id else ""
 
 
+def ledger_peers(dleger_peers: object) -> list[str]:
+    """The nodes of the group, of which `dLegerPeers` names one after the other."""
+    return [peer for peer in str(dleger_peers).split(";") if peer.strip()]
+
+
 def ledger_folders(files: Iterable[StoreFile], with_data: bool = False) -> list[str]:
     """The folders of groups, by name. with_data: of those alone that hold a data file."""
     found = set()

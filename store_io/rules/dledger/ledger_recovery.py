@@ -83,6 +83,7 @@ class _Recovery:
                 f"{self.files[ledger.stop_file].path}: the entries end at {end:,}, more than one file before the last data file:"
                 " DLedger ends the process"
             )
+        ledger.end_term = -1  # of data files without an entry
         if self.last is not None:
             ledger.end, ledger.end_term = self.last.last_index, self.last.last_term
             ledger.begin = self.walks[0].first_index

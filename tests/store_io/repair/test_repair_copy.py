@@ -140,8 +140,17 @@ def test_a_copy_that_is_stopped_begins_no_further_file(
     assert [p.name for p in tmp_path.iterdir()] == ["store"]
 
 
-def test_a_log_of_dledger_is_refused_with_what_to_do(tmp_path: Path) -> None:
+def test_the_log_of_one_node_of_a_group_is_refused_with_what_to_do(tmp_path: Path) -> None:
     store = dledger_stores.build(tmp_path / "store")
-    for conf in (store.broker_conf, None):
-        with pytest.raises(StoreError, match="DLedger"):
-            check_source(StoreLocation(str(store.root)), conf)
+    location = StoreLocation(str(store.root))
+    check_source(location, store.broker_conf + "dLegerPeers=n0-127.0.0.1:1;\n")
+    with pytest.raises(StoreError, match="let it copy the log from the others"):
+        check_source(location, store.broker_conf + "dLegerPeers=n0-127.0.0.1:1;n1-127.0.0.1:2\n")
+
+
+def test_a_dledger_log_without_data_is_refused(tmp_path: Path) -> None:
+    store = dledger_stores.build(tmp_path / "store")
+    for path in (store.root / dledger_stores.FOLDER / "data").iterdir():
+        path.unlink()
+    with pytest.raises(StoreError, match="no data file of DLedger"):
+        check_source(StoreLocation(str(store.root)), store.broker_conf)

@@ -17,6 +17,7 @@ from store_io.explore.message_search import Contents, message_at, search
 from store_io.explore.open_store import first_store_time, open_store
 from store_io.explore.scans import MessageScan
 from store_io.formats.commitlog import framing
+from store_io.formats.commitlog.dledger_framing import HeaderPart
 from store_io.formats.commitlog.framing import PLAIN, filler_size, framing_of
 from store_io.formats.commitlog.message_columns import RecordCheck
 from store_io.replicas.replica_compare import OtherCopy, ReplicaTask, compare_segment
@@ -50,6 +51,9 @@ class Marked:
 
     def fault(self, header: bytes, size: int, phy_offset: int) -> tuple[str, str]:
         return f"{MARK!r}, {size}", repr(header)
+
+    def parts(self, header: bytes, size: int, phy_offset: int) -> list[HeaderPart]:
+        return []
 
 
 @pytest.fixture(autouse=True)

@@ -100,3 +100,9 @@ def test_units_are_written_anew_from_the_first_that_differs() -> None:
 def test_files_that_do_not_adjoin_refuse() -> None:
     with pytest.raises(Refused, match="gap"):
         recover_ledger(LedgerFiles("dledger-n0", misfit="gap"), {}, LedgerTexts())
+
+
+def test_data_files_without_an_entry_have_no_last_term() -> None:
+    empty = DataWalk(path(0), 0, SIZE)
+    ledger = recovered([empty])
+    assert (ledger.begin, ledger.end, ledger.end_term, ledger.log_end) == (-1, -1, -1, 0)
