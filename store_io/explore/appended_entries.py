@@ -186,7 +186,7 @@ class AppendedEntries:
         reput = scan.kind == "reput"
         lenient = reput or scan.kind == "elect"
         check = (RecordCheck.reput if lenient else RecordCheck.broker)(self.rules, file.path)
-        limit = scan.limit if lenient else file.size
+        limit = min(scan.limit, file.size) if lenient else file.size
         with self.audit.source.open(file.path) as opened:
             window = SegmentWindow(opened, file.size, WINDOW_BYTES)
             walk = _Walk(window, Columns(capacity_for(WINDOW_BYTES), want_keys), TopicTable())

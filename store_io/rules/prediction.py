@@ -37,8 +37,8 @@ class ScanId:
     """Which scan a fold speaks of: a segment (by its place in the list) read whole, or a walk from a position in it.
 
     kind: "segment"; "from": the broker's walk begins at `start` (accelerated recovery); "reput": start()'s walk from
-    `start` to `limit`; "elect": the same at an election, which ends at the first record that it refuses; "ha": what
-    load() reads of messages after confirmOffset.
+    `start` on, in a log that ends at `limit`, beyond the segment perhaps; "elect": what an election checks, from `start` to
+    the first record that it refuses; "ha": what load() reads of messages after confirmOffset.
     """
 
     kind: str

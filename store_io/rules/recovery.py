@@ -112,7 +112,7 @@ class Fold:
         self._recover_queues()
         self._recover_log()
         self.correct_minimums()
-        if rules.controlled and rules.reads_unconfirmed:
+        if rules.controlled and rules.reads_unconfirmed or rules.confirms_last:
             compensate(self)
         if rules.late_delays:
             # correctDelayOffset looks up the queue of every level, which creates the absent ones.
@@ -191,7 +191,10 @@ class Fold:
         self._settle()
         if end is None:
             return
-        self.confirm.settle(self.min_offset(), end, self.unclean)
+        if self.rules.confirms_last:
+            self.confirm.confirm_last(self.segments[first.segment].start, self.unclean)
+        else:
+            self.confirm.settle(self.min_offset(), end, self.unclean)
         self._cut(m, end)
 
     def _accelerated_from(self, m: int) -> int:
@@ -244,6 +247,7 @@ class Fold:
                 self.dispatch.put(scan, summary, choice)
                 if self.unclean and self.rules.controlled:
                     self.confirm.met(scan, summary, choice, self.needs)
+            self.confirm.read(summary)
             stop = summary.broker
             if stop.kind == "end" and i + 1 < len(self.log):
                 scan = ScanId("segment", i + 1)
@@ -286,26 +290,29 @@ class Fold:
             self.correct_minimums()
 
     def catch_up(self, at: int) -> None:
-        """Dispatch from this physical offset on up to the log's end."""
-        while at < self.log_end() and not self.rules.value("duplicationEnable"):
+        """What start() dispatches from this physical offset on up to the log's end."""
+        if not self.rules.value("duplicationEnable"):
+            self.prediction.hangs_at = self.dispatch_on(at)
+
+    def dispatch_on(self, at: int) -> int:
+        """Dispatch as the dispatching thread does, from here to the log's end; where it waits without end, else -1."""
+        while at < self.log_end():
             found = self.find_segment(at)
             if found is None:
-                self.prediction.hangs_at = at
-                break
-            number, file = found
+                return at
+            file = found[1]
             if at - file.file.start >= file.wrote:
-                self.prediction.hangs_at = at
-                break
-            scan = ScanId("reput", number, at - file.file.start, file.wrote)
+                return at
+            scan = self._reput_scan(file, at - file.file.start)
             summary = self.scans.get(scan)
             if summary is None:
                 self._ask_reput(scan)
-                return
+                return -1
             self.dispatch.put(scan, summary, EVERYTHING)
             if summary.broker.position <= at:
-                self.prediction.hangs_at = at  # no master: the record is read again without end
-                break
+                return at  # no master: the record is read again without end
             at = summary.broker.position
+        return -1
 
     def find_segment(self, phy_offset: int) -> tuple[int, LogFile] | None:
         for file in self.log:
@@ -315,11 +322,16 @@ class Fold:
             return self._places[self.log[0].file.path], self.log[0]
         return None
 
+    def _reput_scan(self, file: LogFile, position: int) -> ScanId:
+        """The walk from this position in the file; behind a full file the log goes on."""
+        full = file.wrote == file.file.size
+        return ScanId("reput", self._places[file.file.path], position, self.log_end() - file.file.start if full else file.wrote)
+
     def _ask_reput(self, scan: ScanId) -> None:
         """Ask for this walk, and for those of all later files from their beginning, which usually come next."""
         self.needs.scans.add(scan)
         for file in self.log:
             number = self._places[file.file.path]
-            later = ScanId("reput", number, 0, file.wrote)
+            later = self._reput_scan(file, 0)
             if number > scan.segment and file.wrote and later not in self.scans:
                 self.needs.scans.add(later)

@@ -55,10 +55,12 @@ class ReleaseRules:
     refused_appends_use_offsets: bool = False  # a queue offset is consumed by an append that fails (pitfalls P14)
     # start() and serving (recovery.md 9)
     catches_up: bool = True  # from the queues' maximum on; else only with recheckReputOffsetFromCq
+    dispatches_to_log_end: bool = False  # the dispatching thread's offset never passes the log's end
     serves_below_maximum: bool = False  # getMessage ends at the queue's maximum, and at the number asked for
     # settings and files besides
     knows_store_type: bool = False  # storeType
     knows_controller_mode: bool = False
+    knows_uncommitted: bool = False  # readUnCommitted
     knows_timers: bool = False
     clamps_timer_offset: bool = False  # the timer's queue offset to its queue, when it recovers
     knows_timer_snapshots: bool = False  # timerWheelSnapshotFlush
@@ -94,7 +96,7 @@ CHANGES: dict[str, dict[str, bool]] = {
     "5.0.0": {
         "batch_queues": True, "inner_batch": True, "knows_dup_info": True, "late_delays": False, "minimum_by_search": True,
         "refused_appends_use_offsets": True, "catches_up": False, "serves_below_maximum": True, "knows_controller_mode": True,
-        "knows_timers": True,
+        "knows_timers": True, "dispatches_to_log_end": True,
     },
     "5.1.0": {
         "skips_folders": True, "folder_in_index_refuses": True, "knows_v2": True, "knows_compaction": True,
@@ -110,7 +112,7 @@ CHANGES: dict[str, dict[str, bool]] = {
         "knows_property_crc": True, "lmq_leaves_out_system": True, "knows_store_type": True, "reads_unconfirmed": True,
         "ledger_crash_dispatch": True,
     },
-    "5.3.0": {},
+    "5.3.0": {"knows_uncommitted": True},
     "5.3.1": {},
     "5.3.2": {
         "checks_size_first": True, "property_crc_zero_ok": True, "clean_start_by_queues": True,
@@ -212,6 +214,7 @@ FLAG_DEFAULTS: dict[str, bool] = {
     "rocksdbCQDoubleWriteEnable": False,
     "useSeparateStorePathForRocksdbCQ": False,
     "indexRocksDBEnable": False,
+    "readUnCommitted": False,
     "transRocksDBEnable": False,
 }
 OTHER_DEFAULTS: dict[str, Any] = {
@@ -276,6 +279,7 @@ class BrokerRules(ReleaseRules):
     dispatches_at_start: bool  # start() catches up
     controller_mode: bool  # a controller says which replica is master, and in which epoch
     controlled: bool  # confirmOffset limits what recovery dispatches, as with duplicationEnable
+    confirms_last: bool  # duplicationEnable: recovery leaves confirmOffset at the start of the last message that it read
     accelerated: bool  # recovery after an unclean exit begins at logicsPhysicalOffset
     checks_phy_offset: bool  # recovery after an unclean exit stops at a record whose offset lies outside its file
     lmq_offsets: bool  # offsets of light queues have a file of their own
@@ -375,6 +379,11 @@ def broker_rules(release: str = NEWEST_RELEASE, settings: Mapping[str, Setting] 
         dispatches_at_start=own.catches_up or on("recheckReputOffsetFromCq"),
         controller_mode=own.knows_controller_mode and on("enableControllerMode"),
         controlled=own.keeps_confirm_offset and on("enableControllerMode"),
+        confirms_last=own.knows_dup_info
+        and on("duplicationEnable")
+        and not on("enableDLegerCommitLog")
+        and not on("enableControllerMode")
+        and not in_rocksdb,
         accelerated=own.start_by_logics_offset and on("enableAcceleratedRecovery"),
         checks_phy_offset=own.knows_offset_check and on("checkCommitLogOffsetOnRecover"),
         lmq_offsets=own.knows_multi_dispatch and on("enableLmq"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
@@ -101,7 +102,7 @@ class SegmentTask:
     expect_queues: bool = False  # entries are looked for although there is no queue file at all
     digest: bool = True
     walk_audit: bool = True
-    reput: tuple[int, int] | None = None  # (from position, limit): start()'s walk alone
+    reput: tuple[int, int] | None = None  # (from position, the log's end as one): start()'s walk alone
     elect: tuple[int, int] | None = None  # (from position, limit): the check before an election's dispatch alone
     unconfirmed: tuple[int, int] | None = None  # (from position, limit): what load() reads after confirmOffset alone
     most_timers: int = 0  # timer messages and copies to collect; 0: the store has none
@@ -490,29 +491,39 @@ class _Scan:
             items, kinds = self._items(self.columns.count)
             self._fold_rows(items, kinds, 0, count, WALK_BROKER, False)
 
-    def _reput(self, position: int, limit: int) -> None:
+    def _reput(self, position: int, log_end: int) -> None:
         """start()'s walk: after HALF the offset moves by the size, but the buffer continues where the fields ended; after
-        BAD the rest of the buffer is skipped. Only bytes of dispatched messages count as read."""
-        check = RecordCheck.reput(self.rules, self.task.path)
+        BAD the rest of the buffer is skipped. Only bytes of dispatched messages count as read. log_end: a position as well."""
+        check, limit = RecordCheck.reput(self.rules, self.task.path), min(log_end, self.size)
+        last = log_end if self.rules.dispatches_to_log_end else 1 << 63  # the offset goes no further than this
         at, read, whole = position, 0, limit - position
         reason = ""
-        while read < whole:
-            end, verdict = self._walk(check, position, limit, self._dispatched_rows)
-            assert verdict is not None
+        while read < whole and at < last:
+            end, verdict = self._walk(check, position, limit, partial(self._rows_before, last - at + position))
             at, read, position = at + end - position, read + end - position, end
-            if read >= whole:
+            if verdict is None or read >= whole:
                 break
             reason = verdict.reason
             if verdict.kind == END:
-                at = self.size
+                at += self.size - at % self.size  # of the offset, not of the buffer
                 break
             if verdict.kind != HALF:
                 # A master gives up the rest of the buffer; any other broker reads this record again without end.
                 gives_up = self.rules.value("brokerId") == 0 or self.rules.value("enableDLegerCommitLog")
                 at += whole - read if gives_up else 0
                 break
+            if at + verdict.size > last:
+                break
             at, position = at + verdict.size, verdict.parsed_to
         self.summary.broker = BrokerStop("next", self.base + at, reason)
+
+    def _rows_before(self, limit: int, count: int) -> int | None:
+        """Dispatch the messages that end at or before this position; where the walk stops, if one does not."""
+        rows = self.columns.rows[:count]
+        beyond = np.flatnonzero(rows["position"] + rows["total_size"] > limit)
+        kept = int(beyond[0]) if len(beyond) else count
+        self._dispatched_rows(kept)
+        return int(rows["position"][kept]) - self.header if kept < count else None
 
     def _unconfirmed(self, position: int, limit: int) -> None:
         """compensateForHA's walk. Checksums count, whatever the settings say; a filler leads to where its size says."""

@@ -1,6 +1,7 @@
 """How far a fenced broker dispatches: confirmOffset, as load() leaves it.
 
-Source: CommitLog.recoverNormally, recoverAbnormally, getConfirmOffset; 5.1.1 and later (controller.md 3).
+Source: CommitLog.recoverNormally, recoverAbnormally, getConfirmOffset; 5.1.1 and later (controller.md 3). `last_read` is
+that of a store with duplicationEnable, 5.0.0 and later (recovery.md 7).
 """
 
 from __future__ import annotations
@@ -21,10 +22,24 @@ class ConfirmOffset:
 
     value: int
     dispatched_to: int = 0
+    last_read: int = -1  # lastValidMsgPhyOffset; -1: none was read
 
     def begin(self, phy_offset: int) -> None:
         """The scan begins in the segment of this base offset."""
         self.dispatched_to = phy_offset
+
+    def read(self, summary: SegmentSummary) -> None:
+        """Take in what a scan read, dispatched or not."""
+        rows = summary.runs[summary.runs["walk"] & WALK_BROKER != 0]
+        if len(rows):
+            self.last_read = int(np.max(rows["last_phy_offset"]))
+
+    def confirm_last(self, begin: int, unclean: bool) -> None:
+        """What recovery leaves with duplicationEnable: the start of the last message that it read, else where it began."""
+        if self.last_read >= 0:
+            self.value = self.last_read
+        elif unclean:
+            self.value = begin
 
     def met(self, scan: ScanId, summary: SegmentSummary, choice: Choice, needs: Needs) -> None:
         """Take in what a scan after an unclean exit dispatched, messages without a queue entry too."""

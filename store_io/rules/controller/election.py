@@ -1,9 +1,10 @@
 """The fenced broker -> the master of the next epoch, alone in its syncStateSet: what is dispatched and cut then.
 
 The controller's answer sets confirmOffset to the log's end (5.1.1 and later). Where that is more than was dispatched,
-truncateInvalidMsg reads on from there without checksums and cuts log and queues at the first record that it refuses; all before
-it is dispatched. Source: ReplicasManager.changeToMaster, AutoSwitchHAService.setSyncStateSet, changeToMaster,
-truncateInvalidMsg, DefaultMessageStore.truncateDirtyFiles (controller.md 4).
+truncateInvalidMsg reads on from there without checksums and cuts log and queues at the first record that it refuses. Before the
+cut it waits for the dispatching thread, which goes on behind that record as start() does. Source: ReplicasManager.changeToMaster,
+AutoSwitchHAService.setSyncStateSet, changeToMaster, truncateInvalidMsg, DefaultMessageStore.truncateDirtyFiles,
+ReputMessageService.shutdown and doReput (controller.md 4).
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ class FencedBroker(Protocol):
     def max_offset(self) -> int: ...
     def find_segment(self, phy_offset: int) -> tuple[int, LogFile] | None: ...
     def truncate(self, end: int, queues: bool) -> None: ...
+    def dispatch_on(self, at: int) -> int: ...
     def correct_minimums(self) -> None: ...
 
 
@@ -55,8 +57,11 @@ def elected(broker: FencedBroker) -> Fenced:
     truncated = None
     if rules.controlled and at < end:
         truncated = _dispatch(broker, max(at, broker.min_offset()), end)
-    broker.dispatch.puts.settle()
     cut_at = truncated if truncated is not None and truncated < end else None
+    if cut_at is not None:
+        with suppress(Refused):  # the dispatching thread throws at this message; after five seconds the log is cut all the same
+            broker.dispatch_on(cut_at)
+    broker.dispatch.puts.settle()
     if cut_at is not None:
         broker.truncate(cut_at, True)
     with suppress(QueueRefusal):  # the broker logs it, asks the controller again, and is not fenced then

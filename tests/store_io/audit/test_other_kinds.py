@@ -60,6 +60,15 @@ def test_controller_mode_is_modelled_by_itself(other: str) -> None:
     assert unmodelled(listed({}), broker_rules("4.9.8", settings)) == []
 
 
+@pytest.mark.parametrize("beside", ["enableControllerMode", "duplicationEnable"])
+def test_what_is_dispatched_uncommitted_is_not_modelled(beside: str) -> None:
+    settings = {"readUnCommitted": Setting(True, "broker.conf")}
+    assert unmodelled(listed({}), broker_rules("5.3.3", settings)) == []
+    settings[beside] = Setting(True, "broker.conf")
+    assert "readUnCommitted" in unmodelled(listed({}), broker_rules("5.3.3", settings))[0]
+    assert unmodelled(listed({}), broker_rules("5.2.0", settings)) == []
+
+
 @pytest.mark.parametrize(
     ("release", "plug_in", "named"), [("5.3.3", TIERED_PLUG_IN, 1), ("5.0.0", TIERED_PLUG_IN, 0), ("5.3.3", "", 0)]
 )

@@ -37,6 +37,24 @@ def test_so_does_a_message_with_a_long_topic(release: str, starts: bool, tmp_pat
     assert starts or "V2" in broker["refusal"]
 
 
+@pytest.mark.parametrize(
+    ("release", "last", "starts"),
+    [("4.9.8", True, True), ("5.1.4", True, False), ("5.3.3", True, False), ("5.5.0", True, False), ("5.3.3", False, True)],
+)
+@pytest.mark.parametrize("clean", [True, False])
+def test_with_duplication_the_last_message_alone_counts(
+    release: str, last: bool, starts: bool, clean: bool, tmp_path: Path
+) -> None:
+    """Recovery leaves confirmOffset at its start, whatever the checkpoint says."""
+    builder = StoreBuilder(release if release > "5" else "5.1.4", SIZES, settings={"duplicationEnable": "true"})
+    for n in range(40):
+        builder.put(Message("T" * (130 if n == (39 if last else 38) else 10), properties=(("DUP_INFO", "a_b"),)))
+    store = builder.write(tmp_path / "store", clean=clean)
+    broker = product.audit(store.root, release, store.broker_conf).broker
+    assert broker is not None and broker["starts"] == starts
+    assert starts or f"confirmOffset {store.records[-1].at}" in broker["refusal"]
+
+
 @pytest.mark.parametrize("where", ["body", "middle"])
 def test_a_record_that_fails_another_check_only_ends_it(where: str, tmp_path: Path) -> None:
     store = replica(tmp_path / "store", messages=60)

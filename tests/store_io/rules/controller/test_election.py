@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +97,31 @@ def test_an_empty_epoch_file_stops_the_start(tmp_path: Path) -> None:
     broker = broker_of(store)
     assert not broker["starts"] and broker["refusal"].startswith("epochFileCheckpoint: ") and broker["controller"] is None
     assert broker_of(store, "4.9.8")["starts"]
+
+
+@pytest.mark.parametrize(
+    ("broker_id", "field", "later"),
+    [
+        (0, "magic", lambda at, segment: at // segment > 0),  # a master gives up the rest of the segment, and reads on
+        (1, "magic", lambda at, segment: False),  # any other broker stays there until the log is cut
+        # Sizes that do not fit: the messages behind are read on, and the segment's end leads to the one after the next.
+        (0, "size", lambda at, segment: at // segment != 1),
+    ],
+)
+def test_what_lies_behind_a_cut_is_indexed_before(
+    broker_id: int, field: str, later: Callable[[int, int], bool], tmp_path: Path
+) -> None:
+    """The cut waits for the dispatching thread. Queue entries go with the log, index entries do not."""
+    store = replica(tmp_path / "store", "5.1.4", messages=60)
+    shutil.rmtree(store.root / "index")
+    segment, victim = store.sizes.segment, store.records[5]
+    damage.set_field(store, victim, field, lambda value: value ^ 1 if field == "magic" else value + segment - 500)
+    audit = product.audit(store.root, "5.1.4", f"{store.broker_conf}brokerId={broker_id}\n")
+    assert audit.broker is not None and audit.broker["controller"]["election"]["cut_at"] == victim.at
+    state = audit.broker["after_election"]
+    kept = [r for r in store.records if r.at < victim.at or r.at > victim.at and later(r.at, segment)]
+    assert sum(file["index_count"] - 1 for file in state["index"]) == 2 * len(kept)
+    assert state["index"][-1]["end_phy_offset"] == kept[-1].at and entries(state) == 5
 
 
 def test_a_gap_in_the_log_ends_it_at_an_election(tmp_path: Path) -> None:

@@ -1,0 +1,174 @@
+"""The plan of a replica in controller mode, held against what the real release does: fenced, started, made master."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.broker_truth import own_network
+from tests.broker_truth.kinds import CONTROLLER, CONTROLLER_RELEASES, Session
+from tests.broker_truth.real_broker import PREPARED, Broker, Jvm, Put, class_path
+from tests.support import product
+from tests.support.builders import Record, decode
+from tests.support.replica import epoch_text
+
+pytestmark = pytest.mark.broker
+
+SETTINGS: Mapping[str, Any] = {
+    "mappedFileSizeCommitLog": 8192,
+    "mappedFileSizeConsumeQueue": 400,
+    "maxHashSlotNum": 20,
+    "maxIndexNum": 80,
+    "maxMessageSize": 2048,
+    **CONTROLLER,
+}
+State = dict[str, Any]
+Damage = Callable[[Path, list[Record]], object]
+
+
+@dataclass
+class Followed:
+    """What a real broker did. states: by the plan's name of the moment; none where it does not start."""
+
+    starts: bool = False
+    states: dict[str, State] = field(default_factory=dict)
+    confirm: int = 0
+    epochs: list[tuple[int, int]] = field(default_factory=list)
+
+
+def puts(first: int, count: int, long_topic: bool = False) -> list[Put]:
+    found = [
+        Put(f"Topic{n % 3}", b"body %d" % n * 12, n % 2, "tag", f"key{n}", f"U{n}", transaction=PREPARED if n % 13 == 5 else 0)
+        for n in range(first, first + count)
+    ]
+    return [*found, Put("L" * 140, b"long")] if long_topic else found
+
+
+def records(root: Path) -> list[Record]:
+    """All messages of the CommitLog, in order."""
+    found = []
+    for path in sorted((root / "commitlog").iterdir()):
+        data, at = path.read_bytes(), 0
+        while data[at + 4 : at + 8] in (b"\xda\xa3\x20\xa7", b"\xda\xa3\x20\xab"):
+            found.append(decode(data, at, int(path.name)))
+            at += found[-1].size
+    return found
+
+
+def write(root: Path, at: int, data: bytes) -> None:
+    """Overwrite bytes of the CommitLog, by physical offset."""
+    size = SETTINGS["mappedFileSizeCommitLog"]
+    with open(root / "commitlog" / f"{at - at % size:020d}", "r+b") as file:
+        file.seek(at % size)
+        file.write(data)
+
+
+def confirm(at: int, root: Path, found: list[Record]) -> None:
+    """confirmOffset at the start of this message, as on a slave that lagged."""
+    with open(root / "checkpoint", "r+b") as file:
+        file.seek(32)
+        file.write(found[at].at.to_bytes(8, "big"))
+
+
+def resize(by: int, root: Path, found: list[Record]) -> None:
+    """Damage the size of a message that only an election reads, in a store without an index."""
+    confirm(3, root, found)
+    write(root, found[9].at, (found[9].size + by).to_bytes(4, "big"))
+    shutil.rmtree(root / "index")
+
+
+def kill(root: Path, found: list[Record]) -> None:
+    confirm(len(found) // 2, root, found)
+    (root / "abort").touch()
+
+
+DAMAGES: Mapping[str, Damage] = {
+    "nothing": lambda root, found: None,
+    "unclean": lambda root, found: (root / "abort").touch(),
+    "confirmed half": kill,
+    "refused record": lambda root, found: resize(1 << 20, root, found),
+    "sizes that do not fit": lambda root, found: resize(5000, root, found),
+    "torn tail": lambda root, found: write(root, found[-3].at + 40, bytes(found[-1].at + found[-1].size - found[-3].at - 40)),
+    "segment missing": lambda root, found: (root / "commitlog" / f"{8192:020d}").unlink(),
+    "no queues": lambda root, found: shutil.rmtree(root / "consumequeue"),
+    "epochs beyond the end": lambda root, found: (root / "epochFileCheckpoint").write_bytes(epoch_text((1, 0), (4, 1 << 40))),
+    "no epochs": lambda root, found: (root / "epochFileCheckpoint").write_bytes(b""),
+}
+
+
+def follow(release: str, jars: Sequence[Path], stores: Sequence[tuple[Path, int]]) -> list[Followed]:
+    """Start the release on each store and make it master of this epoch. To be run in a network of its own."""
+    with Jvm(release, jars) as jvm:
+        return [_follow(jvm.broker(root, SETTINGS), epoch) for root, epoch in stores]
+
+
+def _follow(broker: Broker, epoch: int) -> Followed:
+    with broker:
+        broker.fence()
+        if not broker.load():
+            return Followed()
+        states, confirmed = {"after_load": state(broker)}, int(broker.java.getConfirmOffset())
+        try:
+            broker.start()
+        except RuntimeError:
+            return Followed()
+        states["after_dispatch"] = state(broker)
+        assert broker.elect(epoch)
+        states["after_election"] = state(broker)
+        epochs = [(int(e.getEpoch()), int(e.getStartOffset())) for e in broker.java.getHaService().getEpochEntries()]
+        return Followed(True, states, confirmed, epochs)
+
+
+def state(broker: Broker) -> State:
+    """A state in the plan's words; the count of an index file without entries is told in two ways."""
+    told = broker.state()
+    keys = ("min_offset", "max_offset", "max_phy_offset")
+    return {
+        "commitlog": [{"file": f["name"], "wrote": f["wrotePosition"]} for f in told["commitLogFiles"]],
+        "queues": [{"topic": t, "queue_id": q, **dict(zip(keys, n, strict=True))} for (t, q), n in told["queues"].items()],
+        "index": [
+            {"begin_phy_offset": f["beginPhyOffset"], "end_phy_offset": f["endPhyOffset"], "index_count": max(f["indexCount"], 1)}
+            for f in told["indexFiles"]
+        ],
+    }
+
+
+def planned(root: Path, release: str) -> tuple[Followed, int]:
+    """The same of the audit's prediction; and the epoch of its election."""
+    audit = product.audit(root, release, "".join(f"{key}={value}\n" for key, value in SETTINGS.items()))
+    assert audit.broker is not None, audit.incomplete
+    if not audit.broker["starts"]:
+        return Followed(), 1
+    states = {moment: audit.broker[moment] for moment in ("after_load", "after_dispatch", "after_election")}
+    for one in states.values():
+        for file in one["index"]:
+            file["index_count"] = max(file["index_count"], 1)
+    fenced = audit.audit.prediction.controller  # type: ignore[union-attr]
+    assert fenced is not None
+    elected = fenced.elected
+    return Followed(True, states, fenced.confirm_offset, [(e.epoch, e.start) for e in elected.kept]), elected.epoch.epoch
+
+
+@pytest.mark.parametrize("release", CONTROLLER_RELEASES)
+def test_plans_of_damaged_replicas(release: str, tmp_path: Path) -> None:
+    if reason := own_network.allowed():
+        pytest.skip(reason)
+    whole = tmp_path / "whole"
+    Session(release, whole, SETTINGS).run_controlled(1, puts(0, 50))
+    Session(release, whole, SETTINGS).run_controlled(2, puts(50, 80))
+    long = tmp_path / "long"
+    Session(release, long, SETTINGS).run_controlled(1, puts(0, 20, long_topic=True))
+    found, stores = records(whole), {"long topic": long}
+    for number, (name, damage) in enumerate(DAMAGES.items()):
+        stores[name] = Path(shutil.copytree(whole, tmp_path / str(number)))
+        damage(stores[name], found)
+    plans = {name: planned(root, release) for name, root in stores.items()}
+    asked = [(root, plans[name][1]) for name, root in stores.items()]
+    real = own_network.run(follow, release, class_path(release), asked)
+    assert {name: plan for name, (plan, _) in plans.items()} == dict(zip(stores, real, strict=True))
+    assert {name for name, (plan, _) in plans.items() if not plan.starts} >= {"no epochs"}
