@@ -53,7 +53,7 @@ def unmodelled(listing: StoreListing, rules: BrokerRules) -> list[str]:
         if rules.controller_mode and rules.value(setting):
             found.append(f"{setting}=true beside enableControllerMode=true: the two together are not modelled")
     if rules.knows_uncommitted and rules.value("readUnCommitted") and (rules.controller_mode or rules.value("duplicationEnable")):
-        found.append("readUnCommitted=true: what a broker then dispatches behind confirmOffset is not modelled")
+        found.append("readUnCommitted=true: what a broker then dispatches beyond confirmOffset is not modelled")
     if rules.tiered and _size(listing, TIERED_METADATA):
         found.append(
             f"{TIERED_METADATA}: load() opens a tiered store, too (messageStorePlugIn), and whether it can is not modelled"
