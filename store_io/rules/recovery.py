@@ -323,7 +323,7 @@ class Fold:
         return None
 
     def _reput_scan(self, file: LogFile, position: int) -> ScanId:
-        """The walk from this position in the file; after a full file the log goes on."""
+        """The walk from this position in the file; after a full file the log continues."""
         full = file.wrote == file.file.size
         return ScanId("reput", self._places[file.file.path], position, self.log_end() - file.file.start if full else file.wrote)
 
