@@ -3,8 +3,8 @@
 The controller's answer sets confirmOffset to the log's end (5.1.1 and later). Where that is more than was dispatched,
 truncateInvalidMsg reads on from there without checksums and cuts log and queues at the first record that it refuses. Before the
 cut it waits for the dispatching thread, which continues after that record as start() does. Source:
-ReplicasManager.changeToMaster, AutoSwitchHAService.setSyncStateSet, changeToMaster, truncateInvalidMsg, DefaultMessageStore.truncateDirtyFiles,
-ReputMessageService.shutdown and doReput (controller.md 4).
+ReplicasManager.changeToMaster, AutoSwitchHAService.setSyncStateSet, changeToMaster, truncateInvalidMsg,
+DefaultMessageStore.truncateDirtyFiles, ReputMessageService.shutdown and doReput (controller.md 4).
 """
 
 from __future__ import annotations
