@@ -67,9 +67,6 @@ def _open(request: dict[str, Any]) -> Any:
     options = rocksdict.Options(raw_mode=True)
     options.set_paranoid_checks(True)
     options.set_keep_log_file_num(1)
-    tables = rocksdict.BlockBasedOptions()
-    tables.set_bloom_filter(16, False)  # as brokers have it: then the filters of the tables are asked, too
-    options.set_block_based_table_factory(tables)
     if request["lenient_wal"]:
         options.set_wal_recovery_mode(rocksdict.DBRecoveryMode.skip_any_corrupted_record())
     try:

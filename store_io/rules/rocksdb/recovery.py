@@ -103,11 +103,12 @@ class RocksFold(Fold):
         recovery comes here, the mark is at or below the cut already, and nothing is truncated; if it has not, all is. Which one,
         nobody can say; only of queues into which it puts something the end is the same."""
         self.truncate(end, queues=False)
-        if m <= end:
+        foreign = any(self.rocks[key].max_phy >= end for key in self.met)  # a record names a wrong offset, and moves the mark
+        if m <= end and not foreign:
             return
         undecided = self.put_into.count > 0
-        for key, queue in self.rocks.items():
-            if queue.maximum is None or queue.maximum.phy_offset < end or key in self.met:
+        for queue in self.rocks.values():
+            if queue.maximum is None or queue.maximum.phy_offset < end:
                 continue
             as_it_was = replace(queue)
             queue.truncate(end, self.min_offset())

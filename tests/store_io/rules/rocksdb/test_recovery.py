@@ -242,3 +242,18 @@ def test_bad_entries_that_a_compaction_meets(release: str, tables: int, judged: 
     assert "queue_database_damaged" in {f.code for f in audit.above_note}
     assert (audit.broker is not None) is judged
     assert judged or any("compacts" in sentence for sentence in audit.incomplete)
+
+
+def test_a_record_that_names_a_wrong_offset_moves_the_mark(tmp_path: Path) -> None:
+    """It is dispatched as it says, so the mark may lie beyond the log's end when recovery truncates; a race decides."""
+    store = keyed_store(tmp_path / "s", clean=False)
+    last = store.records[-1]
+    file = store.root / "commitlog" / f"{last.at - last.at % 4096:020d}"
+    data = bytearray(file.read_bytes())
+    data[last.at % 4096 + 28 : last.at % 4096 + 36] = (last.at + (1 << 40)).to_bytes(8, "big")
+    file.write_bytes(data)
+    found = queues(audited(store))
+    queue = found.pop((last.topic, last.queue_id))
+    assert (queue["max_offset"], queue["or"]["max_offset"]) == (14, 15)
+    assert queue["or"]["max_phy_offset"] == last.at + (1 << 40)
+    assert all(q["max_offset"] == 15 and "or" not in q for q in found.values())
