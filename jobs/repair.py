@@ -104,8 +104,17 @@ def _request(command: Command) -> tuple[StoreArgument, RepairRequest]:
     settings = _compare_settings(store.broker_conf, plan)
     location = StoreLocation(store.path, store.parts)
     donor = _donor(given["--donor"], location, target) if "--donor" in given else None
-    fix = "--fix-offsets" in command.flags
-    return store, RepairRequest(plan.store, location, target, plan, given.get("--policy", BROKER), donor, fix, settings)
+    return store, RepairRequest(
+        plan.store,
+        location,
+        target,
+        plan,
+        given.get("--policy", BROKER),
+        donor,
+        fix_offsets="--fix-offsets" in command.flags,
+        fix_config="--fix-config" in command.flags,
+        settings=settings,
+    )
 
 
 def _donor(text: str, store: StoreLocation, target: str) -> StoreLocation:

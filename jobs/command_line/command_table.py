@@ -146,6 +146,12 @@ not changed. NEWSTORE.repair.json, beside the new store, lists what was done."""
             "--policy", POLICY, "keep what the release would (default), or every valid message, also after damage", one_of(POLICY)
         ),
         Option("--donor", "STORE2", "another copy of the same log: damaged ranges are taken from it where its bytes are valid"),
+        Option(
+            "--fix-config",
+            "",
+            "also write damaged and lost files of config/ from the best of the file, its .bak and what the log shows; sets"
+            " offsets back as well",
+        ),
         Option("--fix-offsets", "", "also set back consumer and delay offsets beyond the new queue ends"),
         Option(
             "--dry-run",

@@ -24,6 +24,7 @@ from store_io.formats.config.tables import (
     form_of,
     groups_of,
     integer,
+    member,
     offsets_of,
     topics_of,
 )
@@ -171,6 +172,19 @@ def read_object(source: ByteSource, name: str, rules: ConfigRules) -> Row:
     """The object that a file holds, {} where the release's parser finds none. Raises ConfigFault or StoreError."""
     read, _ = _parse(name, read_bounded(source, name), CONSUMER_OFFSETS, rules)
     return read if isinstance(read, dict) else {}
+
+
+def held_by(source: ByteSource, name: str, rules: ConfigRules) -> dict[str, Row] | None:
+    """The entries of a file of topics or groups, with all their settings; None where the release takes none from it."""
+    path = name.removesuffix(BACKUP)
+    table = "topicConfigTable" if path == TOPICS else "subscriptionGroupTable"
+    try:
+        read = read_object(source, name, rules)
+        if not _TABLES[path](read, rules).written:
+            return None
+    except (ValueError, TypeError, AttributeError, RecursionError, StoreError):
+        return None
+    return dict(member(read, table, rules))
 
 
 def load(source: ByteSource, listing: StoreListing, path: str, rules: ConfigRules) -> Load:

@@ -5,6 +5,7 @@
 * `repair_plan`: plan.json, read back and held against the copy.
 * `repair_audit`: the audits of the copy and of the new store, and what the steps know of them.
 * `repair_copy`: the copy that is worked on.
+* `config`: files of config/, with --fix-config.
 * `repair_start`: removes what keeps the release from starting.
 * `log`: the CommitLog: where it ends, what is cut, zeroed, bridged, taken from a donor.
 * `ledger`: the same of a DLedger log.

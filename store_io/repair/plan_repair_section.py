@@ -62,7 +62,8 @@ class StepsTask:
         report = outcome.report
         return {
             "refused": None, "messages_before": report["messages_before"], "messages_after": report["messages_after"],
-            "lost": report["lost"], "given_up": report["given_up"]["messages"], "steps": report["steps"],
+            "lost": report["lost"], "given_up": report["given_up"]["messages"], "config": report["config"],
+            "steps": report["steps"],
         }  # fmt: skip
 
 
@@ -99,5 +100,6 @@ def _message_bytes(outcome: AuditOutcome) -> int:
 
 def _refused(sentence: str) -> Row:
     return {
-        "refused": sentence, "messages_before": None, "messages_after": None, "lost": None, "given_up": None, "steps": [],
+        "refused": sentence, "messages_before": None, "messages_after": None, "lost": None, "given_up": None, "config": [],
+        "steps": [],
     }  # fmt: skip

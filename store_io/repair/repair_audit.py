@@ -27,7 +27,8 @@ class Audited:
         self._audit, self.outcome, self.evidence = audit, outcome, audit.evidence
         self.complete, self.findings = outcome.complete, outcome.findings
         self.serious = [f for f in outcome.findings if f.severity != NOTE]
-        copy, evidence = self.evidence.copy, self.evidence
+        self.copy = copy = self.evidence.copy
+        evidence = self.evidence
         self.rules, self.tree, self.unclean, self.checkpoint = copy.rules, copy.tree, copy.unclean, copy.checkpoint
         self.config, self.queue_folders = copy.config, copy.queue_folders
         self.segments, self.prediction, self.loss = evidence.segments, evidence.prediction, evidence.loss

@@ -45,7 +45,7 @@ _INTEGER_KEY = re.compile(r'([{,]\s*)"(-?[0-9]+)"(\s*:)')
 
 
 def correct_offsets(work: Work, final: Audited, log_end: int) -> Row:
-    """Find the offsets beyond the new ends, and set them back with --fix-offsets: the report's part on them.
+    """Find the offsets beyond the new ends, and set them back with --fix-offsets or --fix-config: the report's part on them.
 
     final: the audit of the new store.
     """
@@ -55,7 +55,11 @@ def correct_offsets(work: Work, final: Audited, log_end: int) -> Row:
     ends = {key: queue.max_offset for key, queue in p.settled.queues.items()}
     source = work.source
     rows = beyond(final.config, source, list_store(work.location), ends, log_end)
-    changed = set_back(work.writer, source, final.config, rows) if work.request.fix_offsets and rows else {}
+    changed = (
+        set_back(work.writer, source, final.config, rows)
+        if (work.request.fix_offsets or work.request.fix_config) and rows
+        else {}
+    )
     for path, count in changed.items():
         reason = "consumers, delay levels or the timer lie beyond the new ends"
         work.steps.add(CORRECT_OFFSETS, path, reason=reason, kept={"positions": count})

@@ -57,7 +57,8 @@ def report(work: Work, begun: Begun, ended: Ended) -> Row:
     found |= _decided(work, begun, ended.made)
     found["messages_after"] = ended.final.outcome.messages
     found |= ended.offsets
-    found["digests"] = _digests(work, found.get("offsets_set_back", []))
+    found |= {"config": work.config, "config_written": request.fix_config}
+    found["digests"] = _digests(work, [*found.get("offsets_set_back", []), *_config_files(work)])
     found |= {"steps_from": COPY_ALONE if work.steps.planned is None else PLAN, "steps": work.steps.rows}
     found["log_tail"] = log_tail(work.source, segments_of(work.tree, work.rules), begun.log.end)
     return found
@@ -98,6 +99,10 @@ def lost_beyond(audit: Audited, log_end: int) -> tuple[int, int]:
     runs = [message_runs(segment, log_end - segment.base_offset) for segment in audit.segments]
     messages, size = (sum(int(rows[name].sum()) for rows in runs) for name in ("messages", "bytes"))
     return messages, size
+
+
+def _config_files(work: Work) -> list[str]:
+    return [row["file"] for row in work.config if work.request.fix_config]
 
 
 def _digests(work: Work, written: Sequence[str]) -> list[Row]:

@@ -43,7 +43,12 @@ def unblock(work: Work, audit: Audited) -> Audited:
 
 
 def _no_start(why: str) -> StoreError:
-    return StoreError(f"under policy broker nothing can be done, as the release would not start: {why}")
+    return StoreError(f"under policy broker nothing can be done, as the release would not start: {why}{_advice(why)}")
+
+
+def _advice(why: str) -> str:
+    """What writes a file that the release needs and cannot read."""
+    return ". Repair with --fix-config" if why.startswith("config/") else ""
 
 
 def _take_away(work: Work, audit: Audited, path: str, refusal: str) -> None:

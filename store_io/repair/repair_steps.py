@@ -17,11 +17,12 @@ from store_io.rules.loading import Tree
 
 ACTIONS = (
     COPY, TAKE, REMOVE, RENAME, RESIZE, CREATE, CUT, ZERO, BRIDGE, FILL, ADD_SEGMENT,
-    REBUILD_QUEUE, REBUILD_INDEX, WRITE_ENTRY, WRITE_HEADER, WRITE_CHECKPOINT, WRITE_EPOCHS, REBUILD_TIMERS, CORRECT_OFFSETS,
+    REBUILD_QUEUE, REBUILD_INDEX, WRITE_ENTRY, WRITE_HEADER, WRITE_CHECKPOINT, WRITE_EPOCHS, WRITE_CONFIG,
+    REBUILD_TIMERS, CORRECT_OFFSETS,
 ) = (
     "copy", "take", "remove", "rename", "resize", "create", "cut", "zero", "bridge", "fill", "add_segment",
-    "rebuild_queue", "rebuild_index", "write_entry", "write_header", "write_checkpoint", "write_epochs", "rebuild_timers",
-    "correct_offsets",
+    "rebuild_queue", "rebuild_index", "write_entry", "write_header", "write_checkpoint", "write_epochs", "write_config",
+    "rebuild_timers", "correct_offsets",
 )  # fmt: skip
 _NOT_ITS_PLAN = "the steps of the plan do not follow from the copy"
 
@@ -30,8 +31,9 @@ _NOT_ITS_PLAN = "the steps of the plan do not follow from the copy"
 class Step:
     """One change of the new store. file: "" for all of it.  start, end: bytes of the file, None for the whole.  reason: a clause.
 
-    kept, lost: what the step puts or leaves there, and what it takes away: counts of "messages", "bytes", "entries" (of queues
-    and index), "files" and "positions" (queue offsets, or offsets of consumers). Only those that apply to the action are present.
+    kept, lost: what the step puts or leaves there, and what it takes away: counts of "messages", "bytes", "entries" (of queues,
+    index and tables of config/), "files" and "positions" (queue offsets, or offsets of consumers). Only those that apply to the
+    action are present.
     """
 
     action: str

@@ -11,6 +11,7 @@ What each step refuses, a StoreError (docs/contract.md, 6, says when, and has th
   group of several.
 * 1, `copy_store`: a segment name in two CommitLog folders; too little space.
 * 2, `audit_copy`: a copy that differs from the plan, or that no audit can read completely.
+* 3, `fix_config`: tables in a database; a file of config/ that cannot be read.
 * 3, `unblock`: policy broker where no change lets the release start.
 * 4, `heal`: a donor that is no store, or no copy of this log.
 * 5, `plan_log`: segment names that make no log; a segment without room for a filler.  `plan_ledger`: no sound entry; damage in
@@ -32,6 +33,7 @@ from schemas.checkpoint_layout import ABORT_FILE
 from schemas.rows import Row
 from store_io.base.errors import StoreError
 from store_io.repair import repair_audit, repair_offsets
+from store_io.repair.config.fix_config import fix_config
 from store_io.repair.derived import checkpoint, epochs, timers
 from store_io.repair.derived.rebuild_round import Rebuilt, rebuild
 from store_io.repair.ledger.ledger_plan import plan_ledger
@@ -136,7 +138,7 @@ def _begin(work: Work) -> Begun:
     copied = copy_store(work.request.location, work.writer)  # 1
     lost = {"files": len(copied.not_copied)}
     work.steps.add(COPY, "", reason="all work is done on a copy", kept={"files": copied.files, "bytes": copied.bytes}, lost=lost)
-    audit = unblock(work, repair_audit.audit_copy(work))  # 2, 3
+    audit = unblock(work, fix_config(work, repair_audit.audit_copy(work)))  # 2, 3
     healed = heal(work, audit)  # 4
     if healed.audit is not audit:
         audit = unblock(work, healed.audit)

@@ -31,13 +31,15 @@ class RepairRequest:
     policy: str = BROKER
     donor: StoreLocation | None = None
     fix_offsets: bool = False
+    fix_config: bool = False
     settings: str = "the plan's"
 
     @property
     def steps(self) -> list[Row] | None:
-        """The plan's steps for this repair; None where it has none, as with a donor, of which no audit knows."""
+        """The plan's steps for this repair; None where it has none, as with a donor, of which no audit
+        knows, and with --fix-config, which an audit does not work out."""
         steps = self.plan.repair.get(self.policy)
-        if steps is None or self.donor is not None:
+        if steps is None or self.donor is not None or self.fix_config:
             return None
         return [row for row in steps if self.fix_offsets or row["action"] != CORRECT_OFFSETS]
 
@@ -57,6 +59,7 @@ class RepairOutcome:
 class Work:
     """One repair while it is under way. steps: what was done so far.  refusals: why the release would not have started before.
 
+    config: what --fix-config wrote, or would write; rows of the report.
     rules, conf: the release's rules and the settings as a properties file, settled by the audit of the copy.
     """
 
@@ -65,6 +68,7 @@ class Work:
     run_tasks: RunTasks
     progress: Callable[[str], None]
     refusals: list[str] = field(default_factory=list)
+    config: list[Row] = field(default_factory=list)
     steps: Steps = field(init=False)
     rules: BrokerRules = field(init=False)
     conf: str = field(init=False)

@@ -11,7 +11,7 @@ from jobs.report.texts.judgement import judge
 from jobs.report.texts.no_repair import no_repair
 from jobs.report.texts.text import count_text, printable
 from schemas.finding_codes import CATALOGUE, Part
-from schemas.rows import DEFAULT, DOUBT, AuditOutcome, Finding
+from schemas.rows import DEFAULT, DOUBT, NOTE, AuditOutcome, Finding
 from store_io.audit.outcome.safety import Safety, counted, is_emptied, lost_of
 
 if TYPE_CHECKING:
@@ -20,6 +20,13 @@ if TYPE_CHECKING:
 _COMMAND = "./spark-submit.sh"
 _UNNAMED = "Name the release with --release; no repair command is shown for an assumed one."
 _MISFIT = "Audit again with this store's own release and broker.conf; no repair command is shown for those that do not fit it."
+_FIX_CONFIG = "--fix-config"
+_CONFIG_CODES = frozenset(
+    {
+        "config_damaged", "config_backup_taken", "config_table_lost", "config_older", "topic_not_in_table",
+        "delayed_messages_again",
+    }
+)  # fmt: skip
 _RANGE = 100  # queue offsets that a query begins with
 
 
@@ -92,7 +99,7 @@ def words_of(outcome: AuditOutcome) -> tuple[str, ...]:
 
 def repair_withheld(outcome: AuditOutcome) -> str:
     """Why no command repairs this store although there is something to do; "" where one is shown or nothing is to be done."""
-    if not _acts(outcome):
+    if not (_acts(outcome) or _config_helps(outcome)):
         return ""
     if no_repair(outcome):
         return no_repair(outcome)
@@ -105,6 +112,12 @@ def _acts(outcome: AuditOutcome) -> bool:
     return any(step["action"] != "keep" for step in outcome.plan.get("steps", ()))
 
 
+def _config_helps(outcome: AuditOutcome) -> bool:
+    """Whether --fix-config writes a file of config/ that is damaged, lost or older."""
+    loads = (outcome.plan.get("broker") or {}).get("config") or {}
+    return bool(loads.get("refused_by")) or any(f.code in _CONFIG_CODES and f.severity != NOTE for f in outcome.findings)
+
+
 def repair_commands(outcome: AuditOutcome, words: Sequence[str], plan: str) -> list[tuple[str, str]]:
     """(what it keeps, the command) for each way to repair this store, the one that keeps most first; none where nothing is to be
     done or a repair would refuse.
@@ -112,7 +125,8 @@ def repair_commands(outcome: AuditOutcome, words: Sequence[str], plan: str) -> l
     words: as `store_words` gives them; a store that no path of a machine names is not repaired.  plan: where plan.json is.
     """
     broker = outcome.plan.get("broker")
-    if broker is None or not outcome.complete or not _acts(outcome) or repair_withheld(outcome):
+    config = _config_helps(outcome)
+    if broker is None or not outcome.complete or not (_acts(outcome) or config) or repair_withheld(outcome):
         return []
     if not plan or not words[0].startswith("/"):
         return []
@@ -139,4 +153,7 @@ def repair_commands(outcome: AuditOutcome, words: Sequence[str], plan: str) -> l
             (f"Repair with --policy broker: {less}", [*options, ("--policy", "broker")]),
         ]
     found = [(what, command_line("repair", words, given)) for what, given in ways]
+    if config:
+        more = "; --fix-config writes files of config/ from the best of the file, its .bak and what the log shows"
+        found = [(what + more, f"{command} {_FIX_CONFIG}" if command else "") for what, command in found]
     return [(what, command) for what, command in found if command]

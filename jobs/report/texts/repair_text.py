@@ -66,6 +66,9 @@ def _sections(report: Row) -> Iterator[tuple[str, Sequence[Any], Callable[[Any],
     yield "Set back", report.get("offsets_set_back", []), str
     names = ", ".join(report.get("topics_unknown", [])[:MOST])
     yield "Topics", [names] if names else [], lambda text: f"not in config/topics.json, so clients do not find them: {text}"
+    config = report.get("config", [])
+    yield "Config", config, lambda row: _config(row, report["config_written"])
+    yield "", ["write these files with --fix-config"] if config and not report["config_written"] else [], str
     yield "Kept", report.get("kept", []), _finding
     yield "Settings", [report["settings"]], str
 
@@ -173,6 +176,18 @@ def _moved(row: Row) -> str:
     stored = _offsets(row["stored"], row["stored"] + count)
     queue = f"{row['topic']}, queue {row['queue_id']}"
     return f"{count_text(count, 'message')} of {queue}: at {where}, as {stored} is taken or too far away"
+
+
+def _config(row: Row, written: bool) -> str:
+    """One file of config/ that --fix-config replaces."""
+    verb = (
+        ("removed" if row["removed"] else "written") if written else "could be removed" if row["removed"] else "could be written"
+    )
+    of = f" of {' and '.join(row['taken_from'])}" if row["taken_from"] else ""
+    held = f", with {count_text(row['entries'], 'entry', 'entries')}" if row["entries"] else ""
+    new = f", {count_text(row['added_count'])} of them new: {', '.join(row['added'][:MOST])}" if row["added"] else ""
+    open_end = f". Not proven: {row['unproven']}" if row["unproven"] else ""
+    return f"{row['file']} {verb}{of}{held}{new}, as {row['reason']}{open_end}"
 
 
 def _finding(row: Row) -> str:

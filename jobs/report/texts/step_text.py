@@ -9,7 +9,8 @@ VERBS = {
     "copy": "copy the store", "take": "take from the donor", "remove": "remove", "rename": "rename", "resize": "resize",
     "create": "create", "cut": "cut", "zero": "zero", "bridge": "bridge", "fill": "put a filler into", "add_segment": "add",
     "rebuild_queue": "rebuild", "rebuild_index": "rebuild", "write_entry": "write an entry into",
-    "write_header": "write a header into", "write_checkpoint": "write", "write_epochs": "write", "rebuild_timers": "rebuild",
+    "write_header": "write a header into", "write_checkpoint": "write", "write_epochs": "write", "write_config": "write",
+    "rebuild_timers": "rebuild",
     "correct_offsets": "set back offsets in",
 }  # fmt: skip
 _ONE = {"messages": "message", "bytes": "byte", "entries": "entry", "files": "file", "positions": "position"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from schemas.rows import DEFAULT, DOUBT, REBUILDABLE, AuditOutcome
+from schemas.rows import DEFAULT, DOUBT, LOSS, REBUILDABLE, AuditOutcome
 from store_io.audit.as_master import as_master
 from store_io.audit.checks.log import emptied
 from store_io.audit.checks.repaired_store import repair_note
@@ -13,7 +13,8 @@ from store_io.base.wording import count_text, names_text
 def verdict_sentence(outcome: AuditOutcome) -> str:
     """The verdict of an outcome in which all else is set."""
     broker = outcome.plan["broker"]
-    sentence = emptied.verdict(outcome) or _verdict(outcome) + emptied.verdict_addition(outcome)
+    without_log = emptied.verdict(outcome)
+    sentence = without_log + _start_without_log(outcome) if without_log else _verdict(outcome) + emptied.verdict_addition(outcome)
     for code in ("queues_copied_later", "live_copy"):  # the cause of what follows
         for finding in (f for f in outcome.findings if f.code == code):
             sentence = f"{finding.message[:1].upper()}{finding.message[1:]}. {sentence}"
@@ -27,6 +28,8 @@ def verdict_sentence(outcome: AuditOutcome) -> str:
         sentence += " (no release was named: this one is assumed)"
     if outcome.settings_from == DEFAULT and broker is not None:
         sentence += " (no broker.conf was named: RocketMQ's defaults are assumed)"
+    if _no_config(outcome):
+        sentence += ". Topics, groups and offsets are not in this copy: it has no file of config/"
     unseen = outcome.timers.get("after_end", {}).get("messages", 0)
     if unseen and not timers_lost(outcome):
         sentence += f". {count_text(unseen, 'timer message')}, due after the copy's last message, would not be delivered"
@@ -37,6 +40,24 @@ def verdict_sentence(outcome: AuditOutcome) -> str:
     again = repair_note(outcome).rstrip(".")
     sentence += f". {again}" if again else ""
     return sentence + ("; not all of this copy was read" if outcome.incomplete and broker is not None else "")
+
+
+def _start_without_log(outcome: AuditOutcome) -> str:
+    """What a start makes of the rest of a copy without a message, where that is not what a broker had."""
+    broker = outcome.plan["broker"]
+    if broker is not None and not broker["starts"]:
+        return f"; RocketMQ {outcome.release} would not start on this copy: {broker['refusal']}"
+    return "".join(f"; {clause}" for clause in config_losses(outcome))
+
+
+def _no_config(outcome: AuditOutcome) -> bool:
+    """Whether a copy with messages and without a loss has no file with topics, groups and offsets, which no finding says."""
+    loads = (outcome.plan["broker"] or {}).get("config")
+    if loads is None or not loads["starts"] or not outcome.complete or not outcome.messages:
+        return False
+    if config_losses(outcome) or outcome.counts.get(LOSS):  # what is graver comes alone
+        return False
+    return bool(loads["read"]) and not any(loads["read"].values())
 
 
 def _verdict(outcome: AuditOutcome) -> str:

@@ -1,5 +1,6 @@
 """The texts in config/, and the tables that a broker's managers make of them.
 
 * `fastjson`: a text as the release's parser reads it, also one that no broker writes.
+* `written`: tables as a release writes them.
 * `tables`: what is read -> topics, groups, offsets, delay offsets; what a manager refuses.
 """

@@ -49,11 +49,11 @@ def topics_of(read: Any, rules: ConfigRules) -> Table:
     """Name -> numbers of queues, perm, attributes."""
     if isinstance(read, Nothing):
         return Table({}, written=False)
-    held = _member(read, "topicConfigTable", rules)
+    held = member(read, "topicConfigTable", rules)
     shared: dict[Any, Row] = {}
     entries = {str(name): _topic(topic, rules, shared) for name, topic in _map(held, {}).items()}
-    null_version = held is not _ABSENT and _member(read, "dataVersion", rules) is None
-    fails = "dataVersion is null" if null_version or _member(read, "dataVersion", rules) is None else ""
+    null_version = held is not _ABSENT and member(read, "dataVersion", rules) is None
+    fails = "dataVersion is null" if null_version or member(read, "dataVersion", rules) is None else ""
     return Table(entries, fails=fails, counter=_counter(read, rules), written=held is not _ABSENT)
 
 
@@ -63,10 +63,10 @@ def groups_of(read: Any, rules: ConfigRules) -> Table:
         if read.blank and rules.blank_groups_refused:
             raise ConfigFault("no object")
         return Table({}, written=False)
-    held = _member(read, "subscriptionGroupTable", rules)
+    held = member(read, "subscriptionGroupTable", rules)
     shared: dict[Any, Row] = {}
     entries = {str(name): _group(group, rules, shared) for name, group in _map(held, {}).items()}
-    null = rules.null_group_version_refused and _member(read, "dataVersion", rules) is None
+    null = rules.null_group_version_refused and member(read, "dataVersion", rules) is None
     return Table(entries, fails="dataVersion is null" if null else "", counter=_counter(read, rules), written=held is not _ABSENT)
 
 
@@ -80,7 +80,7 @@ def offsets_of(read: Any, rules: ConfigRules) -> Table:
     texts: dict[str, str] = {}  # each topic and group once, though many keys name it
     written = False
     for name in ("offsetTable", "lmqOffsetTable"):
-        held = _member(read, name, rules)
+        held = member(read, name, rules)
         written = written or isinstance(held, dict)
         table = _map({} if held is None else held, {})
         if found:  # of a group in both tables the second: its queues stay beside one another
@@ -105,7 +105,7 @@ def delays_of(read: Any, rules: ConfigRules) -> Table:
     """Level -> offset."""
     if isinstance(read, Nothing):
         return Table({}, written=False)
-    held = _member(read, "offsetTable", rules)
+    held = member(read, "offsetTable", rules)
     entries = {integer(level, 32): _long(offset, rules) for level, offset in _map(held, {}).items()}
     return Table(entries, counter=_counter(read, rules), written=held is not _ABSENT)
 
@@ -142,9 +142,9 @@ class SharedSettings:
 
 def _topic(topic: Any, rules: ConfigRules, shared: dict[Any, Row]) -> Row:
     row = _numbers(topic, _TOPIC_NUMBERS, rules)
-    order = _member(topic, "order", rules)
+    order = member(topic, "order", rules)
     row = {"order": order is True or str(order).lower() == "true", **row}
-    attributes = _member(topic, "attributes", rules)
+    attributes = member(topic, "attributes", rules)
     if attributes is not _ABSENT and attributes:
         row["attributes"] = {str(key): str(value) for key, value in _map(attributes, {}).items()}
         return row
@@ -153,7 +153,7 @@ def _topic(topic: Any, rules: ConfigRules, shared: dict[Any, Row]) -> Row:
 
 def _group(group: Any, rules: ConfigRules, shared: dict[Any, Row]) -> Row:
     row = _numbers(group, _GROUP_NUMBERS, rules)
-    enabled = _member(group, "consumeEnable", rules)
+    enabled = member(group, "consumeEnable", rules)
     row = {"consumeEnable": enabled in (_ABSENT, None, True) or str(enabled).lower() == "true", **row}
     return shared.setdefault(tuple(row.values()), row)
 
@@ -163,7 +163,7 @@ def _numbers(entry: Any, defaults: Row, rules: ConfigRules) -> Row:
         raise ConfigFault(_SHAPE)
     row = {}
     for name, default in defaults.items():
-        value = _member(entry, name, rules)
+        value = member(entry, name, rules)
         if value is _ABSENT:
             row[name] = default
         elif value is None:
@@ -183,7 +183,7 @@ class _Absent:
 _ABSENT = _Absent()
 
 
-def _member(entry: Any, name: str, rules: ConfigRules) -> Any:
+def member(entry: Any, name: str, rules: ConfigRules) -> Any:
     """The value of that name, by likeness where the parser takes that; `_ABSENT` without one."""
     if not isinstance(entry, dict):
         raise ConfigFault(_SHAPE)
@@ -206,12 +206,12 @@ def _map(held: Any, absent: Row) -> dict[str, Any]:
 
 
 def _counter(read: Any, rules: ConfigRules) -> int:
-    version = _member(read, "dataVersion", rules)
+    version = member(read, "dataVersion", rules)
     if not isinstance(version, dict):
         if version is _ABSENT or version is None:
             return 0
         raise ConfigFault(_SHAPE)
-    counter = _member(version, "counter", rules)
+    counter = member(version, "counter", rules)
     return 0 if counter is _ABSENT or counter is None else integer(counter, 64)
 
 

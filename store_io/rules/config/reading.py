@@ -27,6 +27,9 @@ class ConfigRules:
     long_wraps: bool = False  # an offset beyond 64 bits becomes another number; else it is refused
     hash_map_type: bool = False  # "@type" may name java.util.HashMap
     ignores_types: bool = False  # "@type" of any class is skipped; else refused
+    # the form in which it writes
+    pair_a_line: bool = False  # each pair of a map of offsets, and the inside of an empty map, have lines of their own
+    attributes: bool = False  # topics and groups have attributes, versions a stateVersion
     # the managers
     blank_groups_refused: bool = True  # white space, "" and } in subscriptionGroup.json
     blank_offsets_refused: bool = False  # the same in consumerOffset.json
@@ -53,7 +56,7 @@ CHANGES: dict[str, dict[str, bool]] = {
     "4.9.2": {"clamps_delay_offsets": True},
     "5.0.0": {
         "hash_map_type": True, "blank_groups_refused": False, "blank_offsets_refused": True, "deletion_cleans_unknown": False,
-        "topics_of_transactions": True,
+        "topics_of_transactions": True, "attributes": True,
     },
     "5.1.4": {"tables_in_rocksdb": True},
     "5.3.1": {"null_group_version_refused": True, "imports_files": True, "timer_topic": True},
@@ -62,7 +65,7 @@ CHANGES: dict[str, dict[str, bool]] = {
         "blank_is_nothing": False, "bare_names": False, "names_by_likeness": False, "null_number_is_zero": True,
         "long_wraps": True, "ignores_types": True, "blank_offsets_refused": False, "empty_text_offsets_refused": True,
         "knows_single_database": True, "deletes_unusable": True, "backup_is_moved": True, "refusal_saves_all": True,
-        "topics_of_rocksdb_transactions": True,
+        "topics_of_rocksdb_transactions": True, "pair_a_line": True,
     },
     "5.5.0": {"long_wraps": False},
 }  # fmt: skip

@@ -6,13 +6,14 @@ Source: docs/config.md 7, 8; ScheduleMessageService.start, TopicConfigManager.se
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from schemas import commitlog_layout
 from schemas.rows import NOTE, REBUILDABLE, Finding, QueueKey
 from store_io.audit.checks.config.lost_tables import is_lost
 from store_io.audit.checks.config.narrow_topics import narrow_topics
 from store_io.audit.evidence import Evidence
+from store_io.audit.opened_copy import OpenedCopy
 from store_io.base.wording import count_text
 from store_io.formats.commitlog import bridges
 from store_io.formats.config_reader import StoreConfig
@@ -45,10 +46,10 @@ def _unknown_topics(evidence: Evidence, config: StoreConfig, held: dict[QueueKey
     messages: dict[str, int] = defaultdict(int)
     queues: dict[str, int] = defaultdict(int)
     for (topic, _), count in held.items():
-        if topic not in known and not topic.startswith((LIGHT_PREFIX, *SYSTEM_PREFIXES)):
+        if topic not in known and is_asked_for(topic):
             messages[topic] += count
             queues[topic] += 1
-    if not messages or not _table_is_wrong(evidence, config, held):
+    if not messages or not table_is_wrong(evidence.copy, held):
         return
     step = "Restore the table, or create these topics with their numbers of queues before clients come back."
     if config_rules(evidence.copy.rules).deletion_cleans_unknown:
@@ -69,11 +70,19 @@ def _unknown_topics(evidence: Evidence, config: StoreConfig, held: dict[QueueKey
         yield Finding("topic_not_in_table", TOPICS, *place, count=count, message=message, next=step)
 
 
-def _table_is_wrong(evidence: Evidence, config: StoreConfig, held: dict[QueueKey, int]) -> bool:
+def is_asked_for(topic: str) -> bool:
+    """Whether clients ask for such a topic, so that a table has to name it."""
+    return topic != bridges.TOPIC and not topic.startswith((LIGHT_PREFIX, *SYSTEM_PREFIXES))
+
+
+def table_is_wrong(copy: OpenedCopy, held: Iterable[QueueKey]) -> bool:
     """Whether topics that the table lacks were lost with it. A sound table lacks those that were deleted, whose queues come
-    back when a recovery after a crash dispatches their messages again; a slave's comes with its first synchronisation."""
-    done = config.loads[TOPICS]
-    slave = str(evidence.copy.rules.value("brokerRole")) == "SLAVE" or int(evidence.copy.rules.value("brokerId")) > 0
+    back when a recovery after a crash dispatches their messages again; a slave's comes with its first synchronisation.
+
+    held: the queues with messages.
+    """
+    config = copy.config
+    done, slave = config.loads[TOPICS], _is_slave(copy)
     if done.bad or done.empty or is_lost(config, TOPICS):
         return not slave or bool(done.bad or done.empty)
     version = config.backup_versions.get(TOPICS)
@@ -84,17 +93,24 @@ def _table_is_wrong(evidence: Evidence, config: StoreConfig, held: dict[QueueKey
     return not slave and bool(named & config.built_in_topics) and not own & named
 
 
+def _is_slave(copy: OpenedCopy) -> bool:
+    return str(copy.rules.value("brokerRole")) == "SLAVE" or int(copy.rules.value("brokerId")) > 0
+
+
 # ---- delay levels --------------------------------------------------------------------------------------------------
+
+
+def delay_levels_lost(copy: OpenedCopy) -> bool:
+    """Whether a level with entries and without an offset had one that is lost."""
+    rules, done = config_rules(copy.rules), copy.config.loads[DELAY_OFFSETS]
+    written_late = rules.clamps_delay_offsets and not rules.topics_of_transactions  # at a level's first delivery
+    return bool(done.bad or done.empty or done.odd is not None) or not (written_late or _is_slave(copy))
 
 
 def _delays_again(evidence: Evidence, held: dict[QueueKey, int]) -> Iterator[Finding]:
     """Levels that begin at their queue's first entry, so that what was delivered is delivered again."""
     copy = evidence.copy
-    rules, done = config_rules(copy.rules), copy.config.loads[DELAY_OFFSETS]
-    damaged = bool(done.bad or done.empty or done.odd is not None)
-    written_late = rules.clamps_delay_offsets and not rules.topics_of_transactions  # at a level's first delivery
-    slave = str(copy.rules.value("brokerRole")) == "SLAVE" or int(copy.rules.value("brokerId")) > 0
-    severity = REBUILDABLE if damaged or not (written_late or slave) else NOTE
+    severity = REBUILDABLE if delay_levels_lost(copy) else NOTE
     for level in copy.rules.delays:
         count = held.get((commitlog_layout.SCHEDULE_TOPIC, level - 1), 0)
         if count and level not in copy.config.delay_offsets:

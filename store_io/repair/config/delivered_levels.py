@@ -1,0 +1,115 @@
+"""How far each delay level had delivered: by the copies of delayed messages that the log holds in their real topics.
+
+A broker delivers the messages of a level in the order of its queue, and writes how far it came only every 10 s. So a copy that is
+in the log shows that its message and all before it were delivered. Message and copy have the same unique key, real topic and
+queue, born time, body and number of vain consumptions; the copy lies in its real topic. What was sent twice has two copies.
+With enableScheduleAsyncDeliver a few messages before the last copy may lack theirs, where a crash came between.
+Source: ScheduleMessageService.DeliverDelayedMessageTimerTask.executeOnTimeUp, messageTimeup (docs/config.md 9).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from schemas.commitlog_layout import SCHEDULE_TOPIC
+from store_io.explore.message_filter import EVERY_MESSAGE, MessageFilter
+from store_io.explore.message_rows import scan_messages
+from store_io.explore.scans import MessageScan
+from store_io.repair.repair_audit import Audited
+from store_io.repair.repair_work import Work
+
+MOST = 100_000  # copies: the newest ones. What only older ones show comes again
+_COLUMNS = (
+    "topic", "queue_id", "queue_offset", "unique_key", "real_topic", "real_queue_id", "born_time_ms", "body_crc",
+    "reconsume_times",
+)  # fmt: skip
+Identity = tuple[str | None, str, int, int, int, int]
+
+
+class Waiting(NamedTuple):
+    """What a delayed message and its copy have in common, and the place of the one that is looked at."""
+
+    queue_id: int
+    queue_offset: int
+    unique_key: str | None
+    real_topic: str
+    real_queue_id: int
+    born_time_ms: int
+    body_crc: int
+    reconsume_times: int
+
+    @property
+    def identity(self) -> Identity:
+        return self[2:]
+
+
+@dataclass(frozen=True)
+class WaitingTask:
+    """Messages of one segment in the log's order, the last `MOST` of them: delayed ones with one of these born times, or, where
+    `born` is None, copies of delayed ones. Picklable."""
+
+    scan: MessageScan
+    born: frozenset[int] | None = None
+    store: int = 0
+    not_after: float = 0
+
+    @property
+    def bytes_to_read(self) -> int:
+        return self.scan.size
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return (self.scan.path,)
+
+    def run(self) -> list[Waiting]:
+        found: list[Waiting] = []
+        for batch in scan_messages(self.scan):
+            chosen = batch.filter(self._chosen(batch))
+            columns = [chosen.column(name).to_pylist() for name in Waiting.__annotations__]
+            found += (Waiting(*row) for row in zip(*columns, strict=True))
+            if len(found) > 2 * MOST:
+                del found[:-MOST]
+        return found[-MOST:]
+
+    def _chosen(self, batch: pa.RecordBatch) -> pa.Array:
+        if self.born is not None:
+            return pc.is_in(batch.column("born_time_ms"), value_set=pa.array(sorted(self.born), pa.int64()))
+        own = pc.equal(batch.column("topic"), batch.column("real_topic"))
+        return pc.fill_null(pc.and_(own, pc.equal(batch.column("queue_id"), batch.column("real_queue_id"))), False)
+
+
+def delivered_levels(work: Work, audit: Audited, levels: Collection[int]) -> dict[int, int]:
+    """Level -> the position after the last message of its queue that has a copy, of those levels that have one."""
+    if not levels:
+        return {}
+    segments = [segment for segment in audit.segments if segment.path in audit.holding]
+    scans = [
+        MessageScan(work.location, s.path, s.base_offset, s.size, _COLUMNS, EVERY_MESSAGE, rules=audit.rules) for s in segments
+    ]
+    answers = work.run([WaitingTask(scan) for scan in scans], "copies of delayed messages")
+    copies = [copy for answer in answers for copy in answer][-MOST:]
+    wanted = MessageFilter(topics=frozenset({SCHEDULE_TOPIC}), queue_ids=frozenset(level - 1 for level in levels))
+    born = frozenset(copy.born_time_ms for copy in copies)
+    delayed = [
+        MessageScan(scan.location, scan.path, scan.base_offset, scan.size, _COLUMNS, wanted, rules=audit.rules) for scan in scans
+    ]
+    answers = work.run([WaitingTask(scan, born) for scan in delayed], "delayed messages")
+    return positions((message for answer in answers for message in answer), copies)
+
+
+def positions(messages: Iterable[Waiting], copies: Iterable[Waiting]) -> dict[int, int]:
+    """messages: delayed ones, in the log's order. Of several with one identity as many were delivered as there are copies."""
+    left = Counter(copy.identity for copy in copies)
+    found: dict[int, int] = {}
+    for message in messages:
+        if left[message.identity] > 0:
+            left[message.identity] -= 1
+            level = message.queue_id + 1
+            found[level] = max(found.get(level, 0), message.queue_offset + 1)
+    return found

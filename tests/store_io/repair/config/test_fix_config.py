@@ -1,0 +1,229 @@
+"""Files of config/ that --fix-config writes, read again by the audit of the new store."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jobs.report.texts.commands import repair_commands
+from schemas.finding_codes import CATALOGUE, Part
+from schemas.rows import NOTE
+from store_io.audit.audit_request import AuditRequest
+from store_io.audit.audit_store import run_audit
+from store_io.base.errors import StoreError
+from store_io.formats.config_reader import StoreConfig
+from store_io.repair.repair_work import RepairOutcome
+from store_io.source.byte_source import StoreLocation
+from tests.support.builders import Message, Sizes, Store, StoreBuilder
+from tests.support.repaired import content, numbers, plan_of, plan_with_steps, previewed, repaired
+
+RELEASES = ("4.8.0", "5.3.3", "5.4.0")
+TORN = '{"topicConfigTable":{"T":{"perm":6'
+SPARE = "config/consumerFilter.json"
+
+
+def topics(*names: str, counter: int = 3, queues: int = 4) -> str:
+    rows = {
+        name: {"topicName": name, "perm": 6, "readQueueNums": queues, "writeQueueNums": queues, "order": True} for name in names
+    }
+    return json.dumps({"dataVersion": {"counter": counter, "timestamp": 1}, "topicConfigTable": rows})
+
+
+OFFSETS = '{"offsetTable":{"T@g":{0:3,1:2},"%RETRY%g@g":{0:1}}}'
+GROUPS = '{"dataVersion":{"counter":2,"timestamp":1},"subscriptionGroupTable":{"g":{"groupName":"g","retryMaxTimes":3}}}'
+SOUND = {
+    "topics.json": topics("T", "kept"),
+    "consumerOffset.json": OFFSETS,
+    "subscriptionGroup.json": GROUPS,
+    "delayOffset.json": '{"offsetTable":{2:2}}',
+}
+
+
+def delayed(number: int) -> tuple[Message, Message]:
+    """A message of level 2, and its delivered copy."""
+    own = {"body": b"later", "uniq": f"U{number}", "born_time": 1_700_000_000_000 + number}
+    real = (("REAL_TOPIC", "T"), ("REAL_QID", "1"))
+    return Message("SCHEDULE_TOPIC_XXXX", 1, properties=(("DELAY", "2"), *real), **own), Message("T", 1, properties=real, **own)  # type: ignore[arg-type]
+
+
+def store(root: Path, release: str, changes: dict[str, str | None]) -> Store:
+    """Topic T in queues 0 to 2; of four delayed messages two are delivered."""
+    builder = StoreBuilder(release, Sizes(segment=1 << 14))
+    for number in range(9):
+        builder.put(Message("T", number % 3, b"x", uniq=f"M{number}"))
+    builder.put(Message("%RETRY%g", 0, b"again", uniq="R"))
+    pairs = [delayed(number) for number in range(4)]
+    for message, _ in pairs:
+        builder.put(message)
+    for _, copy in pairs[:2]:
+        builder.put(copy)
+    made = builder.write(root)
+    (root / "config").mkdir()
+    for name, text in {**SOUND, **changes}.items():
+        if text is not None:
+            (root / "config" / name).write_text(text)
+    return made
+
+
+def fixed(made: Store, target: Path, **more: Any) -> RepairOutcome:
+    return repaired(made.root, target, plan_of(made.root, made.release, made.broker_conf), fix_config=True, **more)
+
+
+def tables(root: Path, made: Store) -> StoreConfig:
+    """What the release would hold, after an audit without a finding about config/."""
+    audit = run_audit(AuditRequest("s", StoreLocation(str(root)), made.release, made.broker_conf))
+    found = [f for f in audit.outcome().findings if CATALOGUE[f.code].about == Part.CONFIG and f.severity != NOTE]
+    assert found == []
+    return audit.copy.config
+
+
+DAMAGE: dict[str, dict[str, str | None]] = {
+    "topics empty": {"topics.json": ""},
+    "topics torn, both": {"topics.json": TORN, "topics.json.bak": TORN},
+    "topics hide a good .bak": {"topics.json": "{}", "topics.json.bak": topics("kept")},
+    "topics torn, .bak older": {"topics.json": TORN, "topics.json.bak": topics("kept", counter=1)},
+    "topics older than .bak": {"topics.json": topics("older", counter=1), "topics.json.bak": topics("kept", counter=9)},
+}
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_topics_come_from_the_better_file_and_the_log(release: str, damage: str, tmp_path: Path) -> None:
+    made = store(tmp_path / "store", release, DAMAGE[damage])
+    before = content(made.root)
+    outcome = fixed(made, tmp_path / "new")
+    assert outcome.exit_code == 0 and outcome.report["config_written"] and content(made.root) == before
+    held = tables(tmp_path / "new", made).topics
+    assert held is not None
+    assert held["T"] == {"order": False, "readQueueNums": 3, "writeQueueNums": 3, "perm": 6, "topicSysFlag": 0}
+    assert held["%RETRY%g"]["readQueueNums"] == 1
+    assert set(held) == {"T", "%RETRY%g"} | ({"kept"} if "kept" in str(DAMAGE[damage]) else set())
+    assert "kept" not in held or held["kept"]["order"]
+    row = next(row for row in outcome.report["config"] if row["file"] == "config/topics.json")
+    assert row["added"] == ["%RETRY%g", "T"] and row["taken_from"][-1] == "log" and row["unproven"]
+    written = json.loads((tmp_path / "new" / "config" / "topics.json").read_text())
+    counters = [int(number) for text in DAMAGE[damage].values() for number in re.findall(r'"counter": (\d+)', text or "")]
+    assert written["dataVersion"]["counter"] > max(counters, default=0)
+    if "both" in damage:
+        assert json.loads((tmp_path / "new" / "config" / "topics.json.bak").read_text()) == written
+
+
+def test_a_narrow_topic_of_an_older_table_gets_more_read_queues(tmp_path: Path) -> None:
+    made = store(tmp_path / "store", "5.3.3", {"topics.json": TORN, "topics.json.bak": topics("T", "%RETRY%g", queues=2)})
+    assert fixed(made, tmp_path / "new").exit_code == 0
+    topic = (tables(tmp_path / "new", made).topics or {})["T"]
+    assert (topic["readQueueNums"], topic["writeQueueNums"]) == (3, 2)
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_groups_offsets_and_spare_files(release: str, tmp_path: Path) -> None:
+    torn: dict[str, str | None] = {
+        name + end: '{"a' for name in ("subscriptionGroup.json", "consumerFilter.json") for end in ("", ".bak")
+    }
+    made = store(tmp_path / "store", release, torn)
+    outcome = fixed(made, tmp_path / "new")
+    config = tables(tmp_path / "new", made)
+    assert outcome.exit_code == 0 and config.groups["g"]["retryMaxTimes"] == 16
+    assert not (tmp_path / "new" / SPARE).exists() and not (tmp_path / "new" / f"{SPARE}.bak").exists()
+    assert config.offsets == {("g", "T", 0): 3, ("g", "T", 1): 2, ("g", "%RETRY%g", 0): 1}
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_consumer_offsets_come_from_the_bak_and_end_at_the_queues(release: str, tmp_path: Path) -> None:
+    beyond = '{"offsetTable":{"T@g":{0:3,2:70}}}'
+    made = store(tmp_path / "store", release, {"consumerOffset.json": "\0\0\0", "consumerOffset.json.bak": beyond})
+    assert fixed(made, tmp_path / "new").exit_code == 0
+    assert tables(tmp_path / "new", made).offsets == {("g", "T", 0): 3, ("g", "T", 2): 3}
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_lost_offsets_leave_an_empty_table_and_are_said(release: str, tmp_path: Path) -> None:
+    made = store(tmp_path / "store", release, {"consumerOffset.json": '{"o', "consumerOffset.json.bak": '{"o'})
+    outcome = fixed(made, tmp_path / "new")
+    assert outcome.exit_code == 0 and tables(tmp_path / "new", made).offsets == {}
+    assert "what groups had consumed" in outcome.report["config"][0]["unproven"]
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("damage", [{"delayOffset.json": "{"}, {"delayOffset.json": "{", "delayOffset.json.bak": "{"}], ids=str)
+def test_levels_begin_after_the_last_delivered_copy(release: str, damage: dict[str, str | None], tmp_path: Path) -> None:
+    made = store(tmp_path / "store", release, damage)
+    outcome = fixed(made, tmp_path / "new")
+    assert outcome.exit_code == 0 and tables(tmp_path / "new", made).delay_offsets == {2: 2}
+    assert outcome.report["config"][0]["added"] == ["level 2: 2"]
+
+
+def test_a_sound_store_is_left_alone(tmp_path: Path) -> None:
+    made = store(tmp_path / "store", "5.3.3", {})
+    outcome = fixed(made, tmp_path / "new")
+    assert outcome.report["config"] == [] and content(tmp_path / "new" / "config") == content(made.root / "config")
+
+
+def test_a_useless_bak_gets_the_content_of_the_file(tmp_path: Path) -> None:
+    made = store(tmp_path / "store", "5.4.0", {"topics.json.bak": TORN})
+    assert fixed(made, tmp_path / "new").exit_code == 0
+    config = tmp_path / "new" / "config"
+    assert (config / "topics.json.bak").read_bytes() == (config / "topics.json").read_bytes() == topics("T", "kept").encode()
+
+
+def test_without_the_option_nothing_is_written_and_the_report_says_what_would_be(tmp_path: Path) -> None:
+    made = store(tmp_path / "store", "5.3.3", {"topics.json": ""})
+    plan = plan_with_steps(made.root, made.release, made.broker_conf, "broker")
+    plain, with_it = repaired(made.root, tmp_path / "a", plan), repaired(made.root, tmp_path / "b", plan, fix_config=True)
+    assert (tmp_path / "a" / "config" / "topics.json").read_bytes() == b""
+    assert plain.report["config"] == with_it.report["config"] != []
+    assert (plain.report["config_written"], plain.report["steps_from"]) == (False, "plan")
+    assert (with_it.report["config_written"], with_it.report["steps_from"]) == (True, "copy")
+    steps = [step for step in with_it.report["steps"] if step["action"] == "write_config"]
+    assert [step["file"] for step in steps] == ["config/topics.json"] and "not proven" in steps[0]["reason"]
+    assert numbers(previewed(made.root, tmp_path / "c", plan, fix_config=True)) == with_it.report
+
+
+def test_what_keeps_the_release_from_starting_names_the_option(tmp_path: Path) -> None:
+    made = store(tmp_path / "store", "4.8.0", {"topics.json": TORN, "topics.json.bak": TORN})
+    with pytest.raises(StoreError, match=r"Repair with --fix-config$"):
+        repaired(made.root, tmp_path / "new", plan_of(made.root, made.release, made.broker_conf))
+
+
+def test_tables_in_a_database_are_refused(tmp_path: Path) -> None:
+    made = store(tmp_path / "store", "5.3.3", {})
+    conf = made.broker_conf + "configManagerVersion=v2\n"
+    with pytest.raises(StoreError, match="config/rdb/, a database"):
+        repaired(made.root, tmp_path / "new", plan_of(made.root, made.release, conf), fix_config=True)
+
+
+def test_a_copy_without_config_gets_its_topics(tmp_path: Path) -> None:
+    made = store(tmp_path / "store", "5.3.3", dict.fromkeys(SOUND))
+    assert fixed(made, tmp_path / "new").exit_code == 0
+    assert set(tables(tmp_path / "new", made).topics or {}) == {"T", "%RETRY%g"}
+
+
+def test_a_copy_without_a_message_names_refusal_and_lost_tables(tmp_path: Path) -> None:
+    made = store(tmp_path / "store", "5.3.3", {"topics.json": ""})
+    for segment in (made.root / "commitlog").iterdir():
+        segment.unlink()
+    lost = run_audit(AuditRequest("s", StoreLocation(str(made.root)), made.release, made.broker_conf)).outcome()
+    assert lost.verdict.startswith("Nothing to lose is left here") and "without what was in config/topics.json" in lost.verdict
+    for end in ("", ".bak"):
+        (made.root / "config" / f"topics.json{end}").write_text(TORN)
+    refused = run_audit(AuditRequest("s", StoreLocation(str(made.root)), made.release, made.broker_conf)).outcome()
+    assert "would not start on this copy: config/topics.json" in refused.verdict
+
+
+@pytest.mark.parametrize(("changes", "said"), [({}, False), (dict.fromkeys(SOUND), True)], ids=["config", "none"])
+def test_a_verdict_says_that_config_is_not_there(changes: dict[str, str | None], said: bool, tmp_path: Path) -> None:
+    made = store(tmp_path / "store", "4.9.8", changes)
+    outcome = run_audit(AuditRequest("s", StoreLocation(str(made.root)), made.release, made.broker_conf)).outcome()
+    assert outcome.exit_code == 0 and ("Topics, groups and offsets are not in this copy" in outcome.verdict) == said
+
+
+def test_the_command_of_a_store_with_a_lost_table_has_the_option(tmp_path: Path) -> None:
+    for changes in ({}, {"topics.json": ""}):
+        made = store(tmp_path / str(len(changes)), "5.3.3", dict(changes))
+        outcome = run_audit(AuditRequest("s", StoreLocation(str(made.root)), made.release, made.broker_conf)).outcome()
+        commands = [command for _, command in repair_commands(outcome, [str(made.root)], "/plan.json")]
+        assert all(command.endswith(" --fix-config") for command in commands) and bool(commands) == bool(changes)
