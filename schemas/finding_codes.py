@@ -52,6 +52,7 @@ TIMER_UNIT_DAMAGED = "timer_unit_damaged"
 TIMER_UNIT_WRONG = "timer_unit_wrong"
 TIMER_UNIT_BEYOND = "timer_unit_beyond_end"
 TIMER_SLOT_WRONG = "timer_slot_wrong"
+TIMER_WHEEL_MISSING = "timer_wheel_missing"
 TIMER_CHECK_MISSING = "timer_checkpoint_missing"
 TIMER_CHECK_WRONG = "timer_checkpoint_wrong"
 TIMER_OFFSET_BEYOND = "timer_offset_beyond_end"
@@ -470,8 +471,8 @@ _ROWS = (
                 "Pass the broker's own broker.conf."),
     # ---- timers -----------------------------------------------------------------------------------------------------
     FindingCode(TIMER_LOST, LOSS, Part.TIMER, Cure.REBUILD_TIMERS, stays=Stays.AS_BEFORE,
-                meaning="Timer messages that are in the log, and that a start never delivers: their time is past for the timer,"
-                        " and no delivered copy of them stays."),
+                meaning="Timer messages that are in the log, and that a start never delivers: their time is past for the timer"
+                        " and no delivered copy of them stays, or no slot leads to their units, or these are gone."),
     FindingCode(TIMER_LOG_MISSING, REBUILDABLE, Part.TIMER, Cure.REBUILD_TIMERS, stays=Stays.ALWAYS,
                 meaning="A file of the timer log is missing. The messages that its units lead to are not delivered."),
     FindingCode(TIMER_UNIT_DAMAGED, REBUILDABLE, Part.TIMER, Cure.REBUILD_TIMERS, stays=Stays.ALWAYS,
@@ -488,6 +489,9 @@ _ROWS = (
     FindingCode(TIMER_SLOT_WRONG, REBUILDABLE, Part.TIMER, Cure.REBUILD_TIMERS, stays=Stays.ALWAYS,
                 meaning="A slot of the timer wheel does not fit the units of its time: messages of that time would not be"
                         " delivered."),
+    FindingCode(TIMER_WHEEL_MISSING, REBUILDABLE, Part.TIMER, Cure.REBUILD_TIMERS, stays=Stays.ALWAYS,
+                meaning="The timer wheel is missing or empty. A start makes slots from the timer log's last files alone: messages"
+                        " whose units lie before them, in no chain of these slots, are never delivered."),
     FindingCode(TIMER_CHECK_MISSING, REBUILDABLE, Part.TIMER, Cure.REBUILD_TIMERS, stays=Stays.ALWAYS,
                 meaning="The timer's checkpoint is missing or says nothing: a start takes every timer message from the beginning"
                         " and delivers those again that were delivered."),

@@ -782,6 +782,8 @@ TIMER_TABLE = (
     TimerRow("empty checkpoint", lambda made: damage.cut_at(made.root / TIMER_CHECK, 0), "timer_checkpoint_missing", 0),
     TimerRow("no checkpoint", lambda made: damage.remove(made.root / TIMER_CHECK), "timer_checkpoint_missing", 0),
     TimerRow("no timer log", lambda made: damage.remove(made.root / TIMER_LOG), "timer_log_missing", 0),
+    TimerRow("no wheel", lambda made: damage.remove(made.root / "timerwheel"), "timer_wheel_missing", 0),
+    TimerRow("empty wheel", lambda made: damage.cut_at(made.root / "timerwheel", 0), "timer_wheel_missing", 0),
     TimerRow("wheel cut", lambda made: damage.cut_at(made.root / "timerwheel", 99), "broker_refuses", 0),
 )
 

@@ -31,7 +31,7 @@ from jobs.report.texts.next_steps import next_steps
 from jobs.report.texts.run_words import exit_words, note_kinds
 from jobs.report.texts.text import count_text
 from schemas.rows import DOUBT, LOSS, NOTE, REBUILDABLE, AuditOutcome
-from store_io.audit.outcome.safety import Safety, is_emptied, lacks_of, lost_of
+from store_io.audit.outcome.safety import Safety, is_emptied, lacks_of, lost_of, timers_lost
 from store_io.base.exit_codes import SEVERITIES
 
 _PLURALS = {LOSS: "losses", REBUILDABLE: "rebuildable", NOTE: "notes"}
@@ -64,7 +64,7 @@ def report_html(outcome: AuditOutcome, context: PageContext | None = None) -> It
     broker, judgement = outcome.plan.get("broker"), judge(outcome)
     words = context.store_words or words_of(outcome)
     lost_messages, lost_bytes = lost_of(outcome)
-    lacks = lacks_of(outcome)[0]
+    lacks, lost_timers = lacks_of(outcome)[0], timers_lost(outcome)
     acts = Counter(str(s["action"]) for s in outcome.plan.get("steps", ()) if s["action"] != "keep")
     counts = [(severity, outcome.counts.get(severity, 0)) for severity in SEVERITIES]
     view: View = {
@@ -84,8 +84,9 @@ def report_html(outcome: AuditOutcome, context: PageContext | None = None) -> It
         "acts": ", ".join(f"{a} {count_text(acts[a], 'file or queue', 'files or queues')}" for a in sorted(acts)),
         "lost_messages": lost_messages,
         "lost_bytes": lost_bytes,
+        "lost_timers": lost_timers,
         "lacks": lacks,
-        "sound": "" if lost_messages or lacks or not outcome.messages or is_emptied(outcome) else "c-safe",
+        "sound": "" if lost_messages or lost_timers or lacks or not outcome.messages or is_emptied(outcome) else "c-safe",
         "end_of_log": end_of_log(broker) if broker and broker.get("starts") else None,
         "ends": why_it_ends(outcome, broker) if broker else "",
         "counts": [(severity, number, count_text(number, severity, _PLURALS[severity])) for severity, number in counts],

@@ -31,6 +31,8 @@ _NEVER_DELIVERED = (
     ("cut", "are never delivered again: their delivered copies are cut away"),
     ("never", "are never delivered: no copy of them is there"),
     ("after_end", "are never delivered, unless their copies lie in what was not copied: their time came after the last message"),
+    ("unreached", "are never delivered: no slot of the timer wheel leads to their units"),
+    ("no_unit", "are never delivered: the timer log has no unit of them"),
 )
 
 

@@ -30,7 +30,7 @@ def verdict_sentence(outcome: AuditOutcome) -> str:
         sentence += " (no broker.conf was named: RocketMQ's defaults are assumed)"
     if _no_config(outcome):
         sentence += ". Topics, groups and offsets are not in this copy: it has no file of config/"
-    unseen = outcome.timers.get("after_end", {}).get("messages", 0)
+    unseen = sum(outcome.timers.get(name, {}).get("messages", 0) for name in ("after_end", "no_unit"))
     if unseen and not timers_lost(outcome):
         sentence += f". {count_text(unseen, 'timer message')}, due after the copy's last message, would not be delivered"
     if outcome.not_judged and broker is not None and broker["starts"]:

@@ -61,6 +61,10 @@ def timer_parts(source: ByteSource, listing: StoreListing, tree: Tree, rules: Br
         check = read_timer_check(source, listing)
     except StoreError as why:
         return TimerParts(tuple(files), path, size, problem=str(why))
+    closed = _not_opened(listing, rules)
+    if closed:
+        problem = f"{closed}: no regular file of this copy: it was not opened"
+        return TimerParts(tuple(files), path, size, check, problem=problem)
     wrong = ""
     if wheel is not None and wheel.kind == "directory":
         wrong = f"{layout.TIMER_WHEEL}: a directory, where the broker expects a file"
@@ -68,6 +72,16 @@ def timer_parts(source: ByteSource, listing: StoreListing, tree: Tree, rules: Br
         wrong = f"{path}: {size} bytes, where a timer wheel has {layout.WHEEL_BYTES}"
     flush_position = max(flushed, 0) if flushed >= 0 else check.flush_position
     return TimerParts(tuple(files), path if size else "", size, check, flush_position, wrong, refusal)
+
+
+def _not_opened(listing: StoreListing, rules: BrokerRules) -> str:
+    """A file that a start reads and nothing here opens, such as a link out of the copy; empty where there is none."""
+    for entry in listing.files:
+        read = entry.path in (layout.TIMER_CHECK, layout.TIMER_WHEEL) or rules.timer_snapshots and _SNAPSHOT.fullmatch(entry.path)
+        refused = entry.path == layout.TIMER_WHEEL and entry.kind == "directory"  # a broker ends over it
+        if read and entry.kind != "file" and not refused:
+            return entry.path
+    return ""
 
 
 def _wheel(listing: StoreListing, rules: BrokerRules) -> tuple[str, int, int]:

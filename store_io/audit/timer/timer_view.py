@@ -77,6 +77,7 @@ class TimerView:
             self.queue_max,
             check.read_time,
             self.last_store_time,
+            self.files.reach,
         )
 
     @cached_property
@@ -98,7 +99,7 @@ class TimerView:
         """What pages say of the timers; times in ms."""
         fates = self.fates
         row: Row = {"units": self.files.unit_count, "stale": self.faults.stale.count, "judged": fates is not None}
-        for name in ("waiting", "again", "cut", "never", "after_end") if fates is not None else ():
+        for name in ("waiting", "again", "cut", "never", "after_end", "unreached", "no_unit") if fates is not None else ():
             count = getattr(fates, name)
             row[name] = {"messages": count.messages, "first": count.first_time, "last": count.last_time}
         return row

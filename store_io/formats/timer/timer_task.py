@@ -17,11 +17,12 @@ from store_io.base.errors import StoreError
 from store_io.formats.timer.timer_check import TimerCheck
 from store_io.formats.timer.timer_slots import read_slots
 from store_io.formats.timer.timer_units import NO_UNITS, UnitWindow, unit_windows
+from store_io.rules.timer.timer_reach import Chains, Reach, Slots, Walk, reach_after
 from store_io.source.byte_source import ByteSource, StoreLocation, open_source
 from store_io.source.segment_window import PieceDigest
 
 MAX_FINDINGS = 100  # of each kind; what is beyond is counted in the last one
-MAX_LOOKED_UP = 1_000  # units whose predecessor is read once more
+MAX_LOOKED_UP = 10_000  # units whose predecessor is read once more; links beyond are not judged, but counted
 
 
 @dataclass
@@ -30,7 +31,8 @@ class TimerFiles:
 
     log_end: where recovery ends its walk and cuts the log.  last_entry: physical offset and size of the
     message that the bytes before `log_end` name.  units_end: after the last unit.  slots_waiting: messages of slots that are
-    still to be delivered, by the wheel's own count.
+    still to be delivered, by the wheel's own count.  reach: which units a start finds.  links_unread: links to older units that
+    were not looked at.
     """
 
     units: np.ndarray | None = field(default_factory=lambda: NO_UNITS)
@@ -40,6 +42,8 @@ class TimerFiles:
     last_entry: tuple[int, int] | None = None
     slots: int = 0
     slots_waiting: int = 0
+    reach: Reach = field(default_factory=Reach)
+    links_unread: int = 0
     digests: dict[str, tuple[int, str]] = field(default_factory=dict)  # path -> (size, digest)
     findings: list[Finding] = field(default_factory=list)
     bytes_read: int = 0
@@ -92,6 +96,10 @@ class _Reading:
         self.task, self.source = task, source
         self.found = TimerFiles(bytes_read=task.bytes_to_read)
         self.newest = np.zeros(layout.SLOTS, np.int64)  # position + 1; 0: no unit
+        self.oldest = np.zeros(layout.SLOTS, np.int64)  # of the newest time; position + 1
+        self.linked_from = np.zeros(layout.SLOTS, np.int64)  # position + 1
+        self.kept_chains: Chains | None = None  # as they were where recovery ends the log
+        self.begin = 0
         self.time = np.zeros(layout.SLOTS, np.int64)
         self.chain_first = np.zeros(layout.SLOTS, np.int64)  # position + 1
         self.kept: list[np.ndarray] = []
@@ -104,8 +112,9 @@ class _Reading:
         self._read_log()
         found.units = None if found.unit_count > task.max_units else np.concatenate([NO_UNITS, *self.kept])
         found.last_entry = self._last_entry()
-        if task.wheel:
-            self._read_wheel()
+        slots = self._read_wheel() if task.wheel else Slots()
+        walk = Walk([file.start for file in task.files], self.begin, found.log_end, task.check.read_time, task.precision)
+        found.reach = reach_after(self.kept_chains or self._chains(), slots, walk)
         found.findings = [*self.damage.findings, *self.chains.findings, *found.findings]
         return found
 
@@ -114,6 +123,7 @@ class _Reading:
     def _read_log(self) -> None:
         starts = [i for i, file in enumerate(self.task.files) if self.task.begin >= file.start]
         first, stopped = (starts[-1] if starts else 0), False
+        self.begin = self.task.files[first].start if self.task.files else 0
         for number, file in enumerate(self.task.files):
             digest, position, filler = PieceDigest(), file.size, False
             for window in unit_windows(self.source, file, digest):
@@ -121,13 +131,16 @@ class _Reading:
                     continue
                 self._damage(window)
                 self._zeros(window, position)
-                self._add(window)
-                filler = window.blank
+                filler, units = window.blank, window.units
                 if window.stop >= 0 and position == file.size:
                     position = window.stop
                     if number >= first and not stopped:
                         stopped = not filler
                         self.found.log_end = file.start + position
+                        stays = units["position"] < self.found.log_end
+                        self._add(file, units[stays])
+                        self.kept_chains, units = self._chains() if stopped else None, units[~stays]
+                self._add(file, units)
             self.found.digests[file.path] = (file.size, digest.text())
             if number >= first and not stopped:
                 self.found.log_end = file.start + position
@@ -159,8 +172,12 @@ class _Reading:
             message="zeros in the timer log before later units",
         )
 
-    def _add(self, window: UnitWindow) -> None:
-        units, found = window.units, self.found
+    def _chains(self) -> Chains:
+        arrays = (self.newest, self.oldest, self.linked_from)
+        return Chains(self.time.copy(), *(array - 1 for array in arrays))
+
+    def _add(self, file: MappedFile, units: np.ndarray) -> None:
+        found = self.found
         if not len(units):
             return
         found.unit_count += len(units)
@@ -169,7 +186,7 @@ class _Reading:
             self.kept.append(units)
         else:
             self.kept.clear()
-        self._chain(window.file, units)
+        self._chain(file, units)
 
     def _chain(self, file: MappedFile, units: np.ndarray) -> None:
         """Hold each unit's link against the unit before it in its slot, and remember the newest of each slot."""
@@ -183,22 +200,29 @@ class _Reading:
         before[first], before_time[first] = self.newest[slots[first]] - 1, self.time[slots[first]]
         expected = np.where(before_time == times, before, -1)
         previous = units["previous"][order]
-        for at in np.flatnonzero((previous != expected) & (previous != -1)).tolist():
-            self._link(file, int(positions[at]), int(previous[at]), int(times[at]), int(expected[at]))
+        fresh = (before < 0) | (before_time // self.task.precision != times // self.task.precision)
         begins = previous == -1
+        ends = fresh | begins  # of a chain that leads on to older units
+        for at in np.flatnonzero((previous != expected) & ~begins).tolist():
+            ends[at] |= not self._link(file, int(positions[at]), int(previous[at]), int(times[at]), int(expected[at]))
+        self.oldest[slots[fresh]] = positions[fresh] + 1
+        self.linked_from[slots[ends]] = positions[ends] + 1
         self.chain_first[slots[begins]] = positions[begins] + 1
         last = np.ones(len(order), bool)
         last[:-1] = first[1:]
         self.newest[slots[last]], self.time[slots[last]] = positions[last] + 1, times[last]
 
-    def _link(self, file: MappedFile, position: int, previous: int, time: int, expected: int) -> None:
+    def _link(self, file: MappedFile, position: int, previous: int, time: int, expected: int) -> bool:
         """A link that is not the newest unit of the slot: an older one of the same time is fine, as a restart leaves it."""
         if 0 <= previous < self.task.files[0].start:
-            return  # its file was deleted by retention
-        if 0 <= previous < position and self.looked_up < MAX_LOOKED_UP:
+            return True  # its file was deleted by retention
+        if 0 <= previous < position:
             self.looked_up += 1
+            if self.looked_up > MAX_LOOKED_UP:
+                self.found.links_unread += 1
+                return True
             if self._time_at(previous) == time:
-                return
+                return True
         at = position - file.start
         self.chains.add(
             codes.TIMER_UNIT_WRONG,
@@ -208,6 +232,7 @@ class _Reading:
             actual=f"a link to {previous}",
             message="the link to the unit before it in the same slot",
         )
+        return False
 
     def _bytes_at(self, position: int, size: int) -> bytes:
         for file in self.task.files:
@@ -233,7 +258,7 @@ class _Reading:
 
     # ---- the wheel -------------------------------------------------------------------------------------------------
 
-    def _read_wheel(self) -> None:
+    def _read_wheel(self) -> Slots:
         task, found, digest = self.task, self.found, PieceDigest()
         slots = read_slots(self.source, task.wheel, digest)
         found.digests[task.wheel] = (task.wheel_bytes, digest.text())
@@ -245,6 +270,7 @@ class _Reading:
         self._slots_against_units(slots, waiting, wrong)
         self._units_against_slots(slots, wrong)
         found.findings += wrong.findings
+        return Slots(slots["index"], slots["time"], slots["first"], slots["last"])
 
     def _slots_against_units(self, slots: np.ndarray, waiting: np.ndarray, wrong: _Folded) -> None:
         """Each slot's place, its last unit, and where its chain begins."""
@@ -301,16 +327,25 @@ class _Folded:
     """Findings, the first ones as they are, and the number of the others in the last."""
 
     def __init__(self) -> None:
-        self.findings: list[Finding] = []
+        self._first: list[Finding] = []
+        self._begins: set[tuple[str, int]] = set()
+        self._more = 0
+
+    @property
+    def findings(self) -> list[Finding]:
+        """All of them."""
+        if not self._more:
+            return self._first
+        return [*self._first[:-1], replace(self._first[-1], count=self._first[-1].count + self._more)]
 
     def ends_at(self, file: str, start: int) -> bool:
         """Whether one begins there already."""
-        return any(finding.file == file and finding.start == start for finding in self.findings)
+        return (file, start) in self._begins
 
     def add(self, code: str, file: str, span: tuple[int, int], **more: str) -> None:
-        """Keep one more, or count it in the last one."""
-        if len(self.findings) < MAX_FINDINGS:
-            self.findings.append(Finding(code, file, *span, **more))  # type: ignore[arg-type]
+        """Keep one more, or count it."""
+        if len(self._first) < MAX_FINDINGS:
+            self._first.append(Finding(code, file, *span, **more))  # type: ignore[arg-type]
+            self._begins.add((file, span[0]))
         else:
-            last = self.findings[-1]
-            self.findings[-1] = replace(last, count=last.count + 1)
+            self._more += 1

@@ -80,7 +80,7 @@ def _fits(view: TimerView, found: Found | str, slave: bool) -> bool:
     fates = view.fates
     if view.faults.stale.count or fates is None or view.queue_max is None or isinstance(found, str):
         return not view.faults.stale.count
-    waits = fates.waiting.messages + (fates.after_end.messages if slave else 0)
+    waits = fates.waiting.messages + (fates.after_end.messages + fates.no_unit.messages if slave else 0)
     return waits == found.waiting and not fates.again.messages and view.parts.check.queue_offset <= view.queue_max
 
 

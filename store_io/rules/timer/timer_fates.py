@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from store_io.rules.timer.timer_reach import Reach
+
 MARGIN_MS = 2000  # a slot's messages are put while the read time moves on
 
 
@@ -19,6 +21,7 @@ class TimerState:
 
     queue_offset: from which entry on messages are taken again; stored_offset: as the checkpoint has it.  queue_max: end of the
     queue.  read_time: slots from it on are delivered (ms).  last_store_time: of the copy's messages.
+    reach: which units a start finds.
     """
 
     truncate_at: int
@@ -28,6 +31,7 @@ class TimerState:
     queue_max: int
     read_time: int
     last_store_time: int
+    reach: Reach = field(default_factory=Reach, compare=False)
 
 
 @dataclass(frozen=True)
@@ -51,7 +55,8 @@ class Fates:
 
     cut: due, and their delivered copy is beyond the cut; never: due, or taken out of the queue, without any copy; after_end: the
     same, and their time came after the copy's last message, so that their copies may not have been copied.
-    All three stay in the log and are never delivered (again).
+    unreached: their time is still to come, but no slot leads to their units; no_unit: taken out of the queue, due after the
+    copy's last message, and their unit is not in the timer log. All five stay in the log and are never delivered (again).
     """
 
     waiting: TimerCount = field(default_factory=TimerCount)
@@ -59,11 +64,13 @@ class Fates:
     cut: TimerCount = field(default_factory=TimerCount)
     never: TimerCount = field(default_factory=TimerCount)
     after_end: TimerCount = field(default_factory=TimerCount)
+    unreached: TimerCount = field(default_factory=TimerCount)
+    no_unit: TimerCount = field(default_factory=TimerCount)
 
     @property
     def lost(self) -> TimerCount:
         """All that will never be delivered."""
-        return self.cut + self.never + self.after_end
+        return self.cut + self.never + self.after_end + self.unreached + self.no_unit
 
     def __add__(self, other: Fates) -> Fates:
         return Fates(
@@ -72,6 +79,8 @@ class Fates:
             self.cut + other.cut,
             self.never + other.never,
             self.after_end + other.after_end,
+            self.unreached + other.unreached,
+            self.no_unit + other.no_unit,
         )
 
 
@@ -98,7 +107,8 @@ def fates_of(rows: TimerMessages, positions: np.ndarray, times: np.ndarray, phy_
     if not message.any():
         return Fates()
     left = positions < state.log_end
-    to_fire = phy_offsets[left & (times >= state.read_time)]
+    to_come, found = left & (times >= state.read_time), state.reach.found(times, positions)
+    to_fire, unfound = phy_offsets[to_come & found], phy_offsets[to_come & ~found]
     fired = phy_offsets[left & (times < state.read_time - MARGIN_MS)]
     any_unit = phy_offsets[left]
     phy, identity = rows.phy_offset[message], rows.identity[message]
@@ -110,15 +120,21 @@ def fates_of(rows: TimerMessages, positions: np.ndarray, times: np.ndarray, phy_
     deleted = np.isin(rows.unique[message], rows.unique[rows.deletes & kept]) & (rows.unique[message] != 0)
     gone = ~pending & ~delivered & ~deleted
     taken = ~np.isin(phy, any_unit) & (offset < min(state.stored_offset, state.queue_offset))
-    unseen = gone & ~copied & (np.isin(phy, fired) | taken)
+    waits = np.isin(phy, unfound)
+    unseen = gone & ~copied & (np.isin(phy, fired) | taken | waits)
     unseen &= ~np.isin(identity, identity[gone & ~unseen])
+    unreached = unseen & np.isin(identity, identity[waits])
+    unseen &= ~unreached
     late = unseen & (out > state.last_store_time - MARGIN_MS)
+    no_unit = late & np.isin(identity, identity[taken])
     return Fates(
         waiting=_count(identity, out, pending & ~delivered & ~deleted),
         again=_count(identity, out, pending & delivered),
         cut=_count(identity, out, gone & copied),
         never=_count(identity, out, unseen & ~late),
-        after_end=_count(identity, out, late),
+        after_end=_count(identity, out, late & ~no_unit),
+        unreached=_count(identity, out, unreached),
+        no_unit=_count(identity, out, no_unit),
     )
 
 

@@ -32,6 +32,7 @@ def timer_findings(evidence: Evidence) -> list[Finding]:
     unclean = evidence.copy.unclean
     found = [_softened(finding, view, unclean) for finding in view.files.findings]
     found += _missing(view)
+    found += _wheel(view)
     found += _units(view, unclean)
     found += _check(view, evidence)
     if not evidence.broken:
@@ -52,11 +53,35 @@ def _missing(view: TimerView) -> Iterator[Finding]:
     """Files of the timer log between two others, or all of them: retention takes only the first ones."""
     parts = view.parts
     wanted = [before.start + before.size for before, after in pairwise(parts.files) if after.start > before.start + before.size]
+    fates = view.fates
+    if parts.files and parts.files[0].start > 0 and fates is not None and fates.no_unit.messages and not wanted:
+        wanted = [parts.files[0].start - view.file_bytes]  # retention leaves units of messages that are still there
     if not parts.files and parts.check.flush_position > 0 and not parts.check.odd:
         wanted = [(parts.check.flush_position - 1) // view.file_bytes * view.file_bytes]
     for start in wanted:
         name = f"{TIMER_LOG}/{start:020d}"
         yield Finding(codes.TIMER_LOG_MISSING, name, expected="a file of the timer log", actual="no file", message=name)
+
+
+def _wheel(view: TimerView) -> Iterator[Finding]:
+    """No wheel where units are; and links that nobody looked at."""
+    if not view.parts.wheel and view.files.unit_count:
+        yield Finding(
+            codes.TIMER_WHEEL_MISSING,
+            layout.TIMER_WHEEL,
+            expected=f"slots of {count_text(view.files.unit_count, 'unit')}",
+            actual="no file, or an empty one",
+            message="the timer wheel is missing or empty",
+        )
+    if view.files.links_unread:
+        yield Finding(
+            codes.TIMER_UNIT_WRONG,
+            TIMER_LOG,
+            severity=NOTE,
+            expected="links to earlier units of the same time",
+            actual=f"{count_text(view.files.links_unread, 'link')} not looked at",
+            message="the timer log has more links to older units than are looked at",
+        )
 
 
 def _place(view: TimerView, position: int) -> tuple[str, int, int]:
@@ -158,14 +183,18 @@ def _lost(view: TimerView, evidence: Evidence) -> Iterator[Finding]:
     fates = view.fates
     if fates is None:
         return
+    softer = NOTE if evidence.copy.unclean or _is_slave(evidence) else LOSS
+    gone = any(finding.code == codes.TIMER_LOG_MISSING for finding in _missing(view))
     for count, why, severity in (
         (fates.cut, "their delivered copies are cut away", LOSS),
         (fates.never, "no copy of them was ever delivered", LOSS),
         (
             fates.after_end,
             "their time came after the copy's last message, so that their copies may lie in what was not copied",
-            NOTE if evidence.copy.unclean or _is_slave(evidence) else LOSS,
+            softer,
         ),
+        (fates.unreached, "no slot of the timer wheel leads to their units after a start", LOSS),
+        (fates.no_unit, "they were taken out of their queue, and the timer log has no unit of them", LOSS if gone else softer),
     ):
         if count.messages:
             yield Finding(

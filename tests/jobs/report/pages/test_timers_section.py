@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 from jobs.report.pages.report_html import report_html
 from jobs.report.pages.timers_section import timers_view
 from jobs.report.texts.judgement import timer_words
+from schemas.finding_codes import TIMER_LOST
+from schemas.rows import LOSS, Finding
 from tests.support import samples
 
 NONE = {"messages": 0, "first": 0, "last": 0}
@@ -28,3 +32,14 @@ def test_what_waits_what_comes_again_and_what_is_never_delivered() -> None:
     assert "5 timer messages wait for delivery" in page and "never delivered again" in page and "2 of them lead to" in page
     outcome.timers = {"units": 9, "stale": 0, "judged": False}
     assert "was not judged" in "".join(report_html(outcome))
+
+
+def test_messages_that_are_never_delivered_are_no_green_number() -> None:
+    outcome = samples.clean()
+    outcome.timers = TIMERS | {"waiting": {"messages": 1, "first": 1_700_000_000_000, "last": 1_700_000_060_000}}
+    outcome.findings = [Finding(TIMER_LOST, "config/timercheck", severity=LOSS, count=4)]
+    page = "".join(report_html(outcome))
+    assert "1 timer message waits for delivery" in page and re.search(
+        r"would be lost, and\s+4 timer messages never delivered", page
+    )
+    assert re.search(r"UTC\.\s+The timer log has", page)

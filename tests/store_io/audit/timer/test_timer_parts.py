@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -62,3 +64,23 @@ def test_the_newest_snapshot_of_the_wheel_is_read_where_the_release_makes_them(t
     wheel.write_bytes(bytes(SLOTS * SLOT_BYTES))
     assert any(f.code == "timer_slot_wrong" for f in audit(made, "5.4.0").above_note)
     assert not audit(made, "5.4.0", "timerWheelSnapshotFlush=true\n").above_note
+
+
+def fifo(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def link_out(path: Path) -> None:
+    path.symlink_to("/dev/null")
+
+
+@pytest.mark.parametrize("kind", [fifo, link_out])
+@pytest.mark.parametrize("name", ["timerwheel", "config/timercheck", "timerwheel.520"])
+def test_what_is_no_regular_file_leaves_the_audit_incomplete(tmp_path: Path, name: str, kind: Callable[[Path], None]) -> None:
+    made = timer_store(tmp_path / "store")
+    path = made.root / name
+    path.unlink(missing_ok=True)
+    kind(path)
+    done = audit(made, "5.4.0", "timerWheelSnapshotFlush=true\n")
+    assert done.outcome.exit_code == 3 and any(name in sentence for sentence in done.incomplete)
+    assert "consistent" not in done.outcome.verdict

@@ -79,3 +79,54 @@ def test_a_real_store_that_was_copied_while_its_broker_ran(
     }  # fmt: skip
     assert (done.outcome.timers["units"], done.outcome.timers["waiting"]["messages"]) == (2413, 1890)
     assert done.outcome.timers["again"]["messages"] == 314  # the checkpoint was flushed before they were delivered
+
+
+def test_messages_that_no_slot_leads_to_are_lost(tmp_path: Path) -> None:
+    """Four files of the timer log: a start makes slots from the last two alone."""
+    made = timer_store(tmp_path / "store", waiting=300)
+    wheel = made.root / "timerwheel"
+    size, whole = wheel.stat().st_size, wheel.read_bytes()
+    assert product.audit(made.root, "5.3.3", made.conf).outcome.exit_code == 0
+
+    def lost() -> tuple[int, set[tuple[str, str]]]:
+        done = product.audit(made.root, "5.3.3", made.conf)
+        assert (
+            done.outcome.exit_code == 20 and done.broker is not None and "would start and never deliver" in done.outcome.verdict
+        )
+        assert done.outcome.timers["unreached"]["messages"] == done.broker["timer"]["lost"]["messages"]
+        assert done.outcome.timers["waiting"]["messages"] + done.broker["timer"]["lost"]["messages"] == 300
+        return done.broker["timer"]["lost"]["messages"], {(f.code, f.severity) for f in done.findings}
+
+    missing = (194, {("timer_message_lost", "loss"), ("timer_wheel_missing", "rebuildable")})
+    wheel.unlink()
+    assert lost() == missing
+    wheel.write_bytes(b"")
+    assert lost() == missing
+    with open(wheel, "wb") as file:
+        file.truncate(size)
+    assert lost() == (194, {("timer_message_lost", "loss"), ("timer_slot_wrong", "rebuildable")})
+    wheel.write_bytes(whole)
+
+
+def test_what_hangs_on_a_unit_that_is_gone_is_lost(tmp_path: Path) -> None:
+    made = timer_store(tmp_path / "store", waiting=300)
+    path = made.root / "timerlog" / f"{0:020d}"
+    data = bytearray(path.read_bytes())
+    data[52 * 21 : 52 * 22] = bytes(52)  # the newer of two in its slot
+    path.write_bytes(data)
+    done = product.audit(made.root, "5.3.3", made.conf)
+    assert done.broker is not None and done.broker["timer"]["lost"]["messages"] == 2
+    assert [done.outcome.timers[name]["messages"] for name in ("unreached", "no_unit", "waiting")] == [1, 1, 298]
+
+
+@pytest.mark.parametrize(("number", "lost"), [(0, 94), (1, 100)])
+def test_a_file_of_the_timer_log_that_is_gone_is_named(tmp_path: Path, number: int, lost: int) -> None:
+    made = timer_store(tmp_path / "store", waiting=300, clean=False)
+    gone = made.root / "timerlog" / f"{number * made.timers.file_bytes:020d}"
+    gone.unlink()
+    done = product.audit(made.root, "5.3.3", made.conf)
+    assert [f.file for f in done.findings if f.code == "timer_log_missing"] == [f"timerlog/{gone.name}"]
+    assert {(f.severity, f.count, f.message.rpartition(": ")[2]) for f in done.findings if f.code == "timer_message_lost"} == {
+        ("loss", lost, "they were taken out of their queue, and the timer log has no unit of them")
+    }
+    assert done.outcome.timers["no_unit"]["messages"] == lost and not done.outcome.timers["after_end"]["messages"]

@@ -102,3 +102,27 @@ def test_any_bytes(tmp_path_factory: pytest.TempPathFactory, at: int, data: byte
     found = read(root, timers)
     assert not found.problem and 0 <= found.log_end <= 2 * LOG_BYTES
     assert all(f.start is None or 0 <= f.start < (f.end or 0) for f in found.findings)
+
+
+def test_links_beyond_the_limit_are_counted_and_blamed_for_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    timers = many(90, per_slot=9)
+    for slot in range(10):  # as a restart leaves it: the newest unit leads to an older one than the one before it
+        at = 52 * (slot * 9 + 8) + 4
+        timers.log[at : at + 8] = (52 * (slot * 9 + 2)).to_bytes(8, "big")
+    found = read(tmp_path, timers)
+    assert not found.findings and not found.links_unread
+    monkeypatch.setattr("store_io.formats.timer.timer_task.MAX_LOOKED_UP", 4)
+    found = read(tmp_path, timers)
+    assert not found.findings and found.links_unread == 6
+
+
+def test_findings_beyond_the_limit_are_counted_in_the_last(tmp_path: Path) -> None:
+    timers = many(250, per_slot=1)
+    timers.write(tmp_path)
+    size = (tmp_path / "timerwheel").stat().st_size
+    with open(tmp_path / "timerwheel", "wb") as wheel:
+        wheel.truncate(size)
+    found = read(tmp_path, timers)
+    assert len(found.findings) == 100 and sum(f.count for f in found.findings) == 250
+    assert not len(found.reach.slot)  # a start that begins at the first file makes all slots anew
+    assert len(read(tmp_path, timers, begin=2 * LOG_BYTES).reach.slot) == 200
