@@ -34,8 +34,8 @@ class Reach:
             return np.ones(len(times), bool)
         slots = times // self.precision
         place = np.minimum(np.searchsorted(self.slot, slots), len(self.slot) - 1)
-        within: np.ndarray = (positions >= self.low[place]) & (positions <= self.high[place])
-        return within | (self.slot[place] != slots)
+        found: np.ndarray = (self.slot[place] != slots) | (positions >= self.low[place]) & (positions <= self.high[place])
+        return found
 
 
 @dataclass(frozen=True)
