@@ -48,6 +48,9 @@ class PrivateFolder:
     """
 
     def __init__(self, source: ByteSource, files: Sequence[StoreFile]):
+        kept_back = next((f.path for f in files if f.kind not in ("file", "directory") and _READ.fullmatch(_name(f))), "")
+        if kept_back:  # without it RocksDB would call sound files damaged
+            raise Unreadable(f"{kept_back}: no regular file, so the queues' database was not opened")
         chosen = [f for f in files if f.kind == "file" and _READ.fullmatch(_name(f))]
         self.size = sum(f.size for f in chosen)
         where = chosen[0].path.rpartition("/")[0] if chosen else ""

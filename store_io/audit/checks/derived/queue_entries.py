@@ -20,9 +20,12 @@ from store_io.rules.releases import BrokerRules
 def queue_entries(evidence: Evidence) -> list[Finding]:
     """What is wrong with the entries of each queue, where all queues could be read."""
     found: list[Finding] = []
+    table = evidence.copy.queue_table
+    entries_known = table is None or table.opened  # else nobody knows which entries the database holds
     for key, view in evidence.views.items() if evidence.queues_whole else ():
         leftover = evidence.leftovers.get(key)
-        found += missing_findings(view, evidence.copy.rules, leftover.wrong if leftover else [], evidence.held_back)
+        if entries_known:
+            found += missing_findings(view, evidence.copy.rules, leftover.wrong if leftover else [], evidence.held_back)
         found += shifted_findings(view)
         if evidence.log_whole and evidence.all_read:
             found += hole_findings(view)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import struct
 from pathlib import Path
 
@@ -23,6 +24,16 @@ def test_ends_and_mark(tmp_path: Path) -> None:
     found = table(store.write().root)
     assert (found.ends.mark, found.ends.maxima, found.ends.minima) == (store.mark, store.maxima, store.minima)
     assert found.opened and not found.damaged and not found.unread and not found.odd_keys and not found.unnamed
+
+
+@pytest.mark.parametrize("name", ["CURRENT", "*.sst"])
+def test_a_file_that_is_none_makes_the_table_unread_not_damaged(name: str, tmp_path: Path) -> None:
+    store = keyed_store(tmp_path / "s").write()
+    target = next((store.root / "consumequeue").glob(name))
+    target.unlink()
+    os.mkfifo(target)
+    found = table(store.root)
+    assert not found.opened and found.damaged is None and "no regular file" in found.unread
 
 
 @pytest.mark.parametrize("names", [[], ["000009.sst", "MANIFEST-000005"], ["000009.sst", "OPTIONS-000007"]])
