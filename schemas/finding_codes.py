@@ -59,11 +59,14 @@ TIMER_OFFSET_BEYOND = "timer_offset_beyond_end"
 
 
 REBUILD_BY_START = (
-    "Let a start rebuild the queues on a copy of the store: move the database's folder away, create an empty file named abort,"
-    " and set commitLogRecoverMaxNum to the number of CommitLog files. No repair does it."
+    "On a copy of the store let a start of the broker's release rebuild the queues, without the database and with an empty file"
+    " named abort. No repair does it."
 )
 
 STARTS_DISPATCH = "Nothing to do: a start of the release puts these entries."
+NO_COMPACTED_REPAIR = (
+    "No repair is written for a store with the log of a compacted topic: look for another copy of the same broker."
+)
 NO_KEYED_REPAIR = "No repair is written for a store with queues in RocksDB: look for another copy of the same broker."
 
 
@@ -158,14 +161,15 @@ NO_REPAIR = (  # the next step of what a repair would do, where the log is that 
     " and let it copy the log from the others."
 )
 
+_TORN_STEP = "The broker stopped cleanly, so a whole message was here: look for it in another copy of the same broker"
+_SEGMENT_STEP = "Look for this segment in another copy of the same broker"
 
 _ROWS = (
     # ---- CommitLog: bytes -------------------------------------------------------------------------------------------
     FindingCode(DAMAGED, LOSS, Part.LOG, Cure.OTHER_COPY, "Bytes that are no valid message, filler or unwritten space."),
     FindingCode(TORN, NOTE, Part.LOG, Cure.NOTHING,
                 "The broker died during its last write and left a part of a message; it never acknowledged it as stored.",
-                raised_step="The broker stopped cleanly, so a whole message was here: look for it in another copy of the same"
-                            " broker; a repair takes it with --donor."),
+                raised_step=f"{_TORN_STEP}; a repair takes it with --donor."),
     FindingCode(FOREIGN, LOSS, Part.LOG, Cure.BY_HAND,
                 "Messages that are valid but name another physical offset than the one where they are: the file has a wrong"
                 " name, or holds stale bytes.",
@@ -199,8 +203,7 @@ _ROWS = (
     # ---- CommitLog: files -------------------------------------------------------------------------------------------
     FindingCode("segment_missing", LOSS, Part.LOG, Cure.OTHER_COPY, stays=Stays.AS_BEFORE, wrong_size_of=Part.LOG,
                 meaning="A segment is missing: its neighbours leave a gap there, or queue entries lead to it.",
-                step="Look for this segment in another copy of the same broker; a repair takes it with --donor where others"
-                     " follow it here."),
+                step=f"{_SEGMENT_STEP}; a repair takes it with --donor where others follow it here."),
     FindingCode("segment_wrong_size", LOSS, Part.LOG, Cure.BY_HAND, wrong_size_of=Part.LOG,
                 meaning="A segment does not have the configured length.",
                 step="Copy the file again. Most releases refuse to start with it."),
@@ -527,6 +530,13 @@ CATALOGUE: dict[str, FindingCode] = {row.code: row for row in _ROWS}
 
 BY_A_REPAIR = frozenset(row.next for row in _ROWS if row.cure in _BY_ANY_REPAIR)
 """Next steps that any repair takes: where one is offered, nobody has to read them."""
+
+WITHOUT_DONOR = {
+    Cure.OTHER_COPY.value: "Look for these bytes in another copy of the same broker.",
+    CATALOGUE[TORN].raised_step: f"{_TORN_STEP}.",
+    CATALOGUE["segment_missing"].step: f"{_SEGMENT_STEP}.",
+}
+"""Next steps that name a donor, and what is left of them for a kind of store that no donor helps."""
 
 STOP_REASONS: dict[str, str] = {
     # The record itself (the checks of recovery.md 3).

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from schemas.finding_codes import REBUILD_BY_START
 from schemas.rows import EXTENT_MESSAGE, NOTE, AuditOutcome, QueueKey, SegmentSummary
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import StoreAudit, run_rounds
@@ -96,7 +95,7 @@ def audit_copy(work: Work) -> Audited:
     work.progress("auditing the copy")
     first = audit(work, work.request.plan.broker_conf, "the copy")
     if first.evidence.copy.queue_table is not None:
-        raise StoreError(f"no repair is written for stores with ConsumeQueues in RocksDB. {REBUILD_BY_START}")
+        raise StoreError(f"no repair is written for stores with ConsumeQueues in RocksDB. {first.outcome.no_repair}")
     wrong = repair_plan.differences(work.request.plan, first.outcome.plan)
     if wrong:
         more = f" (and {len(wrong) - 1} more differences)" if len(wrong) > 1 else ""

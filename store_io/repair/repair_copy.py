@@ -10,8 +10,9 @@ from pathlib import PurePosixPath
 from schemas.checkpoint_layout import ABORT_FILE
 from schemas.dledger_layout import DATA
 from schemas.rows import StoreFile
-from schemas.store_names import BATCH_QUEUES, COMMITLOG, COMPACTED_LOG, COMPACTED_QUEUE, EXT, INDEX, QUEUES
+from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from store_io.audit.facts.size_misfits import size_misfits
+from store_io.audit.outcome.repairable import compacted_log
 from store_io.base.errors import StoreError
 from store_io.base.java_compat import parse_number
 from store_io.formats.settings import read_settings
@@ -37,13 +38,9 @@ def check_source(location: StoreLocation, broker_conf: str | None) -> None:
         if not any(numbered_files(Tree(listing.files), f"{folder}/{DATA}") for folder in ledger_folders(listing.files)):
             raise StoreError(f"nothing to repair from: {shown(location.root)} holds no data file of DLedger with bytes in it")
         return
-    compacted = [
-        entry.path
-        for entry in listing.files
-        if entry.kind == "file" and entry.size and entry.path.startswith((f"{COMPACTED_LOG}/", f"{COMPACTED_QUEUE}/"))
-    ]
+    compacted = compacted_log(listing)
     if compacted:
-        raise StoreError(f"{compacted[0]}: the log of a compacted topic, and no repair is written for stores with such a log")
+        raise StoreError(f"{compacted}: the log of a compacted topic, and no repair is written for stores with such a log")
     if numbered_files(Tree(listing.files), COMMITLOG):
         for misfit in size_misfits(broker_conf, listing, settings):
             if misfit.file.startswith(COMMITLOG) and not misfit.alone:

@@ -2,7 +2,7 @@
 
 * `judgement`, `run_words`, `next_steps`: the answer, what is said of several stores together, what to do.
 * `deleted_files`, `finding_groups`, `replicas_words`: what a start deletes, what differs, how copies compare.
-* `commands`: commands to paste; `no_repair`: kinds of store that there is no repair of.
+* `commands`: commands to paste.
 * `summary_text`, `explain_text`, `query_text`, `history_text`, `repair_text`: one per command; `step_text`: a step of a repair.
 * `text`, `terminal`: values and escapes; colours and columns.
 """

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from jobs.report.texts.judgement import judge
-from jobs.report.texts.no_repair import no_repair
 from jobs.report.texts.text import count_text, printable
 from schemas.finding_codes import CATALOGUE, Part
 from schemas.rows import DEFAULT, DOUBT, NOTE, AuditOutcome, Finding
@@ -101,8 +100,8 @@ def repair_withheld(outcome: AuditOutcome) -> str:
     """Why no command repairs this store although there is something to do; "" where one is shown or nothing is to be done."""
     if not (_acts(outcome) or _config_helps(outcome)):
         return ""
-    if no_repair(outcome):
-        return no_repair(outcome)
+    if outcome.no_repair:
+        return outcome.no_repair
     if outcome.release_from == DEFAULT:
         return _UNNAMED
     return _MISFIT if any(premise.kind == DOUBT for premise in outcome.premises) else ""

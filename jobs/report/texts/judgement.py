@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from jobs.report.texts.no_repair import no_repair
 from jobs.report.texts.text import bytes_text, count_text, printable, span_text
 from schemas.finding_codes import CATALOGUE, STOP_REASONS
 from schemas.rows import DEFAULT, DOUBT, LOSS, REBUILDABLE, AuditOutcome, Row
@@ -218,7 +217,7 @@ def _refusal(outcome: AuditOutcome) -> Iterable[str]:
             " file, or set it and its .bak aside, before any start."
         )
     else:
-        yield "A refused start loses nothing." + ("" if no_repair(outcome) else " A repair removes the cause.")
+        yield "A refused start loses nothing." + ("" if outcome.no_repair else " A repair removes the cause.")
     if outcome.counts.get(LOSS, 0) > counted(outcome, "broker_refuses"):
         yield "Bytes of the CommitLog are also damaged or missing."
 

@@ -3,6 +3,7 @@
 * `store_outcome`: all results of one store, the exit code among them.
 * `safety`: whether the copy is safe to start, the one decision.
 * `final_findings`: each finding with all that the catalogue says, in a stable order.
+* `repairable`: kinds of store without a repair, and next steps that promise none.
 * `release_leaves`: what a start leaves of each file, `steps` of plan.json.
 * `verdict`: what matters most, in one sentence.
 * `plan_inputs`: every file that the plan depends on.

@@ -17,6 +17,7 @@ from store_io.audit.outcome.final_findings import final_findings
 from store_io.audit.outcome.not_read import not_read, not_read_sentences
 from store_io.audit.outcome.plan_inputs import plan_inputs
 from store_io.audit.outcome.release_leaves import release_leaves
+from store_io.audit.outcome.repairable import no_repair
 from store_io.audit.outcome.verdict import verdict_sentence
 from store_io.audit.premises import mode_doubts, premises
 from store_io.audit.shortcomings import Shortcomings
@@ -52,7 +53,7 @@ def store_outcome(evidence: Evidence, judged: Judgement) -> AuditOutcome:
     out = _blank(request, short.sentences)
     _set_premises(evidence, out)
     out.config = config_tables(evidence)
-    out.not_judged = not_judged(evidence)
+    out.not_judged, out.no_repair = not_judged(evidence), no_repair(evidence.copy)
     out.level, out.not_read = request.level, not_read(evidence)
     out.incomplete += not_read_sentences(evidence, out.not_read, short.on_purpose)
     out.complete = not out.incomplete

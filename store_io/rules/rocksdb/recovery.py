@@ -63,8 +63,9 @@ class RocksFold(Fold):
         """Which messages stay without an entry because of where recovery begins to read, and to dispatch."""
         skips, mark = self.prediction.skips, self.ends.mark
         if mark < start:
-            most = int(self.rules.value("commitLogRecoverMaxNum"))
-            begins = f"recovery begins at physical offset {start:,}, at most {most} CommitLog files from the end"
+            begins = f"recovery begins at physical offset {start:,}"
+            if self.rules.start_by_record_check:
+                begins += f", at most {int(self.rules.value('commitLogRecoverMaxNum'))} CommitLog files from the end"
             skips.append(f"{begins}, and the queues end at {mark:,}")
         if not self.unclean and self.rules.dispatches_after_clean_exit:
             skips.append(f"after a clean exit the message that begins exactly at the queues' end, {mark:,}, is not dispatched")
