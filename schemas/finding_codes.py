@@ -271,8 +271,8 @@ _ROWS = (
                 "Copy the file again from this node. Never start a node of a group with an older one."),
     FindingCode("ledger_crash_cut", LOSS, Part.START, Cure.BY_HAND,
                 "After this unclean exit a start cuts ConsumeQueues too far: it counts messages without DLedger's headers.",
-                "Stop the broker cleanly and copy again, or start a copy without abort and without the group's own checkpoint:"
-                " then nothing is cut, and all of the log is dispatched."),
+                "Remove abort and the group's own checkpoint from the copy before a start: it then cuts nothing and dispatches"
+                " all of the log."),
     # ---- other copies of the same log: one code each for damage, doubt and a log that was continued twice ---------------------
     FindingCode("replica_holds", NOTE, Part.REPLICAS, Cure.OTHER_COPY,
                 "Another copy of the group holds valid messages where this one has damage, zeros or no file. Other findings"

@@ -115,7 +115,7 @@ def open_copy(request: AuditRequest, short: Shortcomings) -> OpenedCopy:
     misfits = size_misfits(request.broker_conf, listing, settings)
     rules = broker_rules(request.release, settings)
     tree = Tree(listing.files)
-    not_modelled = unmodelled(listing, rules)
+    not_modelled = unmodelled(listing, rules, request.broker_conf is not None)
     short.sentences += not_modelled
     short.sentences += store_dir.unreadable_parts(listing)
     config = config_reader.read_config(source, listing, rules)

@@ -15,9 +15,10 @@ from store_io.source.store_dir import StoreListing
 _ROCKSDB = re.compile(r"CURRENT|IDENTITY|MANIFEST-[0-9]+|OPTIONS-[0-9]+(\.dbtmp)?|.+\.sst")
 
 
-def unmodelled(listing: StoreListing, rules: BrokerRules) -> list[str]:
+def unmodelled(listing: StoreListing, rules: BrokerRules, conf: bool = False) -> list[str]:
     """A sentence for each kind of store that is recognised but not modelled: what a broker would do cannot be said then.
 
+    conf: whether a broker.conf was named; one that is silent means the default.
     The RocksDB beside the store that 5.4.0 always makes does not count.
     """
     found = []
@@ -34,7 +35,7 @@ def unmodelled(listing: StoreListing, rules: BrokerRules) -> list[str]:
         found.append("rocksdbCQDoubleWriteEnable=true: ConsumeQueues in files and in RocksDB, combined, are not modelled")
     # With queues in files a broker reads such a database only as a part of a combined store, or without having been named.
     kind = rules.settings["storeType"]
-    named = kind.value == "default" and (kind.origin == "broker.conf" or bool(rules.value("rocksdbCQDoubleWriteEnable")))
+    named = kind.value == "default" and (conf or bool(rules.value("rocksdbCQDoubleWriteEnable")))
     for folder, names in databases.items() if not rules.rocksdb_queues and not named else ():
         found.append(
             f"{folder}/ holds RocksDB files ({', '.join(names[:3])}): ConsumeQueues in RocksDB are modelled with"

@@ -161,6 +161,9 @@ def _by_itself(outcome: AuditOutcome, start: Start) -> _Words:
         case Start.LEAVES_UNSERVED:
             if not lost_of(outcome)[0] and not counted(outcome, "broker_skips_messages"):
                 return "A start never delivers timer messages of this copy", tuple(_losses(outcome))
+            if counted(outcome, "ledger_crash_cut"):
+                crash = "abort and the checkpoint of its DLedger group"
+                return f"Do not start this copy before {crash} are removed from it", tuple(_losses(outcome))
             return "Do not start this copy before its queues are rebuilt", tuple(_losses(outcome))
         case Start.NOT_READ:
             read = "A start loses nothing that was read, but not all of this copy was read"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from schemas import dledger_layout
 from schemas.checkpoint_layout import ABORT_FILE
 from schemas.finding_codes import COMPACTED_FILES
 from schemas.rows import NOTE, REBUILDABLE, Finding, QueueKey, Row
@@ -107,6 +108,7 @@ def _skipped(evidence: Evidence, prediction: Prediction, loss: Loss) -> Iterator
                 count=lost.messages - lost.cut,
                 message=f"a start leaves {count_text(lost.messages - lost.cut, 'message')} without a queue entry"
                 + _why_skipped(prediction, key),
+                next=_start_without_crash(evidence) if prediction.ledger_cut >= 0 else "",
             )
 
 
@@ -131,7 +133,15 @@ def _cut_by_crash(evidence: Evidence, prediction: Prediction, loss: Loss) -> Ite
             f" {'offset' if skipped == 1 else 'offsets'} given again"
         )
         where = ABORT_FILE, *evidence.copy.entry_range(ABORT_FILE)
-        yield Finding("ledger_crash_cut", *where, phy_offset=prediction.ledger_cut, message=message, count=skipped)
+        step = _start_without_crash(evidence)
+        yield Finding("ledger_crash_cut", *where, next=step, phy_offset=prediction.ledger_cut, message=message, count=skipped)
+
+
+def _start_without_crash(evidence: Evidence) -> str:
+    """What to do where the rules of an unclean exit alone cut queues of a DLedger broker (dledger.md 7)."""
+    assert evidence.copy.loaded.ledger is not None
+    checkpoint = f"{evidence.copy.loaded.ledger.folder}/{dledger_layout.CHECKPOINT}"
+    return f"Remove abort and {checkpoint} from the copy before a start: it then cuts nothing and dispatches all of the log."
 
 
 def _groups_beyond(evidence: Evidence, loss: Loss, beyond: OffsetsBeyond) -> Iterator[Finding]:

@@ -78,6 +78,11 @@ def test_a_tiered_store_counts_where_the_broker_opens_it(release: str, plug_in: 
     assert len(sentences) == named and all("tiered" in sentence for sentence in sentences)
 
 
+def test_a_broker_conf_that_is_silent_about_the_store_type_means_queues_in_files() -> None:
+    listing = listed({"consumequeue/CURRENT": 16, "consumequeue/T/0/00000000000000000000": 20})
+    assert unmodelled(listing, broker_rules(), conf=True) == [] and len(unmodelled(listing, broker_rules())) == 1
+
+
 def test_queues_in_rocksdb_are_modelled_where_the_settings_name_them() -> None:
     rules = broker_rules(settings={"storeType": Setting("defaultRocksDB", "broker.conf")})
     assert unmodelled(listed({"consumequeue/CURRENT": 16, "consumequeue/000009.sst": 5}), rules) == []

@@ -28,7 +28,10 @@ def lost_messages(evidence: Evidence) -> list[Finding]:
     flushed_further = evidence.read_last and flushed_until > max((s.last_store_time for s in evidence.segments), default=0)
     copied = evidence.holes.copied_live(flushed_until)
     results, log = evidence.leftovers.values(), evidence.log
-    live = live_copy(results, log, evidence.copy.unclean, flushed_further, copied)
+    if evidence.copy.loaded.ledger is None:
+        live = live_copy(results, log, evidence.copy.unclean, flushed_further, copied)
+    else:  # DLedger's own files say which entries are missing; headers lie between its messages, so that any two leave a hole
+        live = LiveCopy(unwritten=copied)
     return lost_findings(results, evidence.segments, log, live, evidence.copy.rules)
 
 
