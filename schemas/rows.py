@@ -446,6 +446,7 @@ class AuditOutcome:
     premises: list[Premise] = field(default_factory=list)
     timers: Row = field(default_factory=dict)  # of the timer store (`TimerView.report`); {} where there is none
     not_judged: list[str] = field(default_factory=list)  # what a start reads and no check judges: a verdict names it
+    inferred_mode: str = ""  # taken from the files, as nobody named it: "controller mode because of ..."
     no_repair: str = ""  # why no repair is written for its kind of store; "" where one is
     replica_group: str = ""
     log_end: int | None = None  # physical offset after its last message; None without one, and where it was not read

@@ -50,6 +50,31 @@ def test_a_store_that_does_not_start_is_not_called_damaged_for_that_alone(name: 
     assert judgement.kind == Safety.REFUSES and not any("damaged or missing" in sentence for sentence in judgement.why)
 
 
+@pytest.mark.parametrize("name", ["g103", "g113"])
+def test_the_advice_on_a_dledger_log_has_one_cause_and_no_donor(name: str, tmp_path: Path) -> None:
+    (case,) = cases(name)
+    outcome = audit(case.unpack(tmp_path), case.release, case.broker_conf).outcome
+    steps = {f.code: f.next for f in outcome.findings}
+    assert "live_copy" not in steps and "queues_copied_later" not in steps
+    assert not any("--donor" in step or "docs/" in step for step in steps.values())
+    if name == "g113":
+        assert (
+            steps["ledger_crash_cut"] == steps["broker_skips_messages"] and "dledger-n0/checkpoint" in steps["ledger_crash_cut"]
+        )
+        assert "abort" in judge(outcome).headline and "rebuilt" not in judge(outcome).headline
+
+
+def test_an_inferred_mode_is_part_of_the_answer(tmp_path: Path) -> None:
+    (case,) = cases("g04")
+    root = case.unpack(tmp_path)
+    (root / "epochFileCheckpoint").write_text("1\n0\n1-0\n")
+    for conf, inferred in ((None, True), (case.broker_conf, False)):
+        outcome = audit(root, case.release, conf).outcome
+        assert ("because of epochFileCheckpoint" in outcome.verdict) == inferred
+        assert ("enableControllerMode = true" in outcome.verdict) == inferred
+        assert ("runs in controller mode" in judge(outcome).headline) == inferred
+
+
 # ---- what a verdict rests on -----------------------------------------------------------------------------------------
 
 

@@ -60,6 +60,12 @@ def mode_doubts(listing: StoreListing, rules: BrokerRules) -> list[str]:
     ]
 
 
+def inferred_mode(rules: BrokerRules) -> str:
+    """The mode that nobody named, with the file that shows it, where the release knows it; else ""."""
+    inferred = rules.controller_mode and rules.settings["enableControllerMode"].origin == "inferred"
+    return f"controller mode because of {EPOCH_FILE}" if inferred else ""
+
+
 def assumed_sentence(release: str) -> str:
     """That nobody named the release by whose rules something is answered, without a full stop."""
     newest = ", the newest known, is assumed" if release == NEWEST_RELEASE else " is assumed"

@@ -107,6 +107,8 @@ def _assumed(outcome: AuditOutcome, answer: Judgement) -> str:
     if answer.kind in OF_ANY_RELEASE:
         return ""
     parts = [f"its release is {outcome.release}"] if outcome.release_from == DEFAULT else []
+    if outcome.inferred_mode:
+        parts.append("its broker runs in controller mode")
     if outcome.settings_from == DEFAULT and answer.kind == Safety.SAFE:
         parts.append("its broker.conf keeps RocketMQ's defaults")
     return f"{' and '.join(parts)}, which is assumed" if parts else ""

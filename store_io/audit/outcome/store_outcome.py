@@ -19,7 +19,7 @@ from store_io.audit.outcome.plan_inputs import plan_inputs
 from store_io.audit.outcome.release_leaves import release_leaves
 from store_io.audit.outcome.repairable import no_repair
 from store_io.audit.outcome.verdict import verdict_sentence
-from store_io.audit.premises import mode_doubts, premises
+from store_io.audit.premises import inferred_mode, mode_doubts, premises
 from store_io.audit.shortcomings import Shortcomings
 from store_io.base.exit_codes import INCOMPLETE, of_store
 from store_io.base.times import iso_time
@@ -95,6 +95,7 @@ def _blank(request: AuditRequest, incomplete: Sequence[str]) -> AuditOutcome:
 
 def _set_premises(evidence: Evidence, out: AuditOutcome) -> None:
     request, written = evidence.request, evidence.written_by()
+    out.inferred_mode = inferred_mode(evidence.copy.rules)
     out.written_by = "" if request.release_from != DEFAULT or written.holds(request.release) else written.range_text()
     out.premises = premises(
         request.release,

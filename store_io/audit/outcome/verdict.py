@@ -21,13 +21,15 @@ def verdict_sentence(outcome: AuditOutcome) -> str:
     lacking = as_master(outcome.replicas, outcome.name)
     if lacking is not None:
         sentence = f"{lacking.verdict()}; by itself: {sentence}"
+    if outcome.inferred_mode and broker is not None and (not broker["starts"] or lost_of(outcome)[0]):
+        sentence = f"Taken for {outcome.inferred_mode}, which a broker that has left this mode keeps, too: {sentence}"
     doubts = [premise.sentence for premise in outcome.premises if premise.kind == DOUBT]
     if doubts:
         sentence = f"{doubts[0]}. With what was named: {sentence}"
     if outcome.release_from == DEFAULT and broker is not None:
         sentence += " (no release was named: this one is assumed)"
     if outcome.settings_from == DEFAULT and broker is not None:
-        sentence += " (no broker.conf was named: RocketMQ's defaults are assumed)"
+        sentence += f" (no broker.conf was named: {_assumed_settings(outcome)})"
     if _no_config(outcome):
         sentence += ". Topics, groups and offsets are not in this copy: it has no file of config/"
     unseen = sum(outcome.timers.get(name, {}).get("messages", 0) for name in ("after_end", "no_unit"))
@@ -58,6 +60,19 @@ def _no_config(outcome: AuditOutcome) -> bool:
     if config_losses(outcome) or outcome.counts.get(LOSS):  # what is graver comes alone
         return False
     return bool(loads["read"]) and not any(loads["read"].values())
+
+
+def _assumed_settings(outcome: AuditOutcome) -> str:
+    """What stands for a broker.conf that nobody named; sizes from the files go without saying."""
+    settings = outcome.plan.get("settings", {})
+    found = [
+        f"{key} = {str(row['value']).lower() if isinstance(row['value'], bool) else row['value']}"
+        for key, row in sorted(settings.items())
+        if row["from"] == "inferred" and type(row["value"]) is not int
+    ]
+    if not found:
+        return "RocketMQ's defaults are assumed"
+    return f"{names_text(found)} by its files, RocketMQ's defaults else are assumed"
 
 
 def _verdict(outcome: AuditOutcome) -> str:
