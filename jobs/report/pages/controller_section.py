@@ -48,6 +48,7 @@ def controller_view(broker: Row) -> View:
             _moment("elected as master", elected, broker["truncate_at"] if cut_at is None else cut_at),
         ],
         "queues": ends,
+        "left": (broker.get("lost") or {}).get("messages", 0) if cut_at is None else 0,
     }
 
 

@@ -17,7 +17,7 @@ from jobs.report.texts.replicas_words import choice_words
 from jobs.report.texts.run_words import assumed_words, exit_words, note_kinds
 from jobs.report.texts.text import span_text
 from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome
-from store_io.audit.outcome.safety import Safety, lacks_of, lost_of
+from store_io.audit.outcome.safety import Safety, lacks_of, lost_of, timers_lost
 from store_io.base.exit_codes import of_run
 
 
@@ -47,6 +47,7 @@ def index_html(run: RunInfo, outcomes: Sequence[AuditOutcome]) -> Iterator[str]:
     kinds: Counter[str] = Counter(store.kind for store in stores)
     worst = stores[0].kind if stores else Safety.SAFE
     lost = sum(store.lost_messages for store in stores)
+    timers = sum(map(timers_lost, outcomes))
     unknown = sum(not store.starts for store in stores)
     unsound = kinds[Safety.GONE] or kinds[Safety.DIVERGED] or kinds[Safety.LACKS]
     assumed = assumed_words(outcomes)
@@ -68,7 +69,8 @@ def index_html(run: RunInfo, outcomes: Sequence[AuditOutcome]) -> Iterator[str]:
         "lost_bytes": sum(store.lost_bytes for store in stores),
         "losing": sum(1 for store in stores if store.lost_messages),
         "not_known": unknown,
-        "lost_style": "c-stop" if lost else "" if unsound or unknown else "c-safe",
+        "lost_timers": timers,
+        "lost_style": "c-stop" if lost or timers else "" if unsound or unknown else "c-safe",
         "counts": _counts(outcomes),
         "notes": note_kinds(outcomes),
         "bytes_read": sum(outcome.bytes_read for outcome in outcomes),

@@ -184,9 +184,11 @@ def _by_itself(outcome: AuditOutcome, start: Start) -> _Words:
             lost = tuple(f"{sentence[:1].upper()}{sentence[1:]}." for sentence in (*config_losses(outcome), *differs))
             return "A start loses no message, but config/ no longer says all that clients and consumers need", lost
         case Start.SAFE if outcome.not_judged:
-            return "Safe to start, but parts of this copy were not judged", (
-                "Every byte of CommitLog, ConsumeQueues and index files was checked; they, the checkpoint and the offsets in"
-                " config/ agree with each other.",
+            read = ((outcome.plan["broker"].get("config") or {}).get("read") or {}).get("consumerOffset.json")
+            agree = "they, the checkpoint and the offsets in config/" if read else "they and the checkpoint"
+            unsure = ", but its timers were not judged" if "timers" in outcome.not_judged else ""  # they may refuse, or lose
+            return f"Safe to start{unsure}", (
+                f"Every byte of CommitLog, ConsumeQueues and index files was checked; {agree} agree with each other.",
                 f"Not judged, although a start reads it: {names_text(outcome.not_judged, len(outcome.not_judged))}.",
             )
         case _:

@@ -107,9 +107,17 @@ def _skipped(evidence: Evidence, prediction: Prediction, loss: Loss) -> Iterator
                 queue_id=key[1],
                 count=lost.messages - lost.cut,
                 message=f"a start leaves {count_text(lost.messages - lost.cut, 'message')} without a queue entry"
-                + _why_skipped(prediction, key),
+                + (_why_skipped(prediction, key) or _first_left_out(evidence, loss)),
                 next=_start_without_crash(evidence) if prediction.ledger_cut >= 0 else "",
             )
+
+
+def _first_left_out(evidence: Evidence, loss: Loss) -> str:
+    """Of a controlled replica: the first message after confirmOffset, which a start after a clean exit leaves out (P2)."""
+    copy, skipped = evidence.copy, sum(queue.messages - queue.cut for queue in loss.by_queue.values())
+    if skipped != 1 or copy.unclean or not (copy.rules.controller_mode and copy.rules.dispatches_after_clean_exit):
+        return ""
+    return ": after a clean exit dispatch continues after the first message that was not confirmed, not with it"
 
 
 def _why_skipped(prediction: Prediction, key: QueueKey) -> str:

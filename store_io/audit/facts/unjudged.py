@@ -18,7 +18,7 @@ from store_io.source.store_dir import StoreListing
 
 JUDGED = frozenset({TOPICS, GROUPS, CONSUMER_OFFSETS, LMQ_OFFSETS, DELAY_OFFSETS})
 NEXT_STEP = (
-    "Restore the file or its .bak, or set both aside, before any start: one that fails here overwrites other files in config/."
+    "Restore the file or its .bak, or set both aside, before any start: one that fails here overwrites other files in config/"
 )
 
 
@@ -33,7 +33,7 @@ def refusal_step(rules: BrokerRules, late: bool) -> str:
         lost = "config/consumerFilter.json"
     else:
         lost = "consumer offsets and filters, the second one their .bak too"
-    return f"{NEXT_STEP[:-1]}: {lost}."
+    return f"{NEXT_STEP}: {lost}."
 
 
 @dataclass

@@ -142,7 +142,8 @@ def config_losses(outcome: AuditOutcome) -> list[str]:
     files["config_damaged"] = [name for name in files["config_damaged"] if name.removesuffix(".bak") not in said]
     clauses = [clause.format(names_text(files[code])) for code, clause in _CONFIG_CLAUSES.items() if files[code]]
     if topics:
-        there = f"{count_text(sum(f.count for f in topics), 'message')} are there"
+        number = sum(f.count for f in topics)
+        there = f"{count_text(number, 'message')} {'is' if number == 1 else 'are'} there"
         clauses.insert(0, f"clients cannot find {names_text([f.topic or 'other topics' for f in topics])}, although {there}")
     if again:
         come = count_text(sum(f.count for f in again), "delayed message")

@@ -63,7 +63,7 @@ def _no_config(outcome: AuditOutcome) -> bool:
 
 
 def _assumed_settings(outcome: AuditOutcome) -> str:
-    """What stands for a broker.conf that nobody named; sizes from the files go without saying."""
+    """What is assumed where nobody named a broker.conf; sizes from the files go without saying."""
     settings = outcome.plan.get("settings", {})
     found = [
         f"{key} = {str(row['value']).lower() if isinstance(row['value'], bool) else row['value']}"

@@ -36,6 +36,10 @@ def test_the_fenced_broker_and_its_election_are_compared() -> None:
         assert said in page.text
     outcome.plan["broker"]["controller"] |= {"identity": None, "epochs": [], "confirm_offset": -1}
     text = page_of(outcome).text
+    assert "The fenced start leaves" not in text
+    outcome.plan["broker"]["controller"]["election"]["cut_at"] = None
+    outcome.plan["broker"]["lost"] = {"messages": 1}
+    assert "The fenced start leaves 1 message without a queue entry" in page_of(outcome).text
     assert "new replica" in text and "no epochs" in text and "confirmOffset after load" not in text
 
 

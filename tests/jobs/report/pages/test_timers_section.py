@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from jobs.report.pages.index_html import index_html
 from jobs.report.pages.report_html import report_html
 from jobs.report.pages.timers_section import timers_view
 from jobs.report.texts.judgement import timer_words
@@ -43,3 +44,12 @@ def test_messages_that_are_never_delivered_are_no_green_number() -> None:
         r"would be lost, and\s+4 timer messages never delivered", page
     )
     assert re.search(r"UTC\.\s+The timer log has", page)
+
+
+def test_lost_timers_of_a_fleet_count_beside_lost_messages() -> None:
+    outcome = samples.clean()
+    assert "never delivered" not in "".join(index_html(samples.RUN, [outcome]))
+    outcome.findings.append(Finding(TIMER_LOST, "timerlog/0", severity=LOSS, count=94))
+    page = "".join(index_html(samples.RUN, [outcome]))
+    lost = page[page.index("would be lost") :][:200]
+    assert "94 timer messages never delivered" in lost and "c-stop" in lost

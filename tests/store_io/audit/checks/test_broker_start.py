@@ -49,7 +49,7 @@ def test_a_refusal_names_the_file_and_a_step_for_config() -> None:
 
     log, config = refused(refusal="commitlog/0: 1 byte"), refused(refusal="config/topics.json: no JSON")
     assert (log.code, log.file, log.next) == ("broker_refuses", "commitlog/0", "")
-    assert config.file == "config/topics.json" and config.next.startswith(NEXT_STEP[:-1])
+    assert config.file == "config/topics.json" and config.next.startswith(NEXT_STEP)
 
 
 def test_messages_that_a_start_cuts_and_messages_that_it_never_serves() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -42,7 +43,7 @@ def test_a_broker_ends_over_a_file_and_a_bak_that_cannot_be_parsed(
     assert outcome.exit_code == 20 and not outcome.plan["broker"]["starts"]
     assert outcome.plan["broker"]["refusal"].startswith(f"{path}: ")
     (refused,) = (f for f in outcome.findings if f.code == "broker_refuses")
-    assert refused.file == path and refused.next.startswith(NEXT_STEP[:-1] + ": ")
+    assert refused.file == path and refused.next.startswith(NEXT_STEP + ": ")
 
 
 @pytest.mark.parametrize(
@@ -114,7 +115,17 @@ def test_a_verdict_names_what_was_not_judged(tmp_path: Path) -> None:
     told = " ".join(judge(outcome).why)
     assert all(name in told for name in names)
     for text in (outcome.verdict, judge(outcome).headline, told):
-        assert "everything" not in text and "all parts" not in text and text != "Safe to start"
+        assert "everything" not in text and "all parts" not in text
+    assert "offsets in config/" not in told  # of which this copy has none
+    loads = outcome.plan["broker"]["config"]
+    read = {
+        **outcome.plan["broker"],
+        "config": {**loads, "read": {**loads["read"], "consumerOffset.json": "consumerOffset.json"}},
+    }
+    with_offsets = replace(outcome, plan={**outcome.plan, "broker": read})
+    assert "offsets in config/" in " ".join(judge(with_offsets).why)
+    unsure = replace(outcome, not_judged=[*names, "timers"])
+    assert (judge(outcome).headline, judge(unsure).headline) == ("Safe to start", "Safe to start, but its timers were not judged")
     assert outcome_of(tmp_path / "4", files, "4.9.8").not_judged == names  # which knows no timers
 
 
