@@ -84,7 +84,7 @@ def assumed(case: Case, tmp_path: Path, **more: Any) -> AuditOutcome:
 
 
 def test_an_assumed_release_is_told_first_and_no_repair_is_shown(tmp_path: Path) -> None:
-    (case,) = cases("g11")
+    (case,) = cases("g11-")
     outcome = assumed(case, tmp_path)
     release, settings = outcome.premises
     assert f"RocketMQ {NEWEST_RELEASE}, the newest known, is assumed. This copy was written by 5.1.0 to 5.3.3" in release.sentence
@@ -132,14 +132,14 @@ def test_without_a_broker_conf_nothing_is_safe_but_under_the_defaults(tmp_path: 
 
 
 def test_a_named_release_with_its_broker_conf_rests_on_nothing(tmp_path: Path) -> None:
-    (case,) = cases("g11")
+    (case,) = cases("g11-")
     outcome = audit(case.unpack(tmp_path), case.release, case.broker_conf).outcome
     assert outcome.premises == [] and outcome.plan["release_from"] == NAMED
     assert repair_commands(outcome, words_of(outcome), "/p") and not repair_withheld(outcome)
 
 
 def test_a_release_older_than_the_one_that_wrote_the_copy_is_doubted(tmp_path: Path) -> None:
-    (case,) = cases("g11")
+    (case,) = cases("g11-")
     outcome = audit(case.unpack(tmp_path), "4.9.8", case.broker_conf).outcome
     assert [p.kind for p in outcome.premises] == [DOUBT]
     assert outcome.verdict.startswith("RocketMQ 4.9.8 was named, but a broker of 5.1.0 or newer wrote this copy")
