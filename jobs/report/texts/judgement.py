@@ -184,8 +184,8 @@ def _by_itself(outcome: AuditOutcome, start: Start) -> _Words:
             lost = tuple(f"{sentence[:1].upper()}{sentence[1:]}." for sentence in (*config_losses(outcome), *differs))
             return "A start loses no message, but config/ no longer says all that clients and consumers need", lost
         case Start.SAFE if outcome.not_judged:
-            read = ((outcome.plan["broker"].get("config") or {}).get("read") or {}).get("consumerOffset.json")
-            agree = "they, the checkpoint and the offsets in config/" if read else "they and the checkpoint"
+            offsets = ((outcome.plan["broker"].get("config") or {}).get("read") or {}).get("consumerOffset.json")
+            agree = "they, the checkpoint and the offsets in config/" if offsets else "they and the checkpoint"
             unsure = ", but its timers were not judged" if "timers" in outcome.not_judged else ""  # they may refuse, or lose
             return f"Safe to start{unsure}", (
                 f"Every byte of CommitLog, ConsumeQueues and index files was checked; {agree} agree with each other.",
