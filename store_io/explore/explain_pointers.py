@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -39,7 +39,8 @@ NEAR_ENTRIES = 256  # of an index file, on both sides of where the order of its 
 class Pointer:
     """An entry that leads to the record, or the place where one is expected.
 
-    kind: "queue", "batch", "lmq", "other queue", "index".  number: of the entry in its queue or index file.
+    kind: "queue", "batch", "lmq", "other queue", "index".  number: of the entry in its queue or index file.  position: the
+    entry's byte in the file; None in a database, where it has a key instead.
     state: "equal"; "differs"; "into the middle" (of the record); "absent" (another entry, or none, is where the record's
     belongs).  values: the entry's fields.  differences: sentences.
     """
@@ -47,7 +48,7 @@ class Pointer:
     kind: str
     name: str
     file: str
-    position: int
+    position: int | None
     number: int
     state: str
     values: dict[str, int]
@@ -126,11 +127,12 @@ class QueueSearch:
                 rows = [plain_entries(rows) for _, rows in reader.windows(key, offset, offset + 1) if len(rows)]
                 row = rows[0][0] if rows else None
                 if row is not None and self.target.start <= row["phy_offset"] < self.target.end:
-                    yield self._pointer(key, MappedFile(table.database.folder, offset * unit, unit), 0, row)
+                    found = self._pointer(key, MappedFile(table.database.folder, offset * unit, unit), 0, row)
+                    yield replace(found, position=None)
                 elif self.target.known:
                     what = "the database has no entry at this key" if row is None else f"it leads to {int(row['phy_offset'])}"
                     values = _values(row) if row is not None else {}
-                    yield Pointer(kind, _queue_name(key), table.database.folder, 0, offset, "absent", values, [what])
+                    yield Pointer(kind, _queue_name(key), table.database.folder, None, offset, "absent", values, [what])
         finally:
             reader.close()
         self.searched = f"{len(self.expected)} keys of the ConsumeQueues' database were looked up, no others"

@@ -42,7 +42,7 @@ def header_faults(
 ) -> list[HeaderFault]:
     """What is wrong in a message that passes every check.
 
-    head: the body's first bytes.  inner: it has INNER_NUM and INNER_BASE.
+    head: the body's first bytes.  inner: it has INNER_NUM; queues in RocksDB give a batch no INNER_BASE, and consumers need none.
     """
     found = []
     for name, length in ((BODY_LENGTH, body_length), (PROPERTIES_LENGTH, properties_length)):
@@ -68,7 +68,7 @@ def header_faults(
         text = "the flag of a batch to unwrap without that of a batch"
         found.append(HeaderFault(SYS_FLAG, f"{text}: consumers do not unwrap it" if inner else text, inner))
     elif batch and not inner:
-        text = "the flag of a batch in one record, and no INNER_NUM and INNER_BASE"
+        text = "the flag of a batch in one record, and no INNER_NUM"
         whole = batch == BATCH_FLAGS
         found.append(HeaderFault(SYS_FLAG, f"{text}: consumers fail to unwrap it" if whole else text, whole))
     return found

@@ -296,6 +296,9 @@ def check_frame(
                     "inner_batch", "two numbers", f"{message.properties['INNER_NUM']}, {message.properties['INNER_BASE']}"
                 )
             message.batch_base, message.batch_count = base, count
+        elif rules.inner_batch and "INNER_BASE" not in message.properties and message.sys_flag & layout.SYS_INNER_BATCH:
+            count = parse_number(message.properties.get("INNER_NUM"), 16)  # as queues in RocksDB number it (rocksdb.md 2)
+            message.batch_count = max(1, count or 1)
     except _Refused as why:
         return Verdict(BAD, -1, why.reason, at, computed, message, why.expected, why.actual)
     return Verdict(VALID, total, "", at, computed, message)

@@ -10,7 +10,7 @@ from schemas import commitlog_layout as layout
 from schemas import finding_codes as codes
 from schemas.rows import LOSS, Finding, QueueKey, TornProperties
 from store_io.formats.commitlog import bridges
-from store_io.formats.commitlog.message_columns import HAS_INNER
+from store_io.formats.commitlog.message_columns import HAS_INNER, INNER_ALONE
 from store_io.formats.commitlog.message_decode import host_text
 from store_io.rules import header_faults as faults
 from store_io.scan.segment_findings import Findings, Span, message_finding
@@ -40,7 +40,7 @@ def odd_header(path: str, row: np.void, key: QueueKey, window: SegmentWindow) ->
 
     start = int(row["position"]) + int(row["body_at"])
     head = window.read(start, start + min(int(row["body_len"]), faults.HEAD_BYTES))
-    inner = bool(row["flags"] & HAS_INNER)
+    inner = bool(row["flags"] & (HAS_INNER | INNER_ALONE))
     lengths = read(faults.BODY_LENGTH), read(faults.PROPERTIES_LENGTH)
     found, torn = [], []
     for fault in faults.header_faults(int(row["sys_flag"]), *lengths, int(row["body_crc"]), head, inner):

@@ -20,7 +20,7 @@ from store_io.base.native import kept, load_i16, load_i32, load_i64, peek_i32, p
 from store_io.formats.commitlog import message_columns
 from store_io.formats.commitlog import segment_items as item
 from store_io.formats.commitlog.index_columns import entry_counts
-from store_io.formats.commitlog.message_columns import DEFAULT_CAPACITY, HAS_TAGS, SCHEDULE
+from store_io.formats.commitlog.message_columns import DEFAULT_CAPACITY, HAS_TAGS, INNER_ALONE, SCHEDULE
 from store_io.formats.commitlog.segment_items import FAR, KIND_BATCH, grown
 from store_io.rules import releases
 from store_io.scan import queue_probe as probed
@@ -88,6 +88,8 @@ def _fold(  # type: ignore[no-untyped-def]
         first, messages = queue_offset, np.int64(1)
         if batch:
             first, messages = peek_i64(row + item.BATCH_BASE), peek_i32(row + item.BATCH_COUNT)
+        elif flags & INNER_ALONE:
+            messages = np.int64(peek_i32(row + item.BATCH_COUNT))
 
         # ---- its entry
         match, delta = np.int64(of_rows.MATCH_NONE), np.int64(0)
@@ -143,13 +145,14 @@ def _fold(  # type: ignore[no-untyped-def]
         kind_out = np.int64(of_rows.RUN_QUEUE) if batch else kind
         queue = 2 * ref + (1 if kind == of_rows.RUN_UNQUEUED else 0)
         run = open_runs[queue, 0]
+        single = batch or run < 0 or runs[run, _R_MESSAGES] == runs[run, _R_RECORDS]  # no inner batch with one entry ends the run
         step = np.int64(0)
         if batch and (match == of_rows.MATCH_EQUAL or match == of_rows.MATCH_DIFFERS) and run >= 0:
             step = runs[run, _R_RECORDS]
         if (
             run >= 0
             and lasting
-            and (kind == of_rows.RUN_UNQUEUED or first == runs[run, _R_QUEUE_OFFSET] + runs[run, _R_MESSAGES])
+            and (kind == of_rows.RUN_UNQUEUED or single and first == runs[run, _R_QUEUE_OFFSET] + runs[run, _R_MESSAGES])
             and runs[run, _R_LAST_PHY] < phy
             and runs[run, _R_MATCH] == match
             and runs[run, _R_DELTA] + step == delta

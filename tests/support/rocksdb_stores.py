@@ -114,7 +114,21 @@ def keyed_store(root: Path, release: str = "5.3.3", clean: bool = True, dispatch
     for n in range(60):
         body = b"body %d " % n * (n % 5 + 1)
         builder.put(Message(f"Topic{n % 2}", n // 2 % 2, body, tags="TagA" if n % 3 else None, uniq=f"7F0000010{n:08X}"))
-    store = builder.write(root, clean=clean)
+    return _keyed(builder.write(root, clean=clean), clean, dispatched)
+
+
+def keyed_batches(root: Path, offsets: Iterable[tuple[int, int]], release: str = "5.4.0") -> KeyedStore:
+    """Inner batches of one queue: (queue offset, messages). One entry each, INNER_NUM alone."""
+    builder = StoreBuilder(release, SIZES)
+    for offset, count in offsets:
+        flags = builders.NEED_UNWRAP | builders.INNER_BATCH
+        properties = [("INNER_NUM", str(count))]
+        builder.put(Message("Batch", 0, b"x" * 40, sys_flag=flags, properties=properties, queue_offset=offset))
+    return _keyed(builder.write(root), True, 1 << 30)
+
+
+def _keyed(store: Store, clean: bool, dispatched: int) -> KeyedStore:
+    root = store.root
     for path in sorted((root / "consumequeue").rglob("*"), reverse=True):
         path.unlink() if path.is_file() else path.rmdir()
     checkpoint = root / "checkpoint"

@@ -140,7 +140,8 @@ def _pointer(p: Pointer) -> str:
     what = {"queue": "its queue's entry", "lmq": "its multi-dispatch queue's entry", "batch": "its batch queue's entry"}
     kind = {"index": "index entry", "other queue": "entry"}.get(p.kind) or what[p.kind]
     name = f" of {printable(p.name, 120)}" if p.name else ""
-    where = f"{printable(p.file)} at {p.position:,}" if p.values else printable(p.file)
+    place = "under its key" if p.position is None else f"at {p.position:,}"
+    where = f"{printable(p.file)} {place}" if p.values else printable(p.file)
     held = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in p.values.items())
     return f"{kind} {p.number:,}{name}, {where}" + (f" ({held})" if held else "")
 

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from schemas import dledger_layout
 from schemas.checkpoint_layout import ABORT_FILE
 from schemas.finding_codes import COMPACTED_FILES
-from schemas.rows import NOTE, REBUILDABLE, Finding, QueueKey, Row
+from schemas.rows import NOTE, REBUILDABLE, RUN_QUEUE, Finding, QueueKey, Row
 from schemas.store_names import COMMITLOG, COMPACTION
 from store_io.audit.evidence import Evidence
 from store_io.audit.facts.unjudged import refusal_step
 from store_io.audit.loss import Loss
+from store_io.audit.queue_runs import matched
 from store_io.base.wording import count_text
 from store_io.formats import config_reader
 from store_io.rules.config.files import DELAY_OFFSETS
@@ -100,14 +101,16 @@ def _dropped(evidence: Evidence, prediction: Prediction, loss: Loss) -> Iterator
 def _skipped(evidence: Evidence, prediction: Prediction, loss: Loss) -> Iterator[Finding]:
     for key, lost in sorted(loss.by_queue.items()):
         if lost.messages > lost.cut:
+            count = count_text(lost.messages - lost.cut, "message")
+            left = f"a start leaves {count} without a queue entry"
             yield Finding(
                 "broker_skips_messages",
                 evidence.views[key].folder if key in evidence.views else queue_folder(False, key),
                 topic=key[0],
                 queue_id=key[1],
                 count=lost.messages - lost.cut,
-                message=f"a start leaves {count_text(lost.messages - lost.cut, 'message')} without a queue entry"
-                + (_why_skipped(prediction, key) or _first_left_out(evidence, loss)),
+                message=_below_minimum(evidence, prediction, key, count)
+                or left + (_why_skipped(prediction, key) or _first_left_out(evidence, loss)),
                 next=_start_without_crash(evidence) if prediction.ledger_cut >= 0 else "",
             )
 
@@ -118,6 +121,25 @@ def _first_left_out(evidence: Evidence, loss: Loss) -> str:
     if skipped != 1 or copy.unclean or not (copy.rules.controller_mode and copy.rules.dispatches_after_clean_exit):
         return ""
     return ": after a clean exit dispatch continues after the first message that was not confirmed, not with it"
+
+
+def _below_minimum(evidence: Evidence, prediction: Prediction, key: QueueKey, count: str) -> str:
+    """Of a queue in RocksDB whose minimum passes over messages that have entries: an undamaged one can do so (rocksdb.md 4)."""
+    queue = prediction.after_dispatch.queues.get(key) if prediction.after_dispatch is not None else None
+    if not isinstance(queue, RocksQueue) or queue.cut_back or key not in evidence.views:
+        return ""
+    rows = evidence.views[key].runs.rows
+    rows = rows[rows["kind"] == RUN_QUEUE]
+    below = rows["queue_offset"] < queue.min_offset
+    held = matched(rows[below])
+    if len(queue.puts):
+        held |= rows["first_phy_offset"][below] >= queue.puts["first_phy"].min()
+    if not below.any() or not (rows["messages"] > rows["records"]).any() or not held.all():
+        return ""
+    return (
+        f"the queue's minimum becomes {queue.min_offset:,}, above {count}: the broker searches for it by bisection, and takes a"
+        " queue offset inside an inner batch, which has no entry, for one that is gone; consumers are sent on to the minimum"
+    )
 
 
 def _why_skipped(prediction: Prediction, key: QueueKey) -> str:

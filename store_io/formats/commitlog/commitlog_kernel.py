@@ -578,7 +578,7 @@ def _odd_flags(sys_flag: int, body: int, length: int, present: int) -> bool:
     if sys_flag & ~header_faults.KNOWN_FLAGS:
         return True
     batch = sys_flag & header_faults.BATCH_FLAGS
-    if batch == layout.SYS_NEED_UNWRAP or batch != 0 and present & _BOTH_NUMBERS != _BOTH_NUMBERS:
+    if batch == layout.SYS_NEED_UNWRAP or batch != 0 and not present & 1 << _NUM:
         return True
     kind = (sys_flag & layout.SYS_COMPRESSION_MASK) >> layout.SYS_COMPRESSION_SHIFT
     if not sys_flag & layout.SYS_COMPRESSED:
@@ -751,6 +751,12 @@ def decode_window(
             count_ok, batch_count = _number(properties + start, length)
             if not base_ok or not count_ok or batch_count < -32768 or batch_count > 32767:
                 break
+        elif present & _BOTH_NUMBERS == 1 << _NUM:
+            flags |= shape.INNER_ALONE
+            start, length = _value(found + 8 * _NUM)
+            count_ok, number = _number(properties + start, length)
+            if settings & shape.INNER_BATCH and count_ok and 1 < number <= 32767 and sys_flag & layout.SYS_INNER_BATCH:
+                batch_count = number
         if (stored_body_length | stored_properties_length) < 0 or body_length == 0 and body_crc != 0:
             flags |= shape.ODD_HEADER
         elif sys_flag & _RARE_FLAGS and _odd_flags(sys_flag, at + body_at, body_length, present):

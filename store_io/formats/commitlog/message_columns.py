@@ -50,6 +50,7 @@ MALFORMED_PROPERTIES = 0x20  # `message_verdict.properties_fault` has something 
 HAS_PROPERTY_CRC = 0x40  # the record ends in a property CRC as a broker appends it
 SCHEDULE = 0x80  # topic SCHEDULE_TOPIC_XXXX with DELAY present
 ODD_HEADER = 0x100  # `header_faults` has something to say
+INNER_ALONE = 0x200  # INNER_NUM present without INNER_BASE: an inner batch as queues in RocksDB number it
 
 ROW_DTYPE = np.dtype(
     [
@@ -64,7 +65,7 @@ ROW_DTYPE = np.dtype(
         ("flags", "u4"),  # the bits above
         ("store_host", "i8"),  # `host_number` of it
         ("batch_base", "i8"),  # queue_offset where there is no HAS_INNER
-        ("batch_count", "i4"),  # 1 where there is no HAS_INNER
+        ("batch_count", "i4"),  # 1 where there is neither HAS_INNER nor INNER_ALONE
         ("key_count", "i4"),  # index keys: UNIQ_KEY, then the parts of KEYS; without the tag key; 0 for rollback
         ("key_start", "i4"),  # of its hashes in `Columns.key_hash`; only written with want_keys
         ("flag", "i4"),  # the producer's
@@ -468,6 +469,7 @@ def _flags(message: Message, data: bytes, frames: Frames, check: RecordCheck) ->
             and not is_blank(properties.get("INNER_MULTI_QUEUE_OFFSET", "")),
         ),
         (HAS_INNER, check.rules.inner_batch and "INNER_NUM" in properties and "INNER_BASE" in properties),
+        (INNER_ALONE, "INNER_NUM" in properties and "INNER_BASE" not in properties),
         (MALFORMED_PROPERTIES, bool(data) and bool(properties_fault(data))),
         (HAS_PROPERTY_CRC, text is not None and appended_crc(frames, message, text)),
         (SCHEDULE, message.topic == layout.SCHEDULE_TOPIC and "DELAY" in properties),
@@ -476,7 +478,7 @@ def _flags(message: Message, data: bytes, frames: Frames, check: RecordCheck) ->
             flags |= flag
     head = frames.read(message.body_position, message.body_position + min(max(message.body_length, 0), HEAD_BYTES))
     lengths = message.body_length, message.properties_length
-    inner = "INNER_NUM" in properties and "INNER_BASE" in properties
+    inner = "INNER_NUM" in properties
     if header_faults(message.sys_flag, *lengths, message.body_crc, head, inner):
         flags |= ODD_HEADER
     return flags

@@ -47,8 +47,12 @@ class _Run:
     end: int
     first: int  # queue offset
     steps: int
-    single: bool
+    records: int
     match: int
+
+    @property
+    def single(self) -> bool:
+        return self.records == 1
 
 
 def _of_queue(evidence: Evidence, view: QueueView, answered: Ranges, bridged: Sequence[int]) -> list[Finding]:
@@ -57,23 +61,24 @@ def _of_queue(evidence: Evidence, view: QueueView, answered: Ranges, bridged: Se
     own = np.flatnonzero(rows["kind"] == RUN_QUEUE)
     own = own[np.argsort(positions[own], kind="stable")]
     rows = rows[own]
-    firsts, steps = rows["queue_offset"], rows["messages" if view.batch else "records"]
+    keyed = evidence.copy.rules.rocksdb_queues  # an inner batch has one entry there, and takes as many queue offsets as messages
+    firsts, steps = rows["queue_offset"], rows["messages" if view.batch or keyed else "records"]
     if not (np.abs(firsts) > FAR).any() and (firsts[1:] == firsts[:-1] + steps[:-1]).all():
         return []
     by_place = ~(rows["regular"] != 0)
     ends = np.where(by_place, positions[own] + rows["first_size"], rows["last_phy_offset"] + rows["last_size"])
     columns = (
-        places[own], positions[own], rows["first_position"], rows["first_size"], ends, firsts, steps, rows["records"] == 1,
+        places[own], positions[own], rows["first_position"], rows["first_size"], ends, firsts, steps, rows["records"],
         rows["match"],
     )  # fmt: skip
     runs = [_Run(*values) for values in zip(*(column.tolist() for column in columns), strict=True)]
     found: list[Finding] = []
     expected: int | None = None
-    before = -1
+    before = after_entries = -1  # a start of a broker continues after the last entry, whatever the batch there holds
     for i, run in enumerate(runs):
         first = run.first
-        if expected is None or first == expected:
-            expected, before = first + run.steps, run.end
+        if expected is None or first == expected or keyed and first == after_entries:
+            expected, before, after_entries = first + run.steps, run.end, first + run.records
             continue
         following = runs[i + 1].first if i + 1 < len(runs) else None
         if run.single and following is not None and following == expected + run.steps:
@@ -96,7 +101,7 @@ def _of_queue(evidence: Evidence, view: QueueView, answered: Ranges, bridged: Se
             found.append(_sequence(view, segments, run, "queue_offset_back", NOTE, expected))
         else:
             found.append(_sequence(view, segments, run, "queue_offset_back", LOSS if run.single else REBUILDABLE, expected))
-        expected, before = first + run.steps, run.end
+        expected, before, after_entries = first + run.steps, run.end, first + run.records
     return found
 
 

@@ -442,6 +442,10 @@ def test_the_largest_delay_and_a_time_that_wraps(decode: Decode) -> None:
         ("1", "9223372036854775808", None),
         ("x", "1", None),
         ("1", "", (11, 1)),
+        ("5", "", (11, 5)),
+        ("-1", "", (11, 1)),
+        ("32768", "", (11, 1)),
+        ("x", "", (11, 1)),
     ],
 )
 def test_inner_batches(decode: Decode, number: str, base: str, expected: tuple[int, int] | None) -> None:
@@ -451,12 +455,12 @@ def test_inner_batches(decode: Decode, number: str, base: str, expected: tuple[i
         assert walked.end == 0
     else:
         assert (walked.column("batch_base"), walked.column("batch_count")) == ([expected[0]], [expected[1]])
-        assert walked.column("flags") == [mc.HAS_INNER if base else mc.ODD_HEADER]
+        assert walked.column("flags") == [mc.HAS_INNER if base else mc.INNER_ALONE]
     before = one(decode, made, CHECKS["4.9.8"])
     assert (before.column("batch_base"), before.column("batch_count"), before.column("flags")) == (
         [11],
         [1],
-        [0 if base else mc.ODD_HEADER],
+        [0 if base else mc.INNER_ALONE],
     )
 
 

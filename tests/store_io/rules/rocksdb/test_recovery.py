@@ -10,7 +10,7 @@ import pytest
 from store_io.rules.rocksdb.queue import RocksQueue
 from tests.support import corpus_tools, product
 from tests.support.corpus_tools import Case
-from tests.support.rocksdb_stores import KeyedStore, keyed_store
+from tests.support.rocksdb_stores import KeyedStore, keyed_batches, keyed_store
 
 CASES = corpus_tools.of_kind("rocksdb")
 FIELDS = {"min_offset": "minOffsetInQueue", "max_offset": "maxOffsetInQueue", "max_phy_offset": "maxPhysicOffset"}
@@ -87,6 +87,31 @@ def test_a_killed_broker_loses_nothing(release: str, tmp_path: Path) -> None:
     assert audit.outcome.exit_code == 10 and {f.code for f in audit.above_note} <= {"queue_entry_missing", "index_range_missing"}
     assert audit.broker is not None and audit.broker["lost"]["messages"] == 0
     assert {q["max_offset"] for q in queues(audit).values()} == {15}
+
+
+BATCHES = [(0, 3), (3, 1), (4, 5), (9, 4), (13, 5)]
+
+
+def test_inner_batches_without_a_base_are_healthy(tmp_path: Path) -> None:
+    """Their queue offsets leave gaps; a start continues after the last entry."""
+    for name, more in (("s", []), ("restarted", [(14, 2), (16, 1)])):
+        store = keyed_batches(tmp_path / name, BATCHES + more)
+        store.minima["Batch", 0] = store.records[0].at, 0
+        audit = product.audit(store.write().root, "5.4.0", store.broker_conf)
+        assert (audit.above_note, audit.incomplete) == ([], [])
+    gap = keyed_batches(tmp_path / "gap", [*BATCHES, (20, 2), (22, 1)])
+    gap.minima["Batch", 0] = gap.records[0].at, 0
+    audit = product.audit(gap.write().root, "5.4.0", gap.broker_conf)
+    assert [(f.code, f.queue_offset) for f in audit.above_note] == [("queue_offset_gap", 20)]
+
+
+def test_a_minimum_that_is_searched_for_can_pass_over_inner_batches(tmp_path: Path) -> None:
+    """As the brokers of 5.3.3, 5.4.0 and 5.5.0 do: pulls below it get OFFSET_TOO_SMALL."""
+    store = keyed_batches(tmp_path / "s", BATCHES).write()
+    audit = product.audit(store.root, "5.4.0", store.broker_conf)
+    (skipped,) = audit.above_note
+    assert (skipped.code, skipped.count) == ("broker_skips_messages", 9)
+    assert skipped.message.startswith("the queue's minimum becomes 9, above 9 messages")
 
 
 def test_without_its_database_a_clean_start_skips_the_first_record(tmp_path: Path) -> None:
