@@ -5,15 +5,19 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import pytest
+
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.opened_copy import open_copy
 from store_io.audit.shortcomings import Shortcomings
+from store_io.explore.explain import explain
 from store_io.explore.explain_pointers import IndexSearch, QueueSearch, Target, queues_of
 from store_io.explore.redaction import Redaction
 from store_io.formats.commitlog.message_columns import RecordCheck
 from store_io.rules.message_verdict import BufferFrames
 from store_io.source.byte_source import StoreLocation
 from tests.support.builders import Store
+from tests.support.rocksdb_stores import keyed_store
 
 
 def test_a_record_is_found_by_its_queue_and_its_key(small: Store, tmp_path: Path) -> None:
@@ -33,3 +37,12 @@ def test_a_record_is_found_by_its_queue_and_its_key(small: Store, tmp_path: Path
     entries[20:40] = bytes(20)
     file.write_bytes(entries)
     assert [(p.number, p.state, p.differences) for p in queues.run()] == [(1, "absent", ["nothing is written there"])]
+
+
+def test_an_entry_in_a_database_has_a_key_and_no_position(tmp_path: Path) -> None:
+    pytest.importorskip("rocksdict")
+    store = keyed_store(tmp_path / "s").write()
+    request = AuditRequest("s", StoreLocation(str(store.root)), "5.3.3", store.broker_conf)
+    said = explain(request, store.records[1].at)
+    (entry,) = [p for p in said.pointers if p.kind == "queue"]
+    assert (entry.state, entry.position) == ("equal", None)
