@@ -23,6 +23,7 @@ from store_io.audit.outcome.safety import (
     lost_of,
     timers_lost,
 )
+from store_io.audit.outcome.verdict import no_config
 from store_io.base.exit_codes import rank
 from store_io.base.wording import clause, names_text
 
@@ -183,14 +184,21 @@ def _by_itself(outcome: AuditOutcome, start: Start) -> _Words:
             differs = ["what is derived from the CommitLog differs, too, and can be rebuilt"] if differs_from_log(outcome) else []
             lost = tuple(f"{sentence[:1].upper()}{sentence[1:]}." for sentence in (*config_losses(outcome), *differs))
             return "A start loses no message, but config/ no longer says all that clients and consumers need", lost
-        case Start.SAFE if outcome.not_judged:
+        case Start.SAFE if outcome.not_judged or no_config(outcome):
             offsets = ((outcome.plan["broker"].get("config") or {}).get("read") or {}).get("consumerOffset.json")
             agree = "they, the checkpoint and the offsets in config/" if offsets else "they and the checkpoint"
             unsure = ", but its timers were not judged" if "timers" in outcome.not_judged else ""  # they may refuse, or lose
-            return f"Safe to start{unsure}", (
-                f"Every byte of CommitLog, ConsumeQueues and index files was checked; {agree} agree with each other.",
-                f"Not judged, although a start reads it: {names_text(outcome.not_judged, len(outcome.not_judged))}.",
-            )
+            reasons = [f"Every byte of CommitLog, ConsumeQueues and index files was checked; {agree} agree with each other."]
+            if no_config(outcome):
+                unsure = f" once config/ is there{unsure}"
+                reasons.append(
+                    "This copy has no file of config/: a broker that starts on it alone knows no topic, group or offset."
+                )
+            if outcome.not_judged:
+                reasons.append(
+                    f"Not judged, although a start reads it: {names_text(outcome.not_judged, len(outcome.not_judged))}."
+                )
+            return f"Safe to start{unsure}", tuple(reasons)
         case _:
             return _ALWAYS_THE_SAME[start]
 

@@ -30,7 +30,7 @@ def verdict_sentence(outcome: AuditOutcome) -> str:
         sentence += " (no release was named: this one is assumed)"
     if outcome.settings_from == DEFAULT and broker is not None:
         sentence += f" (no broker.conf was named: {_assumed_settings(outcome)})"
-    if _no_config(outcome):
+    if no_config(outcome):
         sentence += ". Topics, groups and offsets are not in this copy: it has no file of config/"
     unseen = sum(outcome.timers.get(name, {}).get("messages", 0) for name in ("after_end", "no_unit"))
     if unseen and not timers_lost(outcome):
@@ -52,7 +52,7 @@ def _start_without_log(outcome: AuditOutcome) -> str:
     return "".join(f"; {clause}" for clause in config_losses(outcome))
 
 
-def _no_config(outcome: AuditOutcome) -> bool:
+def no_config(outcome: AuditOutcome) -> bool:
     """Whether a copy with messages and without a loss has no file with topics, groups and offsets, which no finding says."""
     loads = (outcome.plan["broker"] or {}).get("config")
     if loads is None or not loads["starts"] or not outcome.complete or not outcome.messages:

@@ -77,3 +77,13 @@ def test_a_copy_that_lacks_messages_of_its_group_is_never_called_safe(parted: bo
     assert "1 of 1 store lacks messages of its group: do not start it as master" in page
     text = summary_text(samples.RUN, others, "out")
     assert ("diverged" if parted else "not as master") in text and "lacks 300 messages of its group" in text
+
+
+def test_a_copy_without_config_is_not_simply_safe() -> None:
+    outcome = samples.clean()
+    read = {"topics.json": None, "consumerOffset.json": None}
+    outcome.plan["broker"]["config"] = {"starts": True, "refused_by": None, "read": read}
+    answer = judge(outcome)
+    assert answer.headline.startswith("Safe to start once config/ is there") and "no file of config/" in " ".join(answer.why)
+    read["topics.json"] = "topics.json"
+    assert judge(outcome).headline.startswith("Safe to start") and "config/ is there" not in judge(outcome).headline
