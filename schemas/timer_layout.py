@@ -5,8 +5,6 @@ Source: TimerLog, TimerWheel, Slot, TimerCheckpoint, read at 5.0.0, 5.1.4, 5.3.3
 
 import struct
 
-import numpy as np
-
 TIMER_TOPIC = "rmq_sys_wheel_timer"  # its queue 0 holds every timer message
 TIMER_WHEEL = "timerwheel"
 TIMER_CHECK = "config/timercheck"
@@ -30,26 +28,3 @@ CHECK_BYTES = 4096  # of config/timercheck; a shorter one is extended with zeros
 CHECK_FIELDS_FORMAT = ">4q"  # last read time (ms), timer log flushed up to, timer queue offset, the master's
 CHECK_FIELDS_BYTES = struct.calcsize(CHECK_FIELDS_FORMAT)
 LARGEST_TIME = 253_402_300_799_999  # ms; the end of the year 9999
-
-UNIT_DTYPE = np.dtype(
-    [
-        ("size", ">i4"),
-        ("previous", ">i8"),  # position of the unit before it in the same slot; -1: the first
-        ("magic", ">i4"),
-        ("write_time", ">i8"),  # ms; with the delay the slot's time
-        ("delay", ">i4"),
-        ("phy_offset", ">i8"),
-        ("message_size", ">i4"),
-        ("topic_hash", ">i4"),
-        ("reserved", ">i8"),
-    ]
-)
-SLOT_DTYPE = np.dtype(
-    [
-        ("time", ">i8"),  # in units of the precision
-        ("first", ">i8"),
-        ("last", ">i8"),  # positions in the timer log
-        ("number", ">i4"),
-        ("magic", ">i4"),
-    ]
-)

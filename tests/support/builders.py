@@ -655,7 +655,9 @@ class StoreBuilder:
             (root / "abort.bak").write_bytes(b"")
         if topics_json and self.batch_topics:
             table = {t: {"topicName": t, "attributes": {"queue.type": "BatchCQ"}} for t in sorted(self.batch_topics)}
-            config = {"topics.json": json.dumps({"topicConfigTable": table}), **(config or {})}
+            # As brokers write both; without the second all delayed messages would come again.
+            delays = {"delayOffset.json": json.dumps({"offsetTable": {str(level): 0 for level in range(1, 19)}})}
+            config = {"topics.json": json.dumps({"topicConfigTable": table}), **delays, **(config or {})}
         for name, text in (config or {}).items():
             (root / "config").mkdir(exist_ok=True)
             (root / "config" / name).write_text(text, encoding="utf-8")

@@ -10,7 +10,11 @@ import pytest
 from tests.support import builders, corpus_tools
 from tests.support.builders import Dispatcher, Message, Sizes, StoreBuilder
 
-UNDAMAGED_CLEAN = [c for c in corpus_tools.cases() if not c.case["mutations"] and not c.case["abortPresent"]]
+UNDAMAGED_CLEAN = [
+    c
+    for c in corpus_tools.cases()
+    if not c.case["mutations"] and not c.case["abortPresent"] and "enableControllerMode" not in c.broker_conf
+]
 
 
 def sizes_of(case: corpus_tools.Case) -> Sizes:

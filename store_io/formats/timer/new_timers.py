@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from schemas import timer_layout as layout
+from schemas.timer_rows import SLOT_DTYPE, UNIT_DTYPE
 
 _ROOM = layout.UNIT_BYTES + layout.UNIT_HEAD_BYTES  # a unit is put where a filler's head has room after it
 WHEEL_PIECE = 2048  # slots written at once
@@ -56,7 +57,7 @@ def new_log(new: NewUnit, slotted: int, file_bytes: int) -> NewLog:
     count, of_file = len(new.time), units_of_file(file_bytes)
     number = np.arange(count)
     positions = number // of_file * file_bytes + number % of_file * layout.UNIT_BYTES
-    units = np.zeros(count, layout.UNIT_DTYPE)
+    units = np.zeros(count, UNIT_DTYPE)
     units["size"], units["magic"], units["write_time"] = layout.UNIT_BYTES, new.magic, new.write_time
     units["delay"] = (new.time - new.write_time).astype(np.int32)
     units["phy_offset"], units["message_size"], units["topic_hash"] = new.phy_offset, new.size, new.topic_hash
@@ -70,7 +71,7 @@ def new_log(new: NewUnit, slotted: int, file_bytes: int) -> NewLog:
     previous[1:] = np.where(begins[1:], -1, places[:-1])
     units["previous"][order] = previous
     at = np.flatnonzero(begins)
-    slots = np.zeros(len(at), layout.SLOT_DTYPE)
+    slots = np.zeros(len(at), SLOT_DTYPE)
     if len(at):
         ends = np.append(at[1:], slotted) - 1
         counts = np.where(new.magic[:slotted][order] & layout.MAGIC_DELETE, -1, 1)
@@ -93,7 +94,7 @@ def wheel_pieces(log: NewLog) -> Iterator[tuple[int, bytes]]:
     """(position in the wheel, bytes) of the pieces of it that hold a slot; the others are zeros."""
     piece = log.index // WHEEL_PIECE
     for number in np.unique(piece).tolist():
-        slots = np.zeros(min(WHEEL_PIECE, layout.SLOTS - number * WHEEL_PIECE), layout.SLOT_DTYPE)
+        slots = np.zeros(min(WHEEL_PIECE, layout.SLOTS - number * WHEEL_PIECE), SLOT_DTYPE)
         here = piece == number
         slots[log.index[here] - number * WHEEL_PIECE] = log.slots[here]
         yield number * WHEEL_PIECE * layout.SLOT_BYTES, slots.tobytes()

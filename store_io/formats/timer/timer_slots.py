@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from schemas import timer_layout as layout
+from schemas.timer_rows import SLOT_DTYPE
 from store_io.source.byte_source import ByteSource
 from store_io.source.segment_window import PieceDigest
 
@@ -33,7 +34,7 @@ def read_slots(source: ByteSource, path: str, digest: PieceDigest) -> np.ndarray
                 break
             file.read_into(at, buffer)
             digest.feed(buffer)
-            rows = buffer[: len(buffer) // layout.SLOT_BYTES * layout.SLOT_BYTES].view(layout.SLOT_DTYPE)
+            rows = buffer[: len(buffer) // layout.SLOT_BYTES * layout.SLOT_BYTES].view(SLOT_DTYPE)
             used = np.flatnonzero((rows["time"] != 0) | (rows["first"] != 0) | (rows["last"] != 0) | (rows["number"] != 0))
             slots = np.zeros(len(used), WHEEL_SLOT)
             slots["index"] = at // layout.SLOT_BYTES + used

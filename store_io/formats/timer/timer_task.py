@@ -13,6 +13,7 @@ import numpy as np
 from schemas import finding_codes as codes
 from schemas import timer_layout as layout
 from schemas.rows import NOTE, Finding, MappedFile
+from schemas.timer_rows import UNIT_DTYPE
 from store_io.base.errors import StoreError
 from store_io.formats.timer.timer_check import TimerCheck
 from store_io.formats.timer.timer_slots import read_slots
@@ -245,7 +246,7 @@ class _Reading:
         data = self._bytes_at(position, layout.UNIT_BYTES)
         if len(data) < layout.UNIT_BYTES:
             return -1
-        unit = np.frombuffer(data, layout.UNIT_DTYPE)[0]
+        unit = np.frombuffer(data, UNIT_DTYPE)[0]
         return int(unit["write_time"]) + int(unit["delay"]) if unit["size"] == layout.UNIT_BYTES else -1
 
     def _last_entry(self) -> tuple[int, int] | None:

@@ -13,6 +13,7 @@ import numpy as np
 
 from schemas import timer_layout as layout
 from schemas.rows import MappedFile
+from schemas.timer_rows import UNIT_DTYPE
 from store_io.source.byte_source import ByteFile, ByteSource
 from store_io.source.segment_window import PieceDigest
 
@@ -78,7 +79,7 @@ def _window(file: ByteFile, at: int) -> np.ndarray:
 
 def _units_of(file: MappedFile, at: int, data: np.ndarray) -> UnitWindow:
     whole = len(data) // layout.UNIT_BYTES
-    rows = data[: whole * layout.UNIT_BYTES].view(layout.UNIT_DTYPE)
+    rows = data[: whole * layout.UNIT_BYTES].view(UNIT_DTYPE)
     valid = (rows["size"] == layout.UNIT_BYTES) & (rows["magic"] >= 0) & (rows["magic"] <= layout.LARGEST_MAGIC)
     blank_at = np.flatnonzero(rows["magic"] == layout.BLANK_MAGIC)
     end = int(blank_at[0]) if len(blank_at) else whole

@@ -21,7 +21,7 @@ def compensate(broker: FencedBroker) -> None:
     while (found := broker.find_segment(at)) is not None:
         number, file = found
         position = at - file.file.start
-        if position + 4 > file.wrote:
+        if position < 0 or position + 4 > file.wrote:  # 0 finds the first segment, wherever that begins
             return
         if not position and _is_plain(broker, number, file):
             at = file.file.start + file.file.size
