@@ -32,7 +32,7 @@ from store_io.rules.prediction import Checkpoint
 from store_io.rules.releases import BrokerRules, broker_rules
 from store_io.rules.rocksdb.place import database_folder, folder_refusal
 from store_io.source import store_dir
-from store_io.source.byte_source import ByteSource, open_source
+from store_io.source.byte_source import ByteSource, name_of, open_source
 from store_io.source.store_dir import StoreListing
 
 MAX_PHY_OFFSET = (1 << 63) - 1
@@ -209,7 +209,7 @@ def _batch_topics(tree: Tree, config: StoreConfig, listing: StoreListing, rules:
         return frozenset()
     if config.topics is not None or any(listing.is_file(TOPICS + end) for end in ("", ".bak")):
         return frozenset(config.batch_topics)
-    return frozenset(e.path.rpartition("/")[2] for e in tree.children(BATCH_QUEUES) if e.kind == "directory")
+    return frozenset(name_of(e.path) for e in tree.children(BATCH_QUEUES) if e.kind == "directory")
 
 
 def _all_segments(tree: Tree, loaded: LoadedStore, rules: BrokerRules) -> list[MappedFile]:
@@ -241,7 +241,7 @@ def _checkpoint(source: ByteSource, listing: StoreListing, short: Shortcomings) 
 
 
 def _index_files(tree: Tree) -> list[MappedFile]:
-    numbered = [(e, parse_number(e.path.rpartition("/")[2], 64)) for e in tree.children(INDEX) if e.kind == "file"]
+    numbered = [(e, parse_number(name_of(e.path), 64)) for e in tree.children(INDEX) if e.kind == "file"]
     return [MappedFile(e.path, number or 0, e.size) for e, number in numbered if number is not None]
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from schemas.rows import StoreFile
 from schemas.store_names import QUEUES, TIERED_METADATA
 from store_io.rules.dledger.ledger_files import ledger_folder, ledger_folders
 from store_io.rules.releases import ROCKSDB_STORE_TYPE, BrokerRules
-from store_io.source.byte_source import folder_of
+from store_io.source.byte_source import folder_of, name_of
 from store_io.source.store_dir import StoreListing
 
 _ROCKSDB = re.compile(r"CURRENT|IDENTITY|MANIFEST-[0-9]+|OPTIONS-[0-9]+(\.dbtmp)?|.+\.sst")
@@ -28,9 +27,9 @@ def unmodelled(listing: StoreListing, rules: BrokerRules, conf: bool = False) ->
             entry.kind == "file"
             and entry.path.startswith(QUEUES)
             and entry.path.count("/") == 1
-            and _ROCKSDB.fullmatch(_name(entry))
+            and _ROCKSDB.fullmatch(name_of(entry.path))
         ):
-            databases.setdefault(folder_of(entry.path), []).append(_name(entry))
+            databases.setdefault(folder_of(entry.path), []).append(name_of(entry.path))
     if rules.combined_queues:
         found.append("rocksdbCQDoubleWriteEnable=true: ConsumeQueues in files and in RocksDB, combined, are not modelled")
     # With queues in files a broker reads such a database only as a part of a combined store, or without having been named.
@@ -84,10 +83,6 @@ def _ledgers(listing: StoreListing, rules: BrokerRules) -> Iterable[str]:
         yield f"storePathDLedgerCommitLog={path}: data files outside of the node's own folder are not read"
     if own and str(rules.value("storeType")) != "default":
         yield "enableDLegerCommitLog=true: with ConsumeQueues in RocksDB it is not modelled"
-
-
-def _name(entry: StoreFile) -> str:
-    return entry.path.rpartition("/")[2]
 
 
 def _size(listing: StoreListing, path: str) -> int:

@@ -44,7 +44,7 @@ from store_io.rules.releases import (
     index_bytes,
     parse_delay_levels,
 )
-from store_io.source.byte_source import ByteFile, ByteSource, folder_of, open_source
+from store_io.source.byte_source import ByteFile, ByteSource, folder_of, name_of, open_source
 from store_io.source.store_dir import DLEDGER, StoreListing
 
 ROLES = ("ASYNC_MASTER", "SYNC_MASTER", "SLAVE")
@@ -225,7 +225,7 @@ def agreed_size(files: Iterable[StoreFile], unit: int = 1) -> int:
 
     Where no size has that, the distance between neighbouring names decides, if a file has it as its size.
     """
-    named = [(folder_of(f.path), parse_number(f.path.rpartition("/")[2], 64), f.size) for f in files]
+    named = [(folder_of(f.path), parse_number(name_of(f.path), 64), f.size) for f in files]
     known = sorted(
         (folder, start, size) for folder, start, size in named if start is not None and start >= 0 and size % unit == 0
     )
@@ -252,7 +252,7 @@ def _index_numbers(listing: StoreListing, source: ByteSource | None, settings: d
         if folder_of(e.path) == INDEX
         and e.kind == "file"
         and e.size > index_layout.HEADER_BYTES
-        and parse_number(_name(e), 64) is not None
+        and parse_number(name_of(e.path), 64) is not None
     ]
     sizes = Counter(e.size for e in files)
     if not sizes:
@@ -355,7 +355,3 @@ def _chain_score(file: ByteFile, slots: int) -> float:
         right += key_hash >= 0 and newest.get(slot, 0) == link
         newest[slot] = number
     return right / len(rows)
-
-
-def _name(entry: StoreFile) -> str:
-    return entry.path.rpartition("/")[2]

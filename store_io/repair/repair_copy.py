@@ -20,7 +20,7 @@ from store_io.repair.ledger.refusals import GROUP, is_group
 from store_io.repair.writing.store_writer import StoreWriter
 from store_io.rules.dledger.ledger_files import ledger_folders
 from store_io.rules.loading import Tree, numbered_files
-from store_io.source.byte_source import ByteSource, StoreLocation, open_source, shown
+from store_io.source.byte_source import ByteSource, StoreLocation, name_of, open_source, shown
 from store_io.source.store_dir import list_store
 
 COPY_THREADS = 4
@@ -114,7 +114,7 @@ def _made_anew(path: str) -> bool:
 
 
 def _is_number(path: str) -> bool:
-    return parse_number(path.rpartition("/")[2], 64) is not None
+    return parse_number(name_of(path), 64) is not None
 
 
 def _files(location: StoreLocation, source: ByteSource) -> dict[str, StoreFile]:

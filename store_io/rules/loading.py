@@ -16,7 +16,7 @@ from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from store_io.base.java_compat import parse_number
 from store_io.rules.dledger.ledger_files import LedgerFiles, ledger_folder, load_ledger
 from store_io.rules.releases import BrokerRules
-from store_io.source.byte_source import folder_of
+from store_io.source.byte_source import folder_of, name_of
 
 NO_NUMBER = "the name is not a number"  # how the sentence about such a file ends
 
@@ -70,7 +70,7 @@ class Tree:
             folder = folder_of(entry.path)
             self._children.setdefault(folder, []).append(entry)
         for entries in self._children.values():
-            entries.sort(key=lambda e: (_name(e), e.path))
+            entries.sort(key=lambda e: (name_of(e.path), e.path))
 
     def children(self, folder: str) -> list[StoreFile]:
         """What lies directly in the folder, by name; [] where there is none. A name twice (two paths) is listed twice."""
@@ -91,10 +91,6 @@ class Tree:
                 return sentence[:at]
             at = sentence.find(":", at + 1)
         return sentence.partition(":")[0]
-
-
-def _name(entry: StoreFile) -> str:
-    return entry.path.rpartition("/")[2]
 
 
 def is_folder(entry: StoreFile) -> bool:
@@ -120,7 +116,7 @@ def load_file_queue(tree: Tree, folder: str, file_bytes: int, rules: BrokerRules
                 break
             what = "a directory" if is_folder(entry) else f"length {entry.size}"
             return files, deleted, f"{entry.path}: {what}, where the broker expects a file of {file_bytes} bytes"
-        start = parse_number(_name(entry), 64)
+        start = parse_number(name_of(entry.path), 64)
         if start is None:
             return files, deleted, f"{entry.path}: {NO_NUMBER}"
         files.append(MappedFile(entry.path, start, entry.size))
@@ -144,10 +140,10 @@ def load_store(tree: Tree, rules: BrokerRules, batch_topics: frozenset[str]) -> 
             if not is_folder(topic):
                 continue
             for child in tree.children(topic.path):
-                queue_id = parse_number(_name(child), 32)
+                queue_id = parse_number(name_of(child.path), 32)
                 if queue_id is None:
                     continue
-                name = _name(topic)
+                name = name_of(topic.path)
                 if rules.batch_queues and batch != (name in batch_topics):
                     wanted = "BatchConsumeQueue" if name in batch_topics else "ConsumeQueue"
                     refuse(f"{topic.path}: the topic is of type {wanted} (config/topics.json)")
@@ -158,14 +154,14 @@ def load_store(tree: Tree, rules: BrokerRules, batch_topics: frozenset[str]) -> 
                     loaded.deleted += deleted
                 refuse(refusal)
                 if rules.value("enableConsumeQueueExt") and not batch:
-                    folder = f"{EXT}/{name}/{_name(child)}"
+                    folder = f"{EXT}/{name}/{name_of(child.path)}"
                     queue.ext_files, deleted, refusal = load_file_queue(tree, folder, rules.ext_file_bytes, rules)
                     if not loaded.refusal:
                         loaded.deleted += deleted
                     refuse(refusal)
                 loaded.queues[queue.key] = queue
     for entry in tree.children(INDEX):
-        if parse_number(_name(entry), 64) is None:
+        if parse_number(name_of(entry.path), 64) is None:
             continue
         if is_folder(entry):
             # Mapping a directory is an IOException: 5.1.0+ makes it load()'s result, before that it only ends the index load.
@@ -193,7 +189,7 @@ def numbered_files(tree: Tree, folder: str) -> list[MappedFile]:
     """The folder's regular files whose names are numbers >= 0, by name; empty ones left out."""
     found = []
     for entry in tree.children(folder):
-        start = parse_number(_name(entry), 64)
+        start = parse_number(name_of(entry.path), 64)
         if entry.kind == "file" and start is not None and start >= 0 and entry.size > 0:
             found.append(MappedFile(entry.path, start, entry.size))
     return found
@@ -204,7 +200,7 @@ def queue_folders(tree: Tree, kind: str) -> Mapping[QueueKey, str]:
     found: dict[QueueKey, str] = {}
     for topic in tree.children(kind):
         for child in tree.children(topic.path) if is_folder(topic) else []:
-            queue_id = parse_number(_name(child), 32)
+            queue_id = parse_number(name_of(child.path), 32)
             if queue_id is not None and is_folder(child):
-                found[_name(topic), queue_id] = child.path
+                found[name_of(topic.path), queue_id] = child.path
     return found

@@ -11,6 +11,7 @@ from store_io.rules.controller.epochs import Elected, Epoch
 from store_io.rules.index_state import IndexFileState
 from store_io.rules.queue_state import QueueState
 from store_io.rules.rocksdb.queue import RocksQueue
+from store_io.source.byte_source import name_of
 
 BrokerQueue = QueueState | RocksQueue
 
@@ -78,7 +79,7 @@ class LogFile:
 
     @property
     def name(self) -> str:
-        return self.file.path.rpartition("/")[2]
+        return name_of(self.file.path)
 
     @property
     def of_ledger(self) -> bool:

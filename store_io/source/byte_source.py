@@ -74,6 +74,11 @@ def folder_of(path: str) -> str:
     return (twin[1] if twin else first) + slash + rest
 
 
+def name_of(path: str) -> str:
+    """A file's or folder's own name: the last part of its path."""
+    return path.rpartition("/")[2]
+
+
 class ByteFile(Protocol):
     """One open file. A context manager; `path` as it was asked for, `size` as it was when it was opened."""
 

@@ -18,7 +18,7 @@ from store_io.rules.dledger.ledger_files import ledger_folder
 from store_io.rules.loading import Tree, is_folder
 from store_io.rules.releases import BrokerRules
 from store_io.source import store_dir
-from store_io.source.byte_source import folder_of
+from store_io.source.byte_source import folder_of, name_of
 
 MAX_MISSING_NAMES = 100
 
@@ -51,17 +51,17 @@ def _sized(code: str, entry: StoreFile, size: int, severity: str = "") -> Findin
 def _topic_names(tree: Tree, rules: BrokerRules) -> list[Finding]:
     found: list[Finding] = []
     for kind, size in ((QUEUES, rules.queue_file_bytes), (BATCH_QUEUES, rules.batch_file_bytes), (EXT, rules.ext_file_bytes)):
-        if is_database([_name(entry) for entry in tree.children(kind)]) and not rules.value("rocksdbCQDoubleWriteEnable"):
+        if is_database([name_of(entry.path) for entry in tree.children(kind)]) and not rules.value("rocksdbCQDoubleWriteEnable"):
             message = "a database of queues in RocksDB, which a broker with queues in files leaves alone"
             found.append(Finding("file_unrecognised", kind, severity=NOTE, message=message))
         for topic in tree.children(kind):
-            if not is_folder(topic) and is_database_name(_name(topic)):
+            if not is_folder(topic) and is_database_name(name_of(topic.path)):
                 continue
             if not is_folder(topic):
                 found.append(_unrecognised(topic, "a file where topics' folders lie"))
                 continue
             for child in tree.children(topic.path):
-                if parse_number(_name(child), 32) is None:
+                if parse_number(name_of(child.path), 32) is None:
                     found.append(_unrecognised(child, "its name is no queue id"))
                 elif not is_folder(child):
                     found.append(_unrecognised(child, "a file where a queue's folder is expected"))
@@ -73,7 +73,7 @@ def _topic_names(tree: Tree, rules: BrokerRules) -> list[Finding]:
 def _index_names(tree: Tree, rules: BrokerRules) -> list[Finding]:
     found: list[Finding] = []
     for entry in tree.children(INDEX):
-        if parse_number(_name(entry), 64) is None:
+        if parse_number(name_of(entry.path), 64) is None:
             found.append(_unrecognised(entry, "its name is no number"))
         elif is_folder(entry):
             found.append(_unrecognised(entry, "a directory where an index file is expected"))
@@ -90,7 +90,7 @@ def _log_names(tree: Tree, rules: BrokerRules) -> list[Finding]:
     folder = ledger_folder(rules)
     data = tree.children(f"{folder}/{DATA}") if folder else []
     for entry in [*tree.children(COMMITLOG), *data]:
-        name = _name(entry)
+        name = name_of(entry.path)
         start = parse_number(name, 64)
         if is_folder(entry) or start is None:
             found.append(_unrecognised(entry, "a directory among the segments" if is_folder(entry) else "its name is no number"))
@@ -120,7 +120,7 @@ def _ledger_names(tree: Tree, rules: BrokerRules) -> Iterator[Finding]:
     """What ends the process of a DLedger node, or its load(), besides data files: its index files' names and lengths."""
     folder = ledger_folder(rules)
     for entry in tree.children(f"{folder}/{UNITS}") if folder else []:
-        start = parse_number(_name(entry), 64)
+        start = parse_number(name_of(entry.path), 64)
         if is_folder(entry) or start is None:
             yield _unrecognised(entry, "not an index file of DLedger: a start ends at it")
             continue
@@ -142,7 +142,7 @@ def _queue_names(tree: Tree, folder: str, size: int, kind: str) -> list[Finding]
     expected: int | None = None
     files = 0
     for entry in tree.children(folder):
-        start = parse_number(_name(entry), 64)
+        start = parse_number(name_of(entry.path), 64)
         if is_folder(entry) or start is None or start < 0:
             name_fault = "its name is no number" if start is None else "its name is a negative number"
             found.append(_unrecognised(entry, "a directory among the queue's files" if is_folder(entry) else name_fault))
@@ -159,7 +159,3 @@ def _queue_names(tree: Tree, folder: str, size: int, kind: str) -> list[Finding]
     if not files and kind != EXT and not found:
         found.append(Finding("queue_without_files", folder, message="an empty folder, which a broker lists as a queue"))
     return found
-
-
-def _name(entry: StoreFile) -> str:
-    return entry.path.rpartition("/")[2]

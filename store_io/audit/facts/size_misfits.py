@@ -13,7 +13,7 @@ from schemas.rows import Finding
 from store_io.base.java_compat import parse_number
 from store_io.formats.settings import INDEX_KEYS, agreed_size, mapped_files
 from store_io.rules.releases import Setting, index_bytes
-from store_io.source.byte_source import folder_of
+from store_io.source.byte_source import folder_of, name_of
 from store_io.source.store_dir import StoreListing
 
 _STEP = "Find this store's own broker.conf, or leave --broker-conf out: sizes are then taken from the files. Then audit again."
@@ -42,7 +42,7 @@ def size_misfits(broker_conf: str | None, listing: StoreListing, settings: Mappi
     index = [
         e
         for e in listing.files
-        if folder_of(e.path) == "index" and e.kind == "file" and parse_number(e.path.rpartition("/")[2], 64) is not None
+        if folder_of(e.path) == "index" and e.kind == "file" and parse_number(name_of(e.path), 64) is not None
     ]
     slots, entries = (settings[key] for key in INDEX_KEYS)
     rows = (

@@ -11,6 +11,7 @@ from store_io.audit.evidence import Evidence
 from store_io.formats.config_reader import StoreConfig
 from store_io.rules.config.files import CONSUMER_OFFSETS, DELAY_OFFSETS, GROUPS, LMQ_OFFSETS, TOPICS
 from store_io.rules.config.reading import config_rules
+from store_io.source.byte_source import name_of
 
 
 def config_tables(evidence: Evidence) -> ConfigTables:
@@ -33,22 +34,18 @@ def config_row(evidence: Evidence, tables: ConfigTables) -> Row:
     by = copy.start_files.refused_by or copy.start_files.late_refused_by
     return {
         "starts": not by,
-        "refused_by": _name(by) if by else None,
+        "refused_by": name_of(by) if by else None,
         "refusal": (copy.start_files.refusal or copy.start_files.late_refusal) or None,
-        "read": {_name(path): _read(copy.config, path, path in reached) for path in sorted(copy.config.loads)},
+        "read": {name_of(path): _read(copy.config, path, path in reached) for path in sorted(copy.config.loads)},
         "topics": len(tables.topics) - len(tables.built_in_topics & tables.topics.keys()),
         "groups": len(tables.groups) - len(tables.built_in_groups & tables.groups.keys()),
         "offsets": len(tables.offsets),
     }
 
 
-def _name(path: str) -> str:
-    return path.rpartition("/")[2]
-
-
 def _read(config: StoreConfig, path: str, reached: bool) -> str | None:
     name = config.read_from.get(path, "") if reached else ""
-    return _name(name) or None
+    return name_of(name) or None
 
 
 def _reached(evidence: Evidence) -> set[str]:

@@ -26,7 +26,7 @@ from schemas.rows import StoreFile
 from store_io.base.errors import StoreError
 from store_io.formats.rocksdb.child import HEADER
 from store_io.formats.rocksdb.private_folder import PrivateFolder
-from store_io.source.byte_source import ByteSource
+from store_io.source.byte_source import ByteSource, name_of
 
 CHILD_BYTES = 2 << 30  # address space of the process
 BATCH_ROWS = 1 << 16
@@ -244,7 +244,7 @@ class Database:
         text = " ".join(str(said).replace(self._private.path + "/", "").replace(self._private.path, self.folder).split())[:300]
         if kind != b"B":
             return DatabaseUnread(f"{self.folder}/: {text}")
-        names = {f.path.rpartition("/")[2] for f in self._files}
+        names = {name_of(f.path) for f in self._files}
         places = _PLACE.findall(text)
         place = next((name for name in places if name not in names), next(iter(places), "")) or _culprit(names)
         reason = _EMPTY_WORDS.sub("", text)

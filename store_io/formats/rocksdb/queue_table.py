@@ -15,7 +15,7 @@ from store_io.base.errors import StoreError
 from store_io.formats.rocksdb.database import Database, DatabaseDamaged, TableFile
 from store_io.formats.rocksdb.queue_keys import mark_key, offset_of_key
 from store_io.rules.rocksdb.stored import QueueEnd, StoredEnds
-from store_io.source.byte_source import ByteSource
+from store_io.source.byte_source import ByteSource, name_of
 
 MAX_ODD_KEYS = 1000
 
@@ -64,7 +64,7 @@ def find_database(files: Sequence[StoreFile], folder: str) -> QueueDatabase:
     """The database in that folder of a store. With neither CURRENT nor a log of its own a broker makes a new, empty one, whatever
     else lies there (rocksdb.md 3)."""
     own = tuple(f for f in files if f.path.rpartition("/")[0] == folder)
-    names = {f.path.rpartition("/")[2] for f in own}
+    names = {name_of(f.path) for f in own}
     absent = layout.CURRENT not in names and not any(name.endswith(".log") for name in names)
     return QueueDatabase(folder, own, absent)
 
@@ -91,7 +91,7 @@ def read_queue_table(source: ByteSource, database: QueueDatabase) -> QueueTable:
     except StoreError as why:
         return QueueTable(database, opened=opened, unread=str(why))
     refusal = "" if opened or damaged is None else f"{damaged[0]}: RocksDB does not open the queues' database: {damaged[1]}"
-    tables = (f.path for f in database.files if f.path.endswith(".sst") and f.path.rpartition("/")[2] not in live)
+    tables = (f.path for f in database.files if f.path.endswith(".sst") and name_of(f.path) not in live)
     return QueueTable(
         database,
         StoredEnds(reading.mark, reading.maxima, reading.minima, refusal),

@@ -13,6 +13,7 @@ from schemas.store_names import INDEX
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_steps import REBUILD_INDEX
 from store_io.repair.repair_work import Work
+from store_io.source.byte_source import name_of
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ def index_names(existing: Sequence[str], count: int, last_time: int) -> list[str
 
     Existing ones are used again; without any they are 14 hours before the last message's time.
     """
-    known = sorted(n for n in (p.rpartition("/")[2] for p in existing) if len(n) == 17 and n.isdigit() and n < "3")
+    known = sorted(n for n in (name_of(p) for p in existing) if len(n) == 17 and n.isdigit() and n < "3")
     names = known[:count]
     while len(names) < count:
         if names:

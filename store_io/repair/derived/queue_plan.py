@@ -20,6 +20,7 @@ from store_io.base.ranges import total
 from store_io.repair.derived.queue_places import BridgedRanges, QueueRun, place_runs, runs_of
 from store_io.rules.loading import Tree
 from store_io.rules.releases import BrokerRules
+from store_io.source.byte_source import name_of
 
 FEW_POSITIONS = 32  # a pull's usual batch
 _PRE_BLANK = struct.pack(layout.ENTRY_FORMAT, 0, layout.PRE_BLANK_SIZE, 0)
@@ -190,7 +191,7 @@ def _is_regular(view: QueueView, tree: Tree, file_entries: int) -> bool:
     for file in view.files:
         if file.start != expected or file.size != file_entries * view.unit or file.start % file.size:
             return False
-        if file.path.rpartition("/")[2] != f"{file.start:020d}":
+        if name_of(file.path) != f"{file.start:020d}":
             return False
         expected += file.size
     return True

@@ -31,6 +31,7 @@ from store_io.repair.repair_work import Work
 from store_io.repair.writing.store_writer import StoreWriter
 from store_io.rules.dledger.ledger_chain import live_ends
 from store_io.rules.message_verdict import VALID, Message
+from store_io.source.byte_source import name_of
 
 MAX_NEW_FILES = 10_000
 
@@ -242,7 +243,7 @@ class _LedgerRepair:
     def _remove_others(self, chain: Sequence[Part]) -> None:
         first, last = chain[0].base, chain[-1].base
         for entry in self.audit.tree.children(self.data_folder):
-            name = entry.path.rpartition("/")[2]
+            name = name_of(entry.path)
             if name.isdigit() and entry.kind == "file" and first <= int(name) <= last and entry.path == self._path(int(name)):
                 continue
             self._remove(entry.path)

@@ -16,6 +16,7 @@ from schemas.store_names import COMPACTED_LOG, COMPACTED_QUEUE
 from store_io.base.java_compat import parse_number
 from store_io.rules.loading import NO_NUMBER, Tree, is_folder, load_file_queue, numbered_files
 from store_io.rules.releases import BrokerRules
+from store_io.source.byte_source import name_of
 
 LEAST_QUEUE_FILES = 5  # of the SparseConsumeQueue that a file of the log is at least as long as
 
@@ -87,7 +88,7 @@ def compacted_queues(tree: Tree, rules: BrokerRules) -> CompactedStore:
         for child in tree.children(topic):
             if not is_folder(child):
                 continue
-            queue_id = parse_number(child.path.rpartition("/")[2], 32)
+            queue_id = parse_number(name_of(child.path), 32)
             if queue_id is None:
                 store.refusal = store.refusal or f"{child.path}: a folder whose name is no queue id"
                 continue
@@ -96,7 +97,7 @@ def compacted_queues(tree: Tree, rules: BrokerRules) -> CompactedStore:
                 _load(queue, tree, rules)
     for topic, name in _folders(tree, COMPACTED_QUEUE):
         for child in tree.children(topic):
-            queue_id = parse_number(child.path.rpartition("/")[2], 32)
+            queue_id = parse_number(name_of(child.path), 32)
             if queue_id is not None and is_folder(child) and (name, queue_id) not in store.queues:
                 queue = CompactedQueue((name, queue_id), loaded=False)
                 queue.all_entries = numbered_files(tree, child.path)
@@ -108,7 +109,7 @@ def compacted_queues(tree: Tree, rules: BrokerRules) -> CompactedStore:
 
 def _folders(tree: Tree, kind: str) -> Iterable[tuple[str, str]]:
     """(path, topic) of each topic's folder."""
-    return [(entry.path, entry.path.rpartition("/")[2]) for entry in tree.children(kind) if is_folder(entry)]
+    return [(entry.path, name_of(entry.path)) for entry in tree.children(kind) if is_folder(entry)]
 
 
 def _load(queue: CompactedQueue, tree: Tree, rules: BrokerRules) -> None:

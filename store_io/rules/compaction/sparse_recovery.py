@@ -14,6 +14,7 @@ from schemas.rows import MappedFile
 from store_io.base.java_compat import int64
 from store_io.rules.compaction.compacted_queues import CompactedQueue
 from store_io.rules.releases import BrokerRules
+from store_io.source.byte_source import name_of
 
 RECOVERED_FILES = 3  # from the end
 
@@ -88,11 +89,11 @@ def _truncated(files: Sequence[MappedFile], end: int, done: SparseRecovery) -> l
 
 def _names_differ(queue: CompactedQueue, log: Sequence[MappedFile], entries: Sequence[MappedFile]) -> str:
     """Why sanityCheck throws, else empty."""
-    log_names, entry_names = ({f.path.rpartition("/")[2] for f in files} for files in (log, entries))
+    log_names, entry_names = ({name_of(f.path) for f in files} for files in (log, entries))
     for file in log:
         if f"{file.start:020d}" not in entry_names:
             return f"{file.path}: no file of this name in {queue.entries_folder}"
     for file in entries:
-        if file.path.rpartition("/")[2] not in log_names:
+        if name_of(file.path) not in log_names:
             return f"{file.path}: no file of this name in {queue.log_folder}"
     return ""

@@ -13,6 +13,7 @@ from schemas import dledger_layout as layout
 from schemas.rows import MappedFile, StoreFile
 from store_io.base.java_compat import parse_number
 from store_io.rules.releases import BrokerRules
+from store_io.source.byte_source import name_of
 from store_io.source.store_dir import DLEDGER
 
 
@@ -62,7 +63,7 @@ def load_ledger(folder: str, data: Iterable[StoreFile], index: Iterable[StoreFil
     found = LedgerFiles(folder)
     for entries, size, files in ((data, rules.segment_bytes, found.data), (index, layout.INDEX_FILE_BYTES, found.index)):
         for entry in entries:
-            start = parse_number(entry.path.rpartition("/")[2], 64)
+            start = parse_number(name_of(entry.path), 64)
             if entry.kind == "directory" or entry.size != size:
                 what = "a directory" if entry.kind == "directory" else f"length {entry.size}"
                 found.refusal = f"{entry.path}: {what}, where DLedger expects a file of {size} bytes: it ends the process"

@@ -39,7 +39,7 @@ from store_io.audit.evidence import Evidence
 from store_io.base.wording import count_text
 from store_io.formats.config_reader import StoreConfig
 from store_io.rules.config.files import CONSUMER_OFFSETS, DELAY_OFFSETS
-from store_io.source.byte_source import shown
+from store_io.source.byte_source import name_of, shown
 from store_io.source.store_dir import is_foreign
 
 TIMER_LOG = "timerlog"
@@ -97,7 +97,7 @@ def _is_made_for_a_message(entry: StoreFile, folders: Sequence[str]) -> bool:
     """Whether a file lies in one of these folders under a number, whatever it holds: mapped files are made by their first put
     (MappedFileQueue.getLastMappedFile, asked by ConsumeQueue, ConsumeQueueExt, BatchConsumeQueue, IndexService and TimerLog)."""
     top, _, name = entry.path.partition("/")
-    number = name.rpartition("/")[2]
+    number = name_of(name)
     return entry.kind == "file" and entry.size > 0 and top in folders and number.isascii() and number.isdecimal()
 
 

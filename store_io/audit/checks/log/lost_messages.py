@@ -16,6 +16,7 @@ from store_io.audit.queue_leftovers import LeftoverResult
 from store_io.base.wording import count_text
 from store_io.formats.commitlog.framing import framing_of
 from store_io.rules.releases import BrokerRules
+from store_io.source.byte_source import name_of
 
 MAX_LOST_SIDE_BY_SIDE = 20  # lost messages with a finding each although their bytes touch
 
@@ -39,7 +40,7 @@ def lost_findings(
     results: Iterable[LeftoverResult], segments: Sequence[SegmentSummary], log: lm.LogMap, live: LiveCopy, rules: BrokerRules
 ) -> list[Finding]:
     """Messages that an entry knows and the CommitLog lacks: in damaged bytes, in zeros, in missing or never copied segments."""
-    by_name = {s.path.rpartition("/")[2]: s for s in segments}
+    by_name = {name_of(s.path): s for s in segments}
     damaged: dict[str, set[tuple[int, int]]] = {}  # of segments that were asked for
     beyond: Counter[str] = Counter()  # segments after the last one that entries lead to
     reported: set[int] = set()
@@ -77,7 +78,7 @@ def lost_findings(
 def _segments_gone(counts: Mapping[str, int], log: lm.LogMap, live: LiveCopy) -> Iterator[Finding]:
     """Segments after the last one that this many entries lead to each."""
     for name, count in counts.items():
-        phy_offset = int(name.rpartition("/")[2])
+        phy_offset = int(name_of(name))
         entries = count_text(count, "queue entry leads", "queue entries lead")
         yield Finding(
             "segment_missing",

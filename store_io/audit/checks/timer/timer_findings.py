@@ -20,6 +20,7 @@ from store_io.audit.timer.timer_view import TIMER_QUEUE, TimerView
 from store_io.base.times import iso_time
 from store_io.base.wording import count_text
 from store_io.rules.timer.timer_fates import TimerCount
+from store_io.source.byte_source import name_of
 
 _READ_TIME, _QUEUE_OFFSET, _FLUSHED = (0, 8), (16, 24), (8, 16)
 
@@ -44,7 +45,7 @@ def _softened(finding: Finding, view: TimerView, unclean: bool) -> Finding:
     """A killed broker may leave half a unit at the log's end."""
     start, end = finding.start or 0, view.files.units_end
     if finding.code == codes.TIMER_UNIT_DAMAGED and unclean:
-        base = int(finding.file.rpartition("/")[2])
+        base = int(name_of(finding.file))
         return replace(finding, severity=NOTE) if base + start >= end else finding
     return finding
 
