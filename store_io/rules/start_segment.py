@@ -62,10 +62,7 @@ class StartSearch:
             return False
         if first.magic != commitlog_layout.MAGIC_V1 and not (first.magic == commitlog_layout.MAGIC_V2 and self.rules.knows_v2):
             return False
-        limit = self.checkpoint.min_time
-        if self.rules.value("messageIndexEnable") and self.rules.value("messageIndexSafe"):
-            limit = min(limit, self.checkpoint.index_time)
-        return first.store_time != 0 and first.store_time <= limit
+        return first.store_time != 0 and self.dispatched(first)
 
     def _place_by_record(self, m: int) -> int:
         """5.4.0 and later: the first record is checked in full; the search ends at commitLogRecoverMaxNum files."""
@@ -78,21 +75,28 @@ class StartSearch:
         return 0
 
     def _matched_by_record(self, i: int, m: int) -> bool:
-        first, rules = self.first(i), self.rules
+        first = self.first(i)
         if first is None:
             return False
         if first.blank or not first.check_ok or first.store_time == 0:
             return False
-        if (
-            rules.value("messageIndexEnable")
-            and rules.value("messageIndexSafe")
-            and first.store_time > self.checkpoint.index_time
-        ):
-            return False
         if not self.unclean:
-            return first.phy_offset <= m
-        if rules.start_by_logics_offset:
-            if self.checkpoint.logics_phy_offset > 0:
-                return first.phy_offset <= self.checkpoint.logics_phy_offset
-            return first.store_time <= self.checkpoint.logics_time
-        return first.store_time <= self.checkpoint.min_time
+            return first.phy_offset <= m and self._indexed(first)
+        return self.dispatched(first)
+
+    def dispatched(self, first: FirstRecord) -> bool:
+        """Whether the checkpoint says that all before this record was dispatched, as it is asked after an unclean exit."""
+        checkpoint = self.checkpoint
+        if not self._indexed(first):
+            return False
+        if self.rules.start_by_logics_offset:
+            if checkpoint.logics_phy_offset > 0:
+                return first.phy_offset <= checkpoint.logics_phy_offset
+            return first.store_time <= checkpoint.logics_time
+        return first.store_time <= checkpoint.min_time
+
+    def _indexed(self, first: FirstRecord) -> bool:
+        """The same of the index; True where the settings do not ask for it."""
+        if self.rules.value("messageIndexEnable") and self.rules.value("messageIndexSafe"):
+            return first.store_time <= self.checkpoint.index_time
+        return True

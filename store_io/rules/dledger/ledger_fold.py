@@ -156,28 +156,14 @@ class LedgerFold(Fold):
 
     def _matched(self) -> int:
         """isMmapFileMatchedRecover from the newest data file back: the place of the one in which the scan begins."""
+        search = self._search(self.unclean)
         for i in reversed(range(len(self.ledger.data))):
-            number = self.files.old_segments + i
-            summary = self.scans.get(ScanId("segment", number))
-            first = summary.first if summary is not None else self.firsts.get(number)
-            if first is None:
-                self.needs.scans.add(ScanId("segment", number))
-            elif first.magic == commitlog_layout.MAGIC_V1 and first.store_time != 0:
-                if self._old_enough(first.store_time, first.phy_offset):
-                    return i
+            first = search.first(self.files.old_segments + i)
+            if first is None or first.magic != commitlog_layout.MAGIC_V1 or first.store_time == 0:
+                continue
+            if search.dispatched(first):
+                return i
         return 0
-
-    def _old_enough(self, store_time: int, phy_offset: int) -> bool:
-        checkpoint, rules = self.checkpoint, self.rules
-        safe = rules.value("messageIndexEnable") and rules.value("messageIndexSafe")
-        if rules.start_by_logics_offset:
-            if safe and store_time > checkpoint.index_time:
-                return False
-            if checkpoint.logics_phy_offset > 0:
-                return phy_offset <= checkpoint.logics_phy_offset
-            return store_time <= checkpoint.logics_time
-        limit = min(checkpoint.min_time, checkpoint.index_time) if safe else checkpoint.min_time
-        return store_time <= limit
 
     # ---- start() ---------------------------------------------------------------------------------------------------------
 
