@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 
 from schemas.dledger_layout import FOLDER_PREFIX
@@ -85,6 +86,19 @@ class LogFile:
     def of_ledger(self) -> bool:
         """Whether it is a data file of a DLedger log."""
         return self.file.path.startswith(FOLDER_PREFIX)
+
+
+def cut_files(files: Iterable[LogFile], end: int, deleted: list[str]) -> list[LogFile]:
+    """The files that a cut at this physical offset leaves, the last of them up to there; paths of the others go to `deleted`."""
+    kept = []
+    for file in files:
+        if file.file.start + file.file.size > end:
+            if end < file.file.start:
+                deleted.append(file.file.path)
+                continue
+            file.wrote = end % file.file.size
+        kept.append(file)
+    return kept
 
 
 @dataclass

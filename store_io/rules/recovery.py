@@ -21,7 +21,7 @@ from store_io.rules.controller.epochs import Epoch
 from store_io.rules.dispatch import EVERYTHING, Choice, Dispatch, recovery_choice
 from store_io.rules.index_state import IndexFileState, IndexHeader
 from store_io.rules.loading import LoadedStore
-from store_io.rules.prediction import BrokerQueue, Checkpoint, LogFile, Memory, Needs, Prediction, Refused, ScanId
+from store_io.rules.prediction import BrokerQueue, Checkpoint, LogFile, Memory, Needs, Prediction, Refused, ScanId, cut_files
 from store_io.rules.queue_minimum import correct_minimum
 from store_io.rules.queue_pieces import Pieces
 from store_io.rules.queue_state import DiskEntries, NeedCut, QueueRefusal, QueueState
@@ -264,18 +264,16 @@ class Fold:
 
     def truncate(self, end: int, queues: bool) -> None:
         """Cut the log at this physical offset, and the queues too where asked (recovery.md 6)."""
-        for queue in self.queues.values() if queues else ():
+        if queues:
+            self.truncate_queues(end)
+        self.log[:] = cut_files(self.log, end, self.deleted)
+
+    def truncate_queues(self, end: int) -> None:
+        for queue in self.queues.values():
             try:
                 queue.truncate_logic(end)
             except NeedCut as cut:
                 self.dispatch.cut_pieces(queue, cut.phy_offset)
-        for file in list(self.log):
-            if file.file.start + file.file.size > end:
-                if end >= file.file.start:
-                    file.wrote = end % file.file.size
-                else:
-                    self.log.remove(file)
-                    self.deleted.append(file.file.path)
 
     # ---- start() ---------------------------------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ from store_io.rules.dledger.ledger_recovery import Ledger, recover_ledger
 from store_io.rules.dledger.ledger_walks import DataWalk, LedgerTexts
 from store_io.rules.dledger.unit_list import UnitList
 from store_io.rules.prediction import LogFile, Refused, ScanId
-from store_io.rules.queue_state import NeedCut, QueueRefusal
+from store_io.rules.queue_state import QueueRefusal
 from store_io.rules.recovery import Fold
 
 
@@ -74,7 +74,7 @@ class LedgerFold(Fold):
             if self.unclean and self.rules.ledger_crash_dispatch:
                 self._recover_abnormally(m)
             elif m >= self.ledger.log_end:
-                self._truncate_queues(self.ledger.log_end)
+                self.truncate_queues(self.ledger.log_end)
         else:
             self._begin_ledger()
         self.prediction.ledger, self.prediction.ledger_end = self.ledger.row(), self.log_end()
@@ -109,13 +109,6 @@ class LedgerFold(Fold):
         self.ledger.divided = divided
         self.ledger.data = [LogFile(MappedFile(path, divided, self.rules.segment_bytes), 0)]
 
-    def _truncate_queues(self, end: int) -> None:
-        for queue in self.queues.values():
-            try:
-                queue.truncate_logic(end)
-            except NeedCut as cut:
-                self.dispatch.cut_pieces(queue, cut.phy_offset)
-
     # ---- after an unclean exit, 5.2.0 and later ------------------------------------------------------------------------
 
     def _recover_abnormally(self, m: int) -> None:
@@ -144,7 +137,7 @@ class LedgerFold(Fold):
             m = self.checkpoint.logics_phy_offset
         if m >= counted:
             self.prediction.ledger_cut = counted
-            self._truncate_queues(counted)
+            self.truncate_queues(counted)
 
     def _choice(self) -> Choice:
         if not self.rules.value("duplicationEnable"):

@@ -14,7 +14,7 @@ from schemas.rows import MappedFile, Row
 from store_io.rules.dledger.ledger_files import LedgerFiles
 from store_io.rules.dledger.ledger_walks import CHAIN, FILE_END, FILLER, DataWalk, LedgerTexts, Stretch
 from store_io.rules.dledger.unit_list import UnitList
-from store_io.rules.prediction import LogFile, Refused
+from store_io.rules.prediction import LogFile, Refused, cut_files
 
 
 @dataclass
@@ -88,7 +88,7 @@ class _Recovery:
             ledger.end, ledger.end_term = self.last.last_index, self.last.last_term
             ledger.begin = self.walks[0].first_index
             self.units.forget_before(ledger.begin * UNIT_BYTES)
-        self._cut(end)
+        ledger.data = cut_files(ledger.data, end, ledger.deleted)
         self.units.truncate((ledger.end + 1) * UNIT_BYTES)
         ledger.deleted += self.units.deleted
         if texts.refusal:
@@ -143,17 +143,6 @@ class _Recovery:
             self.units.write_up_to((stretch.last_index + 1) * UNIT_BYTES)
 
     _rewriting = False
-
-    def _cut(self, end: int) -> None:
-        kept = []
-        for file in self.ledger.data:
-            if file.file.start + file.file.size > end:
-                if end < file.file.start:
-                    self.ledger.deleted.append(file.file.path)
-                    continue
-                file.wrote = end % file.file.size
-            kept.append(file)
-        self.ledger.data = kept
 
     def _commit(self, texts: LedgerTexts) -> None:
         """updateCommittedIndex with what the checkpoint says."""
