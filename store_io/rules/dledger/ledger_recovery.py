@@ -72,6 +72,7 @@ class _Recovery:
         self.first: int | None = None  # index of the first entry that is read
         self.last: Stretch | None = None
         self.last_file = 0
+        self.rewriting = False  # units, from the first entry on whose unit differs
 
     def run(self, texts: LedgerTexts) -> Ledger:
         ledger = self.ledger
@@ -132,17 +133,14 @@ class _Recovery:
         return last is None or stretch.first_index == last.last_index + 1 and stretch.first_term >= last.last_term
 
     def _take(self, number: int, stretch: Stretch) -> None:
-        rewriting = self.first is not None and self._rewriting
         if self.first is None:
             self.first = stretch.first_index
         self.last, self.last_file = stretch, number
-        if not rewriting and stretch.unequal is not None:
+        if not self.rewriting and stretch.unequal is not None:
             self.units.cut_for_writing(stretch.unequal * UNIT_BYTES)
-            self._rewriting = rewriting = True
-        if rewriting:
+            self.rewriting = True
+        if self.rewriting:
             self.units.write_up_to((stretch.last_index + 1) * UNIT_BYTES)
-
-    _rewriting = False
 
     def _commit(self, texts: LedgerTexts) -> None:
         """updateCommittedIndex with what the checkpoint says."""
