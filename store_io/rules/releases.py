@@ -156,13 +156,18 @@ def parse_known(text: str) -> Version:
     return tuple(int(p) for p in text.split("."))
 
 
+def changed_until(version: Version, changes: Mapping[str, Mapping[str, bool]]) -> dict[str, bool]:
+    """What a table like `CHANGES` says of the newest release in it that is not above this one."""
+    changed: dict[str, bool] = {}
+    for release, news in changes.items():
+        if parse_known(release) <= version:
+            changed.update(news)
+    return changed
+
+
 def release_rules(version: Version) -> ReleaseRules:
     """The rules of the newest known release that is not above this one."""
-    changes: dict[str, bool] = {}
-    for release, changed in CHANGES.items():
-        if parse_known(release) <= version:
-            changes.update(changed)
-    return ReleaseRules(**changes)
+    return ReleaseRules(**changed_until(version, CHANGES))
 
 
 @dataclass(frozen=True)

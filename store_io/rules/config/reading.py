@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from store_io.rules.releases import BrokerRules, parse_known
+from store_io.rules.releases import BrokerRules, changed_until
 
 TABLES_IN_ROCKSDB = "defaultrocksdb"
 SECOND_VERSION = "v2"
@@ -73,11 +73,7 @@ CHANGES: dict[str, dict[str, bool]] = {
 
 def config_rules(rules: BrokerRules) -> ConfigRules:
     """The rules of the newest known release that is not above this one."""
-    changes: dict[str, bool] = {}
-    for release, changed in CHANGES.items():
-        if parse_known(release) <= rules.version:
-            changes.update(changed)
-    return ConfigRules(**changes)
+    return ConfigRules(**changed_until(rules.version, CHANGES))
 
 
 def tables_database(rules: BrokerRules) -> str:
