@@ -10,13 +10,12 @@ from dataclasses import dataclass, field
 
 from schemas import commitlog_layout as layout
 from schemas.rows import QueueKey
+from schemas.timer_layout import TIMER_TOPIC
 from store_io.base.java_compat import decode_utf8, is_blank, parse_number, split_dropping_tail
 from store_io.rules.releases import BrokerRules
 
 _PROPERTIES = re.compile(rb"(?<![^\x02])(INNER_MULTI_DISPATCH|INNER_MULTI_QUEUE_OFFSET)\x01([^\x02]+)")
-
-
-LMQ_PREFIX = "%LMQ%"  # of the names of light queues
+LMQ_PREFIX = "%LMQ%"  # of the names of light queues, which no table of topics names
 
 
 @dataclass
@@ -60,6 +59,6 @@ def _is_excluded(rules: BrokerRules, topic: str) -> bool:
     """Whether messages of this topic enter no further queue (ConsumeQueue.checkMultiDispatchQueue)."""
     if topic.startswith("%RETRY%"):
         return rules.lmq_leaves_out_retries
-    if topic in (layout.SCHEDULE_TOPIC, "rmq_sys_wheel_timer"):
+    if topic in (layout.SCHEDULE_TOPIC, TIMER_TOPIC):
         return rules.lmq_leaves_out_schedule
     return topic.startswith("rmq_sys_") and rules.lmq_leaves_out_system

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from schemas import commitlog_layout
 from schemas.rows import Row
+from schemas.timer_layout import TIMER_TOPIC
 from store_io.rules.config.reading import config_rules
 from store_io.rules.releases import BrokerRules
 
 READ_WRITE, INHERITED, ONLY_INHERITED = 6, 7, 1  # perm
 TRANSACTION_DONE = "RMQ_SYS_TRANS_OP_HALF_TOPIC"
 SYSTEM_PREFIXES = ("rmq_sys_", "RMQ_SYS_")  # no client asks for these; some releases have them in no table
-TIMERS = "rmq_sys_wheel_timer"
-LIGHT_PREFIX = "%LMQ%"  # queues of light topics, which no table names
 _GROUPS = (
     "TOOLS_CONSUMER",
     "FILTERSRV_CONSUMER",
@@ -58,7 +57,7 @@ def built_in_topics(rules: BrokerRules) -> dict[str, Row]:
     if broker:
         topics[f"rmq_sys_SYNC_BROKER_MEMBER_{broker}"] = _topic(1, ONLY_INHERITED)
     if own.timer_topic and rules.timers:
-        topics[TIMERS] = _topic(1)
+        topics[TIMER_TOPIC] = _topic(1)
     if own.topics_of_rocksdb_transactions:
         topics |= {
             "RMQ_SYS_ROCKSDB_TRANS_HALF_TOPIC": _topic(1),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from schemas.timer_layout import TIMER_CHECK
 from store_io.rules.config.reading import config_rules
 from store_io.rules.releases import BrokerRules
 
@@ -40,7 +41,7 @@ CONFIG_FILES = (  # in the order in which they are loaded
     ConfigFile("config/consumerOrderInfo.json", since="5.0.0"),
     ConfigFile("config/timermetrics", since="5.0.0", late=True, timers=True),
     ConfigFile(DELAY_OFFSETS, late=True),
-    ConfigFile("config/timercheck", since="5.0.0", stops=False, timers=True),
+    ConfigFile(TIMER_CHECK, since="5.0.0", stops=False, timers=True),
     ConfigFile("config/messageRequestMode.json", since="5.0.0", stops=False),
     ConfigFile("config/transactionMetrics", since="5.3.0", stops=False),
 )

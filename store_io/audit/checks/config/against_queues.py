@@ -17,9 +17,10 @@ from store_io.audit.opened_copy import OpenedCopy
 from store_io.base.wording import count_text
 from store_io.formats.commitlog import bridges
 from store_io.formats.config_reader import StoreConfig
-from store_io.rules.config.built_in import LIGHT_PREFIX, SYSTEM_PREFIXES
+from store_io.rules.config.built_in import SYSTEM_PREFIXES
 from store_io.rules.config.files import DELAY_OFFSETS, TOPICS
 from store_io.rules.config.reading import config_rules
+from store_io.rules.multi_dispatch import LMQ_PREFIX
 
 MAX_TOPICS = 1000  # each as a finding; the others are one together
 
@@ -72,7 +73,7 @@ def _unknown_topics(evidence: Evidence, config: StoreConfig, held: dict[QueueKey
 
 def is_asked_for(topic: str) -> bool:
     """Whether clients ask for such a topic, so that a table has to name it."""
-    return topic != bridges.TOPIC and not topic.startswith((LIGHT_PREFIX, *SYSTEM_PREFIXES))
+    return topic != bridges.TOPIC and not topic.startswith((LMQ_PREFIX, *SYSTEM_PREFIXES))
 
 
 def table_is_wrong(copy: OpenedCopy, held: Iterable[QueueKey]) -> bool:
