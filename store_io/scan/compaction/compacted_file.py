@@ -19,7 +19,6 @@ from schemas.consumequeue_layout import BATCH_ENTRY_BYTES
 from schemas.entries import BATCH_DTYPE
 from schemas.rows import LOSS, NOTE, REBUILDABLE, Finding, MappedFile, QueueKey
 from store_io.base.errors import StoreError
-from store_io.formats.commitlog.framing import PLAIN
 from store_io.formats.commitlog.message_columns import Columns, RecordCheck, TopicTable
 from store_io.formats.commitlog.segment_walk import FAST, Decoding, capacity_for, decoder_of, walk_batches
 from store_io.formats.consumequeue_reader import entries_of, valid_entries
@@ -180,8 +179,7 @@ class _LogFile:
         self.order = np.argsort(entries["phy_offset"], kind="stable")
         self.places = entries["phy_offset"][self.order] - task.log.start
         self.matched = np.zeros(len(entries), bool)
-        audit = RecordCheck.audit_of(task.log.start, task.rules)
-        self.check = RecordCheck(audit.mode, audit.rules, audit.delays, audit.base_offset, PLAIN)
+        self.check = RecordCheck.audit_of(task.log.start, task.rules, task.log.path)
 
     def scan(self, source: ByteSource) -> None:
         with source.open(self.file.path) as stream:
