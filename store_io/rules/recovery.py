@@ -237,11 +237,8 @@ class Fold:
         while True:
             i = scan.segment
             p.scanned.append(i)
-            summary = self.scans.get(scan)
+            summary = self.recovered(scan)
             if summary is None:
-                # All after it is asked for as well: recovery continues there, or cuts it, and then its messages are counted.
-                later = (ScanId("segment", k) for k in range(i + 1, len(self.log)))
-                self.needs.scans.update(s for s in (scan, *later) if s not in self.scans)
                 return None
             if choice is not None:
                 self.dispatch.put(scan, summary, choice)
@@ -255,6 +252,15 @@ class Fold:
             p.stop_reason = "end_of_last_file" if stop.kind == "end" else stop.reason
             p.stop_segment, p.stop_position = self.log[i].file.path, stop.position
             return self.segments[i].start + stop.position
+
+    def recovered(self, scan: ScanId) -> SegmentSummary | None:
+        """What recovery reads there. None: it is asked for, and all after it as well: recovery continues there, or cuts it, and
+        then its messages are counted."""
+        summary = self.scans.get(scan)
+        if summary is None:
+            later = (ScanId("segment", k) for k in range(scan.segment + 1, len(self.log)))
+            self.needs.scans.update(s for s in (scan, *later) if s not in self.scans)
+        return summary
 
     def _cut(self, m: int, end: int) -> None:
         """Cut the log, and the queues where one may reach there. m: as it was before recovery."""

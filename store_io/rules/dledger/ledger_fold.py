@@ -117,20 +117,16 @@ class LedgerFold(Fold):
         It reads whole files, so also what lies beyond the end that DLedger's recovery has found. Where it stops says how far
         queues are cut, but that place is counted in messages without their headers: 48 bytes too little for each.
         """
-        first = self.files.old_segments
-        i = first + self._matched()
+        i = self.files.old_segments + self._matched()
         while True:
             scan = ScanId("segment", i)
-            summary = self.scans.get(scan)
+            summary = self.recovered(scan)
             if summary is None:
-                later = (ScanId("segment", k) for k in range(i + 1, first + len(self.ledger.data)))
-                self.needs.scans.update(s for s in (scan, *later) if s not in self.scans)
                 return
             self.dispatch.put(scan, summary, self._choice())
-            if summary.broker.kind == "end" and i + 1 < first + len(self.ledger.data):
-                i += 1
-                continue
-            break
+            if summary.broker.kind != "end" or i + 1 == len(self.log):
+                break
+            i += 1
         self.dispatch.puts.settle()
         counted = self.segments[i].start + _message_bytes(summary)
         if self.rules.start_by_logics_offset:
