@@ -52,7 +52,7 @@ def unmodelled(listing: StoreListing, rules: BrokerRules, conf: bool = False) ->
     for setting in ("duplicationEnable", "recheckReputOffsetFromCq"):
         if rules.controller_mode and rules.value(setting):
             found.append(f"{setting}=true beside enableControllerMode=true: the two together are not modelled")
-    if rules.knows_uncommitted and rules.value("readUnCommitted") and (rules.controller_mode or rules.value("duplicationEnable")):
+    if rules.reads_uncommitted and (rules.controller_mode or rules.value("duplicationEnable")):
         found.append("readUnCommitted=true: what a broker then dispatches beyond confirmOffset is not modelled")
     if rules.tiered and _size(listing, TIERED_METADATA):
         found.append(
@@ -68,7 +68,7 @@ def _ledgers(listing: StoreListing, rules: BrokerRules) -> Iterable[str]:
         for folder in folders:
             yield f"{folder}/: a DLedger CommitLog, although broker.conf says enableDLegerCommitLog=false: it was not read"
         return
-    if rules.value("enableControllerMode") and rules.knows_controller_mode:
+    if rules.controller_mode:
         yield "enableDLegerCommitLog=true and enableControllerMode=true: a broker refuses both together"
     if not own and folders:
         yield f"{', '.join(folders)}: logs of several DLedger nodes; name with dLegerSelfId in broker.conf whose is meant"

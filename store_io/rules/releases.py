@@ -287,6 +287,7 @@ class BrokerRules(ReleaseRules):
     confirms_last: bool  # duplicationEnable: recovery leaves confirmOffset at the start of the last message that it read
     accelerated: bool  # recovery after an unclean exit begins at logicsPhysicalOffset
     checks_phy_offset: bool  # recovery after an unclean exit stops at a record whose offset lies outside its file
+    reads_uncommitted: bool  # readUnCommitted
     lmq_offsets: bool  # offsets of light queues have a file of their own
     timers: bool  # the broker reads files of timers
     tiered: bool  # load() opens a tiered store, too
@@ -391,6 +392,7 @@ def broker_rules(release: str = NEWEST_RELEASE, settings: Mapping[str, Setting] 
         and not in_rocksdb,
         accelerated=own.start_by_logics_offset and on("enableAcceleratedRecovery"),
         checks_phy_offset=own.knows_offset_check and on("checkCommitLogOffsetOnRecover"),
+        reads_uncommitted=own.knows_uncommitted and on("readUnCommitted"),
         lmq_offsets=own.knows_multi_dispatch and on("enableLmq"),
         timers=own.knows_timers and on("timerWheelEnable"),
         tiered=own.knows_tiered and TIERED_PLUG_IN in str(merged["messageStorePlugIn"].value),
