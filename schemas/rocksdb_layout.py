@@ -13,7 +13,6 @@ AFTER_TOPIC = 5  # bytes before the topic: its length and a separator
 ENTRY_KEY_EXTRA = 19  # bytes of an entry's key besides the topic
 NUMBER_BYTES = 8  # of the queue offset, an entry's key's last
 OFFSET_KEY_EXTRA = 14  # bytes of a key of `offset` besides the topic
-MAX_TOPIC_BYTES = 281  # a key has at most 300 bytes (RocksDBConsumeQueueStore.MAX_KEY_LEN)
 ENTRY_VALUE_BYTES = 28  # int64 phy_offset, int32 size, int64 tags code, int64 store time
 OFFSET_VALUE_BYTES = 16
 MARK_BYTES = 8

@@ -1,6 +1,6 @@
 """Units of the timer log and slots of the timer wheel as numpy dtypes, as they are stored (big-endian).
 
-Source: as in `timer_layout`.
+A module of its own: the command line imports `timer_layout`, and starts without numpy. Source: as in `timer_layout`.
 """
 
 from __future__ import annotations
