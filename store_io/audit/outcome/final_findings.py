@@ -11,7 +11,7 @@ from schemas.finding_codes import CATALOGUE
 from schemas.rows import Finding, IndexFileSummary, QueueSummary, SegmentSummary
 from store_io.audit.evidence import Evidence
 from store_io.audit.facts.size_misfits import with_cause
-from store_io.audit.outcome.repairable import without_promise
+from store_io.audit.outcome.repairable import no_repair, without_promise
 from store_io.audit.queue_leftovers import LeftoverResult
 from store_io.base.exit_codes import severity_rank
 
@@ -22,7 +22,8 @@ def final_findings(evidence: Evidence, findings: Iterable[Finding]) -> tuple[lis
     """(those that are reported, how many of each code are only counted)."""
     dropped = _dropped(evidence)
     told = (completed(finding) for finding in with_cause(findings, evidence.copy.misfits))
-    complete = {without_promise(finding, evidence) for finding in told}
+    refused = no_repair(evidence.copy)
+    complete = {without_promise(finding, evidence, refused) for finding in told}
     final = sorted(complete, key=_order)
     if len(final) > MAX_FINDINGS:  # the gravest are reported; the others are counted
         ranked = sorted(final, key=lambda f: severity_rank(f.severity))

@@ -49,15 +49,16 @@ def rebuild_by_start(rules: BrokerRules, segments: int) -> str:
     return f"On a copy of the store let a start of RocketMQ {rules.release} rebuild the queues: {listed}. No repair does it."
 
 
-def without_promise(finding: Finding, evidence: Evidence) -> Finding:
-    """The finding with a next step that can be done with a store of this kind."""
+def without_promise(finding: Finding, evidence: Evidence, refused: str) -> Finding:
+    """The finding with a next step that can be done with a store of this kind. refused: `no_repair` of it, which reads the whole
+    listing and so is asked once for all findings."""
     copy, step = evidence.copy, finding.next
-    if copy.rules.value("enableDLegerCommitLog") or no_repair(copy):  # and no donor is taken for a DLedger log
+    if copy.rules.value("enableDLegerCommitLog") or refused:  # and no donor is taken for a DLedger log
         step = WITHOUT_DONOR.get(step, step)
     if step in BY_A_REPAIR and copy.queue_table is not None:
         step = _keyed_step(finding, evidence)
     elif step in BY_A_REPAIR:
-        step = no_repair(copy) or step
+        step = refused or step
     if step == REBUILD_BY_START:
         step = rebuild_by_start(copy.rules, len(copy.segment_files))
     return replace(finding, next=step) if step != finding.next else finding
