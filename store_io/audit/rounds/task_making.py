@@ -298,9 +298,10 @@ class TaskMaker:
         """A task for each file of a compacted topic's log and the entries of that name; quick: for what recovery reads."""
         request, copy = self._request, self._copy
         tasks: list[Task] = []
+        topics = copy.config.compacted_topics  # looked for among all topics
         if copy.rules.compacts and not request.quick:
             for key, files in sorted(copy.queue_files.items()):
-                if key[0] in copy.config.compacted_topics - copy.batch_topics and key not in copy.compacted.queues:
+                if key[0] in topics and key[0] not in copy.batch_topics and key not in copy.compacted.queues:
                     tasks.append(self._without_log(key, files))
         for key, queue in sorted(copy.compacted.queues.items()):
             log, entries = ({f.start: f for f in reversed(files)} for files in (queue.all_log, queue.all_entries))
@@ -318,7 +319,7 @@ class TaskMaker:
                     last=start == names[-1],
                     unclean=copy.unclean,
                     records=not request.quick,
-                    put_here=key[0] in copy.config.compacted_topics,
+                    put_here=key[0] in topics,
                     window_bytes=request.window_bytes,
                     decoder=request.decoder,
                     not_after=request.not_after,
@@ -329,9 +330,19 @@ class TaskMaker:
     def _without_log(self, key: QueueKey, files: tuple[MappedFile, ...]) -> CompactedFileTask:
         """A queue of a compacted topic that has no log of its own: are there messages which it should hold?"""
         request, copy = self._request, self._copy
-        commitlog = LogFiles(tuple(copy.segment_files), files)
-        task = CompactedFileTask(request.store, request.location, copy.rules, key, None, None, commitlog)
-        return replace(task, last=True, unclean=copy.unclean, put_here=True, not_after=request.not_after)
+        return CompactedFileTask(
+            request.store,
+            request.location,
+            copy.rules,
+            key,
+            None,
+            None,
+            LogFiles(tuple(copy.segment_files), files),
+            last=True,
+            unclean=copy.unclean,
+            put_here=True,
+            not_after=request.not_after,
+        )
 
     def epoch_starts(self, segments: Sequence[SegmentSummary]) -> list[Task]:
         """A task that looks up where the newest epochs of a replica begin, if any begins inside of these segments."""

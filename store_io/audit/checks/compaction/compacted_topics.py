@@ -57,8 +57,9 @@ def _ahead(evidence: Evidence) -> Iterator[Finding]:
     prediction = evidence.prediction
     if prediction is None or prediction.after_dispatch is None:
         return
+    topics = evidence.copy.config.compacted_topics
     for key, recovery in evidence.compacted_start.queues.items():
-        if key[0] not in evidence.copy.config.compacted_topics:
+        if key[0] not in topics:
             continue
         queue = prediction.after_dispatch.queues.get(key)
         end = queue.max_offset if queue is not None else 0
