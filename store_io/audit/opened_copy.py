@@ -125,19 +125,15 @@ def open_copy(request: AuditRequest, short: Shortcomings) -> OpenedCopy:
     starting = start_files(source, listing, config, rules)
     short.add_new(starting.broken)
     timers = timer_parts(source, listing, tree, rules)
-    table = _queue_table(source, tree, rules, short)
-    if table is not None:
-        loaded.refusal = folder_refusal(tree, rules) or loaded.refusal
-        not_modelled += _unmodelled_queues(table, loaded)
-    loaded.refusal = starting.refusal or loaded.refusal
-    if timers is not None:
-        loaded.refusal = starting.refusal or timers.refusal or loaded.refusal
-        loaded.index_refusal = loaded.index_refusal or timers.late_refusal
-        short.add_new([timers.problem] if timers.problem else [])
-    loaded.index_refusal = loaded.index_refusal or starting.late_refusal
+    of_timers = timers or TimerParts()
     epochs = read_epochs(source, listing) if rules.controller_mode else StoredEpochs()
-    short.add_new([epochs.problem] if epochs.problem else [])
-    loaded.index_refusal = loaded.index_refusal or epochs.refusal
+    table = _queue_table(source, tree, rules, short)
+    in_folder, of_mark = (folder_refusal(tree, rules), _mark_refusal(table)) if table is not None else ("", "")
+    # A broker ends at the first of these that it comes to.
+    loaded.refusal = starting.refusal or of_timers.refusal or in_folder or loaded.refusal or of_mark
+    loaded.index_refusal = loaded.index_refusal or of_timers.late_refusal or starting.late_refusal or epochs.refusal
+    short.add_new(problem for problem in (of_timers.problem, epochs.problem) if problem)
+    not_modelled += _unmodelled_queues(table, loaded) if table is not None else []
     not_modelled += [
         f"{f.path}: a segment with physical offsets beyond 63 bits" for f in loaded.segments if f.start + f.size > MAX_PHY_OFFSET
     ]
@@ -146,10 +142,7 @@ def open_copy(request: AuditRequest, short: Shortcomings) -> OpenedCopy:
     folders = dict(queue_folders(tree, QUEUES)) if table is None else {}
     if rules.batch_queues and table is None:  # 4.x does not know the folder: its queues of these topics are ordinary ones
         folders |= queue_folders(tree, BATCH_QUEUES)
-    index_files = _index_files(tree)
-    ledger_index: tuple[MappedFile, ...] = ()
-    if loaded.ledger is not None:
-        ledger_index = tuple(numbered_files(tree, f"{loaded.ledger.folder}/{dledger_layout.INDEX}"))
+    index_files, ledger_index = _index_files(tree), _ledger_index(tree, loaded)
     return OpenedCopy(
         listing=listing,
         no_store=no_store,
@@ -188,12 +181,17 @@ def _queue_table(source: ByteSource, tree: Tree, rules: BrokerRules, short: Shor
     return table
 
 
+def _mark_refusal(table: QueueTable) -> str:
+    """Why every release ends over a mark that cannot be read; "" of any other table."""
+    if table.damaged is None or not table.mark_unreadable:
+        return ""
+    return f"{table.damaged[0]}: bad bytes hold the end mark of the queues: {table.damaged[1]}"
+
+
 def _unmodelled_queues(table: QueueTable, loaded: LoadedStore) -> list[str]:
-    """What the rules for queues in RocksDB do not cover. A mark that cannot be read stops every release."""
+    """What the rules for queues in RocksDB do not cover."""
     found = []
-    if table.damaged is not None and table.mark_unreadable:
-        loaded.refusal = loaded.refusal or f"{table.damaged[0]}: bad bytes hold the end mark of the queues: {table.damaged[1]}"
-    elif table.opened and table.damaged is not None:
+    if table.opened and table.damaged is not None and not table.mark_unreadable:
         found.append(f"{table.damaged[0]}: bad bytes among the ends of the queues ({table.damaged[1]}): not modelled")
     if not loaded.segments and table.ends.maxima:
         found.append(f"{table.database.folder}/ holds queues in RocksDB, and there is no CommitLog: not modelled")
@@ -218,6 +216,12 @@ def _all_segments(tree: Tree, loaded: LoadedStore, rules: BrokerRules) -> list[M
     known = {f.path for f in files}
     others = [f for f in loaded.segments if f.path not in known and f.start + f.size <= MAX_PHY_OFFSET]
     return sorted([*files, *others], key=lambda f: (f.start, f.path))
+
+
+def _ledger_index(tree: Tree, loaded: LoadedStore) -> tuple[MappedFile, ...]:
+    if loaded.ledger is None:
+        return ()
+    return tuple(numbered_files(tree, f"{loaded.ledger.folder}/{dledger_layout.INDEX}"))
 
 
 def _ledger_texts(
