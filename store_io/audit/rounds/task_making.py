@@ -13,7 +13,7 @@ from store_io.audit.log_map import LogMap
 from store_io.audit.opened_copy import OpenedCopy
 from store_io.audit.queue_leftovers import LeftoverTask
 from store_io.audit.queue_views import QueueView
-from store_io.audit.timer.timer_part import TimerPartTask, part_scan
+from store_io.audit.timer.timer_part import TimerPartTask, part_scan, with_timers
 from store_io.audit.timer.timer_view import TIMER_QUEUE, TimerView
 from store_io.base.tasks import Task
 from store_io.formats.consumequeue_reader import QueueGroup, QueueTask
@@ -114,8 +114,7 @@ class TaskMaker:
         """Tasks for the timer messages of a store, each for a part of them, where they are too many to be held together."""
         if view is None or view.held:
             return []
-        found = [s for s in segments if s.timers is not None and len(s.timers)] or list(segments[:1])
-        rows = sum(len(s.timers) + s.timers_dropped for s in found if s.timers is not None)
+        found, rows = with_timers(segments)
         parts = -(-max(rows, view.files.unit_count) // TIMERS_TOGETHER)
         if parts > MAX_TIMER_PARTS or not found:
             return []

@@ -6,11 +6,12 @@ Source: as `rules.timer.timer_fates` and `timer_units_check`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from schemas.rows import MappedFile
+from schemas.rows import MappedFile, SegmentSummary
 from store_io.audit.log_map import LogMap
 from store_io.audit.timer.timer_units_check import UnitFaults, unit_faults
 from store_io.base.errors import StoreError
@@ -20,7 +21,7 @@ from store_io.rules.timer.timer_fates import Fates, TimerMessages, TimerState, f
 from store_io.scan.dataset_rows import ScannedRows
 from store_io.scan.segment_scan import SegmentTask, scan_segment
 from store_io.scan.timer.timer_records import DELETES, DELIVERED, NO_ROWS, TimerRecords
-from store_io.source.byte_source import open_source
+from store_io.source.byte_source import ByteSource, open_source
 from store_io.source.segment_window import PieceDigest
 
 PLACE_BYTES = 64  # no two messages begin within so many bytes
@@ -90,14 +91,11 @@ class TimerPartTask:
             return TimerPart(problem=str(why))
 
     def _run(self) -> TimerPart:
-        sink, source = _Sink(self.part, self.parts), open_source(self.scans[0].location)
-        read = sum(file.size for file in self.files)
-        for scan in self.scans:
-            summary = scan_segment(scan, source, sink)
-            read += summary.bytes_read
-            if summary.problem:
-                return TimerPart(problem=summary.problem)
-        rows = np.concatenate([NO_ROWS, *sink.by_identity])
+        sink, source = _PlacedSink(self.part, self.parts), open_source(self.scans[0].location)
+        read, problem = scan_part(self.scans, source, sink)
+        if problem:
+            return TimerPart(problem=problem)
+        rows = sink.rows
         places = np.unique(rows["phy_offset"])
         own, leading = [NO_UNITS], [NO_UNITS]
         for file in self.files:
@@ -112,28 +110,68 @@ class TimerPartTask:
         cut = (self.state.truncate_at, self.state.log_end) if self.state is not None else None
         faults = unit_faults(np.concatenate(own), messages, self.log, self.precision, cut)
         fates = fates_of_rows(rows, np.concatenate(leading), self.state) if self.state is not None else None
-        return TimerPart(faults, fates, read)
+        return TimerPart(faults, fates, read + sum(file.size for file in self.files))
 
 
-class _Sink:
-    """Keeps of a scan's messages those of one part, by identity and by place."""
+class PartSink:
+    """Keeps of a scan's timer messages and copies those of one part by identity, and all that delete: whose the deleted message
+    is, no part knows before."""
 
     want_keys = False
 
     def __init__(self, part: int, parts: int):
         self._part, self._parts = part, parts
-        self.by_identity: list[np.ndarray] = []
-        self.by_place: list[np.ndarray] = []
+        self._kept = [NO_ROWS]
+
+    @property
+    def rows(self) -> np.ndarray:
+        """They, in the order of the scans: TIMER_ROW."""
+        return np.concatenate(self._kept)
 
     def add(self, scanned: ScannedRows) -> None:
         """The messages of one batch."""
         found = TimerRecords(scanned.columns.count)
         found.add(scanned.columns, scanned.keys, scanned.window)
-        rows = found.rows
-        deletes = rows["flags"] & DELETES != 0  # whose the deleted message is, no part knows before
-        self.by_identity.append(rows[deletes | (rows["identity"] % np.uint64(self._parts) == self._part)])
+        self._keep(found.rows)
+
+    def _keep(self, rows: np.ndarray) -> None:
+        self._kept.append(rows[(rows["flags"] & DELETES != 0) | in_part(rows, self._part, self._parts)])
+
+
+class _PlacedSink(PartSink):
+    """Keeps besides the messages whose place in the log is this part's."""
+
+    def __init__(self, part: int, parts: int):
+        super().__init__(part, parts)
+        self.by_place: list[np.ndarray] = []
+
+    def _keep(self, rows: np.ndarray) -> None:
+        super()._keep(rows)
         place = rows["phy_offset"] // PLACE_BYTES % self._parts == self._part
         self.by_place.append(rows[place & (rows["flags"] & DELIVERED == 0)])
+
+
+def in_part(rows: np.ndarray, part: int, parts: int) -> np.ndarray:
+    """Which of these rows are the part's by identity: a message and its copies always together."""
+    found: np.ndarray = rows["identity"] % np.uint64(parts) == part
+    return found
+
+
+def scan_part(scans: Sequence[SegmentTask], source: ByteSource, sink: PartSink) -> tuple[int, str]:
+    """(bytes read, why a segment could not be read) of a scan of these segments into the sink. Raises StoreError."""
+    read = 0
+    for scan in scans:
+        summary = scan_segment(scan, source, sink)
+        read += summary.bytes_read
+        if summary.problem:
+            return read, summary.problem
+    return read, ""
+
+
+def with_timers(segments: Sequence[SegmentSummary]) -> tuple[list[SegmentSummary], int]:
+    """(the segments with timer messages or copies, the first one where there are none; how many of these there are)."""
+    found = [s for s in segments if s.timers is not None and len(s.timers) + s.timers_dropped] or list(segments[:1])
+    return found, sum(len(s.timers) + s.timers_dropped for s in found if s.timers is not None)
 
 
 def fates_of_rows(rows: np.ndarray, units: np.ndarray, state: TimerState) -> Fates:

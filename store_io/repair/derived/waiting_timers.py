@@ -8,16 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from schemas.timer_layout import TIMER_TOPIC
-from store_io.audit.timer.timer_part import timer_messages
+from store_io.audit.timer.timer_part import PartSink, in_part, scan_part, timer_messages, with_timers
 from store_io.audit.timer.timer_view import TimerView
 from store_io.base.errors import StoreError
 from store_io.base.wording import count_text
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_work import Work
 from store_io.rules.timer.timer_waiting import Clock, waiting
-from store_io.scan.dataset_rows import ScannedRows
-from store_io.scan.segment_scan import SegmentTask, scan_segment
-from store_io.scan.timer.timer_records import DELETES, DELIVERED, NO_ROWS, ROLLED, TimerRecords
+from store_io.scan.segment_scan import SegmentTask
+from store_io.scan.timer.timer_records import DELETES, DELIVERED, NO_ROWS, ROLLED
 from store_io.source.byte_source import open_source
 
 MOST_WAITING = 4_000_000  # messages for which units are made: 160 bytes each while they are written
@@ -75,40 +74,21 @@ class WaitingTask:
         return tuple(scan.path for scan in self.scans)
 
     def run(self) -> Found:
-        sink, source = _Sink(self.part, self.parts), open_source(self.scans[0].location)
-        for scan in self.scans:
-            try:
-                problem = scan_segment(scan, source, sink).problem
-            except StoreError as why:
-                problem = str(why)
-            if problem:
-                return Found(NO_ROWS, 0, 0, NO_ROWS, problem)
-        return _found(np.concatenate([NO_ROWS, *sink.kept]), self.clock, self.log_time, self.part, self.parts)
-
-
-class _Sink:
-    """Keeps of a scan's messages those of one part by identity, and all that delete."""
-
-    want_keys = False
-
-    def __init__(self, part: int, parts: int):
-        self._part, self._parts = part, parts
-        self.kept: list[np.ndarray] = []
-
-    def add(self, scanned: ScannedRows) -> None:
-        """The messages of one batch."""
-        found = TimerRecords(scanned.columns.count)
-        found.add(scanned.columns, scanned.keys, scanned.window)
-        rows = found.rows
-        self.kept.append(rows[(rows["flags"] & DELETES != 0) | _is_own(rows, self._part, self._parts)])
+        sink, source = PartSink(self.part, self.parts), open_source(self.scans[0].location)
+        try:
+            _, problem = scan_part(self.scans, source, sink)
+        except StoreError as why:
+            problem = str(why)
+        if problem:
+            return Found(NO_ROWS, 0, 0, NO_ROWS, problem)
+        return _found(sink.rows, self.clock, self.log_time, self.part, self.parts)
 
 
 def find_waiting(work: Work, audit: Audited, view: TimerView, clock: Clock) -> Found | str:
     """All of them, or a sentence why they are not known."""
     if view.rows is not None:
         return _found(view.rows, clock, view.last_store_time, 0, 1)
-    segments = [s for s in audit.segments if s.timers is not None and len(s.timers) + s.timers_dropped] or audit.segments[:1]
-    count = sum(len(s.timers) + s.timers_dropped for s in segments if s.timers is not None)
+    segments, count = with_timers(audit.segments)
     parts = max(1, -(-count // TOGETHER))
     scans = tuple(audit.scan_of(segment) for segment in segments)
     tasks = [WaitingTask(scans, clock, view.last_store_time, part, parts) for part in range(parts)]
@@ -131,16 +111,11 @@ def find_waiting(work: Work, audit: Audited, view: TimerView, clock: Clock) -> F
 def _found(rows: np.ndarray, clock: Clock, log_time: int, part: int, parts: int) -> Found:
     rolled = rows["flags"] & ROLLED != 0
     result = waiting(timer_messages(rows), rolled, clock)
-    own = _is_own(rows, part, parts)
+    own = in_part(rows, part, parts)
     counted = rows[result.counted & own]
     messages = rows[rows["flags"] & DELIVERED == 0]
     overdue = int((counted["out_time"] <= log_time).sum())
     return Found(_by_offset(rows[result.chosen & own]), len(counted), overdue, _by_offset(messages)[-1:])
-
-
-def _is_own(rows: np.ndarray, part: int, parts: int) -> np.ndarray:
-    own: np.ndarray = rows["identity"] % np.uint64(parts) == part
-    return own
 
 
 def _by_offset(rows: np.ndarray) -> np.ndarray:
