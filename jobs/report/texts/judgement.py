@@ -21,9 +21,9 @@ from store_io.audit.outcome.safety import (
     differs_from_log,
     lacks_of,
     lost_of,
+    no_config,
     timers_lost,
 )
-from store_io.audit.outcome.verdict import no_config
 from store_io.base.exit_codes import rank
 from store_io.base.wording import clause, names_text
 
@@ -192,7 +192,7 @@ def _by_itself(outcome: AuditOutcome, start: Start) -> _Words:
             if no_config(outcome):
                 unsure = f" once config/ is there{unsure}"
                 reasons.append(
-                    "This copy has no file of config/: a broker that starts on it alone knows no topic, group or offset."
+                    "No file of config/ in this copy holds topics, groups or offsets: a broker started on it alone knows none."
                 )
             if outcome.not_judged:
                 reasons.append(

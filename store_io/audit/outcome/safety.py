@@ -151,6 +151,16 @@ def config_losses(outcome: AuditOutcome) -> list[str]:
     return clauses
 
 
+def no_config(outcome: AuditOutcome) -> bool:
+    """Whether a copy with messages and without a loss has no table of topics, groups and offsets, which no finding says."""
+    loads = (outcome.plan["broker"] or {}).get("config")
+    if loads is None or not loads["starts"] or not outcome.complete or not outcome.messages:
+        return False
+    if config_losses(outcome) or outcome.counts.get(LOSS):  # what is graver comes alone
+        return False
+    return bool(loads["read"]) and not any(loads["read"].values())
+
+
 def differs_from_log(outcome: AuditOutcome) -> bool:
     """Whether something above a note is wrong besides config/."""
     return any(f.severity != NOTE and CATALOGUE[f.code].about != Part.CONFIG for f in outcome.findings)

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from schemas.rows import DEFAULT, DOUBT, LOSS, REBUILDABLE, AuditOutcome
+from schemas.rows import DEFAULT, DOUBT, REBUILDABLE, AuditOutcome
 from store_io.audit.as_master import as_master
 from store_io.audit.checks.log import emptied
 from store_io.audit.checks.repaired_store import repair_note
-from store_io.audit.outcome.safety import Start, config_losses, counted, differs_from_log, lost_of, start_of, timers_lost
+from store_io.audit.outcome.safety import (
+    Start,
+    config_losses,
+    counted,
+    differs_from_log,
+    lost_of,
+    no_config,
+    start_of,
+    timers_lost,
+)
 from store_io.base.wording import count_text, names_text
 
 
@@ -31,7 +40,7 @@ def verdict_sentence(outcome: AuditOutcome) -> str:
     if outcome.settings_from == DEFAULT and broker is not None:
         sentence += f" (no broker.conf was named: {_assumed_settings(outcome)})"
     if no_config(outcome):
-        sentence += ". Topics, groups and offsets are not in this copy: it has no file of config/"
+        sentence += ". Topics, groups and offsets are not in this copy: no file of config/ holds them"
     unseen = sum(outcome.timers.get(name, {}).get("messages", 0) for name in ("after_end", "no_unit"))
     if unseen and not timers_lost(outcome):
         sentence += f". {count_text(unseen, 'timer message')}, due after the copy's last message, would not be delivered"
@@ -50,16 +59,6 @@ def _start_without_log(outcome: AuditOutcome) -> str:
     if broker is not None and not broker["starts"]:
         return f"; RocketMQ {outcome.release} would not start on this copy: {broker['refusal']}"
     return "".join(f"; {clause}" for clause in config_losses(outcome))
-
-
-def no_config(outcome: AuditOutcome) -> bool:
-    """Whether a copy with messages and without a loss has no file with topics, groups and offsets, which no finding says."""
-    loads = (outcome.plan["broker"] or {}).get("config")
-    if loads is None or not loads["starts"] or not outcome.complete or not outcome.messages:
-        return False
-    if config_losses(outcome) or outcome.counts.get(LOSS):  # what is graver comes alone
-        return False
-    return bool(loads["read"]) and not any(loads["read"].values())
 
 
 def _assumed_settings(outcome: AuditOutcome) -> str:

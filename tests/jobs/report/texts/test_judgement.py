@@ -84,6 +84,6 @@ def test_a_copy_without_config_is_not_simply_safe() -> None:
     read = {"topics.json": None, "consumerOffset.json": None}
     outcome.plan["broker"]["config"] = {"starts": True, "refused_by": None, "read": read}
     answer = judge(outcome)
-    assert answer.headline.startswith("Safe to start once config/ is there") and "no file of config/" in " ".join(answer.why)
+    assert answer.headline.startswith("Safe to start once config/ is there") and "No file of config/" in " ".join(answer.why)
     read["topics.json"] = "topics.json"
     assert judge(outcome).headline.startswith("Safe to start") and "config/ is there" not in judge(outcome).headline
