@@ -180,9 +180,7 @@ def _moved(row: Row) -> str:
 
 def _config(row: Row, written: bool) -> str:
     """One file of config/ that --fix-config replaces."""
-    verb = (
-        ("removed" if row["removed"] else "written") if written else "could be removed" if row["removed"] else "could be written"
-    )
+    verb = f"{'' if written else 'could be '}{'removed' if row['removed'] else 'written'}"
     of = f" of {' and '.join(row['taken_from'])}" if row["taken_from"] else ""
     held = f", with {count_text(row['entries'], 'entry', 'entries')}" if row["entries"] else ""
     new = f", {count_text(row['added_count'])} of them new: {', '.join(row['added'][:MOST])}" if row["added"] else ""
