@@ -1,4 +1,4 @@
-"""Kinds of store that are recognised and not modelled: RocksDB ConsumeQueues, logs of other DLedger nodes, tiered."""
+"""What is recognised and not modelled: queues in files and RocksDB together, logs of other DLedger nodes, the tiered plug-in."""
 
 from __future__ import annotations
 
