@@ -16,15 +16,12 @@ import numpy as np
 
 from schemas.rows import QueueKey, Row
 from schemas.store_names import TIMER_LOG
-from schemas.timer_layout import LARGEST_MAGIC, UNIT_BYTES
+from schemas.timer_layout import LARGEST_MAGIC, TIMER_CHECK, TIMER_TOPIC, UNIT_BYTES
+from schemas.timer_rows import UNIT_DTYPE
 from store_io.base.errors import StoreError
 from store_io.formats import config_reader
 from store_io.formats.commitlog import bridges
-from store_io.formats.config_reader import (
-    StoreConfig,
-    is_offset,
-    read_object,
-)
+from store_io.formats.config_reader import StoreConfig, is_offset, read_object
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_steps import CORRECT_OFFSETS
 from store_io.repair.repair_work import Work
@@ -33,14 +30,8 @@ from store_io.rules.config.files import CONSUMER_OFFSETS, DELAY_OFFSETS, LMQ_OFF
 from store_io.source.byte_source import ByteSource
 from store_io.source.store_dir import StoreListing, list_store
 
-TIMER_TOPIC = "rmq_sys_wheel_timer"
-TIMER_CHECK = "config/timercheck"
 _QUEUE_OFFSET, _MASTER_OFFSET = slice(16, 24), slice(24, 32)  # in the timer's checkpoint: queue offsets read up to
 _WINDOW_UNITS = 1 << 15
-# What is read of a unit of the timer's log: its head, then when it was written, its delay, and its message's physical offset.
-_UNIT = np.dtype(
-    {"names": ["size", "magic", "phy_offset"], "formats": [">i4", ">i4", ">i8"], "offsets": [0, 12, 28], "itemsize": UNIT_BYTES}
-)
 _INTEGER_KEY = re.compile(r'([{,]\s*)"(-?[0-9]+)"(\s*:)')
 
 
@@ -55,11 +46,8 @@ def correct_offsets(work: Work, final: Audited, log_end: int) -> Row:
     ends = {key: queue.max_offset for key, queue in p.settled.queues.items()}
     source = work.source
     rows = beyond(final.config, source, list_store(work.location), ends, log_end)
-    changed = (
-        set_back(work.writer, source, final.config, rows)
-        if (work.request.fix_offsets or work.request.fix_config) and rows
-        else {}
-    )
+    wanted = work.request.fix_offsets or work.request.fix_config
+    changed = set_back(work.writer, source, final.config, rows) if wanted and rows else {}
     for path, count in changed.items():
         reason = "consumers, delay levels or the timer lie beyond the new ends"
         work.steps.add(CORRECT_OFFSETS, path, reason=reason, kept={"positions": count})
@@ -116,7 +104,7 @@ def timer_units_beyond(source: ByteSource, listing: StoreListing, log_end: int) 
             while at + UNIT_BYTES <= file.size:
                 at = max(at, file.next_data(at) // UNIT_BYTES * UNIT_BYTES)
                 data = file.read(at, _WINDOW_UNITS * UNIT_BYTES)
-                rows = np.frombuffer(data, _UNIT, len(data) // UNIT_BYTES)
+                rows = np.frombuffer(data, UNIT_DTYPE, len(data) // UNIT_BYTES)
                 if not len(rows):
                     break
                 units = (rows["size"] == UNIT_BYTES) & (rows["magic"] >= 0) & (rows["magic"] <= LARGEST_MAGIC)
