@@ -82,9 +82,8 @@ def _place(index: int) -> tuple[int, int]:
     return at - at % layout.INDEX_FILE_BYTES, at % layout.INDEX_FILE_BYTES
 
 
-def group_edits(work: Work, audit: Audited, ends: Ends | tuple[int, int, int]) -> list[Edit]:
+def group_edits(work: Work, audit: Audited, ends: Ends) -> list[Edit]:
     """The edits that come after those of the data."""
-    ends = Ends(*ends)
     ledger = audit.evidence.copy.loaded.ledger
     assert ledger is not None
     folder = ledger.folder

@@ -7,7 +7,7 @@ indexes can be made whole up to them. Positions and indexes never change. An old
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -18,7 +18,7 @@ from store_io.formats.commitlog import bridges
 from store_io.formats.commitlog.framing import PLAIN
 from store_io.formats.commitlog.message_columns import RecordCheck
 from store_io.repair.ledger.gap_entries import BRIDGE, FILLER, HEADER, Piece, Room, fill_gap
-from store_io.repair.ledger.group_files import group_edits
+from store_io.repair.ledger.group_files import Ends, group_edits
 from store_io.repair.ledger.ledger_parts import DataFile, Part, best_chain, follows, moved_first, parts_of, without_end
 from store_io.repair.ledger.refusals import older_part_damage
 from store_io.repair.log.edits import Edit, LogPlan
@@ -78,7 +78,7 @@ class _LedgerRepair:
         last = chain[-1]
         self._end(last)
         self._note_dropped(parts, chain)
-        self.plan.edits += group_edits(self.work, self.audit, (first.first_index, last.last_index, last.last_term))
+        self.plan.edits += group_edits(self.work, self.audit, Ends(first.first_index, last.last_index, last.last_term))
         self.plan.start = min([s.base_offset for s in self.audit.segments if s.path.startswith("commitlog")] + [first.base])
         self.plan.end = last.base + last.end
         self.plan.messages += self._older_messages() + sum(part.entries for part in chain) - self._old_bridges()
@@ -144,7 +144,7 @@ class _LedgerRepair:
         """Whether a sound filler follows the part."""
         with self.source.open(self._path(part.base)) as file:
             head = file.read(part.end, layout.MIN_BLANK_BYTES) if part.end + layout.MIN_BLANK_BYTES <= self.size else b""
-        return part.end == self.size or head == struct.pack(">ii", -1, self.size - part.end)
+        return part.end == self.size or head == _filler(self.size - part.end)
 
     def _message_bytes(self, base: int, position: int) -> int:
         message = self._message(base, position)
@@ -165,19 +165,17 @@ class _LedgerRepair:
         if not first.start:
             return []
         rooms = [Room(first.base, 0, first.start, True)]
-        for entries in range(1, min(first.first_index, first.start // self.least) + 1):
+        most = max(1, first.start // self.least)  # one message with its header anew may be shorter than a bridge
+        for entries in range(1, min(first.first_index, most) + 1):
             pieces = fill_gap(rooms, entries, self.least, self._message_bytes)
             if pieces is not None and (pieces[-1].kind == HEADER or entries == 1):
                 return pieces
-        pieces = fill_gap(rooms, 1, self.least, self._message_bytes) if first.first_index else None
-        if pieces is None:
-            raise StoreError(f"{self._path(first.base)}: no entry can be put before the first sound one, at {first.start}")
-        return pieces
+        raise StoreError(f"{self._path(first.base)}: no entry can be put before the first sound one, at {first.start}")
 
     # ---- what is written -------------------------------------------------------------------------------------------------
 
-    def _edit(self, step: Step, act: object) -> None:
-        self.plan.edits.append(Edit(step, act))  # type: ignore[arg-type]
+    def _edit(self, step: Step, act: Callable[[StoreWriter], None]) -> None:
+        self.plan.edits.append(Edit(step, act))
 
     def _write(self, pieces: Sequence[Piece], index: int, term: int) -> None:
         for piece in pieces:
@@ -199,7 +197,7 @@ class _LedgerRepair:
         self._edit(Step(CREATE, path, 0, size, "the data file is missing"), lambda writer: writer.create(path, size))
 
     def _filler(self, piece: Piece) -> None:
-        path, data = self._path(piece.base), struct.pack(">ii", -1, piece.end - piece.start)
+        path, data = self._path(piece.base), _filler(piece.end - piece.start)
 
         def write(writer: StoreWriter) -> None:
             writer.zero(path, piece.start, piece.end)
@@ -284,9 +282,14 @@ class _LedgerRepair:
         return message.store_time if message is not None else self.audit.last_store_time
 
 
+def _filler(size: int) -> bytes:
+    """The head of a filler of that many bytes."""
+    return layout.MAGIC_BLANK_BYTES + struct.pack(">i", size)
+
+
 def _header(piece: Piece, index: int, term: int) -> bytes:
     size = piece.end - piece.start
-    fields: Mapping[str, int] = {
+    fields = {
         "magic": layout.MAGIC, "size": size, "index": index, "term": term, "pos": piece.base + piece.start,
         "channel": 0, "chain_crc": 0, "body_crc": 0, "body_size": size - layout.HEADER_BYTES,
     }  # fmt: skip
