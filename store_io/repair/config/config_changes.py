@@ -99,7 +99,7 @@ def _change(audit: Audited, path: str, done: Load, delivered: Mapping[int, int])
         return _delays(audit, done, state, delivered)
     if not state:
         return None
-    backup = _good_backup(audit, path, done)
+    backup = _good_backup(done)
     if backup:
         data = read_bounded(audit.copy.source, backup)
         return ConfigChange(path, data, state, [backup], len(done.entries), unproven=_OLDER)
@@ -123,8 +123,8 @@ def _state(audit: Audited, path: str, done: Load) -> str:
     return ""
 
 
-def _good_backup(audit: Audited, path: str, done: Load) -> str:
-    """The .bak where a start would take it."""
+def _good_backup(done: Load) -> str:
+    """The .bak where a start would take it, else ""."""
     return done.name if done.name.endswith(BACKUP) and not done.hollow else ""
 
 
@@ -183,7 +183,7 @@ def _topics(audit: Audited, done: Load, state: str) -> ConfigChange | None:
 
 def _queues(row: Row) -> int:
     numbers = [row.get("readQueueNums", 16), row.get("writeQueueNums", 16)]
-    return max(int(number) for number in numbers if number is not None) if any(n is not None for n in numbers) else 0
+    return max((int(number) for number in numbers if number is not None), default=0)
 
 
 def _groups(audit: Audited, done: Load, state: str) -> ConfigChange:
@@ -202,7 +202,7 @@ def _delays(audit: Audited, done: Load, state: str, delivered: Mapping[int, int]
     missing = levels_without_offset(audit)
     if not state and not missing:
         return None
-    backup = _good_backup(audit, DELAY_OFFSETS, done)
+    backup = _good_backup(done)
     levels = dict(done.entries)
     levels |= {level: max(first, delivered.get(level, 0)) for level, first in missing.items()}
     if backup and not missing:

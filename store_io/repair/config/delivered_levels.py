@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -25,10 +25,6 @@ from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_work import Work
 
 MOST = 100_000  # copies: the newest ones. What only older ones show comes again
-_COLUMNS = (
-    "topic", "queue_id", "queue_offset", "unique_key", "real_topic", "real_queue_id", "born_time_ms", "body_crc",
-    "reconsume_times",
-)  # fmt: skip
 Identity = tuple[str | None, str, int, int, int, int]
 
 
@@ -47,6 +43,9 @@ class Waiting(NamedTuple):
     @property
     def identity(self) -> Identity:
         return self[2:]
+
+
+_COLUMNS = ("topic", *Waiting._fields)
 
 
 @dataclass(frozen=True)
@@ -71,7 +70,7 @@ class WaitingTask:
         found: list[Waiting] = []
         for batch in scan_messages(self.scan):
             chosen = batch.filter(self._chosen(batch))
-            columns = [chosen.column(name).to_pylist() for name in Waiting.__annotations__]
+            columns = [chosen.column(name).to_pylist() for name in Waiting._fields]
             found += (Waiting(*row) for row in zip(*columns, strict=True))
             if len(found) > 2 * MOST:
                 del found[:-MOST]
@@ -96,10 +95,8 @@ def delivered_levels(work: Work, audit: Audited, levels: Collection[int]) -> dic
     copies = [copy for answer in answers for copy in answer][-MOST:]
     wanted = MessageFilter(topics=frozenset({SCHEDULE_TOPIC}), queue_ids=frozenset(level - 1 for level in levels))
     born = frozenset(copy.born_time_ms for copy in copies)
-    delayed = [
-        MessageScan(scan.location, scan.path, scan.base_offset, scan.size, _COLUMNS, wanted, rules=audit.rules) for scan in scans
-    ]
-    answers = work.run([WaitingTask(scan, born) for scan in delayed], "delayed messages")
+    delayed = [WaitingTask(replace(scan, wanted=wanted), born) for scan in scans]
+    answers = work.run(delayed, "delayed messages")
     return positions((message for answer in answers for message in answer), copies)
 
 

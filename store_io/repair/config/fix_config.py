@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from schemas.rows import Row
 from store_io.base.errors import StoreError
 from store_io.repair.config.config_changes import ConfigChange, config_changes, levels_without_offset
 from store_io.repair.config.delivered_levels import delivered_levels
@@ -42,8 +41,3 @@ def _write(work: Work, audit: Audited, change: ConfigChange) -> None:
         work.writer.remove(change.path)
     else:
         work.writer.put(change.path, change.data)
-
-
-def said_of(rows: list[Row]) -> list[str]:
-    """The files, each once, without their .bak."""
-    return sorted({row["file"].removesuffix(".bak") for row in rows})
