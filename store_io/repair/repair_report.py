@@ -58,7 +58,8 @@ def report(work: Work, begun: Begun, ended: Ended) -> Row:
     found["messages_after"] = ended.final.outcome.messages
     found |= ended.offsets
     found |= {"config": work.config, "config_written": request.fix_config}
-    found["digests"] = _digests(work, [*found.get("offsets_set_back", []), *_config_files(work)])
+    written = [row["file"] for row in work.config] if request.fix_config else []
+    found["digests"] = _digests(work, [*found.get("offsets_set_back", []), *written])
     found |= {"steps_from": COPY_ALONE if work.steps.planned is None else PLAN, "steps": work.steps.rows}
     found["log_tail"] = log_tail(work.source, segments_of(work.tree, work.rules), begun.log.end)
     return found
@@ -101,15 +102,11 @@ def lost_beyond(audit: Audited, log_end: int) -> tuple[int, int]:
     return messages, size
 
 
-def _config_files(work: Work) -> list[str]:
-    return [row["file"] for row in work.config if work.request.fix_config]
-
-
 def _digests(work: Work, written: Sequence[str]) -> list[Row]:
     """SHA-256 of the small files that were written. For the large ones, at a second for each GB, there is `manifest`."""
-    source, found = work.source, []
+    source, tree, found = work.source, work.tree, []
     for path in sorted({checkpoint_layout.CHECKPOINT_FILE, *written}):
-        if path in work.tree.by_path:
+        if path in tree.by_path:
             row = manifest_row(source, path)  # offsets may be many, so it is read in parts
             found.append({"file": path, "size": row.size, "sha256": row.digest})
     return found
