@@ -54,9 +54,7 @@ class _Accepted:
 
     def takes(self, f: Finding) -> bool:
         stays = CATALOGUE[f.code].stays
-        if (
-            Part.TIMER in CATALOGUE[f.code].about
-        ):  # until the timer's files are made, or where they cannot be, which the report says
+        if Part.TIMER in CATALOGUE[f.code].about:  # the timer's files come last; where they cannot be made, the report says it
             return not self.timers_made
         if Stays.ALWAYS in stays or Stays.EMPTY_LOG in stays and self.none_stays:  # which the report says
             return True
