@@ -931,10 +931,7 @@ def lead_into_another_queue(store: KeyedStore) -> None:
 
 
 def flip_block(folder: Path) -> None:
-    table = max(folder.glob("*.sst"), key=lambda path: path.stat().st_size)
-    data = bytearray(table.read_bytes())
-    data[100] ^= 1
-    table.write_bytes(data)
+    damage.invert_byte(max(folder.glob("*.sst"), key=lambda path: path.stat().st_size), 100, 1)
 
 
 BEFORE: dict[str, tuple[Callable[[KeyedStore], object], str]] = {  # what is changed before the database is written

@@ -11,11 +11,11 @@ from typing import Any
 from py4j.protocol import Py4JError
 
 from tests.broker_truth.kinds import DLEDGER
-from tests.broker_truth.real_broker import Broker, Jvm, Put, PutAnswer, Served
+from tests.broker_truth.real_broker import Broker, Jvm, Put, PutAnswer, Served, conf_of
 
 SIZES = {"mappedFileSizeCommitLog": 16384, "mappedFileSizeConsumeQueue": 1200, "maxHashSlotNum": 100, "maxIndexNum": 600}
 SETTINGS = SIZES | DLEDGER
-CONF = "".join(f"{key}={value}\n" for key, value in SETTINGS.items())
+CONF = conf_of(SETTINGS)
 CHECKPOINT_SECONDS = 4  # DLedger writes its own every 3 s
 
 
@@ -89,8 +89,7 @@ def planned(broker: Mapping[str, Any]) -> dict[str, Any] | None:
 
     ledger = {key: broker["dledger"][key] for key in ("begin_index", "end_index", "end_term", "committed_index", "committed_pos")}
     after_load = {"max": broker["truncate_at"], **moment(broker["after_load"])}
-    end = broker["after_dispatch"]
-    return {"after_load": after_load, "dledger": ledger, "after_dispatch": moment(end)}
+    return {"after_load": after_load, "dledger": ledger, "after_dispatch": moment(broker["after_dispatch"])}
 
 
 def live(jars: Sequence[Path], release: str, root: Path, puts: Sequence[Put]) -> tuple[Served, list[PutAnswer]]:

@@ -62,6 +62,11 @@ _INNER_BATCH_FLAGS = 0x40 | 0x80
 ANSWERS_AT_MOST = 100_000
 
 
+def conf_of(settings: Mapping[str, Any]) -> str:
+    """The broker.conf with these settings."""
+    return "".join(f"{key}={value}\n" for key, value in settings.items())
+
+
 # ---- the jars ------------------------------------------------------------------------------------------------------
 
 
@@ -125,7 +130,7 @@ class Jvm:
         settings: RocketMQ's own keys, as a mapping or as the text of a broker.conf.  batch_topics: those of type BatchCQ.
         compacted_topics: those with cleanup.policy=COMPACTION.
         """
-        text = settings if isinstance(settings, str) else "".join(f"{key}={value}\n" for key, value in settings.items())
+        text = settings if isinstance(settings, str) else conf_of(settings)
         own = [
             line for line in text.splitlines() if not re.match(r"\s*(storePath\w*|haListenPort|brokerRole|listenPort)\b", line)
         ]

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.broker_truth.real_broker import Broker, Jvm, Put
+from tests.broker_truth.real_broker import Broker, Jvm, Put, conf_of
 from tests.support import product
 from tests.support.compacted import TOPIC, TOPICS_JSON, folders
+from tests.support.damage import overwrite
 
 pytestmark = pytest.mark.broker
 
@@ -26,7 +27,7 @@ SETTINGS = {
     "compactionMappedFileSize": 4600,
     "compactionCqMappedFileSize": 920,
 }
-CONF = "".join(f"{key}={value}\n" for key, value in SETTINGS.items())
+CONF = conf_of(SETTINGS)
 LOG_FILE, ENTRIES_FILE = 5520, 920  # what these settings make
 OLDEST, NEWEST, BEYOND = (f"{number * LOG_FILE:020d}" for number in (0, 3, 4))
 TEN = struct.pack(">q", 10)
@@ -80,12 +81,6 @@ def own_files(root: Path) -> set[str]:
 Damage = Callable[[Path, Path], object]  # of the queue's log and of its entries
 
 
-def put_bytes(path: Path, at: int, data: bytes) -> None:
-    with open(path, "r+b") as file:
-        file.seek(at)
-        file.write(data)
-
-
 def both(act: Callable[[Path], object]) -> Damage:
     return lambda log, entries: (act(log), act(entries))
 
@@ -108,12 +103,12 @@ TABLE = (
     Row("a name of a deleted file", lambda log, entries: (log / OLDEST).rename(log / f"{OLDEST}.delete"), "broker_refuses"),
     Row("a log cut", lambda log, entries: (log / NEWEST).write_bytes(b"x" * 100), "compacted_files_differ", OTHER),
     Row("entries cut", lambda log, entries: (entries / NEWEST).write_bytes(b"x" * 100), "compacted_files_differ", OTHER),
-    Row("newest entries zero", lambda log, entries: put_bytes(entries / NEWEST, 0, bytes(920)), "compacted_record_unlisted"),
-    Row("an entry that leads far", lambda log, entries: put_bytes(entries / NEWEST, 46 * 14, b"\x01"), "compacted_entry_wrong"),
-    Row("an entry that leads back", lambda log, entries: put_bytes(entries / NEWEST, 46 * 14, TEN), "broker_refuses"),
-    Row("an entry zero", lambda log, entries: put_bytes(entries / NEWEST, 46 * 5, bytes(46)), "compacted_message_missing"),
-    Row("a body", lambda log, entries: put_bytes(log / NEWEST, 100, b"\xff"), "compacted_record_damaged"),
-    Row("a record zero", lambda log, entries: put_bytes(log / OLDEST, 0, bytes(200)), "compacted_record_damaged"),
+    Row("newest entries zero", lambda log, entries: overwrite(entries / NEWEST, 0, bytes(920)), "compacted_record_unlisted"),
+    Row("an entry that leads far", lambda log, entries: overwrite(entries / NEWEST, 46 * 14, b"\x01"), "compacted_entry_wrong"),
+    Row("an entry that leads back", lambda log, entries: overwrite(entries / NEWEST, 46 * 14, TEN), "broker_refuses"),
+    Row("an entry zero", lambda log, entries: overwrite(entries / NEWEST, 46 * 5, bytes(46)), "compacted_message_missing"),
+    Row("a body", lambda log, entries: overwrite(log / NEWEST, 100, b"\xff"), "compacted_record_damaged"),
+    Row("a record zero", lambda log, entries: overwrite(log / OLDEST, 0, bytes(200)), "compacted_record_damaged"),
     Row("a log file without entries", lambda log, entries: (log / BEYOND).write_bytes(bytes(LOG_FILE))),
     Row("entries without a log file", lambda log, entries: (entries / BEYOND).write_bytes(bytes(ENTRIES_FILE)), "broker_refuses"),
     Row("both without an entry", lambda log, entries: [

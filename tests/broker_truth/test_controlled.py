@@ -12,9 +12,10 @@ import pytest
 
 from tests.broker_truth import own_network
 from tests.broker_truth.kinds import CONTROLLER, CONTROLLER_RELEASES, Session
-from tests.broker_truth.real_broker import PREPARED, Broker, Jvm, Put, class_path
+from tests.broker_truth.real_broker import PREPARED, Broker, Jvm, Put, class_path, conf_of
 from tests.support import product
-from tests.support.builders import Record, decode
+from tests.support.builders import Record, walk
+from tests.support.damage import overwrite
 from tests.support.replica import epoch_text
 
 pytestmark = pytest.mark.broker
@@ -50,28 +51,18 @@ def puts() -> list[Put]:
 
 def records(root: Path) -> list[Record]:
     """All messages of the CommitLog, in order."""
-    found = []
-    for path in sorted((root / "commitlog").iterdir()):
-        data, at = path.read_bytes(), 0
-        while data[at + 4 : at + 8] in (b"\xda\xa3\x20\xa7", b"\xda\xa3\x20\xab"):
-            found.append(decode(data, at, int(path.name)))
-            at += found[-1].size
-    return found
+    return [record for path in sorted((root / "commitlog").iterdir()) for record in walk(path.read_bytes(), int(path.name))]
 
 
 def write(root: Path, at: int, data: bytes) -> None:
     """Overwrite bytes of the CommitLog, by physical offset."""
     size = SETTINGS["mappedFileSizeCommitLog"]
-    with open(root / "commitlog" / f"{at - at % size:020d}", "r+b") as file:
-        file.seek(at % size)
-        file.write(data)
+    overwrite(root / "commitlog" / f"{at - at % size:020d}", at % size, data)
 
 
 def confirm(at: int, root: Path, found: list[Record]) -> None:
     """confirmOffset at the start of this message, as on a slave that lagged."""
-    with open(root / "checkpoint", "r+b") as file:
-        file.seek(32)
-        file.write(found[at].at.to_bytes(8, "big"))
+    overwrite(root / "checkpoint", 32, found[at].at.to_bytes(8, "big"))
 
 
 def resize(by: int, root: Path, found: list[Record]) -> None:
@@ -138,7 +129,7 @@ def state(broker: Broker) -> State:
 
 def planned(root: Path, release: str) -> tuple[Followed, int]:
     """The same of the audit's prediction; and the epoch of its election."""
-    audit = product.audit(root, release, "".join(f"{key}={value}\n" for key, value in SETTINGS.items()))
+    audit = product.audit(root, release, conf_of(SETTINGS))
     assert audit.broker is not None, audit.incomplete
     if not audit.broker["starts"]:
         return Followed(), 1

@@ -16,6 +16,7 @@ from store_io.source.byte_source import StoreLocation
 from tests.broker_truth import ledgers, own_network
 from tests.broker_truth.ledgers import CONF
 from tests.broker_truth.real_broker import Put, Served, class_path
+from tests.support.damage import cut_at, overwrite
 from tests.support.repaired import plan_of, repaired
 
 pytestmark = pytest.mark.broker
@@ -48,25 +49,19 @@ def entries(root: Path) -> list[tuple[Path, int, int]]:
     return found
 
 
-def put(path: Path, at: int, data: bytes) -> None:
-    with open(path, "r+b") as file:
-        file.seek(at)
-        file.write(data)
-
-
 def wrong_body(root: Path) -> None:
     path, at, _ = entries(root)[70]
-    put(path, at + 48 + 92, b"\xff\xff")
+    overwrite(path, at + 48 + 92, b"\xff\xff")
 
 
 def wrong_position(root: Path) -> None:
     path, at, _ = entries(root)[-9]
-    put(path, at + 24, b"\x07")
+    overwrite(path, at + 24, b"\x07")
 
 
 def tail(root: Path) -> None:
     path, at, size = entries(root)[-1]
-    put(path, at + size // 2, bytes(16384 - at - size // 2))
+    overwrite(path, at + size // 2, bytes(16384 - at - size // 2))
 
 
 def index_gone(root: Path) -> None:
@@ -74,8 +69,7 @@ def index_gone(root: Path) -> None:
 
 
 def short_index(root: Path) -> None:
-    with open(root / LEDGER / "index" / f"{0:020d}", "r+b") as file:
-        file.truncate(3200)
+    cut_at(root / LEDGER / "index" / f"{0:020d}", 3200)
 
 
 def nothing(root: Path) -> None:
@@ -98,7 +92,7 @@ def copy(root: Path, target: Path, damage: Callable[[Path], None]) -> Path:
 
 def sparse(source: str, target: str) -> None:
     """A copy of a file up to its last byte that is not zero; the index is nearly all hole."""
-    size, data = Path(source).stat().st_size, b""
+    size = Path(source).stat().st_size
     with open(source, "rb") as file:
         data = file.read(1 << 20)  # these stores have written no more of any file
     with open(target, "wb") as file:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import struct
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -13,8 +12,10 @@ from typing import Any
 import pytest
 
 from tests.broker_truth.kinds import ROCKSDB
-from tests.broker_truth.real_broker import BATCH, COMMIT, PREPARED, Broker, Jvm, Put
+from tests.broker_truth.real_broker import BATCH, COMMIT, PREPARED, Broker, Jvm, Put, conf_of
 from tests.support import product
+from tests.support.builders import Record, walk
+from tests.support.damage import invert_byte, remove
 
 pytestmark = pytest.mark.broker
 
@@ -28,10 +29,6 @@ SETTINGS = ROCKSDB | {
     "enableMultiDispatch": "true",
 }
 Numbers = tuple[int, int, int]
-
-
-def conf(more: Mapping[str, Any]) -> str:
-    return "".join(f"{key}={value}\n" for key, value in (SETTINGS | more).items())
 
 
 def puts(random: Random, first: int, count: int) -> Iterator[Put]:
@@ -55,24 +52,15 @@ def puts(random: Random, first: int, count: int) -> Iterator[Put]:
 # ---- damages ------------------------------------------------------------------------------------------------------------
 
 
-def records(store: Path) -> list[tuple[int, int]]:
-    """(physical offset, size) of each record."""
-    found = []
-    for file in sorted((store / "commitlog").iterdir()):
-        data, at = file.read_bytes(), 0
-        while at + 8 <= len(data):
-            size, magic = struct.unpack_from(">iI", data, at)
-            if size <= 0 or magic == 0xCBD43194:
-                break
-            found.append((int(file.name) + at, size))
-            at += size
-    return found
+def records(store: Path) -> list[Record]:
+    """All messages of the CommitLog, in order."""
+    return [record for path in sorted((store / "commitlog").iterdir()) for record in walk(path.read_bytes(), int(path.name))]
 
 
 def zero(store: Path, part: float, inside: int = 0) -> None:
     """Zero the log from a record on, or from inside of it."""
     all_records = records(store)
-    end = all_records[int(len(all_records) * part)][0] + inside
+    end = all_records[int(len(all_records) * part)].at + inside
     for file in (store / "commitlog").iterdir():
         kept = min(max(0, end - int(file.name)), SEGMENT)
         file.write_bytes(file.read_bytes()[:kept].ljust(SEGMENT, b"\0"))
@@ -81,11 +69,9 @@ def zero(store: Path, part: float, inside: int = 0) -> None:
 def flip(store: Path, part: float) -> None:
     """One bit of a record's body."""
     all_records = records(store)
-    start, size = all_records[int(len(all_records) * part)]
-    file = store / "commitlog" / f"{start - start % SEGMENT:020d}"
-    data = bytearray(file.read_bytes())
-    data[start % SEGMENT + size - 8] ^= 1
-    file.write_bytes(data)
+    record = all_records[int(len(all_records) * part)]
+    inside = record.at % SEGMENT
+    invert_byte(store / "commitlog" / f"{record.at - inside:020d}", inside + record.size - 8, 1)
 
 
 def flip_ends(store: Path) -> None:
@@ -102,12 +88,8 @@ def remove_segments(store: Path, which: slice) -> None:
         file.unlink()
 
 
-def without(store: Path, name: str) -> None:
-    shutil.rmtree(store / name) if (store / name).is_dir() else (store / name).unlink()
-
-
 def older(store: Path) -> None:
-    without(store, "consumequeue")
+    remove(store / "consumequeue")
     shutil.copytree(store.parent / "older", store / "consumequeue")
 
 
@@ -117,8 +99,8 @@ def unclean(store: Path) -> None:
 
 DAMAGES: Mapping[str, Callable[[Path], object]] = {
     "none": lambda s: None,
-    "database gone": lambda s: without(s, "consumequeue"),
-    "CURRENT gone": lambda s: without(s, "consumequeue/CURRENT"),
+    "database gone": lambda s: remove(s / "consumequeue"),
+    "CURRENT gone": lambda s: remove(s / "consumequeue" / "CURRENT"),
     "older database": older,
     "older database, unclean": lambda s: (older(s), unclean(s)),
     "log zeroed": lambda s: zero(s, 0.9),
@@ -126,7 +108,7 @@ DAMAGES: Mapping[str, Callable[[Path], object]] = {
     "bit": lambda s: flip(s, 0.95),
     "bit, unclean": lambda s: (flip(s, 0.6), unclean(s)),
     "bit among the ends": flip_ends,
-    "retention, no checkpoint": lambda s: (remove_segments(s, slice(3)), without(s, "checkpoint")),
+    "retention, no checkpoint": lambda s: (remove_segments(s, slice(3)), remove(s / "checkpoint")),
     "last segments gone, unclean": lambda s: (remove_segments(s, slice(-2, None)), unclean(s)),
 }
 
@@ -186,7 +168,7 @@ def test_the_plan_is_what_the_release_does(
         shutil.copytree(folder / "store", tmp_path / copy)
         shutil.copytree(folder / "older", tmp_path / "older", dirs_exist_ok=True)
         DAMAGES[what](tmp_path / copy)
-    audit = product.audit(tmp_path / "audited", release, conf({}))
+    audit = product.audit(tmp_path / "audited", release, conf_of(SETTINGS))
     plan = audit.broker
     assert plan is not None, audit.incomplete
     with jvm_of(release).broker(tmp_path / "started", SETTINGS) as broker:

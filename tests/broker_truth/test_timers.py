@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 
 from schemas.rows import Finding
-from tests.broker_truth.real_broker import Broker, Jvm, Put
+from tests.broker_truth.real_broker import Broker, Jvm, Put, conf_of
 from tests.broker_truth.repairs import Repaired, repair
 from tests.support import builders, product
 
 pytestmark = pytest.mark.broker
 SETTINGS = {"mappedFileSizeCommitLog": 1 << 20, "mappedFileSizeTimerLog": 52 * 40 + 16, "timerRollWindowSlot": 12}
-CONF = "".join(f"{key}={value}\n" for key, value in SETTINGS.items())
+CONF = conf_of(SETTINGS)
 TOPIC = "orders"
 DUE, SOON, FAR = 4, 15, 45  # seconds from when they are sent
 EACH = 30

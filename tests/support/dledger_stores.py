@@ -7,6 +7,7 @@ import struct
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from tests.support import damage
 from tests.support.builders import Message, Record, Sizes, Store, StoreBuilder, encode, write_derived, write_sparse
 
 HEADER, UNIT = 48, 32
@@ -70,10 +71,7 @@ class LedgerStore:
         path.write_text(f"committedIndex={committed}\nendIndex={self.entries[-1].index}\n")
 
     def flip(self, path: Path, at: int) -> None:
-        data = bytearray(path.read_bytes()[: SIZES.segment])
-        data[at] ^= 0x55
-        with open(path, "r+b") as file:
-            file.write(data)
+        damage.invert_byte(path, at, 0x55)
 
 
 @dataclass
