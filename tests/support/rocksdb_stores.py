@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -40,15 +41,7 @@ def write_database(folder: Path, families: Mapping[str, Pairs], flush: bool = Tr
 
 def entry_key(topic: str, queue_id: int, queue_offset: int) -> bytes:
     name = topic.encode()
-    return (
-        struct.pack(">i", len(name))
-        + b"\1"
-        + name
-        + b"\1"
-        + struct.pack(">i", queue_id)
-        + b"\1"
-        + struct.pack(">q", queue_offset)
-    )
+    return b"\1".join((struct.pack(">i", len(name)), name, struct.pack(">i", queue_id), struct.pack(">q", queue_offset)))
 
 
 def entry_value(phy_offset: int, size: int, tags_code: int, store_time: int) -> bytes:
@@ -58,7 +51,7 @@ def entry_value(phy_offset: int, size: int, tags_code: int, store_time: int) -> 
 def offset_key(topic: str, queue_id: int, which: bytes) -> bytes:
     """which: b"max" or b"min"."""
     name = topic.encode()
-    return struct.pack(">i", len(name)) + b"\1" + name + b"\1" + which + b"\1" + struct.pack(">i", queue_id)
+    return b"\1".join((struct.pack(">i", len(name)), name, which, struct.pack(">i", queue_id)))
 
 
 def offset_value(phy_offset: int, queue_offset: int) -> bytes:
@@ -129,8 +122,8 @@ def keyed_batches(root: Path, offsets: Iterable[tuple[int, int]], release: str =
 
 def _keyed(store: Store, clean: bool, dispatched: int) -> KeyedStore:
     root = store.root
-    for path in sorted((root / "consumequeue").rglob("*"), reverse=True):
-        path.unlink() if path.is_file() else path.rmdir()
+    shutil.rmtree(root / "consumequeue")
+    (root / "consumequeue").mkdir()
     checkpoint = root / "checkpoint"
     times = struct.unpack(">6q", checkpoint.read_bytes()[:48])
     checkpoint.write_bytes(struct.pack(">6q", times[0], 0, *times[2:5], 0).ljust(4096, b"\0"))
