@@ -13,10 +13,10 @@ def count_text(number: int, noun: str = "", plural: str = "") -> str:
 
 
 def clause(sentence: str) -> str:
-    """A catalogue sentence as a part of a longer one: no capital, no full stop."""
+    """A catalogue sentence as a part of a longer one: no full stop, no capital but that of a name, as CommitLog or RocksDB."""
     text = sentence.rstrip(".")
-    kept = text[:2].isupper() and text[:2].isalpha() or text.startswith(("ConsumeQueue", "CommitLog", "Ext ", "INNER"))
-    return text if kept else text[:1].lower() + text[1:]
+    first, _, _ = text.partition(" ")
+    return text if first == "Ext" or first[1:] != first[1:].lower() else text[:1].lower() + text[1:]
 
 
 def names_text(names: Sequence[str], most: int = 3) -> str:

@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict
 
+from jobs.report.texts.judgement import lower
 from jobs.report.texts.terminal import BOLD, FAINT, GREEN, PLAIN, RED, YELLOW, Paint
 from jobs.report.texts.text import count_text, printable, time_text
 from schemas.finding_codes import STOP_REASONS
@@ -34,7 +35,7 @@ def explain_text(said: Explanation, width: int, colour: bool = False) -> str:
     for label, text in _facts(said):
         lines += _labelled(label, text, width)
     for check in said.checks:
-        what = "accepts it" if check.passes and not check.reason else f"{_lower(check.sentence)}"
+        what = "accepts it" if check.passes and not check.reason else f"{lower(check.sentence)}"
         if check.expected:
             what += f" (expected {printable(check.expected, 200)}, found {printable(check.actual, 200)})"
         lines += _labelled(
@@ -62,14 +63,14 @@ def _facts(said: Explanation) -> Iterator[tuple[str, str]]:
         yield "Lies in", f"{place} of {count_text(said.segment_bytes, 'byte')}"
     if said.extent is not None:
         kind, start, end, reason = said.extent
-        why = f": {_lower(STOP_REASONS.get(reason, reason))}" if reason else ""
+        why = f": {lower(STOP_REASONS.get(reason, reason))}" if reason else ""
         words = {"message": "messages without a break", "unwritten": "unwritten", "filler": "filler", "damaged": "damaged"}
         yield "Range", f"{start:,} to {end:,}, {words[kind]}{why}"
     if said.stop is not None and said.file is not None:
         stop, reason = said.stop
         here = said.record_start if said.record_start is not None else said.phy_offset
         beyond = ", before this place" if stop < here else ""
-        why = _lower(STOP_REASONS.get(reason, reason))
+        why = lower(STOP_REASONS.get(reason, reason))
         yield "Scan", f"RocketMQ {said.release} reads this segment up to {stop:,}{beyond}: {why}"
 
 
@@ -157,10 +158,6 @@ def _labelled(label: str, text: str, width: int, indent: int = _LABEL + 2) -> It
             cut = cut if cut > 0 else room
         yield (head if first else " " * len(head)) + text[:cut]
         text, first = text[cut:].lstrip(" "), False
-
-
-def _lower(sentence: str) -> str:
-    return printable(sentence[:1].lower() + sentence[1:].rstrip("."))
 
 
 # ---- JSON ----------------------------------------------------------------------------------------------------------
