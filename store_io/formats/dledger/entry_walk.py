@@ -131,7 +131,6 @@ class _Walk:
 
     def __init__(self, walk: DataWalk, window: SegmentWindow, units: UnitReader, wanted: int):
         self.walk, self.window, self.units, self.wanted = walk, window, units, wanted
-        self.rows = np.zeros((ROWS, 4), np.int64)
         self.first: tuple[int, int, int] | None = None  # position, index, term of the open stretch's first entry
         self.last: tuple[int, int, int] = (0, 0, 0)
         self.rise = 0, 0  # position at which the last term begins, and the term before it
@@ -142,13 +141,11 @@ class _Walk:
         head = self.window.read(0, min(walk.size, layout.HEADER_BYTES))
         if len(head) >= layout.TERM_POSITION:
             walk.first_index = int.from_bytes(head[layout.INDEX_POSITION : layout.TERM_POSITION], "big", signed=True)
-        leading = True
         while True:
             at = self._follow(at)
             ended_by = self._what_is(at)
-            if leading and at == 0:
+            if at == 0:
                 walk.ended_by = ended_by
-            leading = False
             self._close(at, ended_by)
             if ended_by in (FILLER, FILE_END):
                 return
@@ -161,28 +158,17 @@ class _Walk:
 
     def _follow(self, at: int) -> int:
         """Take entry after entry; where the next header is expected and none is plausible."""
-        window, walk = self.window, self.walk
-        while at + layout.HEADER_BYTES <= walk.size:
-            if not (window.start <= at and at + layout.HEADER_BYTES <= window.end):
-                window.hold(at)
-            view = window.buffer[: window.end - window.start]
-            count, end = _headers(
-                view, at - window.start, len(view), walk.start + window.start, walk.size - window.start, self.rows
-            )
-            if count:
-                self._take(self.rows[:count], window.start)
-            moved = window.start + int(end)
-            if moved == at:
-                break
-            at = moved
+        for rows in headers_of(self.window, self.walk.start, self.walk.size, at):
+            self._take(rows)
+            at = int(rows[-1, _AT] + rows[-1, _SIZE])
         return at
 
-    def _take(self, rows: np.ndarray, origin: int) -> None:
+    def _take(self, rows: np.ndarray) -> None:
         index, term = rows[:, _INDEX], rows[:, _TERM]
         breaks = np.flatnonzero((np.diff(index) != 1) | (np.diff(term) < 0)) + 1
         for part in np.split(np.arange(len(rows)), breaks):
             first, last = rows[part[0]], rows[part[-1]]
-            start = origin + int(first[_AT])
+            start = int(first[_AT])
             _, last_index, last_term = self.last
             if self.first is not None and (int(first[_INDEX]) != last_index + 1 or int(first[_TERM]) < last_term):
                 self._close(start, CHAIN)
@@ -194,28 +180,29 @@ class _Walk:
             rises = np.flatnonzero(np.diff(term[part]))
             if len(rises):
                 at = part[rises[-1] + 1]
-                self.rise = origin + int(rows[at, _AT]), int(term[at - 1])
-            self.last = origin + int(last[_AT]), int(last[_INDEX]), int(last[_TERM])
-            self._compare(rows[part], origin)
+                self.rise = int(rows[at, _AT]), int(term[at - 1])
+            self.last = int(last[_AT]), int(last[_INDEX]), int(last[_TERM])
+            self._compare(rows[part])
 
-    def _compare(self, rows: np.ndarray, origin: int) -> None:
+    def _compare(self, rows: np.ndarray) -> None:
         """Hold these entries, which follow one another, against their units."""
         walk, first, count = self.walk, int(rows[0, _INDEX]), len(rows)
-        starts = rows[:, _AT] + origin + walk.start
-        if walk_is_leading(walk, self.first) and first <= self.wanted < first + count:
+        starts = rows[:, _AT] + walk.start
+        leading = self.first is not None and self.first[0] == 0  # the open stretch begins at the file's first byte
+        if leading and first <= self.wanted < first + count:
             place = self.wanted - first
             walk.wanted = EntryPlace(int(starts[place]), int(starts[place] + rows[place, _SIZE]))
         units = self.units.read(first, count) if 0 <= first else np.zeros(count, layout.UNIT_DTYPE)
         equal = (units["magic"] == layout.MAGIC) & (units["pos"] == starts) & (units["size"] == rows[:, _SIZE])
         equal &= (units["index"] == rows[:, _INDEX]) & (units["term"] == rows[:, _TERM])
-        if int(rows[0, _AT]) + origin == 0:
+        if int(rows[0, _AT]) == 0:
             walk.sound_start = bool(equal[0])
         wrong = np.flatnonzero(~equal)
         if not len(wrong):
             return
         self.unequal = first + int(wrong[0]) if self.unequal is None else self.unequal
         for part in np.split(wrong, np.flatnonzero(np.diff(wrong) != 1) + 1):
-            self._unequal(UnequalUnits(int(rows[part[0], _AT]) + origin, first + int(part[0]), len(part)))
+            self._unequal(UnequalUnits(int(rows[part[0], _AT]), first + int(part[0]), len(part)))
 
     def _unequal(self, units: UnequalUnits) -> None:
         ranges = self.walk.unequal_units
@@ -265,10 +252,12 @@ class _Walk:
         return None
 
 
-def headers_of(window: SegmentWindow, base: int, size: int) -> Iterator[np.ndarray]:
-    """Rows of (position, size, index, term) of the plausible headers that follow one another from the file's first byte on."""
-    rows = np.zeros((ROWS, 4), np.int64)
-    at = 0
+def headers_of(window: SegmentWindow, base: int, size: int, at: int = 0) -> Iterator[np.ndarray]:
+    """Rows of (position, size, index, term) of the plausible headers that follow one another in a file from position `at` on.
+
+    base, size: the file's first physical offset and its length.
+    """
+    rows = np.empty((ROWS, 4), np.int64)
     while at + layout.HEADER_BYTES <= size:
         if not (window.start <= at and at + layout.HEADER_BYTES <= window.end):
             window.hold(at)
@@ -280,8 +269,3 @@ def headers_of(window: SegmentWindow, base: int, size: int) -> Iterator[np.ndarr
         found[:, _AT] += window.start
         at = window.start + int(end)
         yield found
-
-
-def walk_is_leading(walk: DataWalk, first: tuple[int, int, int] | None) -> bool:
-    """Whether the open stretch begins at the file's first byte."""
-    return first is not None and first[0] == 0 and not walk.stretches
