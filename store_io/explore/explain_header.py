@@ -14,11 +14,9 @@ from schemas.rows import MappedFile
 from store_io.explore.explain_record import Field
 from store_io.formats.commitlog.dledger_framing import HeaderPart
 from store_io.formats.commitlog.framing import Framing
-from store_io.formats.dledger.unit_reader import UnitReader
+from store_io.formats.dledger.unit_reader import unit_of
 from store_io.rules.message_verdict import Frames
 from store_io.source.byte_source import ByteSource
-
-MAX_INDEX = 1 << 58  # units of larger ones would lie beyond any file
 
 
 @dataclass(frozen=True)
@@ -54,13 +52,9 @@ class HeaderReader:
 
     def _unit(self, parts: Sequence[HeaderPart]) -> list[HeaderCheck]:
         values = {part.name: part.value for part in parts}
-        if not self.index or not 0 <= values.get("index", -1) < MAX_INDEX:
+        unit = unit_of(self.source, self.index, values.get("index", -1)) if self.index else None
+        if unit is None:
             return []
-        units = UnitReader(self.source, self.index)
-        try:
-            (unit,) = units.read(values["index"], 1)
-        finally:
-            units.close()
         wanted = {"magic": layout.MAGIC, **{name: values[name] for name in ("pos", "size", "index", "term")}}
         found = {name: int(unit[name]) for name in wanted}
         name = f"index unit {values['index']}"

@@ -9,20 +9,17 @@ from __future__ import annotations
 import reprlib
 from dataclasses import replace
 
-import numpy as np
-
 from schemas import dledger_layout as layout
 from schemas.rows import MappedFile
 from store_io.base.errors import UsageError
 from store_io.base.java_compat import parse_number
-from store_io.formats.dledger.unit_reader import UnitReader
+from store_io.formats.dledger.unit_reader import unit_of
 from store_io.formats.settings import parse_conf
 from store_io.rules.dledger.ledger_walks import LedgerTexts
 from store_io.source.byte_source import ByteSource
 from store_io.source.store_dir import StoreListing
 
 MAX_TEXT_BYTES = 1 << 16
-LARGEST_INDEX = np.iinfo(np.int64).max // layout.UNIT_BYTES
 
 
 def read_texts(source: ByteSource, listing: StoreListing, folder: str, index: tuple[MappedFile, ...]) -> LedgerTexts:
@@ -36,14 +33,8 @@ def read_texts(source: ByteSource, listing: StoreListing, folder: str, index: tu
         refusal = f"{path}: committedIndex={reprlib.repr(committed)} is no number, so recovery throws"
     term = parse_number(_properties(source, listing, f"{folder}/{layout.TERM}").get(layout.CURRENT_TERM, ""), 64)
     texts = LedgerTexts(number, parse_number(checkpoint.get(layout.END_INDEX, "").strip(), 64), term, refusal)
-    if number is None or not 0 <= number <= LARGEST_INDEX:
-        return texts
-    units = UnitReader(source, index)
-    try:
-        (unit,) = units.read(number, 1)
-    finally:
-        units.close()
-    return replace(texts, committed_unit=(int(unit["pos"]), int(unit["size"])))
+    unit = unit_of(source, index, number) if number is not None else None
+    return texts if unit is None else replace(texts, committed_unit=(int(unit["pos"]), int(unit["size"])))
 
 
 def _properties(source: ByteSource, listing: StoreListing, path: str) -> dict[str, str]:

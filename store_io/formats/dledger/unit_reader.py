@@ -18,6 +18,7 @@ from store_io.rules.dledger.ledger_walks import MAX_STRETCHES, UnitRun, UnitWalk
 from store_io.source.byte_source import ByteFile, ByteSource, OpenFiles, StoreLocation, open_source
 
 WINDOW_UNITS = 1 << 15
+LARGEST_INDEX = np.iinfo(np.int64).max // layout.UNIT_BYTES  # units of larger ones would lie beyond any file
 
 
 class UnitReader:
@@ -43,6 +44,18 @@ class UnitReader:
                 rows[low - first : low - first + len(found)] = found
                 self.bytes_read += len(data)
         return rows
+
+
+def unit_of(source: ByteSource, files: tuple[MappedFile, ...], index: int) -> np.void | None:
+    """The unit of the entry with that index, zeros where no file holds it; None where no file could. Raises as `UnitReader`."""
+    if not 0 <= index <= LARGEST_INDEX:
+        return None
+    units = UnitReader(source, files)
+    try:
+        unit: np.void = units.read(index, 1)[0]
+    finally:
+        units.close()
+    return unit
 
 
 @dataclass(frozen=True)
