@@ -85,8 +85,8 @@ class Database:
     Entering raises DatabaseDamaged, DatabaseUnread, Unreadable or StoreChanged.
     """
 
-    def __init__(self, source: ByteSource, folder: str, files: Sequence[StoreFile], lenient_wal: bool = False):
-        self.folder, self._lenient = folder, lenient_wal
+    def __init__(self, source: ByteSource, folder: str, files: Sequence[StoreFile]):
+        self.folder = folder
         self._source, self._files = source, [f for f in files if f.path.rpartition("/")[0] == folder]
         self.families: tuple[str, ...] = ()
         self.live_files: dict[str, TableFile] = {}
@@ -120,7 +120,7 @@ class Database:
             )
         except OSError as error:
             raise DatabaseUnread(f"{self.folder}/: the process that reads it cannot be started: {error.strerror}") from error
-        self._ask({"path": path, "memory_bytes": CHILD_BYTES, "lenient_wal": self._lenient})
+        self._ask({"path": path, "memory_bytes": CHILD_BYTES})
         kind, _, keys, _ = self._frame()
         said = self._said(kind, keys)
         if kind != b"O":
