@@ -39,14 +39,13 @@ def stored_rows(batch: Batch, key_bytes: int) -> tuple[np.ndarray, np.ndarray]:
 class EntryReader:
     """Reads entries of any queue of one database; without a database there is none.
 
-    damaged: (file, reason) of bad bytes that were met; entries in them are as if they were not there, others are found. Raises
+    Entries in bad bytes are as if they were not there, others are found; `queue_pass` says which bytes are bad. Raises
     DatabaseUnread and other StoreErrors where nothing can be read.
     """
 
     def __init__(self, source: ByteSource, database: QueueDatabase):
         self._source, self._database = source, database
         self._open: Database | None = None
-        self.damaged: dict[str, str] = {}
 
     def database(self) -> Database:
         """The database, opened when it is first needed."""
@@ -68,8 +67,7 @@ class EntryReader:
                     if len(numbers):
                         at = int(numbers[-1]) + 1
                 return
-            except DatabaseDamaged as why:
-                self.damaged[why.path] = why.reason
+            except DatabaseDamaged:
                 at = self._readable_from(prefix, at, end)
 
     def phy_offset(self, key: QueueKey, number: int) -> int | None:
