@@ -153,6 +153,16 @@ class Database:
         ends = {"first": first.hex(), "end": None if end is None else end.hex(), "limit": limit}
         yield from self._answer(family, {**ends, "rows": BATCH_ROWS, "batch_bytes": BATCH_BYTES})
 
+    def can_read(self, family: str, first: bytes, end: bytes | None) -> bool:
+        """Whether the entries with keys in [first, end) can be read from the first one on: that one is tried. Raises
+        DatabaseUnread."""
+        try:
+            for _ in self.scan(family, first, end, 1):
+                pass
+        except DatabaseDamaged:
+            return False
+        return True
+
     def get(self, family: str, key: bytes) -> bytes | None:
         """The value at that key, as a broker looks one up: bad bytes in a table older than the value's do not matter.
 

@@ -79,9 +79,8 @@ class EntryReader:
             return None
         return int(np.frombuffer(value, STORED_KEYED_ENTRY_DTYPE)["phy_offset"][0])
 
-    def _scan(self, prefix: bytes, first: int, end: int, limit: int = -1) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        stop = entry_key(prefix, end) if end <= LAST_NUMBER else after(prefix)
-        for batch in self.database().scan(layout.ENTRY_FAMILY, entry_key(prefix, first), stop, limit):
+    def _scan(self, prefix: bytes, first: int, end: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        for batch in self.database().scan(layout.ENTRY_FAMILY, entry_key(prefix, first), _stop(prefix, end)):
             yield stored_rows(batch, len(prefix) + layout.NUMBER_BYTES)
 
     def _readable_from(self, prefix: bytes, bad: int, end: int) -> int | None:
@@ -99,18 +98,18 @@ class EntryReader:
         return high
 
     def _can_read(self, prefix: bytes, first: int, end: int) -> bool:
-        try:
-            for _ in self._scan(prefix, first, end, 1):
-                pass
-        except DatabaseDamaged:
-            return False
-        return True
+        return self.database().can_read(layout.ENTRY_FAMILY, entry_key(prefix, first), _stop(prefix, end))
 
     def close(self) -> None:
         """End the process; it is started again when it is needed."""
         if self._open is not None:
             self._open.__exit__(None, None, None)
             self._open = None
+
+
+def _stop(prefix: bytes, end: int) -> bytes:
+    """The key before which the entries of that queue with numbers below `end` are."""
+    return entry_key(prefix, end) if end <= LAST_NUMBER else after(prefix)
 
 
 class KnownEntries:

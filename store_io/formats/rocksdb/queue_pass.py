@@ -125,12 +125,8 @@ class _Pass:
         for key in self._further(last):
             if self._task.end is not None and key >= self._task.end:
                 return None
-            try:
-                for _ in database.scan(layout.ENTRY_FAMILY, key, self._task.end, 1):
-                    pass
-            except DatabaseDamaged:
-                continue
-            return key
+            if database.can_read(layout.ENTRY_FAMILY, key, self._task.end):
+                return key
         return None
 
     def _further(self, last: bytes) -> Iterator[bytes]:
