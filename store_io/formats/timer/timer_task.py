@@ -148,30 +148,21 @@ class _Reading:
 
     def _damage(self, window: UnitWindow) -> None:
         for at in window.broken.tolist():
-            self.damage.add(
-                codes.TIMER_UNIT_DAMAGED,
-                window.file.path,
-                (at, at + layout.UNIT_BYTES),
-                expected=f"a unit of {layout.UNIT_BYTES} bytes",
-                actual="other bytes",
-                message="no unit of a timer log",
-            )
+            self._no_unit(window.file, at, "other bytes", "no unit of a timer log")
 
     def _zeros(self, window: UnitWindow, stop: int) -> None:
         """Units after zeros: what was there is gone. stop: position of the first other row, from earlier windows."""
         stop = min(stop, window.stop if window.stop >= 0 else stop)
         if not len(window.units) or int(window.units["position"][-1]) - window.file.start <= stop:
             return
-        if stop in window.broken or self.damage.ends_at(window.file.path, stop):
+        if stop in window.broken or self.damage.begins_at(window.file.path, stop):
             return
-        self.damage.add(
-            codes.TIMER_UNIT_DAMAGED,
-            window.file.path,
-            (stop, stop + layout.UNIT_BYTES),
-            expected=f"a unit of {layout.UNIT_BYTES} bytes",
-            actual="zeros",
-            message="zeros in the timer log before later units",
-        )
+        self._no_unit(window.file, stop, "zeros", "zeros in the timer log before later units")
+
+    def _no_unit(self, file: MappedFile, at: int, actual: str, message: str) -> None:
+        span = at, at + layout.UNIT_BYTES
+        expected = f"a unit of {layout.UNIT_BYTES} bytes"
+        self.damage.add(codes.TIMER_UNIT_DAMAGED, file.path, span, expected=expected, actual=actual, message=message)
 
     def _chains(self) -> Chains:
         arrays = (self.newest, self.oldest, self.linked_from)
@@ -339,7 +330,7 @@ class _Folded:
             return self._first
         return [*self._first[:-1], replace(self._first[-1], count=self._first[-1].count + self._more)]
 
-    def ends_at(self, file: str, start: int) -> bool:
+    def begins_at(self, file: str, start: int) -> bool:
         """Whether one begins there already."""
         return (file, start) in self._begins
 

@@ -38,12 +38,11 @@ NO_UNITS = np.zeros(0, TIMER_UNIT)
 class UnitWindow:
     """Valid units of one window, and the positions in the log where there is anything else.
 
-    first: where the window begins, in the file.  broken: of rows that are neither units nor zeros, before a filler.
+    broken: of rows that are neither units nor zeros, before a filler.
     stop: position in the file of the first row that recovery does not take: -1 for none.  blank: that row is a filler.
     """
 
     file: MappedFile
-    first: int
     units: np.ndarray
     broken: np.ndarray
     stop: int = -1
@@ -58,16 +57,16 @@ def unit_windows(source: ByteSource, file: MappedFile, digest: PieceDigest) -> I
             data_at = opened.next_data(at)
             skipped = data_at - data_at % layout.UNIT_BYTES
             if skipped > at:
-                yield UnitWindow(file, at, NO_UNITS, np.zeros(0, np.int64), at)
+                yield UnitWindow(file, NO_UNITS, np.zeros(0, np.int64), at)
                 at = skipped
             if at >= opened.size or data_at >= opened.size:
                 break
             data = _window(opened, at)
-            digest.feed_zeros(max(0, at - digested))
-            digest.feed(data[max(0, digested - at) :])
-            digested = max(digested, at + len(data))
+            digest.feed_zeros(at - digested)
+            digest.feed(data)
             yield _units_of(file, at, data)
             at += len(data)
+            digested = at
         digest.feed_zeros(opened.size - digested)
 
 
@@ -93,11 +92,11 @@ def _units_of(file: MappedFile, at: int, data: np.ndarray) -> UnitWindow:
     filled = np.any(data[: whole * layout.UNIT_BYTES].reshape(whole, layout.UNIT_BYTES), axis=1)
     broken = np.flatnonzero(~valid[:end] & filled[:end]) * layout.UNIT_BYTES + at
     if len(stops):
-        return UnitWindow(file, at, units, broken, at + int(stops[0]) * layout.UNIT_BYTES)
+        return UnitWindow(file, units, broken, at + int(stops[0]) * layout.UNIT_BYTES)
     if len(blank_at):
-        return UnitWindow(file, at, units, broken, at + end * layout.UNIT_BYTES, True)
+        return UnitWindow(file, units, broken, at + end * layout.UNIT_BYTES, True)
     rest = data[whole * layout.UNIT_BYTES :]  # shorter than a unit: room for a filler alone
     if len(rest) >= layout.UNIT_HEAD_BYTES:
         magic = int.from_bytes(rest[layout.UNIT_HEAD_BYTES - 4 : layout.UNIT_HEAD_BYTES].tobytes(), "big", signed=True)
-        return UnitWindow(file, at, units, broken, at + whole * layout.UNIT_BYTES, magic == layout.BLANK_MAGIC)
-    return UnitWindow(file, at, units, broken, at + whole * layout.UNIT_BYTES if len(rest) else -1)
+        return UnitWindow(file, units, broken, at + whole * layout.UNIT_BYTES, magic == layout.BLANK_MAGIC)
+    return UnitWindow(file, units, broken, at + whole * layout.UNIT_BYTES if len(rest) else -1)
