@@ -14,7 +14,7 @@ from typing import Any
 from schemas import commitlog_layout
 from schemas.rows import NOTE, Finding, QueueKey, Row
 from store_io.base.errors import StoreError
-from store_io.formats.config.fastjson import ConfigFault, never_closed, parse_tolerant, parse_written
+from store_io.formats.config.fastjson import OTHER_SHAPE, ConfigFault, never_closed, parse_tolerant, parse_written
 from store_io.formats.config.tables import (
     PLAIN_GROUP,
     Offset,
@@ -223,7 +223,7 @@ def _take(done: Load, name: str, data: bytes, rules: ConfigRules) -> bool:
         read, odd = _parse(name, data, path, rules)
         table = _TABLES.get(path, form_of)(read, rules)
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
-        fault = error if isinstance(error, ConfigFault) else ConfigFault("JSON of another shape")
+        fault = error if isinstance(error, ConfigFault) else ConfigFault(OTHER_SHAPE)
         done.bad.append(BadFile(name, len(data), str(fault), fault.start, fault.known))
         return False
     done.entries = table.entries if table.replaces or not done.entries else {**done.entries, **table.entries}
@@ -243,7 +243,7 @@ def _parse(name: str, data: bytes, path: str, rules: ConfigRules) -> tuple[Any, 
         read = parse_written(data, hook)
         if isinstance(read, dict):
             return read, None
-        fault = ConfigFault("JSON of another shape")
+        fault = ConfigFault(OTHER_SHAPE)
     except ConfigFault as error:
         fault = error
     try:

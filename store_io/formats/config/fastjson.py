@@ -30,6 +30,7 @@ _WORDS = {"true": True, "false": False, "null": None}
 _EMPTY_TEXTS = ('""', "''")
 MAX_DEPTH = 1000  # of nesting; the release's parser ends somewhere beyond, with its stack
 MAX_ODD_VALUES = 2_000_000  # of a text that no broker writes
+OTHER_SHAPE = "JSON of another shape"
 _SEPARATORS = ":,{["
 
 
@@ -150,7 +151,7 @@ class _Reader:
         if isinstance(value, list) and not value and self._rules.blank_is_nothing:
             return Nothing(blank=False)
         if not isinstance(value, dict):
-            raise ConfigFault("JSON of another shape")
+            raise ConfigFault(OTHER_SHAPE)
         return value
 
     def _nothing(self) -> Nothing | None:

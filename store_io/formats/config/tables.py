@@ -14,11 +14,10 @@ from typing import Any
 
 from schemas.rows import Row
 from store_io.base.java_compat import parse_number
-from store_io.formats.config.fastjson import ConfigFault, Nothing
+from store_io.formats.config.fastjson import OTHER_SHAPE, ConfigFault, Nothing
 from store_io.rules.config.reading import ConfigRules
 
 Offset = tuple[str, str, int]  # group, topic, queue id
-_SHAPE = "JSON of another shape"
 _TOPIC_NUMBERS: Row = {"readQueueNums": 16, "writeQueueNums": 16, "perm": 6, "topicSysFlag": 0}
 _GROUP_NUMBERS: Row = {"retryQueueNums": 1, "retryMaxTimes": 16}
 PLAIN_GROUP: Row = {"consumeEnable": True, **_GROUP_NUMBERS}
@@ -51,9 +50,8 @@ def topics_of(read: Any, rules: ConfigRules) -> Table:
         return Table({}, written=False)
     held = member(read, "topicConfigTable", rules)
     shared: dict[Any, Row] = {}
-    entries = {str(name): _topic(topic, rules, shared) for name, topic in _map(held, {}).items()}
-    null_version = held is not _ABSENT and member(read, "dataVersion", rules) is None
-    fails = "dataVersion is null" if null_version or member(read, "dataVersion", rules) is None else ""
+    entries = {str(name): _topic(topic, rules, shared) for name, topic in _map(held).items()}
+    fails = "dataVersion is null" if member(read, "dataVersion", rules) is None else ""
     return Table(entries, fails=fails, counter=_counter(read, rules), written=held is not _ABSENT)
 
 
@@ -65,7 +63,7 @@ def groups_of(read: Any, rules: ConfigRules) -> Table:
         return Table({}, written=False)
     held = member(read, "subscriptionGroupTable", rules)
     shared: dict[Any, Row] = {}
-    entries = {str(name): _group(group, rules, shared) for name, group in _map(held, {}).items()}
+    entries = {str(name): _group(group, rules, shared) for name, group in _map(held).items()}
     null = rules.null_group_version_refused and member(read, "dataVersion", rules) is None
     return Table(entries, fails="dataVersion is null" if null else "", counter=_counter(read, rules), written=held is not _ABSENT)
 
@@ -82,7 +80,7 @@ def offsets_of(read: Any, rules: ConfigRules) -> Table:
     for name in ("offsetTable", "lmqOffsetTable"):
         held = member(read, name, rules)
         written = written or isinstance(held, dict)
-        table = _map({} if held is None else held, {})
+        table = _map({} if held is None else held)
         if found:  # of a group in both tables the second: its queues stay beside one another
             for place in [place for place in found if f"{place[1]}@{place[0]}" in table]:
                 del found[place]
@@ -106,7 +104,7 @@ def delays_of(read: Any, rules: ConfigRules) -> Table:
     if isinstance(read, Nothing):
         return Table({}, written=False)
     held = member(read, "offsetTable", rules)
-    entries = {integer(level, 32): _long(offset, rules) for level, offset in _map(held, {}).items()}
+    entries = {integer(level, 32): _long(offset, rules) for level, offset in _map(held).items()}
     return Table(entries, counter=_counter(read, rules), written=held is not _ABSENT)
 
 
@@ -146,7 +144,7 @@ def _topic(topic: Any, rules: ConfigRules, shared: dict[Any, Row]) -> Row:
     row = {"order": order is True or str(order).lower() == "true", **row}
     attributes = member(topic, "attributes", rules)
     if attributes is not _ABSENT and attributes:
-        row["attributes"] = {str(key): str(value) for key, value in _map(attributes, {}).items()}
+        row["attributes"] = {str(key): str(value) for key, value in _map(attributes).items()}
         return row
     return shared.setdefault(tuple(row.values()), row)
 
@@ -160,7 +158,7 @@ def _group(group: Any, rules: ConfigRules, shared: dict[Any, Row]) -> Row:
 
 def _numbers(entry: Any, defaults: Row, rules: ConfigRules) -> Row:
     if not isinstance(entry, dict):
-        raise ConfigFault(_SHAPE)
+        raise ConfigFault(OTHER_SHAPE)
     row = {}
     for name, default in defaults.items():
         value = member(entry, name, rules)
@@ -186,7 +184,7 @@ _ABSENT = _Absent()
 def member(entry: Any, name: str, rules: ConfigRules) -> Any:
     """The value of that name, by likeness where the parser takes that; `_ABSENT` without one."""
     if not isinstance(entry, dict):
-        raise ConfigFault(_SHAPE)
+        raise ConfigFault(OTHER_SHAPE)
     if name in entry:
         return entry[name]
     if rules.names_by_likeness:
@@ -197,11 +195,11 @@ def member(entry: Any, name: str, rules: ConfigRules) -> Any:
     return _ABSENT
 
 
-def _map(held: Any, absent: Row) -> dict[str, Any]:
+def _map(held: Any) -> dict[str, Any]:
     if held is _ABSENT:
-        return absent
+        return {}
     if not isinstance(held, dict):
-        raise ConfigFault(_SHAPE)
+        raise ConfigFault(OTHER_SHAPE)
     return held
 
 
@@ -210,7 +208,7 @@ def _counter(read: Any, rules: ConfigRules) -> int:
     if not isinstance(version, dict):
         if version is _ABSENT or version is None:
             return 0
-        raise ConfigFault(_SHAPE)
+        raise ConfigFault(OTHER_SHAPE)
     counter = member(version, "counter", rules)
     return 0 if counter is _ABSENT or counter is None else integer(counter, 64)
 
