@@ -99,10 +99,10 @@ class StoreConfig:
 
     offsets: (group, topic, queue id) -> offset; `offset_file` gives the file that says so.  delay_offsets: level -> offset, as
     stored.  read_from: file -> itself, or the .bak that was read in its place.  files: all that were read.  loads: file -> how
-    that went, of each file that the release reads.  rules: by which.  database: the folder of the database that holds the tables
-    instead; "" where files do.  built_in_topics, built_in_groups: those that the broker has without a file; with a database they
-    are in the tables.  useless_backups: .bak files beside a file that is taken, which no release could take.  backup_versions:
-    file -> counter of the dataVersion of its .bak, where that could be taken.
+    that went, of each file over which a start may end.  rules: by which.  database: the folder of the database that holds the
+    tables instead; "" where files do.  built_in_topics, built_in_groups: those that the broker has without a file; with a
+    database they are in the tables.  useless_backups: .bak files beside a file that is taken, which no release could take.
+    backup_versions: file -> counter of the dataVersion of its .bak, where that could be taken.
     """
 
     topics: dict[str, Row] | None = None
@@ -170,7 +170,7 @@ def read_bounded(source: ByteSource, name: str) -> bytes:
 
 def read_object(source: ByteSource, name: str, rules: ConfigRules) -> Row:
     """The object that a file holds, {} where the release's parser finds none. Raises ConfigFault or StoreError."""
-    read, _ = _parse(name, read_bounded(source, name), CONSUMER_OFFSETS, rules)
+    read, _ = _parse(name, read_bounded(source, name), rules)
     return read if isinstance(read, dict) else {}
 
 
@@ -219,8 +219,9 @@ def load(source: ByteSource, listing: StoreListing, path: str, rules: ConfigRule
 def _take(done: Load, name: str, data: bytes, rules: ConfigRules) -> bool:
     """Whether this file is the one that is taken. The entries of one that fails after it was added stay."""
     path = name.removesuffix(BACKUP)
+    hook = SharedSettings() if path in (TOPICS, GROUPS) else None if path in _TABLES else _nothing
     try:
-        read, odd = _parse(name, data, path, rules)
+        read, odd = _parse(name, data, rules, hook)
         table = _TABLES.get(path, form_of)(read, rules)
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
         fault = error if isinstance(error, ConfigFault) else ConfigFault(OTHER_SHAPE)
@@ -236,9 +237,8 @@ def _take(done: Load, name: str, data: bytes, rules: ConfigRules) -> bool:
     return True
 
 
-def _parse(name: str, data: bytes, path: str, rules: ConfigRules) -> tuple[Any, BadFile | None]:
-    """(what the release's parser reads, what is odd about the text). Raises ConfigFault."""
-    hook = SharedSettings() if path in (TOPICS, GROUPS) else None if path in _TABLES else _nothing
+def _parse(name: str, data: bytes, rules: ConfigRules, hook: Callable[[Row], Any] | None = None) -> tuple[Any, BadFile | None]:
+    """(what the release's parser reads, what is odd about the text). hook: of `parse_written`. Raises ConfigFault."""
     try:
         read = parse_written(data, hook)
         if isinstance(read, dict):
@@ -264,11 +264,8 @@ def _nothing(read: Row) -> Row:
 def read_config(source: ByteSource, listing: StoreListing, rules: BrokerRules) -> StoreConfig:
     """All that the release loads of config/. Never raises over bytes; a file that cannot be opened is in `problems`."""
     own = config_rules(rules)
-    config = StoreConfig(rules=own, database=tables_database(rules))
-    for file in config_files(rules):
-        if file.path.endswith(".json") or file.path in ("config/timermetrics", "config/transactionMetrics"):
-            if file.stops or file.path in _TABLES:
-                config.loads[file.path] = load(source, listing, file.path, own)
+    loads = {file.path: load(source, listing, file.path, own) for file in config_files(rules) if file.stops}
+    config = StoreConfig(rules=own, database=tables_database(rules), loads=loads)
     if config.database:
         _import_files(config, rules)
     for path, done in config.loads.items():
