@@ -267,16 +267,15 @@ class RecordCheck:
         return RecordCheck(AUDIT, strictest, rules.delays, base_offset, framing_of(rules, path))
 
     @staticmethod
-    def broker(rules: BrokerRules, path: str = "", delays: Mapping[int, int] | None = None) -> RecordCheck:
+    def broker(rules: BrokerRules, path: str = "") -> RecordCheck:
         """Exactly what `check_frame` calls VALID while that release recovers."""
-        delays = rules.delays_in_recovery if delays is None else delays
-        return RecordCheck(BROKER, rules, delays, framing=framing_of(rules, path))
+        return RecordCheck(BROKER, rules, rules.delays_in_recovery, framing=framing_of(rules, path))
 
     @staticmethod
-    def reput(rules: BrokerRules, path: str = "", delays: Mapping[int, int] | None = None) -> RecordCheck:
+    def reput(rules: BrokerRules, path: str = "") -> RecordCheck:
         """The check of doReputMessage: neither checksums nor DUP_INFO are looked at, and the body is not read."""
         lenient = replace(rules, dup_info=False)
-        return RecordCheck(REPUT, lenient, rules.delays if delays is None else delays, framing=framing_of(rules, path))
+        return RecordCheck(REPUT, lenient, rules.delays, framing=framing_of(rules, path))
 
     def without_place(self) -> RecordCheck:
         """The audit's check of messages that may store any physical offset."""
