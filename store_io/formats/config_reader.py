@@ -280,7 +280,7 @@ def read_config(source: ByteSource, listing: StoreListing, rules: BrokerRules) -
     config.topics = topics.entries if topics.name or topics.entries or config.database else None
     if config.database:  # there they are made after the load, and are put into the database as any other
         config.topics = {**topics.entries, **built_in_topics(rules)}
-        config.groups = {**dict.fromkeys(built_in_groups(rules), PLAIN_GROUP), **groups.entries}
+        config.groups = {**dict.fromkeys(sorted(built_in_groups(rules)), PLAIN_GROUP), **groups.entries}
     else:
         config.built_in_topics = frozenset(built_in_topics(rules))
         config.built_in_groups = built_in_groups(rules)
