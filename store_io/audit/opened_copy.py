@@ -122,7 +122,7 @@ def open_copy(request: AuditRequest, short: Shortcomings) -> OpenedCopy:
     short.sentences += config.problems
     batch_topics = _batch_topics(tree, config, listing, rules)
     loaded = load_store(tree, rules, batch_topics)
-    starting = start_files(source, listing, config, rules)
+    starting = start_files(listing, config, rules)
     short.add_new(starting.broken)
     timers = timer_parts(source, listing, tree, rules)
     of_timers = timers or TimerParts()

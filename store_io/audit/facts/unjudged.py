@@ -13,7 +13,6 @@ from store_io.formats.config_reader import Load, StoreConfig
 from store_io.rules.config.files import CONSUMER_OFFSETS, DELAY_OFFSETS, GROUPS, LMQ_OFFSETS, TOPICS, ConfigFile, config_files
 from store_io.rules.config.reading import config_rules
 from store_io.rules.releases import BrokerRules
-from store_io.source.byte_source import ByteSource
 from store_io.source.store_dir import StoreListing
 
 JUDGED = frozenset({TOPICS, GROUPS, CONSUMER_OFFSETS, LMQ_OFFSETS, DELAY_OFFSETS})
@@ -53,7 +52,7 @@ class StartFiles:
     names: list[str] = field(default_factory=list)
 
 
-def start_files(source: ByteSource, listing: StoreListing, config: StoreConfig, rules: BrokerRules) -> StartFiles:
+def start_files(listing: StoreListing, config: StoreConfig, rules: BrokerRules) -> StartFiles:
     """Never raises over bytes; a file that cannot be opened is in `broken`."""
     found = StartFiles()
     for file in config_files(rules):
