@@ -16,7 +16,8 @@ from jobs.history.reading import History, collect, micros_of, time_of
 from jobs.report.pages.fleet_html import fleet_html
 from jobs.report.texts.history_text import fleet_text
 from jobs.report.texts.judgement import KINDS
-from schemas.rows import Row
+from schemas.finding_codes import TIMER_LOST
+from schemas.rows import LOSS, Row
 from store_io.audit.outcome.safety import Safety
 from store_io.base.errors import StoreError
 from store_io.base.exit_codes import INCOMPLETE, rank, severity_rank
@@ -106,6 +107,7 @@ def fleet_view(
             **{kind: safety[kind] for kind in KINDS},
             "lost_messages": sum(store["latest"]["lost_messages"] or 0 for store in stores),
             "lost_bytes": sum(store["latest"]["lost_bytes"] or 0 for store in stores),
+            "lost_timers": sum(store["lost_timers"] for store in stores),
         },
         "stores": stores,
         "not_audited_since": [
@@ -130,6 +132,7 @@ def _store_view(name: str, trend: Sequence[Row], codes: Sequence[Row], runs: int
         "store": name,
         "safety": safety_of(trend[-1]),
         "why": _why(trend[-1], ranked),
+        "lost_timers": sum(code["count"] for code in codes if code["code"] == TIMER_LOST and code["severity"] == LOSS),
         "age_seconds": max(0, (micros_of(now) - (trend[-1]["started_at"] or 0)) // 1_000_000),
         "latest": latest,
         "runs": runs,

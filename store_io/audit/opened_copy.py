@@ -121,7 +121,7 @@ def open_copy(request: AuditRequest, short: Shortcomings) -> OpenedCopy:
     config = config_reader.read_config(source, listing, rules)
     short.sentences += config.problems
     batch_topics = _batch_topics(tree, config, listing, rules)
-    loaded = load_store(tree, rules, batch_topics)
+    loaded = load_store(tree, rules, batch_topics, (config.topics or {}).keys())
     starting = start_files(listing, config, rules)
     short.add_new(starting.broken)
     timers = timer_parts(source, listing, tree, rules)

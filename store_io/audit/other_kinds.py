@@ -61,6 +61,12 @@ def unmodelled(listing: StoreListing, rules: BrokerRules, conf: bool = False) ->
     return found
 
 
+def other_ledgers(listing: StoreListing, rules: BrokerRules) -> list[str]:
+    """The folders with logs of other DLedger nodes beside this one's own: no start of this node reads them."""
+    folders, own = ledger_folders(listing.files, with_data=True), ledger_folder(rules)
+    return [folder for folder in folders if folder != own] if own in folders else []
+
+
 def _ledgers(listing: StoreListing, rules: BrokerRules) -> Iterable[str]:
     """What of DLedger's logs in this copy cannot be judged."""
     folders, own = ledger_folders(listing.files, with_data=True), ledger_folder(rules)
@@ -74,10 +80,9 @@ def _ledgers(listing: StoreListing, rules: BrokerRules) -> Iterable[str]:
         yield f"{', '.join(folders)}: logs of several DLedger nodes; name with dLegerSelfId in broker.conf whose is meant"
     elif not own:
         yield "enableDLegerCommitLog=true: without dLegerSelfId in broker.conf nobody knows which DLedger log is meant"
-    else:
+    elif own not in folders:  # beside the node's own log the others are only named (`other_ledgers`)
         for folder in folders:
-            if folder != own:
-                yield f"{folder}/: the log of another DLedger node, which was not read"
+            yield f"{folder}/: the log of another DLedger node, which was not read"
     path = str(rules.value("storePathDLedgerCommitLog"))
     if path and rules.ledger_data_path and (own not in folders or "," in path):
         yield f"storePathDLedgerCommitLog={path}: data files outside of the node's own folder are not read"

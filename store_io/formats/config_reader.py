@@ -45,6 +45,13 @@ MAX_BACKUP_BYTES = 16 << 20  # of one that nobody needs
 _VERSION = re.compile(rb'"dataVersion"\s*:\s*\{[^{}]*?"counter"\s*:\s*([0-9]{1,18})\b')
 
 
+_NO_BACKUP_DATABASE = "Restore it from a backup or from another broker of the cluster: there is no .bak that can be used."
+_NO_BACKUP = (
+    "Restore it from a backup or from another broker of the cluster, or repair this copy with --fix-config, which writes what the"
+    " log and other files show: there is no .bak that can be used."
+)
+
+
 @dataclass
 class BadFile:
     """A file that is not what a broker writes, `start`: from where on.  refused: by the release's parser; else it is not known
@@ -63,8 +70,8 @@ class Load:
 
     name: that of the file taken, else empty.  empty: files of no byte.  bad: refused ones.  odd: the file taken, where no broker
     writes it so.  problems: why it is not known what a file holds.  counter: of the dataVersion of the file taken.
-    hollow: what was taken does not name the table that it should hold.  refused: whatever the .bak holds.  left_out: how many
-    entries a database does not take in.
+    hollow: what was taken does not name the table that it should hold.  refused: whatever the .bak holds, good_backup: which
+    could be taken.  left_out: how many entries a database does not take in.
     """
 
     name: str = ""
@@ -77,6 +84,7 @@ class Load:
     hollow: bool = False
     entries: dict[Any, Any] = field(default_factory=dict)
     refused: bool = False
+    good_backup: bool = False
     left_out: int = 0
 
     @property
@@ -270,8 +278,12 @@ def read_config(source: ByteSource, listing: StoreListing, rules: BrokerRules) -
         _import_files(config, rules)
     for path, done in config.loads.items():
         _note(config, path, done)
-    for path in config.loads:
+    for path, done in config.loads.items():
         _look_at_backup(source, listing, config, path)
+        backup = listing.get(path + BACKUP)
+        there = backup is not None and backup.kind == "file" and backup.size > 0 and path + BACKUP not in config.useless_backups
+        helps = done.good_backup or there and done.name in (path, path + BACKUP)
+        _find_damaged(config, done, "" if helps else _NO_BACKUP_DATABASE if config.database else _NO_BACKUP)
     topics, groups, delays = (config.loads[path] for path in (TOPICS, GROUPS, DELAY_OFFSETS))
     offsets_path = LMQ_OFFSETS if LMQ_OFFSETS in config.loads else CONSUMER_OFFSETS
     config.offsets = config.loads[offsets_path].entries
@@ -297,7 +309,7 @@ def _import_files(config: StoreConfig, rules: BrokerRules) -> None:
         if not imports_files(rules):
             config.loads[path] = Load()
         elif done.bad and done.bad[0].name == path:
-            config.loads[path] = Load(files=done.files, bad=done.bad[:1], refused=True)
+            config.loads[path] = Load(files=done.files, bad=done.bad[:1], refused=True, good_backup=bool(done.name))
         elif done.counter <= 0 or done.name != path:
             config.loads[path] = Load(files=done.files, left_out=len(done.entries))
 
@@ -325,18 +337,22 @@ def _look_at_backup(source: ByteSource, listing: StoreListing, config: StoreConf
 
 
 def _note(config: StoreConfig, path: str, done: Load) -> None:
-    """Keep how the load of a file went, with findings for what is not as a broker writes it."""
+    """Keep how the load of a file went."""
     config.files += done.files
     config.problems += done.problems
     if done.name:
         config.read_from[path] = done.name
+
+
+def _find_damaged(config: StoreConfig, done: Load, step: str) -> None:
+    """Findings for what is not as a broker writes it. step: what to do where the .bak does not help."""
     for bad in done.bad:
-        config.findings.append(_finding(bad, NOTE if done.name else ""))
+        config.findings.append(_finding(bad, NOTE if done.name else "", step))
     if done.odd is not None:
-        config.findings.append(_finding(done.odd, "" if done.hollow else NOTE))
+        config.findings.append(_finding(done.odd, "" if done.hollow else NOTE, step))
 
 
-def _finding(bad: BadFile, severity: str) -> Finding:
+def _finding(bad: BadFile, severity: str, step: str) -> Finding:
     """Of everything from where the bytes stop being what a broker writes."""
     message = f"{bad.name}: does not hold what a broker writes ({bad.reason})."
     return Finding(
@@ -348,6 +364,7 @@ def _finding(bad: BadFile, severity: str) -> Finding:
         expected="JSON as a broker writes it",
         actual=bad.reason,
         message=message,
+        next=step,
     )
 
 

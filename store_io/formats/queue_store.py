@@ -1,9 +1,8 @@
-"""Where a store keeps its ConsumeQueues, as a scan of the CommitLog asks for them: today in files.
+"""Where a store keeps its ConsumeQueues, as a scan of the CommitLog asks for them: in files, or in RocksDB.
 
-Only the scan asks through these two interfaces. Another kind is a module that has them and a line in `QUEUE_STORES`, and more:
-these read the queues' files themselves and would need their own form of it: `consumequeue_reader` and its tasks
-(`audit.rounds`), `audit.queue_leftovers`, `audit.loss`, the broker's queues (`rules.loading`, `rules.queue_state`,
-`rules.queue_minimum`), `explore.open_store`, `repair.derived`. Until then `audit.other_kinds` keeps such a store from a verdict.
+Only the scan asks through these two interfaces. What else reads queues has a form of its own for each kind: of queues in RocksDB
+`formats.rocksdb`, `rules.rocksdb` and the check `audit.checks.derived.queue_database`; of queues in files `consumequeue_reader`,
+`audit.queue_leftovers`, `rules.queue_state` and its neighbours, `repair.derived`.
 Source of the files: ConsumeQueue, BatchConsumeQueue, ConsumeQueueExt (formats.md 3 to 5).
 """
 
@@ -22,7 +21,7 @@ from schemas.rows import MappedFile, QueueKey
 from store_io.formats.place import Place
 from store_io.formats.rocksdb.queue_entries import KeyedQueueStore
 from store_io.formats.rocksdb.queue_table import NO_DATABASE, QueueDatabase
-from store_io.rules.releases import ROCKSDB_STORE_TYPE, BrokerRules
+from store_io.rules.releases import BrokerRules
 from store_io.source.byte_source import ByteFile, ByteSource
 
 OPEN_FILES = 512
@@ -117,20 +116,11 @@ class FileQueueStore:
         return file
 
 
-def _keyed_store(source: ByteSource, paths: QueuePaths) -> QueueStore:
-    return KeyedQueueStore(source, paths.database or NO_DATABASE, paths.stored)
-
-
-QUEUE_STORES: dict[str, Callable[[ByteSource, QueuePaths], QueueStore]] = {
-    "default": FileQueueStore,
-    ROCKSDB_STORE_TYPE: _keyed_store,
-}  # by storeType
-
-
 def open_queue_store(rules: BrokerRules, source: ByteSource, paths: QueuePaths) -> QueueStore:
     """The queues as a broker with these settings keeps them; in files where its kind of store is not known."""
-    kind = str(rules.value("storeType")) if rules.knows_store_type else "default"
-    return QUEUE_STORES.get(kind, FileQueueStore)(source, paths)
+    if rules.rocksdb_queues:
+        return KeyedQueueStore(source, paths.database or NO_DATABASE, paths.stored)
+    return FileQueueStore(source, paths)
 
 
 class QueueFileEntries:

@@ -6,7 +6,7 @@ ConsumeQueueStore.loadConsumeQueues and queueTypeShouldBe, IndexService.load (re
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from schemas.dledger_layout import DATA
@@ -56,6 +56,10 @@ def queue_folder(batch: bool, key: QueueKey) -> str:
     if "/" in topic or "\0" in topic or topic in ("", ".", ".."):
         topic = topic.replace("%", "%25").replace("/", "%2F").replace("\0", "%00").replace(".", "%2E")
     return f"{BATCH_QUEUES if batch else QUEUES}/{topic}/{key[1]}"
+
+
+# The type of a topic that is not in the table is the default (QueueTypeUtils.getCQType).
+NOT_NAMED = "config/topics.json does not name this topic, so the broker takes it for one of type ConsumeQueue"
 
 
 class Tree:
@@ -123,8 +127,8 @@ def load_file_queue(tree: Tree, folder: str, file_bytes: int, rules: BrokerRules
     return files, deleted, ""
 
 
-def load_store(tree: Tree, rules: BrokerRules, batch_topics: frozenset[str]) -> LoadedStore:
-    """What the release's load() maps and deletes, or why it refuses, by names and lengths alone."""
+def load_store(tree: Tree, rules: BrokerRules, batch_topics: frozenset[str], named: Container[str] = frozenset()) -> LoadedStore:
+    """What the release's load() maps and deletes, or why it refuses, by names and lengths alone. named: topics in the table."""
     loaded = LoadedStore()
 
     def refuse(sentence: str) -> None:
@@ -146,7 +150,9 @@ def load_store(tree: Tree, rules: BrokerRules, batch_topics: frozenset[str]) -> 
                 name = name_of(topic.path)
                 if rules.batch_queues and batch != (name in batch_topics):
                     wanted = "BatchConsumeQueue" if name in batch_topics else "ConsumeQueue"
-                    refuse(f"{topic.path}: the topic is of type {wanted} (config/topics.json)")
+                    known = name in batch_topics or name in named
+                    why = f"the topic is of type {wanted} (config/topics.json)"
+                    refuse(f"{topic.path}: {why if known else NOT_NAMED}")
                 queue = LoadedQueue((name, queue_id), batch, child.path)
                 size = rules.batch_file_bytes if batch else rules.queue_file_bytes
                 queue.files, deleted, refusal = load_file_queue(tree, child.path, size, rules)

@@ -307,6 +307,14 @@ class BrokerRules(ReleaseRules):
         return self.settings[key].value
 
     @property
+    def is_slave(self) -> bool:
+        """Whether the log comes, or may come, from a master: its id is 0, and a negative one waits for its role.
+
+        Source: MixAll.MASTER_ID, BrokerStartup.buildBrokerController (sets -1 with DLedger or a controller).
+        """
+        return str(self.value("brokerRole")) == "SLAVE" or int(self.value("brokerId")) != 0
+
+    @property
     def segment_bytes(self) -> int:
         return int(self.value("mappedFileSizeCommitLog"))
 

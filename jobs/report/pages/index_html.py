@@ -33,6 +33,7 @@ class StoreRow:
     starts: bool
     lost_messages: int
     lost_bytes: int
+    lost_timers: int
     lacks: int | None
     stored: str
     notes: str
@@ -47,7 +48,7 @@ def index_html(run: RunInfo, outcomes: Sequence[AuditOutcome]) -> Iterator[str]:
     kinds: Counter[str] = Counter(store.kind for store in stores)
     worst = stores[0].kind if stores else Safety.SAFE
     lost = sum(store.lost_messages for store in stores)
-    timers = sum(map(timers_lost, outcomes))
+    timers = sum(store.lost_timers for store in stores)
     unknown = sum(not store.starts for store in stores)
     unsound = kinds[Safety.GONE] or kinds[Safety.DIVERGED] or kinds[Safety.LACKS]
     assumed = assumed_words(outcomes)
@@ -100,6 +101,7 @@ def _row(outcome: AuditOutcome, judgement: Judgement) -> StoreRow:
         starts=bool((outcome.plan.get("broker") or {}).get("starts")),
         lost_messages=lost_messages,
         lost_bytes=lost_bytes,
+        lost_timers=timers_lost(outcome),
         lacks=lacks_of(outcome)[0] if outcome.replicas else None,
         stored=span_text(outcome.first_store_time, outcome.last_store_time) if outcome.messages else "",
         notes=note_kinds([outcome]),

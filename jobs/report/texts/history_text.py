@@ -45,6 +45,8 @@ def _fleet(view: Row, paint: Paint) -> Iterator[str]:
     for store in stores:
         latest = store["latest"]
         lost = "?" if latest["lost_messages"] is None or not latest["starts"] else count_text(latest["lost_messages"])
+        if store["lost_timers"] and lost != "?":
+            lost += f" + {count_text(store['lost_timers'], 'timer')}"
         codes = " ".join(str(run["exit_code"]) for run in store["trend"][-_TREND:])
         name, why = printable(store["store"], _NAME), printable(store["why"], 120)
         rows.append((str(latest["exit_code"]), name, SHORT[store["safety"]], lost, _when(latest["started_at"]), codes, why))
@@ -53,8 +55,9 @@ def _fleet(view: Row, paint: Paint) -> Iterator[str]:
     totals = view["totals"]
     answers = ", ".join(f"{totals[kind]:,} {word}" for kind, word in SHORT.items() if totals[kind])
     lost_text = f"{count_text(totals['lost_messages'], 'message')} ({bytes_text(totals['lost_bytes'])})"
+    timers = f"; {count_text(totals['lost_timers'], 'timer message')} never delivered" if totals["lost_timers"] else ""
     unknown = sum(store["latest"]["lost_messages"] is None or not store["latest"]["starts"] for store in stores)
-    yield paint(BOLD, f"{count_text(totals['stores'], 'store')}: {answers}; {would_be_lost(lost_text, unknown)}")
+    yield paint(BOLD, f"{count_text(totals['stores'], 'store')}: {answers}; {would_be_lost(lost_text, unknown)}{timers}")
     window = f" since {_when(view['since'])} UTC" if view["since"] else ""
     yield f"{count_text(view['runs'], 'run')}{window} in {printable(view['tables'])}; the latest run of each store counts"
     for gone in view["not_audited_since"]:

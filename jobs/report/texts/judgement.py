@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -26,6 +26,7 @@ from store_io.audit.outcome.safety import (
 )
 from store_io.base.exit_codes import rank
 from store_io.base.wording import clause, names_text
+from store_io.source.store_dir import DLEDGER
 
 _NEVER_DELIVERED = (
     ("cut", "are never delivered again: their delivered copies are cut away"),
@@ -194,13 +195,19 @@ def _by_itself(outcome: AuditOutcome, start: Start) -> _Words:
                 reasons.append(
                     "No file of config/ in this copy holds topics, groups or offsets: a broker started on it alone knows none."
                 )
-            if outcome.not_judged:
-                reasons.append(
-                    f"Not judged, although a start reads it: {names_text(outcome.not_judged, len(outcome.not_judged))}."
-                )
+            reasons += _not_judged(outcome.not_judged)
             return f"Safe to start{unsure}", tuple(reasons)
         case _:
             return _ALWAYS_THE_SAME[start]
+
+
+def _not_judged(names: Sequence[str]) -> Iterator[str]:
+    others = [name for name in names if DLEDGER.fullmatch(name)]
+    own = [name for name in names if name not in others]
+    if own:
+        yield f"Not judged, although a start reads it: {names_text(own, len(own))}."
+    if others:
+        yield f"Not judged, as no start of this DLedger node reads it: {names_text(others, len(others))}."
 
 
 _ALWAYS_THE_SAME: Mapping[Start, _Words] = {

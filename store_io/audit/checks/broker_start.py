@@ -18,9 +18,14 @@ from store_io.base.wording import count_text
 from store_io.formats import config_reader
 from store_io.rules.config.files import DELAY_OFFSETS
 from store_io.rules.config.reading import config_rules
-from store_io.rules.loading import queue_folder
+from store_io.rules.loading import NOT_NAMED, queue_folder
 from store_io.rules.prediction import Prediction
 from store_io.rules.rocksdb.queue import RocksQueue
+
+_RESTORE_TOPICS = (
+    "Restore config/topics.json before a start, or repair this copy with --fix-config: a repair without it makes ordinary queues"
+    " of this topic's."
+)
 
 
 @dataclass(frozen=True)
@@ -50,7 +55,10 @@ def broker_findings(evidence: Evidence, beyond: OffsetsBeyond) -> list[Finding]:
     if not prediction.starts:
         blamed = evidence.copy.tree.blamed(prediction.refusal)
         late = bool(evidence.copy.start_files.late_refused_by and not evidence.copy.start_files.refused_by)
-        next_step = refusal_step(evidence.copy.rules, late) if blamed.startswith("config/") else ""
+        config = evidence.copy.config
+        next_step = refusal_step(config.loads[blamed], evidence.copy.rules, late) if blamed in config.loads else ""
+        if prediction.refusal.endswith(NOT_NAMED):
+            next_step = _RESTORE_TOPICS
         if blamed.startswith(COMPACTION + "/"):
             next_step = f"See {COMPACTED_FILES} of the same file."
         return [Finding("broker_refuses", blamed, message=prediction.refusal, next=next_step)]

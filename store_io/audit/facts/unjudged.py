@@ -16,13 +16,14 @@ from store_io.rules.releases import BrokerRules
 from store_io.source.store_dir import StoreListing
 
 JUDGED = frozenset({TOPICS, GROUPS, CONSUMER_OFFSETS, LMQ_OFFSETS, DELAY_OFFSETS})
-NEXT_STEP = (
-    "Restore the file or its .bak, or set both aside, before any start: one that fails here overwrites other files in config/"
-)
+_BEFORE = "before any start: one that fails here overwrites other files in config/"
+NEXT_STEP = f"Restore the file or its .bak, or set both aside, {_BEFORE}"
+NEXT_STEP_ALONE = f"Restore the file itself, as its .bak is not read in its place, or set both aside, {_BEFORE}"
+NEXT_STEP_BACKUP = f"Copy its .bak over the file, as this start does not take the .bak itself, {_BEFORE}"
 
 
-def refusal_step(rules: BrokerRules, late: bool) -> str:
-    """What to do about a file that ends the broker, and what a start destroys before that is done (docs/config.md 5)."""
+def refusal_step(done: Load, rules: BrokerRules, late: bool) -> str:
+    """What to do about a file that ends the broker, and what a start destroys before that is done (docs/config.md 5, 6)."""
     own = config_rules(rules)
     if own.refusal_saves_all and not late:
         lost = "topics, groups, offsets and filters, and the second one starts without them"
@@ -32,7 +33,8 @@ def refusal_step(rules: BrokerRules, late: bool) -> str:
         lost = "config/consumerFilter.json"
     else:
         lost = "consumer offsets and filters, the second one their .bak too"
-    return f"{NEXT_STEP}: {lost}."
+    step = NEXT_STEP if not done.refused else NEXT_STEP_BACKUP if done.good_backup else NEXT_STEP_ALONE
+    return f"{step}: {lost}."
 
 
 @dataclass

@@ -93,13 +93,14 @@ def _messages_in(
             continue
         rows, positions = rows[own], positions[own]
         last[key] = int(positions[-1])
-        firsts, steps = rows["queue_offset"], rows["messages" if view.batch else "records"]
+        of_many = view.batch or view.keyed  # an entry leads to all messages of its record
+        firsts, steps = rows["queue_offset"], rows["messages" if of_many else "records"]
         near = (np.abs(firsts[1:]) < FAR) & (np.abs(firsts[:-1]) < FAR)
         missing = np.where(near, firsts[1:] - firsts[:-1] - steps[:-1], 0)
         first, past = np.searchsorted(starts, positions[:-1]), np.searchsorted(starts, positions[1:])
         other = np.searchsorted(broken, positions[1:]) - np.searchsorted(broken, positions[:-1]) - (past - first)
         for i in np.flatnonzero((missing > 0) & (past > first) & (other == 0)).tolist():
-            room = int((ends[first[i] : past[i]] - starts[first[i] : past[i]]).sum()) // (1 if view.batch else MIN_SIZE_V1_BYTES)
+            room = int((ends[first[i] : past[i]] - starts[first[i] : past[i]]).sum()) // (1 if of_many else MIN_SIZE_V1_BYTES)
             if missing[i] <= room:  # no more than fit there: else the queue offsets themselves are damaged
                 counts[first[i]] += missing[i]
     for result in results:

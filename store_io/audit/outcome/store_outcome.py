@@ -11,6 +11,7 @@ from store_io.audit.checks.broker_start import OffsetsBeyond
 from store_io.audit.checks.log.emptied import log_end
 from store_io.audit.evidence import Evidence
 from store_io.audit.loss import Loss
+from store_io.audit.other_kinds import other_ledgers
 from store_io.audit.outcome.audit_rows import index_rows, queue_rows, segment_rows
 from store_io.audit.outcome.config_section import config_row, config_tables
 from store_io.audit.outcome.final_findings import final_findings
@@ -172,8 +173,9 @@ def _timer_section(evidence: Evidence) -> Row | None:
 
 
 def not_judged(evidence: Evidence) -> list[str]:
-    """What a start reads and no check judges; the timer store among it where it was not read or is too large."""
-    names = list(evidence.copy.start_files.names)
+    """What a start reads and no check judges; the timer store among it where it was not read or is too large. Also the logs of
+    other DLedger nodes, which this one does not read."""
+    names = [*evidence.copy.start_files.names, *other_ledgers(evidence.copy.listing, evidence.copy.rules)]
     if evidence.copy.timers is not None and (evidence.timers is None or not evidence.timers.judged):
         names.append("timers")
     return sorted(names, key=lambda name: (name.startswith("config/"), name))

@@ -47,7 +47,10 @@ def verdict_sentence(outcome: AuditOutcome) -> str:
     if outcome.not_judged and broker is not None and broker["starts"]:
         sentence += f". Not judged: {names_text(outcome.not_judged)}"
     if broker is not None and broker.get("controller"):
-        sentence += ". In controller mode: counted as this replica is after its election as master; before it, it is fenced"
+        sentence += (
+            ". In controller mode: counted as this replica is after its election as master, alone in its syncStateSet; before it,"
+            " it is fenced"
+        )
     again = repair_note(outcome).rstrip(".")
     sentence += f". {again}" if again else ""
     return sentence + ("; not all of this copy was read" if outcome.incomplete and broker is not None else "")

@@ -16,7 +16,7 @@ from store_io.formats.dledger.unit_reader import UnitTask
 from store_io.formats.index_reader import IndexTask
 from store_io.formats.rocksdb.queue_pass import KeyRangeTask
 from store_io.formats.timer.timer_task import TimerTask
-from store_io.rules.dledger.ledger_walks import DataWalk, UnitWalk
+from store_io.rules.dledger.ledger_walks import MAX_STRETCHES, DataWalk, UnitWalk
 from store_io.rules.prediction import ScanId
 from store_io.scan.compaction.compacted_file import CompactedFileSummary, CompactedFileTask
 from store_io.scan.segment_edges import EdgeTask, SegmentEdges
@@ -99,8 +99,15 @@ class Collected:
             self.compacted.append(result)
         elif isinstance(task, DataTask):
             self.ledger[result.path] = result
+            self._say_dropped(result.path, "stretches of entries", result.stretches_dropped)
+            self._say_dropped(result.path, "ranges of entries with other index units", result.unequal_dropped)
         elif isinstance(task, UnitTask):
             self.units[result.path] = result
+            self._say_dropped(result.path, "runs of index units", result.runs_dropped)
+
+    def _say_dropped(self, path: str, what: str, dropped: int) -> None:
+        if dropped:
+            self._short.add_new([f"{path}: {MAX_STRETCHES + dropped:,} {what}; only the first {MAX_STRETCHES:,} were judged"])
 
     def _count(self, result: Any) -> None:
         self.bytes_read += getattr(result, "bytes_read", 0)

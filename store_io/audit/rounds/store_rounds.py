@@ -191,7 +191,7 @@ class StoreRounds:
             or any(q.problem for q in found.queues.values())
             or any(c.problem for c in found.compacted)
             or any(file.path in found.late for queue in copy.compacted.queues.values() for file in queue.entries)
-            or any(walk.problem for walk in found.ledger.values())
+            or any(walk.problem or walk.stretches_dropped for walk in found.ledger.values())
         ):
             return Needs()
         loaded = copy.loaded

@@ -210,6 +210,8 @@ class _Walk:
             ranges[-1] = replace(ranges[-1], count=ranges[-1].count + units.count)
         elif len(ranges) < MAX_STRETCHES:
             ranges.append(units)
+        else:
+            self.walk.unequal_dropped += 1
 
     def _close(self, end: int, ended_by: str) -> None:
         if self.first is None:

@@ -30,8 +30,13 @@ class ShownTopic:
 
 
 def held_queues(views: Mapping[QueueKey, QueueView]) -> list[QueueKey]:
-    """Queues for which the log or an entry shows a message."""
-    return [key for key, view in views.items() if view.covered or view.missing or view.leftover or len(view.runs.rows)]
+    """Queues for which the log or an entry shows a message. One of the other kind than the table wants was not compared: its
+    files show it."""
+    return [
+        key
+        for key, view in views.items()
+        if view.covered or view.missing or view.leftover or len(view.runs.rows) or view.of_other_kind and view.files
+    ]
 
 
 def shown_topics(config: StoreConfig, views: Mapping[QueueKey, QueueView]) -> dict[str, ShownTopic]:

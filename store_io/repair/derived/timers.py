@@ -57,7 +57,7 @@ def mend(work: Work, audit: Audited, made: Rebuilt) -> bool:
     rules = work.rules
     clock = Clock(int(time.time() * 1000), rules.timer_precision, rules.timer_roll_slots)
     found = find_waiting(work, audit, view, clock)
-    if not blamed and _fits(view, found, rules.value("brokerRole") == "SLAVE" or rules.value("brokerId") != 0):
+    if not blamed and _fits(view, found, rules.is_slave):
         return False
     moved = any(plan.key == TIMER_QUEUE and plan.moved for plan in made.queues)
     if isinstance(found, str) or moved or not rules.clamps_timer_offset and found.queue_end > view.queue_max:

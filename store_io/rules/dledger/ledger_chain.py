@@ -5,6 +5,7 @@ Source: MmapFileList.truncateOffset leaves the bytes; DLedgerMmapFileStore.trunc
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -68,9 +69,10 @@ def live_stretches(walks: Iterable[DataWalk]) -> list[PlacedStretch]:
 def live_ends(walks: Iterable[DataWalk]) -> dict[str, int]:
     """Data files with leftovers: the position at which the log as it is now ends in each."""
     known = list(walks)
-    live = live_stretches(known)
+    all_of_it: Counter[str] = Counter(one.walk.path for one in placed(known))
+    live: Counter[str] = Counter()
     ends: dict[str, int] = {}
-    for one in placed(known):
-        if one not in live:
-            ends[one.walk.path] = max(last.stretch.end for last in live if last.walk is one.walk)
-    return ends
+    for one in live_stretches(known):
+        live[one.walk.path] += 1
+        ends[one.walk.path] = max(one.stretch.end, ends.get(one.walk.path, 0))
+    return {path: end for path, end in ends.items() if live[path] < all_of_it[path]}

@@ -62,7 +62,7 @@ class DataWalk:
 
     stretches: in order; the first one is what recovery reads if it begins at position 0.  sound_start: whether the first header
     is plausible and its unit confirms it.  wanted: the place of the entry that the checkpoint calls committed.
-    unequal_units: entries whose units differ, in order.
+    unequal_units: entries whose units differ, in order.  ..._dropped: how many more there are than MAX_STRETCHES.
     """
 
     path: str
@@ -75,6 +75,7 @@ class DataWalk:
     sound_start: bool = False
     wanted: EntryPlace | None = None
     unequal_units: list[UnequalUnits] = field(default_factory=list)
+    unequal_dropped: int = 0
     findings: list[Finding] = field(default_factory=list)
     bytes_read: int = 0
     problem: str = ""
@@ -99,7 +100,7 @@ class UnitRun:
 
 @dataclass
 class UnitWalk:
-    """One index file. runs: in order; what is no unit of its own place is left out."""
+    """One index file. runs: in order; what is no unit of its own place is left out.  runs_dropped: as in `DataWalk`."""
 
     path: str
     start: int

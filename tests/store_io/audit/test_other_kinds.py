@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from store_io.audit.other_kinds import unmodelled
+from store_io.audit.other_kinds import other_ledgers, unmodelled
 from store_io.rules.releases import TIERED_PLUG_IN, Setting, broker_rules
 from store_io.source.store_dir import StoreListing
 from tests.support.evidence import listing_of, log_path
@@ -86,3 +86,15 @@ def test_a_broker_conf_that_is_silent_about_the_store_type_means_queues_in_files
 def test_queues_in_rocksdb_are_modelled_where_the_settings_name_them() -> None:
     rules = broker_rules(settings={"storeType": Setting("defaultRocksDB", "broker.conf")})
     assert unmodelled(listed({"consumequeue/CURRENT": 16, "consumequeue/000009.sst": 5}), rules) == []
+
+
+def test_logs_of_other_dledger_nodes_are_named_beside_this_ones_own() -> None:
+    rules = broker_rules(
+        settings={"enableDLegerCommitLog": Setting(True, "broker.conf"), "dLegerSelfId": Setting("n1", "broker.conf")}
+    )
+    names = [f"dledger-n{node}/data/{0:020d}" for node in range(3)]
+    together = listed(dict.fromkeys(names, 8))
+    assert unmodelled(together, rules) == [] and other_ledgers(together, rules) == ["dledger-n0", "dledger-n2"]
+    foreign = listed({names[0]: 8})  # this node's own is not there
+    (sentence,) = unmodelled(foreign, rules)
+    assert "dledger-n0/: the log of another DLedger node" in sentence and other_ledgers(foreign, rules) == []

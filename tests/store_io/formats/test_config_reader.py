@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from schemas.rows import NOTE
 from store_io.formats import config_reader
-from store_io.formats.config_reader import StoreConfig, delays_beyond, groups_beyond, read_config
+from store_io.formats.config_reader import _NO_BACKUP, StoreConfig, delays_beyond, groups_beyond, read_config
 from store_io.rules.releases import Setting, broker_rules
 from store_io.source.byte_source import StoreLocation, open_source
 from store_io.source.store_dir import list_store
@@ -88,6 +88,16 @@ def test_where_neither_can_be_decoded_it_is_more_than_a_note(tmp_path: Path) -> 
         ("config/delayOffset.json", ""),
         ("config/delayOffset.json.bak", ""),
     ]
+
+
+@pytest.mark.parametrize(
+    ("backup", "helps"), [(TOPICS, True), (None, False), (b"", False), (TOPICS[:90], False), (bytes(40), False)]
+)
+@pytest.mark.parametrize("content", [TOPICS[:200], b" "], ids=["torn", "blank, and taken"])
+def test_a_bak_is_no_remedy_where_it_is_damaged_too(tmp_path: Path, content: bytes, backup: bytes | None, helps: bool) -> None:
+    files = {"topics.json": content} | ({"topics.json.bak": backup} if backup is not None else {})
+    found = read(tmp_path, files).findings
+    assert found and {finding.next for finding in found} == {"" if helps else _NO_BACKUP}
 
 
 def test_offsets_beyond_the_new_ends(tmp_path: Path) -> None:

@@ -13,6 +13,8 @@ from schemas.entries import STORED_ENTRY_DTYPE
 from schemas.rows import MATCH_DIFFERS, MATCH_EQUAL, MATCH_MISSING, MappedFile, QueueKey, SegmentSummary
 from store_io.formats import queue_store
 from store_io.formats.queue_store import ExtUnits, FileQueueStore, Place, QueuePaths, open_queue_store
+from store_io.formats.rocksdb.queue_entries import KeyedQueueStore
+from store_io.formats.rocksdb.queue_table import QueueDatabase
 from store_io.rules.releases import BrokerRules, Setting, broker_rules
 from store_io.scan.segment_scan import SegmentTask, scan_segment
 from store_io.source.byte_source import ByteSource, StoreLocation, open_source
@@ -51,7 +53,7 @@ class MemoryQueueStore:
 
     content: ClassVar[dict[QueueKey, bytes]] = {}
 
-    def __init__(self, source: ByteSource, paths: QueuePaths):
+    def __init__(self, source: ByteSource, database: QueueDatabase, stored: frozenset[QueueKey]):
         self.queue_count = len(self.content)
 
     def has(self, key: QueueKey, batch: bool = False) -> bool:
@@ -84,8 +86,8 @@ def matches(summary: SegmentSummary) -> list[tuple[int, int]]:
 
 def test_a_scan_asks_queues_in_memory_as_those_in_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     task, entries = stored(tmp_path)
-    assert matches(scan_segment(task)) == [(MATCH_MISSING, 9)]  # no file was named, and no such kind of store is known
-    monkeypatch.setitem(queue_store.QUEUE_STORES, KIND, MemoryQueueStore)
+    assert matches(scan_segment(task)) == [(MATCH_MISSING, 9)]  # no file and no database was named
+    monkeypatch.setattr(queue_store, "KeyedQueueStore", MemoryQueueStore)
     monkeypatch.setattr(MemoryQueueStore, "content", {KEY: entries})
     assert matches(scan_segment(task)) == [(MATCH_EQUAL, 9)]
     damaged = bytearray(entries)
@@ -96,16 +98,17 @@ def test_a_scan_asks_queues_in_memory_as_those_in_files(tmp_path: Path, monkeypa
     assert [(f.code, f.file, f.start, f.end) for f in summary.findings] == [("queue_entry_wrong", "rocksdb", 68, 72)]
 
 
-def test_the_kind_of_store_follows_from_the_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_kind_of_store_follows_from_the_settings(tmp_path: Path) -> None:
     task, _ = stored(tmp_path)
-    monkeypatch.setitem(queue_store.QUEUE_STORES, KIND, MemoryQueueStore)
     source, paths = open_source(task.location), QueuePaths({}, {}, {})
 
     def opened(rules: BrokerRules) -> object:
         return open_queue_store(rules, source, paths)
 
-    assert isinstance(opened(task.rules), MemoryQueueStore)
+    settings = {"storeType": Setting(KIND, "broker.conf")}
+    assert isinstance(opened(task.rules), KeyedQueueStore)
     assert isinstance(opened(broker_rules("5.3.3")), FileQueueStore)
+    assert isinstance(opened(broker_rules("5.1.4", settings)), FileQueueStore)  # it does not know the setting
 
 
 def test_entries_in_files_are_one_array_with_zeros_where_no_file_is(tmp_path: Path) -> None:

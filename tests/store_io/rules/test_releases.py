@@ -93,3 +93,17 @@ def test_a_newer_release_changes_nothing_that_the_audit_calls_damage(monkeypatch
     assert release_rules((9, 0, 0)) != release_rules((5, 5, 0))
     assert broker_rules(releases.AUDIT_RELEASE) == AUDIT_RULES
     assert AUDIT_RULES.knows_v2 and AUDIT_RULES.checks_size_first and AUDIT_RULES.check_crc
+
+
+@pytest.mark.parametrize(
+    ("role", "broker_id", "slave"),
+    [
+        ("ASYNC_MASTER", 0, False),
+        ("SYNC_MASTER", 0, False),
+        ("SLAVE", 0, True),
+        ("ASYNC_MASTER", 1, True),
+        ("ASYNC_MASTER", -1, True),
+    ],
+)
+def test_only_the_broker_with_id_0_and_another_role_than_slave_is_a_master(role: str, broker_id: int, slave: bool) -> None:
+    assert broker_rules("5.3.3", settings(brokerRole=role, brokerId=broker_id)).is_slave is slave

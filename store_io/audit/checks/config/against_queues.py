@@ -83,7 +83,7 @@ def table_is_wrong(copy: OpenedCopy, held: Iterable[QueueKey]) -> bool:
     held: the queues with messages.
     """
     config = copy.config
-    done, slave = config.loads[TOPICS], _is_slave(copy)
+    done, slave = config.loads[TOPICS], copy.rules.is_slave
     if done.bad or done.empty or is_lost(config, TOPICS):
         return not slave or bool(done.bad or done.empty)
     version = config.backup_versions.get(TOPICS)
@@ -94,10 +94,6 @@ def table_is_wrong(copy: OpenedCopy, held: Iterable[QueueKey]) -> bool:
     return not slave and bool(named & config.built_in_topics) and not own & named
 
 
-def _is_slave(copy: OpenedCopy) -> bool:
-    return str(copy.rules.value("brokerRole")) == "SLAVE" or int(copy.rules.value("brokerId")) > 0
-
-
 # ---- delay levels --------------------------------------------------------------------------------------------------
 
 
@@ -105,7 +101,7 @@ def delay_levels_lost(copy: OpenedCopy) -> bool:
     """Whether a level with entries and without an offset had one that is lost."""
     rules, done = config_rules(copy.rules), copy.config.loads[DELAY_OFFSETS]
     written_late = rules.clamps_delay_offsets and not rules.topics_of_transactions  # at a level's first delivery
-    return bool(done.bad or done.empty or done.odd is not None) or not (written_late or _is_slave(copy))
+    return bool(done.bad or done.empty or done.odd is not None) or not (written_late or copy.rules.is_slave)
 
 
 def _delays_again(evidence: Evidence, held: dict[QueueKey, int]) -> Iterator[Finding]:

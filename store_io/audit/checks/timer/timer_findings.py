@@ -184,7 +184,8 @@ def _lost(view: TimerView, evidence: Evidence) -> Iterator[Finding]:
     fates = view.fates
     if fates is None:
         return
-    softer = NOTE if evidence.copy.unclean or _is_slave(evidence) else LOSS
+    # A slave's log may end before the read time that it has from its master.
+    softer = NOTE if evidence.copy.unclean or evidence.copy.rules.is_slave else LOSS
     gone = any(finding.code == codes.TIMER_LOG_MISSING for finding in _missing(view))
     for count, why, severity in (
         (fates.cut, "their delivered copies are cut away", LOSS),
@@ -210,12 +211,6 @@ def _lost(view: TimerView, evidence: Evidence) -> Iterator[Finding]:
                 message=f"a start never delivers {count_text(count.messages, 'timer message')}, due {_between(count)}: {why}",
                 count=count.messages,
             )
-
-
-def _is_slave(evidence: Evidence) -> bool:
-    """Whether the settings are a slave's: its log may end before the read time that it has from its master."""
-    rules = evidence.copy.rules
-    return bool(rules.value("brokerRole") == "SLAVE" or rules.value("brokerId") != 0)
 
 
 def _between(count: TimerCount) -> str:

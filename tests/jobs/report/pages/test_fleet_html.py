@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from jobs.report.pages.fleet_html import fleet_html
 from jobs.report.texts.history_text import fleet_text
+from schemas.finding_codes import TIMER_LOST
 from tests.support.history_rows import T0, run_row, view_of
 from tests.support.pages import Page
 from tests.support.samples import HOSTILE
@@ -24,3 +25,16 @@ def test_the_page_is_inert_and_hostile_names_stay_text() -> None:
     assert "All stores are safe to start" in calm.text and calm.problems() == []
     text = fleet_text(view_of(rows, codes))
     assert "\x1b" not in text and "\u202e" not in text
+
+
+def test_timer_messages_that_no_start_delivers_count_as_a_loss_of_their_own() -> None:
+    of_a = {"store": "a", "run_id": "r2", "findings": 1, "file": "config/timercheck"}
+    codes = [
+        {**of_a, "severity": severity, "code": code, "count": count}
+        for severity, code, count in (("loss", TIMER_LOST, 3), ("note", TIMER_LOST, 50), ("loss", "other", 7))
+    ]
+    view = view_of([run_row("a", 2, 20, safety="stop"), run_row("b", 2, safety="safe")], codes)
+    assert (view["totals"]["lost_timers"], [store["lost_timers"] for store in view["stores"]]) == (3, [3, 0])
+    page = "".join(fleet_html(view))
+    assert Page(page).text.count("3 timer messages never delivered") == 2 and 'class="c-safe"' not in page.partition("</dl>")[0]
+    assert "would be lost by a start; 3 timer messages never delivered" in fleet_text(view)

@@ -11,7 +11,7 @@ from store_io.audit.checks.broker_start import OffsetsBeyond, broker_findings, o
 from store_io.audit.evidence import Evidence
 from store_io.audit.facts.unjudged import NEXT_STEP
 from store_io.audit.loss import Loss, QueueLoss
-from store_io.formats.config_reader import StoreConfig
+from store_io.formats.config_reader import Load, StoreConfig
 from store_io.rules.config.files import CONSUMER_OFFSETS, DELAY_OFFSETS
 from store_io.rules.prediction import Memory, Prediction
 from store_io.rules.queue_state import QueueState
@@ -43,7 +43,8 @@ def test_what_is_not_known_is_not_told() -> None:
 
 def test_a_refusal_names_the_file_and_a_step_for_config() -> None:
     def refused(**more: Any) -> Finding:
-        copy = copy_of({"config/topics.json": 1, "commitlog/0": 1})
+        tables = StoreConfig(loads={"config/topics.json": Load()})
+        copy = copy_of({"config/topics.json": 1, "commitlog/0": 1}, config=tables)
         (finding,) = found(evidence_of(copy, prediction=Prediction(False, False, **more)))
         return finding
 

@@ -9,13 +9,19 @@ import pytest
 
 from jobs.report.texts.judgement import judge
 from schemas.rows import AuditOutcome
-from store_io.audit.facts.unjudged import NEXT_STEP
+from store_io.audit.facts.unjudged import NEXT_STEP, NEXT_STEP_ALONE, NEXT_STEP_BACKUP, refusal_step, start_files
+from store_io.formats.config_reader import read_config
+from store_io.rules.loading import NOT_NAMED
+from store_io.rules.releases import Setting, broker_rules
 from store_io.source import byte_source
+from store_io.source.byte_source import StoreLocation, open_source
+from store_io.source.store_dir import list_store
 from tests.support.builders import Message, StoreBuilder
 from tests.support.product import audit
 
 GROUPS = b'{"dataVersion":{"counter":4},"subscriptionGroupTable":{"G":{"groupName":"G"}}}'
 TORN = GROUPS[:40]
+TOPICS = b'{"dataVersion":{"counter":4},"topicConfigTable":{"T":{"topicName":"T"}}}'
 ODD = b'{"subscriptionGroupTable":{"G":{"groupName":"G",},}}'  # which the releases' parsers take, though no broker writes it
 
 
@@ -92,11 +98,30 @@ def test_files_of_later_releases_stop_no_earlier_one(tmp_path: Path) -> None:
     assert outcome_of(tmp_path / "off", metrics, conf="timerWheelEnable=false\n").plan["broker"]["starts"]
 
 
+@pytest.mark.parametrize(("backup", "step"), [(TOPICS, NEXT_STEP_BACKUP), (TORN, NEXT_STEP_ALONE), (None, NEXT_STEP_ALONE)])
+def test_with_tables_in_a_database_the_file_itself_must_be_sound(tmp_path: Path, backup: bytes | None, step: str) -> None:
+    for folder in ("commitlog", "config"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "config" / "topics.json").write_bytes(TORN)
+    if backup is not None:
+        (tmp_path / "config" / "topics.json.bak").write_bytes(backup)
+    rules, location = broker_rules("5.3.3", {"storeType": Setting("defaultRocksDB", "broker.conf")}), StoreLocation(str(tmp_path))
+    config = read_config(open_source(location), list_store(location), rules)
+    found = start_files(list_store(location), config, rules)
+    assert found.refused_by == "config/topics.json" and "to compare its version" in found.refusal
+    assert refusal_step(config.loads[found.refused_by], rules, False).startswith(step + ": ")
+
+
 def test_a_batch_queue_whose_topics_file_is_lost_stops_the_broker(tmp_path: Path) -> None:
     queue = {"batchconsumequeue/B/0/00000000000000000000": bytes(46)}
     conf = "mapperFileSizeBatchConsumeQueue=46\n"
     lost = outcome_of(tmp_path / "lost", {**queue, "config/topics.json": b""}, conf=conf)
-    assert lost.plan["broker"]["refusal"] == "batchconsumequeue/B: the topic is of type ConsumeQueue (config/topics.json)"
+    assert lost.plan["broker"]["refusal"] == f"batchconsumequeue/B: {NOT_NAMED}"
+    (refused,) = (f for f in lost.findings if f.code == "broker_refuses")
+    assert refused.next.startswith("Restore config/topics.json")
+    plain = b'{"topicConfigTable":{"B":{"topicName":"B"}}}'
+    other = outcome_of(tmp_path / "plain", {**queue, "config/topics.json": plain}, conf=conf)
+    assert other.plan["broker"]["refusal"] == "batchconsumequeue/B: the topic is of type ConsumeQueue (config/topics.json)"
     assert outcome_of(tmp_path / "none", queue, conf=conf).plan["broker"]["starts"]  # config/ was not copied
     topics = b'{"topicConfigTable":{"B":{"topicName":"B","attributes":{"queue.type":"BatchCQ"}}}}'
     assert outcome_of(tmp_path / "there", {**queue, "config/topics.json": topics}, conf=conf).plan["broker"]["starts"]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from schemas.rows import EXTENT_DAMAGED, EXTENT_MESSAGE, EXTENT_UNWRITTEN, Extent, QueueKey, SegmentSummary
+import pytest
+
+from schemas.rows import EXTENT_DAMAGED, EXTENT_MESSAGE, EXTENT_UNWRITTEN, Extent, QueueKey, QueueSummary, SegmentSummary
 from store_io.audit.facts.unwritten import PAGE_BYTES, Unwritten, unwritten
 from store_io.audit.log_map import UNWRITTEN, log_map
 from store_io.audit.queue_leftovers import LeftoverResult
@@ -30,6 +32,16 @@ def test_zeros_before_a_later_segment_and_how_many_messages_lay_there() -> None:
     assert found.counts == [4]  # queue offsets 1 to 4
     (finding,) = found.findings()
     assert finding.message == "900 bytes of zeros; at least 4 messages lay there" and (finding.start, finding.end) == (100, 108)
+
+
+@pytest.mark.parametrize(("database", "lay"), [("consumequeue", 2), ("", 4)])
+def test_a_record_of_many_messages_takes_as_many_offsets_in_rocksdb(database: str, lay: int) -> None:
+    """There an inner batch has an entry with its first offset alone, as in a BatchConsumeQueue; in files it is one entry."""
+    segments = [segment(0, {"queue_offset": 0, "messages": 3}, extents=TORN), segment(SEGMENT, {"queue_offset": 5})]
+    known = KnownQueues(summaries={KEY: QueueSummary(KEY)} if database else {}, database=database)
+    views = queue_views(segments, known)
+    assert views[KEY].keyed is bool(database)
+    assert unwritten(segments, views, {}, log_map(segments, SEGMENT)).counts == [lay]
 
 
 def test_more_messages_than_fit_there_are_damaged_offsets_and_counted_not_at_all() -> None:

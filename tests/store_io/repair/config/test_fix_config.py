@@ -112,6 +112,19 @@ def test_topics_come_from_the_better_file_and_the_log(release: str, damage: str,
         assert json.loads((tmp_path / "new" / "config" / "topics.json.bak").read_text()) == written
 
 
+def test_a_lost_table_gets_back_the_type_of_a_topic_whose_queues_stop_the_broker(tmp_path: Path) -> None:
+    builder = StoreBuilder("5.3.3", Sizes(segment=4096), batch_topics={"B"})
+    builder.put(Message("B", 0, b"x"))
+    made = builder.write(tmp_path / "store")
+    (made.root / "config" / "topics.json").write_bytes(b"")
+    before = {file.name: file.read_bytes() for file in (made.root / "batchconsumequeue" / "B" / "0").iterdir()}
+    assert fixed(made, tmp_path / "new").exit_code == 0
+    assert (tables(tmp_path / "new", made).topics or {})["B"]["attributes"] == {"queue.type": "BatchCQ"}
+    assert {file.name: file.read_bytes() for file in (tmp_path / "new" / "batchconsumequeue" / "B" / "0").iterdir()} == before
+    plain = repaired(made.root, tmp_path / "plain", plan_of(made.root, "5.3.3", made.broker_conf))
+    assert plain.exit_code == 0 and (tmp_path / "plain" / "consumequeue" / "B" / "0").is_dir()
+
+
 def test_a_narrow_topic_of_an_older_table_gets_more_read_queues(tmp_path: Path) -> None:
     made = store(tmp_path / "store", "5.3.3", {"topics.json": TORN, "topics.json.bak": topics("T", "%RETRY%g", queues=2)})
     assert fixed(made, tmp_path / "new").exit_code == 0

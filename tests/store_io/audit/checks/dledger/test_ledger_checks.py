@@ -9,7 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from jobs.report.texts.judgement import judge
 from schemas.rows import Finding
+from store_io.audit.rounds import collected
+from store_io.formats.dledger import entry_walk, unit_reader
 from tests.support import product
 from tests.support.builders import Message
 from tests.support.dledger_stores import FOLDER, HEADER, SIZES, LedgerBuilder, LedgerStore, build, header, unit
@@ -122,3 +125,34 @@ def test_old_entries_after_a_cut_are_no_damage(tmp_path: Path) -> None:
     write_at(path, at % SIZES.segment, stale + bytes(body))
     write_at(store.index, 32 * (last.index + 1), unit(at, last.size, last.index + 1, 1))
     assert found(store) == []
+
+
+def test_what_is_beyond_the_bounds_of_a_walk_makes_the_audit_incomplete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = grown(tmp_path)
+    for number in (1, 3, 5):
+        entry = store.entries[number]
+        write_at(store.data(0), entry.at + 8, struct.pack(">q", 900 + number))  # its index
+        write_at(store.index, 32 * (entry.index + 20), bytes(32))
+    sound = product.audit(store.root, store.release, store.broker_conf)
+    assert not sound.incomplete and sound.broker is not None
+    for module in (entry_walk, unit_reader, collected):
+        monkeypatch.setattr(module, "MAX_STRETCHES", 2)
+    audit = product.audit(store.root, store.release, store.broker_conf)
+    assert {sentence.partition(": ")[2].partition(";")[0].lstrip("0123456789 ") for sentence in audit.incomplete} == {
+        "stretches of entries", "ranges of entries with other index units", "runs of index units",
+    }  # fmt: skip
+    assert all(" only the first 2 were judged" in sentence for sentence in audit.incomplete)
+    assert audit.broker is None and audit.outcome.verdict.startswith("What RocketMQ")
+
+
+def test_the_log_of_another_node_is_not_this_ones(tmp_path: Path) -> None:
+    store = grown(tmp_path)
+    other = store.root / "dledger-n1" / "data" / f"{0:020d}"
+    other.parent.mkdir(parents=True)
+    other.write_bytes(b"\x07" * 300)
+    audit = product.audit(store.root, store.release, store.broker_conf)
+    assert audit.above_note == [] and audit.outcome.exit_code == 0 and audit.outcome.not_judged == ["dledger-n1"]
+    assert audit.outcome.verdict.endswith("Not judged: dledger-n1")
+    assert judge(audit.outcome).why[-1] == "Not judged, as no start of this DLedger node reads it: dledger-n1."
+    (store.root / FOLDER).rename(store.root / "dledger-n2")  # now its own is missing
+    assert "another DLedger node" in product.audit(store.root, store.release, store.broker_conf).incomplete[0]
