@@ -64,10 +64,19 @@ MESSAGES = (
         "stored (as it is in the store), decoded (uncompressed), too_large (beyond the bound, body is null), damaged or "
         "unknown (cannot be uncompressed, body is null).",
     ),
+    Column(
+        "lost",
+        "string",
+        "What a start would make of it: cut (gone with the log's end), unreachable (no ConsumeQueue entry leads to it), undelivered "
+        "(a timer message that is never delivered); null: it stays.",
+    ),
 )
 
 BODY_COLUMNS = ("body", "body_status")
 """Columns that are filled, and cost, only where bodies are asked for."""
+
+LOST = "lost"
+"""The column that an audit of the whole store fills, where it is asked for."""
 
 CONSUMEQUEUE = (
     Column("topic", "string", "Key: topic, as the folder is called."),

@@ -73,14 +73,30 @@ class Loss:
         return sum(q.bytes for q in self.by_queue.values())
 
 
+class Unreached:
+    """Where the messages below the cut lie to which no entry leads: by segment (its number) and queue, their runs."""
+
+    def __init__(self) -> None:
+        self.runs: dict[int, dict[QueueKey, list[np.ndarray]]] = {}
+
+    def add(self, key: QueueKey, segments: np.ndarray, rows: np.ndarray) -> None:
+        """Runs of one queue, each with the number of its segment."""
+        for number in np.unique(segments).tolist():
+            self.runs.setdefault(number, {}).setdefault(key, []).append(rows[segments == number])
+
+
 def compute_loss(
     memory: Memory,
     truncate_at: int,
     segments: Sequence[SegmentSummary],
     views: Mapping[QueueKey, QueueView],
     scans: Mapping[ScanId, SegmentSummary],
+    unreached: Unreached | None = None,
 ) -> Loss:
-    """Every run of the audit's valid messages held against the queues as they are after start()."""
+    """Every run of the audit's valid messages held against the queues as they are after start().
+
+    unreached: is given the runs below the cut that no entry leads to, where a caller wants their places too.
+    """
     loss = Loss()
     for segment in segments:
         if segment.base_offset + segment.size > truncate_at and len(segment.runs):
@@ -98,6 +114,8 @@ def compute_loss(
         safe, gone = _settled(view, rows, kept, pieces)
         if gone.any():
             loss.by_queue.setdefault(key, QueueLoss()).add(rows[gone], False)
+            if unreached is not None:
+                unreached.add(key, view.runs.segments[below[gone]], rows[gone])
         for number in np.flatnonzero(~(safe | gone)).tolist():
             row = rows[number]
             records = int(row["records"])
@@ -106,6 +124,8 @@ def compute_loss(
                 continue
             if total(lost) == records:
                 loss.by_queue.setdefault(key, QueueLoss()).add(rows[number : number + 1], False)
+                if unreached is not None:
+                    unreached.add(key, view.runs.segments[below[number : number + 1]], rows[number : number + 1])
                 continue
             first = int(row["queue_offset"])
             segment_number = int(view.runs.segments[below[number]])

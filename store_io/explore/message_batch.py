@@ -20,6 +20,7 @@ from numba import njit
 from schemas import commitlog_layout as layout
 from schemas.rows import QueueKey
 from store_io.base.java_compat import decode_utf8, parse_number
+from store_io.explore.lost.segment_loss import LOSSES, SegmentLoss
 from store_io.formats.commitlog.message_bodies import STATUS_NAMES
 from store_io.formats.commitlog.message_decode import host_text
 from store_io.rules.message_verdict import parse_properties
@@ -40,7 +41,7 @@ class MessageBatch:
     """Rows of one segment, and what else their columns are made of.
 
     keys: (topic, queue id) by topic reference.  inner: places in an inner batch, -1 for none.  own_properties: of messages whose
-    properties are not in the segment's bytes.  bodies, body_status: where they are wanted.
+    properties are not in the segment's bytes.  bodies, body_status: where they are wanted.  loss: what a start takes.
     """
 
     rows: np.ndarray
@@ -52,6 +53,7 @@ class MessageBatch:
     own_properties: list[bytes] | None = None
     bodies: pa.Array | None = None
     body_status: np.ndarray | None = None
+    loss: SegmentLoss | None = None
 
     def build(self, schema: pa.Schema) -> pa.RecordBatch:
         """The batch. Columns without an entry in `_COLUMNS` are the rows' own of that name."""
@@ -196,6 +198,7 @@ _COLUMNS: Mapping[str, Callable[[MessageBatch], pa.Array]] = {
     "body_size": lambda b: pa.array(np.maximum(b.rows["body_len"], 0)),
     "body": lambda b: b.bodies,
     "body_status": _status_names,
+    "lost": lambda b: _names(b.loss.of_rows(b.rows, b.keys), LOSSES) if b.loss else pa.nulls(len(b.rows), pa.string()),
 }
 
 

@@ -17,6 +17,7 @@ from schemas.arrow import arrow_schema
 from schemas.sources import BODY_COLUMNS
 from store_io.base.errors import StoreChanged, UsageError
 from store_io.base.ranges import inside
+from store_io.explore.lost.segment_loss import KEPT
 from store_io.explore.message_batch import MessageBatch
 from store_io.explore.scans import COLUMNS, MessageScan
 from store_io.formats.commitlog.message_bodies import STORED, TOO_LARGE, decode_body, inner_messages
@@ -69,7 +70,7 @@ class _Reading:
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         scan, window = self.scan, self.window
-        if not self.wanted.may_be_in(scan.base_offset, scan.size):
+        if not self.wanted.may_be_in(scan.base_offset, scan.size) or scan.only_lost and not scan.loss:
             return
         decode = decoder_of(scan.decoder)
         decoding = Decoding(decode, window, self.rows, self.topics)
@@ -112,6 +113,8 @@ class _Reading:
         mask &= inside(rows["queue_offset"], wanted.queue_offsets) | unpacked
         if wanted.topics is not None or wanted.queue_ids is not None:
             mask &= self._chosen_refs()[rows["topic_ref"]]
+        if self.scan.only_lost and self.scan.loss is not None:
+            mask &= self.scan.loss.of_rows(rows, self.topics.keys) != KEPT
         if not mask.all():
             rows, unpacked = rows[mask], unpacked[mask]
         if not len(rows):
@@ -135,6 +138,7 @@ class _Reading:
     def batch(self, rows: np.ndarray, bodies: list[tuple[bytes | None, int]] | None = None) -> MessageBatch:
         """A batch of these rows. bodies: each with its status."""
         batch = MessageBatch(rows, self.window, self.scan.path, self.topics.keys, self.plausible)
+        batch.loss = self.scan.loss
         if bodies is not None:
             batch.bodies = pa.array([body for body, _ in bodies], pa.binary())
             batch.body_status = np.array([status for _, status in bodies], np.int8)

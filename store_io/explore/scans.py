@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from schemas.sources import BODY_COLUMNS, MESSAGES
+from schemas.sources import BODY_COLUMNS, LOST, MESSAGES
 from store_io.explore.message_filter import ALL, EVERY_MESSAGE, MessageFilter, Range
+from store_io.explore.lost.segment_loss import SegmentLoss
 from store_io.formats.commitlog.segment_walk import FAST
 from store_io.rules.releases import BrokerRules, broker_rules
 from store_io.source.byte_source import StoreLocation
@@ -14,8 +15,8 @@ WINDOW_BYTES = 4 << 20
 MAX_BODY_BYTES = 64 << 20  # a broker's default limit is 4 MiB
 
 COLUMNS = {column.name: column for column in MESSAGES}
-DEFAULT_COLUMNS = tuple(name for name in COLUMNS if name not in BODY_COLUMNS)
-"""Columns that are given where none are chosen: all but the bodies."""
+DEFAULT_COLUMNS = tuple(name for name in COLUMNS if name not in (*BODY_COLUMNS, LOST))
+"""Columns that are given where none are chosen: all but the bodies, and but what only an audit knows."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,7 @@ class MessageScan:
     path, base_offset, size: as listed.  columns: names of `schemas.sources.MESSAGES`, in the order in which they are wanted.
     decompress: bodies as producers sent them instead of as they are stored.  unpack: the messages of an inner batch instead of
     the batch; one that cannot be unpacked stays as it is.  rules: of the store: how records are framed, delays for tags codes.
+    loss: what a start takes of the segment, for the column `lost`; None: not asked.  only_lost: nothing but that.
     """
 
     location: StoreLocation
@@ -39,6 +41,8 @@ class MessageScan:
     max_body_bytes: int = MAX_BODY_BYTES
     window_bytes: int = WINDOW_BYTES
     decoder: str = FAST
+    loss: SegmentLoss | None = None
+    only_lost: bool = False
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from store_io.audit.timer.timer_units_check import UnitFaults, unit_faults
 from store_io.base.errors import StoreError
 from store_io.formats.timer.timer_task import TimerFiles
 from store_io.formats.timer.timer_units import NO_UNITS, unit_windows
-from store_io.rules.timer.timer_fates import Fates, TimerMessages, TimerState, fates_of
+from store_io.rules.timer.timer_fates import Fates, TimerMessages, TimerState, fates_of, undelivered
 from store_io.scan.dataset_rows import ScannedRows
 from store_io.scan.segment_scan import SegmentTask, scan_segment
 from store_io.scan.timer.timer_records import DELETES, DELIVERED, NO_ROWS, TimerRecords
@@ -177,6 +177,11 @@ def with_timers(segments: Sequence[SegmentSummary]) -> tuple[list[SegmentSummary
 def fates_of_rows(rows: np.ndarray, units: np.ndarray, state: TimerState) -> Fates:
     """What becomes of these messages: TIMER_ROW, TIMER_UNIT."""
     return fates_of(timer_messages(rows), units["position"], units["time"], units["phy_offset"], state)
+
+
+def undelivered_rows(rows: np.ndarray, units: np.ndarray, state: TimerState) -> np.ndarray:
+    """Physical offsets of those that will never be delivered, one of each message: TIMER_ROW, TIMER_UNIT."""
+    return undelivered(timer_messages(rows), units["position"], units["time"], units["phy_offset"], state)
 
 
 def timer_messages(rows: np.ndarray) -> TimerMessages:

@@ -6,12 +6,14 @@ Source: TimerMessageStore.enqueue, doEnqueue, dequeue, convert (5.1.4 to 5.5.0).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from store_io.rules.timer.timer_reach import Reach
 
+LOST = ("cut", "never", "after_end", "unreached", "no_unit")
 MARGIN_MS = 2000  # a slot's messages are put while the read time moves on
 
 
@@ -70,7 +72,7 @@ class Fates:
     @property
     def lost(self) -> TimerCount:
         """All that will never be delivered."""
-        return self.cut + self.never + self.after_end + self.unreached + self.no_unit
+        return sum((getattr(self, name) for name in LOST), TimerCount())
 
     def __add__(self, other: Fates) -> Fates:
         return Fates(
@@ -102,10 +104,45 @@ class TimerMessages:
 
 def fates_of(rows: TimerMessages, positions: np.ndarray, times: np.ndarray, phy_offsets: np.ndarray, state: TimerState) -> Fates:
     """What becomes of these messages. positions, times, phy_offsets: of the units of the timer log."""
+    found = _masks(rows, positions, times, phy_offsets, state)
+    if found is None:
+        return Fates()
+    return Fates(**{name: _count(found.identity, found.out, mask) for name, mask in found.fates.items()})
+
+
+def undelivered(
+    rows: TimerMessages, positions: np.ndarray, times: np.ndarray, phy_offsets: np.ndarray, state: TimerState
+) -> np.ndarray:
+    """Physical offsets of the messages that `Fates.lost` counts, ascending: of each identity the last one in the log."""
+    found = _masks(rows, positions, times, phy_offsets, state)
+    if found is None:
+        return np.zeros(0, np.int64)
+    lost = np.zeros(len(found.identity), bool)
+    for name in LOST:
+        lost |= found.fates[name]
+    order = np.flatnonzero(lost)[np.argsort(found.phy[lost], kind="stable")][::-1]
+    _, last = np.unique(found.identity[order], return_index=True)
+    places: np.ndarray = np.sort(found.phy[order[last]])
+    return places
+
+
+@dataclass(frozen=True)
+class _Masks:
+    """The messages below the cut, and for each fate which of them share it."""
+
+    identity: np.ndarray
+    out: np.ndarray
+    phy: np.ndarray
+    fates: Mapping[str, np.ndarray]
+
+
+def _masks(
+    rows: TimerMessages, positions: np.ndarray, times: np.ndarray, phy_offsets: np.ndarray, state: TimerState
+) -> _Masks | None:
     kept = rows.phy_offset < state.truncate_at
     message = kept & ~rows.copies & ~rows.deletes & (rows.out_time >= 0)
     if not message.any():
-        return Fates()
+        return None
     left = positions < state.log_end
     to_come, found = left & (times >= state.read_time), state.reach.found(times, positions)
     to_fire, unfound = phy_offsets[to_come & found], phy_offsets[to_come & ~found]
@@ -127,15 +164,16 @@ def fates_of(rows: TimerMessages, positions: np.ndarray, times: np.ndarray, phy_
     unseen &= ~unreached
     late = unseen & (out > state.last_store_time - MARGIN_MS)
     no_unit = late & np.isin(identity, identity[taken])
-    return Fates(
-        waiting=_count(identity, out, pending & ~delivered & ~deleted),
-        again=_count(identity, out, pending & delivered),
-        cut=_count(identity, out, gone & copied),
-        never=_count(identity, out, unseen & ~late),
-        after_end=_count(identity, out, late & ~no_unit),
-        unreached=_count(identity, out, unreached),
-        no_unit=_count(identity, out, no_unit),
-    )
+    fates = {
+        "waiting": pending & ~delivered & ~deleted,
+        "again": pending & delivered,
+        "cut": gone & copied,
+        "never": unseen & ~late,
+        "after_end": late & ~no_unit,
+        "unreached": unreached,
+        "no_unit": no_unit,
+    }
+    return _Masks(identity, out, phy, fates)
 
 
 def _count(identity: np.ndarray, out: np.ndarray, chosen: np.ndarray) -> TimerCount:

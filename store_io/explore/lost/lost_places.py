@@ -1,0 +1,73 @@
+"""Where the messages lie that a start would take away or leave unreachable: what plan.json counts under `lost`, message by message.
+
+Held as places, not as messages: a cut, and the runs below it that no entry leads to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from store_io.audit.audit_store import StoreAudit
+from store_io.audit.loss import Unreached, compute_loss
+from store_io.base.errors import StoreError
+from store_io.explore.lost.segment_loss import NO_LOSS, SegmentLoss
+
+
+@dataclass(frozen=True)
+class LostPlaces:
+    """What a start takes of a whole store.
+
+    truncate_at: where the log ends after it.  messages: cut or unreachable, as plan.json's `lost` counts them.  undelivered:
+    timer messages, as its `timer` counts them.  listed_timers: how many of these have a place here.  segments: by path.
+    """
+
+    release: str
+    truncate_at: int
+    messages: int
+    undelivered: int
+    listed_timers: int
+    segments: Mapping[str, SegmentLoss]
+
+    def of(self, path: str) -> SegmentLoss:
+        """What it takes of this segment."""
+        return self.segments.get(path, NO_LOSS)
+
+
+def lost_places(audit: StoreAudit) -> LostPlaces:
+    """What a start would lose by this audit, which has come to its end. Raises StoreError, in a sentence, where that is not known."""
+    prediction, release = audit.prediction, f"RocketMQ {audit.request.release}"
+    if audit.failed or audit.incomplete or prediction is None:
+        why = (audit.incomplete or ["the audit is incomplete"])[0]
+        raise StoreError(f"what a start would lose is not known: {why}")
+    if not prediction.starts or prediction.settled is None:
+        raise StoreError(f"{release} would not start on this copy, so a start loses nothing: {prediction.refusal}")
+    unreached = Unreached()
+    known = audit.segments, audit.views, audit.scans
+    loss = compute_loss(prediction.settled, prediction.end, *known, unreached=unreached)
+    view = audit.evidence.timers
+    fates = view.fates if view is not None else None
+    places = view.undelivered() if view is not None else None
+    timers = np.zeros(0, np.int64) if places is None else places
+    segments = {}
+    for number, segment in enumerate(audit.segments):
+        end = segment.base_offset + segment.size
+        low, high = np.searchsorted(timers, [segment.base_offset, end]).tolist()
+        cut = max(0, prediction.end - segment.base_offset) if end > prediction.end else None
+        runs = {key: _positions(parts, segment.base_offset) for key, parts in unreached.runs.get(number, {}).items()}
+        found = SegmentLoss(cut, runs, timers[low:high])
+        if found:
+            segments[segment.path] = found
+    undelivered = fates.lost.messages if fates is not None else 0
+    return LostPlaces(audit.request.release, prediction.end, loss.messages, undelivered, len(timers), segments)
+
+
+def _positions(parts: Sequence[np.ndarray], base_offset: int) -> np.ndarray:
+    """(first, last) position of each run, ascending. A run that does not store its own places is one record."""
+    rows = np.concatenate(parts)
+    first = rows["first_position"]
+    last = np.where((rows["regular"] != 0) & (rows["records"] > 1), rows["last_phy_offset"] - base_offset, first)
+    found = np.stack([first, last], axis=1)
+    return found[np.argsort(first, kind="stable")]
