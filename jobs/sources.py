@@ -15,7 +15,8 @@ Options of all: release, broker_conf (a file), commitlog, consumequeue, index (w
 Spark's own spark.sql.python.filterPushdown.enabled is off).
 Options of messages: body (none, raw, decoded), decompress (true: the same as body = decoded), unpack (true: the messages of inner
 batches instead of the batches), max_body_bytes, since and until (as on the command line), trust_clock (true: skip segments by
-their first messages' store times), redact (hide, or hash: keyed tokens, the same ones within one load), redact_salt_file.
+their first messages' store times), lost (true: only what a start would lose; this, and the column `lost`, has the whole store
+audited first, where the query is planned), redact (hide, or hash: keyed tokens, the same ones within one load), redact_salt_file.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -48,8 +49,9 @@ from jobs.command_line import places
 from jobs.command_line.command_table import STORE_OPTIONS
 from jobs.command_line.message_filters import read_time
 from schemas.rows import MappedFile
-from schemas.sources import BODY_COLUMNS, SOURCES
+from schemas.sources import BODY_COLUMNS, LOST, SOURCES
 from schemas.tables import field_json
+from store_io.audit.audit_request import AuditRequest
 from store_io.base.errors import UsageError
 from store_io.explore.message_filter import EVERY_MESSAGE, MessageFilter, Range
 from store_io.explore.open_store import OpenStore, QueueFiles, SegmentTimes, check_store, open_store, segment_times
@@ -57,13 +59,17 @@ from store_io.explore.redaction import Redaction, read_redaction
 from store_io.explore.scans import DEFAULT_COLUMNS, MAX_BODY_BYTES, EntryScan, MessageScan
 from store_io.source.byte_source import StoreLocation
 
+if TYPE_CHECKING:
+    from store_io.explore.lost.lost_places import LostPlaces
+    from store_io.explore.lost.segment_loss import SegmentLoss
+
 PUSHDOWN_CONF = "spark.sql.python.filterPushdown.enabled"
 GROUP_BYTES = 64 << 20  # of ConsumeQueue files that one task reads
 GROUP_QUEUES = 256
 
 _STORE_OPTIONS = {option.name.removeprefix("--").replace("-", "_"): option.name for option in STORE_OPTIONS}
 _COMMON_OPTIONS = _STORE_OPTIONS.keys() | {"path", "columns", "pushdown"}
-_MESSAGE_OPTIONS = frozenset("body decompress unpack max_body_bytes since until trust_clock redact redact_salt_file".split())
+_MESSAGE_OPTIONS = frozenset("body decompress unpack max_body_bytes since until trust_clock lost redact redact_salt_file".split())
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -278,7 +284,8 @@ class MessagesSource(StoreSource):
             raise UsageError(f"option body={self.given['body']!r}: none, raw or decoded")
         if self.flag("decompress") and self.body != "decoded":
             raise UsageError(f"options decompress=true and body={self.body}: say one of them")
-        self.unpack, self.trust_clock = self.flag("unpack"), self.flag("trust_clock")
+        self.lost, self.trust_clock = self.flag("lost"), self.flag("trust_clock")
+        self.unpack = self.flag("unpack", self.lost)
         self.max_body = MAX_BODY_BYTES
         if "max_body_bytes" in self.given:
             text = self.given["max_body_bytes"].strip()
@@ -292,32 +299,58 @@ class MessagesSource(StoreSource):
         self.times: Range = (low, high)
 
     def default_columns(self) -> tuple[str, ...]:
-        return DEFAULT_COLUMNS if self.body == "none" else DEFAULT_COLUMNS + BODY_COLUMNS
+        return DEFAULT_COLUMNS + (() if self.body == "none" else BODY_COLUMNS) + ((LOST,) if self.lost else ())
 
     def make_reader(self, store: OpenStore, names: tuple[str, ...], arrow: pa.Schema) -> StoreReader:
         segments = segment_times(store) if self.trust_clock else [SegmentTimes(file, None, None) for file in store.segments()]
         scan = MessageScan(
             self.location, "", 0, 0, names, MessageFilter(store_times=self.times), self.body == "decoded", self.unpack,
-            store.rules, self.max_body,
+            store.rules, self.max_body, only_lost=self.lost,
         )  # fmt: skip
-        return MessagesReader(arrow, scan, segments, self.redaction)
+        return MessagesReader(arrow, scan, segments, self.redaction, self._places(names))
+
+    def _places(self, names: tuple[str, ...]) -> LostPlaces | None:
+        """What a start would take, where that is asked for."""
+        if not self.lost and LOST not in names:
+            return None
+        from store_io.audit.audit_store import run_audit
+        from store_io.base import checksum
+        from store_io.explore.lost.lost_places import lost_places
+
+        checksum.trust()
+        return lost_places(run_audit(AuditRequest("store", self.location, self.release, self.broker_conf)))
 
 
 class MessagesReader(StoreReader):
-    def __init__(self, arrow: pa.Schema, scan: MessageScan, segments: list[SegmentTimes], redaction: Redaction) -> None:
+    def __init__(
+        self,
+        arrow: pa.Schema,
+        scan: MessageScan,
+        segments: list[SegmentTimes],
+        redaction: Redaction,
+        places: LostPlaces | None = None,
+    ) -> None:
         super().__init__(arrow)
-        self.scan, self.listed, self.redaction = scan, segments, redaction
+        self.scan, self.listed, self.redaction, self.places = scan, segments, redaction, places
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "places": None}
 
     def partitions(self) -> list[InputPartition]:
         wanted = self.wanted.narrowed(self.scan.wanted)
         found = [times.file for times in self.listed if times.may_hold(wanted.store_times)]
-        return _longest_first(f for f in found if wanted.may_be_in(f.start, f.size))
+        parts = _longest_first(f for f in found if wanted.may_be_in(f.start, f.size))
+        if self.places is None:
+            return parts
+        parts = [part for part in parts if not self.scan.only_lost or self.places.of(part.value.path)]
+        return [InputPartition((part.value, self.places.of(part.value.path))) for part in parts]
 
-    def batches(self, part: MappedFile) -> Iterator[pa.RecordBatch]:
+    def batches(self, part: MappedFile | tuple[MappedFile, SegmentLoss]) -> Iterator[pa.RecordBatch]:
         from store_io.explore.message_rows import scan_messages
 
+        file, loss = part if isinstance(part, tuple) else (part, None)
         wanted = self.wanted.narrowed(self.scan.wanted)
-        scan = replace(self.scan, path=part.path, base_offset=part.start, size=part.size, wanted=wanted)
+        scan = replace(self.scan, path=file.path, base_offset=file.start, size=file.size, wanted=wanted, loss=loss)
         yield from map(self.redaction.batch, scan_messages(scan))
 
 

@@ -28,6 +28,7 @@ TABLES = Option("--tables", "URI", "the tables that audits wrote: DIR/tables of 
 ONE_STORE = Option("--store", "NAME", "only this store")
 TEXT_OR_JSON = Option("--format", "text|json", "default: the ending of FILE, else text")
 OUT_FILE = Option("--out", "FILE", "write there instead of standard output")
+LOST = Option("--lost", "", "only messages that a start of the release would lose; the store is audited first")
 TRUST_CLOCK = Option("--trust-clock", "", "skip segments whose first messages were stored more than an hour outside the range")
 LEVELS, PROGRESS, POLICY, REDACT = "full|quick", "line|json|none", "broker|salvage", "none|hide|hash"
 BENCH_PARTS = ("scan", "audit", "datasets", "memory", "command")
@@ -182,7 +183,7 @@ COMMAND_TABLE["manifest"] = CommandSpec(
 
 COMMAND_TABLE["export"] = CommandSpec(
     module="jobs.explore.export",
-    usage="STORE --to DIR --format parquet|delta|jsonl [options]",
+    usage="STORE --to DIR --format parquet|delta|jsonl|resend [options]",
     about="""\
 Write the messages of a store as files for other tools.
 One file per segment in DIR/messages, and at the end DIR/manifest.json. If it was stopped, give the same command again: it
@@ -190,7 +191,8 @@ continues. Until all is done, the files are in DIR/unfinished.""",
     arguments=STORE,
     options=(
         Option("--to", "DIR", "a folder that this machine and all executors see"),
-        Option("--format", "parquet|delta|jsonl", "of the files"),
+        Option("--format", "parquet|delta|jsonl|resend", "of the files; resend: lines that a producer can send again"),
+        LOST,
         Option("--columns", "LIST", "names of columns, separated by commas (default: all but bodies; see schemas/sources.py)"),
         *FILTER_OPTIONS,
         Option("--body", "none|raw|decoded", "the bodies: left out (default), as they are stored, or uncompressed"),
@@ -225,7 +227,11 @@ They are shown in order of physical offset, also those after damage (status "pla
         Option("--limit", "N", "at most this many (default: 100 in a table, all as JSON lines)"),
         Option("--columns", "A,B", "which columns, in this order"),
         Option("--body", "none|text|base64", "bodies, uncompressed (default none)"),
-        Option("--format", "table|jsonl", "for people (default), or one JSON object a line"),
+        Option(
+            "--format", "table|jsonl|resend", "for people (default), one JSON object a line, or what a producer can send again"
+        ),
+        LOST,
+        OUT_FILE,
         TRUST_CLOCK,
         Option("--redact", REDACT, "bodies, keys, tags and the like, and their checksums"),
         *STORE_OPTIONS,

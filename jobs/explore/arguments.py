@@ -9,6 +9,9 @@ from store_io.base.errors import UsageError
 from store_io.explore.redaction import Redaction, read_redaction
 from store_io.explore.scans import COLUMNS
 
+RESEND = "resend"
+"""The format whose lines a producer can send again."""
+
 
 def choice(options: Mapping[str, str], option: str, choices: Sequence[str]) -> str:
     """The option's value, the first of the choices without it. Raises UsageError."""
@@ -35,3 +38,11 @@ def redaction_of(command: Command, salt: str | None = None) -> Redaction:
     """What --redact asks for: none (the default), hide or hash. Raises UsageError."""
     mode = command.options.get("--redact", "none")
     return read_redaction(None if mode == "none" else mode, salt)
+
+
+def refuse_with_resend(options: Mapping[str, str], form: str) -> None:
+    """Raise UsageError for options that say what a line for a producer holds: it always holds all."""
+    if form == RESEND:
+        for option in ("--columns", "--body"):
+            if option in options:
+                raise UsageError(f"{option} does not go with --format resend, whose lines hold all that is sent again")

@@ -1,10 +1,10 @@
-"""export STORE --to DIR --format parquet|delta|jsonl: a store's messages as files that other tools read.
+"""export STORE --to DIR --format parquet|delta|jsonl|resend: a store's messages as files that other tools read.
 
     DIR/manifest.json      what was exported, and each file with its digest; written last
     DIR/messages/          one file per segment, named by it; with --format delta a Delta table
     DIR/unfinished/        all of this until it is whole; the same command continues where an earlier one was stopped
 
-So where DIR/messages is, all of it is there.
+So where DIR/messages is, all of it is there. With --lost, or the column of that name, the store is audited first.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import stat
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from typing import Any
 
@@ -30,17 +30,23 @@ from jobs.command_line.message_filters import FILTER_OPTIONS, read_filter
 from jobs.command_line.options import Command, single_store
 from jobs.command_line.places import absolute, read_salt, refuse_all_inside, refuse_not_utf8
 from jobs.command_line.stores import StoreArgument
-from jobs.explore.arguments import choice, chosen_columns, redaction_of
+from jobs.explore.arguments import RESEND, choice, chosen_columns, redaction_of, refuse_with_resend
+from jobs.explore.audited import LazySpark, loss_sentence, places_of
 from jobs.explore.export_files import PARQUET, NamedSegment, SegmentFiles, export_segment, write_empty
+from jobs.explore.lost_lines import resend_scan
 from jobs.explore.unknown_topics import unknown_topics
 from jobs.faults import reason
 from jobs.output import write_local
 from jobs.report.files.json_text import document
 from jobs.report.texts.text import bytes_text, count_text
-from schemas.rows import MappedFile
+from schemas.rows import DEFAULT, MappedFile
+from schemas.sources import LOST
+from store_io.audit.premises import assumed_sentence
 from store_io.base import checksum
 from store_io.base.errors import StoreChanged, StoreError, UsageError
 from store_io.base.paths import is_uri
+from store_io.explore.lost.lost_places import LostPlaces
+from store_io.explore.lost.sendable import COLUMNS as RESEND_COLUMNS
 from store_io.explore.message_filter import MessageFilter
 from store_io.explore.open_store import open_store, segments_at
 from store_io.explore.redaction import HASH, Redaction
@@ -49,7 +55,7 @@ from store_io.rules.releases import BrokerRules
 from store_io.source.byte_source import StoreLocation
 
 MANIFEST, MESSAGES, UNFINISHED, STATE, ASKED = "manifest.json", "messages", "unfinished", "state", "export.json"
-FORMATS = ("parquet", "delta", "jsonl")
+FORMATS = ("parquet", "delta", "jsonl", RESEND)
 BODIES = ("none", "raw", "decoded")
 SCHEMA_VERSION = 1
 _SALT = "salt"
@@ -58,7 +64,7 @@ _RESULT = "note string"
 
 @dataclass(frozen=True)
 class Asked:
-    """A checked command line. words: what makes an export the same as another, as JSON."""
+    """A checked command line. words: what makes an export the same as another, as JSON.  lost: only what a start would lose."""
 
     store: StoreArgument
     to: str
@@ -71,6 +77,12 @@ class Asked:
     redaction: Redaction
     given_salt: bool
     words: dict[str, Any]
+    lost: bool = False
+
+    @property
+    def needs_audit(self) -> bool:
+        """Whether what a start would lose must be known."""
+        return self.lost or LOST in self.columns
 
 
 def run(command: Command) -> int:
@@ -105,7 +117,9 @@ def read_arguments(command: Command) -> Asked:
     to = absolute(options["--to"])
     if is_uri(to):
         raise UsageError(f"--to {options['--to']!r}: a folder that this machine and all executors see, not a URI")
-    columns = _columns(options.get("--columns"), body)
+    refuse_with_resend(options, form)
+    lost = "--lost" in command.flags
+    columns = RESEND_COLUMNS if form == RESEND else _columns(options.get("--columns"), body, lost)
     salt = read_salt(options["--redact-salt-file"], "--redact-salt-file") if "--redact-salt-file" in options else None
     redaction = redaction_of(command, salt)
     wanted = read_filter(options)
@@ -118,20 +132,21 @@ def read_arguments(command: Command) -> Asked:
         "columns": list(columns),
         "filter": {o.name.removeprefix("--"): options[o.name] for o in sorted(FILTER_OPTIONS) if o.name in options},
         "body": body,
-        "unpack": "--unpack" in command.flags,
+        "unpack": lost or form == RESEND or "--unpack" in command.flags,
         "trust_clock": "--trust-clock" in command.flags,
         "redact": redaction.mode,
         "salt": None if salt is None else sha256(b"export" + redaction.salt).hexdigest()[:16],
+        **({"lost": True} if lost else {}),
     }
     return Asked(
-        store, to, form, columns, wanted, body, words["unpack"], words["trust_clock"], redaction, salt is not None, words
+        store, to, form, columns, wanted, body, words["unpack"], words["trust_clock"], redaction, salt is not None, words, lost
     )
 
 
-def _columns(text: str | None, body: str) -> tuple[str, ...]:
+def _columns(text: str | None, body: str, lost: bool) -> tuple[str, ...]:
     bodies = () if body == "none" else ("body", "body_status")
     if text is None:
-        return DEFAULT_COLUMNS + bodies
+        return DEFAULT_COLUMNS + bodies + ((LOST,) if lost else ())
     names = chosen_columns(text, body, BODIES)
     return names + tuple(name for name in bodies if name not in names)
 
@@ -222,8 +237,9 @@ class Export:
             raise StoreError(f"{self.asked.to}/{MESSAGES}: is there although {left[0].name} is not done; remove the folder")
         if not moved:
             if left or self.asked.form == "delta":
+                places = self._places(spark_words) if left else None
                 with session.start(spark_words) as started:
-                    notes |= self._write(started.spark, left, salt, store.rules)
+                    notes |= self._write(started.spark, left, salt, store.rules, places)
                     self._say_columns()
                     if self.asked.form == "delta":
                         self._make_delta(started.spark)
@@ -238,6 +254,17 @@ class Export:
             write_local(f"{self.asked.to}/{MANIFEST}", [document(manifest).encode()])
         shutil.rmtree(self.unfinished, ignore_errors=True)
         return manifest
+
+    def _places(self, spark_words: Sequence[str]) -> LostPlaces | None:
+        """What a start would take, where that is asked for."""
+        if not self.asked.needs_audit:
+            return None
+        if self.asked.store.release_from == DEFAULT:
+            print(f"export: {assumed_sentence(self.asked.store.release)}", file=sys.stderr)
+        with contextlib.ExitStack() as stack:
+            places = places_of(self.asked.store, LazySpark(stack, spark_words))
+        print(f"export: {loss_sentence(places)}", file=sys.stderr)
+        return places
 
     def _begin(self, listed: list[list[Any]]) -> bytes:
         """Make the folders, or find what an earlier run left there; the salt of this export's tokens."""
@@ -272,17 +299,22 @@ class Export:
         notes = {part.name: read_json(f"{self.state}/{part.name}.json") for part in parts}
         return {name: note for name, note in notes.items() if note is not None}
 
-    def _write(self, spark: Any, left: Sequence[NamedSegment], salt: bytes, rules: BrokerRules) -> dict[str, dict[str, Any]]:
+    def _write(
+        self, spark: Any, left: Sequence[NamedSegment], salt: bytes, rules: BrokerRules, places: LostPlaces | None
+    ) -> dict[str, dict[str, Any]]:
         """Write these parts' files; their notes. Raises StoreError once all others are done."""
         asked = self.asked
         scan = MessageScan(
             StoreLocation(asked.store.path, asked.store.parts), "", 0, 0, asked.columns, asked.wanted,
-            asked.body == "decoded", asked.unpack, rules,
+            asked.body == "decoded", asked.unpack, rules, only_lost=asked.lost,
         )  # fmt: skip
+        scan = resend_scan(scan) if asked.form == RESEND else scan
         files = SegmentFiles(self.folder, self.state, asked.form, scan, Redaction(asked.redaction.mode, salt))
         if not left:
             return {}
         order = sorted(left, key=lambda part: -part.segment.size)
+        if places is not None:
+            order = [replace(part, loss=places.of(part.segment.path)) for part in order]
         counters = SparkCounters(spark.sparkContext)
         with Progress(sys.stderr if sys.stderr.isatty() else None, counters) as progress:
             progress.expect("exporting", sum(part.segment.size for part in left), len(left))
@@ -296,7 +328,7 @@ class Export:
 
     def _say_columns(self) -> None:
         """Write a file without rows where there is none: it shows the columns of an export without a message."""
-        if self.asked.form != "jsonl" and not any(name.endswith(f".{PARQUET}") for name in os.listdir(self.folder)):
+        if self.asked.form not in ("jsonl", RESEND) and not any(name.endswith(f".{PARQUET}") for name in os.listdir(self.folder)):
             with self._writing():
                 write_empty(self.folder, self.asked.columns)
 

@@ -15,11 +15,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from jobs.explore.arguments import RESEND
+from jobs.explore.lost_lines import batch_lines
 from jobs.output import write_local
 from schemas.arrow import arrow_schema
 from schemas.rows import MappedFile
 from schemas.tables import struct_of
 from store_io.base.errors import StoreError
+from store_io.explore.lost.segment_loss import SegmentLoss
 from store_io.explore.message_rows import scan_messages
 from store_io.explore.redaction import Redaction
 from store_io.explore.scans import COLUMNS, MessageScan
@@ -48,10 +51,11 @@ class SegmentFiles:
 
 @dataclass(frozen=True)
 class NamedSegment:
-    """One segment to export. name: of its file, without the suffix."""
+    """One segment to export. name: of its file, without the suffix.  loss: what a start takes of it, where that is asked for."""
 
     segment: MappedFile
     name: str
+    loss: SegmentLoss | None = None
 
 
 def export_segment(files: SegmentFiles, part: NamedSegment) -> dict[str, Any]:
@@ -59,15 +63,14 @@ def export_segment(files: SegmentFiles, part: NamedSegment) -> dict[str, Any]:
     bytes, sha256. Raises StoreError; what was written until then is removed.
     """
     segment = part.segment
-    suffix = JSONL if files.form == JSONL else PARQUET
+    suffix = JSONL if files.form in (JSONL, RESEND) else PARQUET
     path = f"{files.folder}/{part.name}.{suffix}"
     temporary = f"{files.folder}/.{part.name}.{suffix}{WRITING}"
-    scan = replace(files.scan, path=segment.path, base_offset=segment.start, size=segment.size)
+    scan = replace(files.scan, path=segment.path, base_offset=segment.start, size=segment.size, loss=part.loss)
     try:
         digest = hashlib.sha256()
-        batches = (files.redaction.batch(batch) for batch in scan_messages(scan))
         with _Sink(temporary, digest) as sink:
-            rows = _write_jsonl(sink, batches) if files.form == JSONL else _write_parquet(sink, batches, scan)
+            rows = _write(sink, files, scan)
         note: dict[str, Any] = {"segment": segment.path, "file": None, "rows": rows, "bytes": 0, "sha256": None}
         if rows:
             note |= {"file": f"{part.name}.{suffix}", "bytes": sink.size, "sha256": digest.hexdigest()}
@@ -128,6 +131,19 @@ class _Sink:
             if kind is None:
                 self._file.flush()
                 os.fsync(self._file.fileno())
+
+
+def _write(sink: _Sink, files: SegmentFiles, scan: MessageScan) -> int:
+    """Write the messages in the export's form; how many."""
+    if files.form == RESEND:
+        rows = 0
+        for batch in scan_messages(scan):
+            for line in batch_lines(batch, files.redaction):
+                sink.write(line.encode("ascii"))
+            rows += batch.num_rows
+        return rows
+    batches = (files.redaction.batch(batch) for batch in scan_messages(scan))
+    return _write_jsonl(sink, batches) if files.form == JSONL else _write_parquet(sink, batches, scan)
 
 
 def _write_parquet(sink: _Sink, batches: Iterator[pa.RecordBatch], scan: MessageScan) -> int:

@@ -2,13 +2,14 @@
 
 Small stores, and whatever names a place, are read in this process. Large ones go through Spark, a few segments at a time in the
 order of the log, so that a limit ends the search early and the driver never holds more than one wave's bounded answers.
+With --lost, or the column of that name, the store is audited first.
 """
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -17,19 +18,24 @@ import pyarrow as pa
 
 from jobs.command_line.message_filters import read_filter, read_number
 from jobs.command_line.options import Command, single_store
-from jobs.explore.arguments import choice, chosen_columns, redaction_of
+from jobs.command_line.places import absolute, refuse_inside
+from jobs.command_line.stores import StoreArgument
+from jobs.explore.arguments import RESEND, choice, chosen_columns, redaction_of, refuse_with_resend
+from jobs.explore.audited import LazySpark, audited, loss_sentence, places_of, request_of
+from jobs.explore.lost_lines import batch_lines, resend_scan
 from jobs.explore.unknown_topics import unknown_topics
+from jobs.output import OutputFailed, write_local
 from jobs.report.texts.query_text import JsonLines, Table
 from jobs.report.texts.terminal import colour_wanted, output_width
 from schemas.rows import DEFAULT, MappedFile, QueueKey, Row
-from schemas.sources import BODY_COLUMNS
+from schemas.sources import BODY_COLUMNS, LOST
 from store_io.audit.audit_request import AuditRequest
-from store_io.audit.audit_store import StoreAudit, run_rounds
 from store_io.audit.premises import assumed_sentence
 from store_io.base import checksum
 from store_io.base.errors import StoreError, UsageError
-from store_io.base.tasks import run_task
+from store_io.base.paths import is_uri
 from store_io.explore.broker_view import BrokerView, Served
+from store_io.explore.lost.lost_places import LostPlaces
 from store_io.explore.message_filter import ALL, MessageFilter, Range
 from store_io.explore.message_search import Contents, SearchTask, run_search, search, segments_to_read
 from store_io.explore.open_store import open_store, segments_at
@@ -41,13 +47,12 @@ from store_io.source.byte_source import StoreLocation
 if TYPE_CHECKING:
     from jobs.session import Session
 
-FORMATS, VIEWS, BODY_FORMS = ("table", "jsonl"), ("copy", "broker"), ("none", "text", "base64")
+FORMATS, VIEWS, BODY_FORMS = ("table", "jsonl", RESEND), ("copy", "broker"), ("none", "text", "base64")
 TABLE_LIMIT = 100
-SPARK_BYTES = 8 << 30  # less than this is read here in the time that Spark needs to start
 TASK_ROWS, TASK_BYTES = 10_000, 8 << 20  # that a task brings back at most; what is more is read here
 WAVE_BYTES = 64 << 20  # that all tasks of a wave bring back at most
 TABLE_COLUMNS = ("phy_offset", "topic", "queue_id", "queue_offset", "store_time", "total_size", "tags", "keys", "status")
-LINE_COLUMNS = tuple(name for name in COLUMNS if name not in BODY_COLUMNS and name not in ("store_time_ms", "born_time_ms"))
+LINE_COLUMNS = tuple(name for name in COLUMNS if name not in (*BODY_COLUMNS, LOST, "store_time_ms", "born_time_ms"))
 PIPE_WIDTH = 200
 
 _OFFSET_ID = re.compile(r"[0-9A-Fa-f]{32}|[0-9A-Fa-f]{56}")
@@ -55,7 +60,10 @@ _OFFSET_ID = re.compile(r"[0-9A-Fa-f]{32}|[0-9A-Fa-f]{56}")
 
 @dataclass(frozen=True)
 class Query:
-    """A checked command line. at: the physical offset that --phy-offset or offset_id, an id as RocketMQ prints it, names."""
+    """A checked command line. at: the physical offset that --phy-offset or offset_id, an id as RocketMQ prints it, names.
+
+    lost: only what a start would lose.  out: the file to write; None: standard output.
+    """
 
     wanted: MessageFilter
     contents: Contents
@@ -68,6 +76,12 @@ class Query:
     broker: bool
     redaction: Redaction
     trust_clock: bool
+    lost: bool = False
+    out: str | None = None
+
+    @property
+    def resend(self) -> bool:
+        return self.form == RESEND
 
 
 def run(command: Command) -> int:
@@ -76,35 +90,78 @@ def run(command: Command) -> int:
     query = read_query(command)
     if "--deploy-mode" in command.spark and "cluster" in command.spark:
         raise UsageError("query prints its answer where it is typed: --deploy-mode client")
+    if query.out is not None:
+        refuse_inside(query.out, "--out", [store.path, *(path for _, paths in store.parts for path in paths)])
     checksum.trust()
-    location = StoreLocation(store.path, store.parts)
-    output = _output(query)
+    if store.release_from == DEFAULT and (query.broker or query.lost or LOST in query.columns):
+        _say(assumed_sentence(store.release))
     with ExitStack() as stack:
-        spark = _Spark(stack, command.spark)
-        if query.broker:
-            if store.release_from == DEFAULT:
-                _say(assumed_sentence(store.release))
-            request = AuditRequest(store.name, location, store.release, store.broker_conf)
-            rows = broker_rows(request, query, spark, stack)
-        else:
-            rows = copy_rows(location, store.release, store.broker_conf, query, spark)
-        shown = 0
-        for row in rows:
-            if query.limit is not None and shown == query.limit:
-                _say(f"{shown} shown, and there are more: raise --limit, or narrow the search")
-                break
-            output.add(row)
-            shown += 1
-        output.finish()
+        written = _Written(query)
+        written.take(_texts(store, query, LazySpark(stack, command.spark), stack))
+    if written.more:
+        _say(f"{written.shown} shown, and there are more: raise --limit, or narrow the search")
+    shown = written.shown
     topics, unknown = query.wanted.topics, ""
     if topics is not None and (not shown or len(topics) > 1):
+        location = StoreLocation(store.path, store.parts)
         unknown = unknown_topics(open_store(location, store.release, store.broker_conf), topics)
-    nothing = "no message is found"
+    nothing = "no lost message is found" if query.lost else "no message is found"
     if query.at is not None:
         nothing += f" at physical offset {query.at}; explain shows what is there"
     if unknown or not shown:
         _say(": ".join(filter(None, ("" if shown else nothing, unknown))))
     return 0
+
+
+def _texts(store: StoreArgument, query: Query, spark: LazySpark, stack: ExitStack) -> Iterator[str | Row]:
+    """The answer: rows, or lines where they are made already."""
+    if query.broker:
+        return broker_rows(request_of(store), query, spark, stack)
+    places = places_of(store, spark) if query.lost or LOST in query.columns else None
+    if places is not None and query.lost:
+        _say(loss_sentence(places))
+    location = StoreLocation(store.path, store.parts)
+    if query.resend:
+        batches = copy_batches(location, store.release, store.broker_conf, query, spark, places)
+        return (line for batch in batches for line in batch_lines(batch, query.redaction))
+    return copy_rows(location, store.release, store.broker_conf, query, spark, places)
+
+
+class _Written:
+    """Writes an answer, up to the limit. shown: how many messages.  more: whether there are more."""
+
+    def __init__(self, query: Query):
+        self._query = query
+        self.shown, self.more = 0, False
+
+    def take(self, answer: Iterator[str | Row]) -> None:
+        """Write it all: to the file, whole or not at all, or to standard output as it comes. Raises OutputFailed."""
+        query = self._query
+        if query.out is None:
+            for text in self._made(answer):
+                sys.stdout.write(text)
+            return
+        try:
+            write_local(query.out, (text.encode("utf-8", "backslashreplace") for text in self._made(answer)))
+        except OSError as problem:
+            raise OutputFailed(f"{query.out}: cannot write: {problem.strerror or problem}") from None
+
+    def _made(self, answer: Iterator[str | Row]) -> Iterator[str]:
+        texts: list[str] = []
+        output = _output(self._query, texts.append)
+        for row in answer:
+            if self._query.limit is not None and self.shown == self._query.limit:
+                self.more = True
+                break
+            if isinstance(row, str):
+                texts.append(row)
+            else:
+                output.add(row)
+            self.shown += 1
+            yield from texts
+            texts.clear()
+        output.finish()
+        yield from texts
 
 
 def _say(sentence: str) -> None:
@@ -146,9 +203,16 @@ def read_query(command: Command) -> Query:
     if broker and (contents.key or contents.unique_key) and (wanted.topics is None or len(wanted.topics) != 1):
         raise UsageError("--view broker looks keys up by topic: say --topic, one of them")
     limit = _limit(options, TABLE_LIMIT if form == "table" else None)
-    columns, offset_id = _columns(options, form, body), offset_id.upper() if offset_id else None
+    lost = "--lost" in command.flags
+    columns, offset_id = _columns(options, form, body, lost), offset_id.upper() if offset_id else None
     redaction, trust_clock = redaction_of(command), "--trust-clock" in command.flags
-    return Query(wanted, contents, at, offset_id, limit, columns, form, body, broker, redaction, trust_clock)
+    refuse_with_resend(options, form)
+    if broker and (lost or form == RESEND or LOST in columns):
+        raise UsageError("--view broker shows what a start leaves: --lost, the column of that name and resend go with the copy")
+    out = absolute(options["--out"]) if "--out" in options else None
+    if out is not None and is_uri(out):
+        raise UsageError(f"--out {options['--out']!r}: a file of this machine, not a URI")
+    return Query(wanted, contents, at, offset_id, limit, columns, form, body, broker, redaction, trust_clock, lost, out)
 
 
 def _limit(options: Mapping[str, str], default: int | None) -> int | None:
@@ -174,8 +238,8 @@ def _needle(text: str | None) -> bytes | None:
     return found
 
 
-def _columns(options: Mapping[str, str], form: str, body: str) -> tuple[str, ...]:
-    names = TABLE_COLUMNS if form == "table" else LINE_COLUMNS
+def _columns(options: Mapping[str, str], form: str, body: str, lost: bool) -> tuple[str, ...]:
+    names = (TABLE_COLUMNS if form == "table" else LINE_COLUMNS) + ((LOST,) if lost else ())
     if "--columns" in options:
         names = chosen_columns(options["--columns"], body, BODY_FORMS)
     if body != "none" and "body" not in names:
@@ -187,28 +251,28 @@ def _columns(options: Mapping[str, str], form: str, body: str) -> tuple[str, ...
 # ---- the copy ------------------------------------------------------------------------------------------------------
 
 
-class _Spark:
-    """Spark, started when it is first asked for."""
-
-    def __init__(self, stack: ExitStack, words: Sequence[str]):
-        self._stack, self.words = stack, words
-        self._session: Session | None = None
-
-    def wanted(self, size: int) -> bool:
-        """Whether so many bytes are worth it, or the command line asks for it."""
-        return bool(self.words) or size > SPARK_BYTES
-
-    @property
-    def session(self) -> Session:
-        from jobs import session
-
-        if self._session is None:
-            self._session = self._stack.enter_context(session.start(self.words))
-        return self._session
+def copy_rows(
+    location: StoreLocation,
+    release: str,
+    broker_conf: str | None,
+    query: Query,
+    spark: LazySpark,
+    places: LostPlaces | None = None,
+) -> Iterator[Row]:
+    """What the copy holds, by physical offset. places: what a start takes, where the query asks for it."""
+    for batch in copy_batches(location, release, broker_conf, query, spark, places):
+        yield from query.redaction.batch(batch).select(list(query.columns)).to_pylist()
 
 
-def copy_rows(location: StoreLocation, release: str, broker_conf: str | None, query: Query, spark: _Spark) -> Iterator[Row]:
-    """What the copy holds, by physical offset."""
+def copy_batches(
+    location: StoreLocation,
+    release: str,
+    broker_conf: str | None,
+    query: Query,
+    spark: LazySpark,
+    places: LostPlaces | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """The same as batches, nothing hidden, perhaps with further columns."""
     store = open_store(location, release, broker_conf)
     segments = sorted(store.segments(), key=lambda f: (f.start, f.path))
     if query.trust_clock:
@@ -218,25 +282,40 @@ def copy_rows(location: StoreLocation, release: str, broker_conf: str | None, qu
     columns = query.columns
     if query.offset_id is not None and "offset_msg_id" not in columns:
         columns += ("offset_msg_id",)
-    scan = MessageScan(location, "", 0, 0, columns, query.wanted, query.body != "none", rules=store.rules)
+    scan = MessageScan(location, "", 0, 0, columns, query.wanted, query.body != "none", rules=store.rules, only_lost=query.lost)
+    scan = replace(scan, unpack=query.lost)
+    if query.resend:
+        scan = resend_scan(scan)
+        if query.offset_id is not None:
+            scan = replace(scan, columns=(*scan.columns, "offset_msg_id"))
+    scans = _Scans(scan, places)
     size = sum(f.size for f in segments)
     direct = looked_up or query.at is not None or len(segments) < 2
     if not direct and query.limit is not None and spark.wanted(size):
-        batches = _through_spark(scan, query, segments, spark.session)
+        batches = _through_spark(scans, query, segments, spark.session)
     else:
-        batches = (batch for f in segments for batch in search(_of(scan, f), query.contents))
+        batches = (batch for f in segments for batch in search(scans.of(f), query.contents))
     for batch in batches:
         if query.offset_id is not None and query.offset_id not in batch.column("offset_msg_id").to_pylist():
             other = "has another id: it was stored by another broker, or the id is damaged"
             _say(f"the message at physical offset {query.at} {other}")
-        yield from query.redaction.batch(batch).select(list(query.columns)).to_pylist()
+        yield batch
 
 
-def _of(scan: MessageScan, file: MappedFile) -> MessageScan:
-    return replace(scan, path=file.path, base_offset=file.start, size=file.size)
+@dataclass(frozen=True)
+class _Scans:
+    """The scan of each segment. places: what a start takes; None: not asked."""
+
+    scan: MessageScan
+    places: LostPlaces | None
+
+    def of(self, file: MappedFile) -> MessageScan:
+        """That of this segment."""
+        loss = None if self.places is None else self.places.of(file.path)
+        return replace(self.scan, path=file.path, base_offset=file.start, size=file.size, loss=loss)
 
 
-def _through_spark(scan: MessageScan, query: Query, segments: list[MappedFile], session: Session) -> Iterator[pa.RecordBatch]:
+def _through_spark(scans: _Scans, query: Query, segments: list[MappedFile], session: Session) -> Iterator[pa.RecordBatch]:
     """Wave by wave, in log order; a wave grows while nothing is found, so that a rare message costs few of them."""
     assert query.limit is not None
     context = session.spark.sparkContext
@@ -244,7 +323,7 @@ def _through_spark(scan: MessageScan, query: Query, segments: list[MappedFile], 
     while at < len(segments) and left > 0:
         files = segments[at : at + wave]
         room = min(TASK_BYTES, WAVE_BYTES // len(files))
-        tasks = [SearchTask(_of(scan, f), query.contents, min(left, TASK_ROWS), room) for f in files]
+        tasks = [SearchTask(scans.of(f), query.contents, min(left, TASK_ROWS), room) for f in files]
         answers = context.parallelize(tasks, len(tasks)).map(_search).collect()
         for file, (data, whole) in zip(files, answers, strict=True):
             known = 0
@@ -253,7 +332,7 @@ def _through_spark(scan: MessageScan, query: Query, segments: list[MappedFile], 
                 yield batch
             left -= known
             if not whole and left > 0:
-                for batch in _rest(_of(scan, file), query.contents, known):
+                for batch in _rest(scans.of(file), query.contents, known):
                     left -= batch.num_rows
                     yield batch
             if left <= 0:
@@ -278,9 +357,9 @@ def _search(task: SearchTask) -> tuple[bytes, bool]:
 # ---- the broker ----------------------------------------------------------------------------------------------------
 
 
-def broker_rows(request: AuditRequest, query: Query, spark: _Spark, stack: ExitStack) -> Iterator[Row]:
+def broker_rows(request: AuditRequest, query: Query, spark: LazySpark, stack: ExitStack) -> Iterator[Row]:
     """What the release would serve when it has been started on the copy: by queue and queue offset, or as a lookup answers."""
-    audit = _audited(request, spark)
+    audit = audited(request, spark)
     prediction = audit.prediction
     if audit.failed or prediction is None:
         raise StoreError(f"what a broker would do is not known: {(audit.incomplete or ['the audit is incomplete'])[0]}")
@@ -292,19 +371,6 @@ def broker_rows(request: AuditRequest, query: Query, spark: _Spark, stack: ExitS
     for one in _served(view, query, key):
         if _meets(view, one, query):
             yield query.redaction.row(served_row(view, one, query.columns, key))
-
-
-def _audited(request: AuditRequest, spark: _Spark) -> StoreAudit:
-    audit = StoreAudit(request)
-    first = audit.first_tasks()
-    if not audit.failed and spark.wanted(sum(f.size for f in audit.segment_files)):
-        from jobs.audit.runner import Runner
-
-        runner = Runner(spark.session.spark, lambda _size, _segments: None)
-        run_rounds([(audit, first)], lambda tasks: runner.answers(tasks, "query"))
-    else:
-        run_rounds([(audit, first)], lambda tasks: [run_task(task) for task in tasks])
-    return audit
 
 
 def _served(view: BrokerView, query: Query, key: str | None) -> Iterator[Served]:
@@ -357,8 +423,9 @@ def _meets(view: BrokerView, one: Served, query: Query) -> bool:
 # ---- output --------------------------------------------------------------------------------------------------------
 
 
-def _output(query: Query) -> Table | JsonLines:
+def _output(query: Query, write: Callable[[str], object]) -> Table | JsonLines:
     columns = query.columns + ((NOTE,) if query.broker else ())
-    if query.form == "jsonl":
-        return JsonLines(columns, query.body, sys.stdout.write)
-    return Table(columns, query.body, output_width(PIPE_WIDTH), colour_wanted(), sys.stdout.write)
+    if query.form != "table":
+        return JsonLines(columns, query.body, write)
+    here = query.out is None
+    return Table(columns, query.body, output_width(PIPE_WIDTH) if here else PIPE_WIDTH, here and colour_wanted(), write)

@@ -20,7 +20,7 @@ from numba import njit
 from schemas import commitlog_layout as layout
 from schemas.rows import QueueKey
 from store_io.base.java_compat import decode_utf8, parse_number
-from store_io.explore.lost.segment_loss import LOSSES, SegmentLoss
+from store_io.explore.lost.segment_loss import KEPT, LOSSES, SegmentLoss
 from store_io.formats.commitlog.message_bodies import STATUS_NAMES
 from store_io.formats.commitlog.message_decode import host_text
 from store_io.rules.message_verdict import parse_properties
@@ -161,6 +161,14 @@ def _status_names(batch: MessageBatch) -> pa.Array:
     return _names(batch.body_status, STATUS_NAMES)
 
 
+def _losses(batch: MessageBatch) -> pa.Array:
+    """What a start makes of each row; null where it stays, or nobody asked."""
+    if not batch.loss:
+        return pa.nulls(len(batch.rows), pa.string())
+    codes = batch.loss.of_rows(batch.rows, batch.keys)
+    return pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes == KEPT), pa.array(LOSSES, pa.string()))
+
+
 def _integers(texts: pa.Array) -> pa.Array:
     """Texts as int32 where they are one as Java reads it; few different ones are expected."""
     if texts.null_count == len(texts):
@@ -198,7 +206,7 @@ _COLUMNS: Mapping[str, Callable[[MessageBatch], pa.Array]] = {
     "body_size": lambda b: pa.array(np.maximum(b.rows["body_len"], 0)),
     "body": lambda b: b.bodies,
     "body_status": _status_names,
-    "lost": lambda b: _names(b.loss.of_rows(b.rows, b.keys), LOSSES) if b.loss else pa.nulls(len(b.rows), pa.string()),
+    "lost": _losses,
 }
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from schemas.sources import BODY_COLUMNS, LOST, MESSAGES
-from store_io.explore.message_filter import ALL, EVERY_MESSAGE, MessageFilter, Range
 from store_io.explore.lost.segment_loss import SegmentLoss
+from store_io.explore.message_filter import ALL, EVERY_MESSAGE, MessageFilter, Range
 from store_io.formats.commitlog.segment_walk import FAST
 from store_io.rules.releases import BrokerRules, broker_rules
 from store_io.source.byte_source import StoreLocation

@@ -1,6 +1,6 @@
 """The messages that a start would lose, for those who want to send them again.
 
-    segment_loss    which rows of a segment are lost, and how
-    lost_places     an audit -> that of every segment
-    sendable        a lost message in the form in which a producer can send it again
+segment_loss    which rows of a segment are lost, and how
+lost_places     an audit -> that of every segment
+sendable        a lost message in the form in which a producer can send it again
 """

@@ -11,7 +11,7 @@ from schemas import commitlog_layout as layout
 from schemas.rows import QueueKey
 
 KEPT, CUT, UNREACHABLE, UNDELIVERED = range(4)
-LOSSES = (None, "cut", "unreachable", "undelivered")
+LOSSES = ("kept", "cut", "unreachable", "undelivered")
 """By these numbers what becomes of a message: cut with the log's end; left in the log without an entry that leads to it; a timer
 message that stays in the log and is never delivered. The first that holds counts."""
 

@@ -201,7 +201,7 @@ def test_every_whole_message_of_real_stores_is_found(case: Case, tmp_path: Path)
     names = ["query", str(root), "--release", case.release, "--broker-conf", str(tmp_path / "broker.conf")]
     asked = query.read_query(options.parse([*names, "--format", "jsonl", "--columns", "phy_offset,status"]))
     with ExitStack() as stack:
-        rows = query.copy_rows(StoreLocation(str(root)), case.release, case.broker_conf, asked, query._Spark(stack, ()))
+        rows = query.copy_rows(StoreLocation(str(root)), case.release, case.broker_conf, asked, query.LazySpark(stack, ()))
         ours = {row["phy_offset"]: row["status"] for row in rows}
     named = [*(root / "commitlog").glob("*"), *root.glob("dledger-*/data/*")]
     files = [f for f in named if f.is_file() and f.name.isdigit() and f.stat().st_size]

@@ -1,0 +1,77 @@
+"""What commands on single messages need of an audit: run here where the store is small, else through Spark; nothing is written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+from jobs.command_line.stores import StoreArgument
+from store_io.audit.audit_request import AuditRequest
+from store_io.audit.audit_store import StoreAudit, run_rounds
+from store_io.base.tasks import run_task
+from store_io.explore.lost.lost_places import LostPlaces, lost_places
+from store_io.source.byte_source import StoreLocation
+
+if TYPE_CHECKING:
+    from jobs.session import Session
+
+SPARK_BYTES = 8 << 30  # less than this is read here in the time that Spark needs to start
+
+
+class LazySpark:
+    """Spark, started when it is first asked for. words: Spark's own options of the command line."""
+
+    def __init__(self, stack: ExitStack, words: Sequence[str]):
+        self._stack, self.words = stack, words
+        self._session: Session | None = None
+
+    def wanted(self, size: int) -> bool:
+        """Whether so many bytes are worth it, or the command line asks for it."""
+        return bool(self.words) or size > SPARK_BYTES
+
+    @property
+    def session(self) -> Session:
+        from jobs import session
+
+        if self._session is None:
+            self._session = self._stack.enter_context(session.start(self.words))
+        return self._session
+
+
+def audited(request: AuditRequest, spark: LazySpark) -> StoreAudit:
+    """The audit of a store, at its end."""
+    audit = StoreAudit(request)
+    first = audit.first_tasks()
+    if not audit.failed and spark.wanted(sum(f.size for f in audit.segment_files)):
+        from jobs.audit.runner import Runner
+
+        runner = Runner(spark.session.spark, lambda _size, _segments: None)
+        run_rounds([(audit, first)], lambda tasks: runner.answers(tasks, "audit"))
+    else:
+        run_rounds([(audit, first)], lambda tasks: [run_task(task) for task in tasks])
+    return audit
+
+
+def request_of(store: StoreArgument) -> AuditRequest:
+    """The audit of a store that a command line names."""
+    return AuditRequest(
+        store.name, StoreLocation(store.path, store.parts), store.release, store.broker_conf, release_from=store.release_from
+    )
+
+
+def places_of(store: StoreArgument, spark: LazySpark) -> LostPlaces:
+    """What a start would take of the store. Raises StoreError where that is not known."""
+    return lost_places(audited(request_of(store), spark))
+
+
+def loss_sentence(places: LostPlaces) -> str:
+    """The store's totals, as plan.json counts them."""
+    text = f"a start of RocketMQ {places.release} would lose {places.messages:,} of the messages in this copy"
+    if places.undelivered:
+        text += f", and never deliver {places.undelivered:,} timer messages that it keeps"
+        if places.listed_timers < places.undelivered:
+            text += (
+                f"; of these {places.undelivered - places.listed_timers:,} are not listed: they are too many to be held together"
+            )
+    return text
