@@ -67,8 +67,8 @@ MESSAGES = (
     Column(
         "lost",
         "string",
-        "What a start would make of it: cut (gone with the log's end), unreachable (no ConsumeQueue entry leads to it), undelivered "
-        "(a timer message that is never delivered); null: it stays.",
+        "What a start would make of it: cut (gone with the log's end), unreachable (no ConsumeQueue entry leads to it), "
+        "undelivered (a timer message that is never delivered); null: it stays.",
     ),
 )
 

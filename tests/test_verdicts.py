@@ -24,16 +24,24 @@ from store_io.audit.outcome.safety import Safety
 from store_io.rules.releases import NEWEST_RELEASE
 from store_io.source.byte_source import StoreLocation
 from tests.support import samples
-from tests.support.corpus_tools import Case, cases
-from tests.support.product import audit
+from tests.support.corpus_tools import Case, cases, of_kind
+from tests.support.lost_messages import digest, kept_queues, losses, planned
+from tests.support.product import Audited, audit
 
 
-@pytest.mark.parametrize("case", cases(), ids=lambda case: case.name)
+@pytest.mark.parametrize("case", [*cases(), *of_kind("rocksdb")], ids=lambda case: case.name)
 def test_code_0_or_10_promises_a_start_that_loses_nothing(case: Case, tmp_path: Path) -> None:
     root = case.unpack(tmp_path)
-    for release, conf in ((case.release, case.broker_conf), ("5.5.0", None), ("4.8.0", None)):
-        outcome = audit(root, release, conf).outcome
+    others = () if "storeType" in case.broker_conf else (("5.5.0", None), ("4.8.0", None))
+    for release, conf in ((case.release, case.broker_conf), *others):
+        done = audit(root, release, conf)
+        outcome = done.outcome
         broker = outcome.plan["broker"]
+        if broker is not None and broker["starts"]:
+            found = losses(done)
+            assert (found["cut"] + found["unreachable"], found["undelivered"]) == planned(done)
+            if release == case.release:
+                holds_what_was_served(done, case)
         if outcome.exit_code in (0, 10):
             assert broker["starts"] and not broker["lost"]["messages"], (release, outcome.verdict)
         if broker is not None and not broker["starts"]:
@@ -41,6 +49,20 @@ def test_code_0_or_10_promises_a_start_that_loses_nothing(case: Case, tmp_path: 
             assert exit_words(20, [outcome]) == "no start"
         if judge(outcome).kind == Safety.SAFE:
             assert outcome.exit_code == 0
+
+
+def holds_what_was_served(done: Audited, case: Case) -> None:
+    """In every queue of which the broker served as many messages as a start keeps, it served these, byte for byte."""
+    served = case.expected.get("served", {}).get("queues", {})
+    kept = kept_queues(done)
+    same = 0
+    for name, queue in served.items():
+        key = name.rpartition("-")[0], int(name.rpartition("-")[2])
+        rows = kept.get(key, [])
+        if len(rows) == queue["served"] and [row["queue_offset"] for row in rows] == list(range(queue["min"], queue["max"])):
+            assert digest(key, rows) == queue["sha256"], name
+            same += 1
+    assert same or not served or not kept
 
 
 @pytest.mark.parametrize("name", ["g72", "g76", "g83"])

@@ -1,4 +1,4 @@
-"""What commands on single messages need of an audit: run here where the store is small, else through Spark; nothing is written."""
+"""An audit for commands on single messages: run here where the store is small, else through Spark. Nothing is written."""
 
 from __future__ import annotations
 
@@ -71,7 +71,5 @@ def loss_sentence(places: LostPlaces) -> str:
     if places.undelivered:
         text += f", and never deliver {places.undelivered:,} timer messages that it keeps"
         if places.listed_timers < places.undelivered:
-            text += (
-                f"; of these {places.undelivered - places.listed_timers:,} are not listed: they are too many to be held together"
-            )
+            text += "; these are not listed: there are too many timers to be held together"
     return text

@@ -1,4 +1,4 @@
-"""Messages as lines that a producer can send again (`store_io.explore.lost.sendable`): for query, export, and whoever writes them.
+"""Messages as lines that a producer can send again (`store_io.explore.lost.sendable`), for query, export and others.
 
 `lost_lines` gives those of a whole store that a start would lose, in the order of the log; only one window of a segment, and the
 bodies of one batch, are held at a time.

@@ -1,4 +1,4 @@
-"""Where the messages lie that a start would take away or leave unreachable: what plan.json counts under `lost`, message by message.
+"""Where the messages lie that a start would take away or leave unreachable: plan.json's `lost`, message by message.
 
 Held as places, not as messages: a cut, and the runs below it that no entry leads to.
 """
@@ -37,7 +37,7 @@ class LostPlaces:
 
 
 def lost_places(audit: StoreAudit) -> LostPlaces:
-    """What a start would lose by this audit, which has come to its end. Raises StoreError, in a sentence, where that is not known."""
+    """What a start would lose by this audit, which is at its end. Raises StoreError, in a sentence, where that is not known."""
     prediction, release = audit.prediction, f"RocketMQ {audit.request.release}"
     if audit.failed or audit.incomplete or prediction is None:
         why = (audit.incomplete or ["the audit is incomplete"])[0]

@@ -1,4 +1,4 @@
-"""What a start takes of one segment, as places: who reads the segment asks it row by row. Planners load it, so nothing heavy here."""
+"""What a start takes of one segment, as places: who reads the segment asks it row by row."""
 
 from __future__ import annotations
 

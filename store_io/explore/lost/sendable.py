@@ -1,11 +1,10 @@
 """A message of a copy in the form in which a producer can send it again: one JSON object a line.
 
-What a broker or a consumer's client adds to a message is left out, since it says something of the place and the way of the old one,
-or would make the new one something else. `NOT_SENT` lists these properties with the reason. What a delayed message waits for
-becomes its topic.
+What a broker or a consumer's client adds to a message is left out: it tells of the old one's place and way, or would make the new
+one something else. `NOT_SENT` lists these properties with the reason. What a delayed message waits for becomes its topic.
 
-Source: MessageConst, SendMessageProcessor, HookUtils, ScheduleMessageService.messageTimeup, TimerMessageStore.convert,
-TransactionalMessageBridge (4.8.0 to 5.5.0).
+Source: MessageConst, Validators.checkMessage, SendMessageProcessor, HookUtils, ScheduleMessageService.messageTimeup,
+TimerMessageStore.convert, TransactionalMessageBridge (4.8.0 to 5.5.0).
 """
 
 from __future__ import annotations
@@ -156,7 +155,7 @@ def _body_fault(row: Row) -> str | None:
         return "a batch whose messages cannot be told apart"
     if row["body"] is None or row["body_status"] not in (STATUS_NAMES[STORED], STATUS_NAMES[DECODED]):
         return f"its body cannot be had: {row['body_status']}"
-    return None
+    return None if row["body"] else "its body is empty, and clients send none without"
 
 
 def _text(body: bytes | None) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import struct
 import sys
 import zlib
@@ -22,6 +23,7 @@ from jobs.explore.unknown_topics import unknown_topics
 from store_io.explore.message_search import SearchTask, run_search
 from store_io.explore.open_store import open_store
 from store_io.source.byte_source import StoreLocation
+from tests.store_io.explore.lost.test_lost_places import store as damaged_store
 from tests.support import builders, corpus_tools
 from tests.support.builders import COMPRESSED, Message, Record, Sizes, Store, StoreBuilder, compress
 from tests.support.corpus_tools import Case
@@ -483,3 +485,79 @@ def test_redacted_rows_hold_no_number_that_tells_a_tag_or_a_body(store: Store, c
         words = ["--view", view, "--topic", "Topic1", "--redact", "hide"]
         rows = found(capsys, store, *words)
         assert rows and {(row.get("tags_code"), row.get("body_crc"), row["tags"]) for row in rows} == {(None, None, "(hidden)")}
+
+
+# ---- what a start would lose -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def cut(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], list[int]]:
+    """(words that name a store, physical offsets of the messages that a start would cut)."""
+    root, conf, at = damaged_store(tmp_path_factory.mktemp("cut") / "store")
+    (root.parent / "broker.conf").write_text(conf, encoding="utf-8")
+    return ["query", str(root), "--release", "5.3.3", "--broker-conf", str(root.parent / "broker.conf")], at[12:]
+
+
+def test_lost_messages_are_those_of_the_plan(cut: tuple[list[str], list[int]], capsys: pytest.CaptureFixture[str]) -> None:
+    words, lost = cut
+    assert cli.main([*words, "--lost", "--format", "jsonl", "--body", "text"]) == 0
+    said = capsys.readouterr()
+    rows = [json.loads(line) for line in said.out.splitlines()]
+    assert at(rows) == lost and {row["lost"] for row in rows} == {"cut"} and rows[0]["body"] == "body 12" * 9
+    assert "a start of RocketMQ 5.3.3 would lose 8 of the messages in this copy" in said.err
+    assert cli.main([*words, "--lost", "--limit", "2"]) == 0
+    said = capsys.readouterr()
+    assert said.out.splitlines()[0].split()[-1] == "lost" and len(said.out.splitlines()) == 3 and "there are more" in said.err
+    assert cli.main([*words, "--lost", "--topic", "nothing"]) == 0
+    assert "no lost message is found" in capsys.readouterr().err
+
+
+def test_the_column_says_it_of_all_messages(cut: tuple[list[str], list[int]], capsys: pytest.CaptureFixture[str]) -> None:
+    words, lost = cut
+    assert cli.main([*words, "--format", "jsonl", "--columns", "phy_offset,lost"]) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [row["phy_offset"] for row in rows if row["lost"] == "cut"] == lost and len(rows) == 19
+
+
+def test_lines_to_send_again_go_to_a_file_whole_or_not_at_all(
+    cut: tuple[list[str], list[int]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words, lost = cut
+    out = tmp_path / "lost.jsonl"
+    assert cli.main([*words, "--lost", "--format", "resend", "--out", str(out)]) == 0
+    lines = [json.loads(line) for line in out.read_text(encoding="ascii").splitlines()]
+    assert at(lines) == lost and all(line["why_not"] is None for line in lines) and capsys.readouterr().out == ""
+    assert cli.main([*words, "--lost", "--format", "resend", "--redact", "hide", "--out", str(out)]) == 0
+    assert "body 12" not in out.read_text(encoding="ascii")
+    assert cli.main([*words, "--lost", "--out", str(tmp_path / "no" / "folder")]) == 3
+    assert os.listdir(tmp_path) == ["lost.jsonl"]
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        (["--lost", "--view", "broker"], "--view broker"),
+        (["--view", "broker", "--columns", "lost"], "--view broker"),
+        (["--format", "resend", "--columns", "topic"], "--columns does not go with"),
+        (["--format", "resend", "--body", "text"], "--body does not go with"),
+        (["--out", "s3://bucket/x"], "not a URI"),
+    ],
+)
+def test_words_that_do_not_go_together(
+    cut: tuple[list[str], list[int]], more: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main([*cut[0], *more]) == 2
+    assert sentence in capsys.readouterr().err
+    assert cli.main([*cut[0], "--out", cut[0][1] + "/x"]) == 2
+    assert "a store is never written to" in capsys.readouterr().err
+
+
+def test_where_a_start_would_refuse_nothing_is_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    root, conf, _ = damaged_store(tmp_path / "store")
+    (tmp_path / "broker.conf").write_text(conf, encoding="utf-8")
+    path = next((root / "commitlog").iterdir())
+    path.write_bytes(path.read_bytes()[:-5])
+    words = ["query", str(root), "--release", "5.3.3", "--broker-conf", str(tmp_path / "broker.conf")]
+    assert cli.main([*words, "--lost"]) == 3
+    said = capsys.readouterr()
+    assert "would not start on this copy" in said.err and not said.out

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pickle
 
-from schemas.sources import BODY_COLUMNS
+from schemas.sources import BODY_COLUMNS, LOST
 from store_io.explore.scans import COLUMNS, DEFAULT_COLUMNS, EntryScan, MessageScan
 from store_io.rules.releases import broker_rules
 from store_io.source.byte_source import StoreLocation
 
 
 def test_bodies_are_given_only_where_they_are_asked_for() -> None:
-    assert set(COLUMNS) - set(DEFAULT_COLUMNS) == set(BODY_COLUMNS)
+    assert set(COLUMNS) - set(DEFAULT_COLUMNS) == {*BODY_COLUMNS, LOST}
     scan = MessageScan(StoreLocation("/copy"), "commitlog/0", 0, 10)
     assert scan.columns == DEFAULT_COLUMNS and scan.rules.delays[1] == 1000
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from store_io.rules.timer.timer_fates import Fates, TimerCount, TimerMessages, TimerState, fates_of
+from store_io.rules.timer.timer_fates import Fates, TimerCount, TimerMessages, TimerState, fates_of, undelivered
 
 READ = 100_000
 STATE = TimerState(
@@ -21,7 +21,10 @@ def fates(rows: list[Row], units: list[Unit], state: TimerState = STATE) -> Fate
     kinds = np.array([row[4] for row in rows])
     messages = TimerMessages(columns[0], columns[0], columns[1], columns[2], columns[3], kinds == "copy", kinds == "delete")
     positions, times, offsets = (np.array([u[i] for u in units], np.int64) for i in range(3))
-    return fates_of(messages, positions, times, offsets, state)
+    found = fates_of(messages, positions, times, offsets, state)
+    places = undelivered(messages, positions, times, offsets, state).tolist()
+    assert len(places) == found.lost.messages and places == sorted(set(places) & {row[1] for row in rows if row[4] == "message"})
+    return found
 
 
 def only(**counts: int) -> dict[str, int]:
