@@ -67,7 +67,7 @@ MESSAGES = (
     Column(
         "lost",
         "string",
-        "What a start would make of it: cut (gone with the log's end), unreachable (no ConsumeQueue entry leads to it), "
+        "What a start would make of it: cut (gone with the log's end), unreachable (without a ConsumeQueue entry), "
         "undelivered (a timer message that is never delivered); null: it stays.",
     ),
 )

@@ -74,7 +74,7 @@ class Loss:
 
 
 class Unreached:
-    """Where the messages below the cut lie to which no entry leads: by segment (its number) and queue, their runs."""
+    """Where the messages below the cut lie that have no queue entry: by segment (its number) and queue, their runs."""
 
     def __init__(self) -> None:
         self.runs: dict[int, dict[QueueKey, list[np.ndarray]]] = {}
@@ -95,7 +95,7 @@ def compute_loss(
 ) -> Loss:
     """Every run of the audit's valid messages held against the queues as they are after start().
 
-    unreached: is given the runs below the cut that no entry leads to, where a caller wants their places too.
+    unreached: is given the runs below the cut that have no queue entry, where a caller wants their places too.
     """
     loss = Loss()
     for segment in segments:

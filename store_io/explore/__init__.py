@@ -8,6 +8,7 @@
 * `explain`, `explain_record`, `explain_pointers`: what lies at one offset, field by field, and which entries lead to it;
   `explain_header`: the header before a record.
 * `broker_view`, `appended_entries`, `served_rows`: what a consumer would get from a started broker.
+* `lost`: the messages that a start would lose, and the form in which a producer can send them again.
 * `redaction`: bodies and properties hidden.
 * `manifest`: digests of a copy's files.
 """

@@ -9,11 +9,12 @@ from jobs.explore.export import named_parts
 from jobs.explore.export_files import NamedSegment, SegmentFiles
 from schemas.rows import MappedFile
 from store_io.explore.redaction import Redaction
-from store_io.explore.scans import COLUMNS, MessageScan
+from schemas.sources import BODY_COLUMNS
+from store_io.explore.scans import DEFAULT_COLUMNS, MessageScan
 from store_io.source.byte_source import StoreLocation
 from tests.support import builders
 
-EVERYTHING = tuple(COLUMNS)
+EVERYTHING = (*DEFAULT_COLUMNS, *BODY_COLUMNS)
 
 
 def files_of(store: builders.Store, out: Path, form: str, **more: Any) -> tuple[SegmentFiles, list[NamedSegment]]:

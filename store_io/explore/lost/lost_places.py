@@ -1,6 +1,6 @@
 """Where the messages lie that a start would take away or leave unreachable: plan.json's `lost`, message by message.
 
-Held as places, not as messages: a cut, and the runs below it that no entry leads to.
+Held as places, not as messages: a cut, and the runs below it that have no queue entry.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from schemas.rows import QueueKey
 
 KEPT, CUT, UNREACHABLE, UNDELIVERED = range(4)
 LOSSES = ("kept", "cut", "unreachable", "undelivered")
-"""By these numbers what becomes of a message: cut with the log's end; left in the log without an entry that leads to it; a timer
+"""By these numbers what becomes of a message: cut with the log's end; left in the log without a queue entry; a timer
 message that stays in the log and is never delivered. The first that holds counts."""
 
 _NO_PLACES = np.zeros(0, np.int64)

@@ -1,7 +1,7 @@
 """A message of a copy in the form in which a producer can send it again: one JSON object a line.
 
-What a broker or a consumer's client adds to a message is left out: it tells of the old one's place and way, or would make the new
-one something else. `NOT_SENT` lists these properties with the reason. What a delayed message waits for becomes its topic.
+What a broker or a consumer's client adds to a message is left out: it describes the old one's place and way, or would make the
+new one something else. `NOT_SENT` lists these properties with the reason. What a delayed message waits for becomes its topic.
 
 Source: MessageConst, Validators.checkMessage, SendMessageProcessor, HookUtils, ScheduleMessageService.messageTimeup,
 TimerMessageStore.convert, TransactionalMessageBridge (4.8.0 to 5.5.0).
@@ -62,7 +62,7 @@ NOT_SENT: Mapping[str, str] = {
     "INNER_MULTI_QUEUE_OFFSET": "places in light queues, which the broker assigns",
     "CLUSTER": "the name of the broker's cluster, which the broker sets",
     "MSG_REGION": "the region, which the broker sets",
-    "TRACE_ON": "whether the broker wants traces, which it tells itself",
+    "TRACE_ON": "whether the broker wants traces, as it says in its answers",
     "__CRC32#": "the broker's checksum of the properties",
     "MIN_OFFSET": _CONSUMED,
     "MAX_OFFSET": _CONSUMED,
@@ -152,7 +152,7 @@ def _target(row: Row, properties: Mapping[str, str]) -> _Target:
 
 def _body_fault(row: Row) -> str | None:
     if row["inner_batch"] and row["inner_index"] is None:
-        return "a batch whose messages cannot be told apart"
+        return "a batch whose messages cannot be taken apart"
     if row["body"] is None or row["body_status"] not in (STATUS_NAMES[STORED], STATUS_NAMES[DECODED]):
         return f"its body cannot be had: {row['body_status']}"
     return None if row["body"] else "its body is empty, and clients send none without"

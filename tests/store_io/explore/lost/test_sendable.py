@@ -65,7 +65,7 @@ def test_delayed_and_timer_messages_go_where_they_waited_to_go() -> None:
         ({"topic": DELAY, "properties": [("REAL_QID", "2")]}, "names no topic"),
         ({"topic": TIMER, "properties": [("REAL_TOPIC", "t"), ("REAL_QID", "x")]}, "names no topic"),
         ({"topic": TIMER, "properties": [*REAL, ("TIMER_DEL_UNIQKEY", "U")]}, "cancels"),
-        ({"inner_batch": True}, "cannot be told apart"),
+        ({"inner_batch": True}, "cannot be taken apart"),
         ({"body": None, "body_status": "too_large"}, "cannot be had: too_large"),
         ({"body": b""}, "is empty"),
     ],
