@@ -63,6 +63,10 @@ REBUILD_BY_START = (
     " named abort. No repair does it."
 )
 
+REBUILD_TWIN = (
+    "Consumers are served from the other kind of queues. Let no broker read or take numbers from this one before it was written"
+    " anew. No repair does it."
+)
 STARTS_DISPATCH = "Nothing to do: a start of the release puts these entries."
 NO_COMPACTED_REPAIR = (
     "No repair is written for a store with the log of a compacted topic: look for another copy of the same broker."
@@ -338,6 +342,12 @@ _ROWS = (
                 "The database of the ConsumeQueues is ahead of the CommitLog: a race inside the broker decides which end the"
                 " queue has after a start.",
                 step=REBUILD_BY_START),
+    FindingCode("queue_twin_missing", REBUILDABLE, Part.QUEUE, Cure.BY_HAND,
+                "Queues that are written twice, in files and in RocksDB: those that are not read lack entries.",
+                step=REBUILD_TWIN),
+    FindingCode("queue_twin_differs", REBUILDABLE, Part.QUEUE, Cure.BY_HAND,
+                "Queues that are written twice, in files and in RocksDB: the two differ in an entry.",
+                step=REBUILD_TWIN),
     FindingCode("queue_without_files", REBUILDABLE, Part.QUEUE, Cure.LEAVE_OUT,
                 "A queue's folder without a file. A broker lists it as a queue.",
                 "Repair this copy: a repair removes the empty folder."),

@@ -25,6 +25,7 @@ from store_io.rules.dledger.ledger_walks import DataWalk, UnitWalk
 from store_io.rules.prediction import Prediction
 from store_io.scan.compaction.compacted_file import CompactedFileSummary
 from store_io.scan.segment_edges import SegmentEdges
+from store_io.scan.twin_queues import TwinGap
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,8 @@ class Evidence:
     no_epoch_starts: Sequence[int] = ()
     timer_results: TimerResults = field(default_factory=TimerResults)
     database_findings: Sequence[Finding] = ()  # of tasks, on the database of the queues
+    other_queues: Mapping[QueueKey, QueueSummary] = field(default_factory=dict)  # of a combined store: those not served from
+    twin_gaps: Sequence[TwinGap] = ()  # where the two kinds of queues of a combined store differ
 
     @cached_property
     def log(self) -> LogMap:

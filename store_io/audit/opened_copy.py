@@ -30,12 +30,22 @@ from store_io.rules.index_state import IndexHeader
 from store_io.rules.loading import LoadedStore, Tree, load_store, numbered_files, queue_folders, segments_of
 from store_io.rules.prediction import Checkpoint
 from store_io.rules.releases import BrokerRules, broker_rules
+from store_io.rules.rocksdb.combination import combination_refusal, late_combination_refusal, reads_rocksdb
 from store_io.rules.rocksdb.place import database_folder, folder_refusal
 from store_io.source import store_dir
 from store_io.source.byte_source import ByteSource, name_of, open_source
 from store_io.source.store_dir import StoreListing
 
 MAX_PHY_OFFSET = (1 << 63) - 1
+
+
+@dataclass(frozen=True)
+class TwinQueues:
+    """Both kinds of queues of a store that combines them; those that are read are in `OpenedCopy`'s own fields as well."""
+
+    table: QueueTable
+    folders: dict[QueueKey, str]
+    files: dict[QueueKey, tuple[MappedFile, ...]]
 
 
 @dataclass(frozen=True)
@@ -47,7 +57,7 @@ class OpenedCopy:
     leaves out too.  index_files: every file whose name is a number, as the broker maps it: an empty one reads as zeros.
     headers: of the index files, by path.  compacted: queues below compaction/.  timers: the timer store's files; None where there
     are none, or the release reads none.  ledger_index: a DLedger group's own index files whose names are numbers.
-    queue_table: of queues in RocksDB; None: the queues are in files.
+    queue_table: of queues in RocksDB; None: consumers are served from files.  twins: of queues that are written twice.
     """
 
     listing: StoreListing
@@ -74,6 +84,7 @@ class OpenedCopy:
     identity: BrokerIdentity | None = None
     timers: TimerParts | None = None
     queue_table: QueueTable | None = None
+    twins: TwinQueues | None = None
 
     @property
     def unclean(self) -> bool:
@@ -121,17 +132,24 @@ def open_copy(request: AuditRequest, short: Shortcomings) -> OpenedCopy:
     config = config_reader.read_config(source, listing, rules)
     short.sentences += config.problems
     batch_topics = _batch_topics(tree, config, listing, rules)
+    if rules.combined_queues and batch_topics:
+        not_modelled.append("topics of type BatchCQ beside rocksdbCQDoubleWriteEnable=true: the two together are not modelled")
     loaded = load_store(tree, rules, batch_topics, (config.topics or {}).keys())
     starting = start_files(listing, config, rules)
     short.add_new(starting.broken)
     timers = timer_parts(source, listing, tree, rules)
     of_timers = timers or TimerParts()
     epochs = read_epochs(source, listing) if rules.controller_mode else StoredEpochs()
-    table = _queue_table(source, tree, rules, short)
+    table = (
+        _queue_table(source, tree, rules, short) if rules.rocksdb_queues or rules.combined_queues and not not_modelled else None
+    )
     in_folder, of_mark = (folder_refusal(tree, rules), _mark_refusal(table)) if table is not None else ("", "")
     # A broker ends at the first of these that it comes to.
     loaded.refusal = starting.refusal or of_timers.refusal or in_folder or loaded.refusal or of_mark
     loaded.index_refusal = loaded.index_refusal or of_timers.late_refusal or starting.late_refusal or epochs.refusal
+    if rules.combined_queues:
+        loaded.refusal = combination_refusal(rules) or loaded.refusal
+        loaded.index_refusal = loaded.index_refusal or late_combination_refusal(rules)
     short.add_new(problem for problem in (of_timers.problem, epochs.problem) if problem)
     not_modelled += _unmodelled_queues(table, loaded) if table is not None else []
     not_modelled += [
@@ -139,9 +157,15 @@ def open_copy(request: AuditRequest, short: Shortcomings) -> OpenedCopy:
     ]
     short.add_new(not_modelled)
     checkpoint_file = _checkpoint(source, listing, short)
-    folders = dict(queue_folders(tree, QUEUES)) if table is None else {}
-    if rules.batch_queues and table is None:  # 4.x does not know the folder: its queues of these topics are ordinary ones
-        folders |= queue_folders(tree, BATCH_QUEUES)
+    folders = dict(queue_folders(tree, QUEUES)) if not rules.rocksdb_queues else {}
+    if rules.batch_queues and not rules.rocksdb_queues:
+        folders |= queue_folders(tree, BATCH_QUEUES)  # 4.x does not know the folder: its queues of these topics are ordinary ones
+    queue_files = {key: tuple(numbered_files(tree, folder)) for key, folder in folders.items()}
+    twins = TwinQueues(table, folders, queue_files) if rules.combined_queues and table is not None else None
+    if twins is not None and reads_rocksdb(rules):
+        folders, queue_files = {}, {}
+    elif twins is not None:
+        table = None
     index_files, ledger_index = _index_files(tree), _ledger_index(tree, loaded)
     return OpenedCopy(
         listing=listing,
@@ -160,7 +184,7 @@ def open_copy(request: AuditRequest, short: Shortcomings) -> OpenedCopy:
         checkpoint_file=checkpoint_file,
         segment_files=_all_segments(tree, loaded, rules),
         queue_folders=folders,
-        queue_files={key: tuple(numbered_files(tree, folder)) for key, folder in folders.items()},
+        queue_files=queue_files,
         index_files=index_files,
         headers={file.path: _header(source, file, short) for file in index_files},
         compacted=compacted_queues(tree, rules),
@@ -168,12 +192,11 @@ def open_copy(request: AuditRequest, short: Shortcomings) -> OpenedCopy:
         ledger_index=ledger_index,
         ledger_texts=_ledger_texts(source, listing, loaded, ledger_index, short),
         queue_table=table,
+        twins=twins,
     )
 
 
-def _queue_table(source: ByteSource, tree: Tree, rules: BrokerRules, short: Shortcomings) -> QueueTable | None:
-    if not rules.rocksdb_queues:
-        return None
+def _queue_table(source: ByteSource, tree: Tree, rules: BrokerRules, short: Shortcomings) -> QueueTable:
     folder = database_folder(rules)
     table = read_queue_table(source, find_database(tree.children(folder), folder))
     if table.unread:

@@ -1,4 +1,4 @@
-"""What is recognised and not modelled: queues in files and RocksDB together, logs of other DLedger nodes, the tiered plug-in."""
+"""What is recognised and not modelled: kinds of store together, logs of other DLedger nodes, the tiered plug-in."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from schemas.store_names import QUEUES, TIERED_METADATA
 from store_io.rules.dledger.ledger_files import ledger_folder, ledger_folders
 from store_io.rules.releases import ROCKSDB_STORE_TYPE, BrokerRules
+from store_io.rules.rocksdb.combination import combination, combination_refusal
 from store_io.source.byte_source import folder_of, name_of
 from store_io.source.store_dir import StoreListing
 
@@ -20,7 +21,7 @@ def unmodelled(listing: StoreListing, rules: BrokerRules, conf: bool = False) ->
     conf: whether a broker.conf was named; one that is silent means the default.
     The RocksDB beside the store that 5.4.0 always makes does not count.
     """
-    found = []
+    found: list[str] = []
     databases: dict[str, list[str]] = {}
     for entry in listing.files:
         if (
@@ -31,7 +32,7 @@ def unmodelled(listing: StoreListing, rules: BrokerRules, conf: bool = False) ->
         ):
             databases.setdefault(folder_of(entry.path), []).append(name_of(entry.path))
     if rules.combined_queues:
-        found.append("rocksdbCQDoubleWriteEnable=true: ConsumeQueues in files and in RocksDB, combined, are not modelled")
+        found += _beside_combined(rules)
     # With queues in files a broker reads such a database only as a part of a combined store, or without having been named.
     kind = rules.settings["storeType"]
     named = kind.value == "default" and (conf or bool(rules.value("rocksdbCQDoubleWriteEnable")))
@@ -65,6 +66,17 @@ def other_ledgers(listing: StoreListing, rules: BrokerRules) -> list[str]:
     """The folders with logs of other DLedger nodes beside this one's own: no start of this node reads them."""
     folders, own = ledger_folders(listing.files, with_data=True), ledger_folder(rules)
     return [folder for folder in folders if folder != own] if own in folders else []
+
+
+def _beside_combined(rules: BrokerRules) -> Iterable[str]:
+    """What is not modelled together with queues in files and in RocksDB."""
+    together = "rocksdbCQDoubleWriteEnable=true: the two together are not modelled"
+    switches = "enableLmq", "enableMultiDispatch", "enableControllerMode", "enableDLegerCommitLog", "duplicationEnable"
+    for setting in (*switches, "recheckReputOffsetFromCq"):
+        if rules.value(setting):
+            yield f"{setting}=true beside {together}"
+    if len(combination(rules).loads) == 1 and not combination_refusal(rules):
+        yield f"combineCQLoadingCQTypes={rules.value('combineCQLoadingCQTypes')} beside {together}"
 
 
 def _ledgers(listing: StoreListing, rules: BrokerRules) -> Iterable[str]:

@@ -118,7 +118,7 @@ class FileQueueStore:
 
 def open_queue_store(rules: BrokerRules, source: ByteSource, paths: QueuePaths) -> QueueStore:
     """The queues as a broker with these settings keeps them; in files where its kind of store is not known."""
-    if rules.rocksdb_queues:
+    if rules.rocksdb_queues or paths.database is not None:
         return KeyedQueueStore(source, paths.database or NO_DATABASE, paths.stored)
     return FileQueueStore(source, paths)
 

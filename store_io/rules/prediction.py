@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 
 from schemas.dledger_layout import FOLDER_PREFIX
@@ -103,31 +103,38 @@ def cut_files(files: Iterable[LogFile], end: int, deleted: list[str]) -> list[Lo
 
 @dataclass
 class Memory:
-    """The broker's memory at one moment: what STATE in plan.json has, and more."""
+    """The broker's memory at one moment: what STATE in plan.json has, and more. twins: of a combined store the queues that
+    consumers are not served from; None of any other store."""
 
     log: list[LogFile]
     queues: dict[QueueKey, BrokerQueue]
     index: list[IndexFileState]
+    twins: dict[QueueKey, BrokerQueue] | None = None
 
     def state(self) -> Row:
         """contract.md's STATE."""
         return {
             "commitlog": [{"file": f.name, "wrote": f.wrote} for f in self.log if not f.of_ledger],
-            "queues": [
-                {
-                    "topic": key[0],
-                    "queue_id": key[1],
-                    "min_offset": q.min_offset,
-                    "max_offset": q.max_offset,
-                    "max_phy_offset": q.max_phy,
-                    **_or_else(q),
-                }
-                for key, q in sorted(self.queues.items())
-            ],
+            "queues": _queue_rows(self.queues),
+            **({} if self.twins is None else {"queues_files": _queue_rows(self.twins)}),
             "index": [
                 {"begin_phy_offset": f.begin_phy, "end_phy_offset": f.end_phy, "index_count": f.stored_count} for f in self.index
             ],
         }
+
+
+def _queue_rows(queues: Mapping[QueueKey, BrokerQueue]) -> list[Row]:
+    return [
+        {
+            "topic": key[0],
+            "queue_id": key[1],
+            "min_offset": queue.min_offset,
+            "max_offset": queue.max_offset,
+            "max_phy_offset": queue.max_phy,
+            **_or_else(queue),
+        }
+        for key, queue in sorted(queues.items())
+    ]
 
 
 def _or_else(queue: BrokerQueue) -> Row:
@@ -190,6 +197,7 @@ class Prediction:
     controller: Fenced | None = None  # in controller mode
     scanned: list[int] = field(default_factory=list)  # segments that recovery reads, by place in the list
     skips: list[str] = field(default_factory=list)  # which messages recovery leaves without an entry, and why
+    dispatches_after: int = -1  # recovery dispatches what lies beyond this physical offset alone
     hangs_at: int = -1  # start() waits without end at this physical offset
     ledger: Row | None = None
     ledger_end: int | None = None

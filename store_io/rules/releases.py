@@ -79,6 +79,8 @@ class ReleaseRules:
     knows_separate_folder: bool = False  # useSeparateStorePathForRocksdbCQ
     combines_queues: bool = False  # rocksdbCQDoubleWriteEnable combines the two kinds; before, recovery reads files alone
     flushes_after_recovery: bool = False  # what recovery puts becomes a table of its own at once
+    combines_with_unwritten: bool = False  # a store of two kinds does not wait for the one that was never written
+    lite_needs_rocksdb: bool = False  # a broker with a combined store ends without combineCQUseRocksdbForLmq
 
 
 # Each release, and what it changes against the one before it.
@@ -127,7 +129,7 @@ CHANGES: dict[str, dict[str, bool]] = {
     "5.5.0": {
         "start_by_logics_offset": True, "knows_offset_check": True, "empty_last_queue_file_throws": False,
         "knows_timers_in_rocksdb": True, "knows_separate_folder": True, "accelerates_after_clean_exit": False,
-        "flushes_after_recovery": True,
+        "flushes_after_recovery": True, "combines_with_unwritten": True, "lite_needs_rocksdb": True,
     },
 }  # fmt: skip
 KNOWN_RELEASES = tuple(CHANGES)
@@ -221,6 +223,7 @@ FLAG_DEFAULTS: dict[str, bool] = {
     "indexRocksDBEnable": False,
     "readUnCommitted": False,
     "transRocksDBEnable": False,
+    "combineCQUseRocksdbForLmq": False,
 }
 OTHER_DEFAULTS: dict[str, Any] = {
     "commitLogRecoverMaxNum": 10,
@@ -236,6 +239,10 @@ OTHER_DEFAULTS: dict[str, Any] = {
     "dLegerPeers": "",
     "storePathDLedgerCommitLog": "",
     "messageStorePlugIn": "",
+    "combineCQLoadingCQTypes": "default;defaultRocksDB",
+    "combineCQPreferCQType": "default",
+    "combineAssignOffsetCQType": "default",
+    "combineCQMaxExtraSearchCommitLogFiles": 3,
 }
 ALL_DEFAULTS: dict[str, Any] = {**SIZE_DEFAULTS, **FLAG_DEFAULTS, **OTHER_DEFAULTS}
 

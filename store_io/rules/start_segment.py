@@ -5,7 +5,7 @@ Source: CommitLog.recoverNormally, recoverAbnormally, isMappedFileMatchedRecover
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from schemas import commitlog_layout
@@ -65,37 +65,41 @@ class StartSearch:
         return first.store_time != 0 and self.dispatched(first)
 
     def _place_by_record(self, m: int) -> int:
-        """5.4.0 and later: the first record is checked in full; the search ends at commitLogRecoverMaxNum files."""
+        if self.unclean:
+            return self.place_where(self.dispatched)
+        return self.place_where(lambda first: first.phy_offset <= m and self.indexed(first))
+
+    def place_where(self, matches: Callable[[FirstRecord], bool]) -> int:
+        """5.4.0 and later: the first record is checked in full; the search ends at commitLogRecoverMaxNum files. matches: asked
+        of sound first records, the newest segment's first."""
         most = int(self.rules.value("commitLogRecoverMaxNum"))
         for looked, i in enumerate(reversed(range(len(self.segments))), 1):
             if not self.unclean and i == 0:
                 return 0
-            if self._matched_by_record(i, m) or looked >= most:
+            if self._matched_by_record(i, matches) or looked >= most:
                 return i
         return 0
 
-    def _matched_by_record(self, i: int, m: int) -> bool:
+    def _matched_by_record(self, i: int, matches: Callable[[FirstRecord], bool]) -> bool:
         first = self.first(i)
-        if first is None:
+        if first is None or first.blank or not first.check_ok or first.store_time == 0:
             return False
-        if first.blank or not first.check_ok or first.store_time == 0:
-            return False
-        if not self.unclean:
-            return first.phy_offset <= m and self._indexed(first)
-        return self.dispatched(first)
+        return matches(first)
 
     def dispatched(self, first: FirstRecord) -> bool:
         """Whether the checkpoint says that all before this record was dispatched, as it is asked after an unclean exit."""
+        return self.indexed(first) and self.queued(first)
+
+    def queued(self, first: FirstRecord) -> bool:
+        """The same of queues in files alone."""
         checkpoint = self.checkpoint
-        if not self._indexed(first):
-            return False
         if self.rules.start_by_logics_offset:
             if checkpoint.logics_phy_offset > 0:
                 return first.phy_offset <= checkpoint.logics_phy_offset
             return first.store_time <= checkpoint.logics_time
         return first.store_time <= checkpoint.min_time
 
-    def _indexed(self, first: FirstRecord) -> bool:
+    def indexed(self, first: FirstRecord) -> bool:
         """The same of the index; True where the settings do not ask for it."""
         if self.rules.value("messageIndexEnable") and self.rules.value("messageIndexSafe"):
             return first.store_time <= self.checkpoint.index_time

@@ -3,6 +3,7 @@
 * `segment_scan`: the pass: what the audit and the broker make of each byte.
 * `segment_runs`: messages of one queue that follow each other, summed up.
 * `resync`, `candidate_frames`: the next valid message after damage.
+* `twin_queues`: queues that are written twice, in files and in RocksDB, against each other.
 * `queue_probe`, `index`: each message's queue and index entries on disk.
 * `segment_edges`, `segment_times`: a segment's two ends; its store times.
 * `odd_headers`, `torn_copies`: valid messages that are unusual.

@@ -18,6 +18,7 @@ from store_io.audit.checks.derived.checkpoint_times import checkpoint_times
 from store_io.audit.checks.derived.disputed import disputed, settled
 from store_io.audit.checks.derived.queue_database import queue_database
 from store_io.audit.checks.derived.queue_entries import queue_entries
+from store_io.audit.checks.derived.queue_twins import queue_twins
 from store_io.audit.checks.derived.unindexed import unindexed
 from store_io.audit.checks.dledger.entry_chain import entry_chain
 from store_io.audit.checks.dledger.ledger_index import ledger_index
@@ -51,6 +52,7 @@ COMPARED: tuple[Check, ...] = (  # their findings on derived data may blame the 
     sequences,
     queue_database,
     queue_entries,
+    queue_twins,
     lost_messages,
     entry_chain,
     ledger_index,

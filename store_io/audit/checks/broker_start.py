@@ -151,11 +151,9 @@ def _below_minimum(evidence: Evidence, prediction: Prediction, key: QueueKey, co
 
 
 def _why_skipped(prediction: Prediction, key: QueueKey) -> str:
-    """Of queues in RocksDB, which lose messages in silence (rocksdb.md 3)."""
+    """Of queues in RocksDB, and of those that are written twice, which lose messages in silence (rocksdb.md 3, 8)."""
     queue = prediction.after_dispatch.queues.get(key) if prediction.after_dispatch is not None else None
-    if not isinstance(queue, RocksQueue):
-        return ""
-    if queue.cut_back:
+    if isinstance(queue, RocksQueue) and queue.cut_back:
         again = f"queue offsets from {queue.max_offset:,} on are given again, and the entries there are overwritten"
         return f": its maximum is set back to {queue.max_offset:,}; {again}"
     return "".join(f": {why}" for why in prediction.skips[:1])

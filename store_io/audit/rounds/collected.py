@@ -22,17 +22,22 @@ from store_io.scan.compaction.compacted_file import CompactedFileSummary, Compac
 from store_io.scan.segment_edges import EdgeTask, SegmentEdges
 from store_io.scan.segment_scan import SegmentTask
 from store_io.scan.summary_pickle import KeyTable
+from store_io.scan.twin_queues import TwinGap, TwinTask
 
 LEFTOVERS_LATE = "the time limit was reached: ConsumeQueue entries that lead to no message were not examined"
+TWINS_LATE = "the time limit was reached: ConsumeQueues in files were not compared with those in RocksDB"
 COMPACTED_LATE = "the time limit was reached: logs of compacted topics were not examined"
 EPOCHS_LATE = "the time limit was reached: the starts of epochs were not looked up in the log"
-LATE = ((LeftoverTask, LEFTOVERS_LATE), (CompactedFileTask, COMPACTED_LATE), (EpochStartsTask, EPOCHS_LATE))
+LATE = (
+    (LeftoverTask, LEFTOVERS_LATE), (TwinTask, TWINS_LATE), (CompactedFileTask, COMPACTED_LATE), (EpochStartsTask, EPOCHS_LATE),
+)  # fmt: skip
 
 
 class Collected:
     """Results by file, queue or scan. segments: those that were read, by physical offset; settled by `sort_segments`.
 
-    late: files that the time did not suffice for.  scans: every scan of the broker's own walks, second looks too.
+    file_queues, keyed_queues: in files, and in RocksDB.  late: files that the time did not suffice for.
+    scans: every scan of the broker's own walks, second looks too.
     """
 
     def __init__(self, short: Shortcomings):
@@ -40,7 +45,9 @@ class Collected:
         self.segments: list[SegmentSummary] = []
         self.by_path: dict[str, SegmentSummary] = {}
         self.keys = KeyTable()
-        self.queues: dict[QueueKey, QueueSummary] = {}
+        self.file_queues: dict[QueueKey, QueueSummary] = {}
+        self.keyed_queues: dict[QueueKey, QueueSummary] = {}
+        self.twin_gaps: list[TwinGap] = []
         self.index: dict[str, IndexFileSummary] = {}
         self.edges: dict[str, SegmentEdges] = {}
         self.scans: dict[ScanId, SegmentSummary] = {}
@@ -59,7 +66,7 @@ class Collected:
         if isinstance(task, TimerPartTask):
             self.timers.not_read()
         sentence = next((late for kind, late in LATE if isinstance(task, kind)), None)
-        if not isinstance(task, (LeftoverTask, EpochStartsTask)):
+        if not isinstance(task, (LeftoverTask, EpochStartsTask, TwinTask)):
             self.late.update(task.paths)
         if sentence is not None and sentence not in self._short.on_purpose:
             self._short.on_purpose.append(sentence)
@@ -72,12 +79,14 @@ class Collected:
             self._take_segment(result, scan)
         elif isinstance(task, QueueGroup):
             for summary in result:
-                self.queues[summary.key] = summary
+                self.file_queues[summary.key] = summary
                 self._count(summary)
         elif isinstance(task, KeyRangeTask):
             self.database_findings += result.findings
             for summary in result.queues:
-                self.queues[summary.key] = summary
+                self.keyed_queues[summary.key] = summary
+        elif isinstance(task, TwinTask):
+            self.twin_gaps += result.gaps
         elif isinstance(task, EdgeTask):
             for edges in result:
                 self.edges[edges.path] = edges

@@ -80,7 +80,7 @@ class EarlierSegments:
         )
 
     def _queues_unchanged(self, before: EarlierRun, gone: bool) -> bool:
-        queues = self._collected.queues
+        queues = self._collected.file_queues
         return all(
             key in queues
             and not queues[key].changed

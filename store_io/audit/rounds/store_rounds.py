@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from schemas.rows import MappedFile, QueueKey
+from schemas.rows import MappedFile, QueueKey, QueueSummary
 from schemas.store_names import BATCH_QUEUES
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.evidence import Evidence
@@ -40,6 +40,7 @@ from store_io.rules.dledger.ledger_fold import LedgerFold, LedgerRead
 from store_io.rules.prediction import Needs, Prediction, ScanId
 from store_io.rules.queue_state import CHUNK_ENTRIES, DiskEntries
 from store_io.rules.recovery import Fold
+from store_io.rules.rocksdb.combined import CombinedFold
 from store_io.rules.rocksdb.recovery import RocksFold
 from store_io.scan.segment_scan import SegmentTask
 from store_io.source.byte_source import ByteSource
@@ -81,7 +82,8 @@ class StoreRounds:
         self._earlier = EarlierSegments(request, copy, self.collected)
         self._needs = Needs()
         self._disk = queue_entries_on_disk(copy.source)
-        database = copy.queue_table.database if copy.queue_table is not None else NO_DATABASE
+        table = copy.twins.table if copy.twins is not None else copy.queue_table
+        self._table, database = table, table.database if table is not None else NO_DATABASE
         self._keyed = KnownEntries(EntryReader(copy.source, database))
         self._going = self._run()
 
@@ -100,7 +102,9 @@ class StoreRounds:
             copy=self._copy,
             broken=self._short.broken,
             segments=found.segments,
-            queues=found.queues,
+            queues=self._read_queues,
+            other_queues=found.keyed_queues if self._read_queues is found.file_queues else found.file_queues,
+            twin_gaps=found.twin_gaps,
             index=found.index,
             edges=found.edges,
             leftovers=found.leftovers,
@@ -118,6 +122,11 @@ class StoreRounds:
             bytes_read=found.bytes_read,
             database_findings=found.database_findings,
         )
+
+    @property
+    def _read_queues(self) -> dict[QueueKey, QueueSummary]:
+        """Of the queues that consumers are served from."""
+        return self.collected.file_queues if self._copy.queue_table is None else self.collected.keyed_queues
 
     @property
     def unread(self) -> list[MappedFile]:
@@ -144,6 +153,7 @@ class StoreRounds:
         log = log_map(self.collected.segments, self._copy.rules.segment_bytes, self.unread)
         last = [
             *self.tasks.leftovers(self.views, log),
+            *self.tasks.twins(self.collected.file_queues),
             *self.tasks.epoch_starts(self.collected.segments),
             *self.tasks.timer_parts(self._timers(log), self.collected.segments),
         ]
@@ -188,7 +198,7 @@ class StoreRounds:
             or copy.unmodelled
             or any(file.path in found.late for queue in copy.loaded.queues.values() for file in queue.files)
             or any(s.problem for s in found.segments)
-            or any(q.problem for q in found.queues.values())
+            or any(q.problem for q in (*found.file_queues.values(), *found.keyed_queues.values()))
             or any(c.problem for c in found.compacted)
             or any(file.path in found.late for queue in copy.compacted.queues.values() for file in queue.entries)
             or any(walk.problem or walk.stretches_dropped for walk in found.ledger.values())
@@ -201,11 +211,12 @@ class StoreRounds:
             loaded = replace(loaded, refusal=loaded.refusal or compacted.refusal, deleted=deleted)
         firsts = {i: found.edges[f.path].first for i, f in enumerate(copy.loaded.segments) if f.path in found.edges}
         known = copy.rules, loaded, copy.batch_topics, copy.checkpoint, copy.unclean
-        read = found.scans, found.queues, copy.headers, self._disk, firsts
+        read = found.scans, found.file_queues, copy.headers, self._disk, firsts
         fold: Fold
         keyed: RocksFold | None = None
-        if copy.queue_table is not None:
-            fold = keyed = RocksFold(*known, *read, ends=copy.queue_table.ends, stored=self._keyed)
+        if self._table is not None:
+            made = RocksFold if copy.twins is None else CombinedFold
+            fold = keyed = made(*known, *read, ends=self._table.ends, stored=self._keyed)
         elif loaded.ledger is None:
             fold = Fold(*known, *read, copy.epochs.epochs)
         else:
@@ -214,6 +225,9 @@ class StoreRounds:
             self.prediction = fold.run()
             if keyed is not None and self.prediction.starts:
                 self._doubt_bad_entries(keyed)
+            if isinstance(fold, CombinedFold) and fold.start_undecided:
+                self.prediction = None
+                self._short.add_new([fold.start_undecided])
         except StoreError as why:
             self._short.cannot_read(str(why))
             return Needs()
@@ -224,7 +238,7 @@ class StoreRounds:
     def _doubt_bad_entries(self, fold: RocksFold) -> None:
         """Where RocksDB compacts bad entries while the broker starts, each write after that fails, the database is closed, and
         what the broker does next depends on the moment (rocksdb.md 5)."""
-        table = self._copy.queue_table
+        table = self._table
         bad = [f for f in self.collected.database_findings if f.code == "queue_database_damaged"]
         if table is not None and bad and fold.compacts(table.entry_runs):
             self.prediction = None
@@ -282,7 +296,7 @@ class StoreRounds:
             return
         copy, found = self._copy, self.collected
         known = KnownQueues(
-            found.queues,
+            self._read_queues,
             copy.queue_files,
             copy.queue_folders,
             copy.batch_topics,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from schemas.rows import MappedFile, QueueKey, SegmentSummary
+from schemas.rows import MappedFile, QueueKey, QueueSummary, SegmentSummary
 from schemas.store_names import BATCH_QUEUES, EXT, QUEUES
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.epoch_starts import MOST_STARTS, EpochPlace, EpochStartsTask
@@ -34,6 +34,7 @@ from store_io.scan.compaction.log_messages import LogFiles
 from store_io.scan.index.index_files import IndexFileRef
 from store_io.scan.segment_edges import EdgeTask, edge_tasks
 from store_io.scan.segment_scan import SegmentTask
+from store_io.scan.twin_queues import TwinQueue, TwinTask
 
 QUEUE_GROUP_BYTES = 64 << 20
 QUEUE_GROUP_COUNT = 256
@@ -207,17 +208,24 @@ class TaskMaker:
         return edge_tasks(request.store, request.location, copy.rules, copy.segment_files, EDGES_TOGETHER)
 
     def queues(self) -> list[Task]:
-        """Tasks for all queues, small ones together."""
-        if self._copy.queue_table is not None:
-            return self._key_ranges(self._copy.queue_table)
+        """Tasks for all queues, small ones together; of a store that combines two kinds for both."""
+        copy = self._copy
+        if copy.twins is not None:
+            files = self._queue_groups(copy.twins.folders, copy.twins.files)
+            return [*files, *self._key_ranges(copy.twins.table)]
+        if copy.queue_table is not None:
+            return self._key_ranges(copy.queue_table)
+        return self._queue_groups(copy.queue_folders, copy.queue_files)
+
+    def _queue_groups(self, folders: Mapping[QueueKey, str], files: Mapping[QueueKey, tuple[MappedFile, ...]]) -> list[Task]:
         groups: list[list[QueueTask]] = []
         size = QUEUE_GROUP_BYTES  # of the last group; full, so that the first queue begins one
         log_min = min((f.start for f in self._copy.segment_files), default=-1)
-        for key in sorted(self._copy.queue_folders):
+        for key in sorted(folders):
             if size >= QUEUE_GROUP_BYTES or len(groups[-1]) >= QUEUE_GROUP_COUNT:
                 groups.append([])
                 size = 0
-            groups[-1].append(self._queue(key, log_min))
+            groups[-1].append(self._queue(key, folders[key], files[key], log_min))
             size += sum(f.size for f in groups[-1][-1].audit_files)
         return [QueueGroup(tuple(group), self._request.not_after) for group in groups]
 
@@ -254,7 +262,32 @@ class TaskMaker:
             for group, size, first, end in zip(groups, sizes, firsts, [*firsts[1:], None], strict=True)
         ]
 
-    def _queue(self, key: QueueKey, log_min: int) -> QueueTask:
+    def twins(self, in_files: Mapping[QueueKey, QueueSummary]) -> list[Task]:
+        """Tasks that hold queues in files, as they were read, against the same queues in RocksDB."""
+        request, twins = self._request, self._copy.twins
+        if twins is None or request.quick or not twins.table.opened or twins.table.unread:
+            return []
+        log_min = min((f.start for f in self._copy.segment_files), default=-1)
+        ends, tags = twins.table.ends, not self._copy.rules.value("enableConsumeQueueExt")
+        queues = []
+        for key in sorted(twins.files.keys() | ends.maxima.keys()):
+            used = in_files[key].used if key in in_files else []
+            numbers = (used[0][0], used[-1][1]) if used else (0, 0)
+            queues.append(TwinQueue(key, twins.files.get(key, ()), numbers, ends.maxima.get(key), ends.minima.get(key)))
+        return [
+            TwinTask(
+                request.store,
+                request.location,
+                twins.table.database,
+                tuple(queues[at : at + QUEUE_GROUP_COUNT]),
+                log_min,
+                tags,
+                request.not_after,
+            )
+            for at in range(0, len(queues), QUEUE_GROUP_COUNT)
+        ]
+
+    def _queue(self, key: QueueKey, folder: str, files: tuple[MappedFile, ...], log_min: int) -> QueueTask:
         request, copy = self._request, self._copy
         loaded = copy.loaded.queues.get(key)
         mapped = loaded if loaded is not None and not copy.loaded.refusal else None
@@ -263,9 +296,9 @@ class TaskMaker:
             key,
             request.location,
             tuple(mapped.files) if mapped else (),
-            copy.queue_files[key],
+            files,
             tuple(mapped.ext_files) if mapped else (),
-            copy.queue_folders[key].startswith(BATCH_QUEUES + "/"),
+            folder.startswith(BATCH_QUEUES + "/"),
             bool(copy.rules.value("enableConsumeQueueExt")),
             log_min,
             last_only=request.quick,

@@ -57,6 +57,11 @@ class RocksQueue:
         other = self.or_else.snapshot(log_min) if self.or_else is not None else None
         return replace(self, min_offset=minimum, or_else=other)
 
+    def initialise(self, number: int) -> None:
+        """initializeWithOffset: no entry goes, and the queue continues with this number."""
+        self.maximum = QueueEnd(0, number - 1)
+        self.known_minimum = self.stored_minimum = QueueEnd(0, number)
+
     # ---- entries ---------------------------------------------------------------------------------------------------
 
     def add(self, rows: np.ndarray) -> None:

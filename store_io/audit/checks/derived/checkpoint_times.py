@@ -20,7 +20,7 @@ def checkpoint_times(evidence: Evidence) -> list[Finding]:
         last_store_time=last,
         log_end=evidence.log.data_end,
         unclean=evidence.copy.unclean,
-        keyed_queues=evidence.copy.queue_table is not None,
+        keyed_queues=evidence.copy.rules.rocksdb_queues,
     )
 
 

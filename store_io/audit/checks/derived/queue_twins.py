@@ -1,0 +1,96 @@
+"""Queues that are written twice: entries that the kind of queues lacks from which consumers are not served (rocksdb.md 8).
+
+What is wrong with the entries of the other kind, from which they are served, `queue_entries` says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from schemas.finding_codes import STARTS_DISPATCH
+from schemas.rows import NOTE, Finding, QueueKey
+from store_io.audit.evidence import Evidence
+from store_io.base.ranges import intersect
+from store_io.base.wording import count_text
+from store_io.rules.loading import queue_folder
+from store_io.rules.rocksdb.combination import reads_rocksdb
+from store_io.scan.twin_queues import DIFFERS, NOT_IN_FILES, NOT_IN_ROCKSDB, TwinGap
+
+
+def queue_twins(evidence: Evidence) -> list[Finding]:
+    """What differs; none where queues are written once."""
+    twins = evidence.copy.twins
+    if twins is None:
+        return []
+    lacking = NOT_IN_FILES if reads_rocksdb(evidence.copy.rules) else NOT_IN_ROCKSDB
+    unwritten = not twins.files if lacking == NOT_IN_FILES else not twins.table.ends.mark and not twins.table.ends.maxima
+    gaps = [gap for gap in evidence.twin_gaps if gap.kind == lacking]
+    found = [_unwritten(evidence, gaps)] if unwritten and gaps else [_missing(evidence, gap) for gap in gaps]
+    return [*found, *_differing(evidence, lacking)]
+
+
+def _unwritten(evidence: Evidence, gaps: list[TwinGap]) -> Finding:
+    """Double write may have been switched on since the broker stopped."""
+    folder, count = _folder(evidence, gaps[0].key), sum(gap.count for gap in gaps)
+    if gaps[0].kind == NOT_IN_FILES:
+        folder = folder.partition("/")[0]
+    message = (
+        f"{folder}/ has none of the {count_text(count, 'entry', 'entries')}: this kind of queues was never written, or is gone"
+    )
+    return Finding("queue_twin_missing", folder, severity=NOTE, actual="no entry", message=message, count=count)
+
+
+def _missing(evidence: Evidence, gap: TwinGap) -> Finding:
+    healed = _put_by_start(evidence, gap)
+    return Finding(
+        "queue_twin_missing",
+        _folder(evidence, gap.key),
+        severity=NOTE if healed and evidence.copy.unclean else "",
+        next=STARTS_DISPATCH if healed else "",
+        phy_offset=gap.phy_first,
+        topic=gap.key[0],
+        queue_id=gap.key[1],
+        queue_offset=gap.first,
+        expected=gap.shown[0] if gap.kind == NOT_IN_ROCKSDB else gap.shown[1],
+        actual="no entry",
+        count=gap.count,
+    )
+
+
+def _differing(evidence: Evidence, lacking: int) -> Iterator[Finding]:
+    """Entries that differ, and those of the other kind alone for which the queues that are read do not lack a message's."""
+    for gap in evidence.twin_gaps:
+        if gap.kind == lacking:
+            continue
+        view = evidence.views.get(gap.key)
+        if gap.kind != DIFFERS and view is not None and intersect([(gap.first, gap.end)], view.missing):
+            continue
+        yield Finding(
+            "queue_twin_differs",
+            _folder(evidence, gap.key),
+            severity="" if gap.kind == DIFFERS else NOTE,
+            phy_offset=gap.phy_first,
+            topic=gap.key[0],
+            queue_id=gap.key[1],
+            queue_offset=gap.first,
+            expected=f"in files {gap.shown[0]}",
+            actual=f"in RocksDB {gap.shown[1]}",
+            count=gap.count,
+        )
+
+
+def _folder(evidence: Evidence, key: QueueKey) -> str:
+    """Of the kind of queues that is not read."""
+    assert evidence.copy.twins is not None
+    if not reads_rocksdb(evidence.copy.rules):
+        return evidence.copy.twins.table.database.folder
+    return evidence.copy.twins.folders.get(key, queue_folder(False, key))
+
+
+def _put_by_start(evidence: Evidence, gap: TwinGap) -> bool:
+    """Whether a start puts all of these entries."""
+    prediction = evidence.prediction
+    if prediction is None or not prediction.starts or prediction.start_segment is None:
+        return False
+    begin = int(prediction.start_segment)
+    return gap.phy_first >= max(begin, prediction.dispatches_after + 1) and gap.phy_last < prediction.truncate_at

@@ -1,0 +1,75 @@
+"""Which queues a broker combines that writes them twice, in files and in RocksDB, and which of the two it asks (rocksdb.md 8).
+
+Source: CombineConsumeQueueStore's constructor, StoreType.fromString, RocksDBLiteLifecycleManager.init, read at 5.4.0 and 5.5.0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from store_io.rules.releases import ROCKSDB_STORE_TYPE, BrokerRules
+
+FILES = "default"
+_TYPES = FILES, ROCKSDB_STORE_TYPE.lower()
+
+
+@dataclass(frozen=True)
+class Combination:
+    """reads_rocksdb: consumers get what RocksDB has, else what the files have.  assigns_rocksdb: RocksDB gives the numbers.
+    extra_files: so many segments more are looked at for the store that gives no numbers; None: as many as there are.
+    loads: the kinds that are opened."""
+
+    loads: frozenset[str]
+    reads_rocksdb: bool = False
+    assigns_rocksdb: bool = False
+    extra_files: int | None = None
+
+    @property
+    def one_gives_all(self) -> bool:
+        """Whether the store that gives the numbers is the one that is read."""
+        return self.reads_rocksdb == self.assigns_rocksdb
+
+
+def combination(rules: BrokerRules) -> Combination:
+    """Of a broker with `combined_queues`."""
+    named = (part.strip().lower() for part in str(rules.value("combineCQLoadingCQTypes")).split(";"))
+    waits = rules.lite_needs_rocksdb and bool(rules.value("combineCQUseRocksdbForLmq"))
+    return Combination(
+        frozenset(part for part in named if part in _TYPES),
+        _kind(rules, "combineCQPreferCQType") != FILES,
+        _kind(rules, "combineAssignOffsetCQType") != FILES,
+        None if waits else int(rules.value("combineCQMaxExtraSearchCommitLogFiles")),
+    )
+
+
+def reads_rocksdb(rules: BrokerRules) -> bool:
+    """Whether consumers get what lies in RocksDB."""
+    return rules.rocksdb_queues or rules.combined_queues and combination(rules).reads_rocksdb
+
+
+def combination_refusal(rules: BrokerRules) -> str:
+    """Why the combined store cannot be made; "" where it can."""
+    loads = combination(rules).loads
+    for key in ("combineAssignOffsetCQType", "combineCQPreferCQType"):
+        if _kind(rules, key) not in loads:
+            return (
+                f"{key}={rules.value(key)}: combineCQLoadingCQTypes={rules.value('combineCQLoadingCQTypes')} has no such queues"
+            )
+    if rules.lite_needs_rocksdb and rules.value("combineCQUseRocksdbForLmq"):
+        if _TYPES[1] not in loads or combination(rules).assigns_rocksdb:
+            return "combineCQUseRocksdbForLmq=true: it needs queues in RocksDB, and numbers that those in files give"
+    return ""
+
+
+def late_combination_refusal(rules: BrokerRules) -> str:
+    """Why a broker ends after load() has done its work; "" where it does not."""
+    if rules.lite_needs_rocksdb and not rules.value("combineCQUseRocksdbForLmq"):
+        return (
+            f"rocksdbCQDoubleWriteEnable=true: a broker of {rules.release} ends without combineCQUseRocksdbForLmq=true,"
+            " after its recovery"
+        )
+    return ""
+
+
+def _kind(rules: BrokerRules, key: str) -> str:
+    return str(rules.value(key)).lower()

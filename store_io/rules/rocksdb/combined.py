@@ -1,0 +1,182 @@
+"""The fold over a store whose ConsumeQueues are written twice, in files and in RocksDB, from 5.4.0 on (rocksdb.md 8).
+
+Source: CombineConsumeQueueStore: recover, isMappedFileMatchedRecover, getDispatchFromPhyOffset, truncateDirty, start with
+verifyAndInitOffsetForAllStore; CommitLog.recoverNormally, recoverAbnormally; read at 5.4.0 and 5.5.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from schemas.rows import FirstRecord, QueueKey, SegmentSummary
+from store_io.rules.dispatch import Dispatch, Puts
+from store_io.rules.prediction import BrokerQueue, Memory, Prediction, Refused, ScanId
+from store_io.rules.recovery import Fold
+from store_io.rules.rocksdb.combination import combination
+from store_io.rules.rocksdb.queue import RocksQueue
+from store_io.rules.rocksdb.recovery import RocksFold
+from store_io.rules.start_segment import StartSearch
+
+
+class _BothPuts:
+    """What dispatch puts goes into both."""
+
+    def __init__(self, *puts: Puts):
+        self._puts = puts
+
+    def put(self, scan: ScanId, scan_number: int, summary: SegmentSummary, numbers: np.ndarray) -> None:
+        for puts in self._puts:
+            puts.put(scan, scan_number, summary, numbers)
+
+    def settle(self) -> None:
+        for puts in self._puts:
+            puts.settle()
+
+
+@dataclass(eq=False)
+class CombinedFold(RocksFold):
+    """One run of the fold. `queues` are those in files, `rocks` those in RocksDB. start_undecided: why nobody can say whether
+    start() ends well, else empty."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.combination = combination(self.rules)
+        self.dispatch = Dispatch(self.rules, self.batch_topics, self.disk, self.needs)
+        self._file_puts = self.dispatch.puts
+        self.dispatch.puts = _BothPuts(self._file_puts, self.put_into)
+        self.queues, self.index = self.dispatch.queues, self.dispatch.index
+        self._extra_left = self.combination.extra_files or 0
+        self._file_reach = -1  # when recovery begins
+        self._ends_in_start = self.start_undecided = ""
+
+    def run(self) -> Prediction:
+        prediction = super().run()
+        if prediction.starts and self._ends_in_start:
+            prediction.starts, prediction.refusal = False, self._ends_in_start
+        return prediction
+
+    def memory(self) -> Memory:
+        """A snapshot with both kinds of queues."""
+        found = super().memory()
+        files, keyed = Fold._queues_now(self), RocksFold._queues_now(self)
+        found.queues, found.twins = (keyed, files) if self.combination.reads_rocksdb else (files, keyed)
+        return found
+
+    def _queues_now(self) -> dict[QueueKey, BrokerQueue]:
+        return {}  # `memory` looks at both kinds
+
+    # ---- load ------------------------------------------------------------------------------------------------------
+
+    def _load_queues(self) -> None:
+        Fold._load_queues(self)
+        super()._load_queues()
+
+    def _recover_queues(self) -> None:
+        Fold._recover_queues(self)
+        self._file_reach = Fold.max_cq_phy(self)
+
+    def correct_minimums(self) -> None:
+        Fold.correct_minimums(self)
+
+    def _destroy_queues(self) -> None:
+        Fold._destroy_queues(self)
+        super()._destroy_queues()
+
+    def max_cq_phy(self) -> int:
+        """Dispatch begins after the smaller end of the two."""
+        return min(self._file_reach, self.mark)
+
+    def _accelerated_from(self, m: int) -> int:
+        begin = Fold._accelerated_from(self, m)
+        return min(begin, self.mark) if begin >= 0 else begin
+
+    def _start_place(self, m: int) -> int:
+        search = self._search(self.unclean)
+        return search.place_where(lambda first: search.indexed(first) and self._matches(first, search))
+
+    def _matches(self, first: FirstRecord, search: StartSearch) -> bool:
+        """Whether recovery may begin at this record: of the store that gives the numbers it must be so; for the other one only
+        so many segments more are looked at."""
+        in_files = search.queued(first) if self.unclean else first.phy_offset <= self._file_reach
+        in_rocksdb = first.phy_offset <= self.mark
+        reach = self._file_reach if self.combination.assigns_rocksdb else self.mark
+        assigning, other = (in_rocksdb, in_files) if self.combination.assigns_rocksdb else (in_files, in_rocksdb)
+        if not assigning:
+            return False
+        if other or self.rules.combines_with_unwritten and reach <= 0:
+            return True
+        if self.combination.extra_files is None:
+            return False
+        self._extra_left -= 1
+        if self._extra_left >= 0:
+            return False
+        if not self.combination.one_gives_all:
+            reads, gives = self._named(self.combination.reads_rocksdb), self._named(self.combination.assigns_rocksdb)
+            raise Refused(
+                f"the queues {reads}, which are read, end at {reach:,}, too far behind those {gives}, which give numbers"
+            )
+        return True
+
+    def _named(self, in_rocksdb: bool) -> str:
+        return "in RocksDB" if in_rocksdb else "in files"
+
+    def _tell_skipped(self, start: int) -> None:
+        """Which messages the queues that are read lack because of where recovery begins."""
+        reads = self.combination.reads_rocksdb
+        reach = self.mark if reads else self._file_reach
+        skips = self.prediction.skips
+        if max(reach, 0) < start:
+            skips.append(f"recovery begins at physical offset {start:,}, and the queues {self._named(reads)} end at {reach:,}")
+        if not self.unclean:
+            self.prediction.dispatches_after = self.max_cq_phy()
+            skips.append(
+                f"after a clean exit the message that begins exactly at the smaller end of the two stores,"
+                f" {self.max_cq_phy():,}, is not dispatched"
+            )
+
+    def _settle(self) -> None:
+        super()._settle()
+        self._file_puts.settle()
+
+    def _cut(self, m: int, end: int) -> None:
+        if Fold.max_cq_phy(self) >= end:
+            self.truncate_queues(end)
+        super()._cut(self.ends.mark, end)
+
+    # ---- start() ---------------------------------------------------------------------------------------------------
+
+    def _start(self) -> None:
+        """Each queue of the other store gets the maximum of the one that gives the numbers, without entries. RocksDB lists no
+        queue yet when it is the one."""
+        numbers: Mapping[QueueKey, BrokerQueue] = {} if self.combination.assigns_rocksdb else self.queues
+        ahead: list[QueueKey] = []
+        perhaps_ahead: list[QueueKey] = []
+        for key, assigning in numbers.items():
+            other = self._find(key)
+            if _take_number(other, assigning.max_offset):
+                ahead.append(key)
+            if other.or_else is not None and _take_number(other.or_else, assigning.max_offset):
+                perhaps_ahead.append(key)
+        if self.combination.one_gives_all or not ahead and not perhaps_ahead:
+            return
+        key = (ahead or perhaps_ahead)[0]
+        sentence = (
+            f"queue {key[1]} of topic {key[0]!r} ends elsewhere in RocksDB than in files: start() throws, as one of the two gives"
+            " the queue offsets and the other one is read"
+        )
+        if ahead:
+            self._ends_in_start = sentence
+        else:
+            self.start_undecided = f"a race inside the broker decides whether it starts; perhaps {sentence}: not modelled"
+
+
+def _take_number(queue: RocksQueue, number: int) -> bool:
+    """initializeWithOffset where the queue ends elsewhere; whether it has another end, and is not just empty."""
+    end = queue.max_offset
+    if number == end or number <= 0 and end <= 0:
+        return False
+    queue.initialise(number)
+    return end > 0
