@@ -71,6 +71,10 @@ STARTS_DISPATCH = "Nothing to do: a start of the release puts these entries."
 NO_COMPACTED_REPAIR = (
     "No repair is written for a store with the log of a compacted topic: look for another copy of the same broker."
 )
+NO_TWIN_REPAIR = (
+    "No repair is written for a store that writes its queues twice, in files and in RocksDB: look for another copy of the same"
+    " broker."
+)
 NO_KEYED_REPAIR = "No repair is written for a store with queues in RocksDB: look for another copy of the same broker."
 
 

@@ -21,7 +21,7 @@ from tests.support import builders, compacted, corpus_tools, damage, product, re
 from tests.support.builders import Message, Record, Sizes, Store, StoreBuilder
 from tests.support.corpus_tools import Case
 from tests.support.damage import Done
-from tests.support.rocksdb_stores import KeyedStore, keyed_store
+from tests.support.rocksdb_stores import TWICE, KeyedStore, combined_store, keyed_store
 from tests.support.test_builders import sizes_of
 
 MUTATED = [case for case in corpus_tools.cases() if case.case["mutations"]]
@@ -972,3 +972,19 @@ def test_damage_of_queues_in_rocksdb_is_found(what: str, tmp_path: Path) -> None
         assert all(f.code != "queue_entry_missing" for f in audit.findings)
     if what.startswith("entry ") and what != "entry without a message":
         assert {(f.topic, f.queue_id, f.queue_offset) for f in met} == {entry_of(keyed_store(tmp_path / "t"))}
+
+
+TWINS: dict[str, tuple[Callable[[KeyedStore], object], str]] = {  # before a database beside queues in files is written
+    "entries gone": (lambda s: [s.entries.pop(key) for key in list(s.entries)[5:9]], "queue_twin_missing"),
+    "entry's size": (lambda s: change_entry(s, 1, 5), "queue_twin_differs"),
+}
+
+
+@pytest.mark.parametrize("what", TWINS)
+def test_damage_of_queues_that_are_written_twice_is_found(what: str, tmp_path: Path) -> None:
+    """The undamaged twin gives nothing: tests/store_io/rules/rocksdb/test_combined.py, by release."""
+    pytest.importorskip("rocksdict")
+    store = combined_store(tmp_path / "s")
+    TWINS[what][0](store)
+    audit = product.audit(store.write().root, "5.4.0", store.plain.broker_conf + TWICE)
+    assert {f.code for f in audit.above_note} == {TWINS[what][1]}

@@ -94,6 +94,8 @@ def audit_copy(work: Work) -> Audited:
     """The audit of the copy, which must find what the plan promises; it settles rules and settings. Raises StoreError."""
     work.progress("auditing the copy")
     first = audit(work, work.request.plan.broker_conf, "the copy")
+    if first.evidence.copy.twins is not None:
+        raise StoreError(first.outcome.no_repair)
     if first.evidence.copy.queue_table is not None:
         raise StoreError(f"no repair is written for stores with ConsumeQueues in RocksDB. {first.outcome.no_repair}")
     wrong = repair_plan.differences(work.request.plan, first.outcome.plan)

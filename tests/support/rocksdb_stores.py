@@ -103,11 +103,30 @@ class KeyedStore:
 
 def keyed_store(root: Path, release: str = "5.3.3", clean: bool = True, dispatched: int = 60) -> KeyedStore:
     """Sixty messages of two topics with two queues each; the first `dispatched` have entries."""
+    return _keyed(_sixty(release).write(root, clean=clean), clean, dispatched)
+
+
+def _sixty(release: str) -> StoreBuilder:
     builder = StoreBuilder(release, SIZES)
     for n in range(60):
         body = b"body %d " % n * (n % 5 + 1)
         builder.put(Message(f"Topic{n % 2}", n // 2 % 2, body, tags="TagA" if n % 3 else None, uniq=f"7F0000010{n:08X}"))
-    return _keyed(builder.write(root, clean=clean), clean, dispatched)
+    return builder
+
+
+def combined_store(root: Path, release: str = "5.4.0", clean: bool = True, dispatched: int = 60) -> KeyedStore:
+    """The same messages with entries in files, too; in RocksDB the first `dispatched` have one."""
+    keyed = keyed_store(root, release, clean, dispatched)
+    folder = root / "consumequeue"
+    plain = _sixty(release).write(root.parent / f"{root.name}-files", clean=clean)
+    shutil.rmtree(folder)
+    shutil.copytree(plain.root / "consumequeue", folder)
+    shutil.copy(plain.root / "checkpoint", root / "checkpoint")
+    shutil.rmtree(plain.root)
+    return keyed
+
+
+TWICE = "rocksdbCQDoubleWriteEnable=true\ncombineCQUseRocksdbForLmq=true\n"
 
 
 def keyed_batches(root: Path, offsets: Iterable[tuple[int, int]], release: str = "5.4.0") -> KeyedStore:

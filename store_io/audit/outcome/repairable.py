@@ -10,6 +10,7 @@ from schemas.finding_codes import (
     NO_COMPACTED_REPAIR,
     NO_KEYED_REPAIR,
     NO_REPAIR,
+    NO_TWIN_REPAIR,
     REBUILD_BY_START,
     STARTS_DISPATCH,
     WITHOUT_DONOR,
@@ -29,6 +30,8 @@ def no_repair(copy: OpenedCopy) -> str:
     """Why no repair can be made of a store of this kind, a sentence or two; "" where one can."""
     if copy.rules.value("enableDLegerCommitLog"):
         return NO_REPAIR if len(ledger_peers(copy.rules.value("dLegerPeers"))) > 1 else ""
+    if copy.twins is not None:
+        return NO_TWIN_REPAIR
     if copy.queue_table is not None:
         return rebuild_by_start(copy.rules, len(copy.segment_files))
     return NO_COMPACTED_REPAIR if compacted_log(copy.listing) else ""
@@ -55,7 +58,7 @@ def without_promise(finding: Finding, evidence: Evidence, refused: str) -> Findi
     copy, step = evidence.copy, finding.next
     if copy.rules.value("enableDLegerCommitLog") or refused:  # and no donor is taken for a DLedger log
         step = WITHOUT_DONOR.get(step, step)
-    if step in BY_A_REPAIR and copy.queue_table is not None:
+    if step in BY_A_REPAIR and copy.queue_table is not None and copy.twins is None:
         step = _keyed_step(finding, evidence)
     elif step in BY_A_REPAIR:
         step = refused or step

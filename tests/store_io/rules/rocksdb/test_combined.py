@@ -1,0 +1,103 @@
+"""Stores that write their queues twice, whole: what the rules make of built ones. Real releases: tests/broker_truth."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support import product
+from tests.support.rocksdb_stores import TWICE, KeyedStore, combined_store
+
+READS = "combineCQPreferCQType=defaultRocksDB\n"
+NUMBERS = "combineAssignOffsetCQType=defaultRocksDB\n"
+
+
+@pytest.fixture(autouse=True)
+def _reader() -> None:
+    pytest.importorskip("rocksdict")
+
+
+def audited(store: KeyedStore, more: str = "", release: str = "5.4.0") -> product.Audited:
+    return product.audit(store.write().root, release, store.plain.broker_conf + TWICE + more)
+
+
+@pytest.mark.parametrize("release", ["5.4.0", "5.5.0"])
+@pytest.mark.parametrize("more", ["", READS, f"{READS}{NUMBERS}"], ids=["files", "reads RocksDB", "RocksDB"])
+def test_nothing_is_wrong_with_a_sound_store(release: str, more: str, tmp_path: Path) -> None:
+    if release == "5.5.0" and NUMBERS in more:
+        more += "combineCQUseRocksdbForLmq=false\n"
+    audit = audited(combined_store(tmp_path / "s", release), more, release)
+    broker = audit.broker
+    assert broker is not None
+    assert audit.findings == [] or not broker["starts"]
+    assert broker["starts"] is not (release == "5.5.0" and NUMBERS in more)  # it ends after its recovery
+    if broker["starts"]:
+        state = broker["after_dispatch"]
+        ends = [[(q["topic"], q["queue_id"], q["max_offset"]) for q in state[kind]] for kind in ("queues", "queues_files")]
+        assert ends[0] == ends[1] == [("Topic0", 0, 15), ("Topic0", 1, 15), ("Topic1", 0, 15), ("Topic1", 1, 15)]
+
+
+def test_the_store_further_behind_decides_where_recovery_begins(tmp_path: Path) -> None:
+    store = combined_store(tmp_path / "s", dispatched=20)
+    audit = audited(store)
+    assert audit.broker is not None
+    at = int(audit.broker["start_segment"])
+    assert at <= store.mark < at + store.plain.sizes.segment
+    assert audit.broker["lost"]["messages"] == 0  # those that are served from have all
+
+
+def test_a_store_too_far_behind_is_left_with_a_hole(tmp_path: Path) -> None:
+    store = combined_store(tmp_path / "s", dispatched=2)
+    far = audited(store, "combineCQMaxExtraSearchCommitLogFiles=0\n")
+    assert far.broker is not None and int(far.broker["start_segment"]) > store.mark
+    (found,) = {f.code for f in far.above_note}
+    assert found == "queue_twin_missing"
+    twins = far.broker["after_dispatch"]["queues_files"]
+    assert [q["max_offset"] for q in twins] == [15] * 4
+    # What the other store lacks is lost for consumers once they are served from there.
+    read = audited(store, f"{READS}{NUMBERS}combineCQMaxExtraSearchCommitLogFiles=0\ncommitLogRecoverMaxNum=1\n")
+    assert read.broker is not None and read.broker["lost"]["messages"] > 10
+
+
+def test_numbers_from_files_that_end_elsewhere_empty_a_queue_in_rocksdb(tmp_path: Path) -> None:
+    store = combined_store(tmp_path / "s")
+    store.maxima["Topic0", 0] = store.maxima["Topic0", 0][0], 16
+    audit = audited(store)
+    assert audit.broker is not None
+    first = audit.broker["after_dispatch"]["queues_files"][0]
+    assert (first["min_offset"], first["max_offset"], first["max_phy_offset"]) == (15, 15, 0)
+    apart = audited(store, READS).broker  # numbers from one, reads from the other: start() throws
+    assert apart is not None and not apart["starts"] and "'Topic0'" in apart["refusal"]
+
+
+@pytest.mark.parametrize(
+    ("more", "where"),
+    [
+        ("combineCQPreferCQType=other\n", "combineCQPreferCQType=other"),
+        ("combineCQLoadingCQTypes=;\n", "combineAssignOffsetCQType=default"),
+        ("combineCQLoadingCQTypes=default\ncombineCQPreferCQType=defaultRocksDB\n", "combineCQPreferCQType=defaultRocksDB"),
+    ],
+)
+def test_settings_that_stop_a_start(more: str, where: str, tmp_path: Path) -> None:
+    broker = audited(combined_store(tmp_path / "s"), more).broker
+    assert broker is not None and not broker["starts"] and where in broker["refusal"]
+
+
+@pytest.mark.parametrize("more", ["enableLmq=true\n", "combineCQLoadingCQTypes=default\n", "duplicationEnable=true\n"])
+def test_what_is_not_modelled_together(more: str, tmp_path: Path) -> None:
+    audit = audited(combined_store(tmp_path / "s"), more)
+    assert audit.broker is None and any("not modelled" in sentence for sentence in audit.incomplete)
+
+
+def no_database(store: KeyedStore) -> None:
+    store.entries.clear()
+    store.maxima.clear()
+    store.mark = 0
+
+
+def test_a_kind_that_was_never_written_is_a_note(tmp_path: Path) -> None:
+    store = combined_store(tmp_path / "s")
+    no_database(store)
+    (found,) = audited(store).findings
+    assert (found.code, found.severity, found.file, found.count) == ("queue_twin_missing", "note", "consumequeue", 60)
