@@ -116,7 +116,7 @@ class CombinedFold(RocksFold):
         if not self.combination.one_gives_all:
             reads, gives = self._named(self.combination.reads_rocksdb), self._named(self.combination.assigns_rocksdb)
             raise Refused(
-                f"the queues {reads}, which are read, end at {reach:,}, too far behind those {gives}, which give numbers"
+                f"the queues {reads}, which are read, end at {reach:,}, too early for those {gives}, which give numbers"
             )
         return True
 

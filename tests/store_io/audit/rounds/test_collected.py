@@ -46,7 +46,7 @@ def test_a_part_of_the_broker_s_walk_does_not_replace_the_segment() -> None:
 @pytest.mark.parametrize(
     ("task", "result", "where"),
     [
-        (MAKER.queues()[0], [QueueSummary(KEY, bytes_read=5, problem="refused")], "queues"),
+        (MAKER.queues()[0], [QueueSummary(KEY, bytes_read=5, problem="refused")], "file_queues"),
         (MAKER.index()[0], IndexFileSummary("index/7", 100, bytes_read=5, problem="refused"), "index"),
         (LEFTOVER, LeftoverResult(KEY, problem="refused"), "leftovers"),
     ],

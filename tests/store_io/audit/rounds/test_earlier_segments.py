@@ -33,7 +33,7 @@ def held(
     request: AuditRequest = request_of(**{"reuse": True, "earlier": before, **asked})
     found = Collected(Shortcomings())
     found.edges = {f.path: SegmentEdges(f.path, digest="e") for f in COPY.segment_files}
-    found.queues = {KEY: queue or QueueSummary(KEY, digests={queue_path(0): "d"})}
+    found.file_queues = {KEY: queue or QueueSummary(KEY, digests={queue_path(0): "d"})}
     digests = index or {"index/7": "d7", "index/8": "new"}
     found.index = {path: IndexFileSummary(path, 100, digest=digest) for path, digest in digests.items()}
     return EarlierSegments(request, COPY, found)
