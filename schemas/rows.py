@@ -66,6 +66,7 @@ class Extent:
 # offset equal to the position. The broker's walk begins at the segment's first byte (or `SegmentTask.broker_from`), applies
 # the release's own checks, and ends at the first record that the release refuses.
 WALK_AUDIT, WALK_BROKER, WALK_BOTH = 1, 2, 3
+WALK_PART = 4  # above them: how many walks by other rules had left the audit's by then; 0 where a scan follows no others
 
 # How a record's ConsumeQueue entry was found on disk.
 MATCH_NONE = 0  # not looked for (prepared, rollback, or no ConsumeQueue part was asked for)
@@ -79,7 +80,7 @@ RUN_QUEUE, RUN_LMQ, RUN_UNQUEUED = 0, 1, 2  # own ConsumeQueue; a multi-dispatch
 
 RUN_DTYPE = np.dtype(
     [
-        ("walk", "u1"),  # WALK_*
+        ("walk", "u1"),  # WALK_*, and WALK_PART times a number
         ("kind", "u1"),  # RUN_*
         ("match", "u1"),  # MATCH_*, only meaningful for walks with WALK_AUDIT
         ("plausible", "u1"),  # 1: after damage (audit walk)
@@ -160,6 +161,20 @@ class Cuts:
     phy_offsets: tuple[int, ...] = ()  # for every run and index run
     by_queue: dict[QueueKey, tuple[int, ...]] = field(default_factory=dict)  # for runs of one queue
     queue_offsets: dict[QueueKey, tuple[int, ...]] = field(default_factory=dict)
+    of_others: tuple[int, ...] = ()  # as phy_offsets, for every run and no index run: index runs are those of one fold
+
+
+@dataclass(frozen=True, slots=True)
+class OtherWalk:
+    """A segment's walk by the rules of another broker, as far as it follows the audit's.
+
+    first: the segment's first record by these rules.  stop: where the walk ends.  part: runs of a lower part (WALK_PART) are
+    in it.
+    """
+
+    first: FirstRecord
+    stop: BrokerStop
+    part: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +216,8 @@ class SegmentSummary:
     lmq_faults: list[tuple[int, str]] = field(default_factory=list)
     timers: np.ndarray | None = None  # timer messages and their copies (`store_io.scan.timer`), where they were asked for
     timers_dropped: int = 0  # of them beyond the bound
+    # by other rules, in the order of `SegmentTask.others`; None where such a walk needs a scan of its own
+    others: list[OtherWalk | None] = field(default_factory=list)
     problem: str = ""  # the file could not be read, or changed underneath: a sentence; everything else is then void
 
 
@@ -397,6 +414,55 @@ class ConfigTables:
     built_in_groups: frozenset[str] = frozenset()
 
 
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What a start of the copy would do under one release, or with one setting changed: a row of the comparison.
+
+    setting, value: the one that is changed, of the store's own; "" and None in a row of a release.  known: whether it is known;
+    else `why` says in a sentence why not, and starts, refusal, truncate_at and the numbers are None.  doubt: why the answer may
+    not hold although it is that of these rules, a sentence; else "".  changes: of a setting's row, what differs from the store's
+    own settings, names of fields.
+    """
+
+    release: str
+    known: bool
+    exit_code: int
+    complete: bool
+    why: str = ""
+    doubt: str = ""
+    starts: bool | None = None
+    refusal: str | None = None
+    truncate_at: int | None = None
+    lost_messages: int | None = None
+    lost_bytes: int | None = None
+    deleted_files: int | None = None
+    timers_lost: int | None = None
+    setting: str = ""
+    value: bool | None = None
+
+    @property
+    def result(self) -> tuple[Any, ...]:
+        """What a reader compares: two rows with the same one do the same."""
+        return (
+            self.known, self.starts, self.refusal, self.truncate_at, self.lost_messages, self.lost_bytes, self.deleted_files,
+            self.timers_lost, self.exit_code,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Every release that was asked for, and the settings that change the outcome of the plan's own release.
+
+    least: the releases that lose least, of those that are known to start and are not in doubt.  settings: only those which
+    change something, each with the other value; unchanged: the others that were tried.
+    """
+
+    releases: tuple[Start, ...]
+    settings: tuple[Start, ...] = ()
+    unchanged: tuple[str, ...] = ()
+    least: tuple[str, ...] = ()
+
+
 @dataclass
 class AuditOutcome:
     """Everything that the audit of one store says. Plain data: results, tables and reports are rendered from it alone.
@@ -454,4 +520,5 @@ class AuditOutcome:
     replicas: Row = field(default_factory=dict)  # its group as replicas.json has it; empty where it was compared with no copy
     unclean: bool = False  # the abort marker is there
     config: ConfigTables | None = None  # what the managers of config/ hold; None where the store could not be audited
+    comparison: Comparison | None = None  # of releases and settings; None where nobody asked for it
     checkpoint: Row = field(default_factory=dict)  # its fields as stored, times in ms; empty where there is none or it is unread

@@ -32,6 +32,7 @@ from jobs.tables.delta_log import DataFile
 from schemas.rows import AuditOutcome
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import StoreAudit, run_rounds
+from store_io.audit.compared.compared_audit import ComparedAudit
 from store_io.base import checksum
 from store_io.base.errors import StoreError
 from store_io.base.exit_codes import of_run
@@ -227,9 +228,9 @@ def _prepare(number: int, store: StoreArgument, reading: Reading) -> StoreAudit 
     request = AuditRequest(
         store.name, StoreLocation(store.path, store.parts), store.release, store.broker_conf, store.replica_group or "", number,
         level=reading.level, not_after=reading.not_after, earlier=reading.earlier.get(store.name), reuse=reading.reuse,
-        release_from=store.release_from, perhaps_emptied=True,
+        release_from=store.release_from, releases=store.releases, perhaps_emptied=True,
     )  # fmt: skip
-    audit = StoreAudit(request)
+    audit = ComparedAudit(request) if request.releases else StoreAudit(request)
     try:
         audit.first = audit.first_tasks()
     except (StoreError, OSError) as problem:

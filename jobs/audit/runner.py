@@ -109,7 +109,7 @@ def partition(tasks: Sequence[Task], cores: int) -> list[list[int]]:
 
 
 # What the tasks of one store have in common: pickled once a round, not once a partition.
-_COMMON = ("rules", "queue_files", "batch_queue_files", "ext_files", "index_files", "location", "log")
+_COMMON = ("rules", "queue_files", "batch_queue_files", "ext_files", "index_files", "location", "log", "others")
 
 
 def pack(tasks: Sequence[Task], bins: Sequence[Sequence[int]]) -> tuple[list[bytes], list[bytes]]:

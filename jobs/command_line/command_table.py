@@ -19,11 +19,9 @@ PART_OPTIONS = (
     Option("--consumequeue", "PATH", "where it keeps its ConsumeQueues, if elsewhere"),
     Option("--index", "PATH", "where it keeps its index, if elsewhere"),
 )
-STORE_OPTIONS = (
-    Option("--release", "X", f"the broker's RocketMQ release: its rules apply (default {NEWEST_RELEASE})"),
-    Option("--broker-conf", "FILE", "the broker's own properties file"),
-    *PART_OPTIONS,
-)
+_RELEASE = f"the broker's RocketMQ release: its rules apply (default {NEWEST_RELEASE})"
+_BROKER_CONF = Option("--broker-conf", "FILE", "the broker's own properties file")
+STORE_OPTIONS = (Option("--release", "X", _RELEASE), _BROKER_CONF, *PART_OPTIONS)
 TABLES = Option("--tables", "URI", "the tables that audits wrote: DIR/tables of their --out DIR, or their --tables")
 ONE_STORE = Option("--store", "NAME", "only this store")
 TEXT_OR_JSON = Option("--format", "text|json", "default: the ending of FILE, else text")
@@ -48,7 +46,9 @@ COMMAND_TABLE["audit"] = CommandSpec(
             "DIR",
             "for result.json and a folder per store, never inside a store; a second run at the same time ends with 2",
         ),
-        *STORE_OPTIONS,
+        Option("--release", "X", f"{_RELEASE}; X,Y,... or all: compare what these would lose, and what settings change"),
+        _BROKER_CONF,
+        *PART_OPTIONS,
         Option("--tables", "URI", "where the Delta tables go (default DIR/tables)"),
         Option("--run-id", "ID", "the run's id; a run with the id of an earlier one replaces it", run_id),
         Option(

@@ -126,11 +126,14 @@ def _audit_options(paths: Sequence[str], options: Mapping[str, Any]) -> AuditOpt
     out = absolute(options["--out"])
     tables = absolute(options["--tables"]) if "--tables" in options else None
     fleet = options.get("--fleet")
-    stores = with_unique_names(named_stores(paths, options) if fleet is None else read_fleet_file(absolute(fleet), options))
+    stores = with_unique_names(named_stores(paths, options, True) if fleet is None else read_fleet_file(absolute(fleet), options))
     refuse_not_utf8(*(("--out", out) if tables is None else ("--tables", tables)))
     for option in ("--level", "--max-duration", "--since-run"):
         if "--write" in options and options.get(option, "full") != "full":
             raise UsageError(f"--write has to read every segment: it does not go with {option}")
+    for option in ("--level", "--max-duration", "--since-run", "--write"):
+        if any(store.releases for store in stores) and options.get(option, "full") != "full":
+            raise UsageError(f"--release with several of them does not go with {option}")
     level, run_id, since_run = options.get("--level", "full"), options.get("--run-id"), options.get("--since-run")
     if since_run is not None and level == "quick":
         raise UsageError("--since-run does not go with --level quick")

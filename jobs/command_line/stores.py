@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from jobs.command_line.places import absolute, folder_name, last_part, open_regular, read_broker_conf, reason_of
-from jobs.command_line.values import near, release
+from jobs.command_line.values import ALL_RELEASES, near, release, releases
 from store_io.base.errors import UsageError
 from store_io.rules.releases import NEWEST_RELEASE
 
@@ -42,10 +42,14 @@ class StoreArgument:
     broker_conf_file: str | None = None
     release_from: str = "named"  # or "default": none was named
     named: bool = False
+    releases: tuple[str, ...] = ()  # to compare; () none
 
 
-def named_stores(paths: Sequence[str], options: Mapping[str, Any]) -> list[StoreArgument]:
-    """The stores at these paths, read as the options say. Names are not unique yet. Raises UsageError."""
+def named_stores(paths: Sequence[str], options: Mapping[str, Any], several: bool = False) -> list[StoreArgument]:
+    """The stores at these paths, read as the options say. Names are not unique yet. Raises UsageError.
+
+    several: several releases may be named.
+    """
     elsewhere = [f"--{part}" for part in PARTS if f"--{part}" in options]
     if elsewhere and len(paths) > 1:
         raise UsageError(f"{elsewhere[0]} works with one store only; use --fleet for several")
@@ -53,12 +57,20 @@ def named_stores(paths: Sequence[str], options: Mapping[str, Any]) -> list[Store
     parts = tuple((option.removeprefix("--"), _part_paths(options[option], option)) for option in elsewhere)
     if not all(paths):
         raise UsageError("an empty store path")
-    shared = {**_release_of(options), **conf, "parts": parts}
+    shared = {**_release_of(options, several), **conf, "parts": parts}
     return [StoreArgument(last_part(path), path, **shared) for path in map(absolute, paths)]
 
 
-def _release_of(options: Mapping[str, Any]) -> dict[str, Any]:
-    return {"release": release(options["--release"])} if "--release" in options else {"release_from": "default"}
+def _release_of(options: Mapping[str, Any], several: bool = False) -> dict[str, Any]:
+    """several: a list is taken, too, whose first is the store's own, or "all", which names none."""
+    if "--release" not in options:
+        return {"release_from": "default"}
+    text = options["--release"]
+    if not several:
+        return {"release": release(text)}
+    found = releases(text)
+    compared = {"releases": found} if len(found) > 1 else {}
+    return {**compared, **({"release_from": "default"} if text.strip() == ALL_RELEASES else {"release": found[0]})}
 
 
 def read_fleet_file(path: str, options: Mapping[str, Any]) -> list[StoreArgument]:
@@ -78,7 +90,7 @@ def read_fleet_file(path: str, options: Mapping[str, Any]) -> list[StoreArgument
         raise UsageError(f"--fleet {path!r}: no TOML: {problem}") from None
     if not isinstance(rows, list) or not rows:
         raise UsageError(f"--fleet {path!r}: no [[store]] table in it")
-    return [_fleet_row(row, number, os.path.dirname(path), _release_of(options)) for number, row in enumerate(rows, 1)]
+    return [_fleet_row(row, number, os.path.dirname(path), _release_of(options, True)) for number, row in enumerate(rows, 1)]
 
 
 def _fleet_row(row: Any, number: int, base: str, asked: Mapping[str, Any]) -> StoreArgument:

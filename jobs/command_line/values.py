@@ -7,9 +7,10 @@ import re
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Iterable
 
-from store_io.rules.releases import parse_release
+from store_io.rules.releases import KNOWN_RELEASES, parse_release
 
 LAST_RUN = "last"
+ALL_RELEASES = "all"
 
 _RUN_ID = re.compile(r"[A-Za-z0-9._-]{1,100}")
 _DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)([smh])")
@@ -31,6 +32,13 @@ def one_of(words: str) -> Callable[[str], str]:
 def release(text: str) -> str:
     parse_release(text)
     return text.strip()
+
+
+def releases(text: str) -> tuple[str, ...]:
+    """The releases of "all", of "4.9.8,5.4.0", or the one that is named."""
+    if text.strip() == ALL_RELEASES:
+        return KNOWN_RELEASES
+    return tuple(dict.fromkeys(release(part) for part in text.split(",")))
 
 
 def duration(text: str) -> float:

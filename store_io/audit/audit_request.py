@@ -26,6 +26,8 @@ class AuditRequest:
     earlier: EarlierRun | None = None
     release_from: str = NAMED  # or DEFAULT: nobody named it
     reuse: bool = False  # what the earlier run, or one before it, has verified is not read again
+    releases: tuple[str, ...] = ()  # to compare with each other; () none: the one above alone is answered for
+    changed: tuple[str, bool] | None = None  # a setting that has another value than the store's own
     perhaps_emptied: bool = False  # a folder that nothing shows to be a store is read too: `StoreAudit.settle` says what it is
 
     @property

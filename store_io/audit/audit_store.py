@@ -62,6 +62,9 @@ class StoreAudit:
     furthest: FurthestRun | None = None  # of earlier audits; known once the store was read
     replicas: Row = field(default_factory=dict)  # its group as replicas.json has it, once its copies were compared
     bytes_compared: int = 0  # read once more for that
+    beside: OpenedCopy | None = (
+        None  # the same copy as another audit has opened it: that one looks for changes, and for the index
+    )
 
     def __post_init__(self) -> None:
         self._began = time.monotonic()
@@ -75,8 +78,8 @@ class StoreAudit:
     def first_tasks(self) -> list[Task]:
         """The tasks that read everything once. [] where nothing can be audited."""
         try:
-            self._opened = open_copy(self.request, self._short)
-            self._asking = StoreRounds(self.request, self._opened, self._short)
+            self._opened = open_copy(self.request, self._short, self.beside)
+            self._asking = StoreRounds(self.request, self._opened, self._short, index=self.beside is None)
         except UsageError:
             raise
         except StoreError as error:
@@ -119,7 +122,8 @@ class StoreAudit:
     def _judge(self) -> None:
         evidence = self.evidence
         run_checks(evidence, self.findings)
-        self._short.add_new(changes_since(evidence.copy.listing))
+        if self.beside is None:
+            self._short.add_new(changes_since(evidence.copy.listing))
         if not self.incomplete:
             self._beyond = offsets_beyond(evidence)
             self.findings += broker_findings(evidence, self._beyond)

@@ -29,7 +29,7 @@ from store_io.rules.dledger.ledger_walks import LedgerTexts
 from store_io.rules.index_state import IndexHeader
 from store_io.rules.loading import LoadedStore, Tree, load_store, numbered_files, queue_folders, segments_of
 from store_io.rules.prediction import Checkpoint
-from store_io.rules.releases import BrokerRules, broker_rules
+from store_io.rules.releases import BrokerRules, Setting, broker_rules
 from store_io.rules.rocksdb.combination import combination_refusal, late_combination_refusal, reads_rocksdb
 from store_io.rules.rocksdb.place import database_folder, folder_refusal
 from store_io.source import store_dir
@@ -115,14 +115,19 @@ class OpenedCopy:
         return (0, entry.size) if entry is not None else (None, None)
 
 
-def open_copy(request: AuditRequest, short: Shortcomings) -> OpenedCopy:
-    """Find out all that needs no large file; what went wrong goes to `short`. Raises NotAStore."""
-    listing = store_dir.list_folder(request.location)
+def open_copy(request: AuditRequest, short: Shortcomings, beside: OpenedCopy | None = None) -> OpenedCopy:
+    """Find out all that needs no large file; what went wrong goes to `short`. Raises NotAStore.
+
+    beside: the same copy, opened under other rules: it is not listed again.
+    """
+    listing = beside.listing if beside is not None else store_dir.list_folder(request.location)
     no_store = store_dir.why_no_store(request.location, listing.files)
     if no_store and not request.perhaps_emptied:
         raise NotAStore(no_store)
-    source = open_source(request.location)
-    settings = read_settings(request.broker_conf, listing, source)
+    source = beside.source if beside is not None else open_source(request.location)
+    settings = dict(beside.rules.settings) if beside is not None else read_settings(request.broker_conf, listing, source)
+    if request.changed is not None:
+        settings[request.changed[0]] = Setting(request.changed[1], "changed")
     misfits = size_misfits(request.broker_conf, listing, settings)
     rules = broker_rules(request.release, settings)
     tree = Tree(listing.files)

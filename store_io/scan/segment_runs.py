@@ -208,13 +208,13 @@ def _fold(  # type: ignore[no-untyped-def]
             last >= 0
             and regular
             and index_runs[last, _I_LAST_PHY] < phy
-            and index_runs[last, _I_WALK] == walk
+            and index_runs[last, _I_WALK] == walk % of_rows.WALK_PART
             and index_runs[last, _I_REGULAR] == 1
             and index_cut_here == index_cut
         ):
             last = index_used
             index_used += 1
-            index_runs[last, _I_WALK] = walk
+            index_runs[last, _I_WALK] = walk % of_rows.WALK_PART
             index_runs[last, _I_REGULAR] = regular
             index_runs[last, _I_PHY] = phy
             index_runs[last, _I_END] = phy + size
@@ -290,7 +290,8 @@ class RunBuilder:
         self._open_runs = np.full((128, 2), -1, np.int64)
         self._no_states = np.zeros((0, probed.STATE_COLUMNS), np.int64)
         self._cut_at = np.array(sorted(cuts.phy_offsets), np.int64)
-        self._cuts_on = bool(cuts.phy_offsets or cuts.by_queue or cuts.queue_offsets)
+        self._others_cut_at = np.array(sorted(cuts.of_others), np.int64)
+        self._cuts_on = bool(cuts.phy_offsets or cuts.by_queue or cuts.queue_offsets or cuts.of_others)
         self._falls = np.zeros(DEFAULT_CAPACITY, np.int64)
         self._cursor = np.zeros(_CURSOR, np.int64)
         self._cursor[_BASE], self._cursor[_TAG_INDEX], self._cursor[_LMQ] = base_offset, tag_index, lmq
@@ -361,7 +362,7 @@ class RunBuilder:
         if not self._cuts_on:
             return NO_NUMBERS, NO_NUMBERS
         everywhere = _passed(self._cut_at, items)
-        numbers = everywhere.copy()
+        numbers = everywhere + _passed(self._others_cut_at, items) if len(self._others_cut_at) else everywhere.copy()
         first = np.where(kinds == KIND_BATCH, items["batch_base"], items["queue_offset"])
         for ref in np.unique(items["topic_ref"]):
             key = keys[ref]

@@ -55,13 +55,14 @@ from store_io.formats.commitlog.segment_walk import (
 from store_io.formats.queue_store import QueuePaths, open_queue_store
 from store_io.formats.rocksdb.queue_table import QueueDatabase
 from store_io.rules.controller.compensation import THROWS, judged
-from store_io.rules.message_verdict import BAD, END, HALF, VALID, Verdict, properties_fault
+from store_io.rules.message_verdict import END, HALF, VALID, Verdict, properties_fault
 from store_io.rules.multi_dispatch import multi_dispatch
 from store_io.rules.releases import BrokerRules
 from store_io.scan.dataset_rows import DatasetSink, ScannedRows
 from store_io.scan.index.index_files import IndexFileRef, SegmentPlace
 from store_io.scan.index.index_merge import IndexMerge
 from store_io.scan.odd_headers import StoreHosts, odd_header
+from store_io.scan.other_walks import STOP_KINDS, OtherWalks
 from store_io.scan.queue_probe import QueueProbe
 from store_io.scan.resync import Resync
 from store_io.scan.segment_edges import edge_digest, first_record
@@ -105,6 +106,7 @@ class SegmentTask:
     reput: tuple[int, int] | None = None  # (from position, the log's end as one): start()'s walk alone
     elect: tuple[int, int] | None = None  # (from position, limit): the check before an election's dispatch alone
     unconfirmed: tuple[int, int] | None = None  # (from position, limit): what load() reads after confirmOffset alone
+    others: tuple[BrokerRules, ...] = ()  # by these rules, too, as far as such a walk follows the audit's: from the first byte on
     most_timers: int = 0  # timer messages and copies to collect; 0: the store has none
     index_marks: tuple[tuple[int, int], ...] = ()  # (index run, k): whose message puts the k-th key
     unclean: bool = False  # the abort file is present
@@ -160,7 +162,9 @@ class _Scan:
         self.decode = decoder_of(task.decoder)
         self.window = SegmentWindow(file, task.size, task.window_bytes, task.digest)
         self.topics = TopicTable()
-        self.audit = RecordCheck.audit_of(self.base, self.rules, task.path)
+        self.others = OtherWalks(self.rules, task.others, self.window, task.path)
+        audit = RecordCheck.audit_of(self.base, self.rules, task.path)
+        self.audit = replace(audit, watches_old_parser=self.others.watches_old_parser)
         self.broker = RecordCheck.broker(self.rules, task.path)
         self.header = self.audit.framing.header_bytes  # from a frame's beginning to its record
         self.findings = Findings()
@@ -241,6 +245,7 @@ class _Scan:
         if self.timers:
             s.timers, s.timers_dropped = self.timers.rows, self.timers.dropped
         s.findings, s.findings_dropped = self.findings.ordered(), self.findings.dropped
+        s.others = self.others.answers()
         return s
 
     # ---- walking -----------------------------------------------------------------------------------------------------
@@ -332,6 +337,7 @@ class _Scan:
             if at > start:
                 extents.append(Extent(EXTENT_MESSAGE, start, at, self.messages, self.plausible))
             self._audit_refused(at)
+            self.others.refused(at)
             if 0 < self.task.live_end <= at < self.size:
                 extents.append(Extent(EXTENT_UNWRITTEN, at, self.size))
                 break
@@ -339,6 +345,8 @@ class _Scan:
             extents.extend(damage.extents)
             for finding in damage.findings:
                 self.findings.add(finding)
+            if damage.findings or damage.resume is not None:
+                self.others.damaged()
             if damage.resume is None:
                 break
             if damage.resume <= at:
@@ -356,7 +364,8 @@ class _Scan:
         items, kinds = self._items(count)
         if self.probe:
             self.probe.match_batch(items, kinds if self.met & BATCH_ROWS else kinds[:0], self.topics.keys)
-        for low, high, walk in self._parts(rows):
+        self.others.met(self.met, rows, self.index is not None)
+        for low, high, walk in self.others.parts(self._parts(rows), rows, self._accepted):
             self.times.feed(rows[low:high], self._fold_rows(items, kinds, low, high, walk, True) - low)
         if self.index:
             self.index.add(self.columns)
@@ -405,7 +414,7 @@ class _Scan:
                 self.state = "together" if positions[low] == self.broker_at else "apart"
         parts = [(0, low, WALK_AUDIT)]
         if self.state == "together" and low < count:
-            refused = self._first_refused(rows, low)
+            refused = low + self._accepted(rows[low:], self.broker)
             parts.append((low, refused, WALK_BOTH))
             low = refused
             if refused < count:
@@ -413,22 +422,22 @@ class _Scan:
         parts.append((low, count, WALK_AUDIT))
         return [part for part in parts if part[0] < part[1]]
 
-    def _first_refused(self, rows: np.ndarray, low: int) -> int:
-        """The first message from `low` on that the audit accepts and the release does not.
+    def _accepted(self, rows: np.ndarray, check: RecordCheck) -> int:
+        """How many of these messages, which the audit accepts, a release's check does before it refuses one.
 
         The audit's check is the strictest of all defaults, so only three rules of a release can refuse more: V2 before 5.1.0,
         and the two settings that ask for a property of their own.
         """
-        rules, count = self.rules, len(rows)
+        rules, count = check.rules, len(rows)
         if not rules.knows_v2:
             # V2 differs from V1 in the width of the topic's length, which is between body and topic.
-            found = np.flatnonzero(rows["topic_at"][low:] - rows["body_at"][low:] - rows["body_len"][low:] == 2)
-            count = low + int(found[0]) if len(found) else count
+            found = np.flatnonzero(rows["topic_at"] - rows["body_at"] - rows["body_len"] == 2)
+            count = int(found[0]) if len(found) else count
         if rules.dup_info or rules.verify_property_crc and rules.check_crc:
-            count = low + int(np.searchsorted(rows["position"][low:count], self._refused_from(rows[low:count])))
+            count = int(np.searchsorted(rows["position"][:count], self._refused_from(rows[:count], check)))
         return count
 
-    def _refused_from(self, rows: np.ndarray) -> int:
+    def _refused_from(self, rows: np.ndarray, check: RecordCheck) -> int:
         """Position of the first of these messages that the release refuses, or of what follows them."""
         if not len(rows):
             return 0
@@ -438,10 +447,10 @@ class _Scan:
             if window.start <= at and end <= window.end:
                 columns.clear()
                 stretch = Stretch(window.buffer, window.start, at, end, True)
-                at = self.decode(stretch, self.broker, columns, TopicTable()).position
+                at = self.decode(stretch, check, columns, TopicTable()).position
                 if at == end:
                     break
-            verdict = self.broker.verdict(window, at, self.size)
+            verdict = check.verdict(window, at, self.size)
             if verdict.kind != VALID:
                 break
             at += verdict.size
@@ -465,7 +474,7 @@ class _Scan:
 
     def _broker_stops(self, position: int, verdict: Verdict) -> None:
         self.state = "done"
-        self.summary.broker = BrokerStop(_STOP_KINDS[verdict.kind], position, verdict.reason)
+        self.summary.broker = BrokerStop(STOP_KINDS[verdict.kind], position, verdict.reason)
 
     def _broker_walk(self) -> None:
         self.plausible = False
@@ -542,6 +551,3 @@ class _Scan:
             position += int.from_bytes(head[:4], "big", signed=True)
             kind = "end" if position == self.size else "bad"
         self.summary.broker = BrokerStop(kind, position, reason)
-
-
-_STOP_KINDS = {END: "end", HALF: "half", BAD: "bad"}

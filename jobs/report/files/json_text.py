@@ -21,6 +21,7 @@ _ORDER = (
     "tables problems stores group best why copies pairs lacks holder left right relation common_start common_end same_until "
     "first_difference rejoin slave master consistent_point outcome differs_before "
     "emptied earlier log_end lacks_messages diverged "
+    "releases lose_least other_settings settings_without_effect setting known doubt deleted_file_count timers_lost "
     "not_judged level not_read segment_bytes queue_files queue_bytes index_files index_bytes reused_segments reused_bytes since "
 ).split()
 _RANK = {key: rank for rank, key in enumerate(_ORDER)}

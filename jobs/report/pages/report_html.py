@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from jobs.report.files.result_json import RunInfo
 from jobs.report.pages.answer import SEVERITY_STYLE, style_of
+from jobs.report.pages.compared_section import compared_view
 from jobs.report.pages.config_section import config_view
 from jobs.report.pages.controller_section import controller_view
 from jobs.report.pages.findings_section import findings_view
@@ -102,6 +103,9 @@ def _sections(outcome: AuditOutcome, kind: str, words: tuple[str, ...], plan: st
     broker = outcome.plan.get("broker")
     if outcome.loss.get("by_topic") or outcome.loss.get("groups") or outcome.loss.get("delay_levels"):
         yield Section("lost", "What would be lost", lambda: lost_view(outcome, broker, words))
+    compared = outcome.comparison
+    if compared is not None:
+        yield Section("compared", "Which release would lose least", lambda: compared_view(outcome, compared))
     if outcome.timers.get("units"):
         yield Section("timers", "Timers", lambda: timers_view(outcome, broker))
     if outcome.segment_count or outcome.queues:

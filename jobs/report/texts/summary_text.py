@@ -12,6 +12,7 @@ from itertools import accumulate
 from jobs.report.files.result_json import RunInfo
 from jobs.report.files.store_json import groups_of
 from jobs.report.texts.commands import closer_look, words_of
+from jobs.report.texts.comparison_words import ComparedLine, least_text, lost_text, release_lines, setting_lines
 from jobs.report.texts.deleted_files import deleted_files
 from jobs.report.texts.finding_groups import finding_groups
 from jobs.report.texts.judgement import (
@@ -111,6 +112,7 @@ def _store(outcome: AuditOutcome, paint: Paint, words: Sequence[str], plan: str)
         lines += _broker(outcome, broker, paint)
     if broker and broker.get("starts"):
         lines += _loss(outcome, paint)
+    lines += _compared(outcome, paint)
     lines += _differences(outcome, paint)
     lines += _next(outcome, words or words_of(outcome), plan)
     size = f"{count_text(outcome.segment_count, 'segment')}, {held(outcome)}"
@@ -166,6 +168,39 @@ def _loss(outcome: AuditOutcome, paint: Paint) -> list[str]:
         lines.append(_row("", f"delay level {row['level']} is at {row['offset']:,}, its queue would end at {row['new_max']:,}"))
     lines += _more(len(levels) - _LINES, "delay level")
     return lines + timers
+
+
+def _compared(outcome: AuditOutcome, paint: Paint) -> list[str]:
+    """Releases and settings beside one another; [] where nobody asked for that."""
+    compared = outcome.comparison
+    if compared is None:
+        return []
+    releases, settings = release_lines(compared), setting_lines(compared)
+    width = max((len(line.what) for line in [*releases, *settings]), default=0)
+    lines = [_row("Releases", f"{'':<{width}}  {'loses':>14}  {'the log ends at':>18}  {'deletes':>9}  code")]
+    lines += _compared_lines(releases, width, paint)
+    lines += _rows("", least_text(outcome, compared))
+    if settings:
+        lines.append(_row("Settings", f"RocketMQ {printable(outcome.release)} with another one of these:"))
+        lines += _compared_lines(settings, width, paint)
+    return lines
+
+
+def _compared_lines(lines: Sequence[ComparedLine], width: int, paint: Paint) -> list[str]:
+    found = []
+    notes: dict[str, None] = {}
+    for line in lines:
+        row, lost = line.row, f"{lost_text(line.row):>14}"
+        told = row.known and row.starts and not row.doubt
+        numbers = f"{row.truncate_at:>18,}  {count_text(row.deleted_files or 0, 'file'):>9}" if told else f"{'':>18}  {'':>9}"
+        colour = GREEN if line.least else RED if told and row.lost_messages else ""
+        code = paint(CODE_COLOUR[row.exit_code], f"{row.exit_code:>4}")
+        found.append(_row("", f"{line.what:<{width}}  {paint(colour, lost)}  {numbers}  {code}"))
+        if line.note:
+            notes[f"{line.what}: {line.note}"] = None
+    for note in list(notes)[:_LINES]:
+        found += _rows("", note, 2)
+    return found + _more(len(notes) - _LINES, "reason")
 
 
 def _differences(outcome: AuditOutcome, paint: Paint) -> list[str]:

@@ -69,13 +69,15 @@ def queue_entries_on_disk(source: ByteSource) -> DiskEntries:
 class StoreRounds:
     """Asks for tasks round by round. prediction, loss: of the last fold; None where nothing can be said.
 
-    views: the queues seen from both sides, once the segments are there.
+    views: the queues seen from both sides, once the segments are there.  index: whether it is predicted what a start puts into
+    the index, which needs scans whose index runs are of the release's own rules.
     """
 
-    def __init__(self, request: AuditRequest, copy: OpenedCopy, short: Shortcomings):
+    def __init__(self, request: AuditRequest, copy: OpenedCopy, short: Shortcomings, index: bool = True):
         self._request, self._copy, self._short = request, copy, short
         self.collected = Collected(short)
         self.tasks = TaskMaker(request, copy)
+        self._fold_rules = copy.rules if index else replace(copy.rules, builds_index=False)
         self.prediction: Prediction | None = None
         self.loss: Loss | None = None
         self.views: dict[QueueKey, QueueView] = {}
@@ -210,7 +212,7 @@ class StoreRounds:
             deleted = [*loaded.deleted, *compacted.deleted]
             loaded = replace(loaded, refusal=loaded.refusal or compacted.refusal, deleted=deleted)
         firsts = {i: found.edges[f.path].first for i, f in enumerate(copy.loaded.segments) if f.path in found.edges}
-        known = copy.rules, loaded, copy.batch_topics, copy.checkpoint, copy.unclean
+        known = self._fold_rules, loaded, copy.batch_topics, copy.checkpoint, copy.unclean
         read = found.scans, found.file_queues, copy.headers, self._disk, firsts
         fold: Fold
         keyed: RocksFold | None = None

@@ -68,6 +68,8 @@ def _offsets(dtype: np.dtype[Any], names: str) -> list[int]:
 _TAGS, _KEYS, _UNIQ, _DELAY, _DUP_INFO, _CRC, _NUM, _BASE, _DISPATCH, _DISPATCH_AT = range(10)
 PROPERTY_SLOTS = 10
 
+_ASKS_OLD_PARSER = shape.OLD_PARSER | shape.WATCH_OLD_PARSER
+
 _ONE, _ZERO, _ALL = np.uint64(1), np.uint64(0), np.uint64(0xFFFFFFFFFFFFFFFF)
 _HIGH_BITS = np.uint64(0x8080808080808080)
 
@@ -693,8 +695,11 @@ def decode_window(
                 else:
                     found = layouts + _LAYOUT_BYTES * _LAYOUTS
                 present, fault, high = _scan_properties(properties, properties_length, end, found)
-                if settings & shape.OLD_PARSER and _differs_for_old_parser(properties, found, present, end):
-                    break  # a layout that is met holds no such value
+                if settings & _ASKS_OLD_PARSER and _differs_for_old_parser(properties, found, present, end):
+                    if settings & shape.OLD_PARSER:
+                        break  # a layout that is met holds no such value
+                    flags |= shape.OLD_PARSER_DIFFERS
+                    fresh = False
                 if fresh and not fault and not high:
                     _remember_layout(properties, properties_length, present, known)
             if high:

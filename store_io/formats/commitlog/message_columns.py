@@ -50,6 +50,7 @@ MALFORMED_PROPERTIES = 0x20  # `message_verdict.properties_fault` has something 
 HAS_PROPERTY_CRC = 0x40  # the record ends in a property CRC as a broker appends it
 SCHEDULE = 0x80  # topic SCHEDULE_TOPIC_XXXX with DELAY present
 ODD_HEADER = 0x100  # `header_faults` has something to say
+OLD_PARSER_DIFFERS = 0x400  # with `watches_old_parser`: the parser of 4.9.0 and before reads a property of interest otherwise
 INNER_ALONE = 0x200  # INNER_NUM present without INNER_BASE: an inner batch as queues in RocksDB number it
 
 ROW_DTYPE = np.dtype(
@@ -237,6 +238,12 @@ ZERO_CRC_OK = 0x20
 NEED_DUP_INFO = 0x40
 INNER_BATCH = 0x80
 OLD_PARSER = 0x100
+WATCH_OLD_PARSER = 0x200
+
+_OF_INTEREST = (  # properties that decide anything here
+    b"TAGS", b"KEYS", b"UNIQ_KEY", b"DELAY", b"DUP_INFO", layout.PROPERTY_CRC_NAME.encode(), b"INNER_NUM", b"INNER_BASE",
+    b"INNER_MULTI_DISPATCH", b"INNER_MULTI_QUEUE_OFFSET",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -244,6 +251,7 @@ class RecordCheck:
     """Which check a decoder applies; make one with `audit`, `broker` or `reput`. Picklable.
 
     delays: the table that tags codes of delayed messages are computed with.  base_offset: of the segment; AUDIT only.
+    watches_old_parser: rows have OLD_PARSER_DIFFERS.
     """
 
     mode: str
@@ -251,6 +259,7 @@ class RecordCheck:
     delays: Mapping[int, int]
     base_offset: int = 0
     framing: Framing = PLAIN
+    watches_old_parser: bool = False
 
     @staticmethod
     def audit(base_offset: int, delays: Mapping[int, int] | None = None, rules: BrokerRules = AUDIT_RULES) -> RecordCheck:
@@ -335,6 +344,7 @@ class RecordCheck:
             (NEED_DUP_INFO, rules.dup_info),
             (INNER_BATCH, rules.inner_batch),
             (OLD_PARSER, rules.old_property_parser),
+            (WATCH_OLD_PARSER, self.watches_old_parser and not rules.old_property_parser),
         ):
             if holds:
                 bits |= bit
@@ -412,6 +422,10 @@ def append_message(columns: Columns, topics: TopicTable, message: Message, frame
         row[at] = message.properties_position - message.position + start if size else 0
         row[length] = size
     row["flags"] = _flags(message, data, frames, check)
+    if check.settings & WATCH_OLD_PARSER:
+        places = (values[name] for name in _OF_INTEREST if name in values)
+        if any(layout.PROPERTY_NAME_END in data[start : start + size] for start, size in places):
+            row["flags"] |= OLD_PARSER_DIFFERS
     row["store_host"] = host_number(message.store_host)
     keys = index_keys(message)
     row["key_count"] = len(keys)

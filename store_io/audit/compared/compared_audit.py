@@ -1,0 +1,136 @@
+"""An audit that says of one copy what several releases would make of it, and what changed settings would, from one scan.
+
+`compare` does all of it in this process; a runner of many stores drives the audit as any other (`audit_store.run_rounds`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from schemas.rows import NAMED, AuditOutcome, Comparison, Start
+from store_io.audit.audit_request import AuditRequest
+from store_io.audit.audit_store import StoreAudit, run_rounds
+from store_io.audit.compared.comparison import Answer, answer_of, comparison, not_known, older_than_its_writer, plan_section
+from store_io.audit.compared.shared_tasks import SharedRound
+from store_io.audit.compared.variants import Variant, changed_settings, same_rules
+from store_io.audit.outcome.final_findings import completed
+from store_io.base.errors import StoreError
+from store_io.base.tasks import Task, run_task
+from store_io.rules.releases import broker_rules
+
+
+def compare(request: AuditRequest) -> Comparison | None:
+    """The comparison of the request's releases; None where the copy cannot be opened. The whole audit in this process."""
+    return run_compared(request).outcome().comparison
+
+
+def run_compared(request: AuditRequest) -> ComparedAudit:
+    """The same, giving the audit itself with all it knows."""
+    audit = ComparedAudit(request)
+    run_rounds([(audit, audit.first_tasks())], lambda tasks: [run_task(task) for task in tasks])
+    return audit
+
+
+class ComparedAudit(StoreAudit):
+    """The audit of `request.release`, and beside it one of each other release, and of each changed setting.
+
+    Those beside it live as long as they ask for tasks; a row of the table is left of each.
+    """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._variants: list[Variant] = []
+        self._same: dict[str, str] = {}  # by release, the one that has the same rules
+        self._running: dict[Variant | None, StoreAudit] = {}  # None: this audit itself
+        self._answers: dict[Variant, Answer] = {}
+        self._round: SharedRound | None = None
+        self._asked: list[Variant | None] = []
+        self._settled = (0, 0)  # findings and reasons when the rounds had ended: what comes later others have added
+
+    # ---- rounds ----------------------------------------------------------------------------------------------------
+
+    def first_tasks(self) -> list[Task]:
+        own = super().first_tasks()
+        if self.failed:
+            return own
+        wanted: dict[Variant | None, list[Task]] = {None: own}
+        for variant in self._beside():
+            audit = StoreAudit(self._request_of(variant), beside=self.copy)
+            try:
+                wanted[variant] = audit.first_tasks()
+            except StoreError as problem:  # of a setting that such a release does not take
+                self._answers[variant] = not_known(variant, str(problem))
+                continue
+            self._running[variant] = audit
+            if not wanted[variant]:
+                self._end(variant)
+        return self._share(wanted)
+
+    def next_tasks(self, results: Sequence[Any]) -> list[Task]:
+        assert self._round is not None
+        again = self._round.take(results)
+        if again:
+            return list(again)
+        wanted: dict[Variant | None, list[Task]] = {}
+        for variant, answers in zip(self._asked, self._round.answers, strict=True):
+            if variant is None:
+                wanted[None] = super().next_tasks(answers)
+            else:
+                wanted[variant] = self._running[variant].next_tasks(answers)
+                if not wanted[variant]:
+                    self._end(variant)
+        return self._share(wanted)
+
+    def _share(self, wanted: dict[Variant | None, list[Task]]) -> list[Task]:
+        """One round of the audits that want tasks; [] when none does."""
+        self._asked = [variant for variant, tasks in wanted.items() if tasks]
+        self._round = SharedRound([wanted[variant] for variant in self._asked]) if self._asked else None
+        if self._round is None:
+            self._settled = len(self.findings), len(self.incomplete)
+            return []
+        return list(self._round.tasks)
+
+    def _beside(self) -> list[Variant]:
+        """What to try beside the request's own release: each set of rules once."""
+        known = {same_rules(self.rules): self.request.release}
+        for release in self.request.releases:
+            rules = broker_rules(release, self.rules.settings)
+            self._same[release] = known.setdefault(same_rules(rules), release)
+            if self._same[release] == release != self.request.release:
+                self._variants.append(Variant(release))
+        self._variants += changed_settings(self.copy)
+        return self._variants
+
+    def _request_of(self, variant: Variant) -> AuditRequest:
+        asked = self.request
+        return replace(asked, release=variant.release, release_from=NAMED, releases=(), changed=variant.changed)
+
+    def _end(self, variant: Variant) -> None:
+        """Keep of an audit that has ended its row."""
+        self._answers[variant] = answer_of(self._running.pop(variant).outcome(), variant)
+
+    # ---- what follows ----------------------------------------------------------------------------------------------
+
+    def _outcome(self) -> AuditOutcome:
+        out = super()._outcome()
+        if not self.failed:
+            out.comparison = self._comparison(answer_of(out, Variant(self.request.release)))
+            out.plan |= plan_section(out.comparison)
+        return out
+
+    def _comparison(self, own: Answer) -> Comparison:
+        findings, reasons = self._settled
+        counts: dict[str, int] = {}
+        for finding in map(completed, self.findings[findings:]):
+            counts[finding.severity] = counts.get(finding.severity, 0) + 1
+        complete = len(self.incomplete) == reasons
+        written = self.evidence.written_by()
+        rows: list[Start] = []
+        for release in dict.fromkeys((*self.request.releases,)):
+            same = self._same[release]
+            row = own.start if same == self.request.release else self._answers[Variant(same)].with_more(counts, complete)
+            rows.append(replace(row, release=release, doubt=older_than_its_writer(release, written)))
+        settings = [self._answers[variant].with_more(counts, complete) for variant in self._variants if variant.changed]
+        return comparison(rows, settings, own.start)

@@ -1,0 +1,102 @@
+"""The rows of the comparison, and which releases lose least."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from schemas.rows import AuditOutcome, Comparison, Row, Start
+from store_io.audit.compared.variants import Variant
+from store_io.audit.written_by import WrittenBy
+from store_io.base.exit_codes import INCOMPLETE, of_store
+from store_io.rules.releases import parse_known
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What one audit says, kept as long as nothing else of it is. counts: findings by severity."""
+
+    start: Start
+    counts: Mapping[str, int]
+
+    def with_more(self, counts: Mapping[str, int], complete: bool) -> Start:
+        """The row, where others have found more about the copy since: these findings by severity."""
+        together = {key: self.counts.get(key, 0) + counts.get(key, 0) for key in {*self.counts, *counts}}
+        complete = complete and self.start.complete
+        return replace(self.start, complete=complete, exit_code=of_store(together, complete))
+
+
+def answer_of(outcome: AuditOutcome, variant: Variant) -> Answer:
+    """The row of an outcome."""
+    broker = outcome.plan.get("broker")
+    key, value = variant.changed or ("", None)
+    row = Start(
+        variant.release, broker is not None, outcome.exit_code, outcome.complete, setting=key, value=value,
+        why="" if broker is not None else (outcome.incomplete or ["not everything that a start reads was read"])[0],
+    )  # fmt: skip
+    if broker is not None:
+        starts = bool(broker["starts"])
+        lost, timer = broker["lost"] or {}, broker.get("timer") or {}
+        row = replace(row, starts=starts, refusal=broker["refusal"])
+        if starts:
+            row = replace(
+                row,
+                truncate_at=broker["truncate_at"],
+                lost_messages=lost.get("messages", 0),
+                lost_bytes=lost.get("bytes", 0),
+                deleted_files=len(broker["deleted_files"]),
+                timers_lost=(timer.get("lost") or {}).get("messages", 0),
+            )
+    return Answer(row, dict(outcome.counts))
+
+
+def not_known(variant: Variant, why: str) -> Answer:
+    """The row of a variant that cannot be tried."""
+    key, value = variant.changed or ("", None)
+    return Answer(Start(variant.release, False, INCOMPLETE, False, why, setting=key, value=value), {})
+
+
+def older_than_its_writer(release: str, written: WrittenBy) -> str:
+    """Why nobody knows what a release makes of this copy that is older than the one which wrote it; "" of any other."""
+    if not written.surely_since or parse_known(release) >= parse_known(written.surely_since):
+        return ""
+    traces = ", ".join(written.newer[:3])
+    return (
+        f"a broker of {written.surely_since} or newer wrote this copy ({traces}), and what an older one makes of it is not known"
+    )
+
+
+def plan_section(compared: Comparison) -> Row:
+    """What plan.json says of it, key by key."""
+    return {
+        "releases": [{"release": row.release, **_plan_row(row)} for row in compared.releases],
+        "lose_least": list(compared.least),
+        "other_settings": [{"setting": row.setting, "value": row.value, **_plan_row(row)} for row in compared.settings],
+        "settings_without_effect": list(compared.unchanged),
+    }
+
+
+def _plan_row(row: Start) -> Row:
+    timers = {"timers_lost": row.timers_lost}
+    lost = {"lost_messages": row.lost_messages, "lost_bytes": row.lost_bytes, "deleted_file_count": row.deleted_files, **timers}
+    ends = {"starts": row.starts, "refusal": row.refusal, "truncate_at": row.truncate_at}
+    return {"known": row.known, "why": row.why, "doubt": row.doubt, **ends, **lost, "exit_code": row.exit_code}
+
+
+def comparison(releases: Sequence[Start], settings: Sequence[Start], own: Start) -> Comparison:
+    """The rows, with those settings alone that change something. own: the row of the plan's own release."""
+    changing = tuple(row for row in settings if row.result != own.result)
+    unchanged = tuple(row.setting for row in settings if row.result == own.result)
+    return Comparison(tuple(releases), changing, unchanged, least_loss(releases))
+
+
+def least_loss(rows: Sequence[Start]) -> tuple[str, ...]:
+    """The releases that lose least: messages, then timer messages that are never delivered. () where none is known to start, or
+    all of those are in doubt."""
+    sure = [row for row in rows if row.known and row.starts and not row.doubt]
+    least = min((_loss(row) for row in sure), default=None)
+    return tuple(row.release for row in sure if _loss(row) == least)
+
+
+def _loss(row: Start) -> tuple[int, int]:
+    return row.lost_messages or 0, row.timers_lost or 0

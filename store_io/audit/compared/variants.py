@@ -1,0 +1,53 @@
+"""Which releases and settings are tried on a copy."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+from schemas.store_names import EXT
+from store_io.audit.opened_copy import OpenedCopy
+from store_io.rules.config.files import config_files
+from store_io.rules.config.reading import config_rules
+from store_io.rules.releases import BrokerRules
+
+# Switches that change what a start cuts, deletes or leaves out (recovery.md 0). Those that say of which kind the store is, and
+# how large its files are, are not tried: a store has one kind.
+SETTINGS = (
+    "checkCRCOnRecover",
+    "forceVerifyPropCRC",
+    "duplicationEnable",
+    "recheckReputOffsetFromCq",
+    "enableConsumeQueueExt",
+    "enableMultiDispatch",
+    "enableLmq",
+    "enableAcceleratedRecovery",
+    "checkCommitLogOffsetOnRecover",
+    "timerWheelEnable",
+)
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A release, with the store's own settings or with one of them changed."""
+
+    release: str
+    changed: tuple[str, bool] | None = None
+
+
+def changed_settings(copy: OpenedCopy) -> list[Variant]:
+    """The copy's own release with each of these switches turned, one at a time."""
+    rules, tried = copy.rules, set(SETTINGS)
+    if not any(entry.path.startswith(EXT + "/") for entry in copy.listing.files):
+        tried.discard("enableConsumeQueueExt")
+    if copy.timers is None and rules.timers:
+        tried.discard("timerWheelEnable")
+    return [Variant(rules.release, (key, not rules.value(key))) for key in SETTINGS if key in tried]
+
+
+def same_rules(rules: BrokerRules) -> Hashable:
+    """What two releases have in common that do the same with every copy."""
+    own = {name: value for name, value in vars(rules).items() if name not in ("release", "version", "settings")}
+    values = tuple((key, setting.value) for key, setting in sorted(rules.settings.items()))
+    files = tuple(file.path for file in config_files(rules))
+    return repr((sorted(own.items()), values, config_rules(rules), files))

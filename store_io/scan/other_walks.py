@@ -1,0 +1,171 @@
+"""Walks of one segment by the rules of other brokers, on the back of the audit's own: which of its messages each accepts, and
+where it stops.
+
+The audit's check is the strictest, so that a walk by other rules meets the same messages up to where it stops, or up to bytes
+which the audit refuses and these rules accept. There it goes its own way, and needs a scan of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from schemas.rows import (
+    RUN_DTYPE,
+    WALK_AUDIT,
+    WALK_BOTH,
+    WALK_BROKER,
+    WALK_PART,
+    BrokerStop,
+    FirstRecord,
+    OtherWalk,
+    SegmentSummary,
+)
+from store_io.formats.commitlog.message_columns import HAS_MULTI_DISPATCH, HAS_TAGS, OLD_PARSER_DIFFERS, RecordCheck
+from store_io.rules.message_verdict import BAD, END, HALF, VALID
+from store_io.rules.releases import BrokerRules, ReleaseRules
+from store_io.scan.segment_edges import first_record
+from store_io.source.segment_window import SegmentWindow
+
+MOST_OTHERS = 255 // WALK_PART - 1  # that one scan follows: a run has room for no larger number of a part
+STOP_KINDS = {END: "end", HALF: "half", BAD: "bad"}
+
+RefusedFrom = Callable[[np.ndarray, RecordCheck], int]  # how many of these messages the walk of a check accepts
+
+
+@dataclass(frozen=True)
+class WalkRules:
+    """What of a broker's rules decides which records its recovery accepts, and what a scan says of them. Hashable."""
+
+    check: int
+    delays: tuple[tuple[int, int], ...]
+    old_property_parser: bool
+    offsets_checked: bool
+    tag_index: bool
+    light: tuple[bool, ...]
+    kind: tuple[Any, ...] = ()  # of a walk that is not recovery's: what else decides it
+
+    @staticmethod
+    def of(rules: BrokerRules, unclean: bool) -> WalkRules:
+        """Those of a scan after such an exit. Delays during recovery decide nothing: a walk that follows the audit's has its
+        tags codes."""
+        return WalkRules(
+            RecordCheck.broker(rules).settings,
+            tuple(sorted(rules.delays.items())),
+            rules.old_property_parser,
+            unclean and rules.checks_phy_offset,
+            rules.tag_index,
+            (bool(rules.value("enableLmq")), rules.multi_dispatch, *(getattr(rules, name) for name in _LIGHT)),
+        )
+
+
+_LIGHT = tuple(field.name for field in fields(ReleaseRules) if field.name.startswith("lmq_leaves_out"))
+
+
+class _Follower:
+    """One such walk. own: it needs a scan of its own."""
+
+    def __init__(self, rules: BrokerRules, path: str, first: FirstRecord):
+        self.rules, self.first, self.check = rules, first, RecordCheck.broker(rules, path)
+        self.stop: BrokerStop | None = None
+        self.part = 0
+        self.own = False
+
+
+class OtherWalks:
+    """Those that one scan follows. own: the scan's own rules, which its index runs are counted by.
+
+    refused_from: for a check and messages of the window, how many of them its walk accepts.
+    """
+
+    def __init__(self, own: BrokerRules, others: Sequence[BrokerRules], window: SegmentWindow, path: str):
+        self._own, self._window = own, window
+        self.watches_old_parser = any(rules.old_property_parser != own.old_property_parser for rules in others)
+        self._all = [_Follower(rules, path, first_record(window, RecordCheck.broker(rules, path))) for rules in others]
+        self._together = list(self._all)
+        self._keyed = self._tagged = False
+        self.part = 0  # the number of that part of the segment which is being read
+
+    def parts(self, found: list[tuple[int, int, int]], rows: np.ndarray, refused_from: RefusedFrom) -> list[tuple[int, int, int]]:
+        """The ranges (from, to, walk) of these messages, parted where a walk by other rules leaves them; `walk` has the part."""
+        if not self._all:
+            return found
+        left = sorted(((refused_from(rows, one.check), one) for one in self._together), key=lambda place: place[0])
+        parts = []
+        for low, high, walk in found:
+            while left and left[0][0] < min(high, len(rows)):
+                at, one = left.pop(0)
+                if at > low:
+                    parts.append((low, at, walk + WALK_PART * self.part))
+                    low = at
+                self._refuses(one, int(rows["position"][at]) - one.check.framing.header_bytes)
+            if low < high:
+                parts.append((low, high, walk + WALK_PART * self.part))
+        return parts
+
+    def met(self, flags: int, rows: np.ndarray, index: bool) -> None:
+        """Note what of these messages other rules may see otherwise. flags: all of theirs.  index: there are index files."""
+        for one in self._all:
+            if flags & OLD_PARSER_DIFFERS and one.rules.old_property_parser != self._own.old_property_parser:
+                one.own = True
+            if flags & HAS_MULTI_DISPATCH and WalkRules.of(one.rules, False).light != WalkRules.of(self._own, False).light:
+                one.own = True
+        if self._all and not index and not self._keyed:
+            self._keyed, self._tagged = bool((rows["key_count"] > 0).any()), self._tagged or bool(flags & HAS_TAGS)
+
+    def refused(self, position: int) -> None:
+        """The audit's walk met something that is no message: walks that came so far end there, or go on by themselves."""
+        for one in list(self._together):
+            self._refuses(one, position)
+
+    def damaged(self) -> None:
+        """Messages were looked for after damage: by the properties, too."""
+        for one in self._all:
+            one.own |= one.rules.old_property_parser != self._own.old_property_parser
+
+    def _refuses(self, one: _Follower, position: int) -> None:
+        """This walk ends here, or parts from the audit's."""
+        self._together.remove(one)
+        self.part += 1
+        one.part = self.part
+        verdict = one.check.verdict(self._window, position, self._window.size)
+        if verdict.kind == VALID:
+            one.own = True
+        else:
+            one.stop = BrokerStop(STOP_KINDS[verdict.kind], position, verdict.reason)
+
+    def answers(self) -> list[OtherWalk | None]:
+        """What became of each walk, in the order in which they were given."""
+        found: list[OtherWalk | None] = []
+        for one in self._all:
+            # Without index files the messages that put a key are counted, and tags are one for some releases alone.
+            counted = one.rules.tag_index == self._own.tag_index or self._keyed or not self._tagged
+            found.append(OtherWalk(one.first, one.stop, one.part) if one.stop and counted and not one.own else None)
+        return found
+
+
+def by_own_rules(summary: SegmentSummary) -> SegmentSummary:
+    """A scan's summary as it is without the others that it followed."""
+    runs = summary.runs
+    if len(runs) and (runs["walk"] >= WALK_PART).any():
+        runs = runs.copy()
+        runs["walk"] %= WALK_PART
+    return replace(summary, runs=runs, others=[])
+
+
+def by_other_rules(summary: SegmentSummary, number: int) -> SegmentSummary | None:
+    """The summary by the rules of the other of that number; None: it needs a scan of its own. Its index runs are those of the
+    scan: what a broker indexes cannot be told from them."""
+    other = summary.others[number]
+    if other is None:
+        return None
+    runs = summary.runs[summary.runs["walk"] & WALK_AUDIT != 0]
+    walks = np.where(runs["walk"] // WALK_PART < other.part, WALK_BOTH, WALK_AUDIT).astype(RUN_DTYPE["walk"])
+    runs["walk"] = walks
+    return replace(summary, runs=runs, first=other.first, broker=other.stop, others=[])
+
+
+assert WALK_PART > WALK_AUDIT | WALK_BROKER
