@@ -19,7 +19,7 @@ from store_io.audit.checks.log.emptied import shows_a_store, shrunk_findings
 from store_io.audit.evidence import Evidence
 from store_io.audit.loss import Loss
 from store_io.audit.opened_copy import OpenedCopy, open_copy
-from store_io.audit.outcome.store_outcome import Judgement, failed_outcome, store_outcome
+from store_io.audit.outcome.store_outcome import Judgement, failed_outcome, start_outcome, store_outcome
 from store_io.audit.queue_views import QueueView
 from store_io.audit.rounds.store_rounds import StoreRounds
 from store_io.audit.shortcomings import Shortcomings
@@ -159,7 +159,7 @@ class StoreAudit:
             out = failed_outcome(self.request, self.incomplete)
         else:
             judged = Judgement(self.findings, self._short, self._beyond, self.furthest, self.replicas)
-            out = store_outcome(self.evidence, judged)
+            out = (store_outcome if self.beside is None else start_outcome)(self.evidence, judged)
             out.bytes_read += self.bytes_compared
         out.seconds = seconds
         return out

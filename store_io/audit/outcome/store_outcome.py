@@ -50,18 +50,10 @@ def failed_outcome(request: AuditRequest, incomplete: Sequence[str]) -> AuditOut
 
 def store_outcome(evidence: Evidence, judged: Judgement) -> AuditOutcome:
     """All results but `seconds`, which the caller measures. The same bytes give the same."""
-    request, copy, short = evidence.request, evidence.copy, judged.short
-    out = _blank(request, short.sentences)
+    copy, short = evidence.copy, judged.short
+    out = _judged(evidence, judged)
     _set_premises(evidence, out)
-    out.config = config_tables(evidence)
     out.not_judged, out.no_repair = not_judged(evidence), no_repair(evidence.copy)
-    out.level, out.not_read = request.level, not_read(evidence)
-    out.incomplete += not_read_sentences(evidence, out.not_read, short.on_purpose)
-    out.complete = not out.incomplete
-    out.findings, out.findings_dropped = final_findings(evidence, judged.findings)
-    for finding in out.findings:
-        out.counts[finding.severity] = out.counts.get(finding.severity, 0) + 1
-    out.exit_code = of_store(out.counts, out.complete)
     out.bytes_read = evidence.bytes_read
     out.plan = _plan(evidence, out, known=not short.sentences)
     out.loss = loss_rows(evidence.loss, judged.beyond)
@@ -77,6 +69,27 @@ def store_outcome(evidence: Evidence, judged: Judgement) -> AuditOutcome:
     out.log_end = log_end(evidence.segments) if evidence.end_is_known else None
     out.furthest, out.replicas = judged.furthest, judged.replicas
     out.verdict = verdict_sentence(out)
+    return out
+
+
+def start_outcome(evidence: Evidence, judged: Judgement) -> AuditOutcome:
+    """An outcome that says what a start would do, and the exit code, and nothing else."""
+    out = _judged(evidence, judged)
+    out.plan = {"broker": None if judged.short.sentences else _broker_section(evidence, out)}
+    return out
+
+
+def _judged(evidence: Evidence, judged: Judgement) -> AuditOutcome:
+    """What decides an outcome's exit code: its findings, and what is not complete."""
+    out = _blank(evidence.request, judged.short.sentences)
+    out.config = config_tables(evidence)
+    out.level, out.not_read = evidence.request.level, not_read(evidence)
+    out.incomplete += not_read_sentences(evidence, out.not_read, judged.short.on_purpose)
+    out.complete = not out.incomplete
+    out.findings, out.findings_dropped = final_findings(evidence, judged.findings)
+    for finding in out.findings:
+        out.counts[finding.severity] = out.counts.get(finding.severity, 0) + 1
+    out.exit_code = of_store(out.counts, out.complete)
     return out
 
 
