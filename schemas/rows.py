@@ -166,7 +166,7 @@ class Cuts:
 
 @dataclass(frozen=True, slots=True)
 class OtherWalk:
-    """A segment's walk by the rules of another broker, as far as it follows the audit's.
+    """A segment's walk by the rules of another broker, where it follows the audit's.
 
     first: the segment's first record by these rules.  stop: where the walk ends.  part: runs of a lower part (WALK_PART) are
     in it.

@@ -198,7 +198,13 @@ def from_word(word: str) -> AuditOptions:
     """The options that `to_word` made the word from."""
     row = json.loads(zlib.decompress(base64.urlsafe_b64decode(word)).decode("utf-8", "surrogatepass"))
     stores = tuple(
-        StoreArgument(**{**store, "parts": tuple((part, tuple(paths)) for part, paths in store["parts"])})
+        StoreArgument(
+            **{
+                **store,
+                "parts": tuple((part, tuple(paths)) for part, paths in store["parts"]),
+                "releases": tuple(store["releases"]),
+            }
+        )
         for store in row["stores"]
     )
     return AuditOptions(**{**row, "stores": stores, "write": frozenset(row["write"])})

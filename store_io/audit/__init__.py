@@ -9,6 +9,7 @@
 * `facts`: what follows from several files of a copy.
 * `checks`: from evidence to findings.
 * `outcome`: findings, plan, verdict and rows of the tables.
+* `compared`: several releases and settings, from one scan.
 * `shortcomings`: why an audit is not complete.
 * `log_map`, `queue_runs`, `queue_views`: what lies at each offset; which messages a queue has; entries against messages.
 * `queue_leftovers`: entries that lead to no message of their queue.

@@ -2,7 +2,7 @@
 where it stops.
 
 The audit's check is the strictest, so that a walk by other rules meets the same messages up to where it stops, or up to bytes
-which the audit refuses and these rules accept. There it goes its own way, and needs a scan of its own.
+which the audit refuses and these rules accept. There it leaves the audit's, and needs a scan of its own.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from schemas.rows import (
 )
 from store_io.formats.commitlog.message_columns import HAS_MULTI_DISPATCH, HAS_TAGS, OLD_PARSER_DIFFERS, RecordCheck
 from store_io.rules.message_verdict import BAD, END, HALF, VALID
+from store_io.rules.multi_dispatch import MultiDispatch
 from store_io.rules.releases import BrokerRules, ReleaseRules
 from store_io.scan.segment_edges import first_record
 from store_io.source.segment_window import SegmentWindow
@@ -34,6 +35,7 @@ MOST_OTHERS = 255 // WALK_PART - 1  # that one scan follows: a run has room for 
 STOP_KINDS = {END: "end", HALF: "half", BAD: "bad"}
 
 RefusedFrom = Callable[[np.ndarray, RecordCheck], int]  # how many of these messages the walk of a check accepts
+Entered = Callable[[BrokerRules, np.void], MultiDispatch]
 
 
 @dataclass(frozen=True)
@@ -58,11 +60,16 @@ class WalkRules:
             rules.old_property_parser,
             unclean and rules.checks_phy_offset,
             rules.tag_index,
-            (bool(rules.value("enableLmq")), rules.multi_dispatch, *(getattr(rules, name) for name in _LIGHT)),
+            light_rules(rules),
         )
 
 
 _LIGHT = tuple(field.name for field in fields(ReleaseRules) if field.name.startswith("lmq_leaves_out"))
+
+
+def light_rules(rules: BrokerRules) -> tuple[bool, ...]:
+    """What decides which light queues a message enters."""
+    return (bool(rules.value("enableLmq")), rules.multi_dispatch, *(getattr(rules, name) for name in _LIGHT))
 
 
 class _Follower:
@@ -70,6 +77,7 @@ class _Follower:
 
     def __init__(self, rules: BrokerRules, path: str, first: FirstRecord):
         self.rules, self.first, self.check = rules, first, RecordCheck.broker(rules, path)
+        self.light = light_rules(rules)
         self.stop: BrokerStop | None = None
         self.part = 0
         self.own = False
@@ -106,23 +114,37 @@ class OtherWalks:
                 parts.append((low, high, walk + WALK_PART * self.part))
         return parts
 
-    def met(self, flags: int, rows: np.ndarray, index: bool) -> None:
-        """Note what of these messages other rules may see otherwise. flags: all of theirs.  index: there are index files."""
-        for one in self._all:
-            if flags & OLD_PARSER_DIFFERS and one.rules.old_property_parser != self._own.old_property_parser:
-                one.own = True
-            if flags & HAS_MULTI_DISPATCH and WalkRules.of(one.rules, False).light != WalkRules.of(self._own, False).light:
-                one.own = True
+    def met(self, flags: int, rows: np.ndarray, index: bool, entered: Entered) -> None:
+        """Note what of these messages other rules may see otherwise.
+
+        flags: all of theirs.  index: there are index files.  entered: the light queues that a message enters by some rules.
+        """
+        if flags & OLD_PARSER_DIFFERS:
+            self._parsed_apart()
+        if flags & HAS_MULTI_DISPATCH:
+            light = [one for one in self._all if not one.own and one.light != light_rules(self._own)]
+            sets = {one.light: one.rules for one in light}
+            for row in rows[rows["flags"] & HAS_MULTI_DISPATCH != 0] if sets else ():
+                own = entered(self._own, row)
+                for key, rules in list(sets.items()):
+                    # Whether entries that are missing are a fault depends on the switch, whatever the queues are.
+                    if entered(rules, row) != own or rules.multi_dispatch != self._own.multi_dispatch:
+                        del sets[key]
+            for one in light:
+                one.own |= one.light not in sets
         if self._all and not index and not self._keyed:
             self._keyed, self._tagged = bool((rows["key_count"] > 0).any()), self._tagged or bool(flags & HAS_TAGS)
 
     def refused(self, position: int) -> None:
-        """The audit's walk met something that is no message: walks that came so far end there, or go on by themselves."""
+        """The audit's walk met something that is no message: walks that came so far end there, or leave it there."""
         for one in list(self._together):
             self._refuses(one, position)
 
     def damaged(self) -> None:
         """Messages were looked for after damage: by the properties, too."""
+        self._parsed_apart()
+
+    def _parsed_apart(self) -> None:
         for one in self._all:
             one.own |= one.rules.old_property_parser != self._own.old_property_parser
 
@@ -158,7 +180,7 @@ def by_own_rules(summary: SegmentSummary) -> SegmentSummary:
 
 def by_other_rules(summary: SegmentSummary, number: int) -> SegmentSummary | None:
     """The summary by the rules of the other of that number; None: it needs a scan of its own. Its index runs are those of the
-    scan: what a broker indexes cannot be told from them."""
+    scan: they do not show what a broker indexes by other rules."""
     other = summary.others[number]
     if other is None:
         return None

@@ -56,7 +56,7 @@ from store_io.formats.queue_store import QueuePaths, open_queue_store
 from store_io.formats.rocksdb.queue_table import QueueDatabase
 from store_io.rules.controller.compensation import THROWS, judged
 from store_io.rules.message_verdict import END, HALF, VALID, Verdict, properties_fault
-from store_io.rules.multi_dispatch import multi_dispatch
+from store_io.rules.multi_dispatch import MultiDispatch, multi_dispatch
 from store_io.rules.releases import BrokerRules
 from store_io.scan.dataset_rows import DatasetSink, ScannedRows
 from store_io.scan.index.index_files import IndexFileRef, SegmentPlace
@@ -106,7 +106,7 @@ class SegmentTask:
     reput: tuple[int, int] | None = None  # (from position, the log's end as one): start()'s walk alone
     elect: tuple[int, int] | None = None  # (from position, limit): the check before an election's dispatch alone
     unconfirmed: tuple[int, int] | None = None  # (from position, limit): what load() reads after confirmOffset alone
-    others: tuple[BrokerRules, ...] = ()  # by these rules, too, as far as such a walk follows the audit's: from the first byte on
+    others: tuple[BrokerRules, ...] = ()  # by these rules, too, while such a walk follows the audit's: from the first byte on
     most_timers: int = 0  # timer messages and copies to collect; 0: the store has none
     index_marks: tuple[tuple[int, int], ...] = ()  # (index run, k): whose message puts the k-th key
     unclean: bool = False  # the abort file is present
@@ -296,13 +296,16 @@ class _Scan:
 
     def _lmq_entries(self, row: np.void) -> list[tuple[QueueKey, int]]:
         """The multi-dispatch queues that a message enters, with its offsets there."""
-        found = multi_dispatch(self.rules, self.topics.keys[row["topic_ref"]], self._part(row, "props"))
+        found = self._entered(self.rules, row)
         if found.uneven is not None:
             names, offsets = found.uneven
             self.uneven.append((row, f"{names} multi-dispatch queues and {offsets} offsets: a broker skips them"))
         if found.fault is not None:
             self.faults.append((row, found.fault))
         return found.entries
+
+    def _entered(self, rules: BrokerRules, row: np.void) -> MultiDispatch:
+        return multi_dispatch(rules, self.topics.keys[row["topic_ref"]], self._part(row, "props"))
 
     def _part(self, row: np.void, name: str) -> bytes:
         """The bytes of one part of a message, as the columns locate it."""
@@ -364,7 +367,7 @@ class _Scan:
         items, kinds = self._items(count)
         if self.probe:
             self.probe.match_batch(items, kinds if self.met & BATCH_ROWS else kinds[:0], self.topics.keys)
-        self.others.met(self.met, rows, self.index is not None)
+        self.others.met(self.met, rows, self.index is not None, self._entered)
         for low, high, walk in self.others.parts(self._parts(rows), rows, self._accepted):
             self.times.feed(rows[low:high], self._fold_rows(items, kinds, low, high, walk, True) - low)
         if self.index:

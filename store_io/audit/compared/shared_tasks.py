@@ -174,7 +174,7 @@ def _walk_of(task: SegmentTask) -> Any:
 
 
 def _same(one: Task, other: Task, besides: frozenset[str]) -> bool:
-    """Whether two tasks are equal but for these fields, and for what tells releases apart that do the same."""
+    """Whether two tasks are equal but for these fields, and for the names of releases that do the same."""
     if one is other:
         return True
     if type(one) is not type(other):

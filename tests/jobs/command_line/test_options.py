@@ -12,7 +12,7 @@ from jobs.command_line import options
 from jobs.command_line.options import AuditOptions, from_word, parse, to_word
 from jobs.command_line.stores import StoreArgument
 from store_io.base.errors import UsageError
-from store_io.rules.releases import NEWEST_RELEASE
+from store_io.rules.releases import KNOWN_RELEASES, NEWEST_RELEASE
 from tests.jobs.command_line.conftest import audit
 
 # ---- faults ----------------------------------------------------------------------------------------------------
@@ -38,6 +38,8 @@ from tests.jobs.command_line.conftest import audit
         (["audit", "S", "--out", "O", "--release", "4.7.1"], "only 4.8.0 to"),
         (["audit", "S", "--out", "O", "--release", "9.9.9"], "only 4.8.0 to"),
         (["audit", "S", "--out", "O", "--release", "five"], "not of the form"),
+        (["audit", "S", "--out", "O", "--release", "all", "--level", "quick"], "does not go with --level"),
+        (["audit", "S", "--out", "O", "--release", "5.3.3,all"], "not of the form"),
         (["audit", "S", "--out", "O", "--broker-conf", "nowhere.conf"], "No such file"),
         (["audit", "S", "--out", "O", "--fleet", "F"], "either STORE or --fleet"),
         (["audit", "--out", "O", "--fleet", "nowhere.toml"], "No such file"),
@@ -84,6 +86,17 @@ def test_defaults(store: Path, tmp_path: Path) -> None:
     assert asked.stores == (StoreArgument("store", str(store), NEWEST_RELEASE, release_from="default"),)
     assert (asked.tables, asked.write) == (None, frozenset())
     assert asked.run_id != audit(store, "--out", tmp_path / "o").run_id
+
+
+def test_several_releases_are_compared_and_the_first_of_a_list_is_the_stores_own(store: Path, tmp_path: Path) -> None:
+    [every] = audit(store, "--out", tmp_path / "o", "--release", "all").stores
+    assert (every.release, every.release_from, every.releases) == (NEWEST_RELEASE, "default", KNOWN_RELEASES)
+    [some] = audit(store, "--out", tmp_path / "o", "--release", "4.9.8, 5.4.0,4.9.8").stores
+    assert (some.release, some.release_from, some.releases) == ("4.9.8", "named", ("4.9.8", "5.4.0"))
+    [one] = audit(store, "--out", tmp_path / "o", "--release", "4.9.8").stores
+    assert (one.release, one.releases) == ("4.9.8", ())
+    with pytest.raises(UsageError, match="not of the form"):
+        options.single_store(options.parse(["explain", str(store), "--phy-offset", "0", "--release", "all"]))
 
 
 def test_all_options_of_one_store(store: Path, tmp_path: Path) -> None:

@@ -1,0 +1,60 @@
+"""The comparison of releases in words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from jobs.report.pages.report_html import report_html
+from jobs.report.texts.comparison_words import least_text, lost_text, release_lines, setting_lines
+from jobs.report.texts.summary_text import summary_text
+from schemas.rows import ASSUMED, Comparison, Premise, Start
+from tests.support import samples
+
+ROW = Start(
+    "5.3.3", True, 20, True, starts=True, truncate_at=530831, lost_messages=1279, lost_bytes=1, deleted_files=2, timers_lost=0
+)
+BEST = replace(ROW, lost_messages=0, truncate_at=647246, deleted_files=0, exit_code=10)
+COMPARED = Comparison(
+    (
+        replace(ROW, release="4.9.7", doubt="a broker of 5.0.0 or newer wrote this copy (timerlog)"),
+        replace(ROW, release="4.9.8", doubt="a broker of 5.0.0 or newer wrote this copy (timerlog)"),
+        replace(ROW, release="5.0.0", starts=False, refusal="commitlog/1: a wrong length"),
+        replace(ROW, release="5.1.0", known=False, starts=None, why="<b>not read</b>\x1b[31m", exit_code=3),
+        replace(BEST, release="5.3.2"), replace(BEST, release="5.3.3"), replace(BEST, release="5.4.0", timers_lost=4),
+    ),
+    (replace(ROW, setting="checkCRCOnRecover", value=False, lost_messages=7),),
+    ("enableLmq",),
+    ("5.3.2", "5.3.3"),
+)  # fmt: skip
+
+
+def test_neighbours_that_do_the_same_are_one_line() -> None:
+    lines = release_lines(COMPARED)
+    assert [line.what for line in lines] == ["4.9.7, 4.9.8", "5.0.0", "5.1.0", "5.3.2, 5.3.3", "5.4.0"]
+    assert [lost_text(line.row) for line in lines] == ["not known", "does not start", "not known", "0", "0 + 4 timers"]
+    assert [line.least for line in lines] == [False, False, False, True, False]
+    assert "by its rules 1,279 messages lost; a broker of 5.0.0" in lines[0].note and "wrong length" in lines[1].note
+    assert [line.what for line in setting_lines(COMPARED)] == ["checkCRCOnRecover=false"]
+
+
+def test_the_least_is_no_promise_where_something_was_assumed() -> None:
+    outcome = samples.clean()
+    outcome.premises = []
+    assert least_text(outcome, COMPARED) == "RocketMQ 5.3.2, 5.3.3 lose least: 0 messages."
+    outcome.premises = [Premise(ASSUMED, "No release was named")]
+    assert least_text(outcome, COMPARED).endswith("That does not make a start safe: something was assumed, or not read.")
+    assert "not known of any" in least_text(outcome, replace(COMPARED, least=()))
+    every = Comparison((BEST, replace(BEST, release="5.4.0"), replace(BEST, release="5.5.0")), least=("5.3.3", "5.4.0", "5.5.0"))
+    assert "RocketMQ 5.3.3 to 5.5.0 all lose the same: 0 messages" in least_text(outcome, every)
+
+
+def test_the_table_of_terminal_and_page() -> None:
+    outcome = samples.damaged()
+    before = summary_text(samples.RUN, [outcome], "out")
+    assert "Releases" not in before and "Which release" not in "".join(report_html(outcome))
+    outcome.comparison = COMPARED
+    text, page = summary_text(samples.RUN, [outcome], "out"), "".join(report_html(outcome))
+    for part in ("647,246", "does not start", "checkCRCOnRecover=false", "not known", "\\x1b[31m"):
+        assert part in text and part in page
+    assert "<b>not read" not in page and "enableLmq" in page
+    assert max(len(line) for line in text.splitlines() if "5.3.2" in line or "4.9.7" in line) <= 120
