@@ -2,6 +2,7 @@
 
 * `segment_scan`: the pass: what the audit and the broker make of each byte.
 * `segment_runs`: messages of one queue that follow each other, summed up.
+* `other_walks`: walks by the rules of other brokers, which one scan follows.
 * `resync`, `candidate_frames`: the next valid message after damage.
 * `twin_queues`: queues that are written twice, in files and in RocksDB, against each other.
 * `queue_probe`, `index`: each message's queue and index entries on disk.
