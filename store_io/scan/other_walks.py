@@ -140,9 +140,10 @@ class OtherWalks:
         for one in list(self._together):
             self._refuses(one, position)
 
-    def damaged(self) -> None:
-        """Messages were looked for after damage: by the properties, too."""
-        self._parsed_apart()
+    def judged(self, damaged: bool) -> None:
+        """What the audit's walk met was judged. damaged: messages were looked for after it, by their properties, too."""
+        if damaged:
+            self._parsed_apart()
 
     def _parsed_apart(self) -> None:
         for one in self._all:

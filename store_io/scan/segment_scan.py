@@ -348,8 +348,7 @@ class _Scan:
             extents.extend(damage.extents)
             for finding in damage.findings:
                 self.findings.add(finding)
-            if damage.findings or damage.resume is not None:
-                self.others.damaged()
+            self.others.judged(bool(damage.findings) or damage.resume is not None)
             if damage.resume is None:
                 break
             if damage.resume <= at:

@@ -1,6 +1,6 @@
 """HTML pages, each one file without a script from elsewhere.
 
-* `report_html`: one store. Its sections: `lost_section`, `compared_section`, `timers_section`, `segment_map`, `watermarks`,
+* `report_html`: one store. Its sections: `lost_section`, `timers_section`, `segment_map`, `watermarks`,
   `queues_section`, `config_section`, `findings_section`, `controller_section`, `replicas_section`, `plan_section`,
   `limits_section`.
 * `index_html`, `fleet_html`: a run, all stores over time.

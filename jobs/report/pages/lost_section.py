@@ -1,4 +1,4 @@
-"""The part of a store's page about what consumers do not get after a start."""
+"""The parts of a store's page about what consumers do not get after a start: of this release, and of others."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from jobs.report.pages.page import View
 from jobs.report.texts.commands import command_line
-from schemas.rows import AuditOutcome, Row
+from jobs.report.texts.comparison_words import least_text, lost_text, release_lines, setting_lines
+from schemas.rows import AuditOutcome, Comparison, Row
 
 MAX_COMMANDS = 5
 
@@ -33,3 +34,16 @@ def _commands(outcome: AuditOutcome, queues: Sequence[Row], words: Sequence[str]
         if end is not None and first is not None and first < end:
             options = [("--topic", queue["topic"]), ("--queue", queue["queue_id"])]
             yield command_line("query", words, [*options, ("--from-queue-offset", first), ("--to-queue-offset", end)])
+
+
+def compared_view(outcome: AuditOutcome, compared: Comparison) -> View:
+    """What compared.html shows: a line for neighbouring releases that do the same, and one for each setting that changes
+    something."""
+    return {
+        "release": outcome.release,
+        "releases": release_lines(compared),
+        "settings": setting_lines(compared),
+        "unchanged": compared.unchanged,
+        "least": least_text(outcome, compared),
+        "lost": lost_text,
+    }

@@ -12,12 +12,11 @@ from dataclasses import dataclass
 
 from jobs.report.files.result_json import RunInfo
 from jobs.report.pages.answer import SEVERITY_STYLE, style_of
-from jobs.report.pages.compared_section import compared_view
 from jobs.report.pages.config_section import config_view
 from jobs.report.pages.controller_section import controller_view
 from jobs.report.pages.findings_section import findings_view
 from jobs.report.pages.limits_section import limits_view, settings_view
-from jobs.report.pages.lost_section import lost_view
+from jobs.report.pages.lost_section import compared_view, lost_view
 from jobs.report.pages.page import View, page
 from jobs.report.pages.plan_section import leaves_view, repair_view
 from jobs.report.pages.queues_section import queues_view

@@ -9,6 +9,8 @@ from itertools import groupby
 from jobs.report.texts.text import count_text, printable
 from schemas.rows import AuditOutcome, Comparison, Start
 
+WITHOUT_CHECKSUMS = "messages whose body fails its checksum stay in the log, and consumers get them"
+
 
 @dataclass(frozen=True)
 class ComparedLine:
@@ -32,7 +34,11 @@ def release_lines(compared: Comparison) -> list[ComparedLine]:
 
 def setting_lines(compared: Comparison) -> list[ComparedLine]:
     """The settings that change something."""
-    return [ComparedLine(f"{row.setting}={'true' if row.value else 'false'}", row, _note(row)) for row in compared.settings]
+    lines = []
+    for row in compared.settings:
+        note = _note(row) or (WITHOUT_CHECKSUMS if (row.setting, row.value) == ("checkCRCOnRecover", False) else "")
+        lines.append(ComparedLine(f"{row.setting}={'true' if row.value else 'false'}", row, note))
+    return lines
 
 
 def span_of(rows: Sequence[Start]) -> str:

@@ -47,6 +47,7 @@ class ComparedAudit(StoreAudit):
         self._answers: dict[Variant, Answer] = {}
         self._round: SharedRound | None = None
         self._asked: list[Variant | None] = []
+        self._whole = True  # no error of this program has ended the comparison
         self._settled = (0, 0)  # findings and reasons when the rounds had ended: what comes later others have added
 
     # ---- rounds ----------------------------------------------------------------------------------------------------
@@ -55,6 +56,12 @@ class ComparedAudit(StoreAudit):
         own = super().first_tasks()
         if self.failed:
             return own
+        try:
+            return self._first_tasks(own)
+        except Exception as fault:  # one store's must not end the others' audit
+            return self._broken_off(fault)
+
+    def _first_tasks(self, own: list[Task]) -> list[Task]:
         wanted: dict[Variant | None, list[Task]] = {None: own}
         for variant in self._beside():
             audit = StoreAudit(self._request_of(variant), beside=self.copy)
@@ -69,6 +76,17 @@ class ComparedAudit(StoreAudit):
         return self._share(wanted)
 
     def next_tasks(self, results: Sequence[Any]) -> list[Task]:
+        try:
+            return self._next_tasks(results)
+        except Exception as fault:
+            return self._broken_off(fault)
+
+    def _broken_off(self, fault: Exception) -> list[Task]:
+        self._fault(fault)
+        self._whole = False
+        return []
+
+    def _next_tasks(self, results: Sequence[Any]) -> list[Task]:
         assert self._round is not None
         again = self._round.take(results)
         if again:
@@ -115,7 +133,7 @@ class ComparedAudit(StoreAudit):
 
     def _outcome(self) -> AuditOutcome:
         out = super()._outcome()
-        if not self.failed:
+        if not self.failed and self._whole:
             out.comparison = self._comparison(answer_of(out, Variant(self.request.release)))
             out.plan |= plan_section(out.comparison)
         return out

@@ -23,6 +23,8 @@ from jobs.report.texts.text import printable
 from schemas.rows import AuditOutcome
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_local
+from store_io.audit.compared.compared_audit import run_compared
+from store_io.rules.releases import KNOWN_RELEASES
 from store_io.source.byte_source import StoreLocation
 from tests.support import builders, damage, samples
 from tests.support.corpus_tools import cases
@@ -37,6 +39,7 @@ ARGUMENTS = (
     "--disable-sync --disable-dev-shm-usage"
 ).split()
 WIDTHS = (390, 1280)
+COMPARED = ("g14-533-torn-old-seen",)  # with all releases beside one another
 HOSTILE_TOPICS = (
     "<script>alert(document.title)",
     "\"'><img src=x onerror=alert(1)>",
@@ -64,7 +67,9 @@ def corpus_outcome(name: str, folder: Path) -> AuditOutcome:
     (case,) = cases(name)
     case.unpack(folder)
     release, conf = case.release, case.broker_conf
-    return run_local(AuditRequest(name, StoreLocation(str(folder / "store")), release, conf))
+    releases = KNOWN_RELEASES if name in COMPARED else ()
+    asked = AuditRequest(name, StoreLocation(str(folder / "store")), release, conf, releases=releases)
+    return run_compared(asked).outcome() if releases else run_local(asked)
 
 
 def hostile_outcome(folder: Path) -> AuditOutcome:

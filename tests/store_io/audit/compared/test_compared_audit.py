@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from schemas.rows import LOSS, Finding
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_audit
 from store_io.audit.compared.compared_audit import ComparedAudit, compare, run_compared
 from store_io.audit.compared.comparison import answer_of
+from store_io.audit.compared.shared_tasks import SharedRound
 from store_io.audit.compared.variants import SETTINGS, Variant
 from store_io.base.tasks import run_task
 from store_io.rules.releases import KNOWN_RELEASES
@@ -21,6 +24,7 @@ from tests.support import corpus_tools
 
 # Records of version 2, which old releases refuse, and a torn tail; a queue that some releases do not load.
 FEW = ("g14-533-torn-old-seen", "g71-498-cq-last-file-zero")
+SCHEMA = json.loads((Path(__file__).parents[4] / "schemas" / "json" / "plan.schema.json").read_text(encoding="utf-8"))
 SOME_RELEASES = ("4.8.0", "5.0.0", "5.5.0")
 
 
@@ -35,6 +39,8 @@ def hold_against_single_audits(asked: AuditRequest, releases: tuple[str, ...]) -
     outcome, single = audit.outcome(), run_audit(replace(asked, releases=())).outcome()
     assert {key: outcome.plan[key] for key in single.plan} == single.plan
     assert outcome.findings == single.findings and outcome.exit_code == single.exit_code
+    assert not list(Draft202012Validator(SCHEMA).iter_errors(outcome.plan))
+    assert [row["release"] for row in outcome.plan["releases"]] == list(asked.releases)
     compared = outcome.comparison
     assert compared is not None and [row.release for row in compared.releases] == list(asked.releases)
     for row in compared.releases:
@@ -80,6 +86,16 @@ def test_what_others_add_to_the_own_audit_counts_in_every_row(tmp_path: Path) ->
     audit.incomplete.append("a listing by other means differs")
     after = audit.outcome().comparison
     assert after is not None and [(row.exit_code, row.complete) for row in after.releases] == [(20, False)] * 2
+
+
+@pytest.mark.parametrize("part", ["take", "__init__"])
+def test_a_fault_of_this_program_ends_the_comparison_of_one_store(
+    tmp_path: Path, part: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [case] = corpus_tools.cases("g11-533-zero-tail")
+    monkeypatch.setattr(SharedRound, part, lambda *_: 1 // 0)
+    outcome = run_compared(request_of(case, tmp_path, ("5.3.3", "5.4.0"))).outcome()
+    assert outcome.comparison is None and not outcome.complete and "an error in this program" in outcome.incomplete[0]
 
 
 def test_a_folder_that_is_no_store_has_no_comparison(tmp_path: Path) -> None:
