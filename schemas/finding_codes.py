@@ -58,11 +58,6 @@ TIMER_CHECK_WRONG = "timer_checkpoint_wrong"
 TIMER_OFFSET_BEYOND = "timer_offset_beyond_end"
 
 
-REBUILD_BY_START = (
-    "On a copy of the store let a start of the broker's release rebuild the queues, without the database and with an empty file"
-    " named abort. No repair does it."
-)
-
 REBUILD_TWIN = (
     "Consumers are served from the other kind of queues. Let no broker read or take numbers from this one before it was written"
     " anew. No repair does it."
@@ -75,7 +70,6 @@ NO_TWIN_REPAIR = (
     "No repair is written for a store that writes its queues twice, in files and in RocksDB: look for another copy of the same"
     " broker."
 )
-NO_KEYED_REPAIR = "No repair is written for a store with queues in RocksDB: look for another copy of the same broker."
 
 
 class Part(Flag):
@@ -156,6 +150,7 @@ class FindingCode:
 
 
 _REMOVED = "Look at this file. A repair removes it: repair this copy before a start."  # of a file that no release writes
+_DATABASE_STEP = "Rebuild this database from the CommitLog: a repair does it."
 _SET_ASIDE = (  # of a compacted topic's log that the CommitLog may still hold
     "Nothing rebuilds it by itself. Where the CommitLog still holds all messages, do as docs/compaction.md 6 says; else compare"
     " with another copy of this broker."
@@ -332,20 +327,20 @@ _ROWS = (
                 "Repair this copy: a start may count the file's first, empty entry."),
     FindingCode("queue_entry_invalid", REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE,
                 "An entry that no broker writes: a negative offset or no size."),
-    FindingCode("queue_database_damaged", REBUILDABLE, Part.QUEUE, Cure.BY_HAND,
+    FindingCode("queue_database_damaged", REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE,
                 "RocksDB finds bad bytes in the database of the ConsumeQueues: it serves no entry that lies in them.",
-                step=REBUILD_BY_START),
-    FindingCode("queue_database_older", REBUILDABLE, Part.QUEUE, Cure.BY_HAND,
+                step=_DATABASE_STEP),
+    FindingCode("queue_database_older", REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE,
                 "A table file of the ConsumeQueues of which their database knows nothing: its MANIFEST is cut short or an older"
                 " one, and RocksDB opens an older state of the queues without an error.",
-                step=REBUILD_BY_START),
-    FindingCode("queue_end_wrong", REBUILDABLE, Part.QUEUE, Cure.BY_HAND,
+                step=_DATABASE_STEP),
+    FindingCode("queue_end_wrong", REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE,
                 "The maximum that the database of the ConsumeQueues has of a queue is not that of an entry.",
-                step=REBUILD_BY_START),
-    FindingCode("queue_end_undecided", REBUILDABLE, Part.QUEUE, Cure.BY_HAND,
+                step=_DATABASE_STEP),
+    FindingCode("queue_end_undecided", REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE,
                 "The database of the ConsumeQueues is ahead of the CommitLog: a race inside the broker decides which end the"
                 " queue has after a start.",
-                step=REBUILD_BY_START),
+                step=_DATABASE_STEP),
     FindingCode("queue_twin_missing", REBUILDABLE, Part.QUEUE, Cure.BY_HAND,
                 "Queues that are written twice, in files and in RocksDB: those that are not read lack entries.",
                 step=REBUILD_TWIN),

@@ -21,7 +21,6 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 
-import org.apache.rocketmq.client.Validators;
 import org.apache.rocketmq.client.exception.MQBrokerException;
 import org.apache.rocketmq.client.exception.MQClientException;
 import org.apache.rocketmq.client.producer.DefaultMQProducer;
@@ -30,7 +29,6 @@ import org.apache.rocketmq.common.message.Message;
 import org.apache.rocketmq.common.message.MessageAccessor;
 import org.apache.rocketmq.common.message.MessageQueue;
 import org.apache.rocketmq.remoting.exception.RemotingConnectException;
-import org.apache.rocketmq.remoting.exception.RemotingException;
 import org.apache.rocketmq.remoting.protocol.RemotingSerializable;
 
 /**
@@ -145,8 +143,8 @@ public class Resend {
         String what = flags.contains("--dry-run") ? " would be sent" : " sent";
         System.out.println(sent + what + ", " + before + " were sent before, " + leftOut + " left out, " + twins
             + " the same as one that is sent, " + refused + " refused");
-        if (refused > 0 && !flags.contains("--dry-run")) {
-            throw new Stopped(3, refused + " refused; another run tries them again, and FILE.sent has the reasons");
+        if (refused > 0) {
+            throw new Stopped(3, refused + " refused, which another run tries again; FILE.sent has the reasons");
         }
     }
 
@@ -173,13 +171,7 @@ public class Resend {
                     } else {
                         byTopic.merge(topic(line), 1L, Long::sum);
                         remember(line);
-                        String why = fault(message(line, topic(line)));
-                        if (why != null) {
-                            byReason.merge("the client refuses it: " + why, 1L, Long::sum);
-                            refused++;
-                        } else {
-                            sent++;
-                        }
+                        sent++;
                     }
                 }
             }
@@ -191,7 +183,7 @@ public class Resend {
             System.out.println("to send:  " + topic.getValue() + ", " + shown(topic.getKey()) + ", " + queuesOf(topic.getKey()).size() + " queues");
         }
         if (!flags.contains("--dry-run")) {
-            sent = before = leftOut = twins = refused = 0;
+            sent = before = leftOut = twins = 0;
             waiting.clear();
         }
     }
@@ -245,11 +237,6 @@ public class Resend {
     private void one(Path file, int number, Map<?, ?> line, Journal journal) throws Exception {
         MessageQueue queue = queue(line);
         Message message = message(line, queue.getTopic());
-        String fault = fault(message);
-        if (fault != null) {
-            refuse(file, number, fault, journal);
-            return;
-        }
         journal.add("sending " + number, true);
         try {
             SendResult result = producer.send(message, queue);
@@ -257,34 +244,25 @@ public class Resend {
                 + result.getMsgId() + " " + result.getOffsetMsgId() + " " + result.getSendStatus(), false);
             sent++;
         } catch (MQBrokerException problem) {
-            refuse(file, number, problem.getErrorMessage(), journal);
+            journal.add("refused " + number + " " + shown(problem.getErrorMessage()), false);
+            refused++;
+            System.err.println("resend: " + file + " line " + number + ": the broker refused it: " + shown(problem.getErrorMessage()));
         } catch (RemotingConnectException problem) {
             journal.add("refused " + number + " no connection", false);
             throw new Stopped(3, file + " line " + number + ": no connection to " + shown(queue.getBrokerName()) + "; it was not sent");
-        } catch (MQClientException | RemotingException problem) {
+        } catch (MQClientException problem) {
+            if (problem.getResponseCode() == 13) { // the message is not legal: it never left this machine
+                journal.add("refused " + number + " " + shown(problem.getErrorMessage()), false);
+                refused++;
+                System.err.println("resend: " + file + " line " + number + ": refused: " + shown(problem.getErrorMessage()));
+                return;
+            }
             throw new Stopped(3, file + " line " + number + ": no answer: " + shown(problem.getMessage()));
         }
     }
 
-    /** Why the client would not let the message out; null: it does. */
-    private String fault(Message message) {
-        try {
-            Validators.checkMessage(message, producer);
-            return null;
-        } catch (MQClientException problem) {
-            return shown(problem.getErrorMessage());
-        }
-    }
-
-    private void refuse(Path file, int number, String why, Journal journal) throws Exception {
-        journal.add("refused " + number + " " + shown(why), false);
-        refused++;
-        System.err.println("resend: " + file + " line " + number + ": refused: " + shown(why));
-    }
-
     private Message message(Map<?, ?> line, String topic) {
         Message message = new Message(topic, Base64.getDecoder().decode(text(line, "body_base64")));
-        MessageAccessor.clearProperty(message, "WAIT"); // the constructor's; the line has the old one's, if it had one
         message.setFlag(((Number) line.get("flag")).intValue());
         for (Map.Entry<?, ?> property : ((Map<?, ?>) line.get("properties")).entrySet()) {
             MessageAccessor.putProperty(message, property.getKey().toString(), property.getValue().toString());

@@ -16,6 +16,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from schemas import consumequeue_layout as layout
+from schemas.entries import ENTRY_DTYPE
 from schemas.rows import Finding, MappedFile, QueueKey
 from store_io.audit import log_map as lm
 from store_io.audit.queue_runs import stretches
@@ -190,7 +191,7 @@ class _Look:
         or to the last byte of the segment before that one's."""
         found = np.zeros(len(numbers), bool)
         starts = self._covered_starts
-        if self._task.batch or not len(starts) or self._task.database is not None:  # a repair writes none of these
+        if self._task.batch or not len(starts):  # a repair writes none of these
             return found
         place = np.searchsorted(starts, numbers, side="right")
         followed = np.flatnonzero(place < len(starts))
@@ -298,7 +299,12 @@ class KeyedEntries:
         return self._free.pop()
 
     def of(self, numbers: np.ndarray) -> np.ndarray:
-        raise NotImplementedError  # asked for where a repair's entries are looked for, which has written none here
+        reader, found = self._take(), np.zeros(len(numbers), ENTRY_DTYPE)
+        for place, number in enumerate(numbers.tolist()):
+            for _, rows in reader.windows(self._key, number, number + 1):
+                found[place : place + len(rows)] = plain_entries(rows)
+        self._free.append(reader)
+        return found
 
     def spans(self, first: int, count: int) -> Iterator[tuple[int, str, int | None, int | None]]:
         yield count, self._database.folder, None, None

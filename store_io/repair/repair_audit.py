@@ -96,8 +96,6 @@ def audit_copy(work: Work) -> Audited:
     first = audit(work, work.request.plan.broker_conf, "the copy")
     if first.evidence.copy.twins is not None:
         raise StoreError(first.outcome.no_repair)
-    if first.evidence.copy.queue_table is not None:
-        raise StoreError(f"no repair is written for stores with ConsumeQueues in RocksDB. {first.outcome.no_repair}")
     wrong = repair_plan.differences(work.request.plan, first.outcome.plan)
     if wrong:
         more = f" (and {len(wrong) - 1} more differences)" if len(wrong) > 1 else ""

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from schemas import rocksdb_layout
 from schemas.checkpoint_layout import ABORT_FILE
 from schemas.dledger_layout import DATA
 from schemas.rows import StoreFile
@@ -15,6 +16,7 @@ from store_io.audit.facts.size_misfits import size_misfits
 from store_io.audit.outcome.repairable import compacted_log
 from store_io.base.errors import StoreError
 from store_io.base.java_compat import parse_number
+from store_io.formats.rocksdb.private_folder import is_database_name
 from store_io.formats.settings import read_settings
 from store_io.repair.ledger.refusals import GROUP, is_group
 from store_io.repair.writing.store_writer import StoreWriter
@@ -108,6 +110,8 @@ def removed(location: StoreLocation, made: StoreLocation, moved: Container[str])
 def _made_anew(path: str) -> bool:
     """Whether a start or a repair makes such a file anew: the report names the whole queue or index instead."""
     top, *names = path.split("/")
+    if top in (rocksdb_layout.FOLDER, rocksdb_layout.SEPARATE_FOLDER) and len(names) == 1 and is_database_name(names[0]):
+        return True
     if top in (QUEUES, BATCH_QUEUES, EXT) and len(names) == 3:
         return _is_number(names[1]) and _is_number(names[2])
     return path == ABORT_FILE or top == INDEX and len(names) == 1 and _is_number(names[0])

@@ -156,6 +156,8 @@ def _repair_step(number: int, row: Any) -> None:
     numbers += [row.get(key) for key in ("start", "end") if row.get(key) is not None]
     if not all(isinstance(count, dict) for count in counts) or any(type(n) is not int or n < 0 for n in numbers):
         raise UsageError(f"step {number} of the plan's repair has a number of the wrong kind")
+    if "sha256" in row and not isinstance(row["sha256"], str):
+        raise UsageError(f"step {number} of the plan's repair has a digest of the wrong kind")
     if (row.get("start") is None) != (row.get("end") is None):
         raise UsageError(f"step {number} of the plan's repair has one end of a range")
 

@@ -84,9 +84,10 @@ def _decided(work: Work, begun: Begun, made: Rebuilt) -> Row:
         "unblocked": work.refusals,
         "not_copied": begun.copied.not_copied,
         "queues": [
-            {"topic": q.key[0], "queue_id": q.key[1], "folder": q.folder, "reasons": q.reasons, "entries": q.end - q.first}
+            {"topic": q.key[0], "queue_id": q.key[1], "folder": q.folder, "reasons": q.reasons, "entries": q.entries}
             for q in made.queues
         ],
+        "database": made.database,
         "index": made.index.row,
         "timers": made.timers,
         "answered": answered,

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from schemas import checkpoint_layout, dledger_layout
+from schemas import checkpoint_layout, dledger_layout, rocksdb_layout
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from store_io.base.errors import StoreError
 from store_io.formats.controller.epoch_file import FILES
+from store_io.formats.rocksdb.private_folder import is_database_name
 from store_io.repair.derived import checkpoint, epochs, timers
 from store_io.repair.derived.checkpoint import NewCheckpoint
+from store_io.repair.derived.keyed_rebuild import database_files
 from store_io.repair.repair_audit import Audited, audit_changed
 from store_io.repair.repair_plan import BROKER, SALVAGE
 from store_io.repair.repair_steps import RESIZE
 from store_io.repair.repair_work import Work
 from store_io.rules.config.files import DELAY_OFFSETS
 from store_io.rules.loading import Tree
+from store_io.rules.rocksdb.place import database_folder
+from store_io.source.byte_source import name_of
 
 MAX_UNBLOCKED = 50
 # Files in config/ without which a broker starts and works. Those of topics, groups and consumer offsets are never removed.
@@ -74,6 +78,9 @@ def _take_away(work: Work, audit: Audited, path: str, refusal: str) -> None:
         for name in (path, path + ".bak"):
             if there.exists(name):
                 work.remove(name, refusal, there)
+    elif _is_of_database(work, path):
+        for file in _opened_by(work, top):
+            work.remove(file, refusal, work.tree)
     elif top in (COMMITLOG, INDEX, QUEUES, BATCH_QUEUES, EXT) and "/" in path:
         work.remove(_in_the_way(audit, path, top), refusal, audit.tree)
     else:
@@ -87,6 +94,21 @@ def _of_group(audit: Audited, path: str) -> bool:
         return False
     part = path.split("/")[1]
     return part in (dledger_layout.INDEX, dledger_layout.CHECKPOINT) or path not in audit.holding
+
+
+def _is_of_database(work: Work, path: str) -> bool:
+    """Whether a refusal that names it is about a database of ConsumeQueues: one that does not open, or that lies in the wrong
+    folder."""
+    folders = rocksdb_layout.FOLDER, rocksdb_layout.SEPARATE_FOLDER
+    top, _, name = path.partition("/")
+    return work.rules.rocksdb_queues and top in folders and (not name or is_database_name(name))
+
+
+def _opened_by(work: Work, folder: str) -> list[str]:
+    """The files without which a start finds no database there (rocksdb.md 3); in the folder where none belongs all of it."""
+    files = database_files(work.tree, folder)
+    own = folder == database_folder(work.rules)
+    return [f for f in files if name_of(f) == rocksdb_layout.CURRENT or f.endswith(".log")] if own else files
 
 
 def _in_the_way(audit: Audited, path: str, top: str) -> str:

@@ -18,11 +18,11 @@ from store_io.rules.loading import Tree
 ACTIONS = (
     COPY, TAKE, REMOVE, RENAME, RESIZE, CREATE, CUT, ZERO, BRIDGE, FILL, ADD_SEGMENT,
     REBUILD_QUEUE, REBUILD_INDEX, WRITE_ENTRY, WRITE_HEADER, WRITE_CHECKPOINT, WRITE_EPOCHS, WRITE_CONFIG,
-    REBUILD_TIMERS, CORRECT_OFFSETS,
+    REBUILD_TIMERS, CORRECT_OFFSETS, REBUILD_DATABASE,
 ) = (
     "copy", "take", "remove", "rename", "resize", "create", "cut", "zero", "bridge", "fill", "add_segment",
     "rebuild_queue", "rebuild_index", "write_entry", "write_header", "write_checkpoint", "write_epochs", "write_config",
-    "rebuild_timers", "correct_offsets",
+    "rebuild_timers", "correct_offsets", "rebuild_database",
 )  # fmt: skip
 _NOT_ITS_PLAN = "the steps of the plan do not follow from the copy"
 
@@ -32,8 +32,9 @@ class Step:
     """One change of the new store. file: "" for all of it.  start, end: bytes of the file, None for the whole.  reason: a clause.
 
     kept, lost: what the step puts or leaves there, and what it takes away: counts of "messages", "bytes", "entries" (of queues,
-    index and tables of config/), "files" and "positions" (queue offsets, or offsets of consumers). Only those that apply to the
-    action are present.
+    index and tables of config/), "files", "queues" and "positions" (queue offsets, or offsets of consumers). Only those that
+    apply to the action are present.
+    sha256: of what a rebuilt database holds, whose files are others in each run (docs/rocksdb.md 9); else empty.
     """
 
     action: str
@@ -43,13 +44,15 @@ class Step:
     reason: str = ""
     kept: Mapping[str, int] = field(default_factory=dict)
     lost: Mapping[str, int] = field(default_factory=dict)
+    sha256: str = ""
 
     def row(self, number: int) -> Row:
         """As plan and report have it. number: from 1."""
-        return {
+        found = {
             "number": number, "action": self.action, "file": self.file, "start": self.start, "end": self.end,
             "reason": self.reason, "kept": _known(self.kept), "lost": _known(self.lost),
         }  # fmt: skip
+        return found | ({"sha256": self.sha256} if self.sha256 else {})
 
 
 @dataclass
@@ -98,6 +101,7 @@ def _said(row: Row) -> str:
     """A step in one line, without its reason: two steps with the same line do the same."""
     size = "" if row["start"] is None else f" [{row['start']}, {row['end']})"
     numbers = [f"{word} {count} {name}" for word in ("kept", "lost") for name, count in sorted(row[word].items())]
+    numbers += [f"sha256 {row['sha256']}"] if "sha256" in row else []
     return " ".join([f"{row['action']} {row['file']!r}{size}", *([f"({', '.join(numbers)})"] if numbers else [])])
 
 

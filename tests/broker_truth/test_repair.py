@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -319,6 +320,9 @@ def put_more(broker: Broker, before: Served) -> More:
     answers = broker.put(puts)
     assert [(a.status, a.queue_offset) for a in answers] == [("PUT_OK", before.queues[key].max_offset) for key in queues]
     broker.catch_up()
+    end = time.monotonic() + 20  # entries of queues in RocksDB are put by a thread of its own
+    while any(broker.queues()[key][1] <= before.queues[key].max_offset for key in queues) and time.monotonic() < end:
+        time.sleep(0.01)
     found = broker.serve()
     got = served(found)
     keys = [(put.topic, put.queue_id, a.queue_offset, a.phy_offset) for put, a in zip(puts, answers, strict=True)]

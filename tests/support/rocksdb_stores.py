@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import struct
+import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -150,3 +151,16 @@ def _keyed(store: Store, clean: bool, dispatched: int) -> KeyedStore:
     for record in keyed.records[:dispatched]:
         keyed.put(record)
     return keyed
+
+
+def read_database(folder: Path) -> dict[str, dict[bytes, bytes]]:
+    """All entries of each family, read by RocksDB from a copy of the folder: the library leaves a file where it opens."""
+    rocksdict = pytest.importorskip("rocksdict")
+    with tempfile.TemporaryDirectory() as copy:
+        shutil.copytree(folder, copy, dirs_exist_ok=True)
+        options = rocksdict.Options(raw_mode=True)
+        names = rocksdict.Rdict.list_cf(copy, options)
+        database = rocksdict.Rdict(copy, options, dict.fromkeys(names, options), rocksdict.AccessType.read_only(False))
+        found = {name: dict(database.get_column_family(name).items()) for name in names}
+        database.close()
+        return found

@@ -54,7 +54,9 @@ def _sections(report: Row) -> Iterator[tuple[str, Sequence[Any], Callable[[Any],
     for name in ("dropped", "unserved"):
         yield "Left out", report[name], lambda row: ", ".join(f"{key} {value}" for key, value in row.items())
     yield "Removed", report["removed"], _removed
-    yield "Queue", report["queues"], _queue
+    database = report.get("database")  # which holds all queues
+    yield "Queue", report["queues"] if not database else [], _queue
+    yield "Queues", [database] if database else [], _database
     yield "Index", [index] if index["reasons"] else [], _index
     yield "Timers", [report["timers"]] if report.get("timers") else [], lambda row: str(row["sentence"]).removeprefix("timers: ")
     yield "Moved", report["moved"], _moved
@@ -151,6 +153,10 @@ def _bridge(bridge: Row) -> str:
 
 def _queue(queue: Row) -> str:
     return f"{queue['folder']}: {_rebuilt(queue)}"
+
+
+def _database(database: Row) -> str:
+    return f"{database['folder']}: a database of {count_text(database['queues'], 'queue')} with {_rebuilt(database)}"
 
 
 def _index(index: Row) -> str:

@@ -11,9 +11,9 @@ VERBS = {
     "rebuild_queue": "rebuild", "rebuild_index": "rebuild", "write_entry": "write an entry into",
     "write_header": "write a header into", "write_checkpoint": "write", "write_epochs": "write", "write_config": "write",
     "rebuild_timers": "rebuild",
-    "correct_offsets": "set back offsets in",
+    "correct_offsets": "set back offsets in", "rebuild_database": "rebuild the database",
 }  # fmt: skip
-_ONE = {"messages": "message", "bytes": "byte", "entries": "entry", "files": "file", "positions": "position"}
+_ONE = {"messages": "message", "bytes": "byte", "entries": "entry", "files": "file", "queues": "queue", "positions": "position"}
 
 
 def step_text(step: Row) -> str:

@@ -244,7 +244,10 @@ class StoreRounds:
         bad = [f for f in self.collected.database_findings if f.code == "queue_database_damaged"]
         if table is not None and bad and fold.compacts(table.entry_runs):
             self.prediction = None
-            self._short.add_new([f"{bad[0].file}: bad bytes in tables that RocksDB compacts when a broker starts: not modelled"])
+            without = f"a copy without the files of {table.database.folder}/ can be audited whole, and a repair makes them anew"
+            self._short.add_new(
+                [f"{bad[0].file}: bad bytes in tables that RocksDB compacts when a broker starts: not modelled; {without}"]
+            )
 
     def _measure_loss(self, place: dict[str, int]) -> Needs:
         assert self.prediction is not None and self.prediction.settled is not None

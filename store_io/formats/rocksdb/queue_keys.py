@@ -50,8 +50,14 @@ def queue_of_prefix(prefix: bytes) -> QueueKey | None:
 
 def mark_key() -> bytes:
     """The key of the end mark."""
-    parts = struct.pack(">i", len(layout.MARK_TOPIC)), layout.MARK_TOPIC, layout.MAXIMUM, struct.pack(">i", layout.MARK_QUEUE_ID)
-    return layout.SEPARATOR.join(parts)
+    return offset_key(layout.MAXIMUM, (layout.MARK_TOPIC.decode(), layout.MARK_QUEUE_ID))
+
+
+def offset_key(which: bytes, key: QueueKey) -> bytes:
+    """The key of a queue's maximum or minimum, in the family `offset`."""
+    topic = key[0].encode("utf-8", "surrogatepass")
+    queue_id = struct.pack(">i", (key[1] + _SIGN) % (2 * _SIGN) - _SIGN)
+    return layout.SEPARATOR.join((struct.pack(">i", len(topic)), topic, which, queue_id))
 
 
 def offset_of_key(key: bytes) -> tuple[bytes, QueueKey] | None:

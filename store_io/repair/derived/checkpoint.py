@@ -31,8 +31,9 @@ def put(work: Work, new: NewCheckpoint, reason: str) -> None:
     work.steps.add(WRITE_CHECKPOINT, layout.CHECKPOINT_FILE, start=0, end=layout.FILE_BYTES, reason=reason)
     confirmed = new.last_message if work.rules.keeps_confirm_offset else 0
     confirmed = new.end if work.rules.controlled else confirmed
-    logics = new.last_message if work.rules.start_by_logics_offset else 0
-    fields = struct.pack(layout.FIELDS_FORMAT, new.time, new.time, new.index_time, new.master, confirmed, logics)
+    logics = new.last_message if work.rules.start_by_logics_offset and not work.rules.rocksdb_queues else 0
+    queued = 0 if work.rules.rocksdb_queues else new.time  # rocksdb.md 2
+    fields = struct.pack(layout.FIELDS_FORMAT, new.time, queued, new.index_time, new.master, confirmed, logics)
     work.writer.put(layout.CHECKPOINT_FILE, fields.ljust(layout.FILE_BYTES, b"\0"))
 
 

@@ -8,10 +8,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from schemas import consumequeue_layout as layout
+from schemas.checkpoint_layout import ABORT_FILE
 from schemas.rows import QueueKey
-from schemas.store_names import BATCH_QUEUES, EXT, QUEUES
+from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, QUEUES
 from store_io.audit.queue_views import QueueView
 from store_io.formats.consumequeue_reader import read_file_entries
+from store_io.formats.rocksdb.private_folder import is_database_name
 from store_io.repair.derived.queue_plan import QueuePlan
 from store_io.repair.log.edits import LogPlan
 from store_io.repair.repair_audit import Audited
@@ -19,8 +21,10 @@ from store_io.repair.repair_steps import REBUILD_QUEUE, REMOVE, WRITE_ENTRY
 from store_io.repair.repair_work import Work
 from store_io.rules.loading import Tree, is_folder
 from store_io.rules.releases import BrokerRules
+from store_io.source.byte_source import name_of
 
 _STRAY = "no queue of the store"
+_STALE_DATABASE = "of a database that the release writes and never reads, and which knows another log"
 _ZERO = "a broker takes it for an entry of the log's first segment"
 
 
@@ -70,13 +74,20 @@ def _prepare_queue(work: Work, plan: QueuePlan, tree: Tree) -> None:
                 writer.create(f"{plan.folder}/{start:020d}", size)
 
 
+def changes_log(work: Work) -> bool:
+    """Whether the log is another one than in the copy, or ended otherwise, by what was done so far."""
+    return any(step.file.partition("/")[0] in (COMMITLOG, ABORT_FILE) for step in work.steps.done)
+
+
 def remove_strays(work: Work, audit: Audited) -> None:
     """Remove what a broker takes for a queue, or cannot read, and is none."""
     tree, folders = audit.tree, set(audit.queue_folders.values())
     for kind in (QUEUES, BATCH_QUEUES, EXT):
         for topic in tree.children(kind):
             if not is_folder(topic):
-                work.remove(topic.path, _STRAY, tree)
+                written_only = bool(work.rules.value("rocksdbCQDoubleWriteEnable")) and is_database_name(name_of(topic.path))
+                if not written_only or changes_log(work):
+                    work.remove(topic.path, _STALE_DATABASE if written_only else _STRAY, tree)
                 continue
             for child in tree.children(topic.path):
                 if not is_folder(child) or kind != EXT and child.path not in folders:

@@ -38,11 +38,21 @@ class QueueRun:
     segment: str
     known: bool
     counted: bool  # what a BatchConsumeQueue takes: a base below 0, or no message in it, ends a broker's reading there
+    store_time: int = 0  # of the first message
+    more: int = 0  # queue offsets that it takes up without an entry: in RocksDB those of an inner batch but the first
     place: int | None = None  # entry number of its first message; None: it has none
 
     @property
     def end_offset(self) -> int:
         return self.offset + self.records
+
+    @property
+    def used(self) -> int:
+        return self.records + self.more
+
+    @property
+    def used_end(self) -> int:
+        return self.offset + self.used
 
 
 @dataclass
@@ -72,6 +82,7 @@ def runs_of(view: QueueView, segments: Sequence[SegmentSummary]) -> list[QueueRu
             equal=row["match"] == MATCH_EQUAL and (view.batch or int(row["delta"]) == 0), segment=segments[number].path,
             known=row["match"] != MATCH_MISSING,
             counted=not view.batch or bool(row["queue_offset"] >= 0 and row["messages"] > 0),
+            store_time=int(row["first_store_time"]), more=max(0, int(row["messages"] - row["records"])) if view.keyed else 0,
         )  # fmt: skip
         found.append(run)
     return sorted(found, key=lambda run: run.first)
@@ -94,18 +105,18 @@ def place_runs(runs: list[QueueRun], bridged: BridgedRanges, serve_all: bool) ->
             waiting.append(run)
             continue
         after += _into_gap(waiting, low, run.offset) if low else waiting
-        waiting, low = [], run.end_offset
-    end = chain[-1].end_offset if chain else 0
+        waiting, low = [], run.used_end
+    end = chain[-1].used_end if chain else 0
     for run in after + waiting:
-        run.place, end = end, end + run.records
+        run.place, end = end, end + run.used
 
 
 def _into_gap(waiting: list[QueueRun], low: int, high: int) -> list[QueueRun]:
     """Give runs the entry numbers [low, high), those that fit; those that do not are returned."""
     rest = []
     for run in waiting:
-        if low + run.records <= high:
-            run.place, low = low, low + run.records
+        if low + run.used <= high:
+            run.place, low = low, low + run.used
         else:
             rest.append(run)
     return rest
@@ -133,7 +144,7 @@ def _plausible(runs: list[QueueRun], bridged: BridgedRanges) -> list[QueueRun]:
             if number == 0 and len(runs) > 1 and run.records == 1 and run.offset > runs[1].offset and not run.equal:
                 continue
         else:
-            jump = run.offset - found[-1].end_offset
+            jump = run.offset - found[-1].used_end
             room = bridged.messages(found[-1].end, run.first)
             if run.records >= GAP_RECORDS:
                 if jump > MAX_PROVEN_GAP + room:

@@ -1,7 +1,7 @@
 """What each ConsumeQueue of a repaired store holds: every message of the log at its own queue offset, and nothing else.
 
 A view of the queue (`queue_views.queue_views`) shows which entries are right already. All others are rebuilt from the log.
-A queue offset whose message is missing gets an entry that makes a consumer continue with the next message (`_answer`).
+A queue offset whose message is missing gets an entry that makes a consumer continue with the next message (`answer`).
 Source: ConsumeQueue.putMessagePositionInfo and fillPreBlank, BatchConsumeQueue, DefaultMessageStore.getMessage.
 """
 
@@ -68,6 +68,11 @@ class QueuePlan:
     unserved: list[Row] = field(default_factory=list)
 
     @property
+    def entries(self) -> int:
+        """How many are made."""
+        return self.end - self.first
+
+    @property
     def unit(self) -> int:
         """Bytes of an entry."""
         return layout.BATCH_ENTRY_BYTES if self.batch else layout.ENTRY_BYTES
@@ -114,7 +119,7 @@ def plan_queue(view: QueueView, serious: Sequence[Finding], log: NewLog) -> Queu
         plan.first = plan.keep if plan.keep_files else start - start % size
         plan.end = last[0] + last[1].records
         _fill_positions(plan, placed, log)
-        _note_places(plan, runs)
+        note_places(plan, runs)
     return plan
 
 
@@ -139,24 +144,24 @@ def _fill_positions(plan: QueuePlan, placed: Sequence[tuple[int, QueueRun]], log
     for number, (place, run) in enumerate(placed):
         if at < place:
             blank = number == 0 and log.start > 0
-            plan.fills.append(Fill(at, place, _PRE_BLANK if blank else _answer(run, place - at, log)))
+            plan.fills.append(Fill(at, place, _PRE_BLANK if blank else answer(run, place - at, log)))
             if not blank:
-                plan.answered.append(_row(plan.key, at, place, run.first))
+                plan.answered.append(queue_row(plan.key, at, place, run.first))
         at = place + run.records
 
 
-def _note_places(plan: QueuePlan, runs: Sequence[QueueRun]) -> None:
+def note_places(plan: QueuePlan, runs: Sequence[QueueRun]) -> None:
     """Which messages are not at their own queue offset."""
     for run in runs:
         if run.place is None:
             plan.shifts.append(Shift(run.first, run.last, None))
-            plan.unserved.append(_row(plan.key, run.offset, run.end_offset, run.first))
+            plan.unserved.append(queue_row(plan.key, run.offset, run.end_offset, run.first))
         elif run.place != run.offset:
             plan.shifts.append(Shift(run.first, run.last, run.place - run.offset))
-            plan.moved.append({**_row(plan.key, run.place, run.place + run.records, run.first), "stored": run.offset})
+            plan.moved.append({**queue_row(plan.key, run.place, run.place + run.records, run.first), "stored": run.offset})
 
 
-def _answer(run: QueueRun, count: int, log: NewLog) -> bytes:
+def answer(run: QueueRun, count: int, log: NewLog) -> bytes:
     """The entry for each of `count` queue offsets before this run whose messages are missing.
 
     It leads to the last byte of the segment before, with more bytes than are left there: getMessage finds nothing, skips what
@@ -170,7 +175,7 @@ def _answer(run: QueueRun, count: int, log: NewLog) -> bytes:
     return struct.pack(layout.ENTRY_FORMAT, base - 1, layout.ANSWER_SIZE, 0)
 
 
-def _row(key: QueueKey, first: int, end: int, phy_offset: int) -> Row:
+def queue_row(key: QueueKey, first: int, end: int, phy_offset: int) -> Row:
     return {"topic": key[0], "queue_id": key[1], "first": first, "end": end, "phy_offset": phy_offset}
 
 
@@ -199,7 +204,7 @@ def _is_regular(view: QueueView, tree: Tree, file_entries: int) -> bool:
 
 def _plan_batch(plan: QueuePlan, view: QueueView, runs: list[QueueRun], regular: bool, expired: int) -> QueuePlan | None:
     """Entries follow one another in the order of the log, whatever their offsets; batches that no entry can lead to have none."""
-    plan.unserved = [_row(view.key, run.offset, run.offset, run.first) for run in runs if not run.counted]
+    plan.unserved = [queue_row(view.key, run.offset, run.offset, run.first) for run in runs if not run.counted]
     runs = [run for run in runs if run.counted]
     count = sum(run.records for run in runs)
     if regular and not plan.reasons and total(view.covered) == count:

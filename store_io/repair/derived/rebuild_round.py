@@ -1,4 +1,5 @@
-"""One round of making anew what is derived: the queues and the index that an audit blames.
+"""One round of making anew what is derived: the queues and the index that an audit blames. Queues in RocksDB are made as a
+whole (`keyed_rebuild`).
 
 One pass over the log writes the entries of both. Another round may follow: some findings appear only once the
 store counts as cleanly stopped.
@@ -11,9 +12,11 @@ from dataclasses import dataclass, field
 
 from schemas.rows import Finding, QueueKey, Row
 from store_io.base.errors import StoreError
-from store_io.repair.derived import index_plan, queue_files, queue_plan
+from store_io.repair.derived import index_plan, keyed_rebuild, queue_files, queue_plan
 from store_io.repair.derived.index_link import link_index
 from store_io.repair.derived.index_plan import IndexPlan
+from store_io.repair.derived.keyed_plan import KeyedQueuePlan
+from store_io.repair.derived.keyed_rebuild import RawFile
 from store_io.repair.derived.queue_places import BridgedRanges
 from store_io.repair.derived.queue_plan import NewLog, QueuePlan
 from store_io.repair.derived.rebuild_tasks import BuildTask, QueueBuild, fill_entries
@@ -28,12 +31,14 @@ from store_io.rules.loading import queue_folder
 class Rebuilt:
     """What all rounds so far have made: each queue as it was made last, and the index.
 
-    timers: the report's row on the timer's files; None where they fit.
+    timers: the report's row on the timer's files; None where they fit.  database: that on the queues' database; None where it
+    stays, or there is none.
     """
 
     queues: list[QueuePlan] = field(default_factory=list)
     index: IndexPlan = field(default_factory=IndexPlan)
     timers: Row | None = None
+    database: Row | None = None
 
     def add(self, queues: Sequence[QueuePlan], index: IndexPlan) -> None:
         again = {plan.key for plan in queues}
@@ -49,6 +54,9 @@ def is_findable(topic: str) -> bool:
 
 def rebuild(work: Work, log: LogPlan, before: Audited, audit: Audited, made: Rebuilt) -> None:
     """Make anew what `audit` blames. before: the audit of the copy. Raises StoreError."""
+    if work.rules.rocksdb_queues:
+        _rebuild_keyed(work, log, before, audit, made)
+        return
     queues = _plan_queues(work, log, before, audit)
     index = index_plan.prepare_index(work, audit)
     queue_files.remove_strays(work, audit)
@@ -58,16 +66,16 @@ def rebuild(work: Work, log: LogPlan, before: Audited, audit: Audited, made: Reb
     queue_files.expire(work, log, first_before, {key: view for key, view in audit.views.items() if key not in made_anew})
     queue_files.prepare_queues(work, queues)
     _write_entries(work, audit, queues, index)
+    for plan in queues:
+        for low, high, entry in plan.fills:
+            fill_entries(work.writer, plan.folder, queue_files.file_bytes(plan, work.rules), low, high, entry)
     if index.paths:
         link_index(work, index)
 
 
 def _plan_queues(work: Work, log: LogPlan, before: Audited, audit: Audited) -> list[QueuePlan]:
     blamed = queue_plan.serious_by_folder(audit.serious, {folder: key for key, folder in audit.queue_folders.items()})
-    bridged = BridgedRanges(sorted((b["phy_offset"], b["phy_offset"] + b["end"] - b["start"]) for b in log.bridges))
-    salvage = work.request.policy == SALVAGE
-    new_log = NewLog(audit.segments, audit.tree, work.rules, log.start, bridged, salvage)
-    served = _served(before)
+    new_log, served = _new_log(work, log, audit), _served(before)
     plans = []
     for key, view in sorted(audit.views.items()):
         if view.deleted_topic and work.request.policy == BROKER and key not in served:
@@ -83,6 +91,30 @@ def _plan_queues(work: Work, log: LogPlan, before: Audited, audit: Audited) -> l
     return plans
 
 
+def _new_log(work: Work, log: LogPlan, audit: Audited) -> NewLog:
+    bridged = BridgedRanges(sorted((b["phy_offset"], b["phy_offset"] + b["end"] - b["start"]) for b in log.bridges))
+    return NewLog(audit.segments, audit.tree, work.rules, log.start, bridged, work.request.policy == SALVAGE)
+
+
+def _rebuild_keyed(work: Work, log: LogPlan, before: Audited, audit: Audited, made: Rebuilt) -> None:
+    """Index and database. Raises StoreError."""
+    reasons = keyed_rebuild.reasons(work, audit, made.database is not None)
+    index = index_plan.prepare_index(work, audit)
+    plans: list[KeyedQueuePlan] = []
+    if reasons:
+        served = _served(before) if work.request.policy == BROKER else None
+        known = before.evidence.copy.queue_table
+        assert known is not None
+        plans = keyed_rebuild.plan_database(audit, _new_log(work, log, audit), known.ends, served)
+    raw = keyed_rebuild.make_raw(work, audit, plans) if reasons else None
+    parts = _write_entries(work, audit, plans, index, raw)
+    if raw is not None:
+        made.database = keyed_rebuild.write_database(work, plans, raw, parts, log.end, reasons)
+    made.add(plans, index)
+    if index.paths:
+        link_index(work, index)
+
+
 def _served(before: Audited) -> frozenset[QueueKey]:
     """Queues that the release itself would have in memory."""
     prediction = before.prediction
@@ -91,25 +123,27 @@ def _served(before: Audited) -> frozenset[QueueKey]:
     return frozenset(prediction.settled.queues)
 
 
-def _write_entries(work: Work, audit: Audited, queues: Sequence[QueuePlan], index: IndexPlan) -> None:
-    """One pass over the log. Raises StoreError."""
+def _write_entries(
+    work: Work, audit: Audited, queues: Sequence[QueuePlan], index: IndexPlan, raw: RawFile | None = None
+) -> list[tuple[int, int]]:
+    """One pass over the log: (first, how many) of the raw entries of each segment. Raises StoreError."""
     builds = {p.key: p for p in queues if p.end > p.first}
     tasks: list[BuildTask] = []
     first_key = 1
-    for segment in audit.segments:
+    for number, segment in enumerate(audit.segments):
         keys = index_plan.keys_of(segment)
         wanted = {key: _build(work, builds[key], segment.path) for key in segment.queues if key in builds}
         if wanted or index.paths and keys:
-            tasks.append(BuildTask(audit.scan_of(segment), work.writer, wanted, index.paths, first_key))
+            own = raw.of_segment(number, wanted) if raw is not None else None
+            tasks.append(BuildTask(audit.scan_of(segment), work.writer, wanted, index.paths, first_key, own))
         first_key += keys
-    if tasks:
-        work.progress("rebuilding queues and index")
-        results = work.run(tasks, "rebuild")
-        if index.paths and sum(results) != first_key - 1:
-            raise StoreError("the index entries written are not those that the audit counted: a fault of this program")
-    for plan in queues:
-        for low, high, entry in plan.fills:
-            fill_entries(work.writer, plan.folder, queue_files.file_bytes(plan, work.rules), low, high, entry)
+    if not tasks:
+        return []
+    work.progress("rebuilding queues and index")
+    results = work.run(tasks, "rebuild")
+    if index.paths and sum(built.keys for built in results) != first_key - 1:
+        raise StoreError("the index entries written are not those that the audit counted: a fault of this program")
+    return [(task.raw.first, built.entries) for task, built in zip(tasks, results, strict=True) if task.raw is not None]
 
 
 def _build(work: Work, plan: QueuePlan, segment: str) -> QueueBuild:

@@ -1,7 +1,8 @@
 """Queue and index entries written straight from the scan of a segment.
 
 A `BuildTask` reads one segment of the new store and writes the entries of its messages to where they belong: their places are
-known before, so that all segments can be done at once. An index entry is written raw (`index_link`).
+known before, so that all segments can be done at once. An index entry is written raw (`index_link`), and so are entries of a
+database (`database_task`).
 Source: ConsumeQueue.putMessagePositionInfo, BatchConsumeQueue.putBatchMessagePositionInfo.
 """
 
@@ -48,11 +49,34 @@ class QueueBuild:
     batch_start: int = -1
 
 
+RAW_ENTRY_DTYPE = np.dtype(
+    [("queue", "<i4"), ("number", "<i8"), ("phy_offset", ">i8"), ("size", ">i4"), ("tags_code", ">i8"), ("store_time", ">i8")]
+)
+
+
+@dataclass(frozen=True)
+class RawEntries:
+    """Where a segment's entries of a database are written, in the order of the log. path: a file that goes when the database is
+    there.  first: number of the first.  queues: number of each queue."""
+
+    path: str
+    first: int
+    queues: Mapping[QueueKey, int]
+
+
+@dataclass(frozen=True)
+class Built:
+    """What a task has written. keys: index entries.  entries: of a database."""
+
+    keys: int
+    entries: int
+
+
 @dataclass(frozen=True)
 class BuildTask:
     """The entries of one segment's messages. first_key: number (from 1) of its first index entry.
 
-    index_paths: the new index files in order, none where no index is built.
+    index_paths: the new index files in order, none where no index is built.  raw: of queues in a database.
     """
 
     scan: SegmentTask
@@ -60,6 +84,7 @@ class BuildTask:
     queues: Mapping[QueueKey, QueueBuild]
     index_paths: tuple[str, ...] = ()
     first_key: int = 1
+    raw: RawEntries | None = None
 
     store: int = 0
     not_after: float = 0
@@ -72,8 +97,8 @@ class BuildTask:
     def paths(self) -> tuple[str, ...]:
         return self.scan.paths
 
-    def run(self) -> int:
-        """Write them; how many index entries they are. Raises StoreError."""
+    def run(self) -> Built:
+        """Write them. Raises StoreError."""
         sink = _Sink(self)
         try:
             summary = scan_segment(self.scan, sink=sink)
@@ -82,7 +107,7 @@ class BuildTask:
             sink.close()
         if summary.problem:
             raise StoreError(summary.problem)
-        return sink.keys
+        return Built(sink.keys, sink.entries)
 
 
 class _Sink:
@@ -91,7 +116,7 @@ class _Sink:
     def __init__(self, task: BuildTask):
         self.task = task
         self.want_keys = bool(task.index_paths)
-        self.keys = 0
+        self.keys = self.entries = 0
         self._open: OrderedDict[str, StoreFileWriter] = OrderedDict()
         self._next_batch: dict[QueueKey, int] = {}
         self._waiting: list[np.ndarray] = []
@@ -154,15 +179,10 @@ class _Sink:
             entries["store_time"], entries["base"] = rows["store_time"], rows["batch_base"]
             entries["count"], entries["compacted"] = rows["batch_count"], -1
         else:
-            places = rows["queue_offset"].copy()
-            wanted = np.ones(len(rows), bool)
-            for shift in build.shifts:
-                met = (rows["phy_offset"] >= shift.first) & (rows["phy_offset"] <= shift.last)
-                if shift.shift is None:
-                    wanted &= ~met
-                else:
-                    places[met] += shift.shift
-            rows, places = rows[wanted], places[wanted]
+            rows, places = _placed(build, rows)
+            if self.task.raw is not None:
+                self._put_raw(self.task.raw, key, rows, places)
+                return
             entries = np.zeros(len(rows), STORED_ENTRY_DTYPE)
         entries["phy_offset"], entries["size"], entries["tags_code"] = rows["phy_offset"], rows["total_size"], rows["tags_code"]
         per_file = build.file_bytes // entries.itemsize
@@ -172,6 +192,14 @@ class _Sink:
                 number, at = divmod(int(places[low]), per_file)
                 path = f"{build.folder}/{number * build.file_bytes:020d}"
                 self._file(path).write(at * entries.itemsize, entries[low:high].view(np.uint8))
+
+    def _put_raw(self, raw: RawEntries, key: QueueKey, rows: np.ndarray, places: np.ndarray) -> None:
+        entries = np.empty(len(rows), RAW_ENTRY_DTYPE)
+        entries["queue"], entries["number"], entries["size"] = raw.queues[key], places, rows["total_size"]
+        for name in ("phy_offset", "tags_code", "store_time"):
+            entries[name] = rows[name]
+        self._file(raw.path).write((raw.first + self.entries) * RAW_ENTRY_DTYPE.itemsize, entries.view(np.uint8))
+        self.entries += len(entries)
 
     def _put_keys(self, columns: Columns) -> None:
         rules, rows = self.task.scan.rules, columns.rows[: columns.count]
@@ -186,6 +214,19 @@ class _Sink:
             self._file(self.task.index_paths[number]).write(entry_position(rules.index_slots, entry + 1), part.view(np.uint8))
             self.keys += len(part)
             done += len(part)
+
+
+def _placed(build: QueueBuild, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(rows that get an entry, its number)."""
+    places = rows["queue_offset"].copy()
+    wanted = np.ones(len(rows), bool)
+    for shift in build.shifts:
+        met = (rows["phy_offset"] >= shift.first) & (rows["phy_offset"] <= shift.last)
+        if shift.shift is None:
+            wanted &= ~met
+        else:
+            places[met] += shift.shift
+    return rows[wanted], places[wanted]
 
 
 def fill_entries(writer: StoreWriter, folder: str, file_bytes: int, first: int, end: int, entry: bytes) -> None:

@@ -57,7 +57,7 @@ def pad(work: Work, audit: Audited, log: LogPlan) -> None:
         writer.set_time(path, entry.mtime_ns if entry is not None else 1)
         work.steps.add(ADD_SEGMENT, path, start=0, end=len(record), reason=_REASON)
         log.add_bridge(base, 0, len(record), "segment", store_time=time)
-    if queued:
+    if queued and not work.rules.rocksdb_queues:  # those are made anew as a whole
         _lead_to(work, base, len(record))
     log.end = base + len(record)
     time, index = audit.last_store_time, checkpoint.index_time(work, audit)

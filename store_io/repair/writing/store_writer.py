@@ -38,6 +38,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT)
 _MARK = ".repairing-"
 _LOCK = "lock"
 _STORE = "store"
+_WORKSHOP = "workshop"
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 _ZEROS = bytes(1 << 20)
 
@@ -65,6 +66,14 @@ class StoreWriter:
     def location(self) -> StoreLocation:
         """The store as it is now, to be read."""
         return StoreLocation(self.root)
+
+    def workshop(self) -> str:
+        """A new, empty folder beside the new store, in which another program may write. Raises WriteFailed."""
+        path = os.path.join(self.folder, _WORKSHOP)
+        with _write_errors(path):
+            shutil.rmtree(path, ignore_errors=True)
+            os.mkdir(path, 0o700)
+        return path
 
     # ---- the whole -------------------------------------------------------------------------------------------------
 
@@ -209,6 +218,19 @@ class StoreWriter:
         with _write_errors(to):
             os.makedirs(os.path.dirname(self._full(to)), exist_ok=True)
             _rename_new(self._full(path), self._full(to))
+
+    def take_in(self, name: str, to: str) -> int:
+        """Move a regular file of the workshop into the new store: its size."""
+        if not is_inner_path(name):
+            raise WriteFailed(f"{name!r}: no name of a file")
+        origin = os.path.join(self.folder, _WORKSHOP, name)
+        with _write_errors(to):
+            status = os.lstat(origin)
+            if not stat.S_ISREG(status.st_mode):
+                raise WriteFailed(f"{to}: what was to be moved there is no regular file")
+            os.makedirs(os.path.dirname(self._full(to)), exist_ok=True)
+            _rename_new(origin, self._full(to))
+        return status.st_size
 
     def remove(self, path: str) -> None:
         """Remove a file, or a folder with all that is in it; nothing where there is none."""
@@ -395,7 +417,8 @@ def _locked_folder(folder: str) -> int:
 
 def _remove_folder(folder: str) -> None:
     """Remove a hidden folder, its lock last: as long as anything is in it the next run knows what it is."""
-    shutil.rmtree(os.path.join(folder, _STORE), ignore_errors=True)
+    for name in (_STORE, _WORKSHOP):
+        shutil.rmtree(os.path.join(folder, name), ignore_errors=True)
     with contextlib.suppress(OSError):
         if os.listdir(folder) == [_LOCK]:
             shutil.rmtree(folder, ignore_errors=True)

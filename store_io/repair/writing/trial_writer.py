@@ -138,6 +138,12 @@ class TrialWriter(StoreWriter):
         del self._table[path]
         self._put(to, entry)
 
+    def take_in(self, name: str, to: str) -> int:
+        self._name(to)
+        size = super().take_in(name, to)
+        self._put(to, TrialEntry("file", size, time.time_ns(), own=True))
+        return size
+
     def remove(self, path: str) -> None:
         if path not in self._table:
             return

@@ -9,15 +9,13 @@ import pytest
 from schemas.finding_codes import (
     CATALOGUE,
     NO_COMPACTED_REPAIR,
-    NO_KEYED_REPAIR,
     NO_REPAIR,
-    REBUILD_BY_START,
     WITHOUT_DONOR,
 )
 from schemas.rows import Finding
 from store_io.audit.evidence import Evidence
 from store_io.audit.outcome.final_findings import final_findings
-from store_io.audit.outcome.repairable import no_repair, rebuild_by_start
+from store_io.audit.outcome.repairable import no_repair
 from store_io.formats.rocksdb.queue_table import NO_DATABASE, QueueTable
 from store_io.rules.releases import Setting, broker_rules
 from tests.support.evidence import copy_of, evidence_of
@@ -37,25 +35,17 @@ def test_no_step_promises_what_no_repair_does(kind: str) -> None:
     evidence = of_kind(kind)
     codes = ["commitlog_damaged", "queue_entry_missing", "checkpoint_missing"]
     told = {f.code: f.next for f in final_findings(evidence, [Finding(code, "x") for code in codes])[0]}
-    if kind == "plain":
+    if kind in ("plain", "rocksdb"):
         assert not no_repair(evidence.copy) and told == {code: CATALOGUE[code].next for code in codes}
         return
     assert "--donor" not in told["commitlog_damaged"] and "another copy" in told["commitlog_damaged"]
     if kind == "single dledger":
         assert not no_repair(evidence.copy) and told["checkpoint_missing"] == CATALOGUE["checkpoint_missing"].next
         return
-    why = {"dledger": NO_REPAIR, "compacted": NO_COMPACTED_REPAIR}.get(kind, "")
-    assert told["checkpoint_missing"] == (why or NO_KEYED_REPAIR)
-    assert told["queue_entry_missing"] == no_repair(evidence.copy) == (why or rebuild_by_start(evidence.copy.rules, 0))
+    why = {"dledger": NO_REPAIR, "compacted": NO_COMPACTED_REPAIR}[kind]
+    assert told["checkpoint_missing"] == told["queue_entry_missing"] == no_repair(evidence.copy) == why
 
 
 def test_each_step_with_a_donor_has_a_form_without() -> None:
     steps = {step for row in CATALOGUE.values() for step in (row.next, row.raised_step) if "takes" in step and "--donor" in step}
     assert steps == set(WITHOUT_DONOR) and not any("--donor" in step for step in WITHOUT_DONOR.values())
-
-
-@pytest.mark.parametrize(("release", "limit"), [("5.3.3", ""), ("5.4.0", "commitLogRecoverMaxNum=7")])
-def test_a_rebuild_by_a_start_names_release_folder_and_limit(release: str, limit: str) -> None:
-    said = rebuild_by_start(broker_rules(release), 7)
-    assert f"RocketMQ {release}" in said and "consumequeue/" in said and "abort" in said and said != REBUILD_BY_START
-    assert limit in said and ("commitLogRecoverMaxNum" in said) == bool(limit)

@@ -32,3 +32,14 @@ def test_damaged_bytes_held_so_many_messages_at_most() -> None:
     bridged = BridgedRanges([(0, 10), (1000, 1000 + 2 * MIN_SIZE_V1_BYTES)])
     assert bridged.messages(0, 10) == 1 and bridged.messages(20, 900) == 0
     assert bridged.messages(1000, 10_000) == 3
+
+
+def test_queue_offsets_that_an_inner_batch_takes_up_are_no_gap() -> None:
+    """Of queues in RocksDB: one entry, many queue offsets. A start continues right after the entry, whatever the batch holds."""
+    batch, after = run(0, 1, 0), run(1, 2, 100)
+    batch.more = 40
+    place_runs([batch, after], BridgedRanges(), serve_all=False)
+    assert (batch.place, after.place) == (0, 1)
+    last = run(41, 1, 100)
+    place_runs([batch, last], BridgedRanges(), serve_all=False)
+    assert (batch.place, last.place) == (0, 41)

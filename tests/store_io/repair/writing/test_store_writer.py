@@ -53,3 +53,20 @@ def test_killed_while_the_hidden_folder_goes(damaged: tuple[Path, RepairPlan, di
         with store_writer.StoreWriter.beside(str(tmp_path / "new")):
             assert not hidden.exists()
     assert removed == 1 and not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["../lock", "/etc/hostname", "link", "folder", "gone"])
+def test_only_a_regular_file_of_the_workshop_comes_into_the_store(name: str, tmp_path: Path) -> None:
+    with store_writer.StoreWriter.beside(str(tmp_path / "new")) as writer:
+        workshop = Path(writer.workshop())
+        (workshop / "folder").mkdir()
+        (workshop / "link").symlink_to("/etc/hostname")
+        with pytest.raises(store_writer.WriteFailed):
+            writer.take_in(name, "database/CURRENT")
+        (workshop / "made").write_bytes(b"123")
+        assert writer.take_in("made", "database/CURRENT") == 3
+        assert (Path(writer.root) / "database" / "CURRENT").read_bytes() == b"123"
+        assert not list(Path(writer.workshop()).iterdir())  # a new one is empty
+        with pytest.raises(store_writer.WriteFailed):
+            writer.take_in("made", "../outside")
+    assert not list(tmp_path.iterdir())

@@ -44,7 +44,7 @@ def act(writer: StoreWriter, rng: random.Random) -> str:
     name, start, size = rng.choice([*NAMES, "new/file", "consumequeue/a/1/0"]), rng.randrange(120), rng.randrange(1, 60)
     other = rng.choice([*NAMES, "moved"])
     try:
-        match rng.randrange(8):
+        match rng.randrange(9):
             case 0 | 1:
                 writer.write(name, start, rng.randbytes(size))
             case 2:
@@ -60,6 +60,9 @@ def act(writer: StoreWriter, rng: random.Random) -> str:
             case 7:
                 writer.put(name, rng.randbytes(size))
                 writer.set_time(name, 77)
+            case 8:
+                (Path(writer.workshop()) / "made").write_bytes(rng.randbytes(size))
+                writer.take_in("made", rng.choice([name, other]))
     except WriteFailed:
         return "refused"
     return ""

@@ -1,0 +1,88 @@
+"""What the database of a repaired store holds of each queue: an entry for every message of the log, at its own queue offset, and
+the queue's two ends (rocksdb.md 9).
+
+Keys need not follow one another, so nothing comes before the first message. Where messages between others are missing, each of
+their queue offsets gets an entry as in a file: a consumer that meets a number without an entry gets nothing there, and 5.5.0
+fails. The numbers that an inner batch takes up beside its entry have none, as a broker leaves them.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from schemas import consumequeue_layout
+from schemas.rows import QueueKey
+from store_io.audit.queue_views import QueueView
+from store_io.repair.derived.queue_places import QueueRun, place_runs, runs_of
+from store_io.repair.derived.queue_plan import Fill, NewLog, QueuePlan, answer, note_places, queue_row
+from store_io.rules.rocksdb.stored import QueueEnd, StoredEnds
+
+
+@dataclass
+class KeyedQueuePlan(QueuePlan):
+    """messages: how many get an entry.  maximum, minimum: the ends that are stored, if any.  fill_times: store time of each
+    fill."""
+
+    messages: int = 0
+    maximum: QueueEnd | None = None
+    minimum: QueueEnd | None = None
+    fill_times: tuple[int, ...] = ()
+
+    @property
+    def entries(self) -> int:
+        return self.messages + sum(fill.end - fill.start for fill in self.fills)
+
+
+def plan_keyed_queue(view: QueueView, log: NewLog, known: StoredEnds) -> KeyedQueuePlan | None:
+    """What the new database has of one queue; None: nothing. known: the ends in the copy's database."""
+    plan = KeyedQueuePlan(view.key, view.folder)
+    runs = runs_of(view, log.segments)
+    place_runs(runs, log.bridged, log.serve_all)
+    placed = sorted(((run.place, run) for run in runs if run.place is not None), key=lambda pair: pair[0])
+    note_places(plan, runs)
+    if not placed:
+        ends = ends_without_messages(view.key, known, log.start)
+        if ends is None:
+            return plan if plan.unserved else None
+        plan.maximum, plan.minimum = ends
+        return plan
+    (plan.first, first), (place, last) = placed[0], placed[-1]
+    plan.end = place + last.records
+    plan.messages = sum(run.records for _, run in placed)
+    plan.minimum, plan.maximum = QueueEnd(first.first, plan.first), QueueEnd(last.last, plan.end - 1)
+    _fill(plan, placed, log)
+    return plan
+
+
+def ends_without_messages(key: QueueKey, known: StoredEnds, log_start: int) -> tuple[QueueEnd, QueueEnd] | None:
+    """The (maximum, minimum) of a queue that had messages and has none in the new log, so that a new message does not get the
+    queue offset of one that retention has deleted. None: it begins at 0."""
+    maximum, minimum = known.maxima.get(key), known.minima.get(key)
+    if maximum is None or log_start <= 0:
+        return None
+    if maximum.phy_offset < log_start:
+        return maximum, QueueEnd(log_start, maximum.queue_offset + 1)
+    if minimum is None or minimum.queue_offset <= 0:
+        return None
+    return QueueEnd(log_start - 1, minimum.queue_offset - 1), QueueEnd(log_start, minimum.queue_offset)
+
+
+def _fill(plan: KeyedQueuePlan, placed: Sequence[tuple[int, QueueRun]], log: NewLog) -> None:
+    """An entry for every queue offset between two messages that neither a message nor an inner batch takes up."""
+    times = []
+    for (before, earlier), (place, run) in pairwise(placed):
+        at = before + earlier.used
+        if at < place:
+            plan.fills.append(Fill(at, place, answer(run, place - at, log)))
+            plan.answered.append(queue_row(plan.key, at, place, run.first))
+            times.append(run.store_time)
+    plan.fill_times = tuple(times)
+
+
+def fill_value(fill: Fill, store_time: int) -> bytes:
+    """The value of each entry of a fill: that of a file, and a time."""
+    assert len(fill.entry) == consumequeue_layout.ENTRY_BYTES
+    return fill.entry + struct.pack(">q", store_time)

@@ -1,0 +1,139 @@
+"""A new database of ConsumeQueues, written by RocksDB in a process of its own, in the workshop of a new store.
+
+    with DatabaseWriter(folder) as database:
+        database.add_entries(keys, values)      # any order; a batch at a time
+        written = database.finish(entries)      # read back: how many entries, and a digest over them
+
+Memory is bounded: the process has a limit of its own, and one batch is under way.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pkgutil
+import re
+import select
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from schemas import rocksdb_layout as layout
+from store_io.base.errors import StoreError
+from store_io.formats.rocksdb.child import HEADER
+from store_io.repair.writing.store_writer import WriteFailed
+
+WRITER_BYTES = 2 << 30  # address space of the process
+LEAST_SECONDS, ENTRIES_PER_SECOND = 120, 10_000  # how long an answer may take at most
+FILES = re.compile(r"CURRENT|MANIFEST-[0-9]{1,20}|[0-9]{1,20}\.sst")  # what a broker needs; it makes the others
+_DATABASE = "database"
+_ENTRIES, _ENDS, _FINISH = b"E", b"O", b"F"
+
+
+@dataclass(frozen=True)
+class WrittenDatabase:
+    """files: names, in the workshop.  entries, ends: of the two families.  sha256: over both, in the order of their keys."""
+
+    files: tuple[str, ...]
+    entries: int
+    ends: int
+    sha256: str
+
+
+class DatabaseWriter:
+    """A context manager. Raises WriteFailed where the database cannot be written, StoreError where nothing can write one here."""
+
+    def __init__(self, folder: str):
+        self._folder = folder
+        self._path = os.path.join(folder, _DATABASE)
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> DatabaseWriter:
+        program = (pkgutil.get_data("store_io.repair.writing", "database_child.py") or b"").decode("utf-8")
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-c", program],
+                cwd=self._folder,
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(os.path.abspath(entry) for entry in sys.path if entry)},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+            )
+        except OSError as error:
+            raise WriteFailed(f"the process that writes the queues' database cannot be started: {error.strerror}") from error
+        self._send(json.dumps({"path": self._path, "memory_bytes": WRITER_BYTES}).encode() + b"\n")
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._process is not None:
+            self._process.kill()
+            for pipe in (self._process.stdin, self._process.stdout):
+                with suppress(OSError):
+                    if pipe is not None:
+                        pipe.close()
+            self._process.wait()
+            self._process = None
+
+    def add_entries(self, keys: Sequence[np.ndarray], values: np.ndarray) -> None:
+        """keys: for each stretch of keys with one length its bytes, a row for each key.  values: the bytes of all, in order."""
+        lengths = [np.full(len(part), part.shape[1], "<u4") for part in keys]
+        count = sum(map(len, lengths))
+        sizes = np.concatenate([*lengths, np.full(count, layout.ENTRY_VALUE_BYTES, "<u4")])
+        self._frame(_ENTRIES, sizes, b"".join(part.tobytes() for part in keys), values.tobytes())
+
+    def add_ends(self, pairs: Sequence[tuple[bytes, bytes]]) -> None:
+        """Keys and values of the family `offset`."""
+        keys, values = [key for key, _ in pairs], [value for _, value in pairs]
+        self._frame(_ENDS, np.array([*map(len, keys), *map(len, values)], "<u4"), b"".join(keys), b"".join(values))
+
+    def finish(self, entries: int) -> WrittenDatabase:
+        """Close the database. entries: how many were added, by which the time is measured that this may take."""
+        self._send(HEADER.pack(_FINISH, 0, 0, 0))
+        answer = self._answer(LEAST_SECONDS + entries / ENTRIES_PER_SECOND)
+        names = tuple(sorted(name for name in os.listdir(self._path) if FILES.fullmatch(name)))
+        found, ends = int(answer[layout.ENTRY_FAMILY]), int(answer[layout.OFFSET_FAMILY])
+        return WrittenDatabase(tuple(f"{_DATABASE}/{name}" for name in names), found, ends, str(answer["sha256"]))
+
+    # ---- the process -----------------------------------------------------------------------------------------------
+
+    def _frame(self, kind: bytes, sizes: np.ndarray, keys: bytes, values: bytes) -> None:
+        self._send(b"".join((HEADER.pack(kind, len(sizes) // 2, len(keys), len(values)), sizes.tobytes(), keys, values)))
+
+    def _send(self, data: bytes) -> None:
+        assert self._process is not None and self._process.stdin is not None
+        try:
+            self._process.stdin.write(data)
+            self._process.stdin.flush()
+        except OSError:
+            self._answer(LEAST_SECONDS)  # it has said why before it ended
+            raise self._lost() from None
+
+    def _answer(self, seconds: float) -> dict[str, Any]:
+        assert self._process is not None and self._process.stdout is not None
+        ready, _, _ = select.select([self._process.stdout], [], [], seconds)
+        if not ready:
+            raise WriteFailed(f"the process that writes the queues' database gave no answer in {seconds:.0f} seconds")
+        line = self._process.stdout.readline()
+        try:
+            answer: dict[str, Any] = json.loads(line)
+        except ValueError:
+            raise self._lost() from None
+        if "error" in answer:
+            said = " ".join(str(answer["error"]).replace(self._path, "").split())[:300]
+            raise StoreError(f"the queues' database cannot be written: {said}")
+        return answer
+
+    def _lost(self) -> WriteFailed:
+        """The error for a process that is not there any more."""
+        assert self._process is not None
+        self._process.kill()
+        code = self._process.wait()
+        how = f"signal {-code}" if code < 0 else f"exit code {code}"
+        memory = f"it had at most {WRITER_BYTES >> 20} MiB of memory"
+        return WriteFailed(f"the process that writes the queues' database was lost ({how}); {memory}")
