@@ -112,7 +112,7 @@ class OpenedCopy:
     def entry_range(self, path: str) -> tuple[int | None, int | None]:
         """The range of a whole file, where no smaller one is known."""
         entry = self.listing.get(path)
-        return (0, entry.size) if entry is not None else (None, None)
+        return (0, entry.size) if entry is not None and entry.kind != "directory" else (None, None)
 
 
 def open_copy(request: AuditRequest, short: Shortcomings, beside: OpenedCopy | None = None) -> OpenedCopy:

@@ -15,11 +15,11 @@ from schemas import commitlog_layout
 from schemas.rows import NOTE, Finding, QueueKey, Row
 from store_io.base.errors import StoreError
 from store_io.formats.config.fastjson import OTHER_SHAPE, ConfigFault, never_closed, parse_tolerant, parse_written
+from store_io.formats.config.held_tables import OFFSETS, Decode, HeldTable, read_held, with_newer
 from store_io.formats.config.tables import (
     PLAIN_GROUP,
     Offset,
     SharedSettings,
-    Table,
     delays_of,
     form_of,
     groups_of,
@@ -29,6 +29,7 @@ from store_io.formats.config.tables import (
     topics_of,
 )
 from store_io.rules.config.built_in import built_in_groups, built_in_topics
+from store_io.rules.config.databases import table_places
 from store_io.rules.config.files import CONSUMER_OFFSETS, DELAY_OFFSETS, GROUPS, LMQ_OFFSETS, TOPICS, config_files
 from store_io.rules.config.reading import ConfigRules, config_rules, imports_files, tables_database
 from store_io.rules.releases import BrokerRules
@@ -72,6 +73,7 @@ class Load:
     writes it so.  problems: why it is not known what a file holds.  counter: of the dataVersion of the file taken.
     hollow: what was taken does not name the table that it should hold.  refused: whatever the .bak holds, good_backup: which
     could be taken.  left_out: how many entries a database does not take in.
+    database_refusal: why the broker ends over the database itself, else empty.
     """
 
     name: str = ""
@@ -86,11 +88,14 @@ class Load:
     refused: bool = False
     good_backup: bool = False
     left_out: int = 0
+    database_refusal: str = ""
 
     @property
     def refuses(self) -> bool:
         """Whether the manager's load fails: the file and its .bak are there, and neither can be parsed. No .bak is as good as
         one."""
+        if self.database_refusal:
+            return True
         if self.problems or self.name or not self.bad:
             return False
         return self.refused or self.bad[-1].name.endswith(BACKUP) and self.bad[-1].refused
@@ -108,9 +113,10 @@ class StoreConfig:
     offsets: (group, topic, queue id) -> offset; `offset_file` gives the file that says so.  delay_offsets: level -> offset, as
     stored.  read_from: file -> itself, or the .bak that was read in its place.  files: all that were read.  loads: file -> how
     that went, of each file over which a start may end.  rules: by which.  database: the folder of the database that holds the
-    tables instead; "" where files do.  built_in_topics, built_in_groups: those that the broker has without a file; with a
-    database they are in the tables.  useless_backups: .bak files beside a file that is taken, which no release could take.
-    backup_versions: file -> counter of the dataVersion of its .bak, where that could be taken.
+    tables instead; "" where files do.  held: file -> what a database has in its place.  built_in_topics, built_in_groups: those
+    that the broker has without a file; with a database they are in the tables.  useless_backups: .bak files beside a file that
+    is taken, which no release could take. backup_versions: file -> counter of the dataVersion of its .bak, where that could be
+    taken.
     """
 
     topics: dict[str, Row] | None = None
@@ -125,6 +131,7 @@ class StoreConfig:
     findings: list[Finding] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     database: str = ""
+    held: dict[str, HeldTable] = field(default_factory=dict)
     useless_backups: list[str] = field(default_factory=list)
     backup_versions: dict[str, int] = field(default_factory=dict)
     built_in_topics: frozenset[str] = frozenset()
@@ -156,7 +163,9 @@ class StoreConfig:
         return next(path for path, offsets in reversed(self.offsets_from) if offset in offsets)
 
 
-Decode = Callable[[Any, ConfigRules], Table]
+_TABLE_NAMES = {
+    TOPICS: "topicConfigTable", GROUPS: "subscriptionGroupTable", CONSUMER_OFFSETS: OFFSETS, LMQ_OFFSETS: OFFSETS,
+}  # fmt: skip
 _TABLES: dict[str, Decode] = {
     TOPICS: topics_of,
     GROUPS: groups_of,
@@ -185,7 +194,7 @@ def read_object(source: ByteSource, name: str, rules: ConfigRules) -> Row:
 def held_by(source: ByteSource, name: str, rules: ConfigRules) -> dict[str, Row] | None:
     """The entries of a file of topics or groups, with all their settings; None where the release takes none from it."""
     path = name.removesuffix(BACKUP)
-    table = "topicConfigTable" if path == TOPICS else "subscriptionGroupTable"
+    table = _TABLE_NAMES[path]
     try:
         read = read_object(source, name, rules)
         if not _TABLES[path](read, rules).written:
@@ -275,6 +284,7 @@ def read_config(source: ByteSource, listing: StoreListing, rules: BrokerRules) -
     loads = {file.path: load(source, listing, file.path, own) for file in config_files(rules) if file.stops}
     config = StoreConfig(rules=own, database=tables_database(rules), loads=loads)
     if config.database:
+        config.held = _held_tables(source, listing, rules)
         _import_files(config, rules)
     for path, done in config.loads.items():
         _note(config, path, done)
@@ -287,7 +297,9 @@ def read_config(source: ByteSource, listing: StoreListing, rules: BrokerRules) -
     topics, groups, delays = (config.loads[path] for path in (TOPICS, GROUPS, DELAY_OFFSETS))
     offsets_path = LMQ_OFFSETS if LMQ_OFFSETS in config.loads else CONSUMER_OFFSETS
     config.offsets = config.loads[offsets_path].entries
-    config.offsets_from = [(config.read_from.get(offsets_path, offsets_path), config.offsets.keys())]
+    held = config.held.get(offsets_path)
+    offsets_from = held.folder if held is not None and held.present else offsets_path
+    config.offsets_from = [(config.read_from.get(offsets_path, offsets_from), config.offsets.keys())]
     config.delay_offsets, config.groups = delays.entries, groups.entries
     config.topics = topics.entries if topics.name or topics.entries or config.database else None
     if config.database:  # there they are made after the load, and are put into the database as any other
@@ -304,14 +316,34 @@ def _import_files(config: StoreConfig, rules: BrokerRules) -> None:
     database's. Without a database that is 0. The file itself is read for its version first: its .bak does not help then."""
     for path in (TOPICS, GROUPS, CONSUMER_OFFSETS, LMQ_OFFSETS):
         done = config.loads.get(path)
+        held = config.held.get(path, HeldTable(config.database))
         if done is None or done.problems:
             continue
-        if not imports_files(rules):
-            config.loads[path] = Load()
+        if held.problem:
+            config.loads[path] = Load(problems=[held.problem])
+        elif held.refusal:
+            config.loads[path] = Load(database_refusal=held.refusal)
+        elif not imports_files(rules):
+            config.loads[path] = Load(entries=held.entries)
         elif done.bad and done.bad[0].name == path:
             config.loads[path] = Load(files=done.files, bad=done.bad[:1], refused=True, good_backup=bool(done.name))
-        elif done.counter <= 0 or done.name != path:
-            config.loads[path] = Load(files=done.files, left_out=len(done.entries))
+        elif done.counter <= held.counter or done.name != path:
+            left_out = 0 if held.present else len(done.entries)
+            config.loads[path] = Load(files=done.files, entries=held.entries, left_out=left_out)
+        elif path in (TOPICS, GROUPS):
+            done.entries = {**held.entries, **done.entries}
+
+
+def _held_tables(source: ByteSource, listing: StoreListing, rules: BrokerRules) -> dict[str, HeldTable]:
+    found = {}
+    for path, places in table_places(rules).items():
+        table = _TABLE_NAMES[path], _TABLES[path]
+        held, *others = (read_held(source, listing.files, place, table, config_rules(rules)) for place in places)
+        for other in others:
+            if other.present:
+                held = with_newer(held, other, table[0] == OFFSETS)
+        found[path] = held
+    return found
 
 
 def _look_at_backup(source: ByteSource, listing: StoreListing, config: StoreConfig, path: str) -> None:

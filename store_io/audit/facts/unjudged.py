@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 
 from schemas.timer_layout import TIMER_CHECK
 from store_io.formats.config_reader import Load, StoreConfig
+from store_io.rules.config.databases import table_places
 from store_io.rules.config.files import CONSUMER_OFFSETS, DELAY_OFFSETS, GROUPS, LMQ_OFFSETS, TOPICS, ConfigFile, config_files
-from store_io.rules.config.reading import config_rules
+from store_io.rules.config.reading import SECOND_VERSION_FOLDER, config_rules
 from store_io.rules.releases import BrokerRules
 from store_io.source.store_dir import StoreListing
 
@@ -80,7 +81,9 @@ def _judge(loaded: Load, file: ConfigFile, database: str, found: StartFiles) -> 
     if not loaded.refuses:
         return
     sentence = f"{path}: neither it nor its .bak can be parsed, so the broker ends"
-    if loaded.refused:
+    if loaded.database_refusal:
+        sentence = f"{loaded.database_refusal}, so the broker ends"
+    elif loaded.refused:
         sentence = f"{path}: cannot be parsed to compare its version with that of {database}/, so the broker ends"
     if file.late:
         found.late_refusal, found.late_refused_by = found.late_refusal or sentence, found.late_refused_by or path
@@ -89,9 +92,8 @@ def _judge(loaded: Load, file: ConfigFile, database: str, found: StartFiles) -> 
 
 
 def _databases(listing: StoreListing, folder: str) -> list[str]:
-    """A sentence where the tables are in a database already: what it holds is not read."""
-    folders = (f"{folder}/", "config/subscriptionGroups/", "config/consumerOffsets/")
-    if folder and any(entry.kind == "file" and entry.path.startswith(folders) for entry in listing.files):
+    """A sentence where the tables are in a database of the second version: what it holds is not read."""
+    if folder == SECOND_VERSION_FOLDER and any(e.kind == "file" and e.path.startswith(f"{folder}/") for e in listing.files):
         return [f"{folder}/: topics, groups and offsets are in RocksDB here, and what it holds is not modelled"]
     return []
 
@@ -102,6 +104,7 @@ def _databases(listing: StoreListing, folder: str) -> list[str]:
 def _names(listing: StoreListing, rules: BrokerRules) -> set[str]:
     """Files and folders with something in them that this release reads, and of which at most the form was looked at."""
     wanted = {file.path for file in config_files(rules)} - JUDGED - {TIMER_CHECK}
+    judged = {place.folder for places in table_places(rules).values() for place in places}
     found = set()
     for entry in listing.files:
         path, top = entry.path, entry.path.partition("/")[0]
@@ -114,5 +117,7 @@ def _names(listing: StoreListing, rules: BrokerRules) -> set[str]:
         elif base in wanted:
             found.add(base)
         elif top == "config" and path.count("/") > 1:  # a database of a manager's
-            found.add("/".join(path.split("/")[:2]))
+            folder = "/".join(path.split("/")[:2])
+            if folder not in judged:
+                found.add(folder)
     return found

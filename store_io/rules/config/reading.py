@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from store_io.rules.releases import BrokerRules, changed_until
 
 TABLES_IN_ROCKSDB = "defaultrocksdb"
-SECOND_VERSION = "v2"
+SECOND_VERSION, SECOND_VERSION_FOLDER = "v2", "config/rdb"
+SINGLE_FOLDER = "config/metadata"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,13 +81,13 @@ def tables_database(rules: BrokerRules) -> str:
     """The folder of the database in which the release keeps topics, as these settings say; "" where it keeps them in files."""
     own = config_rules(rules)
     if own.knows_second_version and str(rules.value("configManagerVersion")).lower() == SECOND_VERSION:
-        return "config/rdb"
+        return SECOND_VERSION_FOLDER
     if not own.tables_in_rocksdb or str(rules.value("storeType")).lower() != TABLES_IN_ROCKSDB:
         return ""
     single = own.knows_single_database and rules.value("useSingleRocksDBForAllConfigs")
-    return "config/metadata" if single else "config/topics"
+    return SINGLE_FOLDER if single else "config/topics"
 
 
 def imports_files(rules: BrokerRules) -> bool:
     """Whether a release that keeps its tables in a database takes newer files into it."""
-    return config_rules(rules).imports_files and tables_database(rules) != "config/rdb"
+    return config_rules(rules).imports_files and tables_database(rules) != SECOND_VERSION_FOLDER

@@ -17,7 +17,7 @@ from store_io.audit.opened_copy import OpenedCopy
 from store_io.base.wording import count_text
 from store_io.formats.commitlog import bridges
 from store_io.formats.config_reader import StoreConfig
-from store_io.rules.config.built_in import SYSTEM_PREFIXES
+from store_io.rules.config.built_in import SYSTEM_PREFIXES, built_in_topics
 from store_io.rules.config.files import DELAY_OFFSETS, TOPICS
 from store_io.rules.config.reading import config_rules
 from store_io.rules.multi_dispatch import LMQ_PREFIX
@@ -29,7 +29,7 @@ def against_queues(evidence: Evidence) -> list[Finding]:
     """Findings where the tables do not name what the queues hold; none where it is not known what a start makes of them."""
     prediction = evidence.prediction
     config = evidence.copy.config
-    if prediction is None or prediction.after_dispatch is None or not any(done.files for done in config.loads.values()):
+    if prediction is None or prediction.after_dispatch is None or not _were_there(config):
         return []
     held: dict[QueueKey, int] = {}
     for key, queue in prediction.after_dispatch.queues.items():
@@ -37,6 +37,10 @@ def against_queues(evidence: Evidence) -> list[Finding]:
         if messages > 0:
             held[key] = messages
     return [*_unknown_topics(evidence, config, held), *narrow_topics(evidence, held), *_delays_again(evidence, held)]
+
+
+def _were_there(config: StoreConfig) -> bool:
+    return any(done.files for done in config.loads.values()) or any(held.present for held in config.held.values())
 
 
 # ---- topics --------------------------------------------------------------------------------------------------------
@@ -87,6 +91,10 @@ def table_is_wrong(copy: OpenedCopy, held: Iterable[QueueKey]) -> bool:
     if done.bad or done.empty or is_lost(config, TOPICS):
         return not slave or bool(done.bad or done.empty)
     version = config.backup_versions.get(TOPICS)
+    kept = config.held.get(TOPICS)
+    if kept is not None and kept.present:
+        own = {topic for topic, _ in held if is_asked_for(topic)} - built_in_topics(copy.rules).keys()
+        return not slave and bool(own) and not own & (config.topics or {}).keys()
     if done.odd is not None or done.name != TOPICS or version is not None and version > done.counter:
         return bool(done.name)
     own = {topic for topic, _ in held if not topic.startswith(SYSTEM_PREFIXES)} - config.built_in_topics - {bridges.TOPIC}

@@ -28,6 +28,11 @@ def lost_tables(evidence: Evidence) -> list[Finding]:
         if done.left_out:
             message = f"{path}: a start takes none of its {done.left_out:,} entries into {config.database}/, as its version is 0"
             found.append(Finding("config_table_lost", path, *_range(evidence, path), message=message))
+        held = config.held.get(path)
+        if held is not None and held.damaged is not None and not held.refusal:
+            where, reason = held.damaged
+            message = f"{where}: bad bytes ({reason}): a start takes the entries before them alone, and {_MEANING[path]}"
+            found.append(Finding("config_table_lost", where, message=message))
         if done.problems or done.refuses or config.database and path in _MAIN[:4]:
             continue
         if done.name.endswith(BACKUP):

@@ -1,0 +1,144 @@
+"""Tables of config/ that a release keeps in RocksDB: a key for each topic, group, or topic and group, its value in JSON.
+
+Source: as in store_io/rules/config/databases.py (docs/config.md 6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from schemas.rows import Row, StoreFile
+from store_io.base.errors import StoreError
+from store_io.formats.config.fastjson import OTHER_SHAPE, ConfigFault, parse_tolerant, parse_written
+from store_io.formats.config.tables import Offset, SharedSettings, Table, integer, member
+from store_io.formats.rocksdb.database import Database, DatabaseDamaged
+from store_io.formats.rocksdb.queue_table import find_database
+from store_io.rules.config.databases import VERSION_KEY, TablePlace
+from store_io.rules.config.reading import ConfigRules
+from store_io.source.byte_source import ByteSource
+
+MAX_TABLE_BYTES = 256 << 20  # keys and values of one table
+MAX_TABLE_VALUES = 12_000_000  # in all its texts
+OFFSETS = "offsetTable"
+_SEPARATORS = b",:{["  # one for each value
+
+
+@dataclass
+class HeldTable:
+    """present: a database is there.  counter: of its dataVersion.  refusal: why the broker ends over it, else empty.  damaged:
+    (file, reason) of bad bytes at which its load ends.  problem: why nobody knows what it holds."""
+
+    folder: str
+    present: bool = False
+    entries: dict[Any, Any] = field(default_factory=dict)
+    counter: int = 0
+    refusal: str = ""
+    damaged: tuple[str, str] | None = None
+    problem: str = ""
+
+
+Decode = Callable[[Any, ConfigRules], Table]
+
+
+def read_held(
+    source: ByteSource, files: Sequence[StoreFile], place: TablePlace, table: tuple[str, Decode], rules: ConfigRules
+) -> HeldTable:
+    """Never raises over bytes. table: the name of the table in a file, and what decodes such a file."""
+    database = find_database(files, place.folder)
+    held = HeldTable(place.folder, present=not database.absent)
+    if database.absent:
+        return held
+    try:
+        with database.open(source) as opened:
+            others = set(opened.families) - {place.family}
+            if place.other_families_refused and others:
+                held.refusal = f"{place.folder}/: a later release's database, with families that this one does not open"
+                return held
+            held.counter = _counter(opened, place, rules)
+            _take(opened, place, table, rules, held)
+    except DatabaseDamaged as why:
+        held.refusal = f"{why.path}: RocksDB does not open the tables of config/: {why.reason}"
+    except _BadValue as why:
+        held.refusal = f"{place.folder}/: {why}"
+    except (_UnknownValue, StoreError) as why:
+        held.problem = str(why)
+    return held
+
+
+def with_newer(held: HeldTable, newer: HeldTable, offsets: bool) -> HeldTable:
+    """The table of a database into which one with a greater version is taken, name by name; that one's faults stop no broker."""
+    if newer.problem or newer.damaged is not None or newer.refusal:
+        sentence = newer.problem or f"{newer.folder}/: cannot be read to its end, and what a start takes of it is not known"
+        return replace(held, problem=held.problem or sentence)
+    if held.refusal or newer.counter <= held.counter:
+        return held
+    kept = held.entries
+    if offsets:  # all queues of a topic and group are one entry
+        taken = {_name(place) for place in newer.entries}
+        kept = {place: offset for place, offset in kept.items() if _name(place) not in taken}
+    return replace(held, present=True, entries={**kept, **newer.entries}, counter=newer.counter + 1)
+
+
+def _name(place: Offset) -> tuple[str, str]:
+    return place[:2]
+
+
+class _BadValue(Exception):
+    """A value that the release's parser refuses: its load fails."""
+
+
+class _UnknownValue(Exception):
+    """A value of which nobody knows what the release makes."""
+
+
+def _counter(opened: Database, place: TablePlace, rules: ConfigRules) -> int:
+    text = opened.get(place.versions, VERSION_KEY) if place.versions else None
+    if text is None or not text.strip():
+        return 0
+    read = _parse(text, VERSION_KEY, rules, None)
+    try:
+        return integer(member(read, "counter", rules), 64) if isinstance(read, dict) and "counter" in read else 0
+    except ConfigFault as why:
+        raise _BadValue(f"its dataVersion: {why}") from why
+
+
+def _take(opened: Database, place: TablePlace, table: tuple[str, Decode], rules: ConfigRules, held: HeldTable) -> None:
+    name, decode = table
+    texts: dict[str, Any] = {}
+    hook = SharedSettings() if name != OFFSETS else None
+    size = values = 0
+    try:
+        for batch in opened.scan(place.family):
+            size += len(batch.keys) + len(batch.values)
+            data = batch.values.tobytes()
+            values += sum(data.count(separator) for separator in _SEPARATORS)
+            if size > MAX_TABLE_BYTES or values > MAX_TABLE_VALUES:
+                held.problem = f"{place.folder}/: more than is read of a table of config/"
+                return
+            for key, value in batch.pairs():
+                read = _parse(value, key, rules, hook)
+                if not isinstance(read, dict):
+                    raise _BadValue(f"the value of {key[:80]!r} is no object")
+                texts[key.decode("utf-8", "replace")] = member(read, name, rules) if name == OFFSETS else read
+    except DatabaseDamaged as why:
+        held.damaged = why.path, why.reason
+        if not place.ends_silently:
+            held.refusal = f"{why.path}: bad bytes among the tables of config/: {why.reason}"
+            return
+    try:
+        held.entries = decode({name: texts}, rules).entries
+    except (ValueError, TypeError, AttributeError, RecursionError) as why:
+        raise _BadValue(str(why) or OTHER_SHAPE) from why
+
+
+def _parse(data: bytes, key: bytes, rules: ConfigRules, hook: Callable[[Row], Any] | None) -> Any:
+    try:
+        return parse_written(data, hook)
+    except ConfigFault:
+        pass
+    try:
+        return parse_tolerant(data, rules)
+    except ConfigFault as why:
+        raise (_BadValue if why.known else _UnknownValue)(f"the value of {key[:80]!r}: {why}") from why

@@ -1,0 +1,54 @@
+"""Where a release keeps a table of config/ in RocksDB, and what it makes of such a database (docs/config.md 6).
+
+Source: RocksDBTopicConfigManager, RocksDBSubscriptionGroupManager, RocksDBConsumerOffsetManager (rocksdbConfigFilePath, load,
+migrateFromSeparateRocksDBs), RocksDBConfigManager.loadData, ConfigRocksDBStorage.iterate; 5.1.4, 5.3.0 to 5.3.3, 5.4.0, 5.5.0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from store_io.rules.config.files import CONSUMER_OFFSETS, GROUPS, LMQ_OFFSETS, TOPICS
+from store_io.rules.config.reading import SECOND_VERSION_FOLDER, SINGLE_FOLDER, config_rules, tables_database
+from store_io.rules.releases import BrokerRules
+
+VERSION_KEY = b"kvDataVersionKey"
+_SEPARATE = {TOPICS: "topics", GROUPS: "subscriptionGroups", CONSUMER_OFFSETS: "consumerOffsets", LMQ_OFFSETS: "consumerOffsets"}
+_FAMILIES = {TOPICS: "topic", GROUPS: "subscriptionGroup", CONSUMER_OFFSETS: "consumerOffset", LMQ_OFFSETS: "consumerOffset"}
+
+
+@dataclass(frozen=True)
+class TablePlace:
+    """One table: the family of a database, and the family with its dataVersion; "" where a release keeps none.
+
+    other_families_refused: a database with families that the release does not name stops it.  ends_silently: a load that meets
+    bad bytes takes what lies before them; else the broker ends.
+    """
+
+    folder: str
+    family: str
+    versions: str
+    other_families_refused: bool = False
+    ends_silently: bool = False
+
+
+def table_places(rules: BrokerRules) -> dict[str, list[TablePlace]]:
+    """By the path of the file in its place: the database that is read, and the one that is taken into it where that is newer."""
+    folder = tables_database(rules)
+    if not folder or folder == SECOND_VERSION_FOLDER:
+        return {}
+    own = config_rules(rules)
+    found = {}
+    for path, name in _SEPARATE.items():
+        place = TablePlace(
+            f"config/{name}",
+            "default",
+            "kvDataVersion" if own.imports_files else "",
+            other_families_refused=not own.imports_files,
+            ends_silently=not own.knows_single_database,
+        )
+        found[path] = [place]
+        if folder == SINGLE_FOLDER:
+            family = _FAMILIES[path]
+            found[path].insert(0, TablePlace(folder, family, f"{family}Version"))
+    return found

@@ -1,0 +1,45 @@
+"""Tables of config/ that a broker keeps in RocksDB, against its queues."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support import product
+from tests.support.rocksdb_stores import keyed_store, write_database
+
+
+def topics(*names: str) -> dict[str, list[tuple[bytes, bytes]]]:
+    rows = [
+        (name.encode(), json.dumps({"topicName": name, "readQueueNums": 2, "writeQueueNums": 2, "perm": 6}).encode())
+        for name in names
+    ]
+    return {"default": rows, "kvDataVersion": [(b"kvDataVersionKey", b'{"counter":7}')]}
+
+
+@pytest.mark.parametrize(
+    ("names", "codes"), [(("Topic0", "Topic1"), set()), (("Topic0",), set()), (("X",), {"topic_not_in_table"})]
+)
+def test_topics_that_the_database_lacks(names: tuple[str, ...], codes: set[str], tmp_path: Path) -> None:
+    """One topic of two may have been deleted; a table that names none of those with messages is not theirs."""
+    pytest.importorskip("rocksdict")
+    store = keyed_store(tmp_path / "s").write()
+    write_database(store.root / "config" / "topics", topics(*names))
+    write_database(store.root / "config" / "consumerOffsets", {"default": [(b"Topic0@g", b'{"offsetTable":{0:99}}')]})
+    audit = product.audit(store.root, "5.3.3", store.broker_conf)
+    assert audit.incomplete == [] and {f.code for f in audit.above_note} == codes
+    (beyond,) = (f for f in audit.findings if f.code == "consumer_offset_beyond_end")
+    assert (beyond.file, beyond.start, beyond.actual) == ("config/consumerOffsets", None, "99")
+    assert audit.broker is not None and audit.broker["config"]["offsets"] == 1
+    assert audit.broker["config"]["read"]["topics.json"] is None
+
+
+def test_a_database_that_ends_the_broker(tmp_path: Path) -> None:
+    pytest.importorskip("rocksdict")
+    store = keyed_store(tmp_path / "s").write()
+    write_database(store.root / "config" / "topics", {"default": [(b"Topic0", b"{")]})
+    broker = product.audit(store.root, "5.3.3", store.broker_conf).broker
+    assert broker is not None and not broker["starts"] and broker["config"]["refused_by"] == "topics.json"
+    assert "config/topics/" in broker["refusal"]

@@ -1,0 +1,107 @@
+"""Tables of config/ in RocksDB: what a release takes from them, and over what it ends."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from store_io.formats.config_reader import StoreConfig, read_config
+from store_io.rules.config.files import CONSUMER_OFFSETS, GROUPS, TOPICS
+from store_io.rules.releases import Setting, broker_rules
+from store_io.source.byte_source import StoreLocation, open_source
+from store_io.source.store_dir import list_store
+from tests.support.rocksdb_stores import write_database
+
+pytest.importorskip("rocksdict")
+
+TOPIC = {"topicName": "A", "readQueueNums": 3, "writeQueueNums": 3, "perm": 6, "order": False}
+OFFSETS = b'{"offsetTable":{0:5,1:7}}'
+
+
+def held(root: Path, name: str, entries: Mapping[str, bytes], counter: int = 0, single: str = "") -> None:
+    """single: the family in the one database of all tables; "": a database of its own."""
+    version = [(b"kvDataVersionKey", b'{"counter":%d,"stateVersion":0,"timestamp":1}' % counter)] if counter else []
+    families = {single or "default": [(k.encode(), v) for k, v in entries.items()]}
+    families[f"{single}Version" if single else "kvDataVersion"] = version
+    write_database(root / "config" / name, families)
+
+
+def read(root: Path, release: str = "5.3.3", **more: Any) -> StoreConfig:
+    settings = {"storeType": "defaultRocksDB", **more}
+    rules = broker_rules(release, {key: Setting(value, "broker.conf") for key, value in settings.items()})
+    (root / "commitlog").mkdir(exist_ok=True)
+    location = StoreLocation(str(root))
+    return read_config(open_source(location), list_store(location), rules)
+
+
+def topic(name: str = "A", queues: int = 3) -> bytes:
+    return json.dumps({**TOPIC, "topicName": name, "readQueueNums": queues}).encode()
+
+
+@pytest.mark.parametrize("release", ["5.3.1", "5.3.3", "5.4.0", "5.5.0"])
+def test_the_three_tables(release: str, tmp_path: Path) -> None:
+    held(tmp_path, "topics", {"A": topic(), "%RETRY%g": topic("%RETRY%g", 1)}, 4)
+    held(tmp_path, "subscriptionGroups", {"g": b'{"groupName":"g","retryMaxTimes":2}'}, 1)
+    held(tmp_path, "consumerOffsets", {"A@g": OFFSETS}, 0)
+    config = read(tmp_path, release)
+    assert config.topics is not None and config.topics["A"]["readQueueNums"] == 3 and "%RETRY%g" in config.topics
+    assert config.groups["g"]["retryMaxTimes"] == 2
+    assert config.offsets == {("g", "A", 0): 5, ("g", "A", 1): 7}
+    assert config.offset_file(("g", "A", 1)) == "config/consumerOffsets"
+    assert not config.findings and not config.problems and not any(done.refuses for done in config.loads.values())
+
+
+def test_a_file_is_taken_in_where_its_version_is_greater(tmp_path: Path) -> None:
+    held(tmp_path, "topics", {"A": topic(), "B": topic("B")}, 4)
+    held(tmp_path, "consumerOffsets", {"A@g": OFFSETS}, 4)
+    for counter, queues in ((4, 3), (5, 9)):
+        table = {"A": {**TOPIC, "readQueueNums": 9}}
+        (tmp_path / TOPICS).write_text(json.dumps({"dataVersion": {"counter": counter}, "topicConfigTable": table}))
+        (tmp_path / CONSUMER_OFFSETS).write_text(f'{{"dataVersion":{{"counter":{counter}}},"offsetTable":{{"B@g":{{0:1}}}}}}')
+        config = read(tmp_path)
+        assert config.topics is not None and (config.topics["A"]["readQueueNums"], "B" in config.topics) == (queues, True)
+        assert set(config.offsets) == ({("g", "B", 0)} if counter == 5 else {("g", "A", 0), ("g", "A", 1)})
+        assert not any(done.left_out for done in config.loads.values())
+    assert read(tmp_path, "5.2.0").loads[TOPICS].refuses  # it does not open a database with families of later releases
+
+
+def test_one_database_for_all_takes_in_a_newer_one_of_a_table(tmp_path: Path) -> None:
+    held(tmp_path, "topics", {"A": topic(queues=1), "B": topic("B")}, 4)
+    held(tmp_path, "metadata", {"A": topic()}, 3, single="topic")
+    newer = read(tmp_path, "5.4.0", useSingleRocksDBForAllConfigs=True)
+    assert newer.topics is not None and newer.topics["A"]["readQueueNums"] == 1 and "B" in newer.topics
+    held(tmp_path, "metadata", {}, 4, single="topic")
+    older = read(tmp_path, "5.4.0", useSingleRocksDBForAllConfigs=True)
+    assert older.topics is not None and older.topics["A"]["readQueueNums"] == 3 and "B" not in older.topics
+
+
+@pytest.mark.parametrize("value", [b"", b"null", b"{", b'{"readQueueNums":"x"}', b"[]"])
+def test_a_value_that_cannot_be_decoded_ends_the_broker(value: bytes, tmp_path: Path) -> None:
+    held(tmp_path, "topics", {"A": topic(), "B": value})
+    config = read(tmp_path)
+    assert config.loads[TOPICS].refuses and not config.loads[GROUPS].refuses
+
+
+@pytest.mark.parametrize(("release", "refuses"), [("5.3.3", False), ("5.4.0", True)])
+def test_bad_bytes_end_the_load_or_the_broker(release: str, refuses: bool, tmp_path: Path) -> None:
+    held(tmp_path, "topics", {f"T{n:05d}" + "x" * 90: topic(f"{n}" * 40) for n in range(3000)})
+    table = max((tmp_path / "config" / "topics").glob("*.sst"), key=lambda path: path.stat().st_size)
+    data = bytearray(table.read_bytes())
+    data[len(data) // 2] ^= 1
+    table.write_bytes(data)
+    config = read(tmp_path, release)
+    assert config.loads[TOPICS].refuses is refuses
+    if not refuses:
+        known = config.loads[TOPICS].entries
+        assert 0 < len(known) < 3000 and config.held[TOPICS].damaged is not None
+        assert sorted(known) == [f"T{n:05d}" + "x" * 90 for n in range(len(known))]
+
+
+def test_a_database_that_does_not_open_ends_the_broker(tmp_path: Path) -> None:
+    held(tmp_path, "topics", {"A": topic()})
+    next((tmp_path / "config" / "topics").glob("*.sst")).unlink()
+    assert read(tmp_path).loads[TOPICS].refuses
