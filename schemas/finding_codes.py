@@ -66,6 +66,9 @@ STARTS_DISPATCH = "Nothing to do: a start of the release puts these entries."
 NO_COMPACTED_REPAIR = (
     "No repair is written for a store with the log of a compacted topic: look for another copy of the same broker."
 )
+NO_MARKED_REPAIR = (
+    "No repair is written for a store with its index or transactions in RocksDB: look for another copy of the same broker."
+)
 NO_TWIN_REPAIR = (
     "No repair is written for a store that writes its queues twice, in files and in RocksDB: look for another copy of the same"
     " broker."

@@ -21,6 +21,7 @@ from store_io.formats.config_reader import StoreConfig
 from store_io.formats.controller.broker_identity import BrokerIdentity, read_identity
 from store_io.formats.controller.epoch_file import StoredEpochs, read_epochs
 from store_io.formats.dledger.ledger_texts import read_texts
+from store_io.formats.rocksdb.marks import read_marks
 from store_io.formats.rocksdb.queue_table import QueueTable, find_database, read_queue_table
 from store_io.formats.settings import read_settings
 from store_io.rules.compaction.compacted_queues import CompactedStore, compacted_queues
@@ -31,6 +32,7 @@ from store_io.rules.loading import LoadedStore, Tree, load_store, numbered_files
 from store_io.rules.prediction import Checkpoint
 from store_io.rules.releases import BrokerRules, Setting, broker_rules
 from store_io.rules.rocksdb.combination import combination_refusal, late_combination_refusal, reads_rocksdb
+from store_io.rules.rocksdb.marks import FOLDER, marked_families
 from store_io.rules.rocksdb.place import database_folder, folder_refusal
 from store_io.source import store_dir
 from store_io.source.byte_source import ByteSource, name_of, open_source
@@ -58,6 +60,7 @@ class OpenedCopy:
     headers: of the index files, by path.  compacted: queues below compaction/.  timers: the timer store's files; None where there
     are none, or the release reads none.  ledger_index: a DLedger group's own index files whose names are numbers.
     queue_table: of queues in RocksDB; None: consumers are served from files.  twins: of queues that are written twice.
+    marks: how far index and transactions in RocksDB reach, where a start asks.
     """
 
     listing: StoreListing
@@ -85,6 +88,7 @@ class OpenedCopy:
     timers: TimerParts | None = None
     queue_table: QueueTable | None = None
     twins: TwinQueues | None = None
+    marks: tuple[int | None, ...] = ()
 
     @property
     def unclean(self) -> bool:
@@ -198,6 +202,7 @@ def open_copy(request: AuditRequest, short: Shortcomings, beside: OpenedCopy | N
         ledger_texts=_ledger_texts(source, listing, loaded, ledger_index, short),
         queue_table=table,
         twins=twins,
+        marks=_marks(source, rules, short),
     )
 
 
@@ -207,6 +212,17 @@ def _queue_table(source: ByteSource, tree: Tree, rules: BrokerRules, short: Shor
     if table.unread:
         short.cannot_read(table.unread)
     return table
+
+
+def _marks(source: ByteSource, rules: BrokerRules, short: Shortcomings) -> tuple[int | None, ...]:
+    families = marked_families(rules)
+    try:
+        return (
+            read_marks(source, source.list_tree(FOLDER), families) if families else ()
+        )  # the listing has the folder's name alone
+    except StoreError as error:
+        short.cannot_read(str(error))
+        return ()
 
 
 def _mark_refusal(table: QueueTable) -> str:

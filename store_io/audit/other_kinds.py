@@ -9,6 +9,7 @@ from schemas.store_names import QUEUES, TIERED_METADATA
 from store_io.rules.dledger.ledger_files import ledger_folder, ledger_folders
 from store_io.rules.releases import ROCKSDB_STORE_TYPE, BrokerRules
 from store_io.rules.rocksdb.combination import combination, combination_refusal
+from store_io.rules.rocksdb.marks import marked_families
 from store_io.source.byte_source import folder_of, name_of
 from store_io.source.store_dir import StoreListing
 
@@ -44,9 +45,8 @@ def unmodelled(listing: StoreListing, rules: BrokerRules, conf: bool = False) ->
     store_type = str(rules.value("storeType"))
     if store_type not in ("default", ROCKSDB_STORE_TYPE) and rules.knows_store_type:  # earlier ones do not know the setting
         found.append(f"storeType={store_type}: only default and {ROCKSDB_STORE_TYPE} are modelled")
-    for switch in ("indexRocksDBEnable", "transRocksDBEnable"):
-        if rules.knows_rocksdb and rules.value(switch):
-            found.append(f"{switch}=true: what rocksdbstore/ then holds is not modelled")
+    if marked_families(rules) and rules.value("enableDLegerCommitLog"):
+        found.append("index or transactions in rocksdbstore/ beside a DLedger CommitLog: the two together are not modelled")
     found += _ledgers(listing, rules)
     if rules.rocksdb_queues and (rules.controller_mode or rules.value("enableDLegerCommitLog")):
         found.append("ConsumeQueues in RocksDB with controller mode or a DLedger CommitLog: the two together are not modelled")

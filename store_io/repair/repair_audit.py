@@ -94,7 +94,7 @@ def audit_copy(work: Work) -> Audited:
     """The audit of the copy, which must find what the plan promises; it settles rules and settings. Raises StoreError."""
     work.progress("auditing the copy")
     first = audit(work, work.request.plan.broker_conf, "the copy")
-    if first.evidence.copy.twins is not None:
+    if first.evidence.copy.twins is not None or first.evidence.copy.marks:
         raise StoreError(first.outcome.no_repair)
     wrong = repair_plan.differences(work.request.plan, first.outcome.plan)
     if wrong:

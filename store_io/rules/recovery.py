@@ -34,6 +34,7 @@ class Fold:
     """One run of the fold. `run()` gives the prediction; `needs` is non-empty where it is not reliable yet.
 
     firsts: first records of segments, by place in the list, that were not scanned.  epochs: of a replica in controller mode.
+    marks: how far index and transactions in RocksDB reach.
     """
 
     rules: BrokerRules
@@ -47,6 +48,7 @@ class Fold:
     disk: DiskEntries
     firsts: Mapping[int, FirstRecord] = field(default_factory=dict)
     epochs: tuple[Epoch, ...] = ()
+    marks: tuple[int | None, ...] = field(default=(), kw_only=True)
     needs: Needs = field(init=False, default_factory=Needs)
 
     def __post_init__(self) -> None:
@@ -180,14 +182,16 @@ class Fold:
 
     def _recover_log(self) -> None:
         m = self.max_cq_phy()
+        dispatch_from = self._with_marks(m)
         begin = self._accelerated_from(m)
+        begin = self._with_marks(begin) if begin >= 0 else begin
         if not self.log:
             self._destroy_queues()
             self.prediction.stop_reason = "no_commitlog"
             return
         first = self._first_scan(self._start_place(m), begin)
         self.confirm.begin(self.segments[first.segment].start)
-        end = self._read_on(first, recovery_choice(self.rules, self.checkpoint, self.unclean, m))
+        end = self._read_on(first, recovery_choice(self.rules, self.checkpoint, self.unclean, dispatch_from))
         self._settle()
         if end is None:
             return
@@ -196,6 +200,11 @@ class Fold:
         else:
             self.confirm.settle(self.min_offset(), end, self.unclean)
         self._cut(m, end)
+
+    def _with_marks(self, m: int) -> int:
+        """The smallest of a physical offset and all marks above 0, where the release asks for these."""
+        marks = [mark for mark in self.marks if mark is not None and mark > 0] if self.rules.dispatches_from_marks else []
+        return min([m, *marks])
 
     def _accelerated_from(self, m: int) -> int:
         """The physical offset at which an accelerated recovery begins to read; -1 where it is none."""
@@ -212,7 +221,7 @@ class Fold:
             queue.destroy()
 
     def _search(self, unclean: bool) -> StartSearch:
-        return StartSearch(self.rules, self.checkpoint, unclean, self.segments, self.scans, self.firsts, self.needs)
+        return StartSearch(self.rules, self.checkpoint, unclean, self.segments, self.scans, self.firsts, self.needs, self.marks)
 
     def _start_place(self, m: int) -> int:
         """The segment in which recovery begins to read."""

@@ -79,6 +79,7 @@ class ReleaseRules:
     knows_separate_folder: bool = False  # useSeparateStorePathForRocksdbCQ
     combines_queues: bool = False  # rocksdbCQDoubleWriteEnable combines the two kinds; before, recovery reads files alone
     flushes_after_recovery: bool = False  # what recovery puts becomes a table of its own at once
+    dispatches_from_marks: bool = False  # recovery dispatches from where index or transactions in RocksDB end, if that is earlier
     combines_with_unwritten: bool = False  # a store of two kinds does not wait for the one that was never written
     lite_needs_rocksdb: bool = False  # a broker with a combined store ends without combineCQUseRocksdbForLmq
 
@@ -129,7 +130,8 @@ CHANGES: dict[str, dict[str, bool]] = {
     "5.5.0": {
         "start_by_logics_offset": True, "knows_offset_check": True, "empty_last_queue_file_throws": False,
         "knows_timers_in_rocksdb": True, "knows_separate_folder": True, "accelerates_after_clean_exit": False,
-        "flushes_after_recovery": True, "combines_with_unwritten": True, "lite_needs_rocksdb": True,
+        "flushes_after_recovery": True, "dispatches_from_marks": True, "combines_with_unwritten": True,
+        "lite_needs_rocksdb": True,
     },
 }  # fmt: skip
 KNOWN_RELEASES = tuple(CHANGES)
@@ -223,6 +225,7 @@ FLAG_DEFAULTS: dict[str, bool] = {
     "indexRocksDBEnable": False,
     "readUnCommitted": False,
     "transRocksDBEnable": False,
+    "transWriteOriginTransHalfEnable": True,
     "combineCQUseRocksdbForLmq": False,
 }
 OTHER_DEFAULTS: dict[str, Any] = {

@@ -18,7 +18,8 @@ from store_io.rules.releases import BrokerRules
 class StartSearch:
     """The search for it, in one store. What it would have to read first is put into `needs`.
 
-    firsts: first records of segments, by place in the list, that were not scanned.
+    firsts: first records of segments, by place in the list, that were not scanned.  marks: how far index and transactions in
+    RocksDB reach; None: nobody can read it.
     """
 
     rules: BrokerRules
@@ -28,6 +29,7 @@ class StartSearch:
     scans: Mapping[ScanId, SegmentSummary]
     firsts: Mapping[int, FirstRecord]
     needs: Needs
+    marks: tuple[int | None, ...] = ()
 
     def place(self, m: int) -> int:
         """The segment's place in the list. m: the largest physical offset that any queue reaches."""
@@ -100,7 +102,9 @@ class StartSearch:
         return first.store_time <= checkpoint.min_time
 
     def indexed(self, first: FirstRecord) -> bool:
-        """The same of the index; True where the settings do not ask for it."""
+        """The same of the index, and of what else RocksDB has; True where the settings do not ask for it."""
+        if any(mark is None or first.phy_offset > mark for mark in self.marks):
+            return False
         if self.rules.value("messageIndexEnable") and self.rules.value("messageIndexSafe"):
             return first.store_time <= self.checkpoint.index_time
         return True

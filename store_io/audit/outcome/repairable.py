@@ -7,6 +7,7 @@ from dataclasses import replace
 from schemas.finding_codes import (
     BY_A_REPAIR,
     NO_COMPACTED_REPAIR,
+    NO_MARKED_REPAIR,
     NO_REPAIR,
     NO_TWIN_REPAIR,
     STARTS_DISPATCH,
@@ -26,6 +27,8 @@ def no_repair(copy: OpenedCopy) -> str:
         return NO_REPAIR if len(ledger_peers(copy.rules.value("dLegerPeers"))) > 1 else ""
     if copy.twins is not None:
         return NO_TWIN_REPAIR
+    if copy.marks:
+        return NO_MARKED_REPAIR
     return NO_COMPACTED_REPAIR if compacted_log(copy.listing) else ""
 
 

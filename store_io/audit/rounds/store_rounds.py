@@ -218,9 +218,9 @@ class StoreRounds:
         keyed: RocksFold | None = None
         if self._table is not None:
             made = RocksFold if copy.twins is None else CombinedFold
-            fold = keyed = made(*known, *read, ends=self._table.ends, stored=self._keyed)
+            fold = keyed = made(*known, *read, ends=self._table.ends, stored=self._keyed, marks=copy.marks)
         elif loaded.ledger is None:
-            fold = Fold(*known, *read, copy.epochs.epochs)
+            fold = Fold(*known, *read, copy.epochs.epochs, marks=copy.marks)
         else:
             fold = LedgerFold(*known, *read, read=LedgerRead(found.ledger, copy.ledger_texts))
         try:

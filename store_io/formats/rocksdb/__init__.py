@@ -5,6 +5,7 @@ child           the program of that process: opens the folder and writes entries
 database        `Database`: starts the process, asks for ranges of keys, gets batches of columns, or a sentence why not
 queue_keys      keys of ConsumeQueues, to and from queues and numbers
 queue_table     the ends of all queues (family `offset`)
+marks           how far the other tables of a store in RocksDB reach
 queue_pass      one pass over a range of keys: which numbers each queue has, what no broker writes
 queue_entries   entries by queue and number, also as a scan of the CommitLog asks for them
 """

@@ -5,6 +5,7 @@ stored    what the database says of its queues' ends, as rules take it
 queue     one queue in the broker's memory: maximum, minimum, what dispatch put
 puts      runs of segments -> entries, for all queues at once
 recovery  the fold over a store of this kind
+marks     how far index and transactions in RocksDB reach, as a start asks
 combination  of queues that are written twice, in files and in RocksDB: settings, and refusals over them
 combined  the fold over a store with both
 """

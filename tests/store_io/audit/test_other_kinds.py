@@ -42,7 +42,6 @@ def test_kinds_that_are_not_modelled_are_named(files: dict[str, int], word: str)
     ("key", "value", "word"),
     [
         ("storeType", "another", "storeType=another"),
-        ("indexRocksDBEnable", True, "indexRocksDBEnable"),
         ("enableDLegerCommitLog", True, "DLedger"),
     ],
 )

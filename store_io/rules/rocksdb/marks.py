@@ -1,0 +1,24 @@
+"""Which tables of rocksdbstore/ a start asks how far they reach: those of the index and of transactions (rocksdb.md 10).
+
+Source: CommitLog.isMappedFileMatchedRecover, DefaultMessageStore.recover, IndexRocksDBStore, TransMessageRocksDBStore:
+isMappedFileMatchedRecover, getDispatchFromPhyOffset; MessageRocksDBStorage.getLastOffsetPy; read at 5.4.0 and 5.5.0.
+"""
+
+from __future__ import annotations
+
+from store_io.rules.releases import BrokerRules
+
+FOLDER = "rocksdbstore"
+MARK_KEY = b"lastOffsetPy"
+INDEX_FAMILY, TRANSACTION_FAMILY = "default", "trans"
+
+
+def marked_families(rules: BrokerRules) -> tuple[str, ...]:
+    """The families of rocksdbstore/ without whose mark no recovery begins."""
+    if not rules.knows_rocksdb:
+        return ()
+    found = [INDEX_FAMILY] if rules.value("indexRocksDBEnable") else []
+    # 5.4.0 asks the transactions only where their messages are written to no other topic as well.
+    if rules.value("transRocksDBEnable") and (rules.dispatches_from_marks or not rules.value("transWriteOriginTransHalfEnable")):
+        found.append(TRANSACTION_FAMILY)
+    return tuple(found)
