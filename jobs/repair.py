@@ -24,6 +24,7 @@ from jobs.report.files.json_text import document
 from jobs.report.texts.repair_text import repair_text
 from schemas.rows import Row
 from store_io.audit.checks.repaired_store import REPORT_SUFFIX
+from store_io.audit.healing.changes import DEFAULT_RISK
 from store_io.base import checksum
 from store_io.base.errors import StoreError, UsageError
 from store_io.base.paths import is_uri
@@ -114,7 +115,16 @@ def _request(command: Command) -> tuple[StoreArgument, RepairRequest]:
         fix_offsets="--fix-offsets" in command.flags,
         fix_config="--fix-config" in command.flags,
         settings=settings,
+        heal_risk=_heal_risk(command),
     )
+
+
+def _heal_risk(command: Command) -> float | None:
+    if "--heal" in command.flags:
+        return float(command.options.get("--heal-risk", DEFAULT_RISK))
+    if "--heal-risk" in command.options:
+        raise UsageError("--heal-risk: it says how --heal decides; name that, too")
+    return None
 
 
 def _donor(text: str, store: StoreLocation, target: str) -> StoreLocation:

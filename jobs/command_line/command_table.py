@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from jobs.command_line.message_filters import FILTER_OPTIONS
 from jobs.command_line.parser import CommandSpec, Option
-from jobs.command_line.values import duration, earlier_run, one_of, run_id, some_of
+from jobs.command_line.values import duration, earlier_run, one_of, risk, run_id, some_of
 from schemas.tables import DATASETS
 from store_io.rules.releases import NEWEST_RELEASE
 
@@ -153,6 +153,12 @@ not changed. NEWSTORE.repair.json, beside the new store, lists what was done."""
             "also write damaged and lost files of config/ from the best of the file, its .bak and what the log shows; sets"
             " offsets back as well",
         ),
+        Option(
+            "--heal",
+            "",
+            "first make damaged records whole by a single changed field or byte, where everything else in the store leads to it",
+        ),
+        Option("--heal-risk", "R", "how likely other damage may look like one that is healed, at most (1e-4)", risk),
         Option("--fix-offsets", "", "also set back consumer and delay offsets beyond the new queue ends"),
         Option(
             "--dry-run",

@@ -49,6 +49,17 @@ def duration(text: str) -> float:
     return float(match[1]) * {"s": 1, "m": 60, "h": 3600}[match[2]]
 
 
+def risk(text: str) -> float:
+    """A probability above 0 and at most 1."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value <= 1:
+        raise ArgumentTypeError(f"{text!r}: must be a number above 0 and at most 1, such as 1e-4")
+    return value
+
+
 def run_id(text: str) -> str:
     if not _RUN_ID.fullmatch(text) or text in (".", ".."):
         raise ArgumentTypeError(f"{text!r}: must be at most 100 letters, digits, '.', '_' and '-'")

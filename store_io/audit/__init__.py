@@ -3,6 +3,7 @@
 * `audit_request`: what to audit, and how much of it.
 * `audit_store`: the audit as a machine that asks for tasks, and ends with an outcome; its parts are the following.
 * `opened_copy`: what listing, settings and small files say.
+* `healing`: which single change makes a damaged record whole.
 * `rounds`: which tasks next, and the fold between them.
 * `evidence`: all that is known at one moment.
 * `timer`: the timer store, and what a start makes of it.

@@ -8,7 +8,7 @@ MessageDecoder; of the checks: `rules.message_verdict`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +17,11 @@ from schemas import commitlog_layout as layout
 from schemas.finding_codes import STOP_REASONS
 from schemas.rows import EXTENT_DAMAGED, EXTENT_FILLER, EXTENT_MESSAGE, Extent, MappedFile, QueueKey, SegmentSummary
 from store_io.audit.audit_request import AuditRequest
+from store_io.audit.healing.changes import DEFAULT_RISK, Healing
+from store_io.audit.healing.heal_task import HealTask, queue_paths, search
+from store_io.audit.healing.judgement import judged
+from store_io.audit.healing.places import places_of
+from store_io.audit.healing.witnesses import LogOrder
 from store_io.audit.opened_copy import OpenedCopy, open_copy
 from store_io.audit.shortcomings import Shortcomings
 from store_io.base.errors import StoreError
@@ -35,6 +40,10 @@ from store_io.source.segment_window import SegmentWindow
 
 SHOW_ALL = Redaction(NONE, b"")
 WINDOW_BYTES = 1 << 16  # of a segment that is looked into once more
+MAX_HEALINGS = 3
+OPEN_FIELDS = frozenset(
+    "TOTALSIZE MAGICCODE BODYCRC QUEUEOFFSET PHYSICALOFFSET SYSFLAG BODYLENGTH TOPICLENGTH PROPERTIESLENGTH".split()
+)
 AROUND_ROW = 16
 AROUND_BYTES = 4 * AROUND_ROW  # shown of a place where no record begins
 
@@ -91,7 +100,8 @@ class Explanation:
     kind: one of this module's words.  sentence: the answer in one.  record_start, record_size: physical offset and bytes of
     the record that is shown; size 0 where it is not known.  around: bytes at the offset itself, from `around_start` on, where it
     is not the beginning of the record shown.  extent: the range of bytes of one kind that holds the
-    offset.  stop: where the release's scan of this segment ends.
+    offset.  stop: where the release's scan of this segment ends.  healing: of damage, the change that makes a record whole,
+    or why there is none.
     searched: what was looked through for entries, in sentences.  fields: of the header before the record, if it has one, which
     lie at negative places; then of the record.
     """
@@ -115,6 +125,7 @@ class Explanation:
     stop: ScanEnd | None = None
     before: Neighbour | None = None
     after: Neighbour | None = None
+    healing: list[Healing] = field(default_factory=list)
     pointers: list[Pointer] = field(default_factory=list)
     more_pointers: int = 0
     searched: list[str] = field(default_factory=list)
@@ -181,6 +192,7 @@ class _Explainer:
                 said.after = next((self._first_of(f) for f in self.segments if f.start == holder.start + holder.size), None)
             said.stop = ScanEnd(holder.start + summary.broker.position, summary.broker.reason)
             self._inside(holder, summary, watch)
+            said.healing = self._healing(holder, summary)
         self._pointers()
         return said
 
@@ -335,6 +347,29 @@ class _Explainer:
         said.record_size = (audit.size - header if audit.kind == VALID else 0) or audit.computed_size
         if self.message is not None:
             said.derived = derived(self.message, phy_offset, self.rules, self.redaction)
+
+    # ---- what would make it whole ------------------------------------------------------------------------------------
+
+    def _healing(self, file: MappedFile, summary: SegmentSummary) -> list[Healing]:
+        """Of the damaged record at the offset; of the whole range, where it lies in none."""
+        position = self.n - file.start
+        following = next((f for f in self.segments if f.start == file.start + file.size), None)
+        begins = following is not None and self._first_of(following) is not None
+        places = tuple(p for p in places_of(summary, begins) if p.start <= position < p.end)
+        if not places:
+            return []
+        task = HealTask(0, file.path, file.start, self.location, self.rules, places, queue_paths(self.copy))
+        order = LogOrder([summary])
+        found = [judged(task, each, order, DEFAULT_RISK) for each in search(task, self.source)]
+        here = [h for h in found if h.start <= position < h.end]
+        return [self._shown(h) for h in (here[-1:] or found[:MAX_HEALINGS])]
+
+    def _shown(self, healing: Healing) -> Healing:
+        """Without bytes of texts and of who sent them, where these may not be shown."""
+        if self.redaction.mode == NONE or healing.change is None:
+            return healing
+        changes = [c if c.field in OPEN_FIELDS else replace(c, old=b"", new=b"") for c in (healing.change, *healing.others)]
+        return replace(healing, change=changes[0], others=tuple(changes[1:]))
 
     # ---- what leads here ---------------------------------------------------------------------------------------------
 

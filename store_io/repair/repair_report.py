@@ -26,12 +26,13 @@ PLAN, COPY_ALONE = "plan", "copy"  # where the steps come from
 
 @dataclass
 class Begun:
-    """What is known before the log is edited. audit: of the copy on which the release starts, with the donor's messages.
-    donor: the report's row."""
+    """What is known before the log is edited. audit: of the copy on which the release starts, with the donor's messages and
+    healed records.  donor, healed: rows of the report."""
 
     copied: Copied
     audit: Audited
     donor: Row | None
+    healed: Row | None
     log: LogPlan
 
 
@@ -76,6 +77,7 @@ def _decided(work: Work, begun: Begun, made: Rebuilt) -> Row:
         "lost": {"messages": messages, "bytes": size},
         "given_up": given_up(before.evidence.leftovers, answered, log.dropped, messages, findings),
         "donor": begun.donor,
+        "healed": begun.healed,
         "zeroed_bytes": log.zeroed_bytes,
         "log_end": log.end,
         "bridges": log.bridges,

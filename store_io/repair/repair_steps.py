@@ -16,11 +16,11 @@ from store_io.base.errors import StoreError
 from store_io.rules.loading import Tree
 
 ACTIONS = (
-    COPY, TAKE, REMOVE, RENAME, RESIZE, CREATE, CUT, ZERO, BRIDGE, FILL, ADD_SEGMENT,
+    COPY, TAKE, HEAL, REMOVE, RENAME, RESIZE, CREATE, CUT, ZERO, BRIDGE, FILL, ADD_SEGMENT,
     REBUILD_QUEUE, REBUILD_INDEX, WRITE_ENTRY, WRITE_HEADER, WRITE_CHECKPOINT, WRITE_EPOCHS, WRITE_CONFIG,
     REBUILD_TIMERS, CORRECT_OFFSETS, REBUILD_DATABASE,
 ) = (
-    "copy", "take", "remove", "rename", "resize", "create", "cut", "zero", "bridge", "fill", "add_segment",
+    "copy", "take", "heal", "remove", "rename", "resize", "create", "cut", "zero", "bridge", "fill", "add_segment",
     "rebuild_queue", "rebuild_index", "write_entry", "write_header", "write_checkpoint", "write_epochs", "write_config",
     "rebuild_timers", "correct_offsets", "rebuild_database",
 )  # fmt: skip

@@ -14,13 +14,13 @@ What each step refuses, a StoreError (docs/contract.md, 6, says when, and has th
 * 3, `fix_config`: tables in a database; a file of config/ that cannot be read.
 * 3, `unblock`: policy broker where no change lets the release start.
 * 4, `heal`: a donor that is no store, or no copy of this log.
-* 5, `plan_log`: segment names that make no log; a segment without room for a filler.  `plan_ledger`: no sound entry; damage in
+* 6, `plan_log`: segment names that make no log; a segment without room for a filler.  `plan_ledger`: no sound entry; damage in
   the older part of a mixed store; a first data file that can get no entry at its start.
-* 1 to 12, `Steps.take`, and after 12 `Steps.finish`: steps that are not the plan's.
-* 12, `correct_offsets`: a file with offsets that cannot be read.
+* 1 to 13, `Steps.take`, and after 13 `Steps.finish`: steps that are not the plan's.
+* 13, `correct_offsets`: a file with offsets that cannot be read.
 * at the end, `StoreWriter.placing`: a target that exists by now.
 
-Any step may also meet a medium that fails, or a source that changes. A new store that is not consistent (11) is no refusal: the
+Any step may also meet a medium that fails, or a source that changes. A new store that is not consistent (12) is no refusal: the
 exit code is 10 or 20, and nothing is put in place.
 """
 
@@ -40,6 +40,7 @@ from store_io.repair.ledger.ledger_plan import plan_ledger
 from store_io.repair.log import pad
 from store_io.repair.log.donor import heal
 from store_io.repair.log.edits import LogPlan, apply_edits
+from store_io.repair.log.heal import heal_records
 from store_io.repair.log.log_plan import plan_log
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_copy import check_source, copy_store
@@ -116,18 +117,18 @@ def work_out(request: RepairRequest, run_tasks: RunTasks, scratch: str) -> Repai
 
 
 def _carry_out(work: Work) -> RepairOutcome:
-    return _finish(work, _begin(work))  # 1 to 5
+    return _finish(work, _begin(work))  # 1 to 6
 
 
 def _finish(work: Work, begun: Begun) -> RepairOutcome:
     """All that changes the log, and what follows from it."""
-    apply_edits(work, begun.log.edits)  # 6: cut, zero, bridge
-    _declare_clean(work, begun.audit)  # 7
+    apply_edits(work, begun.log.edits)  # 7: cut, zero, bridge
+    _declare_clean(work, begun.audit)  # 8
     if work.request.policy == SALVAGE:
         timers.unblock(work, begun.audit)
-    ended = _make_derived(work, begun, _audit_edited_log(work, begun))  # 8 to 11
+    ended = _make_derived(work, begun, _audit_edited_log(work, begun))  # 9 to 12
     if ended.verdict.consistent:
-        ended.offsets = repair_offsets.correct_offsets(work, ended.final, begun.log.end)  # 12
+        ended.offsets = repair_offsets.correct_offsets(work, ended.final, begun.log.end)  # 13
         work.steps.finish()
     return RepairOutcome(ended.verdict.exit_code, report(work, begun, ended))
 
@@ -140,9 +141,10 @@ def _begin(work: Work) -> Begun:
     work.steps.add(COPY, "", reason="all work is done on a copy", kept={"files": copied.files, "bytes": copied.bytes}, lost=lost)
     audit = unblock(work, fix_config(work, repair_audit.audit_copy(work)))  # 2, 3
     healed = heal(work, audit)  # 4
-    if healed.audit is not audit:
-        audit = unblock(work, healed.audit)
-    return Begun(copied, audit, healed.row, _plan(work, audit, work.request.policy))  # 5
+    records = heal_records(work, healed.audit)  # 5
+    if records.audit is not audit:
+        audit = unblock(work, records.audit)
+    return Begun(copied, audit, healed.row, records.row, _plan(work, audit, work.request.policy))  # 6
 
 
 def _plan(work: Work, audit: Audited, policy: str) -> LogPlan:
@@ -170,18 +172,18 @@ def _make_derived(work: Work, begun: Begun, audit: Audited) -> Ended:
     timer's files, by what that audit says."""
     log, made = begun.log, Rebuilt()
     for _ in range(MOST_ROUNDS):
-        rebuild(work, log, begun.audit, audit, made)  # 8
+        rebuild(work, log, begun.audit, audit, made)  # 9
         if work.steps.changed or checkpoint.is_blamed(audit):
-            checkpoint.write_checkpoint(work, audit, begun.audit.checkpoint.master_flushed_offset, log.end)  # 9
+            checkpoint.write_checkpoint(work, audit, begun.audit.checkpoint.master_flushed_offset, log.end)  # 10
         epochs.mend(work, audit, log.end)
-        final = repair_audit.audit_new_store(work) if work.steps.changed else audit  # 10
+        final = repair_audit.audit_new_store(work) if work.steps.changed else audit  # 11
         if pad.would_cut_again(final, log):
             pad.pad(work, final, log)
             final = repair_audit.audit_new_store(work)
             if work.rules.rocksdb_queues:
                 rebuild(work, log, begun.audit, final, made)
                 final = repair_audit.audit_new_store(work)
-        ended = Ended(final, judge_new_store(begun.audit, final, log, made), made)  # 11
+        ended = Ended(final, judge_new_store(begun.audit, final, log, made), made)  # 12
         if ended.verdict.consistent or final is audit:
             break
         audit = final

@@ -22,7 +22,8 @@ RunTasks = Callable[[Sequence[Task], str], list[Any]]
 
 @dataclass(frozen=True)
 class RepairRequest:
-    """What to do. settings: a sentence for the report on where they come from."""
+    """What to do. settings: a sentence for the report on where they come from.  heal_risk: damaged records are healed where
+    the risk is below it; None: none is."""
 
     name: str
     location: StoreLocation
@@ -33,13 +34,14 @@ class RepairRequest:
     fix_offsets: bool = False
     fix_config: bool = False
     settings: str = "the plan's"
+    heal_risk: float | None = None
 
     @property
     def steps(self) -> list[Row] | None:
         """The plan's steps for this repair; None where it has none, as with a donor, of which no audit
-        knows, and with --fix-config, which an audit does not work out."""
+        knows, and with --fix-config or --heal, which an audit does not work out."""
         steps = self.plan.repair.get(self.policy)
-        if steps is None or self.donor is not None or self.fix_config:
+        if steps is None or self.donor is not None or self.fix_config or self.heal_risk is not None:
             return None
         return [row for row in steps if self.fix_offsets or row["action"] != CORRECT_OFFSETS]
 

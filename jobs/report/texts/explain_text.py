@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict
 
+from jobs.report.texts.healing_text import healing_text
 from jobs.report.texts.judgement import lower
 from jobs.report.texts.terminal import BOLD, FAINT, GREEN, PLAIN, RED, YELLOW, Paint
 from jobs.report.texts.text import count_text, printable, time_text
@@ -43,6 +44,8 @@ def explain_text(said: Explanation, width: int, colour: bool = False) -> str:
             f"{printable(check.who)}: {paint(GREEN if check.passes else RED, what)}",
             width + (len(RED + PLAIN) if colour else 0),
         )
+    for number, healing in enumerate(said.healing):
+        lines += _labelled("" if number else "Healing", printable(healing_text(healing), 600), width)
     for label, neighbour in (("Before", said.before), ("After", said.after)):
         lines += _labelled(label, _neighbour(neighbour) if neighbour else "none in this copy", width)
     if said.fields:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from jobs.report.texts.healing_text import healed_row_text, not_healed_row_text
 from jobs.report.texts.step_text import step_text
 from jobs.report.texts.text import bytes_text, count_text, printable, time_text
 from schemas.finding_codes import CATALOGUE
@@ -51,6 +52,10 @@ def _sections(report: Row) -> Iterator[tuple[str, Sequence[Any], Callable[[Any],
         yield "Donor", [donor], lambda row: f"{row['path']}: {row['sentence']}"
         yield "Taken", donor["taken"], _range
         yield "Not taken", donor["not_taken"], lambda row: f"{_range(row)}: {row['reason']}"
+    healed = report.get("healed")
+    if healed is not None:
+        yield "Healed", healed["records"], healed_row_text
+        yield "Not healed", healed["not_healed"], not_healed_row_text
     for name in ("dropped", "unserved"):
         yield "Left out", report[name], lambda row: ", ".join(f"{key} {value}" for key, value in row.items())
     yield "Removed", report["removed"], _removed

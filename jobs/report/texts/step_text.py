@@ -6,7 +6,8 @@ from jobs.report.texts.text import count_text
 from schemas.rows import Row
 
 VERBS = {
-    "copy": "copy the store", "take": "take from the donor", "remove": "remove", "rename": "rename", "resize": "resize",
+    "copy": "copy the store", "take": "take from the donor", "heal": "heal",
+    "remove": "remove", "rename": "rename", "resize": "resize",
     "create": "create", "cut": "cut", "zero": "zero", "bridge": "bridge", "fill": "put a filler into", "add_segment": "add",
     "rebuild_queue": "rebuild", "rebuild_index": "rebuild", "write_entry": "write an entry into",
     "write_header": "write a header into", "write_checkpoint": "write", "write_epochs": "write", "write_config": "write",

@@ -1,0 +1,102 @@
+"""The rows of healing: one change, a change that makes a record whole, and what is decided of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from store_io.rules.message_verdict import Message
+
+DEFAULT_RISK = 1e-4
+FILLER = "filler"  # `Candidate.kind` of a change in a segment's filler
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where records are searched for. Positions are bytes in the segment: a record begins at `start`, and at `end` what is
+    valid again. zeros_follow: nothing does, the log ends there.  filler: what is there is the segment's filler.
+    queue_offset: the value that the neighbours in its queue leave for the message there, which is valid but for that."""
+
+    start: int
+    end: int
+    zeros_follow: bool = False
+    filler: bool = False
+    queue_offset: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """New bytes for old ones. position: of the first, in the segment.  field: the record's field, as RocketMQ names it."""
+
+    field: str
+    position: int
+    old: bytes
+    new: bytes
+
+    @property
+    def narrowed(self) -> Change:
+        """The same without the bytes at either end that stay as they are."""
+        low, high = 0, len(self.old)
+        while low < high and self.old[low] == self.new[low]:
+            low += 1
+        while high > low and self.old[high - 1] == self.new[high - 1]:
+            high -= 1
+        return Change(self.field, self.position + low, self.old[low:high], self.new[low:high])
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A change after which every check accepts the frame at `start`.
+
+    size: of the frame then.  patterns: changes of this kind that were tried.  bits: how many bits agree by chance alone, if it is
+    not the right one.  proven: a checksum over the changed bytes fits with it, and did not before.  agrees: what else says the
+    same, in clauses.  against: what contradicts it.  message: None of a filler.
+    """
+
+    change: Change
+    start: int
+    size: int
+    patterns: int
+    bits: int
+    proven: bool
+    agrees: tuple[str, ...] = ()
+    against: tuple[str, ...] = ()
+    message: Message | None = None
+
+    @property
+    def risk(self) -> float:
+        """How likely bytes that are damaged otherwise look like this."""
+        return self.patterns / 2.0**self.bits
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What the search found at one place. why: where there is no candidate."""
+
+    place: Place
+    candidates: tuple[Candidate, ...] = ()
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Healing:
+    """What is decided of one damaged record. why_not: "" where the change is to be made.
+
+    file: the segment.  start, end: the record with its header, in bytes of the file.  change: None where no single one is it.
+    """
+
+    file: str
+    start: int
+    end: int
+    phy_offset: int
+    change: Change | None = None
+    risk: float = 1.0
+    reason: str = ""
+    why_not: str = ""
+    topic: str | None = None
+    queue_id: int | None = None
+    queue_offset: int | None = None
+    others: tuple[Change, ...] = field(default=())
+
+    @property
+    def heals(self) -> bool:
+        return self.change is not None and not self.why_not

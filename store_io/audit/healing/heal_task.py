@@ -1,0 +1,138 @@
+"""The search of one segment's damaged places, as a task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from schemas import commitlog_layout as layout
+from store_io.audit.healing.changes import Candidate, Found, Place
+from store_io.audit.healing.filler_changes import filler_changes
+from store_io.audit.healing.record_changes import MOST_RECORD_BYTES, RecordChanges
+from store_io.audit.healing.witnesses import Says, by_entry
+from store_io.audit.opened_copy import OpenedCopy
+from store_io.base.errors import StoreError
+from store_io.formats.commitlog.framing import PLAIN
+from store_io.formats.commitlog.message_columns import RecordCheck
+from store_io.formats.queue_store import QueuePaths, QueueStore, open_queue_store
+from store_io.rules.releases import BrokerRules
+from store_io.source.byte_source import ByteSource, StoreLocation, open_source
+from store_io.source.segment_window import SegmentWindow
+
+MOST_RECORDS = 50  # in one damaged range: records beside one another, each with a fault of its own
+ENTRY_BITS = 32  # that an entry which leads here adds
+_WINDOW_BYTES = 1 << 16
+NO_CHANGE = "no single changed field or byte makes this record whole"
+_TOO_LONG = f"a range of more than {MOST_RECORD_BYTES >> 20} MiB is not searched"
+_LED_HERE = "its ConsumeQueue entry leads here, with its size and tags code"
+
+
+@dataclass(frozen=True)
+class HealTask:
+    """Damaged places of one segment. Picklable. queues: where the entries of its messages are looked up."""
+
+    store: int
+    path: str
+    base_offset: int
+    location: StoreLocation
+    rules: BrokerRules
+    places: tuple[Place, ...]
+    queues: QueuePaths
+    not_after: float = 0
+
+    @property
+    def bytes_to_read(self) -> int:
+        return sum(min(place.end - place.start, MOST_RECORD_BYTES) for place in self.places)
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return (self.path,)
+
+    def run(self) -> list[Found]:
+        """What was found at each place. Raises StoreError where the segment cannot be read."""
+        return search(self, open_source(self.location))
+
+
+def queue_paths(copy: OpenedCopy) -> QueuePaths:
+    """Where the entries of a copy's queues are. Those of BatchConsumeQueues are not asked for."""
+    table = copy.queue_table
+    database, stored = (table.database, frozenset(table.ends.maxima)) if table is not None else (None, frozenset())
+    return QueuePaths(copy.queue_files, {}, {}, database, stored)
+
+
+def search(task: HealTask, source: ByteSource) -> list[Found]:
+    """The same of an open source."""
+    store = open_queue_store(task.rules, source, task.queues)
+    try:
+        with source.open(task.path) as file:
+            window = SegmentWindow(file, file.size, _WINDOW_BYTES)
+            searched = _Search(task, window, store)
+            return [found for place in task.places for found in searched.at(place)]
+    finally:
+        store.close()
+
+
+class _Search:
+    def __init__(self, task: HealTask, window: SegmentWindow, store: QueueStore):
+        self.task, self.window, self.store = task, window, store
+        self.check = RecordCheck.audit_of(task.base_offset, task.rules, task.path)
+
+    def at(self, place: Place) -> Iterator[Found]:
+        """One for each record of the place, as far as they can be told apart."""
+        if place.filler:
+            changes = filler_changes(self.window, place) if self.check.framing == PLAIN else []
+            yield Found(place, tuple(changes), "" if changes else NO_CHANGE)
+            return
+        if place.end - place.start > MOST_RECORD_BYTES:
+            yield Found(place, (), _TOO_LONG)
+            return
+        for _ in range(MOST_RECORDS):
+            found = self._record(place)
+            yield found
+            following = self._next(found)
+            if following is None or place.queue_offset is not None:
+                return
+            place = replace(place, start=following)
+
+    def _record(self, place: Place) -> Found:
+        changes = RecordChanges(self.check, self.window, place)
+        candidates = changes.run() if place.queue_offset is None else changes.queue_offset(place.queue_offset)
+        heard = tuple(self._heard(candidate) for candidate in candidates)
+        return Found(place, heard, "" if heard else NO_CHANGE)
+
+    def _heard(self, candidate: Candidate) -> Candidate:
+        message = candidate.message
+        assert message is not None
+        try:
+            says = by_entry(self.store, self.task.rules, message, self.task.base_offset + message.position)
+        except StoreError:  # a queue's file that cannot be read says nothing
+            says = Says.NOTHING
+        if says is Says.NO:
+            return replace(candidate, against=(*candidate.against, "its ConsumeQueue entry says otherwise"))
+        if says is Says.NOTHING:
+            return candidate
+        bits = candidate.bits + (0 if candidate.proven else ENTRY_BITS)
+        return replace(candidate, agrees=(*candidate.agrees, _LED_HERE), bits=bits)
+
+    def _next(self, found: Found) -> int | None:
+        """Where the place's next record begins: after the one that a change makes whole, else after the size that this one
+        has, where a record with its own address is there."""
+        place = found.place
+        if len(found.candidates) == 1:
+            end = place.start + found.candidates[0].size
+            return end if end < place.end else None
+        record = place.start + self.check.framing.header_bytes
+        computed = self.check.verdict(self.window, place.start, self.window.size).computed_size
+        stored = int.from_bytes(self.window.read(record, record + 4), "big", signed=True)
+        for size in (stored, computed):
+            end = record + size
+            if layout.MIN_SIZE_V1_BYTES <= size and end < place.end and self._is_record(end):
+                return end
+        return None
+
+    def _is_record(self, start: int) -> bool:
+        record = start + self.check.framing.header_bytes
+        head = self.window.read(record, record + layout.SYS_FLAG_POSITION)
+        magics = (layout.MAGIC_V1_BYTES, layout.MAGIC_V2_BYTES)
+        own = (self.task.base_offset + record).to_bytes(8, "big", signed=True)
+        return head[layout.MAGIC_POSITION : layout.FRAME_BYTES] in magics and head[layout.PHY_OFFSET_POSITION :] == own

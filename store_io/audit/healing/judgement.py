@@ -1,0 +1,84 @@
+"""Which of the changes that were found are made: one alone fits, nothing contradicts it, something proves it, the risk is low."""
+
+from __future__ import annotations
+
+from schemas.commitlog_layout import FRAME_BYTES
+from store_io.audit.healing.changes import Candidate, Found, Healing
+from store_io.audit.healing.heal_task import HealTask
+from store_io.audit.healing.witnesses import LogOrder, Says
+from store_io.base.wording import count_text
+
+ORDER_BITS = 16  # that neighbours in its queue add
+_IN_ORDER = "the messages beside it in its queue have the queue offsets next to its own"
+_LEAST_SHOWN = 1e-9
+
+
+def judged(task: HealTask, found: Found, order: LogOrder, most_risk: float) -> Healing:
+    """What is decided of one record. order: by all segments that were read."""
+    place = found.place
+    base, end = task.base_offset, place.end
+    if not found.candidates:
+        return Healing(task.path, place.start, end, base + place.start, why_not=found.why)
+    candidates = [_with_order(candidate, order, base) for candidate in found.candidates]
+    likely = [c for c in candidates if not c.against] or candidates
+    best = min(likely, key=lambda c: c.risk)
+    others = tuple(c.change for c in likely if c is not best)
+    message = best.message
+    return Healing(
+        task.path,
+        best.start,
+        best.start + (FRAME_BYTES if place.filler else best.size),
+        base + best.start if message is None else base + message.position,
+        best.change,
+        best.risk,
+        _reason(best),
+        _why_not(best, len(others), most_risk),
+        None if message is None else message.topic,
+        None if message is None else message.queue_id,
+        None if message is None else message.queue_offset,
+        others,
+    )
+
+
+def _with_order(candidate: Candidate, order: LogOrder, base: int) -> Candidate:
+    message = candidate.message
+    if message is None:
+        return candidate
+    says = order.says(message, base + message.position)
+    agrees, against, bits = candidate.agrees, candidate.against, candidate.bits
+    if says is Says.NO:
+        against = (*against, "other messages of its queue have its place there")
+    elif says is Says.YES:
+        agrees, bits = (*agrees, _IN_ORDER), bits + (0 if candidate.proven else ORDER_BITS)
+    c = candidate
+    return Candidate(c.change, c.start, c.size, c.patterns, bits, c.proven, agrees, against, message)
+
+
+def _why_not(candidate: Candidate, others: int, most_risk: float) -> str:
+    if others:
+        return f"{count_text(others + 1, 'single change')} would make it whole, and which is right is not known"
+    if candidate.against and not candidate.proven:
+        return "; ".join(candidate.against)
+    if not candidate.proven and not candidate.agrees:
+        return "no checksum covers the change, and neither an entry nor a neighbour in its queue agrees"
+    if candidate.risk >= most_risk:
+        return f"the risk, {risk_text(candidate.risk)}, is not below {most_risk:g}"
+    return ""
+
+
+def _reason(candidate: Candidate) -> str:
+    change = candidate.change
+    if candidate.message is None:
+        return "; ".join(candidate.agrees)
+    first = "every check accepts the record with it" if not candidate.proven else _by_checksum(change.field)
+    return "; ".join((first, *candidate.agrees))
+
+
+def _by_checksum(field: str) -> str:
+    what = "body" if field == "BODY" else "record"
+    return f"the {what}'s checksum fits with it, and every other check"
+
+
+def risk_text(risk: float) -> str:
+    """A risk for people."""
+    return f"below {_LEAST_SHOWN:g}" if risk < _LEAST_SHOWN else f"{risk:.1e}"

@@ -1,0 +1,67 @@
+"""Where in a store records may be healed: at damage that the scans report, and nowhere else."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+from schemas import commitlog_layout as layout
+from schemas.finding_codes import FILLER_SIZE, TORN
+from schemas.rows import EXTENT_DAMAGED, EXTENT_FILLER, EXTENT_MESSAGE, EXTENT_UNWRITTEN, Finding, SegmentSummary
+from store_io.audit.healing.changes import Place
+
+MOST_PLACES = 1000  # of one store
+_EXPECTED = re.compile(r"queue offset ([0-9]{1,18})")
+
+
+def places_of(summary: SegmentSummary, next_begins: bool, findings: Iterable[Finding] = ()) -> list[Place]:
+    """The places of one segment, ascending.
+
+    next_begins: the next segment begins with a valid message.  findings: of the store's audit, on queue offsets.
+    """
+    found, extents = [], summary.extents
+    torn = {f.start for f in summary.findings if f.code == TORN}
+    fillers = {f.start for f in summary.findings if f.code == FILLER_SIZE}
+    for number, extent in enumerate(extents):
+        after = extents[number + 1] if number + 1 < len(extents) else None
+        if extent.kind == EXTENT_FILLER and extent.start in fillers and next_begins:
+            found.append(Place(extent.start, extent.end, filler=True))
+        if extent.kind != EXTENT_DAMAGED or extent.zeros or extent.start in torn:
+            continue
+        if after is not None and after.kind == EXTENT_FILLER and extent.end - extent.start == layout.FRAME_BYTES:
+            if next_begins:
+                found.append(Place(extent.start, extent.end, filler=True))
+            continue
+        at_end = after is None or after.kind == EXTENT_UNWRITTEN
+        found.append(Place(extent.start, extent.end, zeros_follow=at_end))
+    for finding in findings:
+        wanted = _EXPECTED.fullmatch(finding.expected or "")
+        if finding.code == "queue_offset_wrong" and wanted and finding.start is not None and finding.end is not None:
+            found.append(Place(finding.start, finding.end, queue_offset=int(wanted[1])))
+    return sorted(found, key=lambda place: place.start)
+
+
+def all_places(summaries: Sequence[SegmentSummary], findings: Iterable[Finding]) -> tuple[dict[str, list[Place]], int]:
+    """By segment, the first MOST_PLACES of a store; and how many more there are."""
+    by_file: Mapping[str, list[Finding]] = defaultdict(list)
+    for finding in findings:
+        if finding.code == "queue_offset_wrong":
+            by_file[finding.file].append(finding)
+    begins = {s.base_offset: begins_with_message(s) for s in summaries}
+    found: dict[str, list[Place]] = {}
+    room = more = 0
+    room = MOST_PLACES
+    for summary in summaries:
+        places = places_of(summary, begins.get(summary.base_offset + summary.size, False), by_file.get(summary.path, ()))
+        more += max(0, len(places) - room)
+        places = places[:room]
+        room -= len(places)
+        if places:
+            found[summary.path] = places
+    return found, more
+
+
+def begins_with_message(summary: SegmentSummary) -> bool:
+    """Whether a valid message lies at the segment's first byte."""
+    return bool(summary.extents) and summary.extents[0].kind == EXTENT_MESSAGE and summary.extents[0].start == 0

@@ -1,0 +1,99 @@
+"""Damaged records of the copy made whole by a single change that everything else leads to (heal.md): --heal.
+
+The changes are written into the copy, before it is decided where the log ends: so the audits that follow, the broker's cut and
+whatever is rebuilt are those of a log in which these records were never damaged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from schemas.rows import EXTENT_MESSAGE, Row, SegmentSummary
+from store_io.audit.healing.changes import Healing
+from store_io.audit.healing.heal_task import HealTask, queue_paths
+from store_io.audit.healing.judgement import judged
+from store_io.audit.healing.places import all_places
+from store_io.audit.healing.witnesses import LogOrder
+from store_io.base.errors import StoreError
+from store_io.repair.repair_audit import Audited, audit_changed
+from store_io.repair.repair_steps import HEAL
+from store_io.repair.repair_work import Work
+
+MOST_ROWS = 1000  # of what is not healed
+
+
+@dataclass(frozen=True)
+class HealedRecords:
+    """audit: the same one where nothing was changed, else of the copy as it is now.  row: the report's, None without --heal."""
+
+    audit: Audited
+    row: Row | None
+
+
+def heal_records(work: Work, audit: Audited) -> HealedRecords:
+    """Heal what can be healed below the request's risk. Raises StoreError."""
+    risk = work.request.heal_risk
+    if risk is None:
+        return HealedRecords(audit, None)
+    work.progress("looking for damaged records that one change makes whole")
+    found, more = _search(work, audit, risk)
+    row = {"risk": risk, "records": [], "not_healed": [], "more": more}
+    row["not_healed"] = [_row(h) for h in found if not h.heals][:MOST_ROWS]
+    made = [h for h in found if h.heals]
+    for healing in made:
+        _write(work, healing)
+    if not made:
+        return HealedRecords(audit, row)
+    after = audit_changed(work, "the copy with healed records")
+    _check(after.segments, made)
+    row["records"] = [_row(h) for h in made]
+    return HealedRecords(after, row)
+
+
+def _search(work: Work, audit: Audited, risk: float) -> tuple[list[Healing], int]:
+    """(what is decided of each damaged record, how many more places were not searched)."""
+    places, more = all_places(audit.segments, audit.findings)
+    queues = queue_paths(audit.copy)
+    by_path = {s.path: s for s in audit.segments}
+    tasks = [
+        HealTask(0, path, by_path[path].base_offset, work.location, work.rules, tuple(of_file), queues)
+        for path, of_file in places.items()
+    ]
+    order = LogOrder(audit.segments)
+    answers = work.run(tasks, "healing") if tasks else []
+    return [judged(t, found, order, risk) for t, founds in zip(tasks, answers, strict=True) for found in founds], more
+
+
+def _write(work: Work, healing: Healing) -> None:
+    change = healing.change
+    assert change is not None
+    end = change.position + len(change.new)
+    kept = {"messages": 1} if healing.topic is not None else {"bytes": len(change.new)}
+    reason = f"{change.field} was wrong: {change.old.hex()} becomes {change.new.hex()}"
+    work.steps.add(HEAL, healing.file, start=change.position, end=end, reason=reason, kept=kept)
+    work.writer.write(healing.file, change.position, change.new)
+
+
+def _check(segments: Sequence[SegmentSummary], made: Sequence[Healing]) -> None:
+    """Raise StoreError where a healed record is not valid now, which would be a fault of this program."""
+    whole = {s.path: [(e.start, e.end) for e in s.extents if e.kind == EXTENT_MESSAGE] for s in segments}
+    for healing in made:
+        inside = any(start <= healing.start and healing.end <= end for start, end in whole.get(healing.file, []))
+        if healing.topic is not None and not inside:
+            raise StoreError(f"{healing.file}: the record at position {healing.start} is not whole with the change that was made")
+
+
+def _row(healing: Healing) -> Row:
+    """For the report."""
+    change = healing.change
+    row: Row = {
+        "file": healing.file, "start": healing.start, "end": healing.end, "phy_offset": healing.phy_offset,
+        "field": change.field if change is not None else None,
+        "position": change.position if change is not None else None,
+        "old": change.old.hex() if change is not None else None,
+        "new": change.new.hex() if change is not None else None,
+        "reason": healing.why_not or healing.reason, "risk": healing.risk if change is not None else None,
+        "topic": healing.topic, "queue_id": healing.queue_id, "queue_offset": healing.queue_offset,
+    }  # fmt: skip
+    return row
