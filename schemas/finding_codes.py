@@ -182,6 +182,8 @@ _ROWS = (
                 "Find out where this file comes from. A broker would serve its messages at the offsets that they name."),
     FindingCode(BRIDGED, NOTE, Part.LOG, Cure.NOTHING,
                 "A placeholder record that a repair wrote over damaged bytes. A broker reads over it; no consumer sees it."),
+    FindingCode("message_healed", NOTE, Part.LOG, Cure.NOTHING,
+                "A damaged record that a repair has made whole: a single change to which everything else in the store led."),
     FindingCode(FILLER_SIZE, LOSS, Part.LOG, Cure.SALVAGE,
                 "The filler at a segment's end does not have the size of the space that is left."),
     FindingCode(FILLER_HIDES, LOSS, Part.LOG, Cure.SALVAGE,

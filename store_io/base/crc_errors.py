@@ -15,7 +15,7 @@ import numpy as np
 from store_io.base.native import kept
 
 CRC_BITS = 31  # of a stored checksum: its top bit is always cleared
-MOST_ERRORS = 16  # that are told apart; more than one is too many already
+MOST_ERRORS = 16  # that are given; more than one is too many already
 _POLYNOMIAL = 0xEDB88320
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from schemas import checkpoint_layout
 from schemas.rows import Row
-from store_io.audit.checks.repaired_store import log_tail, repaired_findings
+from store_io.audit.checks.repaired_store import MOST_HEALED, log_tail, repaired_findings
 from store_io.audit.queue_runs import message_runs
 from store_io.explore.manifest import manifest_row
 from store_io.repair.derived.rebuild_round import Rebuilt
@@ -78,6 +78,7 @@ def _decided(work: Work, begun: Begun, made: Rebuilt) -> Row:
         "given_up": given_up(before.evidence.leftovers, answered, log.dropped, messages, findings),
         "donor": begun.donor,
         "healed": begun.healed,
+        "healed_at": _healed_at(begun.healed),
         "zeroed_bytes": log.zeroed_bytes,
         "log_end": log.end,
         "bridges": log.bridges,
@@ -96,6 +97,12 @@ def _decided(work: Work, begun: Begun, made: Rebuilt) -> Row:
         "moved": [row for q in made.queues for row in q.moved],
         "unserved": [row for q in made.queues for row in q.unserved],
     }
+
+
+def _healed_at(healed: Row | None) -> list[Row]:
+    """Where healed records are, for a later audit of the new store."""
+    records = healed["records"][:MOST_HEALED] if healed is not None else []
+    return [{"phy_offset": row["phy_offset"], "bytes": row["end"] - row["start"]} for row in records]
 
 
 def lost_beyond(audit: Audited, log_end: int) -> tuple[int, int]:

@@ -33,5 +33,7 @@ def not_healed_row_text(row: Row) -> str:
 
 
 def _change_text(change: Change) -> str:
-    shown = f"{change.old.hex(' ')} to {change.new.hex(' ')}" if change.new else "(hidden)"
-    return f"{change.field}, position {change.position:,}: {shown}"
+    place = f"position {change.position:,} ({change.field})"
+    return (
+        f"{change.new.hex(' ')} in the place of {change.old.hex(' ')} at {place}" if change.new else f"another value at {place}"
+    )

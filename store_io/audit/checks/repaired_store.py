@@ -1,7 +1,8 @@
 """Whether a repair has made this store and gave up messages: else it would look like one that never had them.
 
-A repair writes what it gave up into its report, NEW.repair.json beside the new store. The report counts only where the store's
-log still holds the bytes with which that repair ended it: one that belongs to another store says nothing.
+A repair writes what it gave up, and which records it healed, into its report, NEW.repair.json beside the new store. The report
+counts only where the store's log still holds the bytes with which that repair ended it: one that belongs to another store says
+nothing.
 The file is ordinary input: only its first bytes are read, and what is not the report of such a repair gives no note.
 """
 
@@ -24,10 +25,12 @@ from store_io.source.byte_source import ByteSource, StoreLocation, read_beside
 
 REPORT_SUFFIX = ".repair.json"
 HEAD_BYTES = 64 << 10  # of a report: what is read here comes before its lists, which have no bound
-HEAD = ("schema_version", "made_at", "consistent", "given_up", "log_tail")
+HEAD = ("schema_version", "made_at", "consistent", "given_up", "log_tail", "healed_at")
 NOT_KNOWN = "messages whose number is not known"
 TAIL_BYTES = 4096
 REPAIRED = "store_repaired"
+HEALED = "message_healed"
+MOST_HEALED = 500  # records that a report names in its first bytes
 _TIME = "%Y-%m-%d %H:%M:%S"
 _MEMBER = re.compile(r'\s*[{,]\s*"([a-z_]+)"\s*:\s*')
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -39,11 +42,30 @@ class _Report:
     messages: int
     unknown: bool  # more than are counted, or some where none is
     tail: Row
+    healed: tuple[Row, ...] = ()  # phy_offset, bytes
 
 
 def repaired(evidence: Evidence) -> list[Finding]:
-    """The note on a store that a repair has made and given up messages for; none on any other."""
-    return repaired_findings(evidence, evidence.request.location)
+    """The notes on a store that a repair has made: messages given up, records healed; none on any other."""
+    location = evidence.request.location
+    return [*repaired_findings(evidence, location), *_healed(evidence, location)]
+
+
+def _healed(evidence: Evidence, location: StoreLocation) -> list[Finding]:
+    """A note on each record that the repair has healed."""
+    data = read_beside(location, REPORT_SUFFIX, HEAD_BYTES)
+    report = _read(data) if data is not None else None
+    if report is None or not report.healed or not _same_log(evidence, report.tail):
+        return []
+    found = []
+    for row in report.healed:
+        phy = row["phy_offset"]
+        holder = next((s for s in evidence.segments if s.base_offset <= phy < s.base_offset + s.size), None)
+        if holder is not None:
+            start = phy - holder.base_offset
+            text = f"a repair on {report.made_at} UTC has healed this record: its report has the old and the new bytes"
+            found.append(Finding(HEALED, holder.path, start, start + row["bytes"], phy_offset=phy, message=text))
+    return found
 
 
 def repaired_findings(evidence: Evidence, location: StoreLocation) -> list[Finding]:
@@ -106,7 +128,9 @@ def _read(data: bytes) -> _Report | None:
     numbers = (given.get("messages"), tail["end"], tail["bytes"])
     if not all(_is_count(number) for number in numbers) or not _is_digest(tail["sha256"]):
         return None
-    return _Report(made_at, given["messages"], bool(given.get("signs")), tail)
+    rows = report.get("healed_at")
+    healed = [r for r in rows[:MOST_HEALED] if _is_place(r)] if isinstance(rows, list) else []
+    return _Report(made_at, given["messages"], bool(given.get("signs")), tail, tuple(healed))
 
 
 def _first_members(text: str) -> dict[str, Any]:
@@ -132,6 +156,10 @@ def _is_time(text: str) -> bool:
 
 def _is_count(value: Any) -> bool:
     return type(value) is int and 0 <= value < 1 << 63
+
+
+def _is_place(row: Any) -> bool:
+    return isinstance(row, dict) and row.keys() == {"phy_offset", "bytes"} and all(map(_is_count, row.values()))
 
 
 def _is_digest(value: Any) -> bool:

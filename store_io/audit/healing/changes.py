@@ -48,8 +48,9 @@ class Candidate:
     """A change after which every check accepts the frame at `start`.
 
     size: of the frame then.  patterns: changes of this kind that were tried.  bits: how many bits agree by chance alone, if it is
-    not the right one.  proven: a checksum over the changed bytes fits with it, and did not before.  agrees: what else says the
-    same, in clauses.  against: what contradicts it.  message: None of a filler.
+    not the right one.  proven: a checksum over the changed bytes fits with it, and did not before.  whole: that checksum covers
+    all of the record.  located: an entry or a neighbour says that the message belongs into its queue at its queue offset.
+    agrees: what else says the same, in clauses.  against: what contradicts it.  message: None of a filler.
     """
 
     change: Change
@@ -58,6 +59,8 @@ class Candidate:
     patterns: int
     bits: int
     proven: bool
+    whole: bool = False
+    located: bool = False
     agrees: tuple[str, ...] = ()
     against: tuple[str, ...] = ()
     message: Message | None = None

@@ -21,4 +21,4 @@ def filler_changes(window: SegmentWindow, place: Place) -> list[Candidate]:
     else:
         change = Change(f"{FILLER} TOTALSIZE", place.start, size, right_size)
     agrees = (f"{left:,} bytes are left in the segment", "the next segment begins with a valid message")
-    return [Candidate(change.narrowed, place.start, left, 1, _BITS, True, agrees)]
+    return [Candidate(change.narrowed, place.start, left, 1, _BITS, True, True, agrees=agrees)]

@@ -78,7 +78,7 @@ class _Search:
         self.check = RecordCheck.audit_of(task.base_offset, task.rules, task.path)
 
     def at(self, place: Place) -> Iterator[Found]:
-        """One for each record of the place, as far as they can be told apart."""
+        """One for each record of the place that can be found."""
         if place.filler:
             changes = filler_changes(self.window, place) if self.check.framing == PLAIN else []
             yield Found(place, tuple(changes), "" if changes else NO_CHANGE)
@@ -112,7 +112,7 @@ class _Search:
         if says is Says.NOTHING:
             return candidate
         bits = candidate.bits + (0 if candidate.proven else ENTRY_BITS)
-        return replace(candidate, agrees=(*candidate.agrees, _LED_HERE), bits=bits)
+        return replace(candidate, agrees=(*candidate.agrees, _LED_HERE), bits=bits, located=True)
 
     def _next(self, found: Found) -> int | None:
         """Where the place's next record begins: after the one that a change makes whole, else after the size that this one

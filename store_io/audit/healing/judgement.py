@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from schemas.commitlog_layout import FRAME_BYTES
 from store_io.audit.healing.changes import Candidate, Found, Healing
 from store_io.audit.healing.heal_task import HealTask
@@ -10,6 +12,7 @@ from store_io.base.wording import count_text
 
 ORDER_BITS = 16  # that neighbours in its queue add
 _IN_ORDER = "the messages beside it in its queue have the queue offsets next to its own"
+_OUT_OF_ORDER = "the messages beside it contradict its queue offset or its store time"
 _LEAST_SHOWN = 1e-9
 
 
@@ -41,26 +44,24 @@ def judged(task: HealTask, found: Found, order: LogOrder, most_risk: float) -> H
 
 
 def _with_order(candidate: Candidate, order: LogOrder, base: int) -> Candidate:
+    """The candidate with what the messages beside it say."""
     message = candidate.message
-    if message is None:
-        return candidate
-    says = order.says(message, base + message.position)
-    agrees, against, bits = candidate.agrees, candidate.against, candidate.bits
+    says = order.says(message, base + message.position) if message is not None else Says.NOTHING
     if says is Says.NO:
-        against = (*against, "other messages of its queue have its place there")
-    elif says is Says.YES:
-        agrees, bits = (*agrees, _IN_ORDER), bits + (0 if candidate.proven else ORDER_BITS)
-    c = candidate
-    return Candidate(c.change, c.start, c.size, c.patterns, bits, c.proven, agrees, against, message)
+        return replace(candidate, against=(*candidate.against, _OUT_OF_ORDER))
+    if says is Says.NOTHING:
+        return candidate
+    bits = candidate.bits + (0 if candidate.proven else ORDER_BITS)
+    return replace(candidate, agrees=(*candidate.agrees, _IN_ORDER), bits=bits, located=True)
 
 
 def _why_not(candidate: Candidate, others: int, most_risk: float) -> str:
     if others:
         return f"{count_text(others + 1, 'single change')} would make it whole, and which is right is not known"
-    if candidate.against and not candidate.proven:
+    if candidate.against:
         return "; ".join(candidate.against)
-    if not candidate.proven and not candidate.agrees:
-        return "no checksum covers the change, and neither an entry nor a neighbour in its queue agrees"
+    if not candidate.whole and not candidate.located:
+        return "neither a ConsumeQueue entry nor a neighbour in its queue shows that the rest of the record is right"
     if candidate.risk >= most_risk:
         return f"the risk, {risk_text(candidate.risk)}, is not below {most_risk:g}"
     return ""

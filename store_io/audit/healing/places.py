@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from schemas import commitlog_layout as layout
 from schemas.finding_codes import FILLER_SIZE, TORN
-from schemas.rows import EXTENT_DAMAGED, EXTENT_FILLER, EXTENT_MESSAGE, EXTENT_UNWRITTEN, Finding, SegmentSummary
+from schemas.rows import EXTENT_DAMAGED, EXTENT_FILLER, EXTENT_MESSAGE, EXTENT_UNWRITTEN, LOSS, Finding, SegmentSummary
 from store_io.audit.healing.changes import Place
 
 MOST_PLACES = 1000  # of one store
@@ -21,7 +21,7 @@ def places_of(summary: SegmentSummary, next_begins: bool, findings: Iterable[Fin
     next_begins: the next segment begins with a valid message.  findings: of the store's audit, on queue offsets.
     """
     found, extents = [], summary.extents
-    torn = {f.start for f in summary.findings if f.code == TORN}
+    torn = {f.start for f in summary.findings if f.code == TORN and f.severity != LOSS}  # never written to its end
     fillers = {f.start for f in summary.findings if f.code == FILLER_SIZE}
     for number, extent in enumerate(extents):
         after = extents[number + 1] if number + 1 < len(extents) else None

@@ -20,12 +20,12 @@ from store_io.base.native import kept
 from store_io.formats.commitlog.message_columns import RecordCheck
 from store_io.formats.commitlog.message_decode import fixed_fields
 from store_io.rules.header_faults import HEAD_BYTES, header_faults
-from store_io.rules.message_verdict import VALID, BufferFrames, Message, properties_fault, property_crc_value
+from store_io.rules.message_verdict import VALID, BufferFrames, Message, appended_crc, properties_fault, property_crc_value
 from store_io.source.segment_window import SegmentWindow
 
-MOST_RECORD_BYTES = 16 << 20  # of a record that is searched; brokers write 4 MiB at most, unless they are told otherwise
+MOST_RECORD_BYTES = 16 << 20  # of a record that is searched; brokers write 4 MiB at most, by default
 SPARE_BYTES = 2  # a properties length of 0 at the log's end looks unwritten
-MOST_TIME = 1 << 44  # ms: a born time beyond it shows that the bytes before it are damaged too
+MOST_APART_MS = 400 * 86_400_000  # born time and store time
 _INFLATED = 1 << 20
 _PROPERTY_NAMES = frozenset(
     "KEYS TAGS WAIT DELAY RETRY_TOPIC REAL_TOPIC REAL_QID TRAN_MSG PGROUP MIN_OFFSET MAX_OFFSET BUYER_ID ORIGIN_MESSAGE_ID"
@@ -57,6 +57,23 @@ def _body_lengths(data, wide, found):  # type: ignore[no-untyped-def]
                     found[count] = length
                 count += 1
     return count
+
+
+def unlikely(message: Message) -> bool:
+    """Whether a field that no checksum covers has a value that brokers hardly write."""
+    m = message
+    ports = (int.from_bytes(host[-4:], "big", signed=True) for host in (m.born_host, m.store_host))
+    return (
+        not all(0 <= port < 1 << 16 for port in ports)
+        or bool(m.born_time)
+        and abs(m.store_time - m.born_time) > MOST_APART_MS
+        or not 0 <= m.reconsume_times < 1 << 16
+        or not 0 <= m.prepared_offset <= m.phy_offset
+        or bool(m.prepared_offset)
+        and m.in_queue
+        and not m.sys_flag & layout.SYS_TRANSACTION_MASK
+        or not 0 <= m.queue_id < 1 << 16
+    )
 
 
 class RecordChanges:
@@ -130,11 +147,15 @@ class RecordChanges:
             verdict = self.check.verdict(self.frames, self.place.start, self.limit)
             if verdict.kind != VALID or verdict.message is None or not self._ends_well(change, self.place.start + verdict.size):
                 return
-            if not solved and self._tail_of(verdict.message.total_size) is not None:
+            text = verdict.message.properties.get(layout.PROPERTY_CRC_NAME)
+            whole = text is not None and appended_crc(self.frames, verdict.message, text)  # by the record's own checksum
+            if whole and not solved:
                 proven, bits = True, bits + CRC_BITS
-            if not proven and self._doubtful(change, verdict.message):
+            if not whole and (solved or self._doubtful(change, verdict.message)):
                 return
-            yield Candidate(change.narrowed, self.place.start, verdict.size, patterns, bits, proven, message=verdict.message)
+            yield Candidate(
+                change.narrowed, self.place.start, verdict.size, patterns, bits, proven, whole, message=verdict.message
+            )
         finally:
             self.data[at : at + len(change.old)] = change.old
 
@@ -152,12 +173,12 @@ class RecordChanges:
         properties = self.frames.read(start, start + max(0, m.properties_length))
         inner = "INNER_NUM" in m.properties
         odd = header_faults(m.sys_flag, m.body_length, m.properties_length, m.body_crc, head[: max(0, m.body_length)], inner)
-        if odd or properties_fault(properties) or not 0 <= m.born_time < MOST_TIME:
+        if odd or properties_fault(properties) or unlikely(m):
             return True
+        if change.field == "SYSFLAG":
+            return True  # nothing proves its other flags
         if change.field == "QUEUEOFFSET" and low == m.position + layout.QUEUE_OFFSET_POSITION and m.flag:
             return True  # nothing says what the producer's flag before it was
-        if change.field == "BODYLENGTH" and m.prepared_offset and not m.sys_flag & layout.SYS_TRANSACTION_MASK:
-            return True
         first = properties.partition(layout.PROPERTY_NAME_END)[0].decode("utf-8", "replace")
         return change.field == "PROPERTIESLENGTH" and bool(properties) and first not in _PROPERTY_NAMES
 
@@ -327,7 +348,7 @@ class RecordChanges:
             yield from self._patched(change, 10 * 9, CRC_BITS, proven=True, solved=True)
 
     def _field_at(self, at: int) -> str:
-        """The field that holds this byte of the record, as far as the fixed ones go."""
+        """The field that holds this byte of the record, by its name where the place of the field is known."""
         for name, start, size in fixed_fields(self._number(layout.SYS_FLAG_POSITION, 4)):
             if start <= at < start + size:
                 return name

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import Enum
-
-import numpy as np
+from typing import TypeVar
 
 from schemas import consumequeue_layout
 from schemas.rows import RUN_QUEUE, WALK_AUDIT, QueueKey, SegmentSummary
@@ -16,6 +15,7 @@ from store_io.rules.message_verdict import Message, tags_code_of
 from store_io.rules.releases import BrokerRules
 
 MOST_OFFSET = 1 << 40  # queue offsets beyond it are none
+APART_MS = 5_000  # by how much store times may go back along the log
 
 
 class Says(Enum):
@@ -43,34 +43,48 @@ def by_entry(store: QueueStore, rules: BrokerRules, message: Message, phy_offset
 
 
 class LogOrder:
-    """Which queue offsets the log's valid messages have before and after a physical offset.
+    """Which queue offsets and store times the log's valid messages have before and after a physical offset.
 
     summaries: of the segments that were read; more of them see more.
     """
 
     def __init__(self, summaries: Iterable[SegmentSummary]):
         runs: dict[QueueKey, list[tuple[int, int, int]]] = defaultdict(list)
+        times: list[tuple[int, int]] = []
         for summary in summaries:
-            rows = summary.runs
-            own = np.flatnonzero((rows["kind"] == RUN_QUEUE) & (rows["walk"] & WALK_AUDIT != 0))
-            for i in own.tolist():
-                first, count = int(rows["queue_offset"][i]), int(rows["records"][i])
-                key = summary.queues[int(rows["queue"][i])]
-                runs[key].append((summary.base_offset + int(rows["first_position"][i]), first, first + count - 1))
+            rows = summary.runs[summary.runs["walk"] & WALK_AUDIT != 0]
+            places = (summary.base_offset + rows["first_position"]).tolist()
+            times += zip(places, rows["first_store_time"].tolist(), strict=True)
+            columns = (rows["kind"], rows["queue"], rows["queue_offset"], rows["records"])
+            for place, kind, queue, first, count in zip(places, *(column.tolist() for column in columns), strict=True):
+                if kind == RUN_QUEUE:
+                    runs[summary.queues[queue]].append((place, first, first + count - 1))
         self._runs = {key: sorted(found) for key, found in runs.items()}
+        self._times = sorted(times)
 
     def says(self, message: Message, phy_offset: int) -> Says:
-        """YES: the message before it in its queue, or the one after, has the queue offset next to its own, and neither has
-        one that is out of order then."""
-        runs = self._runs.get((message.topic, message.queue_id), [])
+        """YES: the message before it in its queue, or the one after, has the queue offset next to its own. NO: one of them is
+        out of order then, or the store time of those beside it in the log."""
+        before, after = _beside(self._times, phy_offset)
+        time = message.store_time
+        if before and time < before[1] - APART_MS or after and time > after[1] + APART_MS:
+            return Says.NO
         if not message.in_queue or message.batch_count != 1:
             return Says.NOTHING
-        at = bisect_left(runs, (phy_offset,))
-        before = runs[at - 1][2] if at else None
-        if at < len(runs) and runs[at][0] == phy_offset:  # the message itself, as it is now
-            at += 1
-        after = runs[at][1] if at < len(runs) else None
+        run, following = _beside(self._runs.get((message.topic, message.queue_id), []), phy_offset)
         number = message.queue_offset
-        if before is not None and before >= number or after is not None and after <= number:
+        if run and run[2] >= number or following and following[1] <= number:
             return Says.NO
-        return Says.YES if before == number - 1 or after == number + 1 else Says.NOTHING
+        return Says.YES if run and run[2] == number - 1 or following and following[1] == number + 1 else Says.NOTHING
+
+
+_Row = TypeVar("_Row", bound=tuple[int, ...])
+
+
+def _beside(rows: Sequence[_Row], phy_offset: int) -> tuple[_Row | None, _Row | None]:
+    """The last row that begins before the physical offset, and the first after it."""
+    at = bisect_left(rows, phy_offset, key=lambda row: row[0])
+    before = rows[at - 1] if at else None
+    while at < len(rows) and rows[at][0] == phy_offset:  # the message itself, as it is now
+        at += 1
+    return before, rows[at] if at < len(rows) else None

@@ -1,0 +1,155 @@
+"""The single changes that make one record whole, and what is made of them."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from store_io.audit.healing.changes import Healing
+from tests.support import builders
+from tests.support.builders import Message, Store, StoreBuilder
+from tests.support.healing import SIZES, Damaged, healed
+
+TIME = 1_700_000_000_000
+MIDDLE = 3  # the record that is damaged
+
+
+def damaged_store(folder: Path, *messages: Message) -> Damaged:
+    """Five messages of which the one in the middle can be given."""
+    builder = StoreBuilder("5.3.3", SIZES)
+    for number in range(6):
+        plain = Message("TopicA", 0, bytes([65 + number]) * 90, tags="a", uniq=f"{number:032X}", born_time=TIME)
+        builder.put(messages[0] if messages and number == MIDDLE else plain)
+    store: Store = builder.write(folder / "store")
+    return Damaged(store)
+
+
+def with_change(damaged: Damaged, change: Callable[[bytearray, builders.Record], None]) -> tuple[bytes, list[Healing]]:
+    data = bytearray(damaged.bytes[0])
+    change(data, damaged.records(0)[MIDDLE])
+    assert bytes(data) != damaged.bytes[0]
+    return bytes(data), damaged.search(0, bytes(data))
+
+
+def xor(name: str, mask: int, byte: int = 0) -> Callable[[bytearray, builders.Record], None]:
+    def change(data: bytearray, record: builders.Record) -> None:
+        data[record.at + builders.field_position(record, name)[0] + byte] ^= mask
+
+    return change
+
+
+def test_what_is_said_of_a_change(tmp_path: Path) -> None:
+    damaged = damaged_store(tmp_path)
+    data, (healing,) = with_change(damaged, xor("physOffset", 0x41, 6))
+    record = damaged.records(0)[MIDDLE]
+    assert healing.heals and healing.change is not None
+    assert healing.change.field == "PHYSICALOFFSET" and healing.change.position == record.at + 28 + 6
+    assert (healing.start, healing.end, healing.phy_offset) == (record.at, record.at + record.size, record.at)
+    assert (healing.topic, healing.queue_id, healing.queue_offset) == ("TopicA", 0, MIDDLE)
+    assert "entry leads here" in healing.reason and healing.risk < 1e-9
+    assert healed(data, [healing]) == damaged.bytes[0]
+
+
+def test_without_an_entry_the_neighbours_in_the_queue_tell(tmp_path: Path) -> None:
+    damaged = damaged_store(tmp_path)
+    damaged.queues = replace(damaged.queues, queues={})
+    data, healings = with_change(damaged, xor("magic", 0x10))
+    assert healed(data, healings) == damaged.bytes[0] and "beside it in its queue" in healings[0].reason
+
+
+def test_a_record_that_nothing_locates_stays(tmp_path: Path) -> None:
+    damaged = damaged_store(tmp_path, Message("Alone", 0, b"x" * 90, born_time=TIME))
+    damaged.queues = replace(damaged.queues, queues={})
+    _, (healing,) = with_change(damaged, xor("magic", 0x10))
+    assert healing.change is not None and not healing.heals and "neither a ConsumeQueue entry" in healing.why_not
+
+
+def test_an_old_record_is_not_moved_to_where_it_lies(tmp_path: Path) -> None:
+    damaged = damaged_store(tmp_path)
+    first = damaged.records(0)[1]
+
+    def put(data: bytearray, record: builders.Record) -> None:
+        assert first.size == record.size
+        data[record.at : record.at + record.size] = data[first.at : first.at + first.size]
+
+    _, (healing,) = with_change(damaged, put)
+    assert healing.change is not None and healing.change.field == "PHYSICALOFFSET" and not healing.heals
+    assert "entry says otherwise" in healing.why_not and "contradict" in healing.why_not
+
+
+def test_a_body_that_is_too_long_for_the_risk_stays(tmp_path: Path) -> None:
+    damaged = damaged_store(tmp_path, Message("TopicA", 0, bytes(900), tags="a", born_time=TIME))
+
+    def body(data: bytearray, record: builders.Record) -> None:
+        data[record.at + 88 + 300] ^= 0x81
+
+    data, (healing,) = with_change(damaged, body)
+    assert not healing.heals and "the risk, 1.1e-04, is not below 0.0001" in healing.why_not
+    damaged.risk = 1e-3
+    assert healed(data, with_change(damaged, body)[1]) == damaged.bytes[0]
+
+
+def test_a_packed_body_that_unpacks_lowers_the_risk(tmp_path: Path) -> None:
+    body = zlib.compress(bytes(range(256)) * 20, 1)
+    body += zlib.compress(b"") if len(body) < 90 else b""
+    flag = builders.COMPRESSED["zlib"]
+    packed = zlib.compress(bytes(i * i * 7 % 251 for i in range(6000)))
+    damaged = damaged_store(tmp_path, Message("TopicA", 0, packed, tags="a", sys_flag=flag, born_time=TIME))
+    assert 255 * len(packed) / 2**31 > 2e-5
+
+    def in_body(data: bytearray, record: builders.Record) -> None:
+        data[record.at + 88 + 100] ^= 0x81
+
+    data, (healing,) = with_change(damaged, in_body)
+    assert healing.heals and "unpacks" in healing.reason and healing.risk < 1e-8
+    assert healed(data, [healing]) == damaged.bytes[0]
+
+
+def test_a_checksum_field_that_differs_in_two_bytes_proves_nothing(tmp_path: Path) -> None:
+    def two(data: bytearray, record: builders.Record) -> None:
+        data[record.at + 9] ^= 1
+        data[record.at + 10] ^= 1
+
+    _, (healing,) = with_change(damaged_store(tmp_path), two)
+    assert not healing.heals and "no single changed field" in healing.why_not
+
+
+def test_two_records_beside_one_another_each_with_a_fault(tmp_path: Path) -> None:
+    damaged = damaged_store(tmp_path)
+
+    def both(data: bytearray, record: builders.Record) -> None:
+        data[record.at + 88] ^= 2
+        data[record.at + record.size + 4] ^= 8
+
+    data, healings = with_change(damaged, both)
+    assert [h.change.field for h in healings if h.change is not None] == ["BODY", "MAGICCODE"]
+    assert healed(data, healings) == damaged.bytes[0]
+
+
+@pytest.mark.parametrize("place", [12, 17, 45, 52, 60, 66, -30, -3])
+def test_an_appended_checksum_leads_to_any_byte(place: int, tmp_path: Path) -> None:
+    """Of the queue id, the producer's flag, times, hosts, properties, and of the checksum's own digits."""
+    message = Message("TopicA", 0, b"x" * 90, tags="a", born_time=TIME, properties=(("p", "value"),), property_crc=True)
+    damaged = damaged_store(tmp_path, message)
+
+    def change(data: bytearray, record: builders.Record) -> None:
+        data[record.at + place % record.size] ^= 1
+
+    data, healings = with_change(damaged, change)
+    assert healed(data, healings) == damaged.bytes[0]
+
+
+def test_a_byte_that_no_check_covers_beside_a_healed_one_forbids_it_where_it_shows(tmp_path: Path) -> None:
+    for name, byte in (("storeTimestamp", 4), ("bornHost", 4), ("preparedOffset", 7), ("reconsumeTimes", 0), ("queueId", 3)):
+        damaged = damaged_store(tmp_path / name)
+
+        def two(data: bytearray, record: builders.Record, name: str = name, byte: int = byte) -> None:
+            data[record.at + 90] ^= 2
+            data[record.at + builders.field_position(record, name)[0] + byte] ^= 0x41
+
+        _, healings = with_change(damaged, two)
+        assert not any(h.heals for h in healings), name

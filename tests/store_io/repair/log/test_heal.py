@@ -1,0 +1,85 @@
+"""repair --heal: what it writes, says and leaves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from store_io.audit.checks.repaired_store import REPORT_SUFFIX
+from tests.support import product
+from tests.support.builders import Message, StoreBuilder
+from tests.support.repaired import numbers, plan_of, previewed, repaired
+from tests.support.small_repairs import SIZES
+
+TIME = 1_700_000_000_000
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, dict[str, bytes]]:
+    """A store with one bit wrong in a body, a physical offset elsewhere, and a lost piece; and its segments before."""
+    builder = StoreBuilder("5.3.3", SIZES)
+    for number in range(60):
+        builder.put(Message("TopicA", 0, bytes([number]) * 60, tags="a", uniq=f"{number:032X}", born_time=TIME))
+    made = builder.write(tmp_path_factory.mktemp("heal") / "store")
+    folder = made.root / "commitlog"
+    before = {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+    size = int.from_bytes(before[f"{0:020d}"][:4], "big")
+    for name, at, data in (
+        (f"{0:020d}", 3 * size + 100, None),  # a bit of a body
+        (f"{4096:020d}", 5 * size + 28, bytes(4) + b"\x01\x00\x00\x00"),  # PHYSICALOFFSET
+        (f"{4096:020d}", 9 * size + 50, bytes(99)),  # nothing can be done
+    ):
+        file = bytearray(before[name])
+        changed = data or bytes([file[at] ^ 4])
+        file = bytearray((folder / name).read_bytes())
+        file[at : at + len(changed)] = changed
+        (folder / name).write_bytes(bytes(file))
+    return made.root, made.broker_conf, before
+
+
+@pytest.mark.parametrize("policy", ["broker", "salvage"])
+def test_healed_records_are_what_was_written(store: tuple[Path, str, dict[str, bytes]], policy: str, tmp_path: Path) -> None:
+    root, conf, before = store
+    plan = plan_of(root, "5.3.3", conf)
+    target = tmp_path / "new"
+    dry = previewed(root, target, plan, policy, heal_risk=1e-4)
+    outcome = repaired(root, target, plan, policy, heal_risk=1e-4)
+    assert outcome.exit_code == 0 and numbers(dry) == outcome.report
+    healed: dict[str, Any] = outcome.report["healed"]
+    assert [row["field"] for row in healed["records"]] == ["BODY", "PHYSICALOFFSET"] and healed["more"] == 0
+    assert [row["field"] for row in healed["not_healed"]] == [None]
+    for row in healed["records"]:
+        new = (target / row["file"]).read_bytes()
+        at = slice(row["start"], row["end"])
+        assert new[at] == before[Path(row["file"]).name][at]
+        old = (root / row["file"]).read_bytes()[row["position"] :][: len(row["old"]) // 2]
+        assert old.hex() == row["old"] and new[row["position"] :][: len(old)].hex() == row["new"]
+    steps = [step["action"] for step in outcome.report["steps"]]
+    assert steps[:3] == ["copy", "heal", "heal"] and "bridge" in steps and outcome.report["steps_from"] == "copy"
+
+
+def test_an_audit_of_the_new_store_marks_them(store: tuple[Path, str, dict[str, bytes]], tmp_path: Path) -> None:
+    from jobs.report.files.json_text import document
+
+    root, conf, _ = store
+    outcome = repaired(root, tmp_path / "new", plan_of(root, "5.3.3", conf), "salvage", heal_risk=1e-4)
+    text = document({**outcome.report, "made_at": "2026-11-22 10:00:00"})
+    (tmp_path / f"new{REPORT_SUFFIX}").write_text(text, "utf-8")
+    notes = [f for f in product.audit(tmp_path / "new", "5.3.3", conf).findings if f.code == "message_healed"]
+    assert [f.phy_offset for f in notes] == [row["phy_offset"] for row in outcome.report["healed"]["records"]]
+    assert [(f.start, f.end) for f in notes] == [(r["start"], r["end"]) for r in outcome.report["healed"]["records"]]
+
+
+def test_a_lower_risk_leaves_the_body(store: tuple[Path, str, dict[str, bytes]], tmp_path: Path) -> None:
+    root, conf, _ = store
+    report = repaired(root, tmp_path / "new", plan_of(root, "5.3.3", conf), "salvage", heal_risk=1e-8).report
+    assert [row["field"] for row in report["healed"]["records"]] == ["PHYSICALOFFSET"]
+    assert "the risk" in report["healed"]["not_healed"][0]["reason"]
+
+
+def test_without_the_option_nothing_is_healed(store: tuple[Path, str, dict[str, bytes]], tmp_path: Path) -> None:
+    root, conf, _ = store
+    report = previewed(root, tmp_path / "new", plan_of(root, "5.3.3", conf), "salvage").report
+    assert report["healed"] is None and report["healed_at"] == []
