@@ -13,6 +13,7 @@ import pytest
 from tests.broker_truth import own_network
 from tests.broker_truth.kinds import CONTROLLER, CONTROLLER_RELEASES, Session
 from tests.broker_truth.real_broker import PREPARED, Broker, Jvm, Put, class_path, conf_of
+from tests.broker_truth.repairs import repair, valid_records
 from tests.support import product
 from tests.support.builders import Record, walk
 from tests.support.damage import overwrite
@@ -158,3 +159,27 @@ def test_plans_of_damaged_replicas(release: str, tmp_path: Path) -> None:
     real = own_network.run(follow, release, class_path(release), asked)
     assert {name: plan for name, (plan, _) in plans.items()} == dict(zip(stores, real, strict=True))
     assert {name for name, (plan, _) in plans.items() if not plan.starts} >= {"no epochs"}
+
+
+def test_each_start_cuts_what_was_appended_without_a_property_crc(tmp_path: Path) -> None:
+    """forceVerifyPropCRC without enabledAppendPropCRC: of a sound store and of a repaired one alike (pitfalls.md C14)."""
+    if reason := own_network.allowed():
+        pytest.skip(reason)
+    forced = {**SETTINGS, "forceVerifyPropCRC": "true"}
+    appending = {**forced, "enabledAppendPropCRC": "true"}
+    conf = conf_of(forced)
+    Session("5.3.3", tmp_path / "whole", appending).run_controlled(1, puts()[:40])
+    damaged = Path(shutil.copytree(tmp_path / "whole", tmp_path / "damaged"))
+    write(damaged, records(damaged)[20].at + 90, b"?")  # in its body
+    assert repair(damaged, "5.3.3", conf, "salvage", tmp_path / "repaired").exit_code == 0
+    for name in ("whole", "repaired"):
+        before, answers = len(valid_records(tmp_path / name)), []
+        for settings, epoch in ((appending, 2), (forced, 3), (forced, 4)):
+            plan = product.audit(tmp_path / name, "5.3.3", conf).broker
+            assert plan is not None and plan["lost"]["messages"] == (3 if epoch == 4 else 0)
+            seen = Session("5.3.3", tmp_path / name, settings).run_controlled(epoch, puts()[:3])
+            assert seen.end == plan["truncate_at"]
+            answers.append(seen.answers)
+        kept = valid_records(tmp_path / name)
+        assert len(kept) == before + 6 and answers[0][0].phy_offset in kept
+        assert answers[1][0].phy_offset == answers[2][0].phy_offset  # cut, and written over
