@@ -129,8 +129,10 @@ def _write_entries(
     """One pass over the log: (first, how many) of the raw entries of each segment. Raises StoreError."""
     builds = {p.key: p for p in queues if p.end > p.first}
     tasks: list[BuildTask] = []
-    first_key = 1
+    first_key, left = 1, work.tree.by_path  # a segment without a message may have gone since that audit
     for number, segment in enumerate(audit.segments):
+        if segment.path not in left:
+            continue
         keys = index_plan.keys_of(segment)
         wanted = {key: _build(work, builds[key], segment.path) for key in segment.queues if key in builds}
         if wanted or index.paths and keys:
