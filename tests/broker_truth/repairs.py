@@ -52,12 +52,12 @@ class Repaired:
     report: dict[str, Any]
 
 
-def repair(root: Path, release: str, broker_conf: str, policy: str, target: Path) -> Repaired:
-    """Audit the store, then repair it into `target` as a user does."""
+def repair(root: Path, release: str, broker_conf: str, policy: str, target: Path, *options: str) -> Repaired:
+    """Audit the store, then repair it into `target` as a user does. options: further words."""
     outcome = run_local(AuditRequest(root.name, StoreLocation(str(root)), release, broker_conf))
     plan = target.with_name(f"{target.name}.plan.json")
     plan.write_text(json.dumps(outcome.plan), "utf-8")
-    code = cli.main(["repair", str(root), "--plan", str(plan), "--to", str(target), "--policy", policy])
+    code = cli.main(["repair", str(root), "--plan", str(plan), "--to", str(target), "--policy", policy, *options])
     told = target.with_name(f"{target.name}.repair.json")
     report = json.loads(told.read_text("utf-8")) if told.exists() else {}
     return Repaired(code, target if code == 0 else None, outcome.plan, report)

@@ -265,3 +265,14 @@ def test_spark_s_words_reach_it() -> None:
     command = parse(["repair", "S", "--plan", "p", "--to", "n", "--master", "local[2]", "--fix-offsets"])
     flags = frozenset({"--fix-offsets"})
     assert command == Command("repair", ("--master", "local[2]"), None, ("S",), {"--plan": "p", "--to": "n"}, flags)
+
+
+def test_a_risk_that_makes_no_sense(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target = str(tmp_path / "new")
+    for words, said in (
+        (("--heal-risk", "1e-3"), "--heal-risk: it says how --heal decides"),
+        (("--heal", "--heal-risk", "2"), "must be a number above 0 and at most 1"),
+        (("--heal", "--heal-risk", "nan"), "must be a number above 0 and at most 1"),
+    ):
+        assert typed(store, "--to", target, *words) == 2
+        assert said in capsys.readouterr().err

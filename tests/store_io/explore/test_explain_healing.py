@@ -1,0 +1,51 @@
+"""What `explain` says would make a damaged record whole, and what of it is shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from jobs.report.texts.explain_text import explain_json, explain_text
+from store_io.audit.audit_request import AuditRequest
+from store_io.explore.explain import SHOW_ALL, Explanation, explain
+from store_io.explore.redaction import HIDE, Redaction
+from store_io.source.byte_source import StoreLocation
+from tests.support.builders import Message, StoreBuilder
+from tests.support.small_repairs import SIZES
+
+
+def explained(folder: Path, position: int, phy_offset: int, redaction: Redaction = SHOW_ALL) -> Explanation:
+    """A store of ten messages of which one byte is changed."""
+    builder = StoreBuilder("5.3.3", SIZES)
+    for number in range(10):
+        builder.put(Message("TopicA", 0, bytes([65 + number]) * 60, uniq=f"{number:032X}", born_time=1_700_000_000_000))
+    store = builder.write(folder / "store")
+    segment = store.root / "commitlog" / f"{0:020d}"
+    data = bytearray(segment.read_bytes())
+    data[position] ^= 2
+    segment.write_bytes(bytes(data))
+    return explain(AuditRequest("s", StoreLocation(str(store.root)), "5.3.3", store.broker_conf), phy_offset, redaction)
+
+
+def test_the_change_is_said_in_text_and_json(tmp_path: Path) -> None:
+    size = explained(tmp_path / "size", 100, 0).record_size
+    said = explained(tmp_path / "body", 2 * size + 90, 2 * size + 5)
+    (healing,) = said.healing
+    assert healing.heals and healing.change is not None and healing.change.field == "BODY"
+    text = " ".join(explain_text(said, 120).split())
+    assert f"43 in the place of 41 at position {2 * size + 90} (BODY) makes the record at {2 * size} whole" in text
+    assert '"new": "43"' in explain_json(said)
+
+
+def test_bytes_of_a_body_are_concealed_and_those_of_a_header_are_not(tmp_path: Path) -> None:
+    hide = Redaction(HIDE, b"")
+    size = explained(tmp_path / "size", 100, 0).record_size
+    body = explained(tmp_path / "body", size + 90, size, hide).healing[0]
+    assert body.heals and body.change is not None and body.change.new == b""
+    field = explained(tmp_path / "field", size + 6, size, hide).healing[0]
+    assert field.change is not None and field.change.new == b"\x20"
+
+
+def test_a_sound_place_has_nothing_to_heal(tmp_path: Path) -> None:
+    said = explained(tmp_path, 100, 0)
+    other = said.record_size * 4
+    assert explained(tmp_path / "other", 100, other).healing == []
