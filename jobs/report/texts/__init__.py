@@ -4,7 +4,6 @@
 * `comparison_words`: several releases and settings beside one another.
 * `deleted_files`, `finding_groups`, `replicas_words`: what a start deletes, what differs, how copies compare.
 * `commands`: commands to paste.
-* `summary_text`, `explain_text`, `query_text`, `history_text`, `repair_text`: one per command; `step_text`: a step of a repair;
-  `healing_text`: a change that heals a record.
+* `summary_text`, `explain_text`, `query_text`, `history_text`, `repair_text`: one per command; `step_text`: a step of a repair.
 * `text`, `terminal`: values and escapes; colours and columns.
 """

@@ -9,11 +9,12 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict
 
-from jobs.report.texts.healing_text import healing_text
 from jobs.report.texts.judgement import lower
 from jobs.report.texts.terminal import BOLD, FAINT, GREEN, PLAIN, RED, YELLOW, Paint
 from jobs.report.texts.text import count_text, printable, time_text
 from schemas.finding_codes import STOP_REASONS
+from store_io.audit.healing.changes import Change, Healing
+from store_io.audit.healing.judgement import risk_text
 from store_io.explore.explain import AROUND_ROW, Explanation, Neighbour
 from store_io.explore.explain_pointers import Pointer
 from store_io.explore.explain_record import Field
@@ -45,7 +46,7 @@ def explain_text(said: Explanation, width: int, colour: bool = False) -> str:
             width + (len(RED + PLAIN) if colour else 0),
         )
     for number, healing in enumerate(said.healing):
-        lines += _labelled("" if number else "Healing", printable(healing_text(healing), 600), width)
+        lines += _labelled("" if number else "Healing", printable(_healing(healing), 600), width)
     for label, neighbour in (("Before", said.before), ("After", said.after)):
         lines += _labelled(label, _neighbour(neighbour) if neighbour else "none in this copy", width)
     if said.fields:
@@ -75,6 +76,26 @@ def _facts(said: Explanation) -> Iterator[tuple[str, str]]:
         beyond = ", before this place" if stop < here else ""
         why = lower(STOP_REASONS.get(reason, reason))
         yield "Scan", f"RocketMQ {said.release} reads this segment up to {stop:,}{beyond}: {why}"
+
+
+def _healing(healing: Healing) -> str:
+    """What the change is, what speaks for it, and whether `repair --heal` makes it."""
+    if healing.change is None:
+        return f"none: {healing.why_not}"
+    text = f"{_change_text(healing.change)} makes the record at {healing.phy_offset:,} whole"
+    if healing.others:
+        text += "; so would " + ", or ".join(_change_text(change) for change in healing.others[:3])
+    if healing.why_not:
+        return f"{text}. Not made: {healing.why_not}"
+    risk = f"risk that other damage looks like this: {risk_text(healing.risk)}"
+    return f"{text}: {healing.reason}; {risk}. repair --heal makes this change"
+
+
+def _change_text(change: Change) -> str:
+    place = f"position {change.position:,} ({change.field})"
+    return (
+        f"{change.new.hex(' ')} in the place of {change.old.hex(' ')} at {place}" if change.new else f"another value at {place}"
+    )
 
 
 def _neighbour(n: Neighbour) -> str:

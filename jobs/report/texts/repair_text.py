@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from jobs.report.texts.healing_text import healed_row_text, not_healed_row_text
 from jobs.report.texts.step_text import step_text
 from jobs.report.texts.text import bytes_text, count_text, printable, time_text
 from schemas.finding_codes import CATALOGUE
 from schemas.rows import Row
 from schemas.store_names import COMMITLOG
+from store_io.audit.healing.judgement import risk_text
 from store_io.base.wording import clause
 
 MOST, MOST_STEPS = 12, 100
@@ -54,8 +54,8 @@ def _sections(report: Row) -> Iterator[tuple[str, Sequence[Any], Callable[[Any],
         yield "Not taken", donor["not_taken"], lambda row: f"{_range(row)}: {row['reason']}"
     healed = report.get("healed")
     if healed is not None:
-        yield "Healed", healed["records"], healed_row_text
-        yield "Not healed", healed["not_healed"], not_healed_row_text
+        yield "Healed", healed["records"], _healed
+        yield "Not healed", healed["not_healed"], _not_healed
     for name in ("dropped", "unserved"):
         yield "Left out", report[name], lambda row: ", ".join(f"{key} {value}" for key, value in row.items())
     yield "Removed", report["removed"], _removed
@@ -154,6 +154,18 @@ def _bridge(bridge: Row) -> str:
     time = f", {time_text(bridge['store_time'])} UTC" if "store_time" in bridge else ""
     size = count_text(bridge["end"] - bridge["start"], "damaged byte")
     return f"Wrote a bridge, a placeholder record, over {size} ({_range(bridge)}{time})."
+
+
+def _healed(row: Row) -> str:
+    """One row of a repair's report."""
+    where = f"{row['file']} {row['position']:,}, {row['field']}: {row['old']} becomes {row['new']}"
+    queue = f" ({row['topic']}, queue {row['queue_id']}, offset {row['queue_offset']:,})" if row["topic"] is not None else ""
+    return f"{where}{queue}, as {row['reason']}; risk {risk_text(row['risk'])}"
+
+
+def _not_healed(row: Row) -> str:
+    """One damaged record that a repair left as it is."""
+    return f"{row['file']} {row['start']:,} to {row['end']:,}: {row['reason']}"
 
 
 def _queue(queue: Row) -> str:
