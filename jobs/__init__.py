@@ -4,7 +4,7 @@
 * `environment`, `session`: what is installed; the only Spark session.
 * `audit`: a run over one or many stores; `tables` and `history`: what is kept of runs, and what they say together.
 * `explore`, `sources`: messages for people; stores as Spark data sources.
-* `repair`: a new store.
+* `repair`: a new store; `rescue`: audit, choice, repair and hand-over in one command.
 * `report`: texts, pages and files.
 * `bench`, `run_tests`: speed; lint, types and tests.
 * `output`: files whole or not there.

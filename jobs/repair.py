@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
 from multiprocessing import active_children, get_context
@@ -21,7 +22,10 @@ from jobs.command_line.stores import StoreArgument
 from jobs.environment import cluster
 from jobs.output import OutputFolder
 from jobs.report.files.json_text import document
+from jobs.report.texts.hand_over import HandOver, next_text
 from jobs.report.texts.repair_text import repair_text
+from jobs.report.texts.text import printable
+from jobs.rescue.hand_over import hand_over
 from schemas.rows import Row
 from store_io.audit.checks.repaired_store import REPORT_SUFFIX
 from store_io.audit.healing.changes import DEFAULT_RISK
@@ -42,20 +46,42 @@ SPARK_BYTES = 8 << 30  # of a store from which on a Spark session is worth its s
 def run(command: Command) -> int:
     """Repair one store, or with --dry-run show what that would do. Returns 0 if it is done, 10 or 20 if the result was not
     consistent and so was not put in place."""
+    done = carry_out(command)
+    if done.handed is not None:
+        print(next_text(done.handed), end="", flush=True)
+    return done.exit_code
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a repair ended. handed: what lies beside the new store, None without one."""
+
+    exit_code: int
+    handed: HandOver | None = None
+
+
+def carry_out(command: Command, assumed: Sequence[str] = ()) -> Done:
+    """The repair, and what is handed over. assumed: sentences for the hand-over page."""
     store, request = _request(command)
     if cluster.is_cluster_mode(command.spark):
         raise UsageError(
             "--deploy-mode cluster: a repair writes a folder of this machine, or one mounted on all, from a driver here"
         )
     checksum.trust()
-    with interrupts.first_only(), _runner(command.spark, request.location) as run_tasks:
+    with interrupts.first_only(), runner(command.spark, request.location) as run_tasks:
         if "--dry-run" in command.flags:
             outcome = preview(request, run_tasks, _scratch(command, request), _progress)
         else:
             outcome = _repair(request, run_tasks)
     dry = "--dry-run" in command.flags
     print(repair_text(outcome.report, store.path, request.target, dry), end="", flush=True)
-    return outcome.exit_code
+    if dry or outcome.exit_code:
+        return Done(outcome.exit_code)
+    try:
+        return Done(0, hand_over(store, request, outcome, assumed))
+    except StoreError as problem:  # the new store is in place, whatever becomes of its page
+        print(f"spark-submit.sh: no hand-over page: {printable(problem)}", file=sys.stderr, flush=True)
+        return Done(0)
 
 
 def _repair(request: RepairRequest, run_tasks: RunTasks) -> RepairOutcome:
@@ -67,8 +93,8 @@ def _repair(request: RepairRequest, run_tasks: RunTasks) -> RepairOutcome:
             os.unlink(request.target + REPORT_SUFFIX)
 
     def keep(report: Row) -> None:
-        made_at = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S")  # no dry run can know it
-        folder.write(name, document({**report, "made_at": made_at}))
+        report["made_at"] = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S")  # no dry run can know it
+        folder.write(name, document(report))
 
     return repair(request, run_tasks, keep, forget, _progress)
 
@@ -94,7 +120,7 @@ def _request(command: Command) -> tuple[StoreArgument, RepairRequest]:
     for option in ("--plan", "--to"):
         if option not in given:
             raise UsageError(f"{option} is missing: repair STORE --plan PLAN --to NEWSTORE")
-    target = _target(given["--to"], store)
+    target = target_of(given["--to"], store)
     plan = _plan(given["--plan"])
     if "--release" in given and store.release != plan.release:
         raise UsageError(f"--release {given['--release']}: the plan was made for {plan.release}")
@@ -104,7 +130,7 @@ def _request(command: Command) -> tuple[StoreArgument, RepairRequest]:
         )
     settings = _compare_settings(store.broker_conf, plan)
     location = StoreLocation(store.path, store.parts)
-    donor = _donor(given["--donor"], location, target) if "--donor" in given else None
+    donor = donor_of(given["--donor"], location, target) if "--donor" in given else None
     return store, RepairRequest(
         plan.store,
         location,
@@ -127,7 +153,7 @@ def _heal_risk(command: Command) -> float | None:
     return None
 
 
-def _donor(text: str, store: StoreLocation, target: str) -> StoreLocation:
+def donor_of(text: str, store: StoreLocation, target: str) -> StoreLocation:
     """The second copy: a store, and not the one that is repaired."""
     donor = StoreLocation(places.absolute(text))
     places.refuse_inside(target, "--to", [donor.root])
@@ -142,7 +168,8 @@ def _donor(text: str, store: StoreLocation, target: str) -> StoreLocation:
     return donor
 
 
-def _target(text: str, store: StoreArgument) -> str:
+def target_of(text: str, store: StoreArgument) -> str:
+    """Where the new store will be. Raises UsageError."""
     target = places.absolute(text)
     if is_uri(target):
         raise UsageError(f"--to {text!r}: a folder of this machine, or one that is mounted here")
@@ -180,7 +207,7 @@ def _compare_settings(text: str | None, plan: RepairPlan) -> str:
 
 
 @contextlib.contextmanager
-def _runner(spark_words: Sequence[str], location: StoreLocation) -> Iterator[RunTasks]:
+def runner(spark_words: Sequence[str], location: StoreLocation) -> Iterator[RunTasks]:
     """Processes of this machine for a store of usual size, Spark where it was asked for or there is much to read."""
     if spark_words or _bytes(location) >= SPARK_BYTES:
         with _on_spark(spark_words) as run_tasks:

@@ -23,7 +23,7 @@ from store_io.base.tasks import run_task
 from store_io.base.wording import count_text
 from store_io.repair.repair_plan import POLICIES, read_plan
 from store_io.repair.repair_store import work_out
-from store_io.repair.repair_work import RepairRequest
+from store_io.repair.repair_work import RepairOutcome, RepairRequest
 from store_io.source.byte_source import StoreLocation
 
 MOST_BYTES = 1 << 30  # of messages: the largest store whose steps an audit works out, which reads it four times per policy
@@ -56,15 +56,20 @@ class StepsTask:
             request = RepairRequest(plan.store, self.location, f"{scratch}/store", plan, self.policy, fix_offsets=True)
             outcome = work_out(request, lambda tasks, _: [run_task(task) for task in tasks], scratch)
         except StoreError as problem:
-            return _refused(str(problem))
-        if outcome.exit_code:
-            return _refused("the new store would not be consistent: " + "; ".join(outcome.report["problems"][:3]))
-        report = outcome.report
-        return {
-            "refused": None, "messages_before": report["messages_before"], "messages_after": report["messages_after"],
-            "lost": report["lost"], "given_up": report["given_up"]["messages"], "config": report["config"],
-            "steps": report["steps"],
-        }  # fmt: skip
+            return refused_section(str(problem))
+        return section_of(outcome)
+
+
+def section_of(outcome: RepairOutcome) -> Row:
+    """A policy's part of the section, of a repair that was worked out with --fix-offsets and nothing else."""
+    report = outcome.report
+    if outcome.exit_code:
+        return refused_section("the new store would not be consistent: " + "; ".join(report["problems"][:3]))
+    return {
+        "refused": None, "messages_before": report["messages_before"], "messages_after": report["messages_after"],
+        "lost": report["lost"], "given_up": report["given_up"]["messages"], "config": report["config"],
+        "steps": report["steps"],
+    }  # fmt: skip
 
 
 def steps_tasks(outcome: AuditOutcome, location: StoreLocation) -> list[StepsTask]:
@@ -79,14 +84,14 @@ def repair_section(outcome: AuditOutcome, answers: Iterable[Any]) -> Row | None:
     """The section of that store's plan. answers: of its tasks, in their order; a text says why there is none."""
     if not _wanted(outcome):
         return None
-    given = [_refused(answer) if isinstance(answer, str) else answer for answer in answers]
+    given = [refused_section(answer) if isinstance(answer, str) else answer for answer in answers]
     if not given:
         size = _message_bytes(outcome)
         sentence = (
             f"not worked out: {count_text(size, 'byte')} of messages, and an audit works the steps out up to"
             f" {count_text(MOST_BYTES)}; repair --dry-run says them"
         )
-        given = [_refused(sentence) for _ in POLICIES]
+        given = [refused_section(sentence) for _ in POLICIES]
     return dict(zip(POLICIES, given, strict=True))
 
 
@@ -98,7 +103,8 @@ def _message_bytes(outcome: AuditOutcome) -> int:
     return sum(row["message_bytes"] or 0 for row in outcome.segments)
 
 
-def _refused(sentence: str) -> Row:
+def refused_section(sentence: str) -> Row:
+    """A policy's part of the section where it has no steps."""
     return {
         "refused": sentence, "messages_before": None, "messages_after": None, "lost": None, "given_up": None, "config": [],
         "steps": [],

@@ -94,6 +94,12 @@ def copy_store(location: StoreLocation, writer: StoreWriter) -> Copied:
     return Copied(len(regular), sum(e.size for e in regular), needed, left)
 
 
+def needed_bytes(location: StoreLocation) -> int:
+    """What a repair of this copy takes of a medium at most. Raises StoreError."""
+    source = open_source(location)
+    return _needed(source, _files(location, source)) + SPARE_BYTES
+
+
 def removed(location: StoreLocation, made: StoreLocation, moved: Container[str]) -> list[str]:
     """What the source holds and the new store lacks: names that a broker does not write first.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from heapq import nsmallest
 
 from schemas import checkpoint_layout
 from schemas.rows import Row
@@ -18,10 +19,12 @@ from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_copy import Copied, removed
 from store_io.repair.repair_judge import NewStoreVerdict
 from store_io.repair.repair_steps import RENAME
-from store_io.repair.repair_work import Work
+from store_io.repair.repair_work import QueueEnds, Work
+from store_io.repair.unsaved import Unsaved, find_missing, segments_beyond
 from store_io.rules.loading import segments_of
 
 PLAN, COPY_ALONE = "plan", "copy"  # where the steps come from
+MOST_ENDS = 40  # queues that are listed for whoever checks the new store after its start
 
 
 @dataclass
@@ -103,6 +106,25 @@ def _healed_at(healed: Row | None) -> list[Row]:
     """Where healed records are, for a later audit of the new store."""
     records = healed["records"][:MOST_HEALED] if healed is not None else []
     return [{"phy_offset": row["phy_offset"], "bytes": row["end"] - row["start"]} for row in records]
+
+
+def unsaved_of(work: Work, begun: Begun, said: Row) -> Unsaved:
+    """What the new store does not hold, by name. said: the report."""
+    location, end = work.request.location, begun.log.own_end
+    missing, not_named = find_missing(
+        begun.audit.evidence.leftovers, said["answered"], said["dropped"], said["given_up"]["missing"]
+    )
+    cut = int(said["lost"]["messages"])
+    segments = segments_beyond(begun.audit.segments, location, end) if cut else ()
+    return Unsaved(location, work.rules, missing, not_named, cut, end, segments)
+
+
+def queue_ends(ended: Ended) -> QueueEnds:
+    """What a start of the new store makes of its queues."""
+    p = ended.final.prediction
+    queues = p.settled.queues if p is not None and p.settled is not None else {}
+    rows = ((*key, queue.min_offset, queue.max_offset) for key, queue in queues.items())
+    return QueueEnds(tuple(nsmallest(MOST_ENDS, rows, key=lambda row: (row[2] - row[3], row))), len(queues))
 
 
 def lost_beyond(audit: Audited, log_end: int) -> tuple[int, int]:

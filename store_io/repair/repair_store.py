@@ -46,7 +46,7 @@ from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_copy import check_source, copy_store
 from store_io.repair.repair_judge import judge_new_store
 from store_io.repair.repair_plan import BROKER, SALVAGE
-from store_io.repair.repair_report import Begun, Ended, report
+from store_io.repair.repair_report import Begun, Ended, queue_ends, report, unsaved_of
 from store_io.repair.repair_start import unblock
 from store_io.repair.repair_steps import COPY, REMOVE
 from store_io.repair.repair_work import RepairOutcome, RepairRequest, RunTasks, Work
@@ -130,7 +130,8 @@ def _finish(work: Work, begun: Begun) -> RepairOutcome:
     if ended.verdict.consistent:
         ended.offsets = repair_offsets.correct_offsets(work, ended.final, begun.log.end)  # 13
         work.steps.finish()
-    return RepairOutcome(ended.verdict.exit_code, report(work, begun, ended))
+    said = report(work, begun, ended)
+    return RepairOutcome(ended.verdict.exit_code, said, unsaved_of(work, begun, said), queue_ends(ended))
 
 
 def _begin(work: Work) -> Begun:

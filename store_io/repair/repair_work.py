@@ -11,6 +11,7 @@ from store_io.base.errors import StoreError
 from store_io.base.tasks import Task
 from store_io.repair.repair_plan import BROKER, RepairPlan
 from store_io.repair.repair_steps import CORRECT_OFFSETS, REMOVE, Steps, bytes_at
+from store_io.repair.unsaved import Unsaved
 from store_io.repair.writing.store_writer import StoreWriter
 from store_io.rules.loading import Tree
 from store_io.rules.releases import BrokerRules
@@ -50,11 +51,22 @@ class RepairRequest:
 class RepairOutcome:
     """What was done. exit_code: 0 done and consistent; 10 or 20: the result was not consistent, and nothing was put in place.
 
-    report: NEW.repair.json, plain data.
+    report: NEW.repair.json, plain data.  unsaved: what the new store does not hold, by name.  ends: of the new store's queues.
     """
 
     exit_code: int
     report: Row = field(default_factory=dict)
+    unsaved: Unsaved | None = None
+    ends: QueueEnds | None = None
+
+
+@dataclass(frozen=True)
+class QueueEnds:
+    """What a broker that has started on the new store must say of its queues. shown: (topic, queue id, minimum, maximum) of
+    those with most messages; count: of all."""
+
+    shown: tuple[tuple[str, int, int, int], ...]
+    count: int
 
 
 @dataclass

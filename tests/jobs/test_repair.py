@@ -65,7 +65,8 @@ def test_a_repair(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str
     said = capsys.readouterr().out
     report = json.loads((tmp_path / "new.repair.json").read_text())
     assert report["consistent"] is True and report["policy"] == "broker" and "Queue " in said
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["new", "new.repair.json"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["new", "new.handover.html", "new.repair.json", "new.unsaved.jsonl"]
+    assert "  Next       before a start, go through" in said
     assert content(store) == before
     assert typed(store, "--to", str(tmp_path / "new")) == 2
     assert "exists" in capsys.readouterr().err

@@ -98,7 +98,7 @@ def words_of(outcome: AuditOutcome) -> tuple[str, ...]:
 
 def repair_withheld(outcome: AuditOutcome) -> str:
     """Why no command repairs this store although there is something to do; "" where one is shown or nothing is to be done."""
-    if not (_acts(outcome) or _config_helps(outcome)):
+    if not (_acts(outcome) or config_helps(outcome)):
         return ""
     if outcome.no_repair:
         return outcome.no_repair
@@ -111,7 +111,7 @@ def _acts(outcome: AuditOutcome) -> bool:
     return any(step["action"] != "keep" for step in outcome.plan.get("steps", ()))
 
 
-def _config_helps(outcome: AuditOutcome) -> bool:
+def config_helps(outcome: AuditOutcome) -> bool:
     """Whether --fix-config writes a file of config/ that is damaged, lost or older."""
     loads = (outcome.plan.get("broker") or {}).get("config") or {}
     return bool(loads.get("refused_by")) or any(f.code in _CONFIG_CODES and f.severity != NOTE for f in outcome.findings)
@@ -124,7 +124,7 @@ def repair_commands(outcome: AuditOutcome, words: Sequence[str], plan: str) -> l
     words: as `store_words` gives them; a store that no path of a machine names is not repaired.  plan: where plan.json is.
     """
     broker = outcome.plan.get("broker")
-    config = _config_helps(outcome)
+    config = config_helps(outcome)
     if broker is None or not outcome.complete or not (_acts(outcome) or config) or repair_withheld(outcome):
         return []
     if not plan or not words[0].startswith("/"):

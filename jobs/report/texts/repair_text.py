@@ -43,11 +43,11 @@ def _sections(report: Row) -> Iterator[tuple[str, Sequence[Any], Callable[[Any],
     given_up = report["given_up"]
     whole = bool(given_up["missing"] or given_up["earlier"] or given_up["signs"])
     yield "Missing", [given_up] if whole else [], _given_up
-    yield "" if whole else "Missing", report["answered"], _missing
+    yield "" if whole else "Missing", report["answered"], missing_text
     yield "Choice", [report["other_policy"]] if "other_policy" in report else [], _other
     yield "Problem", report.get("problems", []), str
     yield "Start", report["unblocked"], lambda why: f"the release would not have started on the copy: {why}"
-    yield "Bridge", report["bridges"], _bridge
+    yield "Bridge", report["bridges"], bridge_text
     if donor is not None:
         yield "Donor", [donor], lambda row: f"{row['path']}: {row['sentence']}"
         yield "Taken", donor["taken"], _range
@@ -64,7 +64,7 @@ def _sections(report: Row) -> Iterator[tuple[str, Sequence[Any], Callable[[Any],
     yield "Queues", [database] if database else [], _database
     yield "Index", [index] if index["reasons"] else [], _index
     yield "Timers", [report["timers"]] if report.get("timers") else [], lambda row: str(row["sentence"]).removeprefix("timers: ")
-    yield "Moved", report["moved"], _moved
+    yield "Moved", report["moved"], moved_text
     yield "Not copied", report["not_copied"], str
     groups = [row for row in offsets if row["kind"] == "group"]
     yield "Offsets", [groups] if groups else [], lambda rows: _groups(rows, report)
@@ -74,7 +74,7 @@ def _sections(report: Row) -> Iterator[tuple[str, Sequence[Any], Callable[[Any],
     names = ", ".join(report.get("topics_unknown", [])[:MOST])
     yield "Topics", [names] if names else [], lambda text: f"not in config/topics.json, so clients do not find them: {text}"
     config = report.get("config", [])
-    yield "Config", config, lambda row: _config(row, report["config_written"])
+    yield "Config", config, lambda row: config_text(row, report["config_written"])
     yield "", ["write these files with --fix-config"] if config and not report["config_written"] else [], str
     yield "Kept", report.get("kept", []), _finding
     yield "Settings", [report["settings"]], str
@@ -146,7 +146,8 @@ def _range(row: Row) -> str:
     return f"{row['file']} {row['start']:,} to {row['end']:,}"
 
 
-def _bridge(bridge: Row) -> str:
+def bridge_text(bridge: Row) -> str:
+    """One bridge."""
     if bridge["kind"] == "segment":
         return f"Added a segment with a bridge, a placeholder record ({_range(bridge)})."
     if bridge["kind"] == "filler":
@@ -184,24 +185,27 @@ def _rebuilt(row: Row) -> str:
     return f"{count_text(row['entries'], 'entry', 'entries')} from the CommitLog ({', '.join(row['reasons'])})"
 
 
-def _offsets(first: int, end: int) -> str:
+def offsets_text(first: int, end: int) -> str:
+    """Queue offsets from first to before end."""
     return f"offset {first:,}" if end - first == 1 else f"offsets {first:,} to {end - 1:,}"
 
 
-def _missing(row: Row) -> str:
+def missing_text(row: Row) -> str:
+    """Queue offsets without a message."""
     whom = "it" if row["end"] - row["first"] == 1 else "them"
-    where = f"{row['topic']}, queue {row['queue_id']}, {_offsets(row['first'], row['end'])}"
+    where = f"{row['topic']}, queue {row['queue_id']}, {offsets_text(row['first'], row['end'])}"
     return f"No message at {where}: consumers skip {whom} or see the next message twice."
 
 
-def _moved(row: Row) -> str:
-    count, where = row["end"] - row["first"], _offsets(row["first"], row["end"])
-    stored = _offsets(row["stored"], row["stored"] + count)
+def moved_text(row: Row) -> str:
+    """Messages at other queue offsets than they store."""
+    count, where = row["end"] - row["first"], offsets_text(row["first"], row["end"])
+    stored = offsets_text(row["stored"], row["stored"] + count)
     queue = f"{row['topic']}, queue {row['queue_id']}"
     return f"{count_text(count, 'message')} of {queue}: at {where}, as {stored} is taken or too far away"
 
 
-def _config(row: Row, written: bool) -> str:
+def config_text(row: Row, written: bool) -> str:
     """One file of config/ that --fix-config replaces."""
     verb = f"{'' if written else 'could be '}{'removed' if row['removed'] else 'written'}"
     of = f" of {' and '.join(row['taken_from'])}" if row["taken_from"] else ""

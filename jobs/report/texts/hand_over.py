@@ -1,0 +1,337 @@
+"""What is handed over after a repair, in words that its page and the terminal share: what was done, what could not be saved,
+what consumers will see, which files go where, what to check after the start, what to send again.
+
+All of it follows from the repair's report. Lists are bounded; what is left out is counted, with the file that has all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from jobs.report.texts.commands import command_line, shell_word
+from jobs.report.texts.healing_text import healed_row_text
+from jobs.report.texts.repair_text import bridge_text, config_text, missing_text, moved_text, offsets_text
+from jobs.report.texts.step_text import step_text
+from jobs.report.texts.text import count_text, printable
+from schemas.finding_codes import CATALOGUE
+from schemas.rows import Row
+from store_io.base.wording import clause
+from store_io.formats.commitlog import bridges
+from store_io.repair.repair_plan import SALVAGE
+
+MOST_NAMED, MOST_STEPS, MOST_SEEN = 100, 40, 20
+_SENTENCE = 300
+
+
+@dataclass(frozen=True)
+class HandOverFiles:
+    """Where things lie, as paths. page, resend and unsaved are "" where there is none; report: NEW.repair.json."""
+
+    report: str
+    page: str = ""
+    unsaved: str = ""
+    resend: str = ""
+
+
+@dataclass(frozen=True)
+class HandOver:
+    """All that is known at the end of a repair.
+
+    copy, target: paths of the damaged copy and of the new store.  words: as `commands.store_words` gives them for the copy.
+    report: NEW.repair.json.  named: the first MOST_NAMED of the messages that could not be saved, rows of the file `unsaved`;
+    named_count: how many messages have a name, not_named: how many are known by their number alone.
+    settings: (name, value, where it comes from) of those that are no default.  places: (name of a path in broker.conf, value).
+    assumed: sentences, said first.  ends: (topic, queue id, minimum, maximum) of queues of the new store; queues: of how many.
+    """
+
+    copy: str
+    target: str
+    words: tuple[str, ...]
+    report: Row
+    files: HandOverFiles
+    named: Sequence[Row] = ()
+    named_count: int = 0
+    not_named: int = 0
+    settings: Sequence[tuple[str, str, str]] = ()
+    places: Sequence[tuple[str, str]] = ()
+    assumed: Sequence[str] = ()
+    ends: Sequence[tuple[str, int, int, int]] = ()
+    queues: int = 0
+
+    @property
+    def release(self) -> str:
+        return str(self.report["release"])
+
+    @property
+    def given_up(self) -> int:
+        """Messages that the new store does not hold, although the copy holds them or shows that they were there."""
+        return int(self.report["given_up"]["messages"])
+
+    @property
+    def style(self) -> str:
+        """Its colour: green only where all was saved and nothing was assumed or stays wrong."""
+        report = self.report
+        loses = self.given_up or report["given_up"]["signs"] or report["moved"] or report["unserved"]
+        return "care" if loses or self.assumed or report["kept"] else "safe"
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the page with a heading. lines: sentences; to_do: they are things to do, with a box to tick.
+    details: short lines below them, under `about`.  commands: to paste."""
+
+    key: str
+    title: str
+    lines: Sequence[str]
+    to_do: bool = False
+    about: str = ""
+    details: Sequence[str] = ()
+    commands: Sequence[str] = ()
+
+
+def headline(handed: HandOver) -> str:
+    """The answer, in one line."""
+    report = handed.report
+    holds = f"holds {count_text(report['messages_after'], 'message')}"
+    if handed.given_up:
+        return f"The new store is consistent and {holds}; {count_text(handed.given_up, 'message')} could not be saved"
+    if report["given_up"]["signs"]:
+        return f"The new store is consistent and {holds}; others are missing, how many is not known"
+    return f"The new store is consistent and {holds}, all that the copy shows"
+
+
+def parts(handed: HandOver) -> list[Part]:
+    """All but the table of messages that could not be saved, which comes after the first of them."""
+    again, commands = _send_again(handed)
+    steps = handed.report["steps"]
+    settings = [f"{name}={value} ({origin})" for name, value, origin in handed.settings]
+    audit = tuple(filter(None, [_audit_again(handed)]))
+    return [
+        Part("done", "What was done", list(_done(handed)), False, count_text(len(steps), "step"), list(_steps(handed))),
+        Part("seen", "What consumers will see", list(_seen(handed))),
+        Part("places", "Which files go where", list(_places(handed)), True),
+        Part("settings", "Which release, which settings", list(_settings(handed)), True, "Settings of this store", settings),
+        Part("checks", "What to check after the start", list(_checks(handed)), True, "Queues", list(_ends(handed)), audit),
+        Part("again", "What to send again", again, bool(commands), commands=commands),
+        Part("unknown", "What no check can see", _UNKNOWN),
+    ]
+
+
+def unsaved_lines(handed: HandOver) -> list[str]:
+    """What is said before the table: how many could not be saved, and where all their names are."""
+    report, lines = handed.report, []
+    given_up = report["given_up"]
+    if given_up["missing"]:
+        lines.append(
+            f"{count_text(given_up['missing'], 'message')}: the copy shows that they were there, and does not hold them. Look for"
+            " them in another copy of the same broker before you use the new store."
+        )
+    if given_up["cut"]:
+        lines.append(
+            f"{count_text(given_up['cut'], 'valid message')} of the copy after the new end of the log: see below, send again."
+        )
+    if given_up["earlier"]:
+        lines.append(f"{count_text(given_up['earlier'], 'message')} were given up by the repair that made the copy.")
+    if given_up["signs"]:
+        signs = "; ".join(clause(CATALOGUE[code].meaning) for code in given_up["signs"])
+        lines.append(f"Messages are missing, and nothing says how many: {signs}.")
+    if not lines:
+        return ["Nothing: every message that the copy holds or shows is in the new store."]
+    if handed.not_named:
+        lines.append(f"{count_text(handed.not_named, 'message')} of them are known by number alone.")
+    if handed.files.unsaved:
+        lines.append(f"All names: {handed.files.unsaved}")
+    return lines
+
+
+def named_text(row: Row) -> str:
+    """One message that could not be saved, in a line."""
+    offsets = offsets_text(row["queue_offset"], row["queue_offset"] + row["messages"])
+    at = f", physical offset {row['phy_offset']:,}" if row["phy_offset"] is not None else ""
+    return f"{row['topic']}, queue {row['queue_id']}, {offsets}{at}, key hash {hashes_text(row)} ({row['why']})"
+
+
+def hashes_text(row: Row) -> str:
+    """The hashes of its keys that are known."""
+    return ", ".join(map(str, row["key_hashes"][:4])) if row["key_hashes"] else "not known"
+
+
+def hand_over_text(handed: HandOver) -> str:
+    """The page for a terminal."""
+    lines = [f"{printable(handed.target)}: {headline(handed)}"]
+    if handed.assumed:
+        lines += ["  First: what is assumed", *(f"    {printable(text, _SENTENCE)}" for text in handed.assumed)]
+    for part in parts(handed):
+        lines += [f"  {part.title}", *(f"    {'[ ] ' if part.to_do else ''}{printable(text, 600)}" for text in part.lines)]
+        if part.key == "done":  # its steps are in the text before this one
+            lines += _unsaved_text(handed)
+        else:
+            lines += [f"        {printable(text, _SENTENCE)}" for text in part.details]
+        lines += [f"        {command}" for command in part.commands]
+    return "\n".join(lines) + "\n" + next_text(handed)
+
+
+def next_text(handed: HandOver) -> str:
+    """What to do after a repair."""
+    return f"  {'Next':<10} before a start, go through {printable(handed.files.page)}, box by box\n"
+
+
+def _unsaved_text(handed: HandOver) -> Iterator[str]:
+    yield "  What could not be saved"
+    yield from (f"    {printable(text, 600)}" for text in unsaved_lines(handed))
+    shown = handed.named[:MOST_SEEN]
+    yield from (f"      {printable(named_text(row), _SENTENCE)}" for row in shown)
+    left = handed.named_count - sum(int(row["messages"]) for row in shown)
+    if left > 0:
+        yield f"      and {count_text(left, 'more message')}, in {printable(handed.files.unsaved)}"
+
+
+# ---- the parts -------------------------------------------------------------------------------------------------------
+
+
+def _done(handed: HandOver) -> Iterator[str]:
+    report = handed.report
+    before = count_text(report["messages_before"], "valid message")
+    yield (f"A new store was made of {handed.copy} by policy {report['policy']}. The copy, which holds {before}, was only read.")
+    if report["donor"] is not None:
+        yield f"Donor {report['donor']['path']}: {report['donor']['sentence']}"
+    healed = report.get("healed")
+    if healed is not None:
+        yield f"Healed: {count_text(len(healed['records']), 'damaged record')} made whole, each by a single change:"
+        yield from _some(healed["records"], healed_row_text, "record", handed)
+    for why in report["unblocked"][:MOST_SEEN]:
+        yield f"Removed what would have kept the release from starting: {why}"
+    yield "The new store was audited by the same checks: nothing above a note" + (
+        f" but {count_text(len(report['kept']), 'finding')} that may stay, below." if report["kept"] else "."
+    )
+    yield from _some(report["kept"], lambda row: f"Stays: {row['file']}: {row['message']}", "finding", handed)
+
+
+def _steps(handed: HandOver) -> Iterator[str]:
+    steps = handed.report["steps"]
+    yield from (f"{step['number']}. {step_text(step)}" for step in steps[:MOST_STEPS])
+    yield from _more(len(steps) - MOST_STEPS, "step", handed)
+
+
+def _seen(handed: HandOver) -> Iterator[str]:
+    report = handed.report
+    if report["policy"] == SALVAGE and report["bridges"]:
+        yield "Messages after the damage, which a plain start cuts away, are there in their old order: consumers get them late."
+    if report["lost"]["messages"]:
+        gone = count_text(report["lost"]["messages"], "message")
+        yield f"{gone} after the new end of the log are gone; new messages get their queue offsets."
+    yield from _some(report["answered"], missing_text, "range", handed)
+    yield from _some(report["moved"], moved_text, "range", handed)
+    for row in report["unserved"][:MOST_SEEN]:
+        yield "In the log, but in no queue: " + ", ".join(f"{key} {value}" for key, value in row.items())
+    offsets, set_back = report.get("offsets", []), bool(report.get("offsets_set_back"))
+    if offsets and set_back:
+        number = count_text(report["positions_set_back"], "offset")
+        yield f"{number} beyond the new ends of queues were set back to these: groups continue with the first new message."
+    elif offsets:
+        yield "These offsets lie ahead of the new ends: groups would skip new messages. repair --fix-offsets sets them back."
+    yield from _some(offsets, lambda row: f"{'Was: ' if set_back else ''}{row['sentence']}", "offset", handed)
+    if report.get("timers"):
+        yield str(report["timers"]["sentence"]).removeprefix("timers: ")
+    if report["bridges"]:
+        number = count_text(len(report["bridges"]), "placeholder record")
+        yield f"{number} of topic {bridges.TOPIC} in place of damaged bytes, in no queue: no consumer gets them."
+        yield from _some(report["bridges"], bridge_text, "bridge", handed)
+    unknown = report.get("topics_unknown", [])
+    if unknown:
+        names = ", ".join(unknown[:MOST_SEEN])
+        yield f"Not in config/topics.json, so clients do not find them; create them first: {names}"
+        yield from _more(len(unknown) - MOST_SEEN, "topic", handed)
+    written = report["config_written"]
+    yield from _some(report["config"], lambda row: config_text(row, written), "file of config/", handed)
+    if report["config"] and not written:
+        yield "These files of config/ were left as they are: --fix-config writes them."
+    yield "Some messages come twice, as after any crash: what was consumed after the last stored offset is delivered again."
+
+
+def _places(handed: HandOver) -> Iterator[str]:
+    named = dict(handed.places)
+    yield f"Keep the damaged directory and its copy: {handed.copy}"
+    root = named.get("storePathRootDir")
+    where = f"storePathRootDir, by broker.conf {root}" if root else "the broker's store directory (storePathRootDir)"
+    yield f"Put {handed.target} in the place of {where}: the same path, owner and permissions of the broker's user."
+    for name, path in handed.places:
+        folder = _FOLDERS.get(name)
+        if folder:
+            yield f"broker.conf keeps {folder} elsewhere ({name}): put {handed.target}/{folder} in the place of {path}."
+    yield "Put no abort file there: the new store has none, so the broker starts as after a clean stop."
+    yield f"Keep {handed.files.report} beside the store, under the store's name: later audits then know of this repair."
+    left = handed.report["not_copied"]
+    if left:
+        yield f"Not copied, as they are no files: {', '.join(left[:MOST_SEEN])}"
+        yield from _more(len(left) - MOST_SEEN, "name", handed)
+
+
+def _settings(handed: HandOver) -> Iterator[str]:
+    yield f"Start RocketMQ {handed.release}, no other release: the new store was made and checked by its rules."
+    yield f"Use the same broker.conf. The settings of this repair: {handed.report['settings']}."
+    yield "Compare it with the settings below. Those that recovery reads and that are not listed had the release's defaults."
+
+
+def _checks(handed: HandOver) -> Iterator[str]:
+    yield "First start it without traffic of clients, if you can: brokerPermission=4 refuses writes."
+    yield "store.log must not report a truncation, and no file may be deleted by recovery."
+    yield f"The CommitLog must end at physical offset {handed.report['log_end']:,} before the first new message."
+    yield "mqadmin topicStatus must show these minimum and maximum offsets, and consumerProgress no group beyond them."
+    yield "Slaves: make new ones from this store, or empty. One that holds other bytes at the same offsets must not continue."
+
+
+def _ends(handed: HandOver) -> Iterator[str]:
+    shown = handed.ends[:MOST_SEEN]
+    yield from (f"{topic}, queue {queue}: {low:,} to {high:,}" for topic, queue, low, high in shown)
+    if handed.queues > len(shown):
+        left = count_text(handed.queues - len(shown), "more queue")
+        yield f"and {left}: the audit below, before the start, lists all in its plan.json"
+
+
+def _send_again(handed: HandOver) -> tuple[list[str], list[str]]:
+    """(sentences, commands)."""
+    if handed.files.resend:
+        number = count_text(handed.report["lost"]["messages"], "message")
+        file = shell_word(handed.files.resend)
+        return [
+            f"{handed.files.resend} has the {number} that the copy holds and the new store does not, as lines that a producer can"
+            " send. Look at them, then send them with examples/resend, once each; consumers may know some of them already."
+        ], [
+            f'java -cp "$ROCKETMQ_HOME/lib/*" examples/resend/Resend.java --namesrv HOST:9876 {more}{file}'
+            for more in ("--dry-run ", "")
+        ]
+    if handed.report["given_up"]["missing"] or handed.report["given_up"]["signs"]:
+        return ["Nothing from this copy: what is missing is not in it. Producers, or another copy, may still have it."], []
+    return ["Nothing."], []
+
+
+_FOLDERS: Mapping[str, str] = {
+    "storePathCommitLog": "commitlog",
+    "storePathConsumeQueue": "consumequeue",
+    "storePathIndex": "index",
+}
+_UNKNOWN = (
+    "Headers, topics, tags and properties have no checksum: a message with a sound body may be wrong there. What contradicts its"
+    " neighbours was reported.",
+    "What was acknowledged and never reached this disk. A replica may have it.",
+    "What consumers did before the crash: they must bear to get a message twice.",
+)
+
+
+def _some(rows: Sequence[Any], said: Callable[[Any], str], noun: str, handed: HandOver) -> Iterator[str]:
+    yield from (printable(said(row), _SENTENCE) for row in islice(rows, MOST_SEEN))
+    yield from _more(len(rows) - MOST_SEEN, noun, handed)
+
+
+def _more(number: int, noun: str, handed: HandOver) -> Iterator[str]:
+    if number > 0:
+        yield f"and {count_text(number, f'more {noun}')}: {handed.files.report}"
+
+
+def _audit_again(handed: HandOver) -> str:
+    """The audit that looks at the new store again, under the same release and settings."""
+    return command_line("audit", (handed.target, *handed.words[1:]), [("--out", f"{handed.target}.audit")])

@@ -1,0 +1,123 @@
+"""What a rescue found and proposes, for a terminal: what was assumed, the answer of the audit, the ways beside one another, one
+command with its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from jobs.report.texts.comparison_words import least_text, lost_text
+from jobs.report.texts.judgement import judge
+from jobs.report.texts.terminal import Paint, in_columns
+from jobs.report.texts.text import bytes_text, count_text, printable, seconds_text
+from jobs.rescue.ways import Choice, Way
+from schemas.rows import AuditOutcome
+from store_io.audit.outcome.safety import lost_of, timers_lost
+
+_SENTENCE = 400
+_LABEL = 10
+
+
+def audit_text(outcome: AuditOutcome) -> str:
+    """What the audit says, before any repair."""
+    judged = judge(outcome)
+    lines = [f"{printable(outcome.location_text)}: {printable(judged.headline, _SENTENCE)}"]
+    lines += [_line("Assumed" if not number else "", premise.sentence + ".") for number, premise in enumerate(outcome.premises)]
+    lines += [_line("Why" if not number else "", why) for number, why in enumerate(judged.why)]
+    lines += [_line("Compared", text) for text in filter(None, [_other_release(outcome)])]
+    return "\n".join(lines) + "\n"
+
+
+def _other_release(outcome: AuditOutcome) -> str:
+    """That a start of another release would lose less than one of the copy's own; "" where none would, or it is not known."""
+    compared = outcome.comparison
+    if compared is None or not compared.least or outcome.release in compared.least:
+        return ""
+    own = next((row for row in compared.releases if row.release == outcome.release), None)
+    if own is None or not own.known:
+        return ""
+    said = f"a start of RocketMQ {outcome.release} as the copy is: {lost_text(own)}"
+    if own.starts:
+        said += " messages lost"
+    more = f"A repair for {outcome.release} may keep as many: see below."
+    return f"{least_text(outcome, compared)} {said[:1].upper()}{said[1:]}. {more}"
+
+
+def ways_text(outcome: AuditOutcome, ways: Sequence[Way]) -> str:
+    """The ways beside one another, and a plain start."""
+    heads = ["", "a plain start", *(f"policy {way.policy}" for way in ways)]
+    rows = [heads, *(_row(title, start, said, outcome, ways) for title, start, said in _ROWS)]
+    lines = ["  " + line for line in in_columns(rows, range(1, len(heads)), [""] * len(rows), Paint(False))]
+    lines += [_line(way.policy.capitalize(), f"does not go: {way.problem()}") for way in ways if not way.consistent]
+    return "\n".join(lines) + "\n"
+
+
+def _row(
+    title: str, start: Callable[[AuditOutcome], str], said: Callable[[Way], str], outcome: AuditOutcome, ways: Sequence[Way]
+) -> list[str]:
+    return [title, start(outcome), *("-" if way.outcome is None else said(way) for way in ways)]
+
+
+def _starts(outcome: AuditOutcome) -> bool:
+    return bool((outcome.plan.get("broker") or {}).get("starts"))
+
+
+def _start_keeps(outcome: AuditOutcome) -> str:
+    return f"{outcome.messages - lost_of(outcome)[0]:,}" if _starts(outcome) else "does not start"
+
+
+def _start_loses(outcome: AuditOutcome) -> str:
+    timers = timers_lost(outcome)
+    more = f" + {count_text(timers, 'timer')}" if timers else ""
+    return f"{lost_of(outcome)[0]:,}{more}" if _starts(outcome) else "-"
+
+
+_ROWS: Sequence[tuple[str, Callable[[AuditOutcome], str], Callable[[Way], str]]] = (
+    ("messages kept", _start_keeps, lambda way: f"{way.kept:,}"),
+    ("valid ones lost", _start_loses, lambda way: f"{int(way.report['lost']['messages']):,}"),
+    ("given up in all", lambda outcome: "-", lambda way: _given_up(way)),
+    ("records healed", lambda outcome: "-", lambda way: f"{way.healed:,}"),
+    (
+        "taken from a donor",
+        lambda outcome: "-",
+        lambda way: count_text(len((way.report["donor"] or {}).get("taken", ())), "range"),
+    ),
+    ("offsets set back", lambda outcome: "-", lambda way: f"{way.offsets:,}"),
+    ("written, about", lambda outcome: "-", lambda way: bytes_text(way.written)),
+    ("time, about", lambda outcome: "-", lambda way: seconds_text(way.run_seconds)),
+    (
+        "consistent then",
+        lambda outcome: "no" if outcome.exit_code else "yes",
+        lambda way: "yes, checked" if way.consistent else "no",
+    ),
+)
+
+
+def _given_up(way: Way) -> str:
+    unknown = way.report["given_up"]["signs"]
+    return "not known" if unknown and not way.given_up else f"{way.given_up:,}"
+
+
+def choice_text(choice: Choice, command: str, folder: str, typed: str) -> str:
+    """The one command, and why. folder: where the audit's page is.  typed: the rescue's own line with --yes, or ""."""
+    lines = [
+        _line("Reason", choice.why),
+        f"  {'Repair':<{_LABEL}} {command}",
+        _line("Page", f"{folder} has the audit's page and plan"),
+    ]
+    if typed:
+        lines.append(f"  {'Next':<{_LABEL}} {typed}")
+    return "\n".join(lines) + "\n"
+
+
+def steps_text(headline: str, steps: Sequence[str]) -> str:
+    """An end without a repair: why, and what to do next."""
+    return "\n".join([printable(headline, _SENTENCE), *(_line("Next" if not n else "", s) for n, s in enumerate(steps))]) + "\n"
+
+
+def first_text(lines: Iterator[str]) -> str:
+    """What is said before any work."""
+    return "".join(f"  {printable(line, _SENTENCE)}\n" for line in lines)
+
+
+def _line(label: str, text: str) -> str:
+    return f"  {label:<{_LABEL}} {printable(text, 2 * _SENTENCE)}"

@@ -1,0 +1,206 @@
+"""What a rescue settles before any work: where the new store goes and whether it fits there, whether a broker still writes to
+the copy, and the release and settings by which to judge it: named, seen in the files where these leave one answer, or asked for.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from jobs.command_line import places
+from jobs.command_line.options import Command
+from jobs.command_line.stores import StoreArgument, named_stores
+from jobs.command_line.values import release as read_release
+from jobs.output import OutputFolder
+from jobs.repair import donor_of, target_of
+from jobs.report.texts.text import bytes_text, printable
+from jobs.rescue.hand_over import SUFFIXES
+from store_io.audit.compared.detected import Detected, detect_release
+from store_io.base.errors import StoreError, UsageError
+from store_io.base.paths import is_uri
+from store_io.base.wording import names_text
+from store_io.repair.repair_copy import needed_bytes
+from store_io.source.byte_source import StoreLocation
+from store_io.source.store_dir import list_store
+
+NEW, FOLDER = "-rescued", ".rescue"
+_ABORT, _LOCK, _LOCKS = "abort", "lock", "/proc/locks"
+_JUST_NOW = 120  # seconds: a broker flushes its checkpoint and tables more often
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is to be rescued, and how. target: the new store.  folder: for the audit's results.  donor: another copy.
+    assumed: sentences about what nobody named.  warnings: what makes the copy doubtful.  needed, free: bytes at the target."""
+
+    store: StoreArgument
+    target: str
+    donor: StoreLocation | None
+    donor_text: str
+    assumed: tuple[str, ...]
+    warnings: tuple[str, ...]
+    needed: int
+    free: int
+
+    @property
+    def folder(self) -> str:
+        return self.target + FOLDER
+
+    @property
+    def location(self) -> StoreLocation:
+        return StoreLocation(self.store.path, self.store.parts)
+
+    def output(self) -> OutputFolder:
+        """Where the audit's results go."""
+        return OutputFolder(self.folder)
+
+
+def first_look(command: Command) -> Asked:
+    """Settle it all. Raises UsageError for what must be named or cannot be meant, StoreError for what cannot be done."""
+    if len(command.arguments) != 1:
+        raise UsageError(f"rescue takes one COPY, the folder that holds commitlog/; {len(command.arguments)} were given")
+    given = dict(command.options)
+    copy = places.absolute(command.arguments[0])
+    if "--to" not in given:
+        if is_uri(copy):
+            raise UsageError(f"--to NEW is missing: {copy!r} is no folder of this machine, so name where the new store shall lie")
+        given["--to"] = copy.rstrip("/") + NEW
+    bare = named_stores([copy], {name: value for name, value in given.items() if name not in ("--release", "--broker-conf")})[0]
+    target = target_of(given["--to"], bare)
+    _refuse_leftovers(target, given["--to"])
+    location = StoreLocation(bare.path, bare.parts)
+    listing = list_store(location)  # raises where there is no store
+    warnings = _look_for_a_broker(bare.path, max((e.mtime_ns for e in listing.files if e.kind == "file"), default=0))
+    if "--broker-conf" not in given:
+        given["--broker-conf"] = _ask_for_conf()
+    store, assumed = _with_release(copy, given)
+    donor = donor_of(given["--donor"], location, target) if "--donor" in given else None
+    needed, free = needed_bytes(location), _free_bytes(target)
+    if needed > free:
+        raise StoreError(
+            f"--to {given['--to']!r}: the new store needs up to {needed:,} bytes ({bytes_text(needed)}), and {free:,}"
+            f" ({bytes_text(free)}) are free there; make room, or name a folder on another disk with --to"
+        )
+    return Asked(store, target, donor, given.get("--donor", ""), assumed, warnings, needed, free)
+
+
+def _refuse_leftovers(target: str, text: str) -> None:
+    for suffix in SUFFIXES:
+        if os.path.lexists(target + suffix):
+            raise UsageError(f"--to {text!r}: {target + suffix!r} is left from another new store; name another folder")
+
+
+def _free_bytes(target: str) -> int:
+    status = os.statvfs(os.path.dirname(target))
+    return status.f_bavail * status.f_frsize
+
+
+# ---- a broker that still runs ------------------------------------------------------------------------------------------
+
+
+def _look_for_a_broker(path: str, newest_ns: int) -> tuple[str, ...]:
+    """Sentences that warn of a directory to which a broker may still write. Raises StoreError where one surely does."""
+    if is_uri(path):
+        return ()
+    holder = _holder_of(os.path.join(path, _LOCK))
+    if holder:
+        raise StoreError(
+            f"{path}: process {holder} holds the file {_LOCK} in it, so a broker runs on this directory and changes it; stop the"
+            " broker, copy the directory with its times (cp -a), and rescue the copy"
+        )
+    age = time.time() - newest_ns / 1e9
+    if os.path.lexists(os.path.join(path, _ABORT)) and 0 <= age < _JUST_NOW:
+        return (
+            f"The file {_ABORT} is there, and a file was written {age:.0f} s ago: perhaps a broker still runs on this directory,"
+            " or it was copied without its times (cp -a keeps them). Rescue a copy that nothing writes to.",
+        )
+    return ()
+
+
+def _holder_of(path: str) -> int:
+    """The process that holds a lock on this file, as a broker does while it runs; 0 without one, or where this system does not
+    say it."""
+    try:
+        status = os.stat(path)
+        with open(_LOCKS, encoding="ascii", errors="replace") as file:
+            for line in file:
+                words = line.split()
+                if len(words) < 8 or "->" in words:  # one that only waits for it
+                    continue
+                major, minor, inode = words[5].split(":")
+                if int(inode) == status.st_ino and os.makedev(int(major, 16), int(minor, 16)) == status.st_dev:
+                    return max(1, int(words[4]))
+    except (OSError, ValueError):
+        return 0
+    return 0
+
+
+# ---- release and settings ----------------------------------------------------------------------------------------------
+
+
+def _ask_for_conf() -> str:
+    missing = "--broker-conf FILE is missing: name the broker's own properties file, which decides what its recovery reads"
+    return _answer("The broker's properties file (broker.conf)", missing)
+
+
+def _with_release(copy: str, given: Mapping[str, Any]) -> tuple[StoreArgument, tuple[str, ...]]:
+    """(the store with its release, what is assumed about that). Raises UsageError where it must be named."""
+    store = named_stores([copy], given)[0]
+    if "--release" in given:
+        return store, ()
+    seen = detect_release(StoreLocation(store.path, store.parts), store.broker_conf)
+    if seen.release:
+        sentence = f"No release was named: by its files this copy was {seen.written.sentence()}"
+        if len(seen.among) > 1:
+            sentence += f"; {names_text(seen.among, len(seen.among))} do the same with it"
+        return named_stores([copy], {**given, "--release": seen.release})[0], (f"{sentence}.",)
+    named = _answer("The broker's RocketMQ release", f"--release X is missing: {_said(seen)}; name the broker's own")
+    return named_stores([copy], {**given, "--release": _release(named)})[0], ()
+
+
+def _said(seen: Detected) -> str:
+    """What the files say of the release, where that is not enough."""
+    sentence = seen.written.sentence()
+    return f"by its files the copy was {sentence}" if sentence else "nothing in the copy shows which release wrote it"
+
+
+def _release(text: str) -> str:
+    try:
+        return read_release(text)
+    except UsageError as problem:
+        raise UsageError(f"--release {text!r}: {problem}") from None
+
+
+def _answer(question: str, missing: str) -> str:
+    """What a person answers. Raises UsageError where nobody sits there, or nothing is answered."""
+    if not sys.stdin.isatty():
+        raise UsageError(missing)
+    if "is missing: " in missing:
+        print(f"  {printable(missing.partition('is missing: ')[2])}", file=sys.stderr)
+    text = _read(question)
+    if not text:
+        raise UsageError(missing)
+    return text
+
+
+def _read(question: str) -> str:
+    print(f"{question}: ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip()
+
+
+def agreed(question: str) -> bool:
+    """Whether a person at the terminal says yes; False where nobody sits there."""
+    return sys.stdin.isatty() and _read(f"{question} (yes or no)").lower() in ("y", "yes")
+
+
+def first_lines(asked: Asked) -> Iterator[str]:
+    """What is said before any work: what was assumed, and whether there is room."""
+    for warning in asked.warnings:
+        yield f"Warning: {warning}"
+    for sentence in asked.assumed:
+        yield f"Assumed: {sentence}"
+    yield f"Space: {bytes_text(asked.needed)} needed at most, {bytes_text(asked.free)} free at {printable(asked.target)}"

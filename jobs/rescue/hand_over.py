@@ -1,0 +1,124 @@
+"""What lies beside a new store when a repair is done: NEW.handover.html, and where messages could not be saved NEW.unsaved.jsonl
+with all their names; where the copy still holds some of them NEW.resend.jsonl, which a producer can send again."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Iterable, Iterator, Sequence
+
+from jobs.command_line.stores import StoreArgument
+from jobs.output import OutputFolder
+from jobs.report.pages.hand_over_html import hand_over_html
+from jobs.report.texts.commands import store_words
+from jobs.report.texts.hand_over import MOST_NAMED, HandOver, HandOverFiles
+from schemas.rows import Row
+from store_io.audit.checks.repaired_store import REPORT_SUFFIX
+from store_io.formats.settings import parse_conf
+from store_io.repair.repair_work import RepairOutcome, RepairRequest
+from store_io.repair.unsaved import cut_rows, missing_rows
+
+PAGE, UNSAVED, RESEND = ".handover.html", ".unsaved.jsonl", ".resend.jsonl"
+SUFFIXES = (REPORT_SUFFIX, PAGE, UNSAVED, RESEND)
+"""Of the files beside a new store."""
+
+_PLACES = "storePathRootDir", "storePathCommitLog", "storePathConsumeQueue", "storePathIndex"
+
+
+def hand_over(store: StoreArgument, request: RepairRequest, outcome: RepairOutcome, assumed: Sequence[str] = ()) -> HandOver:
+    """Write the files of a repair that is done, and say what they hold. Raises StoreError where one cannot be written.
+
+    assumed: sentences, besides those that follow from the plan.
+    """
+    beside = _Beside(request.target)
+    named = beside.write_names(outcome)
+    files = HandOverFiles(request.target + REPORT_SUFFIX, request.target + PAGE, beside.written(UNSAVED), beside.written(RESEND))
+    unsaved, ends = outcome.unsaved, outcome.ends
+    plan = request.plan
+    changed = [
+        (key, _text(value), plan.origins[key]) for key, value in sorted(plan.settings.items()) if plan.origins[key] != "default"
+    ]
+    conf = parse_conf(store.broker_conf) if store.broker_conf is not None else {}
+    handed = HandOver(
+        copy=store.path,
+        target=request.target,
+        words=store_words(store),
+        report=outcome.report,
+        files=files,
+        named=named,
+        named_count=unsaved.messages if unsaved is not None else 0,
+        not_named=unsaved.not_named if unsaved is not None else 0,
+        settings=changed,
+        places=[(name, conf[name]) for name in _PLACES if conf.get(name)],
+        assumed=[*assumed, *_assumed(request)],
+        ends=ends.shown if ends is not None else (),
+        queues=ends.count if ends is not None else 0,
+    )
+    beside.write(PAGE, hand_over_html(handed))
+    return handed
+
+
+def _assumed(request: RepairRequest) -> Iterator[str]:
+    plan = request.plan
+    if "broker.conf" not in plan.origins.values():
+        inferred = [
+            f"{key} = {_text(plan.settings[key])}" for key, origin in sorted(plan.origins.items()) if origin == "inferred"
+        ]
+        sizes = f"{', '.join(inferred)} are from the files, " if inferred else ""
+        yield f"No broker.conf was named: {sizes}all else has RocketMQ's defaults. Other settings change what a start does."
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+class _Beside:
+    """The files beside a new store."""
+
+    def __init__(self, target: str):
+        self._target, self._name = target, os.path.basename(target)
+        self._folder = OutputFolder(os.path.dirname(target))
+        self._written: set[str] = set()
+        for suffix in (PAGE, UNSAVED, RESEND):  # of an earlier store of this name
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(target + suffix)
+
+    def write(self, suffix: str, chunks: Iterable[str]) -> None:
+        self._folder.write(self._name + suffix, chunks)
+        self._written.add(suffix)
+
+    def written(self, suffix: str) -> str:
+        """The path of a file; "" where it was not written."""
+        return self._target + suffix if suffix in self._written else ""
+
+    def write_names(self, outcome: RepairOutcome) -> list[Row]:
+        """The list of all messages that could not be saved, and the lines of those which the copy holds; the first names."""
+        unsaved, first = outcome.unsaved, list[Row]()
+        if unsaved is None:
+            return first
+        if unsaved.cut:
+            self.write(RESEND, (_line(row) for row in cut_rows(unsaved)))
+
+        def lines() -> Iterator[str]:
+            for rows in (missing_rows(unsaved), map(_name_of, cut_rows(unsaved))):
+                for row in rows:
+                    if len(first) < MOST_NAMED:
+                        first.append(row)
+                    yield _line(row)
+
+        if unsaved.missing or unsaved.cut:
+            self.write(UNSAVED, lines())
+        return first
+
+
+def _name_of(row: Row) -> Row:
+    """Of a line that can be sent again, what names its message."""
+    return {
+        "why": "cut", "topic": row["stored_topic"], "queue_id": row["stored_queue_id"], "queue_offset": row["queue_offset"],
+        "messages": 1, "phy_offset": row["phy_offset"], "size": None, "key_hashes": row["key_hashes"],
+    }  # fmt: skip
+
+
+def _line(row: Row) -> str:
+    return json.dumps(row, ensure_ascii=True, allow_nan=False) + "\n"

@@ -1,0 +1,186 @@
+"""rescue COPY --broker-conf F: from a damaged copy to a new store, in one command.
+
+Look, audit, work out both ways to repair, propose one, and with --yes, or where a person at the terminal agrees, carry it out and
+hand it over. What is run is the very command that is shown. The exit code says how it ended:
+
+* 0: the copy is consistent and there is nothing to do, or the new store is in place, consistent, with its hand-over page.
+* 2: something must be named, or the arguments make no sense. Nothing was done.
+* 3: it could not be done: not audited completely, refused, too little space, failed.
+* 10, 20: a repair is proposed and was not run, or none would change what is wrong: the audit's own code. Also where a repair's
+  result was not consistent.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, replace
+
+from jobs import interrupts
+from jobs import repair as repair_command
+from jobs.audit.run_audit import write_store
+from jobs.command_line import options
+from jobs.command_line.options import Command
+from jobs.environment import cluster
+from jobs.output import OutputFailed
+from jobs.report.pages.report_html import PageContext
+from jobs.report.texts.commands import command_line, config_helps, repair_withheld, store_words
+from jobs.report.texts.hand_over import hand_over_text
+from jobs.report.texts.judgement import judge
+from jobs.report.texts.next_steps import next_steps
+from jobs.report.texts.rescue_text import audit_text, choice_text, first_text, steps_text, ways_text
+from jobs.rescue.first_look import Asked, agreed, first_lines, first_look
+from jobs.rescue.ways import Choice, Way, choose, plan_section, request_of, work_out_ways
+from schemas.rows import DOUBT, AuditOutcome
+from store_io.audit.audit_request import AuditRequest
+from store_io.audit.audit_store import run_rounds
+from store_io.audit.compared.compared_audit import ComparedAudit
+from store_io.audit.outcome.safety import is_emptied
+from store_io.base import checksum
+from store_io.base.errors import StoreError, UsageError
+from store_io.base.exit_codes import CONSISTENT
+from store_io.repair.repair_work import RunTasks
+from store_io.rules.releases import KNOWN_RELEASES
+
+YES = "--yes"
+
+
+@dataclass(frozen=True)
+class End:
+    """An end without a repair. headline: why.  steps: what to do next."""
+
+    code: int
+    headline: str
+    steps: tuple[str, ...] = ()
+
+
+def run(command: Command) -> int:
+    """The whole of it; the exit code as above."""
+    if cluster.is_cluster_mode(command.spark):
+        raise UsageError("--deploy-mode cluster: a rescue writes a folder of this machine, from a driver here")
+    asked = first_look(command)
+    _say(first_text(first_lines(asked)))
+    checksum.trust()
+    with interrupts.first_only(), repair_command.runner(command.spark, asked.location) as run_tasks:
+        _progress("auditing the copy")
+        outcome = _audit(asked, run_tasks)
+        _say(audit_text(outcome))
+        end = _end_without_repair(outcome, asked)
+        ways = [] if end is not None else _ways(asked, outcome, run_tasks)
+    if end is not None:
+        if end.code != CONSISTENT:
+            _write(asked, outcome)
+        _say(steps_text(end.headline, end.steps))
+        return end.code
+    outcome.plan["repair"] = plan_section(ways, asked.donor is not None)
+    _write(asked, outcome)
+    if any(way.consistent for way in ways) and not any(way.consistent and way.changes for way in ways):
+        _say(steps_text("Not rescued: a repair would change nothing of this.", (*_steps(outcome), _page(asked, outcome))))
+        return outcome.exit_code
+    return _propose(command, asked, outcome, ways)
+
+
+def _propose(command: Command, asked: Asked, outcome: AuditOutcome, ways: list[Way]) -> int:
+    """Show the ways and the one to take; take it where that is wanted."""
+    _say(ways_text(outcome, ways))
+    choice = choose(ways)
+    if choice is None:
+        raise StoreError(
+            f"no repair goes: {'; '.join(dict.fromkeys(way.problem() for way in ways))}. The copy is as it was; look for another"
+            " copy of this broker, and name one with --donor"
+        )
+    words = _repair_words(command, asked, outcome, choice)
+    shown = command_line("repair", words, [])
+    run_it = YES in command.flags
+    _say(choice_text(choice, shown, asked.folder, "" if run_it else "the same line with --yes runs this command"))
+    if run_it or agreed("Run it now?"):
+        done = repair_command.carry_out(options.parse(["repair", *words]), asked.assumed)
+        if done.handed is not None:
+            _say(hand_over_text(done.handed))
+        return done.exit_code
+    return outcome.exit_code
+
+
+def _repair_words(command: Command, asked: Asked, outcome: AuditOutcome, choice: Choice) -> list[str]:
+    """The repair's command line, word by word."""
+    words = [*store_words(asked.store), "--plan", f"{asked.folder}/{outcome.name}/plan.json", "--to", asked.target]
+    words += ["--policy", choice.way.policy, *choice.options]
+    words += ["--donor", asked.donor.root] if asked.donor is not None else []
+    return [*words, *command.spark]
+
+
+# ---- the audit, and ends without a repair ------------------------------------------------------------------------------
+
+
+def _audit(asked: Asked, run_tasks: RunTasks) -> AuditOutcome:
+    """The whole audit, under the store's own release and, to compare, all others."""
+    store = asked.store
+    request = AuditRequest(
+        store.name,
+        asked.location,
+        store.release,
+        store.broker_conf,
+        releases=tuple(dict.fromkeys((store.release, *KNOWN_RELEASES))),
+    )
+    audit = ComparedAudit(request)
+    run_rounds([(audit, audit.first_tasks())], lambda tasks: run_tasks(tasks, "audit"))
+    return audit.outcome()
+
+
+def _end_without_repair(outcome: AuditOutcome, asked: Asked) -> End | None:
+    """Why no repair is worked out; None where one is."""
+    page = _page(asked, outcome)
+    if outcome.plan.get("broker") is None or not outcome.complete:
+        sentence = (outcome.incomplete or ["what the release would do is not known"])[0]
+        return End(
+            StoreError.exit_code, f"Not rescued: the copy could not be audited completely: {sentence}", (*_steps(outcome), page)
+        )
+    if outcome.exit_code == CONSISTENT:
+        return End(CONSISTENT, "Nothing to repair: the copy is consistent by all checks.")
+    if any(premise.kind == DOUBT for premise in outcome.premises):
+        return End(UsageError.exit_code, f"Not rescued: {repair_withheld(outcome) or judge(outcome).headline}", _steps(outcome))
+    if outcome.no_repair:
+        return End(StoreError.exit_code, "Not rescued: no repair is written for this kind of store.", (outcome.no_repair, page))
+    if is_emptied(outcome) and not outcome.messages:
+        return End(StoreError.exit_code, f"Not rescued: {judge(outcome).headline}", (*_steps(outcome), page))
+    return None
+
+
+def _page(asked: Asked, outcome: AuditOutcome) -> str:
+    return f"{asked.folder}/{outcome.name}/report.html has all of it"
+
+
+def _steps(outcome: AuditOutcome) -> tuple[str, ...]:
+    steps = next_steps(outcome, (outcome.location_text,), "")
+    return tuple(filter(None, [steps.first, steps.withheld, *(step for step, _ in steps.others[:4])]))
+
+
+def _ways(asked: Asked, outcome: AuditOutcome, run_tasks: RunTasks) -> list[Way]:
+    """Both policies, with --fix-config and --heal where these help and go."""
+    request = request_of(outcome, asked.location, asked.target, asked.donor)
+    wanted = [replace(request, fix_config=True)] if config_helps(outcome) else []
+    ways: list[Way] = []
+    for each in (*wanted, request, replace(request, heal_risk=None)):
+        ways = work_out_ways(each, run_tasks, _progress)
+        if any(way.consistent for way in ways):
+            break
+    return ways
+
+
+def _write(asked: Asked, outcome: AuditOutcome) -> None:
+    """The audit's own results. Raises OutputFailed: without the plan nothing can be repaired."""
+    output = asked.output()
+    output.begin([outcome.name])
+    context = PageContext(store_words=store_words(asked.store), plan=f"{asked.folder}/{outcome.name}/plan.json")
+    problems = write_store(output, outcome, context)
+    if problems:
+        raise OutputFailed(problems[0])
+
+
+def _say(text: str) -> None:
+    print(text, end="", flush=True)
+
+
+def _progress(sentence: str) -> None:
+    interrupts.check()
+    if sys.stderr.isatty():
+        print(f"  {sentence} ...", file=sys.stderr, flush=True)

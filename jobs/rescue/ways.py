@@ -1,0 +1,163 @@
+"""The ways to repair a copy, one by each policy, worked out without writing a new store, and which one to take.
+
+found = work_out_ways(...)
+best = choose(found)
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from schemas.rows import AuditOutcome, Row
+from store_io.audit.healing.changes import DEFAULT_RISK
+from store_io.base.errors import StoreError
+from store_io.base.wording import count_text
+from store_io.repair.plan_repair_section import refused_section, section_of
+from store_io.repair.repair_plan import BROKER, POLICIES, SALVAGE, read_plan
+from store_io.repair.repair_steps import COPY
+from store_io.repair.repair_store import work_out
+from store_io.repair.repair_work import RepairOutcome, RepairRequest, RunTasks
+from store_io.source.byte_source import StoreLocation
+
+_NO_STEPS = "not in the plan: a repair with a donor, --heal or --fix-config works its steps out itself"
+WRITING_SPEED = 100e6  # bytes a second: what the time of writing is reckoned with
+
+
+@dataclass(frozen=True)
+class Way:
+    """What a repair by this policy would do. refused: why it does not go, a sentence; else outcome is there.
+    seconds: what working it out took.  fix_config: it also writes files of config/; else it leaves them."""
+
+    policy: str
+    outcome: RepairOutcome | None
+    refused: str = ""
+    seconds: float = 0.0
+    fix_config: bool = False
+
+    @property
+    def report(self) -> Row:
+        """Of a way that goes."""
+        assert self.outcome is not None
+        return self.outcome.report
+
+    @property
+    def consistent(self) -> bool:
+        """Whether a run would put a new store in place."""
+        return self.outcome is not None and self.outcome.exit_code == 0
+
+    @property
+    def kept(self) -> int:
+        return int(self.report["messages_after"])
+
+    @property
+    def given_up(self) -> int:
+        return int(self.report["given_up"]["messages"])
+
+    @property
+    def healed(self) -> int:
+        """How many damaged records it makes whole."""
+        return len((self.report.get("healed") or {}).get("records", ()))
+
+    @property
+    def changes(self) -> bool:
+        """Whether the new store would be anything else than a copy."""
+        return any(step["action"] != COPY for step in self.report["steps"])
+
+    @property
+    def offsets(self) -> int:
+        """How many offsets of consumers, delay levels and timers it sets back."""
+        return int(self.report.get("positions_set_back", 0))
+
+    @property
+    def written(self) -> int:
+        """Bytes of the copy that it writes; what it makes anew replaces some of them."""
+        return sum(int(step["kept"].get("bytes", 0)) for step in self.report["steps"] if step["action"] == COPY)
+
+    @property
+    def run_seconds(self) -> float:
+        """What a run takes, about: the same work, and the writing."""
+        return self.seconds + self.written / WRITING_SPEED
+
+    def problem(self) -> str:
+        """Why it cannot be taken; "" where it can."""
+        if self.outcome is None:
+            return self.refused
+        return "" if self.consistent else "the new store would not be consistent: " + "; ".join(self.report["problems"][:3])
+
+
+@dataclass(frozen=True)
+class Choice:
+    """way: the one to take.  why: a clause.  options: what the repair is asked for besides its policy."""
+
+    way: Way
+    why: str
+    options: tuple[str, ...] = field(default=())
+
+
+def work_out_ways(request: RepairRequest, run_tasks: RunTasks, progress: Callable[[str], None]) -> list[Way]:
+    """Both policies. request: of either; its target is where the new store would be."""
+    return [_work_out(replace(request, policy=policy), run_tasks, progress) for policy in POLICIES]
+
+
+def _work_out(request: RepairRequest, run_tasks: RunTasks, progress: Callable[[str], None]) -> Way:
+    progress(f"working out a repair by policy {request.policy}")
+    began = time.monotonic()
+    try:
+        outcome = work_out(request, run_tasks, tempfile.gettempdir())
+    except StoreError as problem:
+        return Way(request.policy, None, str(problem), fix_config=request.fix_config)
+    return Way(request.policy, outcome, seconds=time.monotonic() - began, fix_config=request.fix_config)
+
+
+def request_of(outcome: AuditOutcome, location: StoreLocation, target: str, donor: StoreLocation | None) -> RepairRequest:
+    """What both policies are asked for: all that mends something and needs no person to decide. Raises StoreError where no
+    repair can follow this audit."""
+    plan = read_plan(json.dumps(outcome.plan).encode())
+    return RepairRequest(plan.store, location, target, plan, donor=donor, fix_offsets=True, heal_risk=DEFAULT_RISK)
+
+
+def choose(ways: Sequence[Way]) -> Choice | None:
+    """The way that keeps most; None where none goes. Where both keep the same: by the policy that surprises consumers least."""
+    going = [way for way in ways if way.consistent]
+    if not going:
+        return None
+    best = max(going, key=lambda way: (way.kept, -way.given_up, way.policy == BROKER))
+    others = [way for way in ways if way is not best]
+    return Choice(best, _why(best, others[0]), _options(best))
+
+
+def _why(best: Way, other: Way) -> str:
+    why = _why_this_policy(best, other)
+    if not best.healed:
+        return why
+    risk = f"{DEFAULT_RISK:.0e}".replace("e-0", "e-")
+    return f"{why}; --heal makes {count_text(best.healed, 'damaged record')} whole, each at a risk below {risk}"
+
+
+def _why_this_policy(best: Way, other: Way) -> str:
+    if not other.consistent:
+        return f"policy {other.policy} does not go: {other.problem()}"
+    more = best.kept - other.kept
+    if more > 0:
+        end = ", also those after the damage" if best.policy == SALVAGE else ""
+        return f"it keeps {more:,} more of the messages{end}"
+    if best.given_up < other.given_up:
+        return f"it gives up {other.given_up - best.given_up:,} fewer messages"
+    return "both keep the same messages, and so the log ends where the release itself would end it"
+
+
+def _options(way: Way) -> tuple[str, ...]:
+    wanted = (("--heal", way.healed), ("--fix-config", way.fix_config), ("--fix-offsets", way.report.get("offsets")))
+    return tuple(option for option, is_wanted in wanted if is_wanted)
+
+
+def plan_section(ways: Sequence[Way], donor: bool) -> Row:
+    """plan.json's `repair` by these ways: none where they take an option of whose runs a plan has no steps."""
+    going = [way for way in ways if way.outcome is not None]
+    if donor or any(way.fix_config or way.healed for way in going):
+        return {way.policy: refused_section(_NO_STEPS) for way in ways}
+    return {way.policy: section_of(way.outcome) if way.outcome is not None else refused_section(way.refused) for way in ways}

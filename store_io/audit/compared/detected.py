@@ -1,0 +1,39 @@
+"""The release of a copy's broker, where the copy itself leaves no choice: for commands that would otherwise have to ask."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from store_io.audit.audit_request import AuditRequest
+from store_io.audit.compared.variants import same_rules
+from store_io.audit.opened_copy import open_copy
+from store_io.audit.premises import heads_of
+from store_io.audit.shortcomings import Shortcomings
+from store_io.audit.written_by import WrittenBy, written_by
+from store_io.rules.releases import KNOWN_RELEASES, NEWEST_RELEASE, broker_rules, parse_known
+from store_io.source.byte_source import StoreLocation
+
+
+@dataclass(frozen=True)
+class Detected:
+    """release: by whose rules to judge; "" where that is not sure.  among: the releases that are possible then, all of which
+    do the same with this copy.  written: what the files say."""
+
+    written: WrittenBy
+    release: str = ""
+    among: tuple[str, ...] = ()
+
+
+def detect_release(location: StoreLocation, broker_conf: str | None) -> Detected:
+    """What names, checkpoint and tables show; no large file is read. Raises NotAStore.
+
+    Sure is only which releases are too old. So a release follows where all that are not too old have the same rules.
+    """
+    copy = open_copy(AuditRequest("", location, NEWEST_RELEASE, broker_conf), Shortcomings())
+    written = written_by(copy.listing.files, copy.checkpoint, heads_of(copy.source, copy.listing))
+    if not written.surely_since:
+        return Detected(written)
+    among = tuple(r for r in KNOWN_RELEASES if parse_known(r) >= parse_known(written.surely_since))
+    if len({same_rules(broker_rules(release, copy.rules.settings)) for release in among}) > 1:
+        return Detected(written)
+    return Detected(written, among[0], among)

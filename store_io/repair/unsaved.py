@@ -1,0 +1,179 @@
+"""Messages that a repair could not save, by name: topic, queue, queue offset, physical offset, hashes of their keys.
+
+    rows = missing_rows(unsaved)       messages that the copy shows and does not hold
+    rows = cut_rows(unsaved)           valid ones of the copy beyond the new end of the log, as lines that can be sent again
+
+`given_up` counts the same messages. A missing one is named by what is left of it: an entry of its queue, or its place between
+two others, and index entries that lead to it, which hold the hashes of "topic#key".
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from schemas.rows import MappedFile, QueueKey, Row, SegmentSummary
+from schemas.store_names import INDEX
+from store_io.audit.queue_leftovers import LeftoverResult
+from store_io.base.errors import StoreError
+from store_io.base.ranges import union
+from store_io.explore.entry_rows import scan_index_entries
+from store_io.explore.lost.segment_loss import SegmentLoss
+from store_io.explore.lost.sendable import COLUMNS, sendable
+from store_io.explore.message_rows import scan_messages
+from store_io.explore.redaction import Redaction, read_redaction
+from store_io.explore.scans import EntryScan, MessageScan
+from store_io.rules.loading import Tree, numbered_files
+from store_io.rules.multi_dispatch import LMQ_PREFIX
+from store_io.rules.releases import BrokerRules
+from store_io.source.byte_source import StoreLocation, open_source
+from store_io.source.store_dir import list_store
+
+BATCH_ROWS = 256  # made lines together: as text a body takes several times its size
+
+
+@dataclass(frozen=True)
+class Missing:
+    """Messages of one queue that the copy shows and does not hold: queue offsets from `first` to before `end`.
+
+    phy_offset, size: where an entry says that its message was; None where nothing does.
+    """
+
+    topic: str
+    queue_id: int
+    first: int
+    end: int
+    phy_offset: int | None = None
+    size: int | None = None
+
+
+@dataclass(frozen=True)
+class Unsaved:
+    """What a repair of this copy could not save.
+
+    missing: in the order of topics, queues and offsets.  not_named: how many more there are, of which only the number is known.
+    cut: valid messages of the copy beyond `log_end`, where the new log ends.  segments: of the copy, those with such messages.
+    """
+
+    location: StoreLocation
+    rules: BrokerRules
+    missing: tuple[Missing, ...] = ()
+    not_named: int = 0
+    cut: int = 0
+    log_end: int = 0
+    segments: tuple[MappedFile, ...] = ()
+
+    @property
+    def messages(self) -> int:
+        """How many have a name."""
+        return sum(row.end - row.first for row in self.missing) + self.cut
+
+
+def find_missing(
+    leftovers: Mapping[QueueKey, LeftoverResult], answered: Sequence[Row], dropped: Sequence[Row], count: int
+) -> tuple[tuple[Missing, ...], int]:
+    """(those with a name, how many have none).
+
+    leftovers: of the copy's audit.  answered, dropped: the repair's rows.  count: how many `given_up` counts. An LMQ queue only
+    leads to messages of others, so it names one where no other queue does.
+    """
+    ranges: dict[QueueKey, list[tuple[int, int]]] = defaultdict(list)
+    for row in answered:
+        ranges[row["topic"], row["queue_id"]].append((row["first"], row["end"]))
+    for row in dropped:
+        ranges[row["topic"], row["queue_id"]].append((row["queue_offset"], row["queue_offset"] + 1))
+    found: list[Missing] = []
+    places: set[int] = set()
+    for key in sorted(leftovers.keys() | ranges.keys(), key=lambda key: (key[0].startswith(LMQ_PREFIX), key)):
+        known = set()
+        for entry in leftovers[key].lost if key in leftovers else ():
+            known.add(entry.queue_offset)
+            if entry.phy_offset not in places:
+                places.add(entry.phy_offset)
+                found.append(Missing(*key, entry.queue_offset, entry.queue_offset + 1, entry.phy_offset, entry.size))
+        if not key[0].startswith(LMQ_PREFIX):
+            found += [Missing(*key, first, end) for first, end in _without(union(ranges[key]), known)]
+    found.sort(key=lambda row: (row.topic, row.queue_id, row.first))
+    return tuple(found), max(0, count - sum(row.end - row.first for row in found))
+
+
+def _without(ranges: Iterable[tuple[int, int]], known: set[int]) -> Iterator[tuple[int, int]]:
+    """What is left of ascending ranges without these numbers."""
+    numbers = sorted(known)
+    for start, end in ranges:
+        first = start
+        for number in numbers[np.searchsorted(numbers, start) : np.searchsorted(numbers, end)]:
+            if first < number:
+                yield first, number
+            first = number + 1
+        if first < end:
+            yield first, end
+
+
+def segments_beyond(segments: Iterable[SegmentSummary], location: StoreLocation, log_end: int) -> tuple[MappedFile, ...]:
+    """The copy's own segments that reach beyond the new end. segments: as the repair's audit has them; one that the repair has
+    renamed or added is not in the copy."""
+    own = Tree(list_store(location).files).by_path
+    return tuple(
+        MappedFile(s.path, s.base_offset, s.size)
+        for s in segments
+        if s.path in own and own[s.path].size == s.size and s.base_offset + s.size > log_end
+    )
+
+
+# ---- rows of the complete list ---------------------------------------------------------------------------------------
+
+
+def missing_rows(unsaved: Unsaved) -> Iterator[Row]:
+    """A row for each message, or for each range of which nothing but queue offsets is known."""
+    hashes = key_hashes(unsaved)
+    for row in unsaved.missing:
+        yield {
+            "why": "missing", "topic": row.topic, "queue_id": row.queue_id, "queue_offset": row.first,
+            "messages": row.end - row.first, "phy_offset": row.phy_offset, "size": row.size,
+            "key_hashes": None if hashes is None or row.phy_offset is None else hashes.get(row.phy_offset, []),
+        }  # fmt: skip
+
+
+def key_hashes(unsaved: Unsaved) -> dict[int, list[int]] | None:
+    """By the physical offset of a missing message, what the copy's index files hold of its keys. None where they cannot be
+    read; they may also have been lost with the message."""
+    places = np.unique(np.array([row.phy_offset for row in unsaved.missing if row.phy_offset is not None], np.int64))
+    found: dict[int, list[int]] = {}
+    if not len(places):
+        return found
+    scan = EntryScan(unsaved.location, unsaved.rules, (int(places[0]), int(places[-1]) + 1))
+    try:
+        source = open_source(unsaved.location)
+        for file in numbered_files(Tree(list_store(unsaved.location).files), INDEX):
+            for batch in scan_index_entries(scan, file, source):
+                phy, keys = (batch.column(name).to_numpy(zero_copy_only=False) for name in ("phy_offset", "key_hash"))
+                chosen = np.isin(phy, places)
+                for place, key in zip(phy[chosen].tolist(), keys[chosen].tolist(), strict=True):
+                    own = found.setdefault(place, [])
+                    if key not in own:
+                        own.append(key)
+    except StoreError:
+        return None
+    return found
+
+
+def cut_rows(unsaved: Unsaved, redaction: Redaction | None = None) -> Iterator[Row]:
+    """Valid messages of the copy beyond the new end of the log, in its order, as `sendable` shapes them; one window of a segment
+    and the bodies of one batch are held at a time. Raises StoreError."""
+    if not unsaved.cut:
+        return
+    source, hidden = open_source(unsaved.location), redaction or read_redaction(None)
+    for file in sorted(unsaved.segments, key=lambda f: (f.start, f.path)):
+        loss = SegmentLoss(max(0, unsaved.log_end - file.start))
+        scan = MessageScan(
+            unsaved.location, file.path, file.start, file.size, COLUMNS, decompress=True, unpack=True, rules=unsaved.rules,
+            loss=loss, only_lost=True,
+        )  # fmt: skip
+        for batch in scan_messages(scan, source):
+            for low in range(0, batch.num_rows, BATCH_ROWS):
+                for row in batch.slice(low, BATCH_ROWS).to_pylist():
+                    yield sendable(row, hidden)

@@ -1,0 +1,68 @@
+"""What is handed over after a repair, in words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from jobs.report.texts.hand_over import hand_over_text, headline, parts, unsaved_lines
+from tests.support import handed
+
+
+def test_a_store_without_a_loss_is_green_and_says_so() -> None:
+    own = handed.saved()
+    assert (
+        own.style == "safe" and headline(own) == "The new store is consistent and holds 1,700 messages, all that the copy shows"
+    )
+    assert unsaved_lines(own) == ["Nothing: every message that the copy holds or shows is in the new store."]
+    text = hand_over_text(own)
+    for sentence in (
+        "[ ] Put /new/broker-a in the place of storePathRootDir, by broker.conf /data/store: the same path",
+        "put /new/broker-a/commitlog in the place of /disk2/log",
+        "[ ] Start RocketMQ 5.3.3, no other release",
+        "mappedFileSizeCommitLog=131072 (broker.conf)",
+        "TopicA, queue 0: 0 to 300",
+        "./spark-submit.sh audit /new/broker-a --release 5.3.3 --broker-conf /conf/broker.conf --out /new/broker-a.audit",
+        "before a start, go through /new/broker-a.handover.html, box by box",
+    ):
+        assert sentence in text
+    assert replace(own, assumed=["it"]).style == "care"
+    for more in ({"kept": [{"file": "f", "message": "m"}]}, {"moved": [{}]}, {"given_up": {"messages": 0, "signs": ["x"]}}):
+        assert replace(own, report=handed.report(**more)).style == "care"
+
+
+def test_all_that_is_lost_is_named_or_counted_and_no_name_acts_on_the_terminal() -> None:
+    own = handed.lossy()
+    text = hand_over_text(own)
+    assert headline(own) == "The new store is consistent and holds 1,691 messages; 133 messages could not be saved"
+    for sentence in (
+        "No release was named.",
+        "121 messages: the copy shows that they were there, and does not hold them.",
+        "9 valid messages of the copy after the new end of the log",
+        "3 messages were given up by the repair that made the copy.",
+        "1 message of them are known by number alone.",
+        "All names: /new/broker-a.unsaved.jsonl",
+        "offset 7, physical offset 507, key hash 7, 1029605767 (missing)",
+        "and 109 more messages, in /new/broker-a.unsaved.jsonl",
+        "1 offset beyond the new ends of queues were set back to these",
+        "1 placeholder record of topic STORE_AUDIT_BRIDGE",
+        "PHYSICALOFFSET: 1e becomes 0e",
+        "Donor /donor: 3 ranges were taken",
+        "and 980 more queues: the audit below",
+        "Resend.java --namesrv HOST:9876 --dry-run /new/broker-a.resend.jsonl",
+        "Not copied, as they are no files: fifo",
+    ):
+        assert sentence in text, sentence
+    assert "\x1b" not in text and "\u202e" not in text
+    assert {part.key for part in parts(own) if part.to_do} == {"places", "settings", "checks", "again"}
+
+
+def test_what_cannot_be_sent_again_is_not_promised() -> None:
+    given_up = {"messages": 2, "missing": 2, "cut": 0, "earlier": 0, "signs": []}
+    own = replace(handed.saved(), report=handed.report(given_up=given_up))
+    (again,) = (part for part in parts(own) if part.key == "again")
+    assert not again.to_do and "Nothing from this copy" in again.lines[0]
+    signs = {"messages": 0, "missing": 0, "cut": 0, "earlier": 0, "signs": ["index_entry_beyond_end"]}
+    own = replace(own, report=handed.report(given_up=signs))
+    assert "how many is not known" in headline(own) and "nothing says how many" in unsaved_lines(own)[0]
+    ahead = replace(own, report=handed.report(offsets=[{"kind": "group", "sentence": "group g is ahead"}]))
+    assert "groups would skip new messages" in hand_over_text(ahead)

@@ -1,0 +1,179 @@
+"""The command rescue as it is typed, on small stores."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from jobs import cli
+from jobs.rescue import first_look
+from tests.support import damage
+from tests.support.builders import Message, StoreBuilder
+from tests.support.repaired import content
+from tests.support.small_repairs import SIZES, small_store
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    """A folder with store/ and broker.conf; one record of the first segment is damaged."""
+    path, body = written(tmp_path)
+    damage.zero_range(path, body, body + 40)
+    return tmp_path
+
+
+def written(folder: Path) -> tuple[Path, int]:
+    """A store and its broker.conf; (segment, position) of the body of a message that recovery reads."""
+    root, conf = small_store(folder)
+    (folder / "broker.conf").write_text(conf)
+    path = root / "commitlog" / f"{3 * SIZES.segment:020d}"
+    return path, path.read_bytes().index(bytes([57]) * 60)
+
+
+def typed(store: Path, *words: str, release: str = "5.3.3") -> int:
+    named = ["--release", release] if release else []
+    return cli.main(["rescue", str(store / "store"), *named, "--broker-conf", str(store / "broker.conf"), *words])
+
+
+def test_a_rescue_in_two_lines(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = content(store / "store")
+    assert typed(store) == 20
+    said = capsys.readouterr().out
+    assert "Do not start this copy yet" in said and "policy salvage" in said and "--policy salvage" in said
+    assert "the same line with --yes runs this command" in said
+    new = store / "store-rescued"
+    assert not new.exists() and (store / "store-rescued.rescue" / "store" / "plan.json").exists()
+    assert typed(store, "--yes") == 0
+    said = capsys.readouterr().out
+    assert "1 message could not be saved" in said and "could not be saved" in said and "[ ] Put" in said
+    (row,) = map(json.loads, (store / "store-rescued.unsaved.jsonl").read_text().splitlines())
+    assert (row["topic"], row["queue_id"], row["messages"], row["why"]) == ("TopicA", 0, 1, "missing")
+    assert row["key_hashes"] and row["phy_offset"] is not None
+    page = (store / "store-rescued.handover.html").read_text()
+    assert "TopicA" in page and "could not be saved" in page
+    assert content(store / "store") == before
+    report = json.loads((store / "store-rescued.repair.json").read_text())
+    assert report["steps_from"] == "plan" and report["consistent"]
+    assert typed(store, "--yes") == 2 and "exists" in capsys.readouterr().err
+    shutil.rmtree(new)
+    assert typed(store) == 2 and "is left from another new store" in capsys.readouterr().err
+
+
+def test_a_consistent_copy_needs_nothing(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert typed(store, "--yes") == 0
+    (store / "store").rename(store / "old")
+    (store / "store-rescued").rename(store / "store")
+    for path in store.glob("store-rescued.*"):
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    capsys.readouterr()
+    assert typed(store, "--yes") == 0
+    assert "Nothing to repair: the copy is consistent" in capsys.readouterr().out
+    assert sorted(path.name for path in store.iterdir()) == ["broker.conf", "old", "store"]
+
+
+def test_what_must_be_named_is_said_before_any_work(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["rescue", str(store / "store"), "--release", "5.3.3"]) == 2
+    assert "--broker-conf FILE is missing" in capsys.readouterr().err
+    assert typed(store, release="") == 2
+    assert "--release X is missing: " in capsys.readouterr().err
+    assert cli.main(["rescue"]) == 2 and typed(store, "--to", str(store / "store" / "new")) == 2
+    assert typed(store, "--donor", str(store / "store")) == 2
+    assert "nothing to give" in capsys.readouterr().err
+    assert not list(store.glob("store-rescued*"))
+
+
+def test_settings_that_do_not_fit_are_no_ground_for_a_repair(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (store / "broker.conf").write_text("mappedFileSizeCommitLog=8192\n")
+    assert typed(store, "--yes") == 2
+    assert "Not rescued: Audit again with this store's own release and broker.conf" in capsys.readouterr().out
+    assert not (store / "store-rescued").exists()
+
+
+def test_what_cannot_be_audited_or_repaired_ends_with_3(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.rmtree(store / "store" / "commitlog")
+    assert typed(store, "--yes") == 3
+    assert "Not rescued: Nothing to lose is left here" in capsys.readouterr().out
+    shutil.rmtree(store / "store")
+    assert typed(store) == 3
+    assert "there is nothing of this name" in capsys.readouterr().err
+
+
+def test_too_little_space_is_said_in_both_numbers(
+    store: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(first_look, "_free_bytes", lambda target: 1000)
+    assert typed(store) == 3
+    said = capsys.readouterr().err
+    assert "the new store needs up to 67," in said and "1,000 (1 KB) are free there" in said
+    assert not list(store.glob("store-rescued*"))
+
+
+def test_a_donor_gives_what_is_damaged(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    small_store(tmp_path / "donor")
+    assert typed(store, "--donor", str(tmp_path / "donor" / "store"), "--yes") == 0
+    said = capsys.readouterr().out
+    assert "all that the copy shows" in said and "1 range" in said
+    assert not (store / "store-rescued.unsaved.jsonl").exists()
+    plan = json.loads((store / "store-rescued.rescue" / "store" / "plan.json").read_text())
+    assert "with a donor" in plan["repair"]["salvage"]["refused"]
+
+
+def test_a_single_wrong_byte_is_healed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, body = written(tmp_path)
+    damage.invert_byte(path, body + 20)
+    assert typed(tmp_path, "--yes") == 0
+    said = capsys.readouterr().out
+    assert "--heal makes 1 damaged record whole, each at a risk below 1e-4" in said and "all that the copy shows" in said
+
+
+def test_messages_that_policy_broker_cuts_are_named_and_can_be_sent_again(store: Path) -> None:
+    assert typed(store) == 20
+    plan = str(store / "store-rescued.rescue" / "store" / "plan.json")
+    words = ["repair", str(store / "store"), "--plan", plan, "--to", str(store / "new"), "--policy", "broker"]
+    assert cli.main(words) == 0
+    report = json.loads((store / "new.repair.json").read_text())
+    lines = [json.loads(line) for line in (store / "new.resend.jsonl").read_text().splitlines()]
+    named = [json.loads(line) for line in (store / "new.unsaved.jsonl").read_text().splitlines()]
+    assert len(lines) == report["lost"]["messages"] == sum(row["why"] == "cut" for row in named)
+    assert sum(row["messages"] for row in named) == report["given_up"]["messages"]
+    assert all(line["body_base64"] for line in lines)
+
+
+def test_offsets_beyond_the_new_ends_are_set_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    builder = StoreBuilder("5.3.3", SIZES)
+    for number in range(30):
+        builder.put(Message("TopicA", 0, bytes([number]) * 60, uniq=f"{number:032X}"))
+    groups = {"offsetTable": {"TopicA@g": {"0": 90}}}
+    built = builder.write(tmp_path / "store", config={"consumerOffset.json": json.dumps(groups)})
+    (tmp_path / "broker.conf").write_text(built.broker_conf)
+    damage.zero_range(built.root / "commitlog" / f"{0:020d}", 1100, 1140)
+    assert typed(tmp_path, "--yes") == 0
+    assert "--fix-offsets" in capsys.readouterr().out
+    text = (tmp_path / "store-rescued" / "config" / "consumerOffset.json").read_text()
+    assert "0: 30" in text
+
+
+def test_a_person_at_the_terminal_is_asked(
+    store: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answers = [str(store / "broker.conf"), "5.3.3", "no"]
+
+    class Terminal:
+        def isatty(self) -> bool:
+            return True
+
+        def readline(self) -> str:
+            return answers.pop(0) + "\n"
+
+    monkeypatch.setattr("sys.stdin", Terminal())
+    assert cli.main(["rescue", str(store / "store")]) == 20
+    assert answers == [] and not (store / "store-rescued").exists()
+    asked = capsys.readouterr().err
+    assert "broker.conf" in asked and "The broker's RocketMQ release: " in asked and "Run it now?" in asked
+    answers[:] = ["yes"]
+    assert typed(store) == 0 and (store / "store-rescued").is_dir()
+    answers[:] = [str(store / "broker.conf"), "seven"]
+    assert cli.main(["rescue", str(store / "store"), "--to", str(store / "other")]) == 2
+    assert "--release 'seven'" in capsys.readouterr().err

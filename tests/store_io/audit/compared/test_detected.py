@@ -1,0 +1,26 @@
+"""The release that a copy itself leaves no choice about."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from store_io.audit.compared.detected import detect_release
+from store_io.rules.releases import KNOWN_RELEASES
+from store_io.source.byte_source import StoreLocation
+from tests.support.builders import Message, Sizes, StoreBuilder
+
+
+def test_only_a_trace_that_leaves_one_set_of_rules_decides(tmp_path: Path) -> None:
+    builder = StoreBuilder("5.3.3", Sizes(segment=4096))
+    builder.put(Message("TopicA", 0, b"body"))
+    store = builder.write(tmp_path / "store")
+    location = StoreLocation(str(store.root))
+    seen = detect_release(location, store.broker_conf)
+    assert seen.release == "" and seen.among == ()
+    checkpoint = store.root / "checkpoint"
+    data = bytearray(checkpoint.read_bytes().ljust(4096, b"\0"))
+    data[40:48] = (1 << 10).to_bytes(8, "big")  # logicsPhysicalOffset, which 5.5.0 alone writes
+    checkpoint.write_bytes(data)
+    seen = detect_release(location, store.broker_conf)
+    assert seen.release == "5.5.0" == KNOWN_RELEASES[-1] and seen.among == ("5.5.0",)
+    assert "5.5.0" in seen.written.sentence()
