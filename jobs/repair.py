@@ -22,7 +22,7 @@ from jobs.command_line.stores import StoreArgument
 from jobs.environment import cluster
 from jobs.output import OutputFolder
 from jobs.report.files.json_text import document
-from jobs.report.texts.hand_over import HandOver, next_text
+from jobs.report.hand_over.words import HandOver, next_text
 from jobs.report.texts.repair_text import repair_text
 from jobs.report.texts.text import printable
 from jobs.rescue.hand_over import hand_over

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from jobs.command_line.stores import StoreArgument
 from jobs.output import OutputFolder
-from jobs.report.pages.hand_over_html import hand_over_html
+from jobs.report.hand_over.hand_over_html import hand_over_html
+from jobs.report.hand_over.words import MOST_NAMED, HandOver, HandOverFiles
 from jobs.report.texts.commands import store_words
-from jobs.report.texts.hand_over import MOST_NAMED, HandOver, HandOverFiles
 from schemas.rows import Row
 from store_io.audit.checks.repaired_store import REPORT_SUFFIX
 from store_io.formats.settings import parse_conf

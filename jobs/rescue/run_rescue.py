@@ -22,12 +22,12 @@ from jobs.command_line import options
 from jobs.command_line.options import Command
 from jobs.environment import cluster
 from jobs.output import OutputFailed
+from jobs.report.hand_over.rescue_text import audit_text, choice_text, first_text, steps_text, ways_text
+from jobs.report.hand_over.words import hand_over_text
 from jobs.report.pages.report_html import PageContext
 from jobs.report.texts.commands import command_line, config_helps, repair_withheld, store_words
-from jobs.report.texts.hand_over import hand_over_text
 from jobs.report.texts.judgement import judge
 from jobs.report.texts.next_steps import next_steps
-from jobs.report.texts.rescue_text import audit_text, choice_text, first_text, steps_text, ways_text
 from jobs.rescue.first_look import Asked, agreed, first_lines, first_look
 from jobs.rescue.ways import Choice, Way, choose, plan_section, request_of, work_out_ways
 from schemas.rows import DOUBT, AuditOutcome

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from jobs.report.texts.hand_over import HandOver, HandOverFiles
+from jobs.report.hand_over.words import HandOver, HandOverFiles
 from store_io.repair.repair_steps import Steps
 from tests.support.samples import HOSTILE
 

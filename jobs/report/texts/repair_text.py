@@ -54,7 +54,7 @@ def _sections(report: Row) -> Iterator[tuple[str, Sequence[Any], Callable[[Any],
         yield "Not taken", donor["not_taken"], lambda row: f"{_range(row)}: {row['reason']}"
     healed = report.get("healed")
     if healed is not None:
-        yield "Healed", healed["records"], _healed
+        yield "Healed", healed["records"], healed_text
         yield "Not healed", healed["not_healed"], _not_healed
     for name in ("dropped", "unserved"):
         yield "Left out", report[name], lambda row: ", ".join(f"{key} {value}" for key, value in row.items())
@@ -157,7 +157,7 @@ def bridge_text(bridge: Row) -> str:
     return f"Wrote a bridge, a placeholder record, over {size} ({_range(bridge)}{time})."
 
 
-def _healed(row: Row) -> str:
+def healed_text(row: Row) -> str:
     """One row of a repair's report."""
     where = f"{row['file']} {row['position']:,}, {row['field']}: {row['old']} becomes {row['new']}"
     queue = f" ({row['topic']}, queue {row['queue_id']}, offset {row['queue_offset']:,})" if row["topic"] is not None else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from jobs.report.texts.hand_over import hand_over_text, headline, parts, unsaved_lines
+from jobs.report.hand_over.words import hand_over_text, headline, parts, unsaved_lines
 from tests.support import handed
 
 

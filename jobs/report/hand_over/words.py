@@ -12,8 +12,7 @@ from itertools import islice
 from typing import Any
 
 from jobs.report.texts.commands import command_line, shell_word
-from jobs.report.texts.healing_text import healed_row_text
-from jobs.report.texts.repair_text import bridge_text, config_text, missing_text, moved_text, offsets_text
+from jobs.report.texts.repair_text import bridge_text, config_text, healed_text, missing_text, moved_text, offsets_text
 from jobs.report.texts.step_text import step_text
 from jobs.report.texts.text import count_text, printable
 from schemas.finding_codes import CATALOGUE
@@ -201,7 +200,7 @@ def _done(handed: HandOver) -> Iterator[str]:
     healed = report.get("healed")
     if healed is not None:
         yield f"Healed: {count_text(len(healed['records']), 'damaged record')} made whole, each by a single change:"
-        yield from _some(healed["records"], healed_row_text, "record", handed)
+        yield from _some(healed["records"], healed_text, "record", handed)
     for why in report["unblocked"][:MOST_SEEN]:
         yield f"Removed what would have kept the release from starting: {why}"
     yield "The new store was audited by the same checks: nothing above a note" + (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from jobs.report.hand_over.words import MOST_NAMED, HandOver, hashes_text, headline, parts, unsaved_lines
 from jobs.report.pages.page import View, page
-from jobs.report.texts.hand_over import MOST_NAMED, HandOver, hashes_text, headline, parts, unsaved_lines
 from jobs.report.texts.text import printable
 
 

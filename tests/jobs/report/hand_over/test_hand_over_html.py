@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from jobs.report.pages.hand_over_html import hand_over_html
-from jobs.report.texts.hand_over import HandOver
+from jobs.report.hand_over.hand_over_html import hand_over_html
+from jobs.report.hand_over.words import HandOver
 from tests.support import handed
 from tests.support.golden import check
 from tests.support.pages import Page, without_style
