@@ -70,11 +70,17 @@ class HandOver:
         return int(self.report["given_up"]["messages"])
 
     @property
+    def healed(self) -> int:
+        """Damaged records that were made whole."""
+        return len((self.report.get("healed") or {}).get("records", ()))
+
+    @property
     def style(self) -> str:
-        """Its colour: green only where all was saved and nothing was assumed or stays wrong."""
+        """Its colour: green only where all was saved, nothing was assumed or judged by a risk, and nothing stays wrong."""
         report = self.report
+        open_ends = self.healed or report.get("topics_unknown") or report["config"] and not report["config_written"]
         loses = self.given_up or report["given_up"]["signs"] or report["moved"] or report["unserved"]
-        return "care" if loses or self.assumed or report["kept"] else "safe"
+        return "care" if loses or open_ends or self.assumed or report["kept"] else "safe"
 
 
 @dataclass(frozen=True)
@@ -95,6 +101,7 @@ def headline(handed: HandOver) -> str:
     """The answer, in one line."""
     report = handed.report
     holds = f"holds {count_text(report['messages_after'], 'message')}"
+    holds += f" ({handed.healed:,} of them healed)" if handed.healed else ""
     if handed.given_up:
         return f"The new store is consistent and {holds}; {count_text(handed.given_up, 'message')} could not be saved"
     if report["given_up"]["signs"]:
@@ -197,10 +204,9 @@ def _done(handed: HandOver) -> Iterator[str]:
     yield (f"A new store was made of {handed.copy} by policy {report['policy']}. The copy, which holds {before}, was only read.")
     if report["donor"] is not None:
         yield f"Donor {report['donor']['path']}: {report['donor']['sentence']}"
-    healed = report.get("healed")
-    if healed is not None:
-        yield f"Healed: {count_text(len(healed['records']), 'damaged record')} made whole, each by a single change:"
-        yield from _some(healed["records"], healed_text, "record", handed)
+    if handed.healed:
+        yield f"Healed: {count_text(handed.healed, 'damaged record')} made whole by a single change each, at the risk named:"
+        yield from _some(report["healed"]["records"], healed_text, "record", handed, 2 * _SENTENCE)
     for why in report["unblocked"][:MOST_SEEN]:
         yield f"Removed what would have kept the release from starting: {why}"
     yield "The new store was audited by the same checks: nothing above a note" + (
@@ -245,9 +251,9 @@ def _seen(handed: HandOver) -> Iterator[str]:
         yield f"Not in config/topics.json, so clients do not find them; create them first: {names}"
         yield from _more(len(unknown) - MOST_SEEN, "topic", handed)
     written = report["config_written"]
-    yield from _some(report["config"], lambda row: config_text(row, written), "file of config/", handed)
     if report["config"] and not written:
-        yield "These files of config/ were left as they are: --fix-config writes them."
+        yield "Files of config/ that clients and consumers need are missing or damaged, and were left as they are:"
+    yield from _some(report["config"], lambda row: config_text(row, written), "file of config/", handed)
     yield "Some messages come twice, as after any crash: what was consumed after the last stored offset is delivered again."
 
 
@@ -262,6 +268,10 @@ def _places(handed: HandOver) -> Iterator[str]:
         if folder:
             yield f"broker.conf keeps {folder} elsewhere ({name}): put {handed.target}/{folder} in the place of {path}."
     yield "Put no abort file there: the new store has none, so the broker starts as after a clean stop."
+    config = [row["file"] for row in handed.report["config"]] if not handed.report["config_written"] else []
+    if config:
+        names = ", ".join(config[:MOST_SEEN])
+        yield f"Put the broker's own {names} into it, from another copy, or make them with repair --fix-config."
     yield f"Keep {handed.files.report} beside the store, under the store's name: later audits then know of this repair."
     left = handed.report["not_copied"]
     if left:
@@ -321,8 +331,8 @@ _UNKNOWN = (
 )
 
 
-def _some(rows: Sequence[Any], said: Callable[[Any], str], noun: str, handed: HandOver) -> Iterator[str]:
-    yield from (printable(said(row), _SENTENCE) for row in islice(rows, MOST_SEEN))
+def _some(rows: Sequence[Any], said: Callable[[Any], str], noun: str, handed: HandOver, most: int = _SENTENCE) -> Iterator[str]:
+    yield from (printable(said(row), most) for row in islice(rows, MOST_SEEN))
     yield from _more(len(rows) - MOST_SEEN, noun, handed)
 
 

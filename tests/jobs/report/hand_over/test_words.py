@@ -26,14 +26,23 @@ def test_a_store_without_a_loss_is_green_and_says_so() -> None:
     ):
         assert sentence in text
     assert replace(own, assumed=["it"]).style == "care"
-    for more in ({"kept": [{"file": "f", "message": "m"}]}, {"moved": [{}]}, {"given_up": {"messages": 0, "signs": ["x"]}}):
+    for more in (
+        {"kept": [{"file": "f", "message": "m"}]},
+        {"moved": [{}]},
+        {"topics_unknown": ["T"]},
+        {"healed": {"records": [{}]}},
+        {"given_up": {"messages": 0, "signs": ["x"]}},
+    ):
         assert replace(own, report=handed.report(**more)).style == "care"
 
 
 def test_all_that_is_lost_is_named_or_counted_and_no_name_acts_on_the_terminal() -> None:
     own = handed.lossy()
     text = hand_over_text(own)
-    assert headline(own) == "The new store is consistent and holds 1,691 messages; 133 messages could not be saved"
+    assert (
+        headline(own)
+        == "The new store is consistent and holds 1,691 messages (1 of them healed); 133 messages could not be saved"
+    )
     for sentence in (
         "No release was named.",
         "121 messages: the copy shows that they were there, and does not hold them.",

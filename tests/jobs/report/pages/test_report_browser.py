@@ -18,6 +18,7 @@ import pytest
 
 from jobs.audit.run_audit import write_run_files, write_store
 from jobs.output import OutputFolder
+from jobs.report.hand_over.hand_over_html import hand_over_html
 from jobs.report.pages.report_html import PageContext
 from jobs.report.texts.text import printable
 from schemas.rows import AuditOutcome
@@ -26,7 +27,7 @@ from store_io.audit.audit_store import run_local
 from store_io.audit.compared.compared_audit import run_compared
 from store_io.rules.releases import KNOWN_RELEASES
 from store_io.source.byte_source import StoreLocation
-from tests.support import builders, damage, samples
+from tests.support import builders, damage, handed, samples
 from tests.support.corpus_tools import cases
 
 if TYPE_CHECKING:
@@ -103,10 +104,22 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
         context = PageContext(samples.RUN, (outcome.location_text, "--release", outcome.release), "/out/plan.json", index=True)
         assert write_store(out, outcome, context) == []
     assert write_run_files(out, samples.RUN, outcomes) == []
+    for name, own in (("handed", handed.saved()), ("handed-lossy", handed.lossy())):
+        (folder / "out" / name).mkdir()
+        out.write(f"{name}/report.html", hand_over_html(own))
     return folder / "out"
 
 
-PAGES = ["g14-533-torn-old-seen", "g04-533-clean-all", "g76-550-foreign-commitlog", "hostile", "gone", ""]
+PAGES = [
+    "handed",
+    "handed-lossy",
+    "g14-533-torn-old-seen",
+    "g04-533-clean-all",
+    "g76-550-foreign-commitlog",
+    "hostile",
+    "gone",
+    "",
+]
 
 
 @dataclass
@@ -173,7 +186,7 @@ def test_a_page_renders_quietly_fits_and_can_be_read(browser: Browser, results: 
     assert page.evaluate("Math.max(document.documentElement.scrollWidth, document.body.scrollWidth)") <= width
     assert page.evaluate(WIDER) == []
     assert page.evaluate(CONTRAST) == []
-    assert page.locator("h1").count() == 1 and page.locator(".answer h2").is_visible()
+    assert page.locator("h1").count() == 1 and page.locator(".answer h2").first.is_visible()
     ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert ground == ("rgb(246, 247, 249)" if scheme == "light" else "rgb(16, 20, 26)")  # the style sheet is in force
     page.close()
