@@ -49,9 +49,12 @@ def test_commands_about_single_messages_show_their_real_output(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(environment.ROOT)
-    section = README.read_text("utf-8").partition("## Single messages")[2].partition("\n## ")[0]
-    shown = re.findall(r"^\$ \./spark-submit\.sh (.+)\n((?:(?!\$ |```).*\n)+)", section, re.MULTILINE)
-    assert len(shown) == 3
+    sections = [
+        README.read_text("utf-8").partition(f"## {head}\n")[2].partition("\n## ")[0]
+        for head in ("Single messages", "The lost messages")
+    ]
+    shown = re.findall(r"^\$ \./spark-submit\.sh (.+)\n((?:(?!\$ |```).*\n)+)", "\n".join(sections), re.MULTILINE)
+    assert len(shown) == 4
     for command, lines in shown:
         command, _, head = command.partition(" | head -")
         assert cli.main(shlex.split(command)) == 0

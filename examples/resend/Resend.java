@@ -21,6 +21,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 
+import org.apache.rocketmq.client.Validators;
 import org.apache.rocketmq.client.exception.MQBrokerException;
 import org.apache.rocketmq.client.exception.MQClientException;
 import org.apache.rocketmq.client.producer.DefaultMQProducer;
@@ -29,6 +30,7 @@ import org.apache.rocketmq.common.message.Message;
 import org.apache.rocketmq.common.message.MessageAccessor;
 import org.apache.rocketmq.common.message.MessageQueue;
 import org.apache.rocketmq.remoting.exception.RemotingConnectException;
+import org.apache.rocketmq.remoting.exception.RemotingException;
 import org.apache.rocketmq.remoting.protocol.RemotingSerializable;
 
 /**
@@ -144,7 +146,7 @@ public class Resend {
         System.out.println(sent + what + ", " + before + " were sent before, " + leftOut + " left out, " + twins
             + " the same as one that is sent, " + refused + " refused");
         if (refused > 0) {
-            throw new Stopped(3, refused + " refused, which another run tries again; FILE.sent has the reasons");
+            throw new Stopped(3, refused + " refused; another run tries them again, and FILE.sent has the reasons");
         }
     }
 
@@ -237,6 +239,12 @@ public class Resend {
     private void one(Path file, int number, Map<?, ?> line, Journal journal) throws Exception {
         MessageQueue queue = queue(line);
         Message message = message(line, queue.getTopic());
+        try {
+            Validators.checkMessage(message, producer);
+        } catch (MQClientException problem) { // the client would not let it out
+            refuse(file, number, problem.getErrorMessage(), journal);
+            return;
+        }
         journal.add("sending " + number, true);
         try {
             SendResult result = producer.send(message, queue);
@@ -244,21 +252,19 @@ public class Resend {
                 + result.getMsgId() + " " + result.getOffsetMsgId() + " " + result.getSendStatus(), false);
             sent++;
         } catch (MQBrokerException problem) {
-            journal.add("refused " + number + " " + shown(problem.getErrorMessage()), false);
-            refused++;
-            System.err.println("resend: " + file + " line " + number + ": the broker refused it: " + shown(problem.getErrorMessage()));
+            refuse(file, number, problem.getErrorMessage(), journal);
         } catch (RemotingConnectException problem) {
             journal.add("refused " + number + " no connection", false);
             throw new Stopped(3, file + " line " + number + ": no connection to " + shown(queue.getBrokerName()) + "; it was not sent");
-        } catch (MQClientException problem) {
-            if (problem.getResponseCode() == 13) { // the message is not legal: it never left this machine
-                journal.add("refused " + number + " " + shown(problem.getErrorMessage()), false);
-                refused++;
-                System.err.println("resend: " + file + " line " + number + ": refused: " + shown(problem.getErrorMessage()));
-                return;
-            }
+        } catch (MQClientException | RemotingException problem) {
             throw new Stopped(3, file + " line " + number + ": no answer: " + shown(problem.getMessage()));
         }
+    }
+
+    private void refuse(Path file, int number, String why, Journal journal) throws Exception {
+        journal.add("refused " + number + " " + shown(why), false);
+        refused++;
+        System.err.println("resend: " + file + " line " + number + ": refused: " + shown(why));
     }
 
     private Message message(Map<?, ?> line, String topic) {

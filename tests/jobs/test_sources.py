@@ -33,8 +33,9 @@ from jobs import sources
 from jobs.environment import setup as environment
 from jobs.sources import PUSHDOWN_CONF, MessagesSource, as_message_filter, read, register
 from schemas.sources import SOURCES
-from store_io.base.errors import NotAStore, UsageError
+from store_io.base.errors import NotAStore, StoreError, UsageError
 from store_io.explore.message_filter import EVERY_MESSAGE, MessageFilter
+from tests.store_io.explore.lost.test_lost_places import store as damaged_store
 from tests.store_io.explore.test_message_rows import odd_store, plain, rows_of
 from tests.support import builders
 from tests.support.corpus_tools import cases
@@ -132,12 +133,36 @@ def test_segments_are_skipped_by_time_only_where_the_clock_is_trusted(tmp_path: 
 # ---- Spark -----------------------------------------------------------------------------------------------------------
 
 
+def lost_rows(root: Path, conf: Path, **options: str) -> list[dict[str, Any]]:
+    """What the source gives, read in this process: planned, sent to tasks, read there."""
+    given = {"path": str(root), "release": "5.3.3", "broker_conf": str(conf), **options}
+    source = MessagesSource(given)
+    reader = source.reader(source.schema())
+    parts = pickle.loads(pickle.dumps(reader.partitions()))
+    there = pickle.loads(pickle.dumps(reader))
+    return sorted((row for part in parts for batch in there.read(part) for row in batch.to_pylist()), key=key)
+
+
+def test_what_a_start_would_lose(tmp_path: Path) -> None:
+    root, text, at = damaged_store(tmp_path / "store")
+    conf = tmp_path / "broker.conf"
+    conf.write_text(text, encoding="utf-8")
+    rows = lost_rows(root, conf, lost="true")
+    assert [row["phy_offset"] for row in rows] == at[12:] and {row["lost"] for row in rows} == {"cut"}
+    rows = lost_rows(root, conf, columns="phy_offset,lost")
+    assert [row["lost"] for row in rows] == [None] * 11 + ["cut"] * 8
+    path = next((root / "commitlog").iterdir())
+    path.write_bytes(path.read_bytes()[:-5])
+    with pytest.raises(StoreError, match="would not start"):
+        lost_rows(root, conf, lost="true")
+
+
 @spark_test
 def test_every_row_and_type(spark: SparkSession, tmp_path: Path) -> None:
     store = odd_store(tmp_path / "store")
     register(spark)
     frame = spark.read.format("rocketmq.messages").option("body", "raw").load(str(store.root))
-    assert frame.columns == [column.name for column in SOURCES["messages"]]
+    assert frame.columns == [column.name for column in SOURCES["messages"] if column.name != "lost"]
     assert frame.schema["phy_offset"].metadata["comment"].startswith("Key: physical offset")
     found = sorted((row.asDict() for row in frame.collect()), key=key)
     wanted = plain(rows_of(store.root, columns=tuple(frame.columns)))

@@ -23,6 +23,7 @@ from schemas.rows import MappedFile
 from store_io.base.errors import StoreChanged, StoreError, UsageError
 from store_io.explore.scans import DEFAULT_COLUMNS
 from tests.schemas.test_json_schemas import faults
+from tests.store_io.explore.lost.test_lost_places import store as damaged_store
 from tests.store_io.explore.test_message_rows import odd_store, plain, rows_of
 from tests.support.exports import EVERYTHING
 
@@ -152,6 +153,26 @@ def test_a_stopped_export_goes_on(here: SparkSession, tmp_path: Path, monkeypatc
     (out / "messages" / first.name).unlink()
     with pytest.raises(StoreError, match="though the manifest names it"):
         run(store, out, *words)
+
+
+@pytest.mark.spark
+def test_lost_messages_as_lines_to_send_again(here: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    root, text, at = damaged_store(tmp_path / "store")
+    (tmp_path / "broker.conf").write_text(text, encoding="utf-8")
+    settings = ["--release", "5.3.3", "--broker-conf", str(tmp_path / "broker.conf"), "--lost"]
+    assert run(root, tmp_path / "lines", "--format", "resend", *settings) == 0
+    assert "would lose 8 of the messages" in capsys.readouterr().err
+    manifest = json.loads((tmp_path / "lines" / "manifest.json").read_text())
+    assert manifest["messages"] == 8 and manifest["asked"]["lost"] is True and faults("export", json.dumps(manifest)) == []
+    lines = [
+        json.loads(line)
+        for file in manifest["files"]
+        if file["file"]
+        for line in (tmp_path / "lines" / "messages" / file["file"]).read_text("ascii").splitlines()
+    ]
+    assert [line["phy_offset"] for line in lines] == at[12:] and {line["why_not"] for line in lines} == {None}
+    assert run(root, tmp_path / "rows", "--format", "parquet", *settings) == 0
+    assert set(pq.read_table(tmp_path / "rows" / "messages").column("lost").to_pylist()) == {"cut"}
 
 
 @pytest.mark.spark

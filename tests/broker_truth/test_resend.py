@@ -1,0 +1,190 @@
+"""examples/resend against a real broker: what stores would lose, sent again and read back, once each (mark: broker)."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import time
+import zlib
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import lz4.frame
+import pytest
+import zstandard
+
+from jobs.environment import setup as environment
+from jobs.explore.lost_lines import lost_lines
+from store_io.explore.lost.sendable import NOT_SENT
+from tests.broker_truth import own_network
+from tests.broker_truth.cluster import NAMESRV, SETTINGS, Cluster
+from tests.broker_truth.kinds import Session
+from tests.broker_truth.real_broker import class_path
+from tests.support import corpus_tools, product
+from tests.support.builders import Record, decode
+from tests.support.timers import timer_store
+
+pytestmark = pytest.mark.broker
+
+RELEASE = "5.3.3"
+PROGRAM = Path(__file__).resolve().parents[2] / "examples" / "resend" / "Resend.java"
+CASES = ("g37-533-crc-props", "g71-498-cq-last-file-zero", "g113-533-dledger-killed-late")
+STOPPED_AFTER = 25
+LONGEST_TOPIC = 127  # of a client; a broker stores longer ones
+Line = dict[str, Any]
+
+
+@dataclass
+class Said:
+    """What the runs of the program said, and the file's journal after each. unknown: lines whose sending had no answer."""
+
+    runs: list[tuple[int, str, str]] = field(default_factory=list)
+    journals: list[str] = field(default_factory=list)
+    unknown: list[int] = field(default_factory=list)
+
+
+def lines_of(root: Path, release: str, conf: str) -> tuple[list[str], int]:
+    """(the lines of a store's lost messages, how many the plan counts)."""
+    done = product.audit(root, release, conf)
+    assert done.broker is not None
+    timer = (done.broker["timer"] or {}).get("lost") or {"messages": 0}
+    return list(lost_lines(done.audit)), done.broker["lost"]["messages"] + timer["messages"]
+
+
+def original(roots: Sequence[Path], line: Line) -> list[Record]:
+    """The records at this physical offset, read from the stores' own files without the product."""
+    found = []
+    for root in roots:
+        for path in [*root.glob("commitlog/*"), *root.glob("dledger-*/data/*")]:
+            data, base = path.read_bytes(), int(path.name)
+            at = line["phy_offset"] - base
+            if 0 <= at < len(data):
+                found.append(decode(data[at:], 0))
+    return found
+
+
+def body_of(record: Record) -> bytes:
+    if not record.sys_flag & 1:
+        return record.body
+    kind = record.sys_flag >> 8 & 7
+    unpack = {1: lz4.frame.decompress, 2: lambda data: zstandard.ZstdDecompressor().decompressobj().decompress(data)}
+    return unpack.get(kind, zlib.decompress)(record.body)
+
+
+def told(record: Record) -> Mapping[str, Any]:
+    """What a consumer learns of a message, without what a broker assigns anew."""
+    own = {name: value for name, value in record.properties.items() if name not in NOT_SENT}
+    return {"flag": record.flag, "body": body_of(record), "properties": own}
+
+
+def send_all(home: Path, java: str, jars: Sequence[Path], file: Path, topics: dict[str, int]) -> Said:
+    """In a network of its own: try it without sending, send and be killed, send the rest, and send nothing more."""
+    said, journal = Said(), file.with_name(file.name + ".sent")
+    classes = home / "classes"
+    jars_named = ":".join(map(str, jars))
+    compiler = [f"{java}/bin/javac", "-Xlint:all,-path,-options", "-Werror", "-d", str(classes), "-cp", jars_named]
+    subprocess.run([*compiler, str(PROGRAM)], check=True)
+
+    def run(*words: str) -> int:
+        done = subprocess.run(
+            cluster.client("Resend", "--namesrv", NAMESRV, *words, str(file), classes=str(classes)),
+            capture_output=True,
+            text=True,
+        )
+        said.runs.append((done.returncode, done.stdout, done.stderr))
+        said.journals.append(journal.read_text("utf-8") if journal.exists() else "")
+        return done.returncode
+
+    with Cluster(home / "cluster", java, jars, topics) as cluster:
+        # As it is: Java compiles it on the way.
+        first = cluster.wait(cluster.client(str(PROGRAM), "--namesrv", NAMESRV, "--dry-run", str(file)))
+        said.runs.append((first.returncode, first.stdout, first.stderr))
+        said.journals.append(journal.read_text("utf-8") if journal.exists() else "")
+        command = cluster.client("Resend", "--namesrv", NAMESRV, "--rate", "20", str(file), classes=str(classes))
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        end = time.monotonic() + 60
+        while time.monotonic() < end and (not journal.exists() or journal.read_text("utf-8").count("\nsent") < STOPPED_AFTER):
+            time.sleep(0.02)
+        process.kill()
+        process.wait()
+        before = journal.read_text("utf-8")
+        last = before.splitlines()[-1].split()
+        if last[0] == "sending":
+            said.unknown.append(int(last[1]))
+            assert run("--rate", "2000") == 3
+        run("--rate", "2000", "--unknown", "skip")
+        run("--rate", "2000")
+        other = subprocess.run(
+            cluster.client("Resend", "--namesrv", NAMESRV, "--to-topic", "nowhere", str(file), classes=str(classes)),
+            capture_output=True, text=True,
+        )  # fmt: skip
+        said.runs.append((other.returncode, other.stdout, other.stderr))
+    return said
+
+
+@pytest.mark.skipif(bool(own_network.allowed()), reason=own_network.allowed())
+def test_what_stores_would_lose_is_sent_once_each_and_read_back(tmp_path: Path) -> None:
+    java = str(environment.java_runtime().home)
+    if not Path(java, "bin", "javac").exists():
+        pytest.skip(f"{java} has no Java compiler")
+    jars = class_path(RELEASE, cluster=True)
+    texts, roots = list[str](), list[Path]()
+    for name in CASES:
+        (case,) = corpus_tools.cases(name)
+        roots.append(case.unpack(tmp_path / name))
+        lines, counted = lines_of(roots[-1], case.release, case.broker_conf)
+        assert len(lines) == counted > 0
+        texts += lines
+    made = timer_store(tmp_path / "timers", waiting=300)
+    (made.root / "timerwheel").unlink()
+    lines, counted = lines_of(made.root, RELEASE, made.conf)
+    assert len(lines) == counted == 194
+    texts, roots = texts + lines, [*roots, made.root]
+    file = tmp_path / "lost.jsonl"
+    file.write_text("".join(texts), "ascii")
+    all_wanted = [(number, line) for number, line in enumerate(map(json.loads, texts), 1) if line["why_not"] is None]
+    wanted = [(number, line) for number, line in all_wanted if len(line["topic"]) <= LONGEST_TOPIC]
+    refused = {number for number, _ in all_wanted} - {number for number, _ in wanted}
+    topics = {topic: 8 for topic in {line["topic"] for _, line in all_wanted}}
+    assert refused and all(line["queue_id"] < 8 for _, line in wanted)
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "cluster").mkdir()
+    said = own_network.run(send_all, home, java, jars, file, topics)
+
+    assert f"{len(all_wanted)} would be sent, 0 were sent before, {len(texts) - len(all_wanted)} left out" in said.runs[0][1]
+    assert said.journals[0] == ""
+    assert said.runs[-2][0] == 3 and f"{len(refused)} refused" in said.runs[-2][2], said.runs[1:-1]
+    assert said.runs[-2][2].count("longer than topic max length") == len(refused)
+    assert re.search(rf"^0 sent, {len(wanted)} were sent before", said.runs[-2][1], re.MULTILINE)
+    assert said.runs[-1][0] == 3 and "topic nowhere: no way to it" in said.runs[-1][2] and "nothing was sent" in said.runs[-1][2]
+    if said.unknown:
+        assert "its sending had no answer" in said.runs[1][2]
+    journal = said.journals[-1]
+    sent = {int(line.split()[1]): line.split() for line in journal.splitlines() if line.startswith("sent ")}
+    assert set(sent) | set(said.unknown) == {number for number, _ in wanted}
+
+    seen = Session(RELEASE, home / "cluster" / "store", SETTINGS).run()
+    assert seen.served is not None
+    by_queue: dict[tuple[str, int], list[tuple[int, Line]]] = defaultdict(list)
+    for number, line in wanted:
+        by_queue[line["topic"], line["queue_id"]].append((number, line))
+    total = 0
+    for key, expected in by_queue.items():
+        got = [message.record for message in seen.served.queues[key].messages]
+        keys = [record.properties.get("UNIQ_KEY") for record in got]
+        expected = [(n, line) for n, line in expected if n not in said.unknown or line["unique_key"] in keys]
+        assert len(got) == len(expected), key
+        for record, (number, line) in zip(got, expected, strict=True):
+            assert told(record) in [told(old) for old in original(roots, line)], (number, line)
+            if number in sent:
+                place = sent[number]
+                assert place[2] == f"broker-a:{key[1]}" and int(place[3]) == record.queue_offset and place[6] == "SEND_OK"
+                assert place[4] == line["unique_key"] or line["unique_key"] is None
+        total += len(got)
+    assert len(wanted) - len(said.unknown) <= total <= len(wanted)
+    assert {key for key, queue in seen.served.queues.items() if queue.messages} <= set(by_queue)
