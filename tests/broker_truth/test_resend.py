@@ -149,7 +149,7 @@ def test_what_stores_would_lose_is_sent_once_each_and_read_back(tmp_path: Path) 
     all_wanted = [(number, line) for number, line in enumerate(map(json.loads, texts), 1) if line["why_not"] is None]
     wanted = [(number, line) for number, line in all_wanted if len(line["topic"]) <= LONGEST_TOPIC]
     refused = {number for number, _ in all_wanted} - {number for number, _ in wanted}
-    topics = {topic: 8 for topic in {line["topic"] for _, line in all_wanted}}
+    topics = dict.fromkeys({line["topic"] for _, line in all_wanted}, 8)
     assert refused and all(line["queue_id"] < 8 for _, line in wanted)
     home = tmp_path / "home"
     home.mkdir()
