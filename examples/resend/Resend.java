@@ -145,7 +145,7 @@ public class Resend {
         String what = flags.contains("--dry-run") ? " would be sent" : " sent";
         System.out.println(sent + what + ", " + before + " were sent before, " + leftOut + " left out, " + twins
             + " the same as one that is sent, " + refused + " refused");
-        if (refused > 0) {
+        if (refused > 0 && !flags.contains("--dry-run")) {
             throw new Stopped(3, refused + " refused; another run tries them again, and FILE.sent has the reasons");
         }
     }
@@ -173,7 +173,13 @@ public class Resend {
                     } else {
                         byTopic.merge(topic(line), 1L, Long::sum);
                         remember(line);
-                        sent++;
+                        String why = fault(message(line, topic(line)));
+                        if (why != null) {
+                            byReason.merge("the client refuses it: " + why, 1L, Long::sum);
+                            refused++;
+                        } else {
+                            sent++;
+                        }
                     }
                 }
             }
@@ -185,7 +191,7 @@ public class Resend {
             System.out.println("to send:  " + topic.getValue() + ", " + shown(topic.getKey()) + ", " + queuesOf(topic.getKey()).size() + " queues");
         }
         if (!flags.contains("--dry-run")) {
-            sent = before = leftOut = twins = 0;
+            sent = before = leftOut = twins = refused = 0;
             waiting.clear();
         }
     }
@@ -239,10 +245,9 @@ public class Resend {
     private void one(Path file, int number, Map<?, ?> line, Journal journal) throws Exception {
         MessageQueue queue = queue(line);
         Message message = message(line, queue.getTopic());
-        try {
-            Validators.checkMessage(message, producer);
-        } catch (MQClientException problem) { // the client would not let it out
-            refuse(file, number, problem.getErrorMessage(), journal);
+        String fault = fault(message);
+        if (fault != null) {
+            refuse(file, number, fault, journal);
             return;
         }
         journal.add("sending " + number, true);
@@ -261,6 +266,16 @@ public class Resend {
         }
     }
 
+    /** Why the client would not let the message out; null: it does. */
+    private String fault(Message message) {
+        try {
+            Validators.checkMessage(message, producer);
+            return null;
+        } catch (MQClientException problem) {
+            return shown(problem.getErrorMessage());
+        }
+    }
+
     private void refuse(Path file, int number, String why, Journal journal) throws Exception {
         journal.add("refused " + number + " " + shown(why), false);
         refused++;
@@ -269,6 +284,7 @@ public class Resend {
 
     private Message message(Map<?, ?> line, String topic) {
         Message message = new Message(topic, Base64.getDecoder().decode(text(line, "body_base64")));
+        MessageAccessor.clearProperty(message, "WAIT"); // the constructor's; the line has the old one's, if it had one
         message.setFlag(((Number) line.get("flag")).intValue());
         for (Map.Entry<?, ?> property : ((Map<?, ?>) line.get("properties")).entrySet()) {
             MessageAccessor.putProperty(message, property.getKey().toString(), property.getValue().toString());
