@@ -1,7 +1,8 @@
 """A whole healthy store of any size, piece by piece: for measurements and trials. Needs numba.
 
 What a 5.3.3 broker leaves after a clean stop: full segments with their fillers, the ConsumeQueue and index files of every
-message with real chains, checkpoint, topics. Nothing is written here: the caller puts each piece where it says.
+message with real chains, checkpoint, topics; of another kind (`sample_kinds`) what that has beside or instead. Nothing is
+written here: the caller puts each piece where it says.
 The same description gives the same bytes. Source of the formats: formats.md 2, 3, 6, 7.
 """
 
@@ -18,9 +19,27 @@ from numba import njit
 
 from schemas import checkpoint_layout, consumequeue_layout, index_layout
 from schemas import commitlog_layout as layout
+from schemas.dledger_layout import DATA, HEADER_BYTES
 from schemas.entries import STORED_ENTRY_DTYPE
+from schemas.timer_layout import TIMER_TOPIC
 from store_io.base.java_compat import string_hash
 from store_io.base.native import masked_crc32
+from store_io.sample_kinds import (
+    CONTROLLER,
+    LEDGER,
+    LEDGER_FOLDER,
+    PLAIN,
+    ROCKSDB,
+    KeyedQueues,
+    Pairs,
+    Piece,
+    first_epoch,
+    ledger_texts,
+    ledger_units,
+    put_headers,
+    small_file,
+    timer_messages,
+)
 
 RELEASE = "5.3.3"  # 5.4.0 and later would put a key more for each message that has tags
 CHUNK_BYTES = 32 << 20
@@ -69,68 +88,88 @@ class SampleStore:
     index_slots: int = index_layout.DEFAULT_HASH_SLOTS
     index_max: int = index_layout.DEFAULT_MAX_INDEX
     chunk_bytes: int = CHUNK_BYTES
+    kind: str = PLAIN
+    timers: int = 0  # of the kind with timers: how many wait, in a segment of their own
 
     def topic(self, number: int) -> str:
         """Name of a topic."""
         return f"SampleTopic{number:02d}"
 
 
-@dataclass(frozen=True)
-class Piece:
-    """`data` belongs at `position` of the file `path`, which has `file_bytes` in all and is zero where no piece is.
-
-    The data are good until the next piece is asked for.
-    """
-
-    path: str
-    file_bytes: int
-    position: int
-    data: np.ndarray
-
-
-def sample_pieces(store: SampleStore) -> Iterator[Piece]:
+def sample_pieces(store: SampleStore) -> Iterator[Piece | Pairs]:
     """The store's files. In memory are one chunk, what is derived from it, and the slots of one index file."""
     names = [store.topic(number) for number in range(store.topics)]
     texts = np.array([list(name.encode()) for name in names], np.uint8)
     hashes = np.array([string_hash(name + "#") for name in names], np.int64)
     pool = np.random.default_rng(5).integers(0, 256, POOL_BYTES + 2 * max(store.bodies), np.uint8)
     offsets = np.zeros(store.topics * store.queues, np.int64)
-    largest = _HEAD_BYTES + 2 * max(store.bodies) + 4 + texts.shape[1] + PROPERTIES_BYTES
+    largest = HEADER_BYTES + _HEAD_BYTES + 2 * max(store.bodies) + 4 + texts.shape[1] + PROPERTIES_BYTES
     chunk = np.zeros(max(store.chunk_bytes, largest), np.uint8)
     rows = np.zeros(len(chunk) // (layout.MIN_SIZE_V1_BYTES + PROPERTIES_BYTES) + 1, _ROW_DTYPE)
     index = _IndexWriter(store)
+    in_ledger = store.kind == LEDGER
+    head, folder = (HEADER_BYTES, f"{LEDGER_FOLDER}/{DATA}") if in_ledger else (0, "commitlog")
+    keyed = KeyedQueues() if store.kind == ROCKSDB else None
     number = 0
     last_time = 0
     for segment, body in enumerate(store.bodies):
         base = segment * store.segment_bytes
-        path = f"commitlog/{base:020d}"
+        path = f"{folder}/{base:020d}"
         is_last = segment + 1 == len(store.bodies)
         end = store.last_bytes if is_last and store.last_bytes is not None else store.segment_bytes
         position, done = 0, False
         while not done:
-            used, count, done = _fill(chunk, base, position, end, body, number, store.queues, texts, hashes, pool, offsets, rows)
+            used, count, done = _fill(
+                chunk, base, position, end, body, number, store.queues, texts, hashes, pool, offsets, rows, head
+            )
+            if in_ledger:
+                put_headers(chunk, base + position, rows[:count], number)
+                yield from ledger_units(rows[:count], number)
             number += count
             yield Piece(path, store.segment_bytes, position, chunk[:used])
             position += used
             if count:
-                yield from _queue_pieces(store, names, rows[:count])
+                yield from _queue_pieces(store, names, rows[:count], keyed)
                 yield from index.put(rows[:count])
                 last_time = int(rows[count - 1]["store_time"])
         if end == store.segment_bytes:
-            filler = np.array([end - position, layout.MAGIC_BLANK], ">i4")
-            yield Piece(path, store.segment_bytes, position, filler.view(np.uint8))
+            filler = [-1, end - position] if in_ledger else [end - position, layout.MAGIC_BLANK]
+            yield Piece(path, store.segment_bytes, position, np.array(filler, ">i4").view(np.uint8))
+    if store.timers:
+        last_time += 1
+        yield from _timer_pieces(store, last_time, index)
     yield from index.close()
+    if in_ledger:
+        yield from ledger_texts(number)
+    if keyed is not None:
+        yield keyed.close()
+    if store.kind == CONTROLLER:
+        yield first_epoch()
     yield from _small_files(store, names, last_time, index.last_full_time)
 
 
+def _timer_pieces(store: SampleStore, store_time: int, index: _IndexWriter) -> Iterator[Piece]:
+    """A segment of timer messages with what is derived from them."""
+    base, topic = len(store.bodies) * store.segment_bytes, store.topic(0)
+    made = timer_messages(base, store.timers, store_time, topic)
+    yield Piece(f"commitlog/{base:020d}", store.segment_bytes, 0, made.data)
+    yield from _entry_pieces(store, f"consumequeue/{TIMER_TOPIC}/0", 0, made.entries())
+    rows = np.zeros(store.timers, _ROW_DTYPE)
+    rows["phy_offset"], rows["store_time"] = made.phy_offsets, store_time
+    _hash_rows(made.data, made.size, np.array([*made.uniq, *made.key]), string_hash(TIMER_TOPIC + "#"), rows)
+    yield from index.put(rows)
+    yield from made.files(topic)
+
+
 def _small_files(store: SampleStore, names: Sequence[str], last_time: int, index_time: int) -> Iterator[Piece]:
-    fields = np.array([last_time, last_time, index_time], ">i8").view(np.uint8)
+    logics_time = 0 if store.kind == ROCKSDB else last_time  # queues in RocksDB set none
+    fields = np.array([last_time, logics_time, index_time], ">i8").view(np.uint8)
     yield Piece(checkpoint_layout.CHECKPOINT_FILE, checkpoint_layout.FILE_BYTES, 0, fields)
     row = {"readQueueNums": store.queues, "writeQueueNums": store.queues, "perm": 6, "topicFilterType": "SINGLE_TAG"}
     table = {name: {"topicName": name, **row} for name in names}
-    for path, text in (("config/topics.json", json.dumps({"topicConfigTable": table})), ("lock", "lock")):
-        data = np.frombuffer(text.encode(), np.uint8)
-        yield Piece(path, len(data), 0, data)
+    version = {"dataVersion": {"counter": 1}} if store.kind == ROCKSDB else {}  # else its tables' database takes no topic
+    for path, text in (("config/topics.json", json.dumps({**version, "topicConfigTable": table})), ("lock", "lock")):
+        yield small_file(path, text.encode())
 
 
 # ---- messages --------------------------------------------------------------------------------------------------------
@@ -178,10 +217,11 @@ def _digits(out, at, value, base, count):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _fill(out, base, position, end, body, number, queues, texts, hashes, pool, offsets, rows):  # type: ignore[no-untyped-def]
+def _fill(out, base, position, end, body, number, queues, texts, hashes, pool, offsets, rows, head):  # type: ignore[no-untyped-def]
     """Fill `out` with messages from `number` on. Gives (bytes, messages, whether none fits into the segment any more).
 
-    end: up to where the segment may be written. offsets: the next queue offset of each queue; updated.
+    end: up to where the segment may be written. offsets: the next queue offset of each queue; updated.  head: how many bytes to
+    leave before each message.
     """
     at = count = 0
     topic_bytes = texts.shape[1]
@@ -191,10 +231,11 @@ def _fill(out, base, position, end, body, number, queues, texts, hashes, pool, o
         size = body // 2 + np.int64((random >> np.uint64(20)) % np.uint64(body + 1))
         tag = np.int64(random >> np.uint64(62))
         total = _HEAD_BYTES + size + 1 + topic_bytes + 2 + PROPERTIES_BYTES
-        if position + at + total + layout.FRAME_BYTES > end:
+        if position + at + head + total + layout.FRAME_BYTES > end:
             return at, count, True
-        if at + total > len(out) or count == len(rows):
+        if at + head + total > len(out) or count == len(rows):
             return at, count, False
+        at += head
         topic = queue // queues
         store_time = FIRST_STORE_TIME + (number + count) // MESSAGES_PER_MILLISECOND
         phy_offset = base + position + at
@@ -243,6 +284,15 @@ def _fill(out, base, position, end, body, number, queues, texts, hashes, pool, o
         count += 1
 
 
+@njit(cache=True, nogil=True)
+def _hash_rows(data, size, texts, start, rows):  # type: ignore[no-untyped-def]
+    """The hashes of both keys of records of one size. texts: where the two lie in the first, [begin, end) each."""
+    for number in range(len(rows)):
+        at = number * size
+        rows[number].uniq_hash = _hash(data, at + texts[0], at + texts[1], start)
+        rows[number].key_hash = _hash(data, at + texts[2], at + texts[3], start)
+
+
 def _bytes(text: bytes) -> np.ndarray:
     return np.frombuffer(text, np.uint8)
 
@@ -255,8 +305,9 @@ _TAG_HASHES = np.array([string_hash(tag) for tag in _TAGS], np.int64)
 # ---- what is derived from them ---------------------------------------------------------------------------------------
 
 
-def _queue_pieces(store: SampleStore, names: Sequence[str], rows: np.ndarray) -> Iterator[Piece]:
-    unit, file_bytes = consumequeue_layout.ENTRY_BYTES, store.queue_file_bytes
+def _queue_pieces(
+    store: SampleStore, names: Sequence[str], rows: np.ndarray, keyed: KeyedQueues | None
+) -> Iterator[Piece | Pairs]:
     rows = rows[np.argsort(rows["queue"], kind="stable")]
     entries = np.empty(len(rows), STORED_ENTRY_DTYPE)
     for name in STORED_ENTRY_DTYPE.names or ():
@@ -264,13 +315,21 @@ def _queue_pieces(store: SampleStore, names: Sequence[str], rows: np.ndarray) ->
     queues, starts = np.unique(rows["queue"], return_index=True)
     for queue, first, last in zip(queues.tolist(), starts.tolist(), [*starts.tolist()[1:], len(rows)], strict=True):
         topic, queue_id = divmod(queue, store.queues)
-        at = int(rows[first]["queue_offset"]) * unit
-        data = entries[first:last].view(np.uint8)
-        while len(data):
-            start = at - at % file_bytes
-            part = data[: start + file_bytes - at]
-            yield Piece(f"consumequeue/{names[topic]}/{queue_id}/{start:020d}", file_bytes, at - start, part)
-            at, data = at + len(part), data[len(part) :]
+        if keyed is not None:
+            yield keyed.put((names[topic], queue_id), rows[first:last])
+            continue
+        folder = f"consumequeue/{names[topic]}/{queue_id}"
+        yield from _entry_pieces(store, folder, int(rows[first]["queue_offset"]), entries[first:last])
+
+
+def _entry_pieces(store: SampleStore, folder: str, number: int, entries: np.ndarray) -> Iterator[Piece]:
+    """Entries that follow one another from this number on, file by file."""
+    at, data, file_bytes = number * consumequeue_layout.ENTRY_BYTES, entries.view(np.uint8), store.queue_file_bytes
+    while len(data):
+        start = at - at % file_bytes
+        part = data[: start + file_bytes - at]
+        yield Piece(f"{folder}/{start:020d}", file_bytes, at - start, part)
+        at, data = at + len(part), data[len(part) :]
 
 
 _BEGIN_TIME, _END_TIME, _BEGIN_PHY, _END_PHY, _USED_SLOTS, _NEXT = range(6)

@@ -1,4 +1,4 @@
-"""What `jobs.bench.run_bench` measures, one function each. Times are wall time, the least of several rounds.
+"""What `jobs.bench.run_bench` measures, one function each. Times are wall time, of kinds processor time: the least of the rounds.
 
 What is compared takes turns over the same bytes within a round: another program on the machine then slows both.
 """
@@ -28,7 +28,7 @@ from jobs.command_line.stores import StoreArgument
 from jobs.environment import setup as environment
 from schemas.tables import DATASETS
 from store_io.audit.audit_request import AuditRequest
-from store_io.audit.audit_store import StoreAudit
+from store_io.audit.audit_store import StoreAudit, run_local
 from store_io.base import checksum
 from store_io.base.tasks import run_task
 from store_io.sample_store import RELEASE
@@ -73,7 +73,7 @@ def measure_scans(root: Path, bodies: Sequence[int], rounds: int) -> list[ScanTi
         for number, task in enumerate(tasks):
             alone = replace(task, index_files=())
             for buffer in buffers:
-                _keep_least(best, (number, "floor"), lambda t=task, b=buffer: _read_and_sum(source, t, b))  # type: ignore[misc]
+                _keep_least(best, (number, "floor"), lambda t=task, b=buffer: _read_and_sum(source, t.path, b))  # type: ignore[misc]
             _keep_least(best, (number, "task"), lambda t=alone: run_task(t))  # type: ignore[misc]
             _keep_least(best, (number, "with_index"), lambda t=task: run_task(t))  # type: ignore[misc]
     gc.unfreeze()
@@ -85,10 +85,21 @@ def measure_scans(root: Path, bodies: Sequence[int], rounds: int) -> list[ScanTi
     return found
 
 
-def _keep_least(best: dict[tuple[int, str], float], key: tuple[int, str], action: Callable[[], object]) -> None:
-    began = time.perf_counter()
+def _keep_least(
+    best: dict[tuple[int, str], float],
+    key: tuple[int, str],
+    action: Callable[[], object],
+    clock: Callable[[], float] = time.perf_counter,
+) -> None:
+    began = clock()
     action()
-    best[key] = min(best.get(key, float("inf")), time.perf_counter() - began)
+    best[key] = min(best.get(key, float("inf")), clock() - began)
+
+
+def _processor_seconds() -> float:
+    """Of this process and of those that it has waited for."""
+    spent = os.times()
+    return spent.user + spent.system + spent.children_user + spent.children_system
 
 
 def _audit(root: Path) -> StoreAudit:
@@ -105,14 +116,53 @@ def _check_scan(task: SegmentTask) -> int:
     return messages
 
 
-def _read_and_sum(source: ByteSource, task: SegmentTask, buffer: np.ndarray) -> None:
+def _read_and_sum(source: ByteSource, path: str, buffer: np.ndarray) -> None:
     view = buffer.data
-    with source.open(task.path) as file:
+    with source.open(path) as file:
         at = 0
         while at < file.size:
             count = file.read_into(at, buffer)
             checksum.crc32(view[:count])
             at += count
+
+
+# ---- other kinds of store, in this process ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class KindTimes:
+    """Seconds of processor time, that of the process that reads RocksDB too: of all tasks of an audit and what lies between them.
+
+    floor: reading the log's files and the CRC-32 of all their bytes.  entries: of all ConsumeQueues.
+    """
+
+    kind: str
+    size_bytes: int
+    entries: int
+    floor: float
+    audit: float
+
+
+def measure_kind(root: Path, kind: str, settings: str, rounds: int) -> KindTimes:
+    """The whole audit of the store against the floor. settings: of its broker.conf."""
+    request = AuditRequest(root.name, StoreLocation(str(root)), RELEASE, settings)
+    source, outcome = open_source(request.location), run_local(request)
+    if outcome.exit_code or outcome.findings:
+        raise BenchFailed(f"{root}: a sound store is not found sound: {outcome.verdict}")
+    spare_the_collector()
+    paths = [row["file"] for row in outcome.segments]
+    best: dict[tuple[int, str], float] = {}
+    buffer = np.empty(FLOOR_BUFFERS[1], np.uint8)
+
+    def read_log() -> None:
+        for path in paths:
+            _read_and_sum(source, path, buffer)
+
+    for _ in range(rounds):
+        _keep_least(best, (0, "floor"), read_log, _processor_seconds)
+        _keep_least(best, (0, "audit"), lambda: run_local(request), _processor_seconds)
+    size = sum(int(row["size_bytes"]) for row in outcome.segments)
+    return KindTimes(kind, size, outcome.messages, best[0, "floor"], best[0, "audit"])
 
 
 # ---- audits in a session ---------------------------------------------------------------------------------------------

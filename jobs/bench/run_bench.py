@@ -11,18 +11,28 @@ import platform
 import shutil
 import sys
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from jobs.bench.measures import AuditTimes, ScanTimes, measure_audits, measure_command, measure_peak, measure_scans
-from jobs.bench.store import BenchFailed, scratch_folder, write_store
+from jobs.bench.measures import (
+    AuditTimes,
+    KindTimes,
+    ScanTimes,
+    measure_audits,
+    measure_command,
+    measure_kind,
+    measure_peak,
+    measure_scans,
+)
+from jobs.bench.store import BenchFailed, can_write, scratch_folder, write_store
 from jobs.command_line import parser
 from jobs.command_line.options import Command
 from jobs.report.texts.terminal import Paint, in_columns
 from jobs.report.texts.text import bytes_text
 from store_io.base import checksum
 from store_io.base.errors import UsageError
+from store_io.sample_kinds import CONF, KINDS, TIMERS
 from store_io.sample_store import SampleStore
 
 BODIES = (200, 1024, 16384)  # nominal, bytes
@@ -30,8 +40,9 @@ TASK_LIMITS = {200: 5.0, 1024: 2.0, 16384: 2.0}  # times the floor
 INDEX_LIMITS = {200: 10.0, 1024: 3.0, 16384: 2.0}
 AUDIT_LIMIT, TABLES_LIMIT, COMMAND_LIMIT = 1.5, 2.0, 12.0  # seconds
 PEAK_LIMIT = 600_000_000  # bytes
-PARTS = ("scan", "audit", "datasets", "memory", "command")
+PARTS = ("scan", "audit", "datasets", "memory", "command")  # the kinds of store are measured where they are asked for alone
 SEGMENT_BYTES = 1 << 30
+TIMERS_PER_GIB = 200_000
 LARGE_BYTES, SMALL_BYTES = 2 << 30, 256 << 20  # segments whose scans are compared for memory
 _GIB = 1 << 30
 
@@ -42,6 +53,7 @@ class Asked:
 
     size: int
     audit_size: int
+    kinds_size: int
     large: int
     directory: str | None
     keep: bool
@@ -79,14 +91,13 @@ def asked_of(command: Command) -> Asked:
     if command.arguments:
         raise UsageError(f"bench: unrecognized argument {command.arguments[0]!r}")
     given = command.options
-    size, audit_size, large = (
-        int(given.get(name, default) * _GIB) for name, default in (("--size", 3.0), ("--audit-size", 1.5), ("--large", 2.0))
-    )
+    defaults = (("--size", 3.0), ("--audit-size", 1.5), ("--kinds-size", 1.0), ("--large", 2.0))
+    size, audit_size, kinds_size, large = (int(given.get(name, default) * _GIB) for name, default in defaults)
     rounds = given.get("--rounds", 5)
-    if min(size, audit_size, large) < 1 << 20 or rounds < 1:
+    if min(size, audit_size, kinds_size, large) < 1 << 20 or rounds < 1:
         raise UsageError("bench: sizes are at least 0.001 GiB, rounds at least 1")
     parts = given.get("--only", frozenset(PARTS))
-    return Asked(size, audit_size, large, given.get("--dir"), "--keep" in command.flags, rounds, parts)
+    return Asked(size, audit_size, kinds_size, large, given.get("--dir"), "--keep" in command.flags, rounds, parts)
 
 
 def measure(asked: Asked, folder: Path, spark_words: list[str]) -> list[Figure]:
@@ -102,6 +113,8 @@ def measure(asked: Asked, folder: Path, spark_words: list[str]) -> list[Figure]:
         for times in measure_scans(root, store.bodies, asked.rounds):
             figures += scan_figures(times)
         _drop(root, asked)
+    if "kinds" in asked.parts:
+        figures += kind_figures(_kinds(folder, asked))
     audited: Path | None = None
     if {"audit", "datasets", "command"} & asked.parts:
         audited = _make(folder, "audited", audit_store(asked.audit_size), asked)
@@ -123,6 +136,18 @@ def measure(asked: Asked, folder: Path, spark_words: list[str]) -> list[Figure]:
     return figures
 
 
+def _kinds(folder: Path, asked: Asked) -> Iterator[KindTimes | str]:
+    """The times of each kind, one store after the other; the name of one that cannot be made here."""
+    for kind in KINDS:
+        store = kind_store(asked.kinds_size, kind)
+        if not can_write(store):
+            yield kind
+            continue
+        root = _make(folder, kind, store, asked)
+        yield measure_kind(root, kind, CONF[kind] + f"mappedFileSizeCommitLog={store.segment_bytes}\n", asked.rounds)
+        _drop(root, asked)
+
+
 # ---- stores ----------------------------------------------------------------------------------------------------------
 
 
@@ -138,6 +163,13 @@ def audit_store(size: int) -> SampleStore:
     count = -(-size // SEGMENT_BYTES)
     segment = SEGMENT_BYTES if size >= SEGMENT_BYTES else size // 4096 * 4096
     return SampleStore([BODIES[1]] * count, segment_bytes=segment, last_bytes=min(size - (count - 1) * SEGMENT_BYTES, segment))
+
+
+def kind_store(size: int, kind: str) -> SampleStore:
+    """Segments full of 1 KiB messages; with timers, one more of these."""
+    plain = audit_store(size)
+    timers = max(100, TIMERS_PER_GIB * size // _GIB) if kind == TIMERS else 0
+    return replace(plain, kind=kind, timers=timers)
 
 
 def _make(folder: Path, name: str, store: SampleStore, asked: Asked) -> Path:
@@ -156,7 +188,8 @@ def _drop(root: Path, asked: Asked) -> None:
 
 def _check_room(asked: Asked, folder: Path) -> None:
     """Derived files and datasets are up to as large again."""
-    largest = 2 * max(asked.size if "scan" in asked.parts else 0, asked.audit_size + asked.large)
+    kinds = asked.kinds_size if "kinds" in asked.parts else 0
+    largest = 2 * max(asked.size if "scan" in asked.parts else 0, kinds, asked.audit_size + asked.large)
     free = shutil.disk_usage(folder).free
     if largest > free:
         raise BenchFailed(f"{folder}: up to {bytes_text(largest)} are needed, {bytes_text(free)} are free (--dir, --size)")
@@ -196,6 +229,20 @@ def audit_figures(done: AuditTimes, size: int) -> list[Figure]:
     ]
     if done.datasets is not None:
         lines.append(_timed("datasets (all three) on top", size, done.datasets, None))
+    return lines
+
+
+def kind_figures(measured: Iterable[KindTimes | str]) -> list[Figure]:
+    """Two lines for each kind: the floor of its log, and the audit with its ratio and its entries a second."""
+    lines = []
+    for times in measured:
+        if isinstance(times, str):
+            lines.append(Figure(f"audit, {times}", "", "not measured: rocksdict is not installed"))
+            continue
+        what, bodies = f"audit, {times.kind}, {times.entries / times.audit / 1e6:.2f} M entries/s", _bodies(BODIES[1])
+        floor, audit = _rate(times.size_bytes, times.floor), _rate(times.size_bytes, times.audit)
+        lines.append(Figure(f"floor of the log, {times.kind}", bodies, _seconds(times.floor), floor, "1.00"))
+        lines.append(Figure(what, bodies, _seconds(times.audit), audit, f"{times.audit / times.floor:.2f}"))
     return lines
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from store_io.base.errors import StoreError
+from store_io.sample_kinds import FAMILIES, ROCKSDB, Pairs
 from store_io.sample_store import SampleStore, sample_pieces
 
 
@@ -32,8 +35,12 @@ def scratch_folder(parent: str | None, keep: bool) -> Iterator[Path]:
 
 def write_store(root: Path, store: SampleStore) -> None:
     """Write the store's files under `root`. What no piece fills is a hole, as in a broker's preallocated files."""
+    databases: dict[Path, Any] = {}
     try:
         for piece in sample_pieces(store):
+            if isinstance(piece, Pairs):
+                _put_pairs(databases, root / piece.folder, piece)
+                continue
             path = root / piece.path
             path.parent.mkdir(parents=True, exist_ok=True)
             with open(path, "r+b" if path.exists() else "wb") as file:
@@ -42,3 +49,32 @@ def write_store(root: Path, store: SampleStore) -> None:
                 file.write(piece.data.data)
     except OSError as problem:
         raise BenchFailed(f"{root}: cannot write the store: {problem.strerror or problem}") from None
+    finally:
+        for folder, database in databases.items():
+            database.close()
+            for rest in (*folder.glob("LOG*"), folder / "rocksdict-config.json"):  # no broker leaves these there
+                rest.unlink(missing_ok=True)
+
+
+def can_write(store: SampleStore) -> bool:
+    """Whether what writes this kind is installed."""
+    return store.kind != ROCKSDB or importlib.util.find_spec("rocksdict") is not None
+
+
+def _put_pairs(databases: dict[Path, Any], folder: Path, part: Pairs) -> None:
+    """Into the database of the folder, which is made with the first of them."""
+    import rocksdict
+
+    if folder not in databases:
+        folder.mkdir(parents=True, exist_ok=True)
+        options = rocksdict.Options(raw_mode=True)
+        options.create_if_missing(True)
+        options.create_missing_column_families(True)
+        options.set_compression_type(rocksdict.DBCompressionType.zstd())
+        families = dict.fromkeys(FAMILIES, options)
+        databases[folder] = rocksdict.Rdict(str(folder), options, families)
+    family = databases[folder].get_column_family_handle(part.family)
+    batch = rocksdict.WriteBatch(raw_mode=True)
+    for key, value in part.pairs:
+        batch.put(key, value, family)
+    databases[folder].write(batch)

@@ -29,7 +29,7 @@ OUT_FILE = Option("--out", "FILE", "write there instead of standard output")
 LOST = Option("--lost", "", "only messages that a start of the release would lose; the store is audited first")
 TRUST_CLOCK = Option("--trust-clock", "", "skip segments whose first messages were stored more than an hour outside the range")
 LEVELS, PROGRESS, POLICY, REDACT = "full|quick", "line|json|none", "broker|salvage", "none|hide|hash"
-BENCH_PARTS = ("scan", "audit", "datasets", "memory", "command")
+BENCH_PARTS = ("scan", "audit", "datasets", "memory", "command", "kinds")
 PASSED_ON = "Spark's own options are passed on."
 
 COMMAND_TABLE: dict[str, CommandSpec] = {}
@@ -287,11 +287,12 @@ COMMAND_TABLE["bench"] = CommandSpec(
     options=(
         Option("--size", "GIB", "messages to scan, a third of each body size (3)", float),
         Option("--audit-size", "GIB", "messages of the store that is audited (1.5)", float),
+        Option("--kinds-size", "GIB", "messages of the store of each kind (1)", float),
         Option("--large", "GIB", "the segment for the memory figure (2)", float),
         Option("--dir", "DIR", "where the stores are made; their files are removed at the end"),
         Option("--keep", "", "leave them there"),
         Option("--rounds", "N", "of which the fastest counts (5)", int),
-        Option("--only", "LIST", f"some of {','.join(BENCH_PARTS)}", some_of("parts", *BENCH_PARTS)),
+        Option("--only", "LIST", f"some of {','.join(BENCH_PARTS)} (all but kinds)", some_of("parts", *BENCH_PARTS)),
     ),
     epilog=PASSED_ON,
 )

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from store_io.sample_store import RELEASE, Piece, SampleStore, sample_pieces
+from jobs.bench.store import write_store
+from store_io.sample_kinds import CONF, KINDS, LEDGER, PLAIN, ROCKSDB, TIMERS, Pairs, Piece
+from store_io.sample_store import RELEASE, SampleStore, sample_pieces
 from tests.support.builders import Dispatcher, Record, Sizes, walk, write_derived
 from tests.support.product import audit
 
@@ -19,8 +21,9 @@ TINY = SampleStore(
 )  # fmt: skip
 
 
-def write(root: Path, pieces: Iterator[Piece]) -> Path:
+def write(root: Path, pieces: Iterator[Piece | Pairs]) -> Path:
     for piece in pieces:
+        assert isinstance(piece, Piece)
         path = root / piece.path
         path.parent.mkdir(parents=True, exist_ok=True)
         if not path.exists():
@@ -92,3 +95,19 @@ def test_a_clean_stop_shows_in_the_small_files(root: Path) -> None:
 @pytest.mark.parametrize("chunk_bytes", [1, 20_000])
 def test_chunks_change_nothing(root: Path, tmp_path: Path, chunk_bytes: int) -> None:
     assert contents(write(tmp_path, sample_pieces(replace(TINY, chunk_bytes=chunk_bytes)))) == contents(root)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != PLAIN])
+def test_a_store_of_each_kind_audits_as_consistent(kind: str, tmp_path: Path) -> None:
+    if kind == ROCKSDB:
+        pytest.importorskip("rocksdict")
+    store = replace(TINY, bodies=[200, 1024], last_bytes=None, index_max=2000, kind=kind, timers=40 if kind == TIMERS else 0)
+    write_store(tmp_path, store)
+    conf = "maxHashSlotNum=97\nmaxIndexNum=2000\nmappedFileSizeConsumeQueue=400\nmappedFileSizeCommitLog=65536\n"
+    done = audit(tmp_path, RELEASE, conf + CONF[kind])
+    assert (done.outcome.exit_code, done.incomplete, done.findings) == (0, [], [])
+    assert done.outcome.messages > 100 and done.broker is not None and done.broker["starts"]
+    if kind == TIMERS:
+        assert done.outcome.timers["waiting"]["messages"] == done.outcome.timers["units"] == 40 and not done.outcome.not_judged
+    if kind == LEDGER:
+        assert done.broker["dledger"]["end_index"] == done.outcome.messages - 1

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from store_io.base.members import among, distinct
 from store_io.rules.timer.timer_reach import Reach
 
 LOST = ("cut", "never", "after_end", "unreached", "no_unit")
@@ -150,20 +151,20 @@ def _masks(
     any_unit = phy_offsets[left]
     phy, identity = rows.phy_offset[message], rows.identity[message]
     out, offset = rows.out_time[message], rows.queue_offset[message]
-    pending = np.isin(phy, to_fire) | (offset >= state.queue_offset) & (offset < state.queue_max)
-    pending = np.isin(identity, identity[pending])
-    delivered = np.isin(identity, rows.identity[kept & rows.copies])
-    copied = np.isin(identity, rows.identity[rows.copies | ~kept])  # a copy, or the message rolled on
-    deleted = np.isin(rows.unique[message], rows.unique[rows.deletes & kept]) & (rows.unique[message] != 0)
+    pending = among(phy, to_fire) | (offset >= state.queue_offset) & (offset < state.queue_max)
+    pending = among(identity, identity[pending])
+    delivered = among(identity, rows.identity[kept & rows.copies])
+    copied = among(identity, rows.identity[rows.copies | ~kept])  # a copy, or the message rolled on
+    deleted = among(rows.unique[message], rows.unique[rows.deletes & kept]) & (rows.unique[message] != 0)
     gone = ~pending & ~delivered & ~deleted
-    taken = ~np.isin(phy, any_unit) & (offset < min(state.stored_offset, state.queue_offset))
-    waits = np.isin(phy, unfound)
-    unseen = gone & ~copied & (np.isin(phy, fired) | taken | waits)
-    unseen &= ~np.isin(identity, identity[gone & ~unseen])
-    unreached = unseen & np.isin(identity, identity[waits])
+    taken = ~among(phy, any_unit) & (offset < min(state.stored_offset, state.queue_offset))
+    waits = among(phy, unfound)
+    unseen = gone & ~copied & (among(phy, fired) | taken | waits)
+    unseen &= ~among(identity, identity[gone & ~unseen])
+    unreached = unseen & among(identity, identity[waits])
     unseen &= ~unreached
     late = unseen & (out > state.last_store_time - MARGIN_MS)
-    no_unit = late & np.isin(identity, identity[taken])
+    no_unit = late & among(identity, identity[taken])
     fates = {
         "waiting": pending & ~delivered & ~deleted,
         "again": pending & delivered,
@@ -180,4 +181,4 @@ def _count(identity: np.ndarray, out: np.ndarray, chosen: np.ndarray) -> TimerCo
     if not chosen.any():
         return TimerCount()
     times = out[chosen]
-    return TimerCount(len(np.unique(identity[chosen])), int(times.min()), int(times.max()))
+    return TimerCount(distinct(identity[chosen]), int(times.min()), int(times.max()))

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from schemas import timer_layout as layout
+from store_io.base.members import among
 from store_io.rules.timer.timer_fates import TimerMessages
 
 OVERDUE_OF_SLOT = 10_000  # units: a broker holds all of a slot at once
@@ -67,7 +68,7 @@ def waiting(rows: TimerMessages, rolled: np.ndarray, clock: Clock) -> Waiting:
     slot = rows.out_time // clock.precision
     past = slot < clock.first
     key = rows.unique ^ slot.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)  # a broker deletes within one slot alone
-    deleted = np.isin(key, key[rows.deletes & message]) & ~rows.deletes & (rows.unique != 0)
+    deleted = among(key, key[rows.deletes & message]) & ~rows.deletes & (rows.unique != 0)
     chosen = undelivered & ~(past & (deleted | rows.deletes))
     return Waiting(chosen, chosen & ~deleted & ~rows.deletes)
 

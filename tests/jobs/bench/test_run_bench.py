@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,11 +16,12 @@ import pytest
 from jobs import session
 from jobs.bench import run_bench as bench
 from jobs.bench import store as bench_store
-from jobs.bench.measures import ScanTimes, measure_audits, measure_peak
-from jobs.bench.store import BenchFailed
+from jobs.bench.measures import KindTimes, ScanTimes, measure_audits, measure_kind, measure_peak
+from jobs.bench.store import BenchFailed, write_store
 from jobs.command_line import options
 from jobs.environment import setup as environment
 from store_io.base.errors import UsageError
+from store_io.sample_kinds import TIMERS
 
 SMALL = ["--size", "0.002", "--audit-size", "0.001", "--large", "0.008", "--rounds", "1"]
 
@@ -42,6 +44,25 @@ def test_limits_stand_beside_the_figures() -> None:
     assert re.search(r"^segment task with index +1 KiB +0\.310 s +3\.46 +3\.10 +3 x floor +NO$", lines[4])
     assert lines[5].endswith("NO") and "segment of 2 GiB" in lines[5]
     assert lines[6].endswith("not known on this system")
+
+
+def test_kinds_have_their_floor_and_their_entries() -> None:
+    figures = bench.kind_figures([KindTimes("dledger", 1 << 30, 880_000, 0.1, 1.76), "rocksdb"])
+    lines = bench.table(figures).splitlines()
+    assert re.search(r"^floor of the log, dledger +1 KiB +0\.100 s +10\.74 +1\.00$", lines[2].rstrip())
+    assert re.search(r"^audit, dledger, 0\.50 M entries/s +1 KiB +1\.760 s +0\.61 +17\.60$", lines[3].rstrip())
+    assert lines[4].split("  ")[0] == "audit, rocksdb" and lines[4].rstrip().endswith("rocksdict is not installed")
+
+
+def test_a_kind_is_measured_on_its_own_store(tmp_path: Path) -> None:
+    store = replace(bench.kind_store(1 << 20, TIMERS), index_slots=1000, index_max=9000)
+    write_store(tmp_path, store)
+    conf = "maxHashSlotNum=1000\nmaxIndexNum=9000\n"
+    times = measure_kind(tmp_path, TIMERS, f"mappedFileSizeCommitLog={store.segment_bytes}\n{conf}", 1)
+    assert times.size_bytes == 2 << 20 and times.entries > 500 and 0 < times.floor < times.audit
+    (tmp_path / "timerwheel").unlink()
+    with pytest.raises(BenchFailed, match="not found sound"):
+        measure_kind(tmp_path, TIMERS, f"mappedFileSizeCommitLog={store.segment_bytes}\n{conf}", 1)
 
 
 @pytest.mark.parametrize(
