@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import os
 import pickle
+import resource
 import shutil
 import subprocess
 import time
@@ -98,8 +99,8 @@ def _keep_least(
 
 def _processor_seconds() -> float:
     """Of this process and of those that it has waited for."""
-    spent = os.times()
-    return spent.user + spent.system + spent.children_user + spent.children_system
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
 
 
 def _audit(root: Path) -> StoreAudit:
