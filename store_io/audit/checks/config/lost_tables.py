@@ -25,10 +25,9 @@ def lost_tables(evidence: Evidence) -> list[Finding]:
     config = evidence.copy.config
     found = []
     for path, done in config.loads.items():
-        if done.left_out:
-            message = f"{path}: a start takes none of its {done.left_out:,} entries into {config.database}/, as its version is 0"
-            found.append(Finding("config_table_lost", path, *_range(evidence, path), message=message))
         held = config.held.get(path)
+        if done.left_out:
+            found.append(_left_out(evidence, path, done, held.folder if held is not None else config.database))
         if held is not None and held.damaged is not None and not held.refusal:
             where, reason = held.damaged
             message = f"{where}: bad bytes ({reason}): a start takes the entries before them alone, and {_MEANING[path]}"
@@ -42,6 +41,20 @@ def lost_tables(evidence: Evidence) -> list[Finding]:
             message = f"{path}: {_state(done)}, and {_MEANING[path]}"
             found.append(Finding("config_table_lost", path, *_range(evidence, path), severity, message=message))
     return [*found, *_older_file(evidence), *_useless_backups(evidence)]
+
+
+def _left_out(evidence: Evidence, path: str, done: Load, folder: str) -> Finding:
+    """A table that no database holds yet, and whose file is not taken into a new one (docs/config.md 6)."""
+    missing = done.files[0] != path
+    name, why = (path + BACKUP, f"{path} is missing") if missing else (path, "the counter in its dataVersion is 0")
+    step = f"Copy {name} to {path} before a start, with a counter" if missing else f"Set the counter in {path} before a start"
+    return Finding(
+        "config_table_lost",
+        name,
+        *_range(evidence, name),
+        message=f"{name}: a start takes none of its {done.left_out:,} entries into {folder}/, as {why}",
+        next=f"{step} of at least 1 in its dataVersion: a start takes the file in then, and no other way.",
+    )
 
 
 def is_lost(config: StoreConfig, path: str) -> bool:

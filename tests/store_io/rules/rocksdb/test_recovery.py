@@ -42,6 +42,15 @@ def test_the_plan_is_what_the_broker_did(case: Case, tmp_path: Path) -> None:
     for moment, recorded in (("after_load", "afterLoad"), ("after_dispatch", "converged")):
         ours = {name: broker[moment][name] for name in ("commitlog", "queues")}
         assert ours == state(expected[recorded])
+        if "otherKind" in expected[recorded]:  # queues in files beside those that consumers are served from
+            other = state(expected[recorded] | {"queues": expected[recorded]["otherKind"]})
+            assert broker[moment]["queues_files"] == other["queues"]
+    if "configTables" in expected:
+        config = audited.audit.copy.config
+        tables = expected["configTables"]
+        assert (config.topics or {}).keys() == tables["topics"].keys() and config.groups.keys() == set(tables["groups"])
+        assert config.offsets == {}  # where they lie there is a bad bit
+        assert tables["loads"] == [True] * 3 and tables["offsets"] == {}
     assert not [name for name in broker["deleted_files"] if name.startswith("consumequeue")]
 
 
