@@ -81,6 +81,19 @@ def test_the_repair_shows_its_real_output(capsys: pytest.CaptureFixture[str], tm
             assert set(kept[1:]) <= set(said) and any("--policy broker would keep 279 fewer messages" in line for line in said)
 
 
+def test_the_rescue_shows_its_real_output(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    section = README.read_text("utf-8").partition("## Rescue")[2].partition("\n## ")[0]
+    (command, shown), *_ = BLOCK.findall(section)
+    words = [str(environment.ROOT / word if word.startswith("examples/") else word) for word in shlex.split(command)]
+    words[words.index("new")] = str(tmp_path / "new")
+    assert cli.main(words[1:]) == 20
+    home = "/home/you/store-audit"
+    said = capsys.readouterr().out.replace(str(environment.ROOT), home).replace(str(tmp_path), home)
+    changing = ("  Space", "  time, about")
+    lines, expected = ([line for line in text.splitlines() if not line.startswith(changing)] for text in (said, shown))
+    assert lines == expected
+
+
 def test_the_second_command_is_what_ci_runs() -> None:
     commands = [command for command, _ in BLOCK.findall(README.read_text("utf-8"))]
     assert commands[1] in (environment.ROOT / ".ci" / "run").read_text("utf-8")

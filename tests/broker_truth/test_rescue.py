@@ -147,6 +147,16 @@ def test_stores_without_a_rescue(name: str, code: int, words: str, tmp_path: Pat
     assert words in capsys.readouterr().out and not (tmp_path / "new").exists()
 
 
+def test_a_running_broker_s_directory_is_not_rescued(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    case = Case(CORPUS / "g41-533-fresh")
+    root = case.unpack(tmp_path)
+    with Jvm(case.release) as jvm, jvm.broker(root, case.broker_conf) as broker:
+        assert broker.load()
+        broker.start()
+        assert typed(case, root, "--to", str(tmp_path / "new"), "--yes") == 3
+    assert "holds the file lock in it, so a broker runs on this directory" in capsys.readouterr().err
+
+
 def test_every_case_of_the_table_is_in_the_corpus() -> None:
     names: Sequence[str] = [kind.name for kind in KINDS.values() if "/" not in kind.name]
     assert set(names) <= {case.name for case in corpus_tools.cases()}

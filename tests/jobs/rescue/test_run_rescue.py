@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from jobs import cli
-from jobs.rescue import first_look
+from jobs.rescue import first_look, run_rescue
+from schemas.rows import AuditOutcome
 from tests.support import damage
 from tests.support.builders import Message, StoreBuilder
 from tests.support.repaired import content
@@ -177,3 +179,29 @@ def test_a_person_at_the_terminal_is_asked(
     answers[:] = [str(store / "broker.conf"), "seven"]
     assert cli.main(["rescue", str(store / "store"), "--to", str(store / "other")]) == 2
     assert "--release 'seven'" in capsys.readouterr().err
+
+
+def test_a_kind_without_a_repair_is_refused_before_any_is_worked_out(
+    store: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = run_rescue._audit
+
+    def audit(*asked: Any) -> AuditOutcome:
+        outcome = own(*asked)
+        outcome.no_repair = "No repair is written for it: compare by hand."
+        return outcome
+
+    monkeypatch.setattr(run_rescue, "_audit", audit)
+    assert typed(store, "--yes") == 3
+    said = capsys.readouterr().out
+    assert "Not rescued: no repair is written for this kind of store." in said and "compare by hand" in said
+    assert not (store / "store-rescued").exists() and (store / "store-rescued.rescue" / "store" / "report.html").exists()
+
+
+def test_a_copy_that_is_not_read_whole_is_not_repaired(
+    store: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.rmtree(store / "store" / "index")
+    (store / "store" / "index").symlink_to("/proc/self")
+    assert typed(store, "--yes") == 3
+    assert "Not rescued: the copy could not be audited completely: " in capsys.readouterr().out
