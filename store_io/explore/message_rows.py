@@ -63,7 +63,7 @@ class _Reading:
         self.scan, self.wanted, self.schema = scan, scan.wanted, schema
         self.window = SegmentWindow(file, scan.size, scan.window_bytes)
         self.topics = TopicTable()
-        self.rows = Columns(capacity_for(scan.window_bytes))
+        self.rows = Columns(capacity_for(len(self.window.buffer)))
         self.with_bodies = not set(BODY_COLUMNS).isdisjoint(scan.columns)
         self.plausible = False  # whether damage was passed
         self._chosen = np.zeros(0, bool)  # by topic reference

@@ -156,7 +156,7 @@ class _Comparison:
         self.header = self.check.framing.header_bytes
         self.decode = decoder_of(task.decoder)
         self.window = SegmentWindow(file, task.size, task.window_bytes)
-        self.columns = Columns(capacity_for(task.window_bytes))
+        self.columns = Columns(capacity_for(len(self.window.buffer)))
         self.topics = TopicTable()
         self.copies = 1 + max(task.copy, *(other.copy for other in task.others))
         self.open: ReplicaRange | None = None

@@ -69,7 +69,7 @@ class QueueProbe:
         self._states = np.zeros((0, STATE_COLUMNS), np.int64)
         self._slots = 0
         # Per slot `per_slot` entries as they are stored. Memory that no queue needs is never touched.
-        self._arena = np.zeros(store.queue_count * self.per_slot * layout.ENTRY_BYTES, np.uint8)
+        self._arena = np.empty(store.queue_count * self.per_slot * layout.ENTRY_BYTES, np.uint8)
         self.arena_address = self._arena.ctypes.data
         self.batch_matches = np.zeros(0, np.uint8), np.zeros(0, np.int64)
         self._queues: dict[int, QueueEntries] = {}

@@ -292,7 +292,7 @@ class RunBuilder:
         self._cut_at = np.array(sorted(cuts.phy_offsets), np.int64)
         self._others_cut_at = np.array(sorted(cuts.of_others), np.int64)
         self._cuts_on = bool(cuts.phy_offsets or cuts.by_queue or cuts.queue_offsets or cuts.of_others)
-        self._falls = np.zeros(DEFAULT_CAPACITY, np.int64)
+        self._falls = np.empty(DEFAULT_CAPACITY, np.int64)
         self._cursor = np.zeros(_CURSOR, np.int64)
         self._cursor[_BASE], self._cursor[_TAG_INDEX], self._cursor[_LMQ] = base_offset, tag_index, lmq
         self._cursor[_TIME], self._cursor[_FIRST_TIME], self._cursor[_LAST_TIME] = -FAR_MS, (1 << 63) - 1, -(1 << 63)

@@ -172,7 +172,7 @@ class _Scan:
         self.hosts = StoreHosts(task.path, self.findings)
         self.summary = SegmentSummary(task.path, task.base_offset, task.size)
         self.batch_refs = np.zeros(0, bool)
-        self.kinds = np.zeros(capacity_for(task.window_bytes), np.uint8)
+        self.kinds = np.zeros(capacity_for(len(self.window.buffer)), np.uint8)
         self.faults: list[tuple[np.void, str]] = []  # of this batch: messages with an LMQ offset that is no number
         self.uneven: list[tuple[np.void, str]] = []  # of this batch: messages whose LMQ names and offsets differ in number
         self.met = 0  # all flags of this batch's messages, and BATCH_ROWS
@@ -196,7 +196,7 @@ class _Scan:
             )
         self.timers = TimerRecords(task.most_timers) if task.most_timers else None
         want_keys = self.index is not None or sink is not None and sink.want_keys
-        self.columns = Columns(capacity_for(task.window_bytes), want_keys)
+        self.columns = Columns(capacity_for(len(self.window.buffer)), want_keys)
         self._decoding = Decoding(self.decode, self.window, self.columns, self.topics)
         # The broker's walk: "before" its first record, "together" with the audit's, "apart" from `broker_at` on, or "done".
         self.state = "before"

@@ -228,7 +228,7 @@ class _Found:
         self.rows = np.zeros(0, FOUND_DTYPE)
         self.at = 0
         self.read = 0
-        self.raw = np.zeros(CHUNK_ENTRIES * layout.ENTRY_BYTES, np.uint8)  # entries as they are stored, outside of the rows
+        self.raw = np.empty(CHUNK_ENTRIES * layout.ENTRY_BYTES, np.uint8)  # entries as they are stored, outside of the rows
         self._raw: _Part | None = None  # of them
         self._true_begins: dict[int, int] = {}  # of files whose header has another begin than its message
 
@@ -342,7 +342,7 @@ class IndexMerge:
         self._outside = np.array([-1, -1, 0, 0], np.int64)
         self._state = np.zeros(_AGREED, np.int64)
         self._state[_LOW_PHY], self._state[_HIGH_PHY] = self._low_phy, self._high_phy
-        self._wrong = np.zeros((2 * CHUNK_ENTRIES, 2), np.int64)
+        self._wrong = np.empty((2 * CHUNK_ENTRIES, 2), np.int64)
         self._missing: list[int] | None = None  # first and last expected, position, end, keys of the open finding
         self._keys = MessageKeys(place, verdict)
         self._odd = OddEntries(files, place, self._keys)
