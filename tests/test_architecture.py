@@ -6,11 +6,13 @@ import ast
 import re
 import subprocess
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from tests import ROOT
+from tests.support.own_code import forget, nodes_of, tree
 
 SPARK_TYPES = ROOT / "schemas" / "tables.py"  # rows as Spark types: the one exception, marked there
 FORBIDDEN_IMPORTS = {
@@ -41,17 +43,22 @@ CHANGERS = {
 }  # fmt: skip
 
 
+def teardown_module() -> None:
+    forget()
+
+
 def modules(package: str) -> list[Path]:
     return sorted((ROOT / package).rglob("*.py"))
 
 
-def tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
-def imported(path: Path) -> Iterator[str]:
+@cache
+def imported(path: Path) -> tuple[str, ...]:
     """Every name that the module imports, wherever in it: "a.b.c" and, for "from a import b", "a.b" too."""
-    for node in ast.walk(tree(path)):
+    return tuple(_imported(path))
+
+
+def _imported(path: Path) -> Iterator[str]:
+    for node in nodes_of(tree(path)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -61,7 +68,7 @@ def imported(path: Path) -> Iterator[str]:
 
 def calls(path: Path) -> Iterator[tuple[str, ast.Call]]:
     """Every call as its dotted text ("os.open", "path.read_bytes")."""
-    for node in ast.walk(tree(path)):
+    for node in nodes_of(tree(path)):
         if isinstance(node, ast.Call):
             yield ast.unparse(node.func), node
 
@@ -112,7 +119,7 @@ def test_every_folder_has_a_map_of_its_modules() -> None:
 def test_schemas_hold_no_logic() -> None:
     for path in modules("schemas"):
         if path.stem.endswith("_layout"):
-            kinds = {type(node) for node in ast.walk(tree(path))}
+            kinds = {type(node) for node in nodes_of(tree(path))}
             assert not kinds & {ast.FunctionDef, ast.If, ast.For, ast.While}, f"{path.name} has logic"
 
 
@@ -168,7 +175,7 @@ def test_jobs_know_no_bytes() -> None:
     for path in modules("jobs"):
         names = {part for name in imported(path) for part in name.split(".")}
         assert not names & LAYOUTS, f"{path.relative_to(ROOT)} imports {names & LAYOUTS}"
-        for node in ast.walk(tree(path)):
+        for node in nodes_of(tree(path)):
             if isinstance(node, ast.Constant) and isinstance(node.value, int):
                 assert node.value & 0xFFFFFFFF not in MAGICS, f"{path.relative_to(ROOT)}:{node.lineno} holds a magic"
         for name, node in calls(path):

@@ -6,10 +6,7 @@ with broken ones.
 
 from __future__ import annotations
 
-import ast
-import io
 import re
-import tokenize
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -17,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests import ROOT
+from tests.support.own_code import said_in
 
 DOCS = ROOT / "docs"
 CODE = sorted(path for package in ("schemas", "store_io", "jobs", "tests") for path in (ROOT / package).rglob("*.py"))
@@ -111,12 +109,8 @@ def unresolved_links(page: Path, text: str) -> list[str]:
 
 def said(path: Path) -> str:
     """Docstrings and comments of a module; comments that follow one another are one text."""
-    source = path.read_text("utf-8")
-    tree = ast.parse(source)
-    owners = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-    texts = [ast.get_docstring(node) or "" for node in ast.walk(tree) if isinstance(node, owners)]
-    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
-    return "\n".join([*texts, *(token.string.lstrip("# ") for token in tokens if token.type == tokenize.COMMENT)])
+    there = said_in(path)
+    return "\n".join([*there.docstrings, *(comment.lstrip("# ") for comment in there.comments)])
 
 
 @pytest.mark.parametrize("path", CODE, ids=lambda path: str(path.relative_to(ROOT)))

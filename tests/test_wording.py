@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import ast
 import html
-import io
 import json
 import re
-import tokenize
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -18,6 +15,7 @@ from jobs.command_line.options import usage, usage_of
 from schemas.finding_codes import CATALOGUE, STOP_REASONS
 from tests import ROOT
 from tests.support import samples
+from tests.support.own_code import said_in
 
 BANNED = {
     "behind": r"\bbehind\b",  # after, beyond
@@ -83,13 +81,10 @@ def texts_of(path: Path) -> Iterator[str]:
     elif path.suffix == ".json":
         yield from (value for value in strings_of(json.loads(content)) if " " in value)
     elif path.suffix == ".py":
-        yield from (text for _, text in literals(path))
-        for token in tokenize.generate_tokens(io.StringIO(content).readline):
-            if token.type == tokenize.COMMENT:
-                yield token.string
-        for node in ast.walk(ast.parse(content)):
-            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and (docstring := ast.get_docstring(node)):
-                yield docstring
+        said = said_in(path)
+        yield from (text for _, text in said.literals)
+        yield from said.comments
+        yield from said.docstrings
 
 
 def strings_of(value: object) -> Iterator[str]:
@@ -99,15 +94,6 @@ def strings_of(value: object) -> Iterator[str]:
     elif isinstance(value, dict | list):
         for item in value.values() if isinstance(value, dict) else value:
             yield from strings_of(item)
-
-
-def literals(path: Path) -> Iterator[tuple[int, str]]:
-    """String literals that hold a sentence, or a part of one: not docstrings, not single words, which are keys and codes."""
-    tree = ast.parse(path.read_text("utf-8"))
-    docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings and " " in node.value:
-            yield node.lineno, node.value
 
 
 @pytest.mark.parametrize("word", BANNED)
@@ -145,7 +131,7 @@ def test_what_is_rendered(path: Path) -> None:
 def test_sentences_in_the_code(folder: str) -> None:
     files = sorted((ROOT / folder).rglob("*.py"))
     assert len(files) > 3
-    told = [(str(p.relative_to(ROOT)), line, text, found(text)) for p in files for line, text in literals(p)]
+    told = [(str(p.relative_to(ROOT)), line, text, found(text)) for p in files for line, text in said_in(p).literals]
     assert [row for row in told if row[3]] == []
 
 

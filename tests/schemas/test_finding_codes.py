@@ -13,12 +13,18 @@ from schemas import finding_codes
 from schemas.finding_codes import _ROWS, CATALOGUE, STOP_REASONS, Cure
 from schemas.rows import LOSS, NOTE, REBUILDABLE
 from tests import ROOT
+from tests.support import own_code
+from tests.support.own_code import nodes_of
+
+
+def teardown_module() -> None:
+    own_code.forget()
 
 
 def sources() -> Iterator[tuple[Path, ast.Module]]:
     for package in ("store_io", "jobs"):
         for path in sorted((ROOT / package).rglob("*.py")):
-            yield path, ast.parse(path.read_text(encoding="utf-8"))
+            yield path, own_code.tree(path)
 
 
 def texts(node: ast.AST) -> Iterator[str]:
@@ -31,7 +37,7 @@ def texts(node: ast.AST) -> Iterator[str]:
 
 
 def first_arguments(tree: ast.Module, called: set[str], keyword: str, place: int = 0) -> Iterator[str]:
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         if isinstance(node, ast.Call):
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
             if name in called:
@@ -45,11 +51,11 @@ class Produced:
 
     def __init__(self, tree: ast.Module):
         self.tree = tree
-        self.calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+        self.calls = [node for node in nodes_of(tree) if isinstance(node, ast.Call)]
         self.assigned: dict[str, list[ast.expr]] = {}
         self.places: dict[str, list[tuple[str, int]]] = {}  # a parameter -> (function or class, its place in a call)
         self.unknown: list[str] = []
-        for node in ast.walk(tree):
+        for node in nodes_of(tree):
             if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
                 self.assigned.setdefault(node.targets[0].id, []).append(node.value)
             elif isinstance(node, ast.For) and isinstance(node.target, ast.Name) and isinstance(node.iter, ast.Tuple):
@@ -66,7 +72,7 @@ class Produced:
             elif isinstance(node, ast.ClassDef):
                 fields = [f.target.id for f in node.body if isinstance(f, ast.AnnAssign) and isinstance(f.target, ast.Name)]
                 self._parameters(node.name, fields)
-        self.has_aliases = any(isinstance(n, ast.ImportFrom) and n.module == "schemas" for n in ast.walk(tree))
+        self.has_aliases = any(isinstance(n, ast.ImportFrom) and n.module == "schemas" for n in nodes_of(tree))
 
     def _appended(self, rows: str, place: int) -> Iterator[ast.expr]:
         """What the tuples that are appended to a list have in that place."""
@@ -79,7 +85,7 @@ class Produced:
             self.places.setdefault(name, []).append((called, place))
 
     def codes(self) -> set[str]:
-        found = {getattr(finding_codes, n.attr) for n in ast.walk(self.tree) if is_alias(n) and n.attr != "STOP_REASONS"}
+        found = {getattr(finding_codes, n.attr) for n in nodes_of(self.tree) if is_alias(n) and n.attr != "STOP_REASONS"}
         for argument in self._arguments("Finding", "code", 0):
             found |= self._values(argument, ())
         return found
@@ -146,8 +152,8 @@ ALWAYS_NOTES = {
 
 def gives_severities(tree: ast.Module) -> bool:
     """Whether findings of the module can be above a note by their own severity; comparing severities gives none."""
-    compared = {id(name) for node in ast.walk(tree) if isinstance(node, ast.Compare) for name in ast.walk(node)}
-    names = (node for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in compared)
+    compared = {id(name) for node in nodes_of(tree) if isinstance(node, ast.Compare) for name in ast.walk(node)}
+    names = (node for node in nodes_of(tree) if isinstance(node, ast.Name) and id(node) not in compared)
     return any(name.id in ("LOSS", "REBUILDABLE") for name in names)
 
 
@@ -184,7 +190,7 @@ def test_nothing_is_decided_by_how_a_code_is_spelled() -> None:
     spelled = [
         (path.name, ast.unparse(node))
         for path, tree in sources()
-        for node in ast.walk(tree)
+        for node in nodes_of(tree)
         if isinstance(node, ast.Attribute) and node.attr in taken_apart and getattr(node.value, "attr", "") == "code"
     ]
     assert spelled == []
