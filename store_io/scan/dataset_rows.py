@@ -22,8 +22,8 @@ from store_io.scan.row_texts import gather_texts, part_texts, properties_of, que
 from store_io.source.segment_window import SegmentWindow
 
 _UNIQUE, _KEY, _TAG = 0, 1, 2
-_INDEX_KINDS = pa.array(["unique", "key", "tag"])
-_QUEUE_KINDS = pa.array(["queue", "batch", "lmq"])
+_INDEX_KINDS = ["unique", "key", "tag"]  # an Arrow array made at import would import pandas, half a second for every process
+_QUEUE_KINDS = ["queue", "batch", "lmq"]
 
 
 class ScannedRows(NamedTuple):
@@ -83,7 +83,7 @@ def consumequeue_batch(scanned: ScannedRows, lmq: bool) -> pa.RecordBatch:
         "size": _numbers(rows, "total_size"),
         "store_time_ms": _numbers(rows, "store_time"),
         "message_count": pa.array(np.where(batch, rows["batch_count"], 1).astype(np.int32)),
-        "kind": pa.DictionaryArray.from_arrays(pa.array(kind), _QUEUE_KINDS),
+        "kind": pa.DictionaryArray.from_arrays(pa.array(kind), pa.array(_QUEUE_KINDS)),
         "plausible": _flags(len(rows), scanned.plausible),
     }
     return _batch("consumequeue", rows, values)
@@ -104,7 +104,7 @@ def index_batch(scanned: ScannedRows, tag_index: bool) -> pa.RecordBatch:
         "key_hash": pa.array(key_hash),
         "topic": topic_texts(rows["topic_ref"][of], scanned.keys),
         "key": gather_texts(buffer, start, size, np.ones(total, bool)),
-        "kind": pa.DictionaryArray.from_arrays(pa.array(kind), _INDEX_KINDS),
+        "kind": pa.DictionaryArray.from_arrays(pa.array(kind), pa.array(_INDEX_KINDS)),
         "store_time_ms": pa.array(rows["store_time"][of]),
         "plausible": _flags(total, scanned.plausible),
     }
