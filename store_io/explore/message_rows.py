@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 
 import numpy as np
 import pyarrow as pa
@@ -257,7 +258,8 @@ class _Inner:
         """What was gathered, if anything."""
         if not self._found:
             return
-        rows = np.concatenate([one.row for one in self._found])
+        runs = [list(run) for _, run in groupby(self._found, lambda one: id(one.row))]  # each of one inner batch
+        rows = np.concatenate([run[0].row for run in runs]).repeat([len(run) for run in runs])
         rows["queue_offset"] = [one.queue_offset for one in self._found]
         rows["flag"] = [one.flag for one in self._found]
         rows["body_len"] = [one.body_size for one in self._found]
