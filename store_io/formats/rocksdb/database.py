@@ -110,8 +110,9 @@ class Database:
         program = (pkgutil.get_data("store_io.formats.rocksdb", "child.py") or b"").decode("utf-8")
         try:
             self._process = subprocess.Popen(
-                # From a folder of our own, and without it on the path: else a json.py in a copy would be run.
-                [sys.executable, "-P", "-c", program],
+                # From a folder of our own, and without it on the path: else a json.py in a copy would be run. Where packages
+                # are we say ourselves (-S).
+                [sys.executable, "-P", "-S", "-c", program],
                 cwd=path,
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(os.path.abspath(entry) for entry in sys.path if entry)},
                 stdin=subprocess.PIPE,
