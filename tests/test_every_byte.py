@@ -7,6 +7,7 @@ to each ConsumeQueue and index entry. Of some don't-cares a cross-check sees eve
 
 from __future__ import annotations
 
+import os
 import struct
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ import pytest
 from schemas.rows import NOTE
 from tests.support import builders, product
 from tests.support.builders import Message, Record, Sizes, Store, StoreBuilder
+from tests.support.damage import write_at
 from tests.support.second_witness import broker as witness
 
 SIZES = Sizes(segment=512, queue_file=60, slots=3, index_max=12)
@@ -165,7 +167,7 @@ def unseen(store: Store) -> dict[str, list[str]]:
         assert len(names) == len(data)
         for position in range(min(len(data), 48) if path.name == "checkpoint" else len(data)):
             for mask in (0xFF, 0x80, 0x01):
-                path.write_bytes(data[:position] + bytes([data[position] ^ mask]) + data[position + 1 :])
+                write_at(path, position, bytes([data[position] ^ mask]))
                 if not alarms(store):
                     name = names[position]
                     if name not in DONT_CARE or broker_of(store) != clean:
@@ -173,7 +175,7 @@ def unseen(store: Store) -> dict[str, list[str]]:
                     elif name in NOTED and notes(store) <= noted:
                         name += " (and no note tells of it)"
                     found[name].append(f"{path.name}:{position}^{mask:02x}")
-        path.write_bytes(data)
+            write_at(path, position, data[position : position + 1])
     return dict(found)
 
 
@@ -203,11 +205,11 @@ def test_every_cut_is_found(kind: str, store: Store) -> None:
         data = path.read_bytes()
         lengths = [*range(49), *range(64, 4096, 251), 4095] if kind == "checkpoint" else range(len(data))
         for length in lengths:
-            path.write_bytes(data[:length])
+            os.truncate(path, length)
             try:
                 name = str(path.relative_to(store.root))
                 if not any(alarm[1] == name for alarm in alarms(store)):
                     missed.append(f"{name} cut to {length}")
             finally:
-                path.write_bytes(data)
+                write_at(path, length, data[length:])
     assert not missed, missed[:10]

@@ -16,6 +16,7 @@ from store_io.scan.resync import Resync, ResyncResult
 from store_io.scan.segment_runs import LOAD, NO_RUN, RESOLVE, _asked
 from tests.support import builders, product, segment_tasks
 from tests.support.builders import Message, Sizes, Store, StoreBuilder
+from tests.support.damage import write_at
 
 LENGTHS = ("size", "bodyLength", "topicLength", "propsLength", "sysFlag")
 FEW = (0x00, 0x01, 0x7F, 0x80, 0x81, 0xC4, 0xFE, 0xFF)
@@ -43,13 +44,13 @@ def each_value(store: Store, positions: list[int], values: list[int], check: Cal
     data = path.read_bytes()
     for position in positions:
         for value in values:
-            path.write_bytes(data[:position] + bytes([value]) + data[position + 1 :])
+            write_at(path, position, bytes([value]))
             try:
                 check()
             except BaseException as fault:
                 fault.add_note(f"byte {position} of the segment: {value:#04x} in the place of {data[position]:#04x}")
                 raise
-    path.write_bytes(data)
+        write_at(path, position, data[position : position + 1])
 
 
 def scanned(store: Store) -> None:

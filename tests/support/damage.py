@@ -51,6 +51,14 @@ class Done:
 # ---- any file ------------------------------------------------------------------------------------------------------
 
 
+def write_at(path: Path, position: int, data: bytes) -> None:
+    """Write in place, whatever is there. For thousands of damages: what is emptied and written anew goes to the disk at once,
+    some milliseconds each time."""
+    with open(path, "r+b") as f:
+        f.seek(position)
+        f.write(data)
+
+
 def overwrite(path: Path, position: int, data: bytes, what: str = "overwrite") -> Done:
     """Write `data` over the file's bytes; at least one of them must change."""
     with open(path, "r+b") as f:
