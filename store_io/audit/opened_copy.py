@@ -236,7 +236,12 @@ def _unmodelled_queues(table: QueueTable, loaded: LoadedStore) -> list[str]:
     """What the rules for queues in RocksDB do not cover."""
     found = []
     if table.opened and table.damaged is not None and not table.mark_unreadable:
-        found.append(f"{table.damaged[0]}: bad bytes among the ends of the queues ({table.damaged[1]}): not modelled")
+        file, reason = table.damaged
+        found.append(
+            f"{file}: bad bytes among the ends of the queues ({reason}): not modelled. A broker that starts serves nothing of the"
+            " queues whose ends lie there, and refuses messages to them; without the files of"
+            f" {table.database.folder}/ the copy can be audited whole"
+        )
     if not loaded.segments and table.ends.maxima:
         found.append(f"{table.database.folder}/ holds queues in RocksDB, and there is no CommitLog: not modelled")
     return found

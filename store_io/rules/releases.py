@@ -78,7 +78,7 @@ class ReleaseRules:
     accelerates_after_clean_exit: bool = False  # it does so after a clean exit as well
     knows_separate_folder: bool = False  # useSeparateStorePathForRocksdbCQ
     combines_queues: bool = False  # rocksdbCQDoubleWriteEnable combines the two kinds; before, recovery reads files alone
-    flushes_after_recovery: bool = False  # what recovery puts becomes a table of its own at once
+    flushes_after_unclean_exit: bool = False  # what recovery puts then becomes a table of its own at once
     dispatches_from_marks: bool = False  # recovery dispatches from where index or transactions in RocksDB end, if that is earlier
     combines_with_unwritten: bool = False  # a store of two kinds does not wait for the one that was never written
     lite_needs_rocksdb: bool = False  # a broker with a combined store ends without combineCQUseRocksdbForLmq
@@ -120,6 +120,7 @@ CHANGES: dict[str, dict[str, bool]] = {
     "5.3.2": {
         "checks_size_first": True, "property_crc_zero_ok": True, "clean_start_by_queues": True,
         "dispatches_after_clean_exit": True, "clamps_timer_offset": True, "knows_rocksdb_lmq": True,
+        "flushes_after_unclean_exit": True,
     },
     "5.3.3": {},
     "5.4.0": {
@@ -130,8 +131,7 @@ CHANGES: dict[str, dict[str, bool]] = {
     "5.5.0": {
         "start_by_logics_offset": True, "knows_offset_check": True, "empty_last_queue_file_throws": False,
         "knows_timers_in_rocksdb": True, "knows_separate_folder": True, "accelerates_after_clean_exit": False,
-        "flushes_after_recovery": True, "dispatches_from_marks": True, "combines_with_unwritten": True,
-        "lite_needs_rocksdb": True,
+        "dispatches_from_marks": True, "combines_with_unwritten": True, "lite_needs_rocksdb": True,
     },
 }  # fmt: skip
 KNOWN_RELEASES = tuple(CHANGES)

@@ -122,6 +122,6 @@ class RocksFold(Fold):
         """start() dispatches nothing."""
 
     def compacts(self, entry_runs: int) -> bool:
-        """Whether RocksDB makes one table of these, and of what recovery put, while the broker starts."""
-        flushed = self.rules.flushes_after_recovery and self.put_into.count > 0
+        """Whether RocksDB makes one table of these while the broker starts. recoverAbnormally flushes the queues at its end."""
+        flushed = self.rules.flushes_after_unclean_exit and self.unclean and self.put_into.count > 0
         return entry_runs + flushed >= COMPACTED_FROM

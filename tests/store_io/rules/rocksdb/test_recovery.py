@@ -258,10 +258,20 @@ def test_queues_that_are_written_twice(release: str, judged: bool, tmp_path: Pat
     assert again.broker is not None and again.broker["starts"] is judged
 
 
-@pytest.mark.parametrize(("release", "tables", "judged"), [("5.3.3", 1, True), ("5.3.3", 2, False), ("5.5.0", 1, False)])
-def test_bad_entries_that_a_compaction_meets(release: str, tables: int, judged: bool, tmp_path: Path) -> None:
-    """A killed broker's store: 5.5.0 writes what recovery puts to a table of its own at once, the second one."""
-    store = keyed_store(tmp_path / "s", release, clean=False, dispatched=30)
+@pytest.mark.parametrize(
+    ("release", "clean", "tables", "judged"),
+    [
+        ("5.3.1", False, 1, True),
+        ("5.3.3", False, 1, False),
+        ("5.3.3", True, 1, True),
+        ("5.3.3", True, 2, False),
+        ("5.5.0", False, 1, False),
+        ("5.5.0", True, 1, True),
+    ],
+)
+def test_bad_entries_that_a_compaction_meets(release: str, clean: bool, tables: int, judged: bool, tmp_path: Path) -> None:
+    """After a kill 5.3.2 and later write what recovery puts to a table of its own at once, the second one."""
+    store = keyed_store(tmp_path / "s", release, clean=clean, dispatched=30)
     for _ in range(tables - 1):
         store.write()
         store.put(store.records[30])
