@@ -126,11 +126,11 @@ CHANGES: dict[str, dict[str, bool]] = {
     "5.4.0": {
         "start_by_record_check": True, "truncates_by_new_maximum": True, "tag_index": True, "knows_index_switch": True,
         "knows_rocksdb": True, "knows_timer_snapshots": True, "knows_rocksdb_acceleration": True,
-        "accelerates_after_clean_exit": True, "combines_queues": True,
+        "accelerates_after_clean_exit": True, "combines_queues": True, "knows_timers_in_rocksdb": True,
     },
     "5.5.0": {
         "start_by_logics_offset": True, "knows_offset_check": True, "empty_last_queue_file_throws": False,
-        "knows_timers_in_rocksdb": True, "knows_separate_folder": True, "accelerates_after_clean_exit": False,
+        "knows_separate_folder": True, "accelerates_after_clean_exit": False,
         "dispatches_from_marks": True, "combines_with_unwritten": True, "lite_needs_rocksdb": True,
     },
 }  # fmt: skip
