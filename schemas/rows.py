@@ -420,8 +420,8 @@ class Start:
 
     setting, value: the one that is changed, of the store's own; "" and None in a row of a release.  known: whether it is known;
     else `why` says in a sentence why not, and starts, refusal, truncate_at and the numbers are None.  doubt: why the answer may
-    not hold although it is that of these rules, a sentence; else "".  changes: of a setting's row, what differs from the store's
-    own settings, names of fields.
+    not hold although it is that of these rules, a sentence; else "".  log_end: where the log ends after the start; of a DLedger
+    log not truncate_at, which is how far it is committed.  not_judged: what this start reads and no check judges.
     """
 
     release: str
@@ -437,6 +437,8 @@ class Start:
     lost_bytes: int | None = None
     deleted_files: int | None = None
     timers_lost: int | None = None
+    log_end: int | None = None
+    not_judged: tuple[str, ...] = ()
     setting: str = ""
     value: bool | None = None
 

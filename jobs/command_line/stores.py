@@ -114,7 +114,7 @@ def _fleet_row(row: Any, number: int, base: str, asked: Mapping[str, Any]) -> St
         path = absolute(row["path"], base)
         store = replace(store, name=name or last_part(path), path=path, replica_group=row.get("replica_group"), named=bool(name))
         if "release" in row:
-            store = replace(store, release=release(row["release"]))
+            store = replace(store, release=_one_release(row["release"]))
         texts = {part: row[part] if isinstance(row[part], str) else ",".join(row[part]) for part in PARTS if part in row}
         store = replace(store, parts=tuple((part, _part_paths(text, part, base)) for part, text in texts.items()))
         if "broker_conf" in row:
@@ -122,6 +122,12 @@ def _fleet_row(row: Any, number: int, base: str, asked: Mapping[str, Any]) -> St
     except UsageError as problem:
         return replace(store, problem=f"store {number} of the fleet file: {problem}")
     return store
+
+
+def _one_release(text: str) -> str:
+    if text.strip() == ALL_RELEASES or "," in text:
+        raise UsageError(f"release {text!r}: a row names one release; several go on the command line: --release {text}")
+    return release(text)
 
 
 def _broker_conf(text: str, where: str, base: str | None = None) -> dict[str, Any]:

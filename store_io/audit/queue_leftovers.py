@@ -30,6 +30,7 @@ from store_io.source.byte_source import ByteSource, StoreLocation, open_source
 WINDOW_ENTRIES = 1 << 16
 MAX_FINDINGS = 1000
 MAX_LOST = 1000
+NEAR_ENTRIES = 1 << 10  # so many entries between two that are wanted are read faster than asked for apart
 MAX_TWICE = 1 << 20  # physical offsets to look up among those of matched entries; about so many, others are not
 
 
@@ -300,9 +301,11 @@ class KeyedEntries:
 
     def of(self, numbers: np.ndarray) -> np.ndarray:
         reader, found = self._take(), np.zeros(len(numbers), ENTRY_DTYPE)
-        for place, number in enumerate(numbers.tolist()):
-            for _, rows in reader.windows(self._key, number, number + 1):
-                found[place : place + len(rows)] = plain_entries(rows)
+        for first, last in _near(numbers):  # each is a question to another process
+            for stored, rows in reader.windows(self._key, first, last):
+                place = np.searchsorted(numbers, stored)
+                wanted = np.flatnonzero(numbers[np.minimum(place, len(numbers) - 1)] == stored)
+                found[place[wanted]] = plain_entries(rows[wanted])
         self._free.append(reader)
         return found
 
@@ -329,6 +332,15 @@ def _windows(ranges: Sequence[tuple[int, int]], after: int | None = None) -> Ite
             at = last
     if first < last:
         yield first, last
+
+
+def _near(numbers: np.ndarray) -> list[tuple[int, int]]:
+    """Few ranges that together hold these ascending numbers, without gaps of more than NEAR_ENTRIES between two of them."""
+    if not len(numbers):
+        return []
+    apart = np.flatnonzero(np.diff(numbers) > NEAR_ENTRIES)
+    starts, lasts = numbers[[0, *(apart + 1)]], numbers[[*apart, -1]]
+    return list(zip(starts.tolist(), (lasts + 1).tolist(), strict=True))
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,11 @@ from itertools import accumulate, groupby, pairwise
 from markupsafe import Markup
 
 from jobs.report.pages.page import View
-from jobs.report.texts.judgement import end_of_log, lower
+from jobs.report.texts.judgement import lower
 from jobs.report.texts.text import bytes_text, count_text, span_text
 from schemas.finding_codes import STOP_REASONS
 from schemas.rows import EXTENT_DAMAGED, EXTENT_FILLER, EXTENT_MESSAGE, EXTENT_UNWRITTEN, AuditOutcome, Row
+from store_io.audit.outcome.safety import end_of_log
 
 CELLS = 240  # of a bar
 MAX_SHOWN = 120  # segments with a bar of their own; the others are folded with their neighbours

@@ -9,10 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from jobs.report.pages.page import View
-from jobs.report.texts.judgement import end_of_log
 from jobs.report.texts.text import span_text, time_text
 from schemas.rows import EXTENT_MESSAGE, AuditOutcome, Row
-from store_io.audit.outcome.safety import lost_of
+from store_io.audit.outcome.safety import end_of_log, lost_of
 
 
 @dataclass(frozen=True)

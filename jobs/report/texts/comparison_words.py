@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 
 from jobs.report.texts.text import count_text, printable
 from schemas.rows import AuditOutcome, Comparison, Start
+from store_io.base.wording import names_text
+from store_io.rules.releases import KNOWN_RELEASES, parse_known
 
 WITHOUT_CHECKSUMS = "messages whose body fails its checksum stay in the log, and consumers get them"
 
@@ -22,14 +23,23 @@ class ComparedLine:
     note: str
     least: bool = False
 
+    @property
+    def ends(self) -> bool:
+        """Whether it has an end of the log, and files that it deletes."""
+        return is_judged(self.row) and bool(self.row.starts)
+
+    @property
+    def exit_code(self) -> int | None:
+        """None where the loss is not known: the code would look like an answer."""
+        return self.row.exit_code if is_judged(self.row) else None
+
 
 def release_lines(compared: Comparison) -> list[ComparedLine]:
     """The releases, oldest first."""
-    lines = []
-    for _, same in groupby(compared.releases, lambda row: (row.result, bool(row.doubt))):
-        rows = list(same)
-        lines.append(ComparedLine(span_of(rows), rows[0], _note(rows[0]), rows[0].release in compared.least))
-    return lines
+    return [
+        ComparedLine(span_of(rows), rows[0], _note(rows[0]), rows[0].release in compared.least)
+        for rows in _neighbours(compared.releases, lambda row: (row.result, row.log_end, bool(row.doubt)))
+    ]
 
 
 def setting_lines(compared: Comparison) -> list[ComparedLine]:
@@ -41,15 +51,37 @@ def setting_lines(compared: Comparison) -> list[ComparedLine]:
     return lines
 
 
+def _neighbours(rows: Sequence[Start], same: Callable[[Start], Hashable]) -> list[list[Start]]:
+    """The rows by release, oldest first; neighbours among all known releases for which `same` is equal are together."""
+    groups: list[list[Start]] = []
+    for row in sorted(rows, key=lambda row: parse_known(row.release)):
+        last = groups[-1][-1] if groups else None
+        if last is not None and same(last) == same(row) and _follows(last.release, row.release):
+            groups[-1].append(row)
+        else:
+            groups.append([row])
+    return groups
+
+
+def _follows(before: str, release: str) -> bool:
+    """Whether no known release is between these two."""
+    return not any(parse_known(before) < parse_known(known) < parse_known(release) for known in KNOWN_RELEASES)
+
+
 def span_of(rows: Sequence[Start]) -> str:
     """The releases of neighbouring rows."""
     first, last = rows[0].release, rows[-1].release
     return first if first == last else f"{first} to {last}" if len(rows) > 2 else f"{first}, {last}"
 
 
+def is_judged(row: Start) -> bool:
+    """Whether it is known what this start does, without a doubt."""
+    return row.known and not row.doubt
+
+
 def lost_text(row: Start) -> str:
     """What a start loses; "not known" where nobody knows, or the number is in doubt."""
-    if not row.known or row.doubt:
+    if not is_judged(row):
         return "not known"
     if not row.starts:
         return "does not start"
@@ -62,23 +94,24 @@ def least_text(outcome: AuditOutcome, compared: Comparison) -> str:
     if not compared.least:
         return "It is not known of any of these releases that it starts on this copy."
     rows = [row for row in compared.releases if row.release in compared.least]
-    groups: list[list[Start]] = []
-    for number, row in enumerate(compared.releases):
-        if row.release in compared.least:
-            if number and groups and compared.releases[number - 1] is groups[-1][-1]:
-                groups[-1].append(row)
-            else:
-                groups.append([row])
-    names = ", ".join(span_of(group) for group in groups)
-    one, row = len(rows) == 1, rows[0]
-    lost = [count_text(row.lost_messages or 0, "message")]
-    lost += [f"{count_text(row.timers_lost, 'timer message')} never delivered"] if row.timers_lost else []
-    all_known = len(rows) == len(compared.releases)
-    words = "all lose the same" if all_known and not one else "loses least" if one else "lose least"
-    text = f"RocketMQ {names} {words}: {' and '.join(lost)}."
+    judged = [row for row in compared.releases if is_judged(row)]
+    names = ", ".join(map(span_of, _neighbours(rows, lambda _: None)))
+    lost = [count_text(rows[0].lost_messages or 0, "message")]
+    lost += [f"{count_text(rows[0].timers_lost, 'timer message')} never delivered"] if rows[0].timers_lost else []
+    every, loses = len(judged) == len(compared.releases), " and ".join(lost)
+    if len(judged) == 1 and not every:
+        text = f"RocketMQ {names} is the only one that can be judged: it loses {loses}."
+    elif len(rows) == len(compared.releases) > 1:
+        text = f"RocketMQ {names} all lose the same: {loses}."
+    else:
+        of_those = "" if every else " of those that can be judged"
+        text = f"RocketMQ {names} {'loses' if len(rows) == 1 else 'lose'} least{of_those}: {loses}."
+    why = []
     if outcome.premises or not outcome.complete:
-        return f"{text} That does not make a start safe: something was assumed, or not read."
-    return text
+        why.append("something was assumed, or not read")
+    if unjudged := list(dict.fromkeys(name for row in rows for name in row.not_judged)):
+        why.append(f"not judged: {printable(names_text(unjudged))}")
+    return f"{text} That does not make a start safe: {'; '.join(why)}." if why else text
 
 
 def _note(row: Start) -> str:

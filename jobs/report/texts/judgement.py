@@ -19,6 +19,7 @@ from store_io.audit.outcome.safety import (
     counted,
     decide,
     differs_from_log,
+    end_of_log,
     lacks_of,
     lost_of,
     no_config,
@@ -242,15 +243,6 @@ def _refusal(outcome: AuditOutcome) -> Iterable[str]:
         yield "A refused start loses nothing." + ("" if outcome.no_repair else " A repair removes the cause.")
     if outcome.counts.get(LOSS, 0) > counted(outcome, "broker_refuses"):
         yield "Bytes of the CommitLog are also damaged or missing."
-
-
-def end_of_log(broker: Row) -> int:
-    """The physical offset at which the log ends once load() is done. broker: of a release that starts.
-
-    Of a DLedger log that is where its entries end: what such a broker answers, `truncate_at`, is how far they are committed.
-    """
-    data = (broker.get("dledger") or {}).get("data") or ()
-    return int(data[-1]["file"]) + int(data[-1]["wrote"]) if data else int(broker.get("truncate_at") or 0)
 
 
 def _losses(outcome: AuditOutcome) -> Iterable[str]:

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from jobs.report.texts.commands import repair_commands, repair_withheld
-from jobs.report.texts.judgement import end_of_log, judge
+from jobs.report.texts.judgement import judge
 from jobs.report.texts.text import count_text
 from schemas.finding_codes import BY_A_REPAIR, END_GONE
 from schemas.rows import DEFAULT, LOSS, REBUILDABLE, AuditOutcome
 from store_io.audit.as_master import as_master
-from store_io.audit.outcome.safety import Safety, counted, is_emptied, lost_of
+from store_io.audit.outcome.safety import Safety, counted, end_of_log, is_emptied, lost_of
 
 NOTHING = "Nothing to do."
 NOTHING_JUDGED = "Nothing to do for what was judged."

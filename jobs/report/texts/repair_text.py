@@ -116,12 +116,14 @@ def _given_up(row: Row) -> str:
     if not row["missing"]:
         signs = "; ".join(clause(CATALOGUE[code].meaning) for code in row["signs"])
         return f"Messages are missing and given up; how many is not known ({signs}). Look for them {look}"
-    one = row["missing"] == 1
-    be, was, whom = ("is", "it was", "it") if one else ("are", "they were", "them")
-    return (
-        f"{count_text(row['missing'], 'message')} {be} missing and given up: the copy shows that {was} there, and does not hold"
-        f" {whom}. Look for {whom} {look}"
-    )
+    be = "is" if row["missing"] == 1 else "are"
+    return f"{count_text(row['missing'], 'message')} {be} missing and given up: {shown_text(row['missing'])} {look}"
+
+
+def shown_text(missing: int) -> str:
+    """What is known of so many messages that the copy lacks, and what to do; where to look follows."""
+    was, whom = ("it was", "it") if missing == 1 else ("they were", "them")
+    return f"the copy shows that {was} there, and does not hold {whom}. Look for {whom}"
 
 
 def _removed(name: str) -> str:

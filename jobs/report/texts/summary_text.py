@@ -17,7 +17,6 @@ from jobs.report.texts.deleted_files import deleted_files
 from jobs.report.texts.finding_groups import finding_groups
 from jobs.report.texts.judgement import (
     SHORT,
-    end_of_log,
     held,
     judge,
     lower,
@@ -38,7 +37,7 @@ from jobs.report.texts.run_words import (
 from jobs.report.texts.terminal import BOLD, CODE_COLOUR, FAINT, GREEN, RED, YELLOW, Paint
 from jobs.report.texts.text import bytes_text, count_text, not_read_texts, printable, seconds_text, span_text
 from schemas.rows import ASSUMED, DOUBT, LOSS, NOTE, REBUILDABLE, AuditOutcome, Row
-from store_io.audit.outcome.safety import Safety, counted, lacks_of, lost_of
+from store_io.audit.outcome.safety import Safety, counted, end_of_log, lacks_of, lost_of
 from store_io.base.exit_codes import INCOMPLETE, SEVERITIES, of_run, rank
 from store_io.base.wording import names_text
 
@@ -191,10 +190,11 @@ def _compared_lines(lines: Sequence[ComparedLine], width: int, paint: Paint) -> 
     notes: dict[str, None] = {}
     for line in lines:
         row, lost = line.row, f"{lost_text(line.row):>14}"
-        told = row.known and row.starts and not row.doubt
-        numbers = f"{row.truncate_at:>18,}  {count_text(row.deleted_files or 0, 'file'):>9}" if told else f"{'':>18}  {'':>9}"
-        colour = GREEN if line.least else RED if told and row.lost_messages else ""
-        code = paint(CODE_COLOUR[row.exit_code], f"{row.exit_code:>4}")
+        numbers = f"{'':>18}  {'':>9}"
+        if line.ends:
+            numbers = f"{row.log_end:>18,}  {count_text(row.deleted_files or 0, 'file'):>9}"
+        colour = GREEN if line.least else RED if line.ends and row.lost_messages else ""
+        code = "" if line.exit_code is None else paint(CODE_COLOUR[line.exit_code], f"{line.exit_code:>4}")
         found.append(_row("", f"{line.what:<{width}}  {paint(colour, lost)}  {numbers}  {code}"))
         if line.note:
             notes[f"{line.what}: {line.note}"] = None

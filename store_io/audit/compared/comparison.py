@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from schemas.rows import AuditOutcome, Comparison, Row, Start
 from store_io.audit.compared.variants import Variant
+from store_io.audit.outcome.safety import end_of_log
 from store_io.audit.written_by import WrittenBy
 from store_io.base.exit_codes import INCOMPLETE, of_store
 from store_io.rules.releases import parse_known
@@ -33,6 +34,7 @@ def answer_of(outcome: AuditOutcome, variant: Variant) -> Answer:
     row = Start(
         variant.release, broker is not None, outcome.exit_code, outcome.complete, setting=key, value=value,
         why="" if broker is not None else (outcome.incomplete or ["not everything that a start reads was read"])[0],
+        not_judged=tuple(outcome.not_judged),
     )  # fmt: skip
     if broker is not None:
         starts = bool(broker["starts"])
@@ -42,6 +44,7 @@ def answer_of(outcome: AuditOutcome, variant: Variant) -> Answer:
             row = replace(
                 row,
                 truncate_at=broker["truncate_at"],
+                log_end=end_of_log(broker),
                 lost_messages=lost.get("messages", 0),
                 lost_bytes=lost.get("bytes", 0),
                 deleted_files=len(broker["deleted_files"]),

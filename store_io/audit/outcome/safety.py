@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import Enum, StrEnum, auto
 
 from schemas.finding_codes import CATALOGUE, TIMER_LOST, Part
-from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome
+from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome, Row
 from store_io.audit.as_master import AsMaster, as_master
 from store_io.base.wording import count_text, names_text
 
@@ -174,6 +174,15 @@ def counted(outcome: AuditOutcome, code: str) -> int:
 def timers_lost(outcome: AuditOutcome) -> int:
     """Timer messages of this copy that a start would never deliver, and whose copies were not just left out of it."""
     return sum(f.count for f in outcome.findings if f.code == TIMER_LOST and f.severity == LOSS)
+
+
+def end_of_log(broker: Row) -> int:
+    """The physical offset at which the log ends once load() is done. broker: of a release that starts.
+
+    Of a DLedger log that is where its entries end: what such a broker answers, `truncate_at`, is how far they are committed.
+    """
+    data = (broker.get("dledger") or {}).get("data") or ()
+    return int(data[-1]["file"]) + int(data[-1]["wrote"]) if data else int(broker.get("truncate_at") or 0)
 
 
 def lost_of(outcome: AuditOutcome) -> tuple[int, int]:

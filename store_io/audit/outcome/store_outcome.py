@@ -73,8 +73,9 @@ def store_outcome(evidence: Evidence, judged: Judgement) -> AuditOutcome:
 
 
 def start_outcome(evidence: Evidence, judged: Judgement) -> AuditOutcome:
-    """An outcome that says what a start would do, and the exit code, and nothing else."""
+    """An outcome that says what a start would do, what of that is not judged, and the exit code, and nothing else."""
     out = _judged(evidence, judged)
+    out.not_judged = not_judged(evidence)
     out.plan = {"broker": None if judged.short.sentences else _broker_section(evidence, out)}
     return out
 

@@ -113,7 +113,7 @@ def _state(audit: Audited, path: str, done: Load) -> str:
     if done.refuses:
         return "neither the file nor its .bak can be used, so that the release does not start"
     if path in (TOPICS, GROUPS, CONSUMER_OFFSETS, LMQ_OFFSETS) and not any(each.files for each in audit.config.loads.values()):
-        return "the copy has no table of config/"
+        return "the copy has no topics, groups or offsets in config/"
     if is_lost(audit.config, path):
         return "a start begins without this table"
     if done.name.endswith(BACKUP):

@@ -107,3 +107,11 @@ def test_a_row_that_is_no_table(tmp_path: Path) -> None:
     first, second = audit("--fleet", fleet, "--out", tmp_path / "o").stores
     assert first.problem == "store 1 of the fleet file is no table"
     assert second.problem is None
+
+
+@pytest.mark.parametrize("several", ["all", "5.3.3,5.4.0"])
+def test_several_releases_of_a_row_belong_on_the_command_line(tmp_path: Path, several: str) -> None:
+    fleet = tmp_path / "fleet.toml"
+    fleet.write_text(f'[[store]]\npath = "p"\nrelease = "{several}"\n')
+    [store] = audit("--fleet", fleet, "--out", tmp_path / "o").stores
+    assert store.problem is not None and f"on the command line: --release {several}" in store.problem

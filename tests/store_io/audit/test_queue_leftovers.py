@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
+import pytest
+
+from schemas.entries import STORED_KEYED_ENTRY_DTYPE
+from schemas.rows import QueueKey
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import StoreAudit
-from store_io.audit.queue_leftovers import LeftoverTask
+from store_io.audit.queue_leftovers import KeyedEntries, LeftoverTask
 from store_io.base.tasks import run_task
+from store_io.formats.rocksdb.queue_entries import EntryReader
 from store_io.source.byte_source import StoreLocation
 from tests.support import damage
 from tests.support.builders import Message, Sizes, StoreBuilder
@@ -33,3 +41,22 @@ def test_a_file_that_vanishes_before_it_is_read_again_makes_the_audit_incomplete
     assert not outcome.complete and outcome.exit_code in (3, 20)
     assert any(f"consumequeue/T/0/{0:020d}" in sentence for sentence in outcome.incomplete)
     assert not any("fault of this program" in sentence for sentence in outcome.incomplete)
+
+
+def test_entries_of_a_database_are_asked_for_in_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each question goes to another process. What lies between the wanted numbers is left out, what is not stored stays zero."""
+    stored, asked = np.array([0, 1, 2, 3, 5, 9, 5000, 5001], np.int64), []
+
+    def windows(_: object, key: QueueKey, first: int, end: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        asked.append((first, end))
+        numbers = stored[(stored >= first) & (stored < end)]
+        rows = np.zeros(len(numbers), STORED_KEYED_ENTRY_DTYPE)
+        rows["phy_offset"] = numbers * 100
+        for place in range(0, len(numbers), 3):
+            yield numbers[place : place + 3], rows[place : place + 3]
+
+    monkeypatch.setattr(EntryReader, "windows", windows)
+    task = SimpleNamespace(key=("T", 0))
+    found = KeyedEntries(None, None, task).of(np.array([1, 3, 4, 9, 5001]))  # type: ignore[arg-type]
+    assert found["phy_offset"].tolist() == [100, 300, 0, 900, 500100]
+    assert asked == [(1, 10), (5001, 5002)]

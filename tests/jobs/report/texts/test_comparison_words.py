@@ -8,12 +8,24 @@ from jobs.report.pages.report_html import report_html
 from jobs.report.texts.comparison_words import least_text, lost_text, release_lines, setting_lines
 from jobs.report.texts.summary_text import summary_text
 from schemas.rows import ASSUMED, Comparison, Premise, Start
+from store_io.audit.compared.comparison import answer_of
+from store_io.audit.compared.variants import Variant
 from tests.support import samples
 
 ROW = Start(
-    "5.3.3", True, 20, True, starts=True, truncate_at=530831, lost_messages=1279, lost_bytes=1, deleted_files=2, timers_lost=0
+    "5.3.3",
+    True,
+    20,
+    True,
+    starts=True,
+    truncate_at=530831,
+    lost_messages=1279,
+    lost_bytes=1,
+    deleted_files=2,
+    timers_lost=0,
+    log_end=530831,
 )
-BEST = replace(ROW, lost_messages=0, truncate_at=647246, deleted_files=0, exit_code=10)
+BEST = replace(ROW, lost_messages=0, truncate_at=647246, log_end=647246, deleted_files=0, exit_code=10)
 COMPARED = Comparison(
     (
         replace(ROW, release="4.9.7", doubt="a broker of 5.0.0 or newer wrote this copy (timerlog)"),
@@ -41,12 +53,48 @@ def test_neighbours_that_do_the_same_are_one_line() -> None:
 def test_the_least_is_no_promise_where_something_was_assumed() -> None:
     outcome = samples.clean()
     outcome.premises = []
-    assert least_text(outcome, COMPARED) == "RocketMQ 5.3.2, 5.3.3 lose least: 0 messages."
+    assert least_text(outcome, COMPARED) == "RocketMQ 5.3.2, 5.3.3 lose least of those that can be judged: 0 messages."
     outcome.premises = [Premise(ASSUMED, "No release was named")]
     assert least_text(outcome, COMPARED).endswith("That does not make a start safe: something was assumed, or not read.")
     assert "not known of any" in least_text(outcome, replace(COMPARED, least=()))
     every = Comparison((BEST, replace(BEST, release="5.4.0"), replace(BEST, release="5.5.0")), least=("5.3.3", "5.4.0", "5.5.0"))
     assert "RocketMQ 5.3.3 to 5.5.0 all lose the same: 0 messages" in least_text(outcome, every)
+
+
+def test_a_span_covers_only_releases_that_were_tried() -> None:
+    rows = tuple(replace(BEST, release=release) for release in ("5.5.0", "5.4.0", "5.3.2", "4.9.8", "5.3.3"))
+    compared = Comparison(rows, least=tuple(row.release for row in rows))
+    assert [line.what for line in release_lines(compared)] == ["4.9.8", "5.3.2 to 5.5.0"]
+    assert "RocketMQ 4.9.8, 5.3.2 to 5.5.0 all lose the same: 0 messages" in least_text(samples.clean(), compared)
+    apart = Comparison(tuple(row for row in rows if row.release in ("5.5.0", "5.3.2")), least=("5.3.2", "5.5.0"))
+    assert [line.what for line in release_lines(apart)] == ["5.3.2", "5.5.0"]
+    assert "RocketMQ 5.3.2, 5.5.0 all lose the same" in least_text(samples.clean(), apart)
+
+
+def test_one_that_alone_can_be_judged_does_not_win() -> None:
+    outcome = samples.clean()
+    outcome.premises = []
+    others = COMPARED.releases[0], COMPARED.releases[3]
+    alone = Comparison((*others, replace(BEST, not_judged=("rocksdbstore",))), least=("5.3.3",))
+    assert least_text(outcome, alone) == (
+        "RocketMQ 5.3.3 is the only one that can be judged: it loses 0 messages. That does not make a start safe: not judged:"
+        " rocksdbstore."
+    )
+    assert [line.exit_code for line in release_lines(alone)] == [None, None, 10]
+    outcome.comparison = alone
+    assert " 20" not in "".join(line for line in summary_text(samples.RUN, [outcome], "out").splitlines() if "not known" in line)
+
+
+def test_a_ledger_ends_where_its_data_ends() -> None:
+    outcome = samples.damaged()
+    outcome.plan["broker"]["dledger"] = {"data": [{"file": "00000000000000131072", "wrote": 2250}]}
+    start = answer_of(outcome, Variant("5.3.3")).start
+    outcome.comparison = Comparison((start,), least=("5.3.3",))
+    lines = summary_text(samples.RUN, [outcome], "out").splitlines()
+    ends, row = (next(line for line in lines if line.split()[:1] == [first]) for first in ("Ends", "5.3.3"))
+    assert "133,322" in ends and "133,322" in row
+    assert start.truncate_at == outcome.plan["broker"]["truncate_at"] != 133322
+    assert "133,322" in "".join(report_html(outcome)).partition("Which release")[2]
 
 
 def test_the_table_of_terminal_and_page() -> None:

@@ -36,6 +36,10 @@ def test_the_words_of_a_report() -> None:
         "group \\x1b[31mg stands",
     ):
         assert sentence in said
+    one = {**report["given_up"], "missing": 1}
+    assert "the copy shows that it was there, and does not hold it. Look for it" in repair_text(
+        {**report, "given_up": one}, "s", "n"
+    )
     unknown = {"messages": 0, "missing": 0, "cut": 0, "earlier": 0, "signs": ["index_entry_beyond_end"]}
     assert "Messages are missing and given up; how many is not known" in repair_text({**report, "given_up": unknown}, "s", "new")
     fixed = repair_text({**report, "offsets_set_back": ["config/consumerOffset.json"]}, "store", "new")
