@@ -99,9 +99,10 @@ def least_text(outcome: AuditOutcome, compared: Comparison) -> str:
     lost = [count_text(rows[0].lost_messages or 0, "message")]
     lost += [f"{count_text(rows[0].timers_lost, 'timer message')} never delivered"] if rows[0].timers_lost else []
     every, loses = len(judged) == len(compared.releases), " and ".join(lost)
-    if len(judged) == 1 and not every:
-        text = f"RocketMQ {names} is the only one that can be judged: it loses {loses}."
-    elif len(rows) == len(compared.releases) > 1:
+    if len(rows) == len(judged) and not every:
+        alone = "is the only one that can be judged: it" if len(rows) == 1 else "are the only ones that can be judged: each"
+        text = f"RocketMQ {names} {alone} loses {loses}."
+    elif len(rows) == len(judged) > 1:
         text = f"RocketMQ {names} all lose the same: {loses}."
     else:
         of_those = "" if every else " of those that can be judged"

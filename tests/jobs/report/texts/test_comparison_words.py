@@ -81,6 +81,8 @@ def test_one_that_alone_can_be_judged_does_not_win() -> None:
         " rocksdbstore."
     )
     assert [line.exit_code for line in release_lines(alone)] == [None, None, 10]
+    two = replace(alone, releases=(*alone.releases, replace(BEST, release="5.4.0")), least=("5.3.3", "5.4.0"))
+    assert "RocketMQ 5.3.3, 5.4.0 are the only ones that can be judged: each loses 0 messages." in least_text(outcome, two)
     outcome.comparison = alone
     assert " 20" not in "".join(line for line in summary_text(samples.RUN, [outcome], "out").splitlines() if "not known" in line)
 
