@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from schemas.rows import NAMED, AuditOutcome, Comparison, Start
+from schemas.rows import NAMED, AuditOutcome, Comparison, SegmentSummary, Start
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import StoreAudit, run_rounds
 from store_io.audit.compared.comparison import Answer, answer_of, comparison, not_known, older_than_its_writer, plan_section
@@ -33,10 +34,14 @@ def run_compared(request: AuditRequest) -> ComparedAudit:
     return audit
 
 
+MOST_AT_ONCE = 200_000  # runs, damaged ranges and queues that are folded at once, counted once for each audit
+
+
 class ComparedAudit(StoreAudit):
     """The audit of `request.release`, and beside it one of each other release, and of each changed setting.
 
-    Those beside it live as long as they ask for tasks; a row of the table is left of each.
+    All share the round that reads everything. After it those beside it live as long as they ask for tasks, and a row of the
+    table is left of each; of a store with many queues or much damage few are folded at once, the others wait.
     """
 
     def __post_init__(self) -> None:
@@ -47,6 +52,8 @@ class ComparedAudit(StoreAudit):
         self._answers: dict[Variant, Answer] = {}
         self._round: SharedRound | None = None
         self._asked: list[Variant | None] = []
+        self._waiting: deque[tuple[Variant | None, list[Any]]] = deque()  # with what the first round answered
+        self._at_once = 0  # audits that are folded at once; 0 until the first round has ended
         self._whole = True  # no error of this program has ended the comparison
         self._settled = (0, 0)  # findings and reasons when the rounds had ended: what comes later others have added
 
@@ -91,15 +98,27 @@ class ComparedAudit(StoreAudit):
         again = self._round.take(results)
         if again:
             return list(again)
+        answered = deque(zip(self._asked, self._round.answers, strict=True))
+        self._round = None
+        if not self._at_once:
+            self._at_once = max(1, MOST_AT_ONCE // _weight(answered[0][1], len(self.queue_folders)))
+            self._waiting, answered = answered, deque()
         wanted: dict[Variant | None, list[Task]] = {}
-        for variant, answers in zip(self._asked, self._round.answers, strict=True):
-            if variant is None:
-                wanted[None] = super().next_tasks(answers)
-            else:
-                wanted[variant] = self._running[variant].next_tasks(answers)
-                if not wanted[variant]:
-                    self._end(variant)
+        while answered or self._waiting and len(wanted) < self._at_once:
+            variant, answers = (answered or self._waiting).popleft()
+            tasks = self._tasks_after(variant, answers)
+            if tasks:
+                wanted[variant] = tasks
         return self._share(wanted)
+
+    def _tasks_after(self, variant: Variant | None, answers: list[Any]) -> list[Task]:
+        """What one of the audits asks for after these answers; it has ended where that is nothing."""
+        if variant is None:
+            return super().next_tasks(answers)
+        tasks = self._running[variant].next_tasks(answers)
+        if not tasks:
+            self._end(variant)
+        return tasks
 
     def _share(self, wanted: dict[Variant | None, list[Task]]) -> list[Task]:
         """One round of the audits that want tasks; [] when none does."""
@@ -152,3 +171,9 @@ class ComparedAudit(StoreAudit):
             rows.append(replace(row, release=release, doubt=older_than_its_writer(release, written)))
         settings = [self._answers[variant].with_more(counts, complete) for variant in self._variants if variant.changed]
         return comparison(rows, settings, own.start)
+
+
+def _weight(answers: Sequence[Any], queues: int) -> int:
+    """How much there is to fold for one audit: it says how much memory that takes."""
+    segments = [answer for answer in answers if isinstance(answer, SegmentSummary)]
+    return 1 + queues + sum(len(segment.runs) + len(segment.extents) for segment in segments)

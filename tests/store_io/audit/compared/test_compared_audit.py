@@ -12,6 +12,7 @@ from jsonschema import Draft202012Validator
 from schemas.rows import LOSS, Finding
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_audit
+from store_io.audit.compared import compared_audit
 from store_io.audit.compared.compared_audit import ComparedAudit, compare, run_compared
 from store_io.audit.compared.comparison import answer_of
 from store_io.audit.compared.shared_tasks import SharedRound
@@ -75,6 +76,20 @@ def test_one_scan_serves_all_releases(tmp_path: Path) -> None:
     while tasks := audit.next_tasks([run_task(task) for task in tasks]):
         scanned += sum(isinstance(task, SegmentTask) for task in tasks)
     assert scanned == 2  # where a changed setting lets a walk go on, and where a cut lies inside a run
+
+
+def test_of_a_large_store_few_audits_are_folded_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    [case] = corpus_tools.cases("g11-533-zero-tail")
+    asked = request_of(case, tmp_path, SOME_RELEASES)
+    together = compare(asked)
+    monkeypatch.setattr(compared_audit, "MOST_AT_ONCE", 1)
+    audit = ComparedAudit(asked)
+    tasks, scanned, most = audit.first_tasks(), 0, 0
+    while tasks := audit.next_tasks([run_task(task) for task in tasks]):
+        scanned += sum(isinstance(task, SegmentTask) for task in tasks)
+        most = max(most, len(audit._asked) if audit._at_once else 0)
+    assert audit.outcome().comparison == together
+    assert most == 1 and scanned < len(audit.segment_files)  # what all share is read once
 
 
 def test_what_others_add_to_the_own_audit_counts_in_every_row(tmp_path: Path) -> None:
