@@ -12,7 +12,15 @@ from itertools import islice
 from typing import Any
 
 from jobs.report.texts.commands import command_line, shell_word
-from jobs.report.texts.repair_text import bridge_text, config_text, healed_text, missing_text, moved_text, offsets_text
+from jobs.report.texts.repair_text import (
+    bridge_text,
+    config_text,
+    healed_text,
+    missing_text,
+    moved_text,
+    offsets_text,
+    shown_text,
+)
 from jobs.report.texts.step_text import step_text
 from jobs.report.texts.text import count_text, printable
 from schemas.finding_codes import CATALOGUE
@@ -132,8 +140,8 @@ def unsaved_lines(handed: HandOver) -> list[str]:
     given_up = report["given_up"]
     if given_up["missing"]:
         lines.append(
-            f"{count_text(given_up['missing'], 'message')}: the copy shows that they were there, and does not hold them. Look for"
-            " them in another copy of the same broker before you use the new store."
+            f"{count_text(given_up['missing'], 'message')}: {shown_text(given_up['missing'])} in another copy of the same broker"
+            " before you use the new store."
         )
     if given_up["cut"]:
         lines.append(

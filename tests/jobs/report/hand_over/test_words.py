@@ -70,6 +70,9 @@ def test_what_cannot_be_sent_again_is_not_promised() -> None:
     own = replace(handed.saved(), report=handed.report(given_up=given_up))
     (again,) = (part for part in parts(own) if part.key == "again")
     assert not again.to_do and "Nothing from this copy" in again.lines[0]
+    one = {**given_up, "messages": 1, "missing": 1}
+    said = unsaved_lines(replace(own, report=handed.report(given_up=one)))[0]
+    assert said.startswith("1 message: the copy shows that it was there, and does not hold it. Look for it in another copy")
     signs = {"messages": 0, "missing": 0, "cut": 0, "earlier": 0, "signs": ["index_entry_beyond_end"]}
     own = replace(own, report=handed.report(given_up=signs))
     assert "how many is not known" in headline(own) and "nothing says how many" in unsaved_lines(own)[0]
