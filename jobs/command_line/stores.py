@@ -126,7 +126,7 @@ def _fleet_row(row: Any, number: int, base: str, asked: Mapping[str, Any]) -> St
 
 def _one_release(text: str) -> str:
     if text.strip() == ALL_RELEASES or "," in text:
-        raise UsageError(f"release {text!r}: a row names one release; several go on the command line: --release {text}")
+        raise UsageError(f"release {text!r}: a row names one release; for several use --release {text} on the command line")
     return release(text)
 
 

@@ -114,4 +114,4 @@ def test_several_releases_of_a_row_belong_on_the_command_line(tmp_path: Path, se
     fleet = tmp_path / "fleet.toml"
     fleet.write_text(f'[[store]]\npath = "p"\nrelease = "{several}"\n')
     [store] = audit("--fleet", fleet, "--out", tmp_path / "o").stores
-    assert store.problem is not None and f"on the command line: --release {several}" in store.problem
+    assert store.problem is not None and f"use --release {several} on the command line" in store.problem
