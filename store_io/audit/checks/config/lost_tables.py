@@ -47,13 +47,13 @@ def _left_out(evidence: Evidence, path: str, done: Load, folder: str) -> Finding
     """A table that no database holds yet, and whose file is not taken into a new one (docs/config.md 6)."""
     missing = done.files[0] != path
     name, why = (path + BACKUP, f"{path} is missing") if missing else (path, "the counter in its dataVersion is 0")
-    step = f"Copy {name} to {path} before a start, with a counter" if missing else f"Set the counter in {path} before a start"
+    copied = f"copy {name} to {path}, and " if missing else ""
     return Finding(
         "config_table_lost",
         name,
         *_range(evidence, name),
         message=f"{name}: a start takes none of its {done.left_out:,} entries into {folder}/, as {why}",
-        next=f"{step} of at least 1 in its dataVersion: a start takes the file in then, and no other way.",
+        next=f"Before a start {copied}set the counter in the dataVersion of {path} to 1: a start takes the file in then alone.",
     )
 
 

@@ -47,7 +47,7 @@ def test_a_database_that_ends_the_broker(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "step"), [("", "Set the counter in config/{} before"), (".bak", "Copy config/{}.bak to config/{} before")]
+    ("name", "step"), [("", "set the counter"), (".bak", "copy config/{}.bak to config/{}, and set the counter")]
 )
 def test_a_file_that_no_start_takes_in(name: str, step: str, tmp_path: Path) -> None:
     """Raising the counter helps, and a backup of the file does not."""
@@ -63,5 +63,5 @@ def test_a_file_that_no_start_takes_in(name: str, step: str, tmp_path: Path) -> 
 
     (finding,) = lost(0)
     assert finding.file == f"config/{file.name}" and "1 entries into config/consumerOffsets/" in finding.message
-    assert finding.next.startswith(step.replace("{}", json_name)) and "at least 1" in finding.next
+    assert finding.next.startswith(f"Before a start {step.replace('{}', json_name)}") and " to 1:" in finding.next
     assert name or lost(1) == []
