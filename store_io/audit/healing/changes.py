@@ -48,8 +48,10 @@ class Candidate:
     """A change after which every check accepts the frame at `start`.
 
     size: of the frame then.  patterns: changes of this kind that were tried.  bits: how many bits agree by chance alone, if it is
-    not the right one.  proven: a checksum over the changed bytes fits with it, and did not before.  whole: that checksum covers
-    all of the record.  located: an entry or a neighbour says that the message belongs into its queue at its queue offset.
+    not the right one; what agreed before the change too says nothing of it and is not counted.  by_entry, by_order: how many
+    more an entry or neighbours that agree add, 0 where they would say the same without the change.
+    proven: a checksum over the changed bytes fits with it, and did not before.  whole: the record's own checksum covers all of it.
+    located: an entry or a neighbour says that the message belongs into its queue at its queue offset.
     agrees: what else says the same, in clauses.  against: what contradicts it.  message: None of a filler.
     """
 
@@ -60,6 +62,8 @@ class Candidate:
     bits: int
     proven: bool
     whole: bool = False
+    by_entry: int = 0
+    by_order: int = 0
     located: bool = False
     agrees: tuple[str, ...] = ()
     against: tuple[str, ...] = ()
@@ -68,7 +72,7 @@ class Candidate:
     @property
     def risk(self) -> float:
         """How likely bytes that are damaged otherwise look like this."""
-        return self.patterns / 2.0**self.bits
+        return min(1.0, self.patterns / 2.0**self.bits)
 
 
 @dataclass(frozen=True, slots=True)

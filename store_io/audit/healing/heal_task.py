@@ -20,11 +20,11 @@ from store_io.source.byte_source import ByteSource, StoreLocation, open_source
 from store_io.source.segment_window import SegmentWindow
 
 MOST_RECORDS = 50  # in one damaged range: records beside one another, each with a fault of its own
-ENTRY_BITS = 32  # that an entry which leads here adds
 _WINDOW_BYTES = 1 << 16
 NO_CHANGE = "no single changed field or byte makes this record whole"
 _TOO_LONG = f"a range of more than {MOST_RECORD_BYTES >> 20} MiB is not searched"
-_LED_HERE = "its ConsumeQueue entry leads here, with its size and tags code"
+_LED_HERE = "its ConsumeQueue entry leads here, with its size"
+_TAGGED, _BY_EXT = " and tags code", "; an ext unit has its tags code, which is not compared"
 
 
 @dataclass(frozen=True)
@@ -111,8 +111,8 @@ class _Search:
             return replace(candidate, against=(*candidate.against, "its ConsumeQueue entry says otherwise"))
         if says is Says.NOTHING:
             return candidate
-        bits = candidate.bits + (0 if candidate.proven else ENTRY_BITS)
-        return replace(candidate, agrees=(*candidate.agrees, _LED_HERE), bits=bits, located=True)
+        led = _LED_HERE + (_BY_EXT if says is Says.YES_BY_EXT else _TAGGED)
+        return replace(candidate, agrees=(*candidate.agrees, led), bits=candidate.bits + candidate.by_entry, located=True)
 
     def _next(self, found: Found) -> int | None:
         """Where the place's next record begins: after the one that a change makes whole, else after the size that this one

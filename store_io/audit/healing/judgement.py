@@ -10,7 +10,6 @@ from store_io.audit.healing.heal_task import HealTask
 from store_io.audit.healing.witnesses import LogOrder, Says
 from store_io.base.wording import count_text
 
-ORDER_BITS = 16  # that neighbours in its queue add
 _IN_ORDER = "the messages beside it in its queue have the queue offsets next to its own"
 _OUT_OF_ORDER = "the messages beside it contradict its queue offset or its store time"
 _LEAST_SHOWN = 1e-9
@@ -51,8 +50,7 @@ def _with_order(candidate: Candidate, order: LogOrder, base: int) -> Candidate:
         return replace(candidate, against=(*candidate.against, _OUT_OF_ORDER))
     if says is Says.NOTHING:
         return candidate
-    bits = candidate.bits + (0 if candidate.proven else ORDER_BITS)
-    return replace(candidate, agrees=(*candidate.agrees, _IN_ORDER), bits=bits, located=True)
+    return replace(candidate, agrees=(*candidate.agrees, _IN_ORDER), bits=candidate.bits + candidate.by_order, located=True)
 
 
 def _why_not(candidate: Candidate, others: int, most_risk: float) -> str:

@@ -35,6 +35,12 @@ _PROPERTY_NAMES = frozenset(
     " __SHARDINGKEY __CRC32# INNER_NUM INNER_BASE INNER_MULTI_DISPATCH INNER_MULTI_QUEUE_OFFSET DUP_INFO"
     " TIMER_DELIVER_MS TIMER_DELAY_SEC TIMER_DELAY_MS TIMER_OUT_MS __transactionId__ LMQ_OFFSET EXTEND_UNIQ_INFO".split()
 )
+ENTRY_BITS, ORDER_BITS = 32, 16  # that an entry or neighbours add where they speak of the field that changes
+POSITION_BITS = 32  # that a magic adds: a record that has its own position is there
+UNPACKED_BITS = 16  # that a compressed body adds which unpacks
+LENGTH_BITS = 16  # that the sum of a record's lengths adds where it ends the record, and did not before
+_BY_ENTRY = frozenset(("TOTALSIZE", "MAGICCODE", "PHYSICALOFFSET", "QUEUEOFFSET", "TOPICLENGTH"))
+_BY_ORDER = frozenset(("MAGICCODE", "PHYSICALOFFSET", "TOPICLENGTH"))  # a queue offset is given by the neighbours
 _LENGTHS = ("TOTALSIZE", "BODYLENGTH", "TOPICLENGTH", "PROPERTIESLENGTH", "SYSFLAG", "MAGICCODE")
 MOST_LENGTHS = 64  # of a body, that lead to the record's end
 
@@ -74,6 +80,12 @@ def unlikely(message: Message) -> bool:
         and not m.sys_flag & layout.SYS_TRANSACTION_MASK
         or not 0 <= m.queue_id < 1 << 16
     )
+
+
+def _unpacked(candidate: Candidate) -> Candidate:
+    """The candidate whose body unpacks, by which the body is right."""
+    agrees = "the compressed body unpacks, and its own checksum fits"
+    return replace(candidate, bits=candidate.bits + UNPACKED_BITS, agrees=(agrees,))
 
 
 class RecordChanges:
@@ -149,12 +161,21 @@ class RecordChanges:
                 return
             text = verdict.message.properties.get(layout.PROPERTY_CRC_NAME)
             whole = text is not None and appended_crc(self.frames, verdict.message, text)  # by the record's own checksum
-            if whole and not solved:
+            if whole and not solved and change.position >= self.record:  # it does not cover a header before the record
                 proven, bits = True, bits + CRC_BITS
             if not whole and (solved or self._doubtful(change, verdict.message)):
                 return
             yield Candidate(
-                change.narrowed, self.place.start, verdict.size, patterns, bits, proven, whole, message=verdict.message
+                change.narrowed,
+                self.place.start,
+                verdict.size,
+                patterns,
+                bits,
+                proven,
+                whole,
+                ENTRY_BITS if change.field in _BY_ENTRY and not proven else 0,
+                ORDER_BITS if change.field in _BY_ORDER and not proven else 0,
+                message=verdict.message,
             )
         finally:
             self.data[at : at + len(change.old)] = change.old
@@ -190,9 +211,7 @@ class RecordChanges:
 
     # ---- fields that the rest contradicts ------------------------------------------------------------------------------
 
-    def _rest_bits(self, but: int = 0) -> int:
-        """How many bits of the rest agree by chance only: its own position, the sum of its lengths, its body's checksum."""
-        return CRC_BITS + 32 + 16 - but
+    # Each has the bits of the checks that its value makes true and that did not give the value (heal.md 3).
 
     def _headers(self) -> Iterator[Candidate]:
         """A field of the header before the record, where one alone is wrong."""
@@ -205,24 +224,24 @@ class RecordChanges:
             part = wrong[0]
             value = int(wanted) & ((1 << 8 * len(part.data)) - 1)
             change = Change(f"header {part.name}", self.place.start + part.at, part.data, value.to_bytes(len(part.data), "big"))
-            yield from self._patched(change, 1, self._rest_bits())
+            yield from self._patched(change, 1, LENGTH_BITS)
 
     def _fixed(self) -> Iterator[Candidate]:
         lengths = dict.fromkeys((self.place.end - self.record, self.before.computed_size))
         sizes = [length for length in lengths if length >= layout.MIN_SIZE_V1_BYTES]
         for size in sizes:
-            yield from self._patched(self._change("TOTALSIZE", 0, 4, size), len(sizes), self._rest_bits())
+            yield from self._patched(self._change("TOTALSIZE", 0, 4, size), len(sizes), LENGTH_BITS)
         for magic in (layout.MAGIC_V1, layout.MAGIC_V2):
-            yield from self._patched(self._change("MAGICCODE", layout.MAGIC_POSITION, 4, magic), 2, self._rest_bits())
+            yield from self._patched(self._change("MAGICCODE", layout.MAGIC_POSITION, 4, magic), 2, POSITION_BITS + LENGTH_BITS)
         own = self._change("PHYSICALOFFSET", layout.PHY_OFFSET_POSITION, 8, self.check.base_offset + self.record)
-        yield from self._patched(own, 1, self._rest_bits(but=32))
+        yield from self._patched(own, 1, 0)  # whole as it is, it may be an old record in the wrong place
         flag = self._number(layout.SYS_FLAG_POSITION, 4)
         for bit in (layout.SYS_BORN_HOST_V6, layout.SYS_STORE_HOST_V6):
-            yield from self._patched(self._change("SYSFLAG", layout.SYS_FLAG_POSITION, 4, flag ^ bit), 2, self._rest_bits())
+            yield from self._patched(self._change("SYSFLAG", layout.SYS_FLAG_POSITION, 4, flag ^ bit), 2, LENGTH_BITS)
 
     def _queue_offset(self, wanted: int) -> Iterator[Candidate]:
         change = self._change("QUEUEOFFSET", layout.QUEUE_OFFSET_POSITION, 8, wanted)
-        yield from self._patched(change, 1, self._rest_bits())
+        yield from self._patched(change, 1, ORDER_BITS)
 
     def queue_offset(self, wanted: int) -> list[Candidate]:
         """The change of a valid message's queue offset to the one that its queue leaves for it."""
@@ -237,7 +256,9 @@ class RecordChanges:
             data = np.frombuffer(bytes(self.data[self.header + body : self.header + total]), np.uint8)
             count = int(_body_lengths(data, wide, found))
             for length in found[: min(count, MOST_LENGTHS)].tolist():
-                yield from self._patched(self._change("BODYLENGTH", at, 4, length), max(1, len(data)), self._rest_bits())
+                summed = CRC_BITS if length or not self._number(layout.BODY_CRC_POSITION, 4) else 0  # 0 is that of an empty body
+                change = self._change("BODYLENGTH", at, 4, length)
+                yield from self._patched(change, max(1, len(data)), LENGTH_BITS + summed)
 
     def _tail_lengths(self) -> Iterator[Candidate]:
         """The topic's length and the properties' length, where the body's is right."""
@@ -250,11 +271,11 @@ class RecordChanges:
             for topic in range(1, min(128 if wide == 1 else 1 << 15, total - at - wide - 1)):
                 place = at + wide + topic
                 if place + 2 + self._number(place, 2) == total:
-                    yield from self._patched(self._change("TOPICLENGTH", at, wide, topic), 127, self._rest_bits(but=16))
+                    yield from self._patched(self._change("TOPICLENGTH", at, wide, topic), 127, LENGTH_BITS)
             place = at + wide + self._number(at, wide, signed=False)
             if place + 2 <= total <= place + 2 + 0x7FFF:
                 change = self._change("PROPERTIESLENGTH", place, 2, total - place - 2)
-                yield from self._patched(change, 1, self._rest_bits(but=16))
+                yield from self._patched(change, 1, LENGTH_BITS)
 
     # ---- bytes that a checksum leads to --------------------------------------------------------------------------------
 
@@ -275,7 +296,12 @@ class RecordChanges:
         if sum(bool(difference >> shift & 0xFF) for shift in (0, 8, 16, 24)) == 1:
             one_bit = difference & (difference - 1) == 0
             change = self._change("BODYCRC", layout.BODY_CRC_POSITION, 4, actual)
-            yield from self._patched(change, 32 if one_bit else 4 * 255, CRC_BITS)
+            # Of so many damages each place is as likely as another: a damaged body is length / 4 times as likely as the field.
+            packed = self._unpacks(self.record + at, length)
+            if packed is False:
+                return
+            for candidate in self._patched(change, (8 if one_bit else 255) * max(4, length), CRC_BITS):
+                yield candidate if packed is None else _unpacked(candidate)
 
     def _byte(self, field: str, at: int, mask: int, length: int, body: bool) -> Iterator[Candidate]:
         """One wrong byte at that place of the record, of `length` bytes in which it could have been."""
@@ -283,20 +309,23 @@ class RecordChanges:
         patterns = (8 if mask & (mask - 1) == 0 else 255) * length
         for candidate in self._patched(change, patterns, CRC_BITS, proven=True, solved=not body):
             assert candidate.message is not None
-            if body and (unpacks := self._unpacks(change, candidate.message)) is not None:
-                if not unpacks:
-                    continue
-                agrees = ("the compressed body unpacks, and its own checksum fits",)
-                candidate = replace(candidate, bits=candidate.bits + 16, agrees=agrees)
-            yield candidate
+            if not body or (unpacks := self._unpacks(candidate.message.body_position, length, change)) is None:
+                yield candidate
+            elif unpacks:
+                yield _unpacked(candidate)
 
-    def _unpacks(self, change: Change, message: Message) -> bool | None:
-        """Whether a body compressed by zlib unpacks with the change, to its own checksum; None of another body."""
-        kind = (message.sys_flag & layout.SYS_COMPRESSION_MASK) >> layout.SYS_COMPRESSION_SHIFT
-        if not message.sys_flag & layout.SYS_COMPRESSED or kind not in (0, 3):
+    def _unpacks(self, position: int, length: int, change: Change | None = None) -> bool | None:
+        """Whether a body compressed by zlib unpacks, with the change, to its own checksum; None of another body.
+
+        position: of the body, in the segment.
+        """
+        flag = self._number(layout.SYS_FLAG_POSITION, 4)
+        kind = (flag & layout.SYS_COMPRESSION_MASK) >> layout.SYS_COMPRESSION_SHIFT
+        if not flag & layout.SYS_COMPRESSED or kind not in (0, 3):
             return None
-        body = bytearray(self.frames.read(message.body_position, message.body_position + message.body_length))
-        body[change.position - message.body_position] = change.new[0]
+        body = bytearray(self.frames.read(position, position + length))
+        if change is not None:
+            body[change.position - position] = change.new[0]
         unpacker = zlib.decompressobj()
         try:
             rest: bytes = bytes(body)
@@ -337,15 +366,17 @@ class RecordChanges:
                     continue
                 outside = covered - body if whole and body < covered else covered
                 yield from self._byte(self._field_at(error.at), error.at, error.mask, outside, body=False)
-            yield from self._digit(at, actual)
+            fits = self.before.reason == "property_crc"  # the body's own checksum
+            yield from self._digit(at, actual, covered - body if fits and body < covered else covered)
 
-    def _digit(self, at: int, actual: int) -> Iterator[Candidate]:
+    def _digit(self, at: int, actual: int, covered: int) -> Iterator[Candidate]:
+        """One digit of the checksum. covered: bytes that may be damaged instead, each as likely as a digit."""
         digits = str(actual)[::-1].ljust(10, "0").encode()
         low = self.header + at
         old = bytes(self.data[low : low + len(digits)])
         if sum(a != b for a, b in zip(old, digits, strict=True)) == 1:
             change = Change("property " + layout.PROPERTY_CRC_NAME, self.record + at, old, digits)
-            yield from self._patched(change, 10 * 9, CRC_BITS, proven=True, solved=True)
+            yield from self._patched(change, 9 * max(len(digits), covered), CRC_BITS, proven=True, solved=True)
 
     def _field_at(self, at: int) -> str:
         """The field that holds this byte of the record, by its name where the place of the field is known."""

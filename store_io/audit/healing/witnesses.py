@@ -22,12 +22,14 @@ class Says(Enum):
     """What a witness says of a message at its place."""
 
     YES = "agrees"
+    YES_BY_EXT = "agrees, and has its tags code in an ext unit"  # of an entry; the unit is not looked at
     NO = "contradicts"
     NOTHING = "says nothing"
 
 
 def by_entry(store: QueueStore, rules: BrokerRules, message: Message, phy_offset: int) -> Says:
-    """What the entry at the message's queue offset says: it leads here, with this size and tags code, or elsewhere."""
+    """What the entry at the message's queue offset says: it leads here, with this size and tags code, or elsewhere. The tags
+    code is not compared where an ext unit has it."""
     key, number = (message.topic, message.queue_id), message.queue_offset
     if not message.in_queue or not 0 <= number < MOST_OFFSET or not store.has(key):
         return Says.NOTHING
@@ -38,8 +40,11 @@ def by_entry(store: QueueStore, rules: BrokerRules, message: Message, phy_offset
     codes = {
         tags_code_of(message.topic, message.properties, message.store_time, t) for t in (rules.delays, rules.delays_in_recovery)
     }
-    known = code in codes or code <= consumequeue_layout.EXT_ADDRESS_MAX
-    return Says.YES if (phy, size) == (phy_offset, message.total_size) and known else Says.NO
+    if (phy, size) != (phy_offset, message.total_size):
+        return Says.NO
+    if code <= consumequeue_layout.EXT_ADDRESS_MAX:
+        return Says.YES_BY_EXT
+    return Says.YES if code in codes else Says.NO
 
 
 class LogOrder:
