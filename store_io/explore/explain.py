@@ -1,8 +1,8 @@
 """One physical offset of a copy, explained: what lies there, the record field by field, which check fails on it and why, and
 which entries lead to it.
 
-At most one segment is read whole; of everything else bounded pieces are read. Source of the fields: MessageExtEncoder,
-MessageDecoder; of the checks: `rules.message_verdict`.
+At most three segments are read whole: the one that holds it, and for damage those beside it. Of everything else bounded pieces
+are read. Source of the fields: MessageExtEncoder, MessageDecoder; of the checks: `rules.message_verdict`.
 """
 
 from __future__ import annotations
@@ -15,13 +15,21 @@ import numpy as np
 
 from schemas import commitlog_layout as layout
 from schemas.finding_codes import STOP_REASONS
-from schemas.rows import EXTENT_DAMAGED, EXTENT_FILLER, EXTENT_MESSAGE, Extent, MappedFile, QueueKey, SegmentSummary
+from schemas.rows import (
+    EXTENT_DAMAGED,
+    EXTENT_FILLER,
+    EXTENT_MESSAGE,
+    RUN_QUEUE,
+    WALK_AUDIT,
+    Extent,
+    MappedFile,
+    QueueKey,
+    SegmentSummary,
+)
 from store_io.audit.audit_request import AuditRequest
-from store_io.audit.healing.changes import DEFAULT_RISK, Healing
-from store_io.audit.healing.heal_task import HealTask, queue_paths, search
+from store_io.audit.healing.changes import DEFAULT_RISK, Healing, Place
+from store_io.audit.healing.heal_task import search, search_of
 from store_io.audit.healing.judgement import judged
-from store_io.audit.healing.places import places_of
-from store_io.audit.healing.witnesses import LogOrder
 from store_io.audit.opened_copy import OpenedCopy, open_copy
 from store_io.audit.shortcomings import Shortcomings
 from store_io.base.errors import StoreError
@@ -351,18 +359,24 @@ class _Explainer:
     # ---- what would make it whole ------------------------------------------------------------------------------------
 
     def _healing(self, file: MappedFile, summary: SegmentSummary) -> list[Healing]:
-        """Of the damaged record at the offset; of the whole range, where it lies in none."""
+        """Of the damaged record at the offset; of the whole range, where it lies in none. By this segment and those beside it."""
         position = self.n - file.start
-        following = next((f for f in self.segments if f.start == file.start + file.size), None)
-        begins = following is not None and self._first_of(following) is not None
-        places = tuple(p for p in places_of(summary, begins) if p.start <= position < p.end)
-        if not places:
+        if self.said.kind not in (DAMAGE, FILLER) and not self._alone(summary, position):
             return []
-        task = HealTask(0, file.path, file.start, self.location, self.rules, places, queue_paths(self.copy))
-        order = LogOrder([summary])
-        found = [judged(task, each, order, DEFAULT_RISK) for each in search(task, self.source)]
+        beside = [f for f in self.segments if f.start + f.size == file.start or f.start == file.start + file.size]
+        summaries = sorted([summary, *(self._scan(f, f.start)[0] for f in beside)], key=lambda s: s.base_offset)
+        wanted = search_of(self.copy, self.location, self.rules, summaries)
+        found = []
+        for task in (replace(t, places=_at(t.places, position)) for t in wanted.tasks if t.path == file.path):
+            found += [judged(task, each, wanted.order, DEFAULT_RISK) for each in search(task, self.source)]
         here = [h for h in found if h.start <= position < h.end]
         return [self._shown(h) for h in (here[-1:] or found[:MAX_HEALINGS])]
+
+    def _alone(self, summary: SegmentSummary, position: int) -> bool:
+        """Whether the message at this position continues none of its queue in the segment, nor one continues it."""
+        rows = summary.runs[(summary.runs["kind"] == RUN_QUEUE) & (summary.runs["walk"] & WALK_AUDIT != 0)]
+        here = (rows["first_position"] <= position) & (position < rows["first_position"] + rows["first_size"])
+        return bool((here & (rows["records"] == 1)).any())
 
     def _shown(self, healing: Healing) -> Healing:
         """Without bytes of texts and of who sent them, where these may not be shown."""
@@ -383,6 +397,10 @@ class _Explainer:
         found = [*queues.run(), *index.run()]
         said.searched = [queues.searched, index.searched]
         said.pointers, said.more_pointers = found[:MAX_POINTERS], max(0, len(found) - MAX_POINTERS)
+
+
+def _at(places: Sequence[Place], position: int) -> tuple[Place, ...]:
+    return tuple(place for place in places if place.start <= position < place.end)
 
 
 def _check(who: str, verdict: Verdict) -> Check:

@@ -11,7 +11,7 @@ from schemas.rows import SegmentSummary
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_audit
 from store_io.audit.healing.changes import DEFAULT_RISK, Healing
-from store_io.audit.healing.heal_task import HealTask, queue_paths, search
+from store_io.audit.healing.heal_task import HealTask, queue_paths, search, search_of
 from store_io.audit.healing.judgement import judged
 from store_io.audit.healing.places import all_places
 from store_io.audit.healing.witnesses import LogOrder
@@ -27,14 +27,9 @@ CONTIGUOUS = ("run", "zeros", "moved")  # kinds of `random_damage` in one piece;
 def healings(root: Path, release: str, conf: str | None, risk: float = DEFAULT_RISK) -> list[Healing]:
     """What is decided of each damaged record of a store, by a whole audit of it."""
     audit = run_audit(AuditRequest(root.name, StoreLocation(str(root)), release, conf))
-    findings = audit.outcome().findings
-    places, _ = all_places(audit.segments, findings)
-    by_path, order, queues = {s.path: s for s in audit.segments}, LogOrder(audit.segments), queue_paths(audit.copy)
-    found = []
-    for path, of_file in places.items():
-        task = HealTask(0, path, by_path[path].base_offset, StoreLocation(str(root)), audit.rules, tuple(of_file), queues)
-        found += [judged(task, each, order, risk) for each in search(task, audit.source)]
-    return found
+    audit.outcome()
+    wanted = search_of(audit.copy, StoreLocation(str(root)), audit.rules, audit.segments)
+    return [judged(task, each, wanted.order, risk) for task in wanted.tasks for each in search(task, audit.source)]
 
 
 def varied_store(folder: Path, seed: int, count: int = 120, property_crc: bool = False) -> builders.Store:
@@ -87,11 +82,11 @@ class Damaged:
         source = _Patched(self.source, task.path, data)
         summary = scan_segment(task, source)
         summaries = [*self.summaries[:number], summary, *self.summaries[number + 1 :]]
-        places, _ = all_places(summaries, [])
+        order = LogOrder(summaries)
+        places, _ = all_places(summaries, order)
         of_file = tuple(places.get(task.path, ()))
         if not of_file:
             return []
-        order = LogOrder(summaries)
         heal = HealTask(0, task.path, task.base_offset, self.location, self.rules, of_file, self.queues)
         return [judged(heal, each, order, self.risk) for each in search(heal, source)]
 

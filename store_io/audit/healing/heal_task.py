@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from schemas import commitlog_layout as layout
+from schemas.rows import SegmentSummary
 from store_io.audit.healing.changes import Candidate, Found, Place
 from store_io.audit.healing.filler_changes import filler_changes
+from store_io.audit.healing.places import all_places
 from store_io.audit.healing.record_changes import MOST_RECORD_BYTES, RecordChanges
-from store_io.audit.healing.witnesses import Says, by_entry
+from store_io.audit.healing.witnesses import LogOrder, Says, by_entry
 from store_io.audit.opened_copy import OpenedCopy
 from store_io.base.errors import StoreError
 from store_io.formats.commitlog.framing import PLAIN
@@ -60,6 +62,24 @@ def queue_paths(copy: OpenedCopy) -> QueuePaths:
     return QueuePaths(copy.queue_files, {}, {}, database, stored)
 
 
+@dataclass(frozen=True)
+class HealSearch:
+    """What is to be searched. order: what the answers are judged by.  more: places that are not searched."""
+
+    tasks: Sequence[HealTask]
+    order: LogOrder
+    more: int
+
+
+def search_of(copy: OpenedCopy, location: StoreLocation, rules: BrokerRules, segments: Sequence[SegmentSummary]) -> HealSearch:
+    """The search of these segments' damage, for a repair by all of a copy's segments, for `explain` by those around one."""
+    order, queues = LogOrder(segments), queue_paths(copy)
+    places, more = all_places(segments, order)
+    bases = {s.path: s.base_offset for s in segments}
+    tasks = [HealTask(0, path, bases[path], location, rules, tuple(of_file), queues) for path, of_file in places.items()]
+    return HealSearch(tasks, order, more)
+
+
 def search(task: HealTask, source: ByteSource) -> list[Found]:
     """The same of an open source."""
     store = open_queue_store(task.rules, source, task.queues)
@@ -95,8 +115,11 @@ class _Search:
             place = replace(place, start=following)
 
     def _record(self, place: Place) -> Found:
-        changes = RecordChanges(self.check, self.window, place)
-        candidates = changes.run() if place.queue_offset is None else changes.queue_offset(place.queue_offset)
+        if place.queue_offset is None:
+            candidates = RecordChanges(self.check, self.window, place).run()
+        else:  # the place of a valid message is that of its record
+            place = replace(place, start=place.start - self.check.framing.header_bytes)
+            candidates = RecordChanges(self.check, self.window, place).queue_offset(place.queue_offset or 0)
         heard = tuple(self._heard(candidate) for candidate in candidates)
         return Found(place, heard, "" if heard else NO_CHANGE)
 

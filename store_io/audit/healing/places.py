@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import re
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from schemas import commitlog_layout as layout
 from schemas.finding_codes import FILLER_SIZE, TORN
-from schemas.rows import EXTENT_DAMAGED, EXTENT_FILLER, EXTENT_MESSAGE, EXTENT_UNWRITTEN, LOSS, Finding, SegmentSummary
+from schemas.rows import EXTENT_DAMAGED, EXTENT_FILLER, EXTENT_MESSAGE, EXTENT_UNWRITTEN, LOSS, SegmentSummary
 from store_io.audit.healing.changes import Place
+from store_io.audit.healing.witnesses import LogOrder, Misplaced
 
 MOST_PLACES = 1000  # of one store
-_EXPECTED = re.compile(r"queue offset ([0-9]{1,18})")
 
 
-def places_of(summary: SegmentSummary, next_begins: bool, findings: Iterable[Finding] = ()) -> list[Place]:
+def places_of(summary: SegmentSummary, next_begins: bool, misplaced: Iterable[Misplaced] = ()) -> list[Place]:
     """The places of one segment, ascending.
 
-    next_begins: the next segment begins with a valid message.  findings: of the store's audit, on queue offsets.
+    next_begins: the next segment begins with a valid message.  misplaced: of this segment.
     """
     found, extents = [], summary.extents
     torn = {f.start for f in summary.findings if f.code == TORN and f.severity != LOSS}  # never written to its end
@@ -35,25 +33,22 @@ def places_of(summary: SegmentSummary, next_begins: bool, findings: Iterable[Fin
             continue
         at_end = after is None or after.kind == EXTENT_UNWRITTEN
         found.append(Place(extent.start, extent.end, zeros_follow=at_end))
-    for finding in findings:
-        wanted = _EXPECTED.fullmatch(finding.expected or "")
-        if finding.code == "queue_offset_wrong" and wanted and finding.start is not None and finding.end is not None:
-            found.append(Place(finding.start, finding.end, queue_offset=int(wanted[1])))
+    for each in misplaced:
+        start = each.phy_offset - summary.base_offset
+        found.append(Place(start, start + each.size, queue_offset=each.queue_offset))
     return sorted(found, key=lambda place: place.start)
 
 
-def all_places(summaries: Sequence[SegmentSummary], findings: Iterable[Finding]) -> tuple[dict[str, list[Place]], int]:
-    """By segment, the first MOST_PLACES of a store; and how many more there are."""
-    by_file: Mapping[str, list[Finding]] = defaultdict(list)
-    for finding in findings:
-        if finding.code == "queue_offset_wrong":
-            by_file[finding.file].append(finding)
+def all_places(summaries: Sequence[SegmentSummary], order: LogOrder) -> tuple[dict[str, list[Place]], int]:
+    """By segment, the first MOST_PLACES of a store; and how many more there are. order: by these segments."""
+    misplaced = order.out_of_place()
     begins = {s.base_offset: begins_with_message(s) for s in summaries}
     found: dict[str, list[Place]] = {}
-    room = more = 0
-    room = MOST_PLACES
+    more, room = 0, MOST_PLACES
     for summary in summaries:
-        places = places_of(summary, begins.get(summary.base_offset + summary.size, False), by_file.get(summary.path, ()))
+        end = summary.base_offset + summary.size
+        own = [each for each in misplaced if summary.base_offset <= each.phy_offset < end]
+        places = places_of(summary, begins.get(end, False), own)
         more += max(0, len(places) - room)
         places = places[:room]
         room -= len(places)

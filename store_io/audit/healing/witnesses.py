@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from typing import TypeVar
 
@@ -47,6 +48,15 @@ def by_entry(store: QueueStore, rules: BrokerRules, message: Message, phy_offset
     return Says.YES if code in codes else Says.NO
 
 
+@dataclass(frozen=True, slots=True)
+class Misplaced:
+    """A valid message, by its physical offset and its size. queue_offset: the one that its queue leaves for it."""
+
+    phy_offset: int
+    size: int
+    queue_offset: int
+
+
 class LogOrder:
     """Which queue offsets and store times the log's valid messages have before and after a physical offset.
 
@@ -54,18 +64,30 @@ class LogOrder:
     """
 
     def __init__(self, summaries: Iterable[SegmentSummary]):
-        runs: dict[QueueKey, list[tuple[int, int, int]]] = defaultdict(list)
+        runs: dict[QueueKey, list[tuple[int, int, int, int, int]]] = defaultdict(list)
         times: list[tuple[int, int]] = []
         for summary in summaries:
             rows = summary.runs[summary.runs["walk"] & WALK_AUDIT != 0]
             places = (summary.base_offset + rows["first_position"]).tolist()
             times += zip(places, rows["first_store_time"].tolist(), strict=True)
-            columns = (rows["kind"], rows["queue"], rows["queue_offset"], rows["records"])
-            for place, kind, queue, first, count in zip(places, *(column.tolist() for column in columns), strict=True):
+            names = ("kind", "queue", "queue_offset", "records", "messages", "first_size")
+            columns = (rows[name].tolist() for name in names)
+            for place, kind, queue, first, count, messages, size in zip(places, *columns, strict=True):
                 if kind == RUN_QUEUE:
-                    runs[summary.queues[queue]].append((place, first, first + count - 1))
+                    runs[summary.queues[queue]].append((place, first, first + count - 1, messages - count, size))
         self._runs = {key: sorted(found) for key, found in runs.items()}
         self._times = sorted(times)
+
+    def out_of_place(self) -> list[Misplaced]:
+        """Single messages of which the one before in their queue and the one after leave another queue offset, and only one, by
+        their places. Not beside batches, which may take several."""
+        found = []
+        for rows in self._runs.values():
+            for before, own, after in zip(rows, rows[1:], rows[2:], strict=False):
+                free = before[2] + 1
+                if own[1] == own[2] != free and after[1] == free + 1 and not (before[3] or own[3] or after[3]):
+                    found.append(Misplaced(own[0], own[4], free))
+        return sorted(found, key=lambda each: each.phy_offset)
 
     def says(self, message: Message, phy_offset: int) -> Says:
         """YES: the message before it in its queue, or the one after, has the queue offset next to its own. NO: one of them is

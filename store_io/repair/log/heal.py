@@ -11,10 +11,8 @@ from dataclasses import dataclass
 
 from schemas.rows import EXTENT_MESSAGE, Row, SegmentSummary
 from store_io.audit.healing.changes import Healing
-from store_io.audit.healing.heal_task import HealTask, queue_paths
+from store_io.audit.healing.heal_task import search_of
 from store_io.audit.healing.judgement import judged
-from store_io.audit.healing.places import all_places
-from store_io.audit.healing.witnesses import LogOrder
 from store_io.base.errors import StoreError
 from store_io.repair.repair_audit import Audited, audit_changed
 from store_io.repair.repair_steps import HEAL
@@ -38,9 +36,9 @@ def heal_records(work: Work, audit: Audited) -> HealedRecords:
         return HealedRecords(audit, None)
     work.progress("looking for damaged records that one change makes whole")
     found, more = _search(work, audit, risk)
-    row = {"risk": risk, "records": [], "not_healed": [], "more": more}
-    row["not_healed"] = [_row(h) for h in found if not h.heals][:MOST_ROWS]
-    made = [h for h in found if h.heals]
+    made, left = [h for h in found if h.heals], [h for h in found if not h.heals]
+    row: Row = {"risk": risk, "total_risk": min(1.0, sum(h.risk for h in made)), "records": [], "not_healed_count": len(left)}
+    row |= {"not_healed": [_row(h) for h in left[:MOST_ROWS]], "more": more}
     for healing in made:
         _write(work, healing)
     if not made:
@@ -53,16 +51,10 @@ def heal_records(work: Work, audit: Audited) -> HealedRecords:
 
 def _search(work: Work, audit: Audited, risk: float) -> tuple[list[Healing], int]:
     """(what is decided of each damaged record, how many more places were not searched)."""
-    places, more = all_places(audit.segments, audit.findings)
-    queues = queue_paths(audit.copy)
-    by_path = {s.path: s for s in audit.segments}
-    tasks = [
-        HealTask(0, path, by_path[path].base_offset, work.location, work.rules, tuple(of_file), queues)
-        for path, of_file in places.items()
-    ]
-    order = LogOrder(audit.segments)
-    answers = work.run(tasks, "healing") if tasks else []
-    return [judged(t, found, order, risk) for t, founds in zip(tasks, answers, strict=True) for found in founds], more
+    wanted = search_of(audit.copy, work.location, work.rules, audit.segments)
+    answers = work.run(wanted.tasks, "healing") if wanted.tasks else []
+    found = [judged(t, each, wanted.order, risk) for t, founds in zip(wanted.tasks, answers, strict=True) for each in founds]
+    return found, wanted.more
 
 
 def _write(work: Work, healing: Healing) -> None:

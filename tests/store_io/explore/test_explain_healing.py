@@ -10,11 +10,17 @@ from store_io.explore.explain import SHOW_ALL, Explanation, explain
 from store_io.explore.redaction import HIDE, Redaction
 from store_io.source.byte_source import StoreLocation
 from tests.support.builders import Message, StoreBuilder
+from tests.support.healing import healings
 from tests.support.small_repairs import SIZES
 
 
 def explained(folder: Path, position: int, phy_offset: int, redaction: Redaction = SHOW_ALL) -> Explanation:
     """A store of ten messages of which one byte is changed."""
+    return explain(damaged(folder, position), phy_offset, redaction)
+
+
+def damaged(folder: Path, position: int) -> AuditRequest:
+    """The same store."""
     builder = StoreBuilder("5.3.3", SIZES)
     for number in range(10):
         builder.put(Message("TopicA", 0, bytes([65 + number]) * 60, uniq=f"{number:032X}", born_time=1_700_000_000_000))
@@ -23,7 +29,7 @@ def explained(folder: Path, position: int, phy_offset: int, redaction: Redaction
     data = bytearray(segment.read_bytes())
     data[position] ^= 2
     segment.write_bytes(bytes(data))
-    return explain(AuditRequest("s", StoreLocation(str(store.root)), "5.3.3", store.broker_conf), phy_offset, redaction)
+    return AuditRequest("s", StoreLocation(str(store.root)), "5.3.3", store.broker_conf)
 
 
 def test_the_change_is_said_in_text_and_json(tmp_path: Path) -> None:
@@ -49,3 +55,17 @@ def test_a_sound_place_has_nothing_to_heal(tmp_path: Path) -> None:
     said = explained(tmp_path, 100, 0)
     other = said.record_size * 4
     assert explained(tmp_path / "other", 100, other).healing == []
+
+
+def test_a_queue_offset_is_explained_by_the_segments_beside_it_as_a_repair_heals_it(tmp_path: Path) -> None:
+    """The message is valid; that its queue leaves another queue offset for it, the segment after it shows."""
+    size = explained(tmp_path / "size", 100, 0).record_size
+    last = SIZES.segment // size - 1
+    assert 2 <= last < 9
+    request = damaged(tmp_path / "offset", last * size + 27)
+    assert explain(request, 0).healing == []
+    (healing,) = explain(request, last * size).healing
+    (repaired,) = healings(Path(request.location.root), request.release, request.broker_conf)
+    assert healing == repaired and healing.heals and healing.change is not None
+    assert (healing.change.field, healing.queue_offset) == ("QUEUEOFFSET", last)
+    assert healing.risk == 1 / 2 ** (16 + 32)  # by its neighbours, which gave the value, and its entry
