@@ -167,12 +167,17 @@ NO_REPAIR = (  # the next step of what a repair would do, where the log is that 
     " and let it copy the log from the others."
 )
 
+_DAMAGED_STEP = (
+    "Look for these bytes in another copy of the same broker; a repair takes them with --donor. explain says whether one change"
+    " makes a damaged record whole; a repair makes it with --heal."
+)
 _TORN_STEP = "The broker stopped cleanly, so a whole message was here: look for it in another copy of the same broker"
 _SEGMENT_STEP = "Look for this segment in another copy of the same broker"
 
 _ROWS = (
     # ---- CommitLog: bytes -------------------------------------------------------------------------------------------
-    FindingCode(DAMAGED, LOSS, Part.LOG, Cure.OTHER_COPY, "Bytes that are no valid message, filler or unwritten space."),
+    FindingCode(DAMAGED, LOSS, Part.LOG, Cure.OTHER_COPY, "Bytes that are no valid message, filler or unwritten space.",
+                _DAMAGED_STEP),
     FindingCode(TORN, NOTE, Part.LOG, Cure.NOTHING,
                 "The broker died during its last write and left a part of a message; it never acknowledged it as stored.",
                 raised_step=f"{_TORN_STEP}; a repair takes it with --donor."),
@@ -201,7 +206,7 @@ _ROWS = (
                 "One message's store host differs from that of all messages around it: damage, a broker's copy of an older"
                 " message, or a start under another IP address (brokerIP1).",
                 "Compare this message with another copy. Only its offset message id depends on the host."),
-    FindingCode(PROPERTY_CRC, LOSS, Part.LOG, Cure.OTHER_COPY, "The property CRC at a message's end is wrong."),
+    FindingCode(PROPERTY_CRC, LOSS, Part.LOG, Cure.OTHER_COPY, "The property CRC at a message's end is wrong.", _DAMAGED_STEP),
     FindingCode("message_lost", LOSS, Part.LOG, Cure.OTHER_COPY, stays=Stays.AS_BEFORE,
                 meaning="A ConsumeQueue entry leads to damaged or zero bytes: its message is lost."),
     FindingCode("message_disputed", REBUILDABLE, Part.LOG, Cure.BY_HAND, stays=Stays.AS_BEFORE | Stays.MOVED_MESSAGE,
@@ -247,7 +252,8 @@ _ROWS = (
                 raised_step="Compare with a replica: messages may be missing here."),
     FindingCode("queue_offset_wrong", LOSS, Part.QUEUE, Cure.BY_HAND, stays=Stays.ALWAYS,
                 meaning="A message's queue offset does not fit between its neighbours': its header is damaged.",
-                step="Compare this message with another copy of the same broker; a repair keeps it as it is."),
+                step="Compare this message with another copy of the same broker; a repair keeps it as it is. explain says"
+                     " whether its queue leaves one value for it; a repair makes that with --heal."),
     FindingCode("queue_offset_back", LOSS, Part.QUEUE, Cure.BY_HAND, stays=Stays.ALWAYS,
                 meaning="A queue's offset is lower than the one before it.",
                 step="Look at both messages: the queue offset of one is damaged or stale. A repair keeps both as they are."),
@@ -547,6 +553,7 @@ BY_A_REPAIR = frozenset(row.next for row in _ROWS if row.cure in _BY_ANY_REPAIR)
 
 WITHOUT_DONOR = {
     Cure.OTHER_COPY.value: "Look for these bytes in another copy of the same broker.",
+    _DAMAGED_STEP: "Look for these bytes in another copy of the same broker.",
     CATALOGUE[TORN].raised_step: f"{_TORN_STEP}.",
     CATALOGUE["segment_missing"].step: f"{_SEGMENT_STEP}.",
 }

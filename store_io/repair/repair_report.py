@@ -30,10 +30,11 @@ MOST_ENDS = 40  # queues that are listed for whoever checks the new store after 
 @dataclass
 class Begun:
     """What is known before the log is edited. audit: of the copy on which the release starts, with the donor's messages and
-    healed records.  donor, healed: rows of the report."""
+    healed records.  messages: valid ones of the copy as it was.  donor, healed: rows of the report."""
 
     copied: Copied
     audit: Audited
+    messages: int
     donor: Row | None
     healed: Row | None
     log: LogPlan
@@ -76,7 +77,7 @@ def _decided(work: Work, begun: Begun, made: Rebuilt) -> Row:
     findings = [*before.findings, *repaired_findings(before.evidence, work.request.location)]
     renamed = {e.step.file for e in log.edits if e.step.action == RENAME}
     return {
-        "messages_before": sum(e.message_count for s in before.segments for e in s.extents),
+        "messages_before": begun.messages,
         "lost": {"messages": messages, "bytes": size},
         "given_up": given_up(before.evidence.leftovers, answered, log.dropped, messages, findings),
         "donor": begun.donor,
@@ -104,7 +105,7 @@ def _decided(work: Work, begun: Begun, made: Rebuilt) -> Row:
 
 def _healed_at(healed: Row | None) -> list[Row]:
     """Where healed records are, for a later audit of the new store."""
-    records = healed["records"][:MOST_HEALED] if healed is not None else []
+    records = [row for row in healed["records"] if row["topic"] is not None][:MOST_HEALED] if healed is not None else []
     return [{"phy_offset": row["phy_offset"], "bytes": row["end"] - row["start"]} for row in records]
 
 

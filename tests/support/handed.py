@@ -64,7 +64,9 @@ def lossy() -> HandOver:
         offsets_set_back=["config/consumerOffset.json"], positions_set_back=1, answered=[{**row, "first": 5, "end": 8}],
         moved=[{**row, "first": 3, "end": 4, "stored": 9, "phy_offset": 1}], unserved=[{**row, "phy_offset": 4}],
         kept=[{"file": "commitlog/0", "message": HOSTILE}], topics_unknown=[HOSTILE, "TopicB"], not_copied=["fifo"],
-        unblocked=["a file is too short"], healed={"risk": 1e-4, "records": [healed], "not_healed": [], "more": 0},
+        unblocked=["a file is too short"], healed={
+            "risk": 1e-4, "total_risk": 1e-9, "records": [healed], "not_healed": [], "not_healed_count": 0, "more": 0,
+        },
         donor={"path": "/donor", "sentence": "3 ranges were taken", "taken": [], "not_taken": []},
         timers={"sentence": "timers: 3 messages wait"}, config_written=True,
         config=[{"file": "config/topics.json", "removed": False, "taken_from": ["log"], "entries": 1, "added": [HOSTILE],

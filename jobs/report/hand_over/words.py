@@ -16,6 +16,7 @@ from jobs.report.texts.repair_text import (
     bridge_text,
     config_text,
     healed_text,
+    healing_text,
     missing_text,
     moved_text,
     offsets_text,
@@ -212,8 +213,8 @@ def _done(handed: HandOver) -> Iterator[str]:
     yield (f"A new store was made of {handed.copy} by policy {report['policy']}. The copy, which holds {before}, was only read.")
     if report["donor"] is not None:
         yield f"Donor {report['donor']['path']}: {report['donor']['sentence']}"
-    if handed.healed:
-        yield f"Healed: {count_text(handed.healed, 'damaged record')} made whole by a single change each, at the risk named:"
+    if report.get("healed"):
+        yield f"Healing: {healing_text(report['healed'])}{':' if handed.healed else '.'}"
         yield from _some(report["healed"]["records"], healed_text, "record", handed, 2 * _SENTENCE)
     for why in report["unblocked"][:MOST_SEEN]:
         yield f"Removed what would have kept the release from starting: {why}"

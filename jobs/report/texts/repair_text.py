@@ -14,7 +14,7 @@ from store_io.audit.healing.judgement import risk_text
 from store_io.base.wording import clause
 
 MOST, MOST_STEPS = 12, 100
-_SENTENCE = 300
+_SENTENCE, _HEALED = 300, 600
 
 
 def repair_text(report: Row, store: str, target: str, dry: bool = False) -> str:
@@ -25,7 +25,8 @@ def repair_text(report: Row, store: str, target: str, dry: bool = False) -> str:
         verb = "would not be made: the result would not be consistent" if dry else "not made: the result was not consistent"
     lines = [f"{printable(store)}: a store for RocketMQ {report['release']}, policy {report['policy']}, {verb}"]
     for title, items, sentence in _sections(report):
-        lines += [f"  {title:<10} {printable(sentence(item), _SENTENCE)}" for item in items[:MOST]]
+        most = _HEALED if title == "Healed" else _SENTENCE
+        lines += [f"  {title:<10} {printable(sentence(item), most)}" for item in items[:MOST]]
         if len(items) > MOST:
             lines.append(f"             and {count_text(len(items) - MOST)} more")
     if dry:
@@ -54,6 +55,7 @@ def _sections(report: Row) -> Iterator[tuple[str, Sequence[Any], Callable[[Any],
         yield "Not taken", donor["not_taken"], lambda row: f"{_range(row)}: {row['reason']}"
     healed = report.get("healed")
     if healed is not None:
+        yield "Healing", [healed], healing_text
         yield "Healed", healed["records"], healed_text
         yield "Not healed", healed["not_healed"], _not_healed
     for name in ("dropped", "unserved"):
@@ -163,7 +165,19 @@ def healed_text(row: Row) -> str:
     """One row of a repair's report."""
     where = f"{row['file']} {row['position']:,}, {row['field']}: {row['old']} becomes {row['new']}"
     queue = f" ({row['topic']}, queue {row['queue_id']}, offset {row['queue_offset']:,})" if row["topic"] is not None else ""
-    return f"{where}{queue}, as {row['reason']}; risk {risk_text(row['risk'])}"
+    return f"risk {risk_text(row['risk'])}: {where}{queue}, as {row['reason']}"
+
+
+def healing_text(healed: Row) -> str:
+    """What came of --heal, in numbers. healed: of a repair's report."""
+    made = count_text(len(healed["records"]), "damaged record")
+    text = f"{made} made whole by a single change each, each at a risk below {healed['risk']:g}"
+    if healed["records"]:
+        text += f"; the risks together are {risk_text(healed['total_risk'])}"
+    left, listed = healed["not_healed_count"], len(healed["not_healed"])
+    text += f". {left:,} searched and left as they are" if left else ""
+    text += f", of which the report lists the first {listed:,}" if left > listed else ""
+    return f"{text}. {count_text(healed['more'], 'more damaged place')} not searched" if healed["more"] else text
 
 
 def _not_healed(row: Row) -> str:

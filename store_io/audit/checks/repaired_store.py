@@ -16,18 +16,22 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from schemas.rows import EXTENT_MESSAGE, AuditOutcome, Finding, MappedFile, Row
+from schemas.rows import EXTENT_MESSAGE, AuditOutcome, Finding, MappedFile, Row, SegmentSummary
 from schemas.store_names import COMMITLOG
 from store_io.audit.evidence import Evidence
 from store_io.base.errors import StoreError
 from store_io.base.wording import count_text
+from store_io.formats.commitlog.message_columns import RecordCheck
+from store_io.rules.message_verdict import VALID
 from store_io.source.byte_source import ByteSource, StoreLocation, read_beside
+from store_io.source.segment_window import SegmentWindow
 
 REPORT_SUFFIX = ".repair.json"
 HEAD_BYTES = 64 << 10  # of a report: what is read here comes before its lists, which have no bound
 HEAD = ("schema_version", "made_at", "consistent", "given_up", "log_tail", "healed_at")
 NOT_KNOWN = "messages whose number is not known"
 TAIL_BYTES = 4096
+_WINDOW_BYTES = 1 << 16
 REPAIRED = "store_repaired"
 HEALED = "message_healed"
 MOST_HEALED = 500  # records that a report names in its first bytes
@@ -61,11 +65,26 @@ def _healed(evidence: Evidence, location: StoreLocation) -> list[Finding]:
     for row in report.healed:
         phy = row["phy_offset"]
         holder = next((s for s in evidence.segments if s.base_offset <= phy < s.base_offset + s.size), None)
-        if holder is not None:
-            start = phy - holder.base_offset
+        start = _message_start(evidence, holder, phy, row["bytes"]) if holder is not None else None
+        if holder is not None and start is not None:
             text = f"a repair on {report.made_at} UTC has healed this record: its report has the old and the new bytes"
             found.append(Finding(HEALED, holder.path, start, start + row["bytes"], phy_offset=phy, message=text))
     return found
+
+
+def _message_start(evidence: Evidence, segment: SegmentSummary, phy_offset: int, size: int) -> int | None:
+    """Where in its segment the valid message at that physical offset begins, with its header; None unless it has that size."""
+    copy = evidence.copy
+    check = RecordCheck.audit_of(segment.base_offset, copy.rules, segment.path)
+    start = phy_offset - segment.base_offset - check.framing.header_bytes
+    if start < 0:
+        return None
+    try:
+        with copy.source.open(segment.path) as file:
+            verdict = check.verdict(SegmentWindow(file, file.size, _WINDOW_BYTES), start, file.size)
+    except StoreError:
+        return None
+    return start if verdict.kind == VALID and verdict.size == size else None
 
 
 def repaired_findings(evidence: Evidence, location: StoreLocation) -> list[Finding]:

@@ -50,7 +50,7 @@ class Candidate:
     size: of the frame then.  patterns: changes of this kind that were tried.  bits: how many bits agree by chance alone, if it is
     not the right one; what agreed before the change too says nothing of it and is not counted.  by_entry, by_order: how many
     more an entry or neighbours that agree add, 0 where they would say the same without the change.
-    proven: a checksum over the changed bytes fits with it, and did not before.  whole: the record's own checksum covers all of it.
+    proven: a checksum over the changed bytes fits with it, and did not before.  whole: that checksum covers all of the record.
     located: an entry or a neighbour says that the message belongs into its queue at its queue offset.
     agrees: what else says the same, in clauses.  against: what contradicts it.  message: None of a filler.
     """

@@ -19,10 +19,10 @@ def explained(folder: Path, position: int, phy_offset: int, redaction: Redaction
     return explain(damaged(folder, position), phy_offset, redaction)
 
 
-def damaged(folder: Path, position: int) -> AuditRequest:
+def damaged(folder: Path, position: int, count: int = 10) -> AuditRequest:
     """The same store."""
     builder = StoreBuilder("5.3.3", SIZES)
-    for number in range(10):
+    for number in range(count):
         builder.put(Message("TopicA", 0, bytes([65 + number]) * 60, uniq=f"{number:032X}", born_time=1_700_000_000_000))
     store = builder.write(folder / "store")
     segment = store.root / "commitlog" / f"{0:020d}"
@@ -60,9 +60,8 @@ def test_a_sound_place_has_nothing_to_heal(tmp_path: Path) -> None:
 def test_a_queue_offset_is_explained_by_the_segments_beside_it_as_a_repair_heals_it(tmp_path: Path) -> None:
     """The message is valid; that its queue leaves another queue offset for it, the segment after it shows."""
     size = explained(tmp_path / "size", 100, 0).record_size
-    last = SIZES.segment // size - 1
-    assert 2 <= last < 9
-    request = damaged(tmp_path / "offset", last * size + 27)
+    last = (SIZES.segment - 8) // size - 1
+    request = damaged(tmp_path / "offset", last * size + 27, 2 * last)
     assert explain(request, 0).healing == []
     (healing,) = explain(request, last * size).healing
     (repaired,) = healings(Path(request.location.root), request.release, request.broker_conf)

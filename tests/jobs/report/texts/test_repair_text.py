@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from jobs.report.texts.repair_text import MOST_STEPS, repair_text
+from jobs.report.texts.repair_text import MOST_STEPS, healed_text, healing_text, repair_text
 from store_io.repair.repair_steps import Steps
 
 
@@ -67,3 +67,17 @@ def test_a_dry_run_says_the_steps_under_their_numbers() -> None:
     assert f"  Step {MOST_STEPS:<5} remove abort: the new store was stopped cleanly" in said
     assert "             and 2 more steps" in said
     assert "Step" not in repair_text(empty, "store", "new")
+
+
+def test_a_healed_record_names_its_risk_first_and_the_sum_is_said() -> None:
+    row = {"file": "commitlog/0", "position": 7, "field": "BODYCRC", "old": "1e", "new": "0e", "topic": "t" * 127, "queue_id": 1}
+    row |= {"queue_offset": 283, "reason": "every check accepts the record with it" + "; and so on" * 20, "risk": 4e-6}
+    assert healed_text(row).startswith("risk 4.0e-06: commitlog/0 7, BODYCRC: 1e becomes 0e (ttt")
+    healed = {"risk": 1e-4, "total_risk": 8e-6, "records": [row, row], "not_healed": [{}], "not_healed_count": 1200, "more": 3}
+    said = healing_text(healed)
+    assert "2 damaged records made whole" in said and "the risks together are 8.0e-06" in said
+    assert (
+        "1,200 searched and left as they are, of which the report lists the first 1. 3 more damaged places not searched" in said
+    )
+    nothing = {"risk": 1e-4, "total_risk": 0.0, "records": [], "not_healed": [], "not_healed_count": 0, "more": 0}
+    assert "together" not in healing_text(nothing)

@@ -49,7 +49,9 @@ def test_healed_records_are_what_was_written(store: tuple[Path, str, dict[str, b
     assert outcome.exit_code == 0 and numbers(dry) == outcome.report
     healed: dict[str, Any] = outcome.report["healed"]
     assert [row["field"] for row in healed["records"]] == ["BODY", "PHYSICALOFFSET"] and healed["more"] == 0
-    assert [row["field"] for row in healed["not_healed"]] == [None]
+    assert [row["field"] for row in healed["not_healed"]] == [None] and healed["not_healed_count"] == 1
+    assert healed["total_risk"] == sum(row["risk"] for row in healed["records"]) > 0
+    assert outcome.report["messages_before"] == previewed(root, target, plan, policy).report["messages_before"]
     for row in healed["records"]:
         new = (target / row["file"]).read_bytes()
         at = slice(row["start"], row["end"])
@@ -70,6 +72,21 @@ def test_an_audit_of_the_new_store_marks_them(store: tuple[Path, str, dict[str, 
     notes = [f for f in product.audit(tmp_path / "new", "5.3.3", conf).findings if f.code == "message_healed"]
     assert [f.phy_offset for f in notes] == [row["phy_offset"] for row in outcome.report["healed"]["records"]]
     assert [(f.start, f.end) for f in notes] == [(r["start"], r["end"]) for r in outcome.report["healed"]["records"]]
+
+
+def test_a_report_marks_whole_messages_and_nothing_else(store: tuple[Path, str, dict[str, bytes]], tmp_path: Path) -> None:
+    """Its ranges are input like any other."""
+    from jobs.report.files.json_text import document
+
+    root, conf, _ = store
+    report = repaired(root, tmp_path / "new", plan_of(root, "5.3.3", conf), "salvage", heal_risk=1e-4).report
+    (first, *_) = report["healed_at"]
+    odd = [{**first, "bytes": 1 << 62}, {**first, "bytes": first["bytes"] - 1}, {**first, "phy_offset": first["phy_offset"] + 1}]
+    odd += [{"phy_offset": 1 << 62, "bytes": 8}, {"phy_offset": 0, "bytes": 0}]
+    told = {**report, "made_at": "2026-11-22 10:00:00", "healed_at": [*odd, first]}
+    (tmp_path / f"new{REPORT_SUFFIX}").write_text(document(told), "utf-8")
+    notes = [f for f in product.audit(tmp_path / "new", "5.3.3", conf).findings if f.code == "message_healed"]
+    assert [(f.phy_offset, (f.end or 0) - (f.start or 0)) for f in notes] == [(first["phy_offset"], first["bytes"])]
 
 
 def test_a_lower_risk_leaves_the_body(store: tuple[Path, str, dict[str, bytes]], tmp_path: Path) -> None:
