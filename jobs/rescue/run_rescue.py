@@ -34,6 +34,7 @@ from schemas.rows import DOUBT, AuditOutcome
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_rounds
 from store_io.audit.compared.compared_audit import ComparedAudit
+from store_io.audit.healing.changes import DEFAULT_RISK
 from store_io.audit.outcome.safety import is_emptied
 from store_io.base import checksum
 from store_io.base.errors import StoreError, UsageError
@@ -155,14 +156,20 @@ def _steps(outcome: AuditOutcome) -> tuple[str, ...]:
 
 
 def _ways(asked: Asked, outcome: AuditOutcome, run_tasks: RunTasks) -> list[Way]:
-    """Both policies, with --fix-config and --heal where these help and go."""
+    """Both policies, with --fix-config and --heal where these help and go. Nobody asked for --heal here: it is left out where
+    the risks of all records together are not below the bound of one."""
     request = request_of(outcome, asked.location, asked.target, asked.donor)
     wanted = [replace(request, fix_config=True)] if config_helps(outcome) else []
     ways: list[Way] = []
-    for each in (*wanted, request, replace(request, heal_risk=None)):
-        ways = work_out_ways(each, run_tasks, _progress)
-        if any(way.consistent for way in ways):
-            break
+    left = 0.0
+    for heal_risk in (DEFAULT_RISK, None):
+        for each in (*wanted, request):
+            ways = work_out_ways(replace(each, heal_risk=heal_risk), run_tasks, _progress)
+            left = max(left, *(way.risk for way in ways))
+            if left >= DEFAULT_RISK and heal_risk is not None:
+                break
+            if any(way.consistent for way in ways):
+                return [replace(way, risk_left=left if left >= DEFAULT_RISK else 0.0) for way in ways]
     return ways
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from schemas.rows import AuditOutcome, Row
 from store_io.audit.healing.changes import DEFAULT_RISK
+from store_io.audit.healing.judgement import risk_text
 from store_io.base.errors import StoreError
 from store_io.base.wording import count_text
 from store_io.repair.plan_repair_section import refused_section, section_of
@@ -30,13 +31,15 @@ WRITING_SPEED = 100e6  # bytes a second: what the time of writing is reckoned wi
 @dataclass(frozen=True)
 class Way:
     """What a repair by this policy would do. refused: why it does not go, a sentence; else outcome is there.
-    seconds: what working it out took.  fix_config: it also writes files of config/; else it leaves them."""
+    seconds: what working it out took.  fix_config: it also writes files of config/; else it leaves them.
+    risk_left: of records that one change each makes whole and that it leaves, as their risks together are too high; else 0."""
 
     policy: str
     outcome: RepairOutcome | None
     refused: str = ""
     seconds: float = 0.0
     fix_config: bool = False
+    risk_left: float = 0.0
 
     @property
     def report(self) -> Row:
@@ -61,6 +64,11 @@ class Way:
     def healed(self) -> int:
         """How many damaged records it makes whole."""
         return len((self.report.get("healed") or {}).get("records", ()))
+
+    @property
+    def risk(self) -> float:
+        """How likely one of these changes is not the right one, at most: the sum of their risks."""
+        return float((self.report.get("healed") or {}).get("total_risk", 0.0)) if self.outcome is not None else 0.0
 
     @property
     def changes(self) -> bool:
@@ -127,15 +135,18 @@ def choose(ways: Sequence[Way]) -> Choice | None:
         return None
     best = max(going, key=lambda way: (way.kept, -way.given_up, way.policy == BROKER))
     others = [way for way in ways if way is not best]
-    return Choice(best, _why(best, others[0]), _options(best))
+    why = _why(best, others[0])
+    if best.risk_left:
+        left = f"risks of {risk_text(best.risk_left)} in all, not below {DEFAULT_RISK:g}"
+        why += f"; damaged records that one change makes whole stay as they are ({left}): decide on repair --heal yourself"
+    return Choice(best, why, _options(best))
 
 
 def _why(best: Way, other: Way) -> str:
     why = _why_this_policy(best, other)
     if not best.healed:
         return why
-    risk = f"{DEFAULT_RISK:.0e}".replace("e-0", "e-")
-    return f"{why}; --heal makes {count_text(best.healed, 'damaged record')} whole, each at a risk below {risk}"
+    return f"{why}; --heal makes {count_text(best.healed, 'damaged record')} whole, at a risk of {risk_text(best.risk)} in all"
 
 
 def _why_this_policy(best: Way, other: Way) -> str:

@@ -127,7 +127,19 @@ def test_a_single_wrong_byte_is_healed(tmp_path: Path, capsys: pytest.CaptureFix
     damage.invert_byte(path, body + 20)
     assert typed(tmp_path, "--yes") == 0
     said = capsys.readouterr().out
-    assert "--heal makes 1 damaged record whole, each at a risk below 1e-4" in said and "all that the copy shows" in said
+    assert "--heal makes 1 damaged record whole, at a risk of" in said and "all that the copy shows" in said
+
+
+def test_records_whose_risks_together_are_too_high_are_left_to_a_person(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each alone is below the bound of one: nobody asked a rescue for --heal."""
+    path, body = written(tmp_path)
+    damage.invert_byte(path, body + 20)
+    monkeypatch.setattr(run_rescue, "DEFAULT_RISK", 1e-12)
+    typed(tmp_path)
+    said = capsys.readouterr().out
+    assert "decide on repair --heal yourself" in said and " --heal " not in said.partition("  Repair ")[2].partition("\n")[0]
 
 
 def test_messages_that_policy_broker_cuts_are_named_and_can_be_sent_again(store: Path) -> None:

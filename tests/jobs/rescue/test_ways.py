@@ -34,12 +34,12 @@ def test_no_way_is_chosen_whose_store_would_not_be_consistent() -> None:
 
 
 def test_options_follow_from_what_was_worked_out() -> None:
-    healed = {"records": [{}], "not_healed": []}
+    healed = {"records": [{}], "not_healed": [], "total_risk": 2e-6}
     told = {"healed": healed, "offsets": [{}]}
     ways = [way("broker", 10), way("salvage", 17, **told)]
     choice = choose(ways)
     assert choice is not None and choice.options == ("--heal", "--fix-offsets")
-    assert "1 damaged record whole" in choice.why
+    assert "1 damaged record whole, at a risk of 2.0e-06 in all" in choice.why
     assert plan_section(ways, False)["broker"]["refused"] is not None  # no plan has steps of a run with --heal
     section = plan_section(ways[:1], False)["broker"]
     assert section["refused"] is None and section["messages_after"] == 10
