@@ -29,7 +29,7 @@ from jobs.report.texts.commands import command_line, config_helps, repair_withhe
 from jobs.report.texts.judgement import judge
 from jobs.report.texts.next_steps import next_steps
 from jobs.rescue.first_look import Asked, agreed, first_lines, first_look
-from jobs.rescue.ways import Choice, Way, choose, plan_section, request_of, work_out_ways
+from jobs.rescue.ways import MOST_RISK, Choice, Way, choose, plan_section, request_of, work_out_ways
 from schemas.rows import DOUBT, AuditOutcome
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_rounds
@@ -166,10 +166,10 @@ def _ways(asked: Asked, outcome: AuditOutcome, run_tasks: RunTasks) -> list[Way]
         for each in (*wanted, request):
             ways = work_out_ways(replace(each, heal_risk=heal_risk), run_tasks, _progress)
             left = max(left, *(way.risk for way in ways))
-            if left >= DEFAULT_RISK and heal_risk is not None:
+            if left >= MOST_RISK and heal_risk is not None:
                 break
             if any(way.consistent for way in ways):
-                return [replace(way, risk_left=left if left >= DEFAULT_RISK else 0.0) for way in ways]
+                return [replace(way, risk_left=left if left >= MOST_RISK else 0.0) for way in ways]
     return ways
 
 

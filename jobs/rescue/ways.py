@@ -25,6 +25,7 @@ from store_io.repair.repair_work import RepairOutcome, RepairRequest, RunTasks
 from store_io.source.byte_source import StoreLocation
 
 _NO_STEPS = "not in the plan: a repair with a donor, --heal or --fix-config works its steps out itself"
+MOST_RISK = DEFAULT_RISK  # of all records together that are healed without a person who asked for it
 WRITING_SPEED = 100e6  # bytes a second: what the time of writing is reckoned with
 
 
@@ -137,7 +138,7 @@ def choose(ways: Sequence[Way]) -> Choice | None:
     others = [way for way in ways if way is not best]
     why = _why(best, others[0])
     if best.risk_left:
-        left = f"risks of {risk_text(best.risk_left)} in all, not below {DEFAULT_RISK:g}"
+        left = f"risks of {risk_text(best.risk_left)} in all, not below {MOST_RISK:g}"
         why += f"; damaged records that one change makes whole stay as they are ({left}): decide on repair --heal yourself"
     return Choice(best, why, _options(best))
 

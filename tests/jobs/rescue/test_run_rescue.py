@@ -136,7 +136,7 @@ def test_records_whose_risks_together_are_too_high_are_left_to_a_person(
     """Each alone is below the bound of one: nobody asked a rescue for --heal."""
     path, body = written(tmp_path)
     damage.invert_byte(path, body + 20)
-    monkeypatch.setattr(run_rescue, "DEFAULT_RISK", 1e-12)
+    monkeypatch.setattr(run_rescue, "MOST_RISK", 1e-12)
     typed(tmp_path)
     said = capsys.readouterr().out
     assert "decide on repair --heal yourself" in said and " --heal " not in said.partition("  Repair ")[2].partition("\n")[0]
