@@ -15,8 +15,9 @@ Options of all: release, broker_conf (a file), commitlog, consumequeue, index (w
 Spark's own spark.sql.python.filterPushdown.enabled is off).
 Options of messages: body (none, raw, decoded), decompress (true: the same as body = decoded), unpack (true: the messages of inner
 batches instead of the batches), max_body_bytes, since and until (as on the command line), trust_clock (true: skip segments by
-their first messages' store times), lost (true: only what a start would lose; this, and the column `lost`, has the whole store
-audited first, where the query is planned), redact (hide, or hash: keyed tokens, the same ones within one load), redact_salt_file.
+their first messages' store times), lost (true: only what a start would lose), redact (hide, or hash: keyed tokens, the same ones
+within one load), redact_salt_file. The option lost and the column `lost` want `release`, and have the whole store audited first,
+where the query is planned, by one process: for a large store take export --lost.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ from jobs.command_line import options as command_line
 from jobs.command_line import places
 from jobs.command_line.command_table import STORE_OPTIONS
 from jobs.command_line.message_filters import read_time
-from schemas.rows import MappedFile
+from schemas.rows import DEFAULT, MappedFile
 from schemas.sources import BODY_COLUMNS, LOST, SOURCES
 from schemas.tables import field_json
 from store_io.audit.audit_request import AuditRequest
@@ -120,7 +121,7 @@ class StoreSource(DataSource):
         store = command_line.single_store(command_line.Command(self.name(), arguments=(given["path"],), options=words))
         self.location = StoreLocation(store.path, store.parts)
         self.broker_conf = store.broker_conf
-        self.release = store.release
+        self.release, self.release_from = store.release, store.release_from
 
     def columns(self) -> tuple[str, ...]:
         """The chosen columns, in the order in which they were named."""
@@ -300,6 +301,16 @@ class MessagesSource(StoreSource):
 
     def default_columns(self) -> tuple[str, ...]:
         return DEFAULT_COLUMNS + (() if self.body == "none" else BODY_COLUMNS) + ((LOST,) if self.lost else ())
+
+    def check_columns(self, names: Sequence[str]) -> None:
+        super().check_columns(names)
+        if (self.lost or LOST in names) and self.release_from == DEFAULT:
+            asked = "option lost" if self.lost else f"column {LOST!r}"
+            raise UsageError(f"{asked}: what a start would lose depends on the release; say it with the option release")
+
+    def types(self, names: Sequence[str]) -> StructType:
+        self.check_columns(names)
+        return super().types(names)
 
     def make_reader(self, store: OpenStore, names: tuple[str, ...], arrow: pa.Schema) -> StoreReader:
         segments = segment_times(store) if self.trust_clock else [SegmentTimes(file, None, None) for file in store.segments()]

@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.InputStreamReader;
 import java.io.RandomAccessFile;
+import java.nio.channels.Channels;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -42,7 +43,7 @@ import org.apache.rocketmq.remoting.protocol.RemotingSerializable;
  *
  * With Java 8 first `javac -cp "$ROCKETMQ_HOME/lib/*" Resend.java`, then `java -cp "$ROCKETMQ_HOME/lib/*:." Resend ...`.
  *
- * Beside each file it keeps FILE.sent, a line for each step: before a message goes out "sending LINE", after that "sent LINE
+ * Beside each file it keeps FILE.sent: the file's SHA-256, then a line for each step: before a message goes out "sending LINE", after that "sent LINE
  * QUEUE OFFSET MESSAGE-ID OFFSET-MESSAGE-ID" or "refused LINE WHY". Started again it goes on where it was. A "sending" without
  * an answer means that nobody knows whether the broker has the message: it stops there, until --unknown says what to do.
  *
@@ -172,13 +173,13 @@ public class Resend {
                         twins++;
                     } else {
                         byTopic.merge(topic(line), 1L, Long::sum);
-                        remember(line);
                         String why = fault(message(line, topic(line)));
                         if (why != null) {
                             byReason.merge("the client refuses it: " + why, 1L, Long::sum);
                             refused++;
                         } else {
                             sent++;
+                            remember(line);
                         }
                     }
                 }
@@ -218,7 +219,7 @@ public class Resend {
                     twins++;
                     continue;
                 }
-                if (journal.unknown == number) {
+                if (journal.unknown.get(number)) {
                     String what = options.get("--unknown");
                     if (what == null) {
                         throw new Stopped(3, file + " line " + number + ": its sending had no answer, so it may be stored (" + shown(topic(line))
@@ -236,19 +237,21 @@ public class Resend {
                     Thread.sleep(wait / 1_000_000, (int) (wait % 1_000_000));
                 }
                 next = System.nanoTime() + pause;
-                one(file, number, line, journal);
-                remember(line);
+                if (one(file, number, line, journal)) {
+                    remember(line);
+                }
             }
         }
     }
 
-    private void one(Path file, int number, Map<?, ?> line, Journal journal) throws Exception {
+    /** Sends it; whether the broker took it. */
+    private boolean one(Path file, int number, Map<?, ?> line, Journal journal) throws Exception {
         MessageQueue queue = queue(line);
         Message message = message(line, queue.getTopic());
         String fault = fault(message);
         if (fault != null) {
             refuse(file, number, fault, journal);
-            return;
+            return false;
         }
         journal.add("sending " + number, true);
         try {
@@ -256,8 +259,10 @@ public class Resend {
             journal.add("sent " + number + " " + queue.getBrokerName() + ":" + queue.getQueueId() + " " + result.getQueueOffset() + " "
                 + result.getMsgId() + " " + result.getOffsetMsgId() + " " + result.getSendStatus(), false);
             sent++;
+            return true;
         } catch (MQBrokerException problem) {
             refuse(file, number, problem.getErrorMessage(), journal);
+            return false;
         } catch (RemotingConnectException problem) {
             journal.add("refused " + number + " no connection", false);
             throw new Stopped(3, file + " line " + number + ": no connection to " + shown(queue.getBrokerName()) + "; it was not sent");
@@ -286,8 +291,8 @@ public class Resend {
         Message message = new Message(topic, Base64.getDecoder().decode(text(line, "body_base64")));
         MessageAccessor.clearProperty(message, "WAIT"); // the constructor's; the line has the old one's, if it had one
         message.setFlag(((Number) line.get("flag")).intValue());
-        for (Map.Entry<?, ?> property : ((Map<?, ?>) line.get("properties")).entrySet()) {
-            MessageAccessor.putProperty(message, property.getKey().toString(), property.getValue().toString());
+        for (Object property : (List<?>) line.get("properties")) {
+            MessageAccessor.putProperty(message, ((List<?>) property).get(0).toString(), ((List<?>) property).get(1).toString());
         }
         put(message, "TAGS", line.get("tags"));
         put(message, "KEYS", line.get("keys"));
@@ -386,12 +391,26 @@ public class Resend {
             line = null;
         }
         boolean whole = line != null && line.get("topic") instanceof String && line.get("queue_id") instanceof Number
-            && line.get("flag") instanceof Number && line.get("properties") instanceof Map && line.containsKey("why_not")
+            && line.get("flag") instanceof Number && arePairs(line.get("properties")) && line.containsKey("why_not")
             && (line.get("body_base64") instanceof String || line.get("why_not") != null);
         if (!whole) {
             throw new Stopped(2, file + " line " + number + ": not what --format resend writes; nothing of this line was sent");
         }
         return line;
+    }
+
+    /** A list of [name, value]. As members of a JSON object the parser would obey some names, such as "@type" and "$ref". */
+    private static boolean arePairs(Object properties) {
+        if (!(properties instanceof List)) {
+            return false;
+        }
+        for (Object pair : (List<?>) properties) {
+            if (!(pair instanceof List) || ((List<?>) pair).size() != 2 || !(((List<?>) pair).get(0) instanceof String)
+                || !(((List<?>) pair).get(1) instanceof String)) {
+                return false;
+            }
+        }
+        return true;
     }
 
     /** Without what a terminal would obey. */
@@ -402,14 +421,34 @@ public class Resend {
     /** What became of the lines of one file. */
     static final class Journal implements AutoCloseable {
         final BitSet settled = new BitSet(); // by line: sent or skipped
-        int unknown = -1;
+        final BitSet unknown = new BitSet(); // by line: going out, and no answer came
         private final RandomAccessFile file;
 
-        Journal(Path of, boolean write) throws IOException, Stopped {
+        Journal(Path of, boolean write) throws Exception {
             Path path = of.resolveSibling(of.getFileName() + ".sent");
+            file = write ? new RandomAccessFile(path.toFile(), "rw") : null;
+            boolean ready = false;
+            try {
+                if (file != null && file.getChannel().tryLock() == null) {
+                    throw new Stopped(3, path + ": another run writes it");
+                }
+                read(of, path);
+                ready = true;
+            } finally {
+                if (!ready) {
+                    close();
+                }
+            }
+        }
+
+        /** Takes in what earlier runs wrote, once nobody else can write. */
+        private void read(Path of, Path path) throws Exception {
+            String own = "file " + sha256(of);
             long end = 0;
-            if (Files.exists(path)) {
-                try (InputStream data = new BufferedInputStream(Files.newInputStream(path))) {
+            if (file != null || Files.exists(path)) {
+                InputStream from = file == null ? Files.newInputStream(path) : Channels.newInputStream(file.getChannel());
+                InputStream data = new BufferedInputStream(from);
+                try {
                     StringBuilder line = new StringBuilder();
                     long at = 0;
                     for (int one = data.read(); one >= 0; one = data.read()) {
@@ -418,20 +457,43 @@ public class Resend {
                             line.append((char) one);
                             continue;
                         }
+                        if (end > 0) {
+                            take(path, line.toString().split(" ", 3));
+                        } else if (!line.toString().equals(own)) {
+                            throw new Stopped(2, path + ": belongs to another file than " + of + " is now; what was sent of that one is not known"
+                                + " of this one. Give this one another name, and look up by unique key what was sent");
+                        }
                         end = at; // a last line that was cut off does not count
-                        take(path, line.toString().split(" ", 3));
                         line.setLength(0);
+                    }
+                } finally {
+                    if (file == null) {
+                        data.close();
                     }
                 }
             }
-            file = write ? new RandomAccessFile(path.toFile(), "rw") : null;
             if (file != null) {
-                if (file.getChannel().tryLock() == null) {
-                    throw new Stopped(3, path + ": another run writes it");
-                }
                 file.setLength(end);
                 file.seek(end);
+                if (end == 0) {
+                    add(own, true);
+                }
             }
+        }
+
+        private static String sha256(Path of) throws Exception {
+            MessageDigest digest = MessageDigest.getInstance("SHA-256");
+            byte[] piece = new byte[1 << 16];
+            try (InputStream data = Files.newInputStream(of)) {
+                for (int count = data.read(piece); count >= 0; count = data.read(piece)) {
+                    digest.update(piece, 0, count);
+                }
+            }
+            StringBuilder text = new StringBuilder();
+            for (byte one : digest.digest()) {
+                text.append(String.format("%02x", one));
+            }
+            return text.toString();
         }
 
         private void take(Path path, String[] words) throws Stopped {
@@ -440,13 +502,13 @@ public class Resend {
             }
             int number = Integer.parseInt(words[1]);
             if (words[0].equals("sending")) {
-                unknown = number;
+                unknown.set(number);
                 return;
             }
             if (!words[0].equals("refused")) { // such a one is tried again
                 settled.set(number);
             }
-            unknown = unknown == number ? -1 : unknown;
+            unknown.clear(number);
         }
 
         void add(String line, boolean flush) throws IOException {

@@ -11,6 +11,8 @@ from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import StoreAudit, run_rounds
 from store_io.base.tasks import run_task
 from store_io.explore.lost.lost_places import LostPlaces, lost_places
+from store_io.explore.lost.segment_loss import UNSURE
+from store_io.explore.lost.spared import with_spared
 from store_io.source.byte_source import StoreLocation
 
 if TYPE_CHECKING:
@@ -60,9 +62,12 @@ def request_of(store: StoreArgument) -> AuditRequest:
     )
 
 
-def places_of(store: StoreArgument, spark: LazySpark) -> LostPlaces:
-    """What a start would take of the store. Raises StoreError where that is not known."""
-    return lost_places(audited(request_of(store), spark))
+def places_of(request: AuditRequest, spark: LazySpark, to_send: bool = False) -> LostPlaces:
+    """What a start would take of the store. to_send: also what of it is not to be sent again. Raises StoreError where that is
+    not known."""
+    audit = audited(request, spark)
+    places = lost_places(audit)
+    return with_spared(audit, places) if to_send else places
 
 
 def loss_sentence(places: LostPlaces) -> str:
@@ -72,4 +77,8 @@ def loss_sentence(places: LostPlaces) -> str:
         text += f", and never deliver {places.undelivered:,} timer messages that it keeps"
         if places.listed_timers < places.undelivered:
             text += "; these are not listed: there are too many timers to be held together"
+    if len(places.spared.places):
+        text += f"; {len(places.spared.places):,} delayed and timer messages of these are not to be sent again, as why_not says"
+    if places.spared.unsure_from is not None:
+        text += f"; from physical offset {places.spared.unsure_from} on {UNSURE}: why_not is set for all of them"
     return text

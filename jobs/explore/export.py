@@ -31,7 +31,7 @@ from jobs.command_line.options import Command, single_store
 from jobs.command_line.places import absolute, read_salt, refuse_all_inside, refuse_not_utf8
 from jobs.command_line.stores import StoreArgument
 from jobs.explore.arguments import RESEND, choice, chosen_columns, redaction_of, refuse_with_resend
-from jobs.explore.audited import LazySpark, loss_sentence, places_of
+from jobs.explore.audited import LazySpark, loss_sentence, places_of, request_of
 from jobs.explore.export_files import PARQUET, NamedSegment, SegmentFiles, export_segment, write_empty
 from jobs.explore.lost_lines import resend_scan
 from jobs.explore.unknown_topics import unknown_topics
@@ -262,7 +262,7 @@ class Export:
         if self.asked.store.release_from == DEFAULT:
             print(f"export: {assumed_sentence(self.asked.store.release)}", file=sys.stderr)
         with contextlib.ExitStack() as stack:
-            places = places_of(self.asked.store, LazySpark(stack, spark_words))
+            places = places_of(request_of(self.asked.store), LazySpark(stack, spark_words), self.asked.form == RESEND)
         print(f"export: {loss_sentence(places)}", file=sys.stderr)
         return places
 

@@ -22,7 +22,7 @@ from schemas.arrow import arrow_schema
 from schemas.rows import MappedFile
 from schemas.tables import struct_of
 from store_io.base.errors import StoreError
-from store_io.explore.lost.segment_loss import SegmentLoss
+from store_io.explore.lost.segment_loss import NONE_SPARED, SegmentLoss
 from store_io.explore.message_rows import scan_messages
 from store_io.explore.redaction import Redaction
 from store_io.explore.scans import COLUMNS, MessageScan
@@ -137,8 +137,9 @@ def _write(sink: _Sink, files: SegmentFiles, scan: MessageScan) -> int:
     """Write the messages in the export's form; how many."""
     if files.form == RESEND:
         rows = 0
+        spared = NONE_SPARED if scan.loss is None else scan.loss.spared
         for batch in scan_messages(scan):
-            for line in batch_lines(batch, files.redaction):
+            for line in batch_lines(batch, files.redaction, spared):
                 sink.write(line.encode("ascii"))
             rows += batch.num_rows
         return rows

@@ -15,7 +15,9 @@ import pyarrow as pa
 from schemas.rows import MappedFile
 from store_io.audit.audit_store import StoreAudit
 from store_io.explore.lost.lost_places import LostPlaces, lost_places
+from store_io.explore.lost.segment_loss import NONE_SPARED, Spared
 from store_io.explore.lost.sendable import COLUMNS, sendable
+from store_io.explore.lost.spared import with_spared
 from store_io.explore.message_rows import scan_messages
 from store_io.explore.redaction import Redaction, read_redaction
 from store_io.explore.scans import MessageScan
@@ -23,19 +25,20 @@ from store_io.explore.scans import MessageScan
 BATCH_ROWS = 256  # made lines together: as text a body takes several times its size
 
 
-def batch_lines(batch: pa.RecordBatch, redaction: Redaction) -> Iterator[str]:
-    """A line for each row of a batch that has the columns of `sendable`."""
+def batch_lines(batch: pa.RecordBatch, redaction: Redaction, spared: Spared = NONE_SPARED) -> Iterator[str]:
+    """A line for each row of a batch that has the columns of `sendable`. spared: messages that are not to be sent."""
     for low in range(0, batch.num_rows, BATCH_ROWS):
         for row in batch.slice(low, BATCH_ROWS).to_pylist():
-            yield json.dumps(sendable(row, redaction), ensure_ascii=True, allow_nan=False) + "\n"
+            yield json.dumps(sendable(row, redaction, spared), ensure_ascii=True, allow_nan=False) + "\n"
 
 
 def lost_lines(audit: StoreAudit, redaction: Redaction | None = None, places: LostPlaces | None = None) -> Iterator[str]:
     """The lines of all messages that a start would lose by this audit, which is at its end.
 
-    places: of the audit, where the caller has them. Raises StoreError before the first line where the loss is not known.
+    places: of the audit, with those that are spared, where the caller has them. Raises StoreError before the first line where the
+    loss is not known.
     """
-    places = lost_places(audit) if places is None else places
+    places = with_spared(audit, lost_places(audit)) if places is None else places
     return _lines(audit, places, read_redaction(None) if redaction is None else redaction)
 
 
@@ -43,7 +46,7 @@ def _lines(audit: StoreAudit, places: LostPlaces, redaction: Redaction) -> Itera
     scan = resend_scan(MessageScan(audit.request.location, "", 0, 0, rules=audit.rules))
     for file in sorted(audit.segment_files, key=lambda f: (f.start, f.path)):
         for batch in scan_messages(with_loss(scan, file, places), audit.source):
-            yield from batch_lines(batch, redaction)
+            yield from batch_lines(batch, redaction, places.spared)
 
 
 def resend_scan(scan: MessageScan) -> MessageScan:

@@ -7,6 +7,7 @@ With --lost, or the column of that name, the store is audited first.
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -36,6 +37,7 @@ from store_io.base.errors import StoreError, UsageError
 from store_io.base.paths import is_uri
 from store_io.explore.broker_view import BrokerView, Served
 from store_io.explore.lost.lost_places import LostPlaces
+from store_io.explore.lost.segment_loss import NONE_SPARED
 from store_io.explore.message_filter import ALL, MessageFilter, Range
 from store_io.explore.message_search import Contents, SearchTask, run_search, search, segments_to_read
 from store_io.explore.open_store import open_store, segments_at
@@ -92,6 +94,7 @@ def run(command: Command) -> int:
         raise UsageError("query prints its answer where it is typed: --deploy-mode client")
     if query.out is not None:
         refuse_inside(query.out, "--out", [store.path, *(path for _, paths in store.parts for path in paths)])
+        _refuse_existing(query.out)
     checksum.trust()
     if store.release_from == DEFAULT and (query.broker or query.lost or LOST in query.columns):
         _say(assumed_sentence(store.release))
@@ -113,17 +116,26 @@ def run(command: Command) -> int:
     return 0
 
 
+def _refuse_existing(out: str) -> None:
+    """Raise UsageError where no new file can be made: an earlier answer may be half sent, and its notes name its lines."""
+    if os.path.lexists(out):
+        raise UsageError(f"--out {out!r}: is there already; name a new file")
+    if not os.path.isdir(os.path.dirname(out)):
+        raise UsageError(f"--out {out!r}: there is no folder {os.path.dirname(out)!r}")
+
+
 def _texts(store: StoreArgument, query: Query, spark: LazySpark, stack: ExitStack) -> Iterator[str | Row]:
     """The answer: rows, or lines where they are made already."""
     if query.broker:
         return broker_rows(request_of(store), query, spark, stack)
-    places = places_of(store, spark) if query.lost or LOST in query.columns else None
+    places = places_of(request_of(store), spark, query.resend) if query.lost or LOST in query.columns else None
     if places is not None and query.lost:
         _say(loss_sentence(places))
     location = StoreLocation(store.path, store.parts)
     if query.resend:
         batches = copy_batches(location, store.release, store.broker_conf, query, spark, places)
-        return (line for batch in batches for line in batch_lines(batch, query.redaction))
+        spared = NONE_SPARED if places is None else places.spared
+        return (line for batch in batches for line in batch_lines(batch, query.redaction, spared))
     return copy_rows(location, store.release, store.broker_conf, query, spark, places)
 
 

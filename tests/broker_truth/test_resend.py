@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import struct
@@ -36,6 +37,8 @@ RELEASE = "5.3.3"
 PROGRAM = Path(__file__).resolve().parents[2] / "examples" / "resend" / "Resend.java"
 CASES = ("g37-533-crc-props", "g71-498-cq-last-file-zero", "g113-533-dledger-killed-late")
 STOPPED_AFTER = 25
+MORE = "sent-again"
+HOSTILE = {"@type": "java.lang.Class", "$ref": "$", "plain": "x"}
 LONGEST_TOPIC = 127  # of a client; a broker stores longer ones
 Line = dict[str, Any]
 
@@ -47,6 +50,7 @@ class Said:
     runs: list[tuple[int, str, str]] = field(default_factory=list)
     journals: list[str] = field(default_factory=list)
     unknown: list[int] = field(default_factory=list)
+    more: list[tuple[int, str, str]] = field(default_factory=list)
 
 
 def lines_of(root: Path, release: str, conf: str) -> tuple[list[str], int]:
@@ -127,7 +131,36 @@ def send_all(home: Path, java: str, jars: Sequence[Path], file: Path, topics: di
             capture_output=True, text=True,
         )  # fmt: skip
         said.runs.append((other.returncode, other.stdout, other.stderr))
+        said.more = further_runs(cluster, classes, file.with_name("more.jsonl"), max(topics, key=len))
     return said
+
+
+def further_runs(cluster: Cluster, classes: Path, file: Path, long_topic: str) -> list[tuple[int, str, str]]:
+    """Two lines of which the first has no answer, with names that a parser may obey: sent, and not taken for another file's."""
+    line: Line = {
+        "topic": MORE, "queue_id": 0, "tags": None, "keys": None, "unique_key": "M1", "flag": 0, "born_time_ms": 1,
+        "delay_level": None, "deliver_time_ms": None, "why_not": None,
+        "properties": list(HOSTILE.items()), "body_base64": "aGVsbG8=",
+    }  # fmt: skip
+
+    def write(*lines: Line) -> str:
+        file.write_text("".join(json.dumps(one) + "\n" for one in lines), "ascii")
+        return hashlib.sha256(file.read_bytes()).hexdigest()
+
+    def run(*words: str) -> tuple[int, str, str]:
+        command = cluster.client("Resend", "--namesrv", NAMESRV, *words, str(file), classes=str(classes))
+        done = subprocess.run(command, capture_output=True, text=True)
+        return done.returncode, done.stdout, done.stderr
+
+    own = write(line, {**line, "unique_key": "M2"})
+    journal = file.with_name(file.name + ".sent")
+    journal.write_text(f"file {own}\nsending 1\nsending 2\nsent 2 x\n", "ascii")
+    found = [run(), run("--unknown", "send")]
+    waits, copy = ({**line, "topic": long_topic, "deliver_time_ms": due} for due in (1, None))
+    write(waits, copy)
+    found.append(run())
+    journal.unlink()
+    return [*found, run("--dry-run")]
 
 
 @pytest.mark.skipif(bool(own_network.allowed()), reason=own_network.allowed())
@@ -153,7 +186,7 @@ def test_what_stores_would_lose_is_sent_once_each_and_read_back(tmp_path: Path) 
     all_wanted = [(number, line) for number, line in enumerate(map(json.loads, texts), 1) if line["why_not"] is None]
     wanted = [(number, line) for number, line in all_wanted if len(line["topic"]) <= LONGEST_TOPIC]
     refused = {number for number, _ in all_wanted} - {number for number, _ in wanted}
-    topics = dict.fromkeys({line["topic"] for _, line in all_wanted}, 8)
+    topics = dict.fromkeys({line["topic"] for _, line in all_wanted} | {MORE}, 8)
     assert refused and all(line["queue_id"] < 8 for _, line in wanted)
     home = tmp_path / "home"
     home.mkdir()
@@ -168,6 +201,10 @@ def test_what_stores_would_lose_is_sent_once_each_and_read_back(tmp_path: Path) 
     assert said.runs[-1][0] == 3 and "topic nowhere: no way to it" in said.runs[-1][2] and "nothing was sent" in said.runs[-1][2]
     if said.unknown:
         assert "its sending had no answer" in said.runs[1][2]
+    codes = [code for code, _, _ in said.more]
+    assert codes == [3, 0, 2, 0], said.more
+    assert "line 1: its sending had no answer" in said.more[0][2] and "1 sent, 1 were sent before" in said.more[1][1]
+    assert "belongs to another file" in said.more[2][2] and "0 the same as one that is sent, 2 refused" in said.more[3][1]
     journal = said.journals[-1]
     sent = {int(line.split()[1]): line.split() for line in journal.splitlines() if line.startswith("sent ")}
     assert set(sent) | set(said.unknown) == {number for number, _ in wanted}
@@ -192,4 +229,6 @@ def test_what_stores_would_lose_is_sent_once_each_and_read_back(tmp_path: Path) 
                 assert place[4] == line["unique_key"] or line["unique_key"] is None
         total += len(got)
     assert len(wanted) - len(said.unknown) <= total <= len(wanted)
-    assert {key for key, queue in seen.served.queues.items() if queue.messages} <= set(by_queue)
+    assert {key for key, queue in seen.served.queues.items() if queue.messages} <= {*by_queue, (MORE, 0)}
+    (again,) = seen.served.queues[MORE, 0].messages
+    assert again.record.properties["UNIQ_KEY"] == "M1" and HOSTILE.items() <= again.record.properties.items()

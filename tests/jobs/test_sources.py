@@ -151,6 +151,9 @@ def test_what_a_start_would_lose(tmp_path: Path) -> None:
     assert [row["phy_offset"] for row in rows] == at[12:] and {row["lost"] for row in rows} == {"cut"}
     rows = lost_rows(root, conf, columns="phy_offset,lost")
     assert [row["lost"] for row in rows] == [None] * 11 + ["cut"] * 8
+    for asked in ({"lost": "true"}, {"columns": "phy_offset,lost"}):
+        with pytest.raises(UsageError, match="depends on the release; say it with the option release"):
+            MessagesSource({"path": str(root), **asked}).schema()
     path = next((root / "commitlog").iterdir())
     path.write_bytes(path.read_bytes()[:-5])
     with pytest.raises(StoreError, match="would not start"):

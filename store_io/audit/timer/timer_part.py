@@ -17,7 +17,7 @@ from store_io.audit.timer.timer_units_check import UnitFaults, unit_faults
 from store_io.base.errors import StoreError
 from store_io.formats.timer.timer_task import TimerFiles
 from store_io.formats.timer.timer_units import NO_UNITS, unit_windows
-from store_io.rules.timer.timer_fates import Fates, TimerMessages, TimerState, fates_of, undelivered
+from store_io.rules.timer.timer_fates import Fates, TimerMessages, TimerState, delivering, fates_of, undelivered
 from store_io.scan.dataset_rows import ScannedRows
 from store_io.scan.segment_scan import SegmentTask, scan_segment
 from store_io.scan.timer.timer_records import DELETES, DELIVERED, NO_ROWS, TimerRecords
@@ -182,6 +182,11 @@ def fates_of_rows(rows: np.ndarray, units: np.ndarray, state: TimerState) -> Fat
 def undelivered_rows(rows: np.ndarray, units: np.ndarray, state: TimerState) -> np.ndarray:
     """Physical offsets of those that will never be delivered, one of each message: TIMER_ROW, TIMER_UNIT."""
     return undelivered(timer_messages(rows), units["position"], units["time"], units["phy_offset"], state)
+
+
+def delivering_rows(rows: np.ndarray, units: np.ndarray, state: TimerState) -> np.ndarray:
+    """Physical offsets of those that a start delivers: TIMER_ROW, TIMER_UNIT."""
+    return delivering(timer_messages(rows), units["position"], units["time"], units["phy_offset"], state)
 
 
 def timer_messages(rows: np.ndarray) -> TimerMessages:

@@ -16,7 +16,7 @@ from schemas import commitlog_layout, timer_layout
 from schemas.rows import Row, SegmentSummary
 from store_io.audit.log_map import LogMap
 from store_io.audit.opened_copy import OpenedCopy
-from store_io.audit.timer.timer_part import TimerPart, TimerResults, fates_of_rows, undelivered_rows
+from store_io.audit.timer.timer_part import TimerPart, TimerResults, delivering_rows, fates_of_rows, undelivered_rows
 from store_io.audit.timer.timer_parts import TimerParts
 from store_io.audit.timer.timer_units_check import UnitFaults, unit_faults
 from store_io.base.errors import StoreError
@@ -100,6 +100,12 @@ class TimerView:
         if self.rows is None or self.files.units is None or self.state is None:
             return None
         return undelivered_rows(self.rows, self.files.units, self.state)
+
+    def delivering(self) -> np.ndarray | None:
+        """Physical offsets of the messages that a start delivers; None where they are too many to be held, or not known."""
+        if self.rows is None or self.files.units is None or self.state is None:
+            return None
+        return delivering_rows(self.rows, self.files.units, self.state)
 
     def report(self) -> Row:
         """What pages say of the timers; times in ms."""

@@ -13,7 +13,7 @@ import numpy as np
 from store_io.audit.audit_store import StoreAudit
 from store_io.audit.loss import Unreached, compute_loss
 from store_io.base.errors import StoreError
-from store_io.explore.lost.segment_loss import NO_LOSS, SegmentLoss
+from store_io.explore.lost.segment_loss import NO_LOSS, NONE_SPARED, SegmentLoss, Spared
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,7 @@ class LostPlaces:
 
     truncate_at: where the log ends after it.  messages: cut or unreachable, as plan.json's `lost` counts them.  undelivered:
     timer messages, as its `timer` counts them.  listed_timers: how many of these have a place here.  segments: by path.
+    spared: delayed and timer messages among them that are not to be sent again; none where nobody looked.
     """
 
     release: str
@@ -30,6 +31,7 @@ class LostPlaces:
     undelivered: int
     listed_timers: int
     segments: Mapping[str, SegmentLoss]
+    spared: Spared = NONE_SPARED
 
     def of(self, path: str) -> SegmentLoss:
         """What it takes of this segment."""

@@ -14,11 +14,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from schemas import commitlog_layout
 from schemas.rows import Row
 from schemas.timer_layout import TIMER_TOPIC
 from store_io.base.java_compat import parse_number
 from store_io.base.times import iso_time
+from store_io.explore.lost.segment_loss import NONE_SPARED, WAITING_TOPICS, Spared
 from store_io.explore.redaction import NONE, Redaction
 from store_io.formats.commitlog.message_bodies import DECODED, STATUS_NAMES, STORED
 from store_io.rules.config.built_in import SYSTEM_PREFIXES
@@ -89,15 +89,19 @@ class _Target:
     why_not: str | None = None
 
 
-def sendable(row: Row, redaction: Redaction) -> Row:
-    """The line of a message. row: COLUMNS, properties as a mapping or as pairs, the body uncompressed. Any values are taken."""
+def sendable(row: Row, redaction: Redaction, spared: Spared = NONE_SPARED) -> Row:
+    """The line of a message. row: COLUMNS, properties as a mapping or as pairs, the body uncompressed. Any values are taken.
+
+    spared: lost messages that are not to be sent again. Properties are pairs, not a JSON object: some parsers obey members of
+    certain names, and a producer chooses these names.
+    """
     properties = dict(row["properties"] or {})
     target = _target(row, properties)
     sent = {name: value for name, value in properties.items() if name not in NOT_SENT and name not in _SHOWN_APART}
     names = [properties.get(UNIQUE_KEY, ""), *properties.get(KEYS, "").split(" ")]
     hidden = redaction.mode != NONE
     body = redaction.data(row["body"])
-    why_not = target.why_not or _body_fault(row)
+    why_not = target.why_not or spared.why_not(row["topic"], row["phy_offset"]) or _body_fault(row)
     line: Row = {
         "topic": target.topic,
         "queue_id": target.queue_id,
@@ -109,7 +113,7 @@ def sendable(row: Row, redaction: Redaction) -> Row:
         "born_time_ms": row["born_time_ms"],
         "delay_level": target.delay_level,
         "deliver_time_ms": target.deliver_time_ms,
-        "properties": redaction.properties(sent),
+        "properties": [list(pair) for pair in redaction.properties(sent).items()],
         "body_text": _text(body),
         "body_base64": None if body is None else base64.b64encode(body).decode("ascii"),
         "why_not": "values of this line are hidden" if hidden else why_not,
@@ -135,7 +139,7 @@ def _target(row: Row, properties: Mapping[str, str]) -> _Target:
         return _Target(real[0] or topic, queue_id if real[1] is None else real[1], why_not=why)
     if row["transaction"] == "rollback":
         return _Target(topic, queue_id, why_not="rolled back by its producer")
-    if topic in (commitlog_layout.SCHEDULE_TOPIC, TIMER_TOPIC):
+    if topic in WAITING_TOPICS:
         if not real[0] or real[1] is None:
             return _Target(topic, queue_id, why_not="names no topic and queue for which it waits")
         if "TIMER_DEL_UNIQKEY" in properties:

@@ -127,6 +127,17 @@ def undelivered(
     return places
 
 
+def delivering(
+    rows: TimerMessages, positions: np.ndarray, times: np.ndarray, phy_offsets: np.ndarray, state: TimerState
+) -> np.ndarray:
+    """Physical offsets of the messages that a start delivers, ascending: `Fates.waiting` and `Fates.again`."""
+    found = _masks(rows, positions, times, phy_offsets, state)
+    if found is None:
+        return np.zeros(0, np.int64)
+    places: np.ndarray = np.sort(found.phy[found.fates["waiting"] | found.fates["again"]])
+    return places
+
+
 @dataclass(frozen=True)
 class _Masks:
     """The messages below the cut, and for each fate which of them share it."""

@@ -527,10 +527,17 @@ def test_lines_to_send_again_go_to_a_file_whole_or_not_at_all(
     assert cli.main([*words, "--lost", "--format", "resend", "--out", str(out)]) == 0
     lines = [json.loads(line) for line in out.read_text(encoding="ascii").splitlines()]
     assert at(lines) == lost and all(line["why_not"] is None for line in lines) and capsys.readouterr().out == ""
-    assert cli.main([*words, "--lost", "--format", "resend", "--redact", "hide", "--out", str(out)]) == 0
-    assert "body 12" not in out.read_text(encoding="ascii")
-    assert cli.main([*words, "--lost", "--out", str(tmp_path / "no" / "folder")]) == 3
-    assert os.listdir(tmp_path) == ["lost.jsonl"]
+    before = out.read_bytes()
+    assert cli.main([*words, "--lost", "--format", "resend", "--out", str(out)]) == 2 and out.read_bytes() == before
+    assert "is there already; name a new file" in capsys.readouterr().err
+    hidden = tmp_path / "hidden.jsonl"
+    assert cli.main([*words, "--lost", "--format", "resend", "--redact", "hide", "--out", str(hidden)]) == 0
+    assert "body 12" not in hidden.read_text(encoding="ascii")
+    assert cli.main([*words, "--lost", "--out", str(tmp_path / "no" / "folder")]) == 2
+    said = capsys.readouterr().err
+    assert "there is no folder" in said and "would lose" not in said  # before the audit
+    assert cli.main([*words, "--lost", "--out", str(tmp_path)]) == 2
+    assert sorted(os.listdir(tmp_path)) == ["hidden.jsonl", "lost.jsonl"]
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,12 @@ import base64
 import json
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
+from store_io.explore.lost.segment_loss import COPY_STAYS, PASSED, SPARED, UNSURE, Spared
 from store_io.explore.lost.sendable import COLUMNS, NOT_SENT, sendable
 from store_io.explore.redaction import Redaction
 
@@ -32,7 +34,7 @@ def test_what_is_sent_again_is_what_was_sent() -> None:
     found = line(properties=user)
     assert (found["topic"], found["queue_id"], found["flag"]) == ("orders", 3, 5)
     assert (found["tags"], found["keys"], found["unique_key"]) == ("t", "k1 k2", "U1")
-    assert found["properties"] == {"colour": "red", "WAIT": "true"} and found["not_sent"] == []
+    assert found["properties"] == [["colour", "red"], ["WAIT", "true"]] and found["not_sent"] == []
     assert (found["body_text"], base64.b64decode(found["body_base64"])) == ("hello", b"hello")
     assert (found["born_time"], found["born_time_ms"]) == ("2023-11-14T22:13:20.000Z", 1_700_000_000_000)
     assert found["why_not"] is None and found["lost"] == "cut" and len(found["key_hashes"]) == 3
@@ -41,7 +43,7 @@ def test_what_is_sent_again_is_what_was_sent() -> None:
 @pytest.mark.parametrize("name", sorted(NOT_SENT))
 def test_what_a_broker_or_a_consumer_added_is_left_out(name: str) -> None:
     found = line(properties=[(name, "1"), ("mine", "2")])
-    assert found["properties"] == {"mine": "2"} and found["not_sent"] == [name] and NOT_SENT[name]
+    assert found["properties"] == [["mine", "2"]] and found["not_sent"] == [name] and NOT_SENT[name]
 
 
 def test_delayed_and_timer_messages_go_where_they_waited_to_go() -> None:
@@ -76,7 +78,7 @@ def test_what_is_not_to_be_sent_says_why(changed: dict[str, Any], why: str) -> N
 
 def test_messages_of_a_batch_and_of_retries_are_sent() -> None:
     assert line(inner_batch=True, inner_index=2)["why_not"] is None
-    assert line(topic="%RETRY%group", properties=[("RETRY_TOPIC", "orders")])["properties"] == {"RETRY_TOPIC": "orders"}
+    assert line(topic="%RETRY%group", properties=[("RETRY_TOPIC", "orders")])["properties"] == [["RETRY_TOPIC", "orders"]]
 
 
 def test_a_body_that_is_no_short_text_is_in_base64_alone() -> None:
@@ -93,6 +95,19 @@ def test_nothing_that_is_hidden_is_in_the_line_and_nobody_sends_it(mode: str) ->
     found = json.loads(text)
     assert secret not in text and base64.b64encode(secret.encode()).decode() not in text
     assert found["why_not"] == "values of this line are hidden" and found["key_hashes"] is None
+
+
+def test_what_is_spared_says_why_and_is_not_sent() -> None:
+    spared = Spared(np.array([100, 200]), np.array([COPY_STAYS, PASSED], np.int8), 300)
+    waits = {**ROW, "topic": DELAY, "properties": REAL}
+    found = [sendable({**waits, "phy_offset": at}, PLAIN, spared)["why_not"] for at in (100, 150, 200, 300)]
+    assert found == [SPARED[COPY_STAYS], None, SPARED[PASSED], UNSURE]
+    assert sendable({**ROW, "phy_offset": 300}, PLAIN, spared)["why_not"] is None
+
+
+def test_no_name_of_a_property_is_a_name_of_the_line() -> None:
+    pairs = [("@type", "java.lang.Class"), ("$ref", "$"), ("topic", "other")]
+    assert line(properties=pairs)["properties"] == [list(pair) for pair in pairs] and line(properties=pairs)["topic"] == "orders"
 
 
 TEXTS = some.text(max_size=8)
