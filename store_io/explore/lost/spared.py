@@ -128,6 +128,6 @@ class _Search:
 
 
 def _identity(topic: str, row: Row) -> bytes:
-    """What a message and its delivered copy have in common; without a unique key the body has to tell."""
+    """What a message and its delivered copy have in common; without a unique key the body is compared."""
     told = row["unique_key"] or row["body_crc"]
     return blake2b(repr((topic, told, row["born_time_ms"])).encode("utf-8", "backslashreplace"), digest_size=16).digest()
