@@ -532,7 +532,7 @@ def test_lines_to_send_again_go_to_a_file_whole_or_not_at_all(
     assert "is there already; name a new file" in capsys.readouterr().err
     hidden = tmp_path / "hidden.jsonl"
     assert cli.main([*words, "--lost", "--format", "resend", "--redact", "hide", "--out", str(hidden)]) == 0
-    assert "body 12" not in hidden.read_text(encoding="ascii")
+    assert "body 12" not in hidden.read_text(encoding="ascii") and "would lose 8" in capsys.readouterr().err
     assert cli.main([*words, "--lost", "--out", str(tmp_path / "no" / "folder")]) == 2
     said = capsys.readouterr().err
     assert "there is no folder" in said and "would lose" not in said  # before the audit
