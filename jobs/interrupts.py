@@ -1,7 +1,8 @@
 """Ctrl-C and a scheduler's SIGTERM, which end every command alike: cleaned up, and with 130 or 143.
 
 Both raise KeyboardInterrupt. Python drops an exception where none can be raised (a finalizer, a callback of C code), so the
-signal is remembered too, and long work asks `check` between its steps.
+signal is remembered too, and long work asks `check` between its steps. Python would print a dropped exception with its traceback;
+that of a signal is not printed, because the command reports the signal at its end.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from types import FrameType
@@ -32,10 +34,18 @@ def heard() -> Iterator[None]:
         yield
         return
     _came.clear()
+    report_dropped = sys.unraisablehook
+
+    def dropped(met: sys.UnraisableHookArgs) -> None:
+        if not (_came and met.exc_type is KeyboardInterrupt):
+            report_dropped(met)
+
     before = {number: signal.signal(number, _interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
+    sys.unraisablehook = dropped
     try:
         yield
     finally:
+        sys.unraisablehook = report_dropped
         for number, handler in before.items():
             signal.signal(number, handler)
         # CPython ends by the signal, whatever the exit code, where a KeyboardInterrupt has left an exec of source text, as each

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 
 import pytest
@@ -32,6 +33,30 @@ def test_each_time_begins_without_the_signals_of_before() -> None:
     with interrupts.heard():
         interrupts.check()
         assert interrupts.exit_code() == 130
+
+
+def test_a_signal_within_a_finalizer_prints_no_traceback_and_other_faults_do() -> None:
+    class Dropped:
+        def __init__(self, fault: BaseException | None) -> None:
+            self.fault = fault
+
+        def __del__(self) -> None:
+            if self.fault is None:
+                os.kill(os.getpid(), signal.SIGINT)
+            else:
+                raise self.fault
+
+    script = [Dropped(None), Dropped(ValueError("a fault of the program"))]
+    shown: list[object] = []
+    before, sys.unraisablehook = sys.unraisablehook, shown.append
+    try:
+        with interrupts.heard():
+            script.pop(0)
+            assert interrupts.came()
+            script.pop()
+    finally:
+        sys.unraisablehook = before
+    assert [type(met.exc_value) for met in shown] == [ValueError]  # type: ignore[attr-defined]
 
 
 def test_another_thread_changes_no_handler() -> None:
