@@ -19,7 +19,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from jobs.tables.delta_log import DataFile, hadoop_path, is_local
+from jobs.tables.delta_log import DataFile
+from jobs.tables.table_address import hadoop_path, is_local
 from schemas.arrow import DATASET_SCHEMAS
 from schemas.rows import SegmentSummary
 from store_io.base.errors import StoreError

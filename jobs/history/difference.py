@@ -50,7 +50,7 @@ def read_difference(history: History, run_a: str, run_b: str, store: str | None 
     of_a, of_b = ({row["store"]: row for row in found if row["run_id"] == run_id} for run_id in (run_a, run_b))
     if not of_a or not of_b:
         missing = run_b if of_a else run_a
-        known = [row["run_id"] for row in collect(history.frame("runs").select("run_id").distinct())]
+        known = sorted({row["run_id"] for row in history.runs([])})
         close = difflib.get_close_matches(missing, known, 1)
         near = f"; did you mean {close[0]}?" if close else ""
         raise StoreError(f"run {missing!r}: no such run in {history.uri}, or it was stopped before it was whole{near}")

@@ -12,7 +12,7 @@ from typing import Any
 
 from jobs.command_line.options import Command
 from jobs.history import reading
-from jobs.history.reading import History, collect, micros_of, time_of
+from jobs.history.reading import History, micros_of, time_of
 from jobs.report.pages.fleet_html import fleet_html
 from jobs.report.texts.history_text import fleet_text
 from jobs.report.texts.judgement import KINDS
@@ -52,8 +52,6 @@ def read_fleet(
 ) -> Row:
     """What `fleet_view` makes of the tables, with at most `trend_runs` of each store. Raises StoreError where no run falls into
     that time."""
-    from pyspark.sql import functions as F
-
     # All runs by their names and times alone; what is said of them is read of those that are shown: one partition is one run.
     known = history.runs([], store=store)
     reading.chosen_store({row["store"]: row for row in known}, store, history.uri)
@@ -69,12 +67,7 @@ def read_fleet(
     rows = history.runs(COLUMNS, sorted({run_id for run_id, _ in shown}), store)
     rows = [row for row in rows if (row["run_id"], row["store"]) in shown]
     latest = {row["store"]: row["run_id"] for row in rows}
-    found = history.frame("findings", sorted(set(latest.values())), store)
-    codes = collect(
-        found.groupBy("run_id", "store", "severity", "code").agg(
-            F.sum("count").alias("count"), F.count("*").alias("findings"), F.min("file").alias("file")
-        )
-    )
+    codes = history.codes(sorted(set(latest.values())), store)
     codes = [row for row in codes if latest.get(row["store"]) == row["run_id"]]
     return fleet_view(rows, codes, known, history.uri, now, since)
 

@@ -1,7 +1,7 @@
 """What report, diff and coverage share: their options, and rows of the Delta tables.
 
 A run counts once its rows are in `runs`; readers take run ids from there and ask the other tables, which are partitioned by
-run_id, for these alone.
+run_id, for these alone. What has a small answer is asked without Spark (`jobs.tables.delta_query`); the rest in Spark jobs.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ import difflib
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from jobs.command_line.options import Command
@@ -19,12 +20,16 @@ from jobs.command_line.places import absolute, refuse_inside, refuse_not_utf8
 from jobs.faults import reason
 from jobs.output import OutputFailed, OutputFolder, write_local
 from jobs.report.texts.terminal import colour_wanted
+from jobs.tables.delta_query import DeltaQuery, one_of
+from jobs.tables.table_address import TablesFailed
 from schemas.rows import Row
 from store_io.base.errors import StoreError, UsageError
 from store_io.base.paths import is_uri
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+    from jobs.tables.delta_tables import Tables
 
 SCHEMA_VERSION = 1
 _SPAN = re.compile(r"([0-9]{1,6})([mhdw])")
@@ -122,38 +127,64 @@ def json_text(value: Row) -> str:
 
 @contextmanager
 def opened(command: Command, uri: str) -> Iterator[History]:
-    """The tables under an address, on a Spark session of the command's. Raises StoreError where there are none."""
-    from jobs import session
+    """The tables under an address; a Spark session of the command's starts where one is asked for. Raises StoreError where there
+    are no tables."""
+    with ExitStack() as started:
 
-    with session.start(command.spark) as started:
-        yield History(started.spark, uri)
+        def spark() -> SparkSession:
+            from jobs import session
+
+            return started.enter_context(session.start(command.spark)).spark
+
+        yield History(uri, spark)
 
 
 class History:
-    """The tables under one address. Raises StoreError where there are none."""
+    """The tables under one address. spark: starts the session; called once, and only for `frame`.
 
-    def __init__(self, spark: SparkSession, uri: str):
-        from jobs.tables.delta_tables import Tables
+    Raises StoreError where there are no tables.
+    """
 
-        self._tables = Tables(spark, uri)
-        self.uri = self._tables.uri
-        if not self._tables.has_runs():
+    def __init__(self, uri: str, spark: Callable[[], SparkSession]):
+        self.uri = uri.rstrip("/")
+        self._spark = spark
+        self._runs = DeltaQuery(f"{self.uri}/runs")
+        if not self._runs.exists():
             raise StoreError(f"--tables {self.uri!r}: no audit's tables are there (there is no Delta table {self.uri}/runs)")
 
-    def frame(self, name: str, run_ids: Sequence[str] | None = None, store: str | None = None) -> DataFrame:
-        """A table's rows with all columns of today; a column that is younger than the table is null.
+    @cached_property
+    def _tables(self) -> Tables:
+        from jobs.tables.delta_tables import Tables
 
-        run_ids: only these runs', whose ids were taken from `runs`; None is for the table `runs` itself.
+        return Tables(self._spark(), self.uri)
+
+    def frame(self, name: str, run_ids: Sequence[str], store: str | None = None) -> DataFrame:
+        """A table's rows of these runs with all columns of today; a column that is younger than the table is null.
+
+        run_ids: taken from `runs`.
         """
         frame = self._tables.rows_of(name, run_ids)
         return frame if store is None else frame.filter(frame["store"] == store)
 
     def runs(self, columns: Sequence[str], run_ids: Sequence[str] | None = None, store: str | None = None) -> list[Row]:
-        """Rows of `runs` with started_at as µs since 1970, by store and time; each store of a run once."""
-        from pyspark.sql import functions as F
+        """Rows of `runs` with started_at as µs since 1970, by store and time; each store of a run once. Without Spark.
 
-        frame = self.frame("runs", run_ids, store)
-        return one_per_run(collect(frame.select("run_id", "store", F.unix_micros("started_at").alias("started_at"), *columns)))
+        run_ids: only these runs'; None is for all.
+        """
+        return one_per_run(self._runs.ask(["run_id", "store", "started_at", *columns], _where(run_ids, store)))
+
+    def codes(self, run_ids: Sequence[str], store: str | None = None) -> list[Row]:
+        """The findings of these runs, summed up: run_id, store, severity, code, count, findings, file (the first). No Spark."""
+        key = ["run_id", "store", "severity", "code"]
+        sums = ['sum("count") AS "count"', "count(*) AS findings", 'min("file") AS "file"']
+        findings = DeltaQuery(f"{self.uri}/findings")
+        return findings.ask([*key, *sums], f"{_where(run_ids, store)} GROUP BY {', '.join(key)}") if findings.exists() else []
+
+
+def _where(run_ids: Sequence[str] | None, store: str | None) -> str:
+    conditions = [] if run_ids is None else [one_of("run_id", run_ids)]
+    conditions += [] if store is None else [one_of("store", [store])]
+    return f"WHERE {' AND '.join(conditions)}" if conditions else ""
 
 
 def one_per_run(rows: Sequence[Row]) -> list[Row]:
@@ -166,8 +197,6 @@ def one_per_run(rows: Sequence[Row]) -> list[Row]:
 
 def collect(frame: DataFrame) -> list[Row]:
     """The rows. Raises StoreError where the table cannot be read."""
-    from jobs.tables.delta_log import TablesFailed
-
     try:
         rows: list[Row] = frame.toArrow().to_pylist()
         return rows

@@ -25,17 +25,13 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from jobs.faults import reason
+from jobs.tables.table_address import TablesFailed, hadoop_path, is_local
 from schemas.rows import Row
 from schemas.tables import RUN_ID, Column, struct_of
-from store_io.base.errors import StoreError
 
 ENGINE_NAME = "rocketmq-store-audit"
 _ATTEMPTS = 20
 _RACES = "ConcurrentWrite TableAlreadyExists ConcurrentTransaction FileAlreadyExists MetadataChanged ProtocolChanged".split()
-
-
-class TablesFailed(StoreError):
-    """The result tables cannot be read or written."""
 
 
 @dataclass(frozen=True)
@@ -51,17 +47,6 @@ class DataFile:
     rows: int
     partition: tuple[str, ...] = ()
     bounds: tuple[tuple[str, int, int], ...] = ()
-
-
-def is_local(uri: str) -> bool:
-    """Whether a table's or folder's address is a path of this machine."""
-    return uri.startswith(("/", "file:"))
-
-
-def hadoop_path(uri: str) -> str:
-    """The path of a table's local address. Not decoded: in Hadoop's addresses "%20" is three characters; in a user's `file:` URI
-    (`byte_source.local_path`) it is a space."""
-    return "/" + uri.removeprefix("file:").lstrip("/") if uri.startswith("file:") else uri
 
 
 class DeltaLog:

@@ -17,7 +17,8 @@ from pyspark.sql.functions import lit
 from jobs.faults import reason
 from jobs.report.files.result_json import RunInfo
 from jobs.report.files.store_json import finding_row
-from jobs.tables.delta_log import DataFile, DeltaLog, TablesFailed, spark_schema
+from jobs.tables.delta_log import DataFile, DeltaLog, spark_schema
+from jobs.tables.table_address import TablesFailed
 from schemas.arrow import arrow_schema
 from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome, Row
 from schemas.tables import DATASETS, RUN_ID, STORE, TABLES, Column

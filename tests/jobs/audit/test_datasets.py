@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from jobs.audit.datasets import DatasetPlan, scan_and_write
-from jobs.tables.delta_log import hadoop_path
+from jobs.tables.table_address import hadoop_path
 from schemas.arrow import DATASET_SCHEMAS
 from schemas.rows import EXTENT_MESSAGE
 from schemas.tables import DATASETS

@@ -91,7 +91,7 @@ def tables(spark_session: session.Session, tmp_path_factory: pytest.TempPathFact
 
 @pytest.fixture
 def history(spark: SparkSession, tables: str) -> History:
-    return History(spark, tables)
+    return History(tables, lambda: spark)
 
 
 def test_the_latest_run_of_each_store_counts(history: History) -> None:
@@ -137,7 +137,7 @@ def test_a_severity_of_a_later_version_counts_as_the_gravest(spark: SparkSession
     for number, findings in enumerate(([replace(damage(0, 9), severity="note")], [replace(damage(0, 9), severity="critical")])):
         info = replace(samples.RUN, run_id=f"r{number}", started_at=NOW - timedelta(days=2 - number))
         written.write_run(info, [outcome("a", 20, findings)])
-    view = read_difference(History(spark, str(tmp_path)), "r0", "r1")
+    view = read_difference(History(str(tmp_path), lambda: spark), "r0", "r1")
     assert view["exit_code"] == 20 and [f["severity"] for f in view["stores"][0]["grown"]] == ["critical"]
 
 
@@ -169,7 +169,7 @@ def test_a_table_without_todays_columns(spark: SparkSession, tmp_path: Path, mon
     monkeypatch.setattr(tables_module, "arrow_table", fewer_values)
     Tables(spark, str(tmp_path)).write_run(replace(samples.RUN, run_id="old"), [outcome("a")])
     monkeypatch.undo()
-    history = History(spark, str(tmp_path))
+    history = History(str(tmp_path), lambda: spark)
     assert [(row["run_id"], row["rules_version"]) for row in history.runs(["rules_version"])] == [("old", None)]
     assert [row["files"] for row in collect(history.frame("queues", ["old"]).select("files"))] == [None]
 

@@ -56,7 +56,7 @@ def no_spark(*_: object) -> Iterator[Any]:
 def test_what_the_commands_write(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     asked: list[Any] = []
     monkeypatch.setattr("jobs.session.start", no_spark)
-    monkeypatch.setattr("jobs.history.reading.History", lambda spark, uri: uri)
+    monkeypatch.setattr("jobs.history.reading.History", lambda uri, spark: uri)
     view = diff(A, B, [place(0, 1, None, 1, "rebuildable")])
     monkeypatch.setattr(difference, "read_difference", lambda *words: asked.append(words) or view)
     assert cli.main(["diff", "r1", "r2", "--tables", "/t", "--store", "s"]) == 10

@@ -16,8 +16,9 @@ from pyspark.sql import SparkSession
 
 from jobs.audit.datasets import DatasetPlan, by_dataset, scan_and_write
 from jobs.tables import delta_tables as tables_module
-from jobs.tables.delta_log import DeltaLog, TablesFailed
+from jobs.tables.delta_log import DeltaLog
 from jobs.tables.delta_tables import RUNS, Tables, arrow_table, run_rows
+from jobs.tables.table_address import TablesFailed
 from schemas.rows import AuditOutcome
 from schemas.tables import DATASETS, RUN_ID, TABLES
 from store_io.audit.audit_request import AuditRequest

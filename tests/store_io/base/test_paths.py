@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jobs.command_line.places import absolute
-from jobs.tables.delta_log import hadoop_path
+from jobs.tables.table_address import hadoop_path
 from store_io.base.errors import StoreError
 from store_io.base.paths import is_inner_path, is_uri
 from store_io.source.byte_source import StoreLocation, local_path, open_source

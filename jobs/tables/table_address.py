@@ -1,0 +1,20 @@
+"""Where a table lies, and the error of all that read or write one. Without Spark, so that a question can do without it."""
+
+from __future__ import annotations
+
+from store_io.base.errors import StoreError
+
+
+class TablesFailed(StoreError):
+    """The result tables cannot be read or written."""
+
+
+def is_local(uri: str) -> bool:
+    """Whether a table's or folder's address is a path of this machine."""
+    return uri.startswith(("/", "file:"))
+
+
+def hadoop_path(uri: str) -> str:
+    """The path of a table's local address. Not decoded: in Hadoop's addresses "%20" is three characters; in a user's `file:` URI
+    (`byte_source.local_path`) it is a space."""
+    return "/" + uri.removeprefix("file:").lstrip("/") if uri.startswith("file:") else uri
