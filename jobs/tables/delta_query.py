@@ -31,7 +31,9 @@ class DeltaQuery:
 
     def ask(self, select: Sequence[str], rest: str = "") -> list[Row]:
         """Rows. select: columns (one that is younger than the table is null) or expressions ("sum(count) AS count"); in both,
-        and in the rest of the statement ("WHERE ... GROUP BY ..."), names are as in the table. The table must exist. Raises TablesFailed.
+        and in the rest of the statement ("WHERE ... GROUP BY ..."), names are as in the table.
+
+        The table must exist. Raises TablesFailed.
         """
         what = ", ".join(self._column(item) if item.isidentifier() else item for item in select)
         return list(self._call(lambda: self._arrow(f"SELECT {what} FROM asked {rest}").to_pylist()))
