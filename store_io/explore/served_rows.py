@@ -41,7 +41,7 @@ def body_of(view: BrokerView, one: Served) -> bytes:
 
 
 def served_row(view: BrokerView, one: Served, columns: Sequence[str], key: str | None = None) -> Row:
-    """The columns' values and `note`. Values of a message are None where no message is decoded.
+    """The columns' values and `note`, of all columns but `lost`. Values of a message are None where no message is decoded.
 
     key: by which it was looked up: the note says where the message has only another key with the same hash.
     """
