@@ -110,9 +110,9 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "out"
 
 
+HANDED = ["handed", "handed-lossy"]  # hand-over pages: no index leads to them
 PAGES = [
-    "handed",
-    "handed-lossy",
+    *HANDED,
     "g14-533-torn-old-seen",
     "g04-533-clean-all",
     "g76-550-foreign-commitlog",
@@ -240,7 +240,7 @@ def test_the_index_leads_to_each_page_and_back(browser: Browser, results: Path) 
     page = browser.new_page()
     page.goto(file_of(results, "").as_uri())
     links = page.locator("tbody a")
-    assert links.count() == len(PAGES) - 1
+    assert links.count() == len(PAGES) - len(HANDED) - 1
     for number in range(links.count()):
         name = links.nth(number).inner_text()
         links.nth(number).click()
