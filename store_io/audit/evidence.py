@@ -81,18 +81,18 @@ class Evidence:
         """The timer store, and what a start makes of it; None where there is none, or it was not read."""
         return timer_view(self.copy, self.timer_results, self.segments, self.prediction, self.log, self.all_read)
 
-    @property
+    @cached_property
     def log_whole(self) -> bool:
         """Whether all of the log could be read: only then does it mean something that a thing is not there."""
         return self._no_gap(COMMITLOG) and not any(s.problem for s in self.segments)
 
-    @property
+    @cached_property
     def queues_whole(self) -> bool:
         """The same for ConsumeQueues of every kind."""
         problems = [*(queue.problem for queue in self.queues.values()), *(left.problem for left in self.leftovers.values())]
         return self._no_gap(QUEUES, BATCH_QUEUES, EXT) and not any(problems)
 
-    @property
+    @cached_property
     def index_whole(self) -> bool:
         """The same for index files."""
         return self._no_gap(INDEX) and not any(summary.problem for summary in self.index.values())
