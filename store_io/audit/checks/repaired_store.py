@@ -53,16 +53,42 @@ class _Report:
 
 def repaired(evidence: Evidence) -> list[Finding]:
     """The notes on a store that a repair has made: messages given up, records healed; none on any other."""
-    location = evidence.request.location
-    return [*repaired_findings(evidence, location), *_healed(evidence, location)]
+    report = _report_beside(evidence, evidence.request.location)
+    return [*_given_up(report), *_healed(evidence, report)] if report is not None else []
 
 
-def _healed(evidence: Evidence, location: StoreLocation) -> list[Finding]:
-    """A note on each record that the repair has healed."""
+def repaired_findings(evidence: Evidence, location: StoreLocation) -> list[Finding]:
+    """The note on the store at `location`, where a repair has made it and given up messages; none on any other. evidence: of
+    that store, or of a copy of it."""
+    report = _report_beside(evidence, location)
+    return _given_up(report) if report is not None else []
+
+
+def _report_beside(evidence: Evidence, location: StoreLocation) -> _Report | None:
+    """What the report beside the store says; None where there is none, or it belongs to another log."""
     data = read_beside(location, REPORT_SUFFIX, HEAD_BYTES)
     report = _read(data) if data is not None else None
-    if report is None or not report.healed or not _same_log(evidence, report.tail):
+    return report if report is not None and _same_log(evidence, report.tail) else None
+
+
+def _given_up(report: _Report) -> list[Finding]:
+    if not (report.messages or report.unknown):
         return []
+    number = count_text(report.messages, "message") if report.messages else NOT_KNOWN
+    return [
+        Finding(
+            REPAIRED,
+            COMMITLOG,
+            phy_offset=report.tail["end"],
+            actual=number,
+            message=f"this store was made by a repair on {report.made_at} UTC that gave up {number}",
+            count=max(1, report.messages),
+        )
+    ]
+
+
+def _healed(evidence: Evidence, report: _Report) -> list[Finding]:
+    """A note on each record that the repair has healed."""
     found = []
     for row in report.healed:
         phy = row["phy_offset"]
@@ -87,26 +113,6 @@ def _message_start(evidence: Evidence, segment: SegmentSummary, phy_offset: int,
     except StoreError:
         return None
     return start if verdict.kind == VALID and verdict.size == size else None
-
-
-def repaired_findings(evidence: Evidence, location: StoreLocation) -> list[Finding]:
-    """The note on the store at `location`, where a repair has made it and given up messages; none on any other. evidence: of
-    that store, or of a copy of it."""
-    data = read_beside(location, REPORT_SUFFIX, HEAD_BYTES)
-    report = _read(data) if data is not None else None
-    if report is None or not (report.messages or report.unknown) or not _same_log(evidence, report.tail):
-        return []
-    number = count_text(report.messages, "message") if report.messages else NOT_KNOWN
-    return [
-        Finding(
-            REPAIRED,
-            COMMITLOG,
-            phy_offset=report.tail["end"],
-            actual=number,
-            message=f"this store was made by a repair on {report.made_at} UTC that gave up {number}",
-            count=max(1, report.messages),
-        )
-    ]
 
 
 def log_tail(source: ByteSource, segments: Iterable[MappedFile], end: int) -> Row:
