@@ -62,9 +62,7 @@ class StoreAudit:
     furthest: FurthestRun | None = None  # of earlier audits; known once the store was read
     replicas: Row = field(default_factory=dict)  # its group as replicas.json has it, once its copies were compared
     bytes_compared: int = 0  # read once more for that
-    beside: OpenedCopy | None = (
-        None  # the same copy as another audit has opened it: that one looks for changes, and for the index
-    )
+    beside: OpenedCopy | None = None  # the copy as another audit has opened it, which looks for changes and at the index
 
     def __post_init__(self) -> None:
         self._began = time.monotonic()

@@ -91,6 +91,11 @@ class OpenedCopy:
     marks: tuple[int | None, ...] = ()
 
     @property
+    def database_table(self) -> QueueTable | None:
+        """Of queues in RocksDB, whether consumers are served from them or only from their twins in files."""
+        return self.twins.table if self.twins is not None else self.queue_table
+
+    @property
     def unclean(self) -> bool:
         """Whether the broker stopped uncleanly: the abort file is there."""
         return self.listing.unclean
@@ -216,10 +221,10 @@ def _queue_table(source: ByteSource, tree: Tree, rules: BrokerRules, short: Shor
 
 def _marks(source: ByteSource, rules: BrokerRules, short: Shortcomings) -> tuple[int | None, ...]:
     families = marked_families(rules)
+    if not families:
+        return ()
     try:
-        return (
-            read_marks(source, source.list_tree(FOLDER), families) if families else ()
-        )  # the listing has the folder's name alone
+        return read_marks(source, source.list_tree(FOLDER), families)  # the store's listing has the folder's name alone
     except StoreError as error:
         short.cannot_read(str(error))
         return ()

@@ -84,9 +84,8 @@ class StoreRounds:
         self._earlier = EarlierSegments(request, copy, self.collected)
         self._needs = Needs()
         self._disk = queue_entries_on_disk(copy.source)
-        table = copy.twins.table if copy.twins is not None else copy.queue_table
-        self._table, database = table, table.database if table is not None else NO_DATABASE
-        self._keyed = KnownEntries(EntryReader(copy.source, database))
+        table = self._table = copy.database_table
+        self._keyed = KnownEntries(EntryReader(copy.source, table.database if table is not None else NO_DATABASE))
         self._going = self._run()
 
     def following(self, results: list[Any] | None) -> list[Task]:

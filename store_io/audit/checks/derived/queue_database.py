@@ -12,8 +12,7 @@ from store_io.rules.rocksdb.queue import RocksQueue
 
 def queue_database(evidence: Evidence) -> list[Finding]:
     """What is wrong with it; none where the queues are in files."""
-    copy = evidence.copy
-    table = copy.twins.table if copy.twins is not None else copy.queue_table
+    table = evidence.copy.database_table
     if table is None:
         return []
     return [*_bytes(evidence, table), *_older(evidence, table), *_undecided(evidence)]
