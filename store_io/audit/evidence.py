@@ -61,6 +61,11 @@ class Evidence:
     other_queues: Mapping[QueueKey, QueueSummary] = field(default_factory=dict)  # of a combined store: those not served from
     twin_gaps: Sequence[TwinGap] = ()  # where the two kinds of queues of a combined store differ
 
+    @property
+    def every_queue(self) -> list[QueueSummary]:
+        """What was read of queues, of a combined store of both kinds."""
+        return [*self.queues.values(), *self.other_queues.values()]
+
     @cached_property
     def log(self) -> LogMap:
         """The CommitLog as a list of ranges."""

@@ -18,7 +18,7 @@ def unread_heads(evidence: Evidence) -> list[Finding]:
 def scan_findings(evidence: Evidence) -> list[Finding]:
     """Of segments, queues and index files that were read."""
     found = torn_copies.told_once([f for segment in evidence.segments for f in segment.findings], evidence.segments)
-    for queue in (*evidence.queues.values(), *evidence.other_queues.values()):
+    for queue in evidence.every_queue:
         found += queue.findings
     for index in evidence.index.values():
         found += index.findings

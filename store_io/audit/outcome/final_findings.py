@@ -45,13 +45,7 @@ def _dropped(evidence: Evidence) -> dict[str, int]:
     """What the tasks have only counted, by code."""
     dropped: dict[str, int] = defaultdict(int)
     holders: list[SegmentSummary | QueueSummary | IndexFileSummary | LeftoverResult] = []
-    holders += [
-        *evidence.segments,
-        *evidence.queues.values(),
-        *evidence.other_queues.values(),
-        *evidence.index.values(),
-        *evidence.leftovers.values(),
-    ]
+    holders += [*evidence.segments, *evidence.every_queue, *evidence.index.values(), *evidence.leftovers.values()]
     for holder in holders:
         for code, count in holder.findings_dropped.items():
             dropped[code] += count

@@ -23,7 +23,7 @@ def plan_inputs(evidence: Evidence) -> list[Row]:
         rows.setdefault(file.path, (file.size, known.row.get("digest") or "" if known is not None else ""))
     for units in evidence.units.values():
         rows[units.path] = (units.size, units.digest)
-    for queue in (*evidence.queues.values(), *evidence.other_queues.values()):
+    for queue in evidence.every_queue:
         for path, digest in queue.digests.items():
             entry = copy.listing.get(path)
             rows[path] = (entry.size if entry else 0, digest)
