@@ -137,7 +137,7 @@ class _Comparison:
         for numbers, rows in self._reader.windows(self._queue.key, first, min(end, LAST_NUMBER)):
             found = plain_entries(rows)
             there = found["phy_offset"] >= self._task.log_min
-            self._add(NOT_IN_FILES, numbers[there], found[there], None)
+            self._add(NOT_IN_FILES, numbers[there], None, found[there])
 
     def _window(self, first: int, end: int, maximum: int) -> None:
         in_files = self._files.entries(self._queue.key).read(first, end - first).astype(ENTRY_DTYPE)
@@ -148,11 +148,15 @@ class _Comparison:
         names = ("phy_offset", "size", "tags_code") if self._task.tags else ("phy_offset", "size")
         same = np.logical_and.reduce([in_files[name] == keyed[name] for name in names])
         numbers = np.arange(first, end)
-        for kind, where in ((DIFFERS, there & here & ~same), (NOT_IN_ROCKSDB, there & ~here), (NOT_IN_FILES, here & ~there)):
-            self._add(kind, numbers[where], (keyed if kind == NOT_IN_FILES else in_files)[where], keyed[where])
+        differs, in_files_alone, keyed_alone = there & here & ~same, there & ~here, here & ~there
+        self._add(DIFFERS, numbers[differs], in_files[differs], keyed[differs])
+        self._add(NOT_IN_ROCKSDB, numbers[in_files_alone], in_files[in_files_alone], None)
+        self._add(NOT_IN_FILES, numbers[keyed_alone], None, keyed[keyed_alone])
 
-    def _add(self, kind: int, numbers: np.ndarray, rows: np.ndarray, keyed: np.ndarray | None) -> None:
-        if not len(numbers):
+    def _add(self, kind: int, numbers: np.ndarray, in_files: np.ndarray | None, keyed: np.ndarray | None) -> None:
+        """in_files, keyed: the entries of these numbers; None where there are none."""
+        rows = in_files if in_files is not None else keyed
+        if rows is None or not len(numbers):
             return
         gaps = self._gaps.setdefault(kind, [])
         edges = np.flatnonzero(np.diff(numbers) != 1) + 1
@@ -166,10 +170,12 @@ class _Comparison:
                 least, most = min(least, last.phy_first), max(most, last.phy_last)
                 gaps[-1] = replace(last, end=end, count=last.count + end - first, phy_first=least, phy_last=most)
                 continue
-            shown = _shown(rows[low]), _shown(keyed[low]) if keyed is not None else ""
-            shown = {DIFFERS: shown, NOT_IN_ROCKSDB: (shown[0], "no entry"), NOT_IN_FILES: ("no entry", shown[0])}[kind]
+            shown = _shown(in_files, low), _shown(keyed, low)
             gaps.append(TwinGap(self._queue.key, kind, first, end, end - first, least, most, shown))
 
 
-def _shown(row: np.void) -> str:
+def _shown(rows: np.ndarray | None, at: int) -> str:
+    if rows is None:
+        return "no entry"
+    row = rows[at]
     return f"phy_offset {int(row['phy_offset'])}, size {int(row['size'])}, tags code {int(row['tags_code'])}"

@@ -13,7 +13,6 @@ from store_io.audit.evidence import Evidence
 from store_io.base.ranges import intersect
 from store_io.base.wording import count_text
 from store_io.rules.loading import queue_folder
-from store_io.rules.rocksdb.combination import reads_rocksdb
 from store_io.scan.twin_queues import DIFFERS, NOT_IN_FILES, NOT_IN_ROCKSDB, TwinGap
 
 
@@ -22,7 +21,7 @@ def queue_twins(evidence: Evidence) -> list[Finding]:
     twins = evidence.copy.twins
     if twins is None:
         return []
-    lacking = NOT_IN_FILES if reads_rocksdb(evidence.copy.rules) else NOT_IN_ROCKSDB
+    lacking = NOT_IN_ROCKSDB if evidence.copy.queue_table is None else NOT_IN_FILES
     unwritten = not twins.files if lacking == NOT_IN_FILES else not twins.table.ends.mark and not twins.table.ends.maxima
     gaps = [gap for gap in evidence.twin_gaps if gap.kind == lacking]
     found = [_unwritten(evidence, gaps)] if unwritten and gaps else [_missing(evidence, gap) for gap in gaps]
@@ -81,10 +80,11 @@ def _differing(evidence: Evidence, lacking: int) -> Iterator[Finding]:
 
 def _folder(evidence: Evidence, key: QueueKey) -> str:
     """Of the kind of queues that is not read."""
-    assert evidence.copy.twins is not None
-    if not reads_rocksdb(evidence.copy.rules):
-        return evidence.copy.twins.table.database.folder
-    return evidence.copy.twins.folders.get(key, queue_folder(False, key))
+    copy = evidence.copy
+    assert copy.twins is not None
+    if copy.queue_table is None:
+        return copy.twins.table.database.folder
+    return copy.twins.folders.get(key, queue_folder(False, key))
 
 
 def _put_by_start(evidence: Evidence, gap: TwinGap) -> bool:
