@@ -165,7 +165,7 @@ class ComparedAudit(StoreAudit):
         complete = len(self.incomplete) == reasons
         written = self.evidence.written_by()
         rows: list[Start] = []
-        for release in dict.fromkeys((*self.request.releases,)):
+        for release in dict.fromkeys(self.request.releases):
             same = self._same[release]
             row = own.start if same == self.request.release else self._answers[Variant(same)].with_more(counts, complete)
             rows.append(replace(row, release=release, doubt=older_than_its_writer(release, written)))

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from schemas.rows import Cuts, QueueKey, SegmentSummary
-from store_io.base.tasks import NotRead, Task
+from store_io.audit.compared.variants import nameless
+from store_io.base.tasks import Task
 from store_io.formats.commitlog.message_columns import RecordCheck
 from store_io.formats.index_reader import IndexTask
 from store_io.rules.releases import BrokerRules
@@ -150,7 +151,7 @@ class SharedRound:
 def _own_part(result: Any, number: int, task: SegmentTask) -> Any:
     """What a scan that served several says to one of them; None: nothing, this walk went its own way."""
     summary = getattr(result, "summary", result)  # a scan that writes datasets gives more, to its own audit
-    if not isinstance(summary, SegmentSummary) or isinstance(result, NotRead):
+    if not isinstance(summary, SegmentSummary):  # not read
         return result
     own = by_own_rules(summary) if number == 0 or summary.problem else by_other_rules(summary, number - 1)
     if own is not None and not task.most_timers:
@@ -163,7 +164,7 @@ def _is_whole(task: SegmentTask) -> bool:
     return task.walk_audit and task.broker_from == 0 and task.reput is task.elect is task.unconfirmed is None
 
 
-def _walk_of(task: SegmentTask) -> Any:
+def _walk_of(task: SegmentTask) -> WalkRules:
     """What decides what a task finds, apart from its files and cuts."""
     rules = task.rules
     if _is_whole(task):
@@ -192,9 +193,7 @@ def _equal(kind: type, name: str, one: Any, other: Any) -> bool:
     if isinstance(one, BrokerRules):
         if kind is IndexTask:  # asks for the sizes alone
             return (one.index_slots, one.index_max) == (other.index_slots, other.index_max)
-        return replace(one, release="", version=(), settings={}) == replace(other, release="", version=(), settings={}) and {
-            key: setting.value for key, setting in one.settings.items()
-        } == {key: setting.value for key, setting in other.settings.items()}
+        return nameless(one) == nameless(other)
     if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
         return bool(np.array_equal(one, other))
     return bool(one == other)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from typing import Any
 
 from schemas.store_names import EXT
 from store_io.audit.opened_copy import OpenedCopy
@@ -45,9 +46,13 @@ def changed_settings(copy: OpenedCopy) -> list[Variant]:
     return [Variant(rules.release, (key, not rules.value(key))) for key in SETTINGS if key in tried]
 
 
+def nameless(rules: BrokerRules) -> tuple[Any, ...]:
+    """The rules and the settings' values, without the release's name and where the settings are from."""
+    own = {name: value for name, value in vars(rules).items() if name not in ("release", "version", "settings")}
+    return sorted(own.items()), [(key, setting.value) for key, setting in sorted(rules.settings.items())]
+
+
 def same_rules(rules: BrokerRules) -> Hashable:
     """What two releases have in common that do the same with every copy."""
-    own = {name: value for name, value in vars(rules).items() if name not in ("release", "version", "settings")}
-    values = tuple((key, setting.value) for key, setting in sorted(rules.settings.items()))
     files = tuple(file.path for file in config_files(rules))
-    return repr((sorted(own.items()), values, config_rules(rules), files))
+    return repr((nameless(rules), config_rules(rules), files))
