@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from store_io.rules.message_verdict import Message
 
 DEFAULT_RISK = 1e-4
-FILLER = "filler"  # `Candidate.kind` of a change in a segment's filler
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +24,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """New bytes for old ones. position: of the first, in the segment.  field: the record's field, as RocketMQ names it."""
+    """New bytes for old ones. position: of the first, in the segment.  field: the record's or filler's, as RocketMQ names it."""
 
     field: str
     position: int
@@ -102,7 +101,7 @@ class Healing:
     topic: str | None = None
     queue_id: int | None = None
     queue_offset: int | None = None
-    others: tuple[Change, ...] = field(default=())
+    others: tuple[Change, ...] = ()
 
     @property
     def heals(self) -> bool:

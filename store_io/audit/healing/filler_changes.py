@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from schemas import commitlog_layout as layout
-from store_io.audit.healing.changes import FILLER, Candidate, Change, Place
+from store_io.audit.healing.changes import Candidate, Change, Place
 from store_io.source.segment_window import SegmentWindow
 
 _BITS = 32  # the field that is right
@@ -17,8 +17,8 @@ def filler_changes(window: SegmentWindow, place: Place) -> list[Candidate]:
     if len(head) < layout.FRAME_BYTES or (size == right_size) == (magic == layout.MAGIC_BLANK_BYTES):
         return []
     if size == right_size:
-        change = Change(f"{FILLER} MAGICCODE", place.start + 4, magic, layout.MAGIC_BLANK_BYTES)
+        change = Change("filler MAGICCODE", place.start + 4, magic, layout.MAGIC_BLANK_BYTES)
     else:
-        change = Change(f"{FILLER} TOTALSIZE", place.start, size, right_size)
+        change = Change("filler TOTALSIZE", place.start, size, right_size)
     agrees = (f"{left:,} bytes are left in the segment", "the next segment begins with a valid message")
     return [Candidate(change.narrowed, place.start, left, 1, _BITS, True, True, agrees=agrees)]

@@ -115,11 +115,12 @@ class _Search:
             place = replace(place, start=following)
 
     def _record(self, place: Place) -> Found:
-        if place.queue_offset is None:
+        wanted = place.queue_offset
+        if wanted is None:
             candidates = RecordChanges(self.check, self.window, place).run()
         else:  # the place of a valid message is that of its record
             place = replace(place, start=place.start - self.check.framing.header_bytes)
-            candidates = RecordChanges(self.check, self.window, place).queue_offset(place.queue_offset or 0)
+            candidates = RecordChanges(self.check, self.window, place).queue_offset(wanted)
         heard = tuple(self._heard(candidate) for candidate in candidates)
         return Found(place, heard, "" if heard else NO_CHANGE)
 

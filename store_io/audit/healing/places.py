@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 
 from schemas import commitlog_layout as layout
@@ -47,8 +48,8 @@ def all_places(summaries: Sequence[SegmentSummary], order: LogOrder) -> tuple[di
     more, room = 0, MOST_PLACES
     for summary in summaries:
         end = summary.base_offset + summary.size
-        own = [each for each in misplaced if summary.base_offset <= each.phy_offset < end]
-        places = places_of(summary, begins.get(end, False), own)
+        low, high = (bisect_left(misplaced, offset, key=lambda each: each.phy_offset) for offset in (summary.base_offset, end))
+        places = places_of(summary, begins.get(end, False), misplaced[low:high])
         more += max(0, len(places) - room)
         places = places[:room]
         room -= len(places)

@@ -15,7 +15,7 @@ import numpy as np
 from schemas import commitlog_layout as layout
 from store_io.audit.healing.changes import Candidate, Change, Place
 from store_io.base import checksum
-from store_io.base.crc_errors import CRC_BITS, byte_errors
+from store_io.base.crc_errors import CRC_BITS, ByteError, byte_errors
 from store_io.base.native import kept
 from store_io.formats.commitlog.message_columns import RecordCheck
 from store_io.formats.commitlog.message_decode import fixed_fields
@@ -239,13 +239,9 @@ class RecordChanges:
         for bit in (layout.SYS_BORN_HOST_V6, layout.SYS_STORE_HOST_V6):
             yield from self._patched(self._change("SYSFLAG", layout.SYS_FLAG_POSITION, 4, flag ^ bit), 2, LENGTH_BITS)
 
-    def _queue_offset(self, wanted: int) -> Iterator[Candidate]:
-        change = self._change("QUEUEOFFSET", layout.QUEUE_OFFSET_POSITION, 8, wanted)
-        yield from self._patched(change, 1, ORDER_BITS)
-
     def queue_offset(self, wanted: int) -> list[Candidate]:
         """The change of a valid message's queue offset to the one that its queue leaves for it."""
-        return list(self._queue_offset(wanted))
+        return list(self._patched(self._change("QUEUEOFFSET", layout.QUEUE_OFFSET_POSITION, 8, wanted), 1, ORDER_BITS))
 
     def _body_length(self) -> Iterator[Candidate]:
         """Lengths of the body after which a topic's and the properties' lengths lead exactly to the record's end."""
@@ -292,7 +288,7 @@ class RecordChanges:
             return
         if stored < 1 << 31:
             for error in byte_errors(stored, actual, length):
-                yield from self._byte("BODY", at + error.at, error.mask, length, body=True)
+                yield from self._byte("BODY", at, error, length, body=True)
         if sum(bool(difference >> shift & 0xFF) for shift in (0, 8, 16, 24)) == 1:
             one_bit = difference & (difference - 1) == 0
             change = self._change("BODYCRC", layout.BODY_CRC_POSITION, 4, actual)
@@ -303,10 +299,11 @@ class RecordChanges:
             for candidate in self._patched(change, (8 if one_bit else 255) * max(4, length), CRC_BITS):
                 yield candidate if packed is None else _unpacked(candidate)
 
-    def _byte(self, field: str, at: int, mask: int, length: int, body: bool) -> Iterator[Candidate]:
-        """One wrong byte at that place of the record, of `length` bytes in which it could have been."""
-        change = self._change(field, at, 1, self.data[self.header + at] ^ mask)
-        patterns = (8 if mask & (mask - 1) == 0 else 255) * length
+    def _byte(self, field: str, start: int, error: ByteError, length: int, body: bool) -> Iterator[Candidate]:
+        """One wrong byte of a text that begins there in the record, of `length` bytes in which it could have been."""
+        at = start + error.at
+        change = self._change(field, at, 1, self.data[self.header + at] ^ error.mask)
+        patterns = (8 if error.one_bit else 255) * length
         for candidate in self._patched(change, patterns, CRC_BITS, proven=True, solved=not body):
             assert candidate.message is not None
             if not body or (unpacks := self._unpacks(candidate.message.body_position, length, change)) is None:
@@ -360,14 +357,12 @@ class RecordChanges:
             if stored == actual:
                 continue
             body = max(0, self._number(self._body_at - 4, 4))
+            body_fits = self.before.reason == "property_crc"  # by its own checksum: then the error is not in it
+            outside = covered - body if body_fits and body < covered else covered
             for error in byte_errors(stored, actual, covered):
-                whole = self.before.reason == "property_crc"  # then the body's own checksum fits, and the error is not in it
-                if whole and self._body_at <= error.at < self._body_at + body:
-                    continue
-                outside = covered - body if whole and body < covered else covered
-                yield from self._byte(self._field_at(error.at), error.at, error.mask, outside, body=False)
-            fits = self.before.reason == "property_crc"  # the body's own checksum
-            yield from self._digit(at, actual, covered - body if fits and body < covered else covered)
+                if not (body_fits and self._body_at <= error.at < self._body_at + body):
+                    yield from self._byte(self._field_at(error.at), 0, error, outside, body=False)
+            yield from self._digit(at, actual, outside)
 
     def _digit(self, at: int, actual: int, covered: int) -> Iterator[Candidate]:
         """One digit of the checksum. covered: bytes that may be damaged instead, each as likely as a digit."""
