@@ -106,8 +106,6 @@ class TimerMessages:
 def fates_of(rows: TimerMessages, positions: np.ndarray, times: np.ndarray, phy_offsets: np.ndarray, state: TimerState) -> Fates:
     """What becomes of these messages. positions, times, phy_offsets: of the units of the timer log."""
     found = _masks(rows, positions, times, phy_offsets, state)
-    if found is None:
-        return Fates()
     return Fates(**{name: _count(found.identity, found.out, mask) for name, mask in found.fates.items()})
 
 
@@ -116,8 +114,6 @@ def undelivered(
 ) -> np.ndarray:
     """Physical offsets of the messages that `Fates.lost` counts, ascending: of each identity the last one in the log."""
     found = _masks(rows, positions, times, phy_offsets, state)
-    if found is None:
-        return np.zeros(0, np.int64)
     lost = np.zeros(len(found.identity), bool)
     for name in LOST:
         lost |= found.fates[name]
@@ -132,8 +128,6 @@ def delivering(
 ) -> np.ndarray:
     """Physical offsets of the messages that a start delivers, ascending: `Fates.waiting` and `Fates.again`."""
     found = _masks(rows, positions, times, phy_offsets, state)
-    if found is None:
-        return np.zeros(0, np.int64)
     places: np.ndarray = np.sort(found.phy[found.fates["waiting"] | found.fates["again"]])
     return places
 
@@ -148,13 +142,12 @@ class _Masks:
     fates: Mapping[str, np.ndarray]
 
 
-def _masks(
-    rows: TimerMessages, positions: np.ndarray, times: np.ndarray, phy_offsets: np.ndarray, state: TimerState
-) -> _Masks | None:
+def _masks(rows: TimerMessages, positions: np.ndarray, times: np.ndarray, phy_offsets: np.ndarray, state: TimerState) -> _Masks:
     kept = rows.phy_offset < state.truncate_at
     message = kept & ~rows.copies & ~rows.deletes & (rows.out_time >= 0)
     if not message.any():
-        return None
+        nothing = np.zeros(0, np.int64)
+        return _Masks(nothing, nothing, nothing, dict.fromkeys(("waiting", "again", *LOST), np.zeros(0, bool)))
     left = positions < state.log_end
     to_come, found = left & (times >= state.read_time), state.reach.found(times, positions)
     to_fire, unfound = phy_offsets[to_come & found], phy_offsets[to_come & ~found]
