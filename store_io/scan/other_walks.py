@@ -20,7 +20,6 @@ from schemas.rows import (
     WALK_BROKER,
     WALK_PART,
     BrokerStop,
-    FirstRecord,
     OtherWalk,
     SegmentSummary,
 )
@@ -75,8 +74,9 @@ def light_rules(rules: BrokerRules) -> tuple[bool, ...]:
 class _Follower:
     """One such walk. own: it needs a scan of its own."""
 
-    def __init__(self, rules: BrokerRules, path: str, first: FirstRecord):
-        self.rules, self.first, self.check = rules, first, RecordCheck.broker(rules, path)
+    def __init__(self, rules: BrokerRules, window: SegmentWindow, path: str):
+        self.rules, self.check = rules, RecordCheck.broker(rules, path)
+        self.first = first_record(window, self.check)
         self.light = light_rules(rules)
         self.stop: BrokerStop | None = None
         self.part = 0
@@ -92,7 +92,7 @@ class OtherWalks:
     def __init__(self, own: BrokerRules, others: Sequence[BrokerRules], window: SegmentWindow, path: str):
         self._own, self._window = own, window
         self.watches_old_parser = any(rules.old_property_parser != own.old_property_parser for rules in others)
-        self._all = [_Follower(rules, path, first_record(window, RecordCheck.broker(rules, path))) for rules in others]
+        self._all = [_Follower(rules, window, path) for rules in others]
         self._together = list(self._all)
         self._keyed = self._tagged = False
         self.part = 0  # the number of that part of the segment which is being read
@@ -122,7 +122,8 @@ class OtherWalks:
         if flags & OLD_PARSER_DIFFERS:
             self._parsed_apart()
         if flags & HAS_MULTI_DISPATCH:
-            light = [one for one in self._all if not one.own and one.light != light_rules(self._own)]
+            own_light = light_rules(self._own)
+            light = [one for one in self._all if not one.own and one.light != own_light]
             sets = {one.light: one.rules for one in light}
             for row in rows[rows["flags"] & HAS_MULTI_DISPATCH != 0] if sets else ():
                 own = entered(self._own, row)
