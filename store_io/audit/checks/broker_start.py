@@ -19,7 +19,7 @@ from store_io.formats import config_reader
 from store_io.rules.config.files import DELAY_OFFSETS
 from store_io.rules.config.reading import config_rules
 from store_io.rules.loading import NOT_NAMED, queue_folder
-from store_io.rules.prediction import Prediction
+from store_io.rules.prediction import BrokerQueue, Prediction
 from store_io.rules.rocksdb.queue import RocksQueue
 
 _RESTORE_TOPICS = (
@@ -107,9 +107,12 @@ def _dropped(evidence: Evidence, prediction: Prediction, loss: Loss) -> Iterator
 
 
 def _skipped(evidence: Evidence, prediction: Prediction, loss: Loss) -> Iterator[Finding]:
+    queues = prediction.after_dispatch.queues if prediction.after_dispatch is not None else {}
+    first_left_out = _first_left_out(evidence, loss)
     for key, lost in sorted(loss.by_queue.items()):
         if lost.messages > lost.cut:
             count = count_text(lost.messages - lost.cut, "message")
+            queue = queues.get(key)
             left = f"a start leaves {count} without a queue entry"
             yield Finding(
                 "broker_skips_messages",
@@ -117,8 +120,7 @@ def _skipped(evidence: Evidence, prediction: Prediction, loss: Loss) -> Iterator
                 topic=key[0],
                 queue_id=key[1],
                 count=lost.messages - lost.cut,
-                message=_below_minimum(evidence, prediction, key, count)
-                or left + (_why_skipped(prediction, key) or _first_left_out(evidence, loss)),
+                message=_below_minimum(evidence, queue, key, count) or left + (_why_skipped(prediction, queue) or first_left_out),
                 next=_start_without_crash(evidence) if prediction.ledger_cut >= 0 else "",
             )
 
@@ -131,9 +133,8 @@ def _first_left_out(evidence: Evidence, loss: Loss) -> str:
     return ": after a clean exit dispatch continues after the first message that was not confirmed, not with it"
 
 
-def _below_minimum(evidence: Evidence, prediction: Prediction, key: QueueKey, count: str) -> str:
+def _below_minimum(evidence: Evidence, queue: BrokerQueue | None, key: QueueKey, count: str) -> str:
     """Of a queue in RocksDB whose minimum passes over messages that have entries: an undamaged one can do so (rocksdb.md 4)."""
-    queue = prediction.after_dispatch.queues.get(key) if prediction.after_dispatch is not None else None
     if not isinstance(queue, RocksQueue) or queue.cut_back or key not in evidence.views:
         return ""
     rows = evidence.views[key].runs.rows
@@ -150,9 +151,8 @@ def _below_minimum(evidence: Evidence, prediction: Prediction, key: QueueKey, co
     )
 
 
-def _why_skipped(prediction: Prediction, key: QueueKey) -> str:
+def _why_skipped(prediction: Prediction, queue: BrokerQueue | None) -> str:
     """Of queues in RocksDB, and of those that are written twice, which lose messages in silence (rocksdb.md 3, 8)."""
-    queue = prediction.after_dispatch.queues.get(key) if prediction.after_dispatch is not None else None
     if isinstance(queue, RocksQueue) and queue.cut_back:
         again = f"queue offsets from {queue.max_offset:,} on are given again, and the entries there are overwritten"
         return f": its maximum is set back to {queue.max_offset:,}; {again}"
