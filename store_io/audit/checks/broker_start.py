@@ -23,8 +23,8 @@ from store_io.rules.prediction import BrokerQueue, Prediction
 from store_io.rules.rocksdb.queue import RocksQueue
 
 _RESTORE_TOPICS = (
-    "Restore config/topics.json before a start, or repair this copy with --fix-config: a repair without it makes ordinary queues"
-    " of this topic's."
+    "Restore config/topics.json before a start, or repair this copy with --fix-config: a repair without it turns this topic's"
+    " queues into ordinary ones."
 )
 
 
