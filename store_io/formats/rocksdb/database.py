@@ -8,14 +8,10 @@ from __future__ import annotations
 
 import json
 import os
-import pkgutil
 import re
 import select
-import subprocess
-import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, NamedTuple
@@ -26,6 +22,7 @@ from schemas.rows import StoreFile
 from store_io.base.errors import StoreError
 from store_io.formats.rocksdb.child import HEADER
 from store_io.formats.rocksdb.private_folder import PrivateFolder
+from store_io.formats.rocksdb.process import Process, end_process, how_it_ended, start_process
 from store_io.source.byte_source import ByteSource, name_of
 
 CHILD_BYTES = 2 << 30  # address space of the process
@@ -91,7 +88,7 @@ class Database:
         self.families: tuple[str, ...] = ()
         self.live_files: dict[str, TableFile] = {}
         self._private: PrivateFolder | None = None
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Process | None = None
         self._busy = False
 
     def __enter__(self) -> Database:
@@ -107,18 +104,9 @@ class Database:
         self._end()
 
     def _start(self, path: str) -> None:
-        program = (pkgutil.get_data("store_io.formats.rocksdb", "child.py") or b"").decode("utf-8")
         try:
-            self._process = subprocess.Popen(
-                # From a folder of our own, and without it on the path: else a json.py in a copy would be run. Where packages
-                # are we say ourselves (-S).
-                [sys.executable, "-P", "-S", "-c", program],
-                cwd=path,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(os.path.abspath(entry) for entry in sys.path if entry)},
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-            )
+            # Where packages are we say ourselves, so that Python's site is not needed (-S).
+            self._process = start_process("store_io.formats.rocksdb", "child.py", path, "-S")
         except OSError as error:
             raise DatabaseUnread(f"{self.folder}/: the process that reads it cannot be started: {error.strerror}") from error
         self._ask({"path": path, "memory_bytes": CHILD_BYTES})
@@ -133,12 +121,7 @@ class Database:
 
     def _end(self) -> None:
         if self._process is not None:
-            self._process.kill()
-            for pipe in (self._process.stdin, self._process.stdout):
-                with suppress(OSError):
-                    if pipe is not None:
-                        pipe.close()
-            self._process.wait()
+            end_process(self._process)
             self._process = None
         if self._private is not None:
             self._private.__exit__(None, None, None)
@@ -245,10 +228,8 @@ class Database:
         assert self._process is not None
         if how:
             self._process.kill()
-        code = self._process.wait()
-        how = how or (f"signal {-code}" if code < 0 else f"exit code {code}")
-        memory = f"it had at most {CHILD_BYTES >> 20} MiB of memory"
-        return DatabaseUnread(f"{self.folder}/: the process that reads it with RocksDB was lost ({how}); {memory}")
+        ended, memory = how_it_ended(self._process), f"it had at most {CHILD_BYTES >> 20} MiB of memory"
+        return DatabaseUnread(f"{self.folder}/: the process that reads it with RocksDB was lost ({how or ended}); {memory}")
 
     def _error(self, kind: bytes, said: Any) -> StoreError:
         assert self._private is not None

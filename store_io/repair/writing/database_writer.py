@@ -11,13 +11,9 @@ from __future__ import annotations
 
 import json
 import os
-import pkgutil
 import re
 import select
-import subprocess
-import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
@@ -27,6 +23,7 @@ import numpy as np
 from schemas import rocksdb_layout as layout
 from store_io.base.errors import StoreError
 from store_io.formats.rocksdb.child import HEADER
+from store_io.formats.rocksdb.process import Process, end_process, how_it_ended, start_process
 from store_io.repair.writing.store_writer import WriteFailed
 
 WRITER_BYTES = 2 << 30  # address space of the process
@@ -52,19 +49,11 @@ class DatabaseWriter:
     def __init__(self, folder: str):
         self._folder = folder
         self._path = os.path.join(folder, _DATABASE)
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Process | None = None
 
     def __enter__(self) -> DatabaseWriter:
-        program = (pkgutil.get_data("store_io.repair.writing", "database_child.py") or b"").decode("utf-8")
         try:
-            self._process = subprocess.Popen(
-                [sys.executable, "-P", "-c", program],
-                cwd=self._folder,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(os.path.abspath(entry) for entry in sys.path if entry)},
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-            )
+            self._process = start_process("store_io.repair.writing", "database_child.py", self._folder)
         except OSError as error:
             raise WriteFailed(f"the process that writes the queues' database cannot be started: {error.strerror}") from error
         self._send(json.dumps({"path": self._path, "memory_bytes": WRITER_BYTES}).encode() + b"\n")
@@ -72,12 +61,7 @@ class DatabaseWriter:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if self._process is not None:
-            self._process.kill()
-            for pipe in (self._process.stdin, self._process.stdout):
-                with suppress(OSError):
-                    if pipe is not None:
-                        pipe.close()
-            self._process.wait()
+            end_process(self._process)
             self._process = None
 
     def add_entries(self, keys: Sequence[np.ndarray], values: np.ndarray) -> None:
@@ -133,7 +117,5 @@ class DatabaseWriter:
         """The error for a process that is not there any more."""
         assert self._process is not None
         self._process.kill()
-        code = self._process.wait()
-        how = f"signal {-code}" if code < 0 else f"exit code {code}"
-        memory = f"it had at most {WRITER_BYTES >> 20} MiB of memory"
+        how, memory = how_it_ended(self._process), f"it had at most {WRITER_BYTES >> 20} MiB of memory"
         return WriteFailed(f"the process that writes the queues' database was lost ({how}); {memory}")
