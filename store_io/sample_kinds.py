@@ -14,12 +14,13 @@ import numpy as np
 
 from schemas import commitlog_layout as layout
 from schemas import dledger_layout, rocksdb_layout, timer_layout
-from schemas.entries import STORED_ENTRY_DTYPE
+from schemas.entries import STORED_ENTRY_DTYPE, STORED_KEYED_ENTRY_DTYPE
 from schemas.rows import QueueKey
 from schemas.store_names import EPOCH_FILE, TIMER_LOG
+from schemas.timer_rows import SLOT_DTYPE, UNIT_DTYPE
 from store_io.base.java_compat import string_hash
 from store_io.formats.controller.epoch_file import epoch_text
-from store_io.formats.rocksdb.queue_keys import entry_key, mark_key, queue_prefix
+from store_io.formats.rocksdb.queue_keys import entry_key, mark_key, offset_key, queue_prefix
 from store_io.rules.controller.epochs import Epoch
 
 PLAIN, CONTROLLER, LEDGER, ROCKSDB, TIMERS = KINDS = ("plain", "controller", "dledger", "rocksdb", "timers")
@@ -34,15 +35,6 @@ FAMILIES = (rocksdb_layout.ENTRY_FAMILY, rocksdb_layout.OFFSET_FAMILY)
 LEDGER_FOLDER = f"{dledger_layout.FOLDER_PREFIX}n0"
 TIMER_BODY_BYTES = 64
 TIMER_SECONDS = 3600  # over which they are due
-
-_UNIT_DTYPE = np.dtype(
-    [
-        ("size", ">i4"), ("previous", ">i8"), ("magic", ">i4"), ("write_time", ">i8"), ("delay", ">i4"), ("phy_offset", ">i8"),
-        ("message_size", ">i4"), ("topic_hash", ">i4"), ("reserved", ">i8"),
-    ]
-)  # fmt: skip
-_SLOT_DTYPE = np.dtype([("time", ">i8"), ("first", ">i8"), ("last", ">i8"), ("number", ">i4"), ("magic", ">i4")])
-_VALUE_DTYPE = np.dtype([("phy_offset", ">i8"), ("size", ">i4"), ("tags_code", ">i8"), ("store_time", ">i8")])
 
 
 @dataclass(frozen=True)
@@ -114,33 +106,26 @@ def ledger_texts(entries: int) -> Iterator[Piece]:
 class KeyedQueues:
     """The entries of all queues as keys and values, and in the end the queues' ends."""
 
-    def __init__(self, folder: str = rocksdb_layout.FOLDER):
-        self._folder = folder
+    def __init__(self) -> None:
         self._ends: dict[QueueKey, tuple[int, int]] = {}
         self._mark = 0
 
     def put(self, key: QueueKey, rows: np.ndarray) -> Pairs:
         """Of one queue's messages, in their order."""
-        values = np.empty(len(rows), _VALUE_DTYPE)
-        for name in _VALUE_DTYPE.names or ():
+        values = np.empty(len(rows), STORED_KEYED_ENTRY_DTYPE)
+        for name in STORED_KEYED_ENTRY_DTYPE.names or ():
             values[name] = rows[name]
-        prefix, data, size = queue_prefix(key), values.tobytes(), _VALUE_DTYPE.itemsize
+        prefix, data, size = queue_prefix(key), values.tobytes(), STORED_KEYED_ENTRY_DTYPE.itemsize
         first, last = int(rows["queue_offset"][0]), rows[-1]
         self._ends[key] = int(last["phy_offset"]), int(last["queue_offset"])
         self._mark = max(self._mark, int(last["phy_offset"] + last["size"]))
         pairs = [(entry_key(prefix, first + n), data[n * size : (n + 1) * size]) for n in range(len(rows))]
-        return Pairs(self._folder, rocksdb_layout.ENTRY_FAMILY, pairs)
+        return Pairs(rocksdb_layout.FOLDER, rocksdb_layout.ENTRY_FAMILY, pairs)
 
     def close(self) -> Pairs:
         """The ends, and the mark."""
-        pairs = [(_maximum_key(key), struct.pack(">qq", *end)) for key, end in sorted(self._ends.items())]
-        return Pairs(self._folder, rocksdb_layout.OFFSET_FAMILY, [*pairs, (mark_key(), struct.pack(">q", self._mark))])
-
-
-def _maximum_key(key: QueueKey) -> bytes:
-    topic = key[0].encode()
-    parts = struct.pack(">i", len(topic)), topic, rocksdb_layout.MAXIMUM, struct.pack(">i", key[1])
-    return rocksdb_layout.SEPARATOR.join(parts)
+        pairs = [(offset_key(rocksdb_layout.MAXIMUM, key), struct.pack(">qq", *end)) for key, end in sorted(self._ends.items())]
+        return Pairs(rocksdb_layout.FOLDER, rocksdb_layout.OFFSET_FAMILY, [*pairs, (mark_key(), struct.pack(">q", self._mark))])
 
 
 # ---- controller mode -------------------------------------------------------------------------------------------------
@@ -173,11 +158,6 @@ class TimerMessages:
     def phy_offsets(self) -> np.ndarray:
         return self.start + np.arange(self.count, dtype=np.int64) * self.size
 
-    @property
-    def last_time(self) -> int:
-        """The store time of all of them: they came within a millisecond of each other."""
-        return self.first_time
-
     def entries(self) -> np.ndarray:
         """Those of their queue."""
         found = np.zeros(self.count, STORED_ENTRY_DTYPE)
@@ -188,7 +168,7 @@ class TimerMessages:
         """Timer log, wheel and checkpoint, when the timer has taken them all and delivered none. topic: their real one."""
         numbers = np.arange(self.count, dtype=np.int64)
         slots = min(self.count, TIMER_SECONDS)
-        units = np.zeros(self.count, _UNIT_DTYPE)
+        units = np.zeros(self.count, UNIT_DTYPE)
         units["size"], units["magic"] = timer_layout.UNIT_BYTES, timer_layout.MAGIC_UNIT
         units["previous"] = np.where(numbers < slots, -1, (numbers - slots) * timer_layout.UNIT_BYTES)
         units["write_time"] = self.first_time
@@ -197,7 +177,7 @@ class TimerMessages:
         data = units.view(np.uint8)
         assert len(data) < timer_layout.LOG_FILE_BYTES, "one timer log file"
         yield Piece(f"{TIMER_LOG}/{0:020d}", timer_layout.LOG_FILE_BYTES, 0, data)
-        wheel = np.zeros(timer_layout.SLOTS, _SLOT_DTYPE)
+        wheel = np.zeros(timer_layout.SLOTS, SLOT_DTYPE)
         seconds = due_times(self.first_time, slots) // 1000
         of_slot = numbers[:slots]
         last = of_slot + (self.count - 1 - of_slot) // slots * slots
