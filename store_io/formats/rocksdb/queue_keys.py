@@ -13,17 +13,7 @@ _SIGN = 1 << 31
 
 def queue_prefix(key: QueueKey) -> bytes:
     """What the keys of all entries of a queue begin with; their order is that of RocksDB."""
-    topic = key[0].encode("utf-8", "surrogatepass")
-    return b"".join(
-        (
-            struct.pack(">i", len(topic)),
-            layout.SEPARATOR,
-            topic,
-            layout.SEPARATOR,
-            struct.pack(">i", (key[1] + _SIGN) % (2 * _SIGN) - _SIGN),
-            layout.SEPARATOR,
-        )
-    )
+    return layout.SEPARATOR.join((*_parts(key), b""))
 
 
 def entry_key(prefix: bytes, number: int) -> bytes:
@@ -55,9 +45,14 @@ def mark_key() -> bytes:
 
 def offset_key(which: bytes, key: QueueKey) -> bytes:
     """The key of a queue's maximum or minimum, in the family `offset`."""
+    length, topic, queue_id = _parts(key)
+    return layout.SEPARATOR.join((length, topic, which, queue_id))
+
+
+def _parts(key: QueueKey) -> tuple[bytes, bytes, bytes]:
+    """(length of the topic, topic, queue id), as keys hold them."""
     topic = key[0].encode("utf-8", "surrogatepass")
-    queue_id = struct.pack(">i", (key[1] + _SIGN) % (2 * _SIGN) - _SIGN)
-    return layout.SEPARATOR.join((struct.pack(">i", len(topic)), topic, which, queue_id))
+    return struct.pack(">i", len(topic)), topic, struct.pack(">i", (key[1] + _SIGN) % (2 * _SIGN) - _SIGN)
 
 
 def offset_of_key(key: bytes) -> tuple[bytes, QueueKey] | None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from schemas import consumequeue_layout
-from schemas.entries import STORED_BATCH_DTYPE, STORED_ENTRY_DTYPE
+from schemas.entries import STORED_BATCH_DTYPE, STORED_ENTRY_DTYPE, STORED_KEYED_ENTRY_DTYPE
 from schemas.rows import RUN_UNQUEUED, QueueKey
 from store_io.base.errors import StoreError
 from store_io.formats.commitlog.index_columns import entries_in_order
@@ -49,9 +49,7 @@ class QueueBuild:
     batch_start: int = -1
 
 
-RAW_ENTRY_DTYPE = np.dtype(
-    [("queue", "<i4"), ("number", "<i8"), ("phy_offset", ">i8"), ("size", ">i4"), ("tags_code", ">i8"), ("store_time", ">i8")]
-)
+RAW_ENTRY_DTYPE = np.dtype([("queue", "<i4"), ("number", "<i8"), *STORED_KEYED_ENTRY_DTYPE.descr])
 
 
 @dataclass(frozen=True)
