@@ -16,6 +16,7 @@ from schemas.entries import STORED_KEYED_ENTRY_DTYPE
 from schemas.rows import QueueKey
 from store_io.base.errors import StoreError
 from store_io.formats.rocksdb.queue_keys import mark_key, offset_key, queue_prefix
+from store_io.repair.derived.queue_plan import Fill
 from store_io.repair.derived.rebuild_tasks import RAW_ENTRY_DTYPE
 from store_io.repair.writing.database_writer import DatabaseWriter, WrittenDatabase
 from store_io.repair.writing.store_writer import StoreWriter
@@ -27,12 +28,12 @@ WINDOW_ENTRIES = 1 << 16
 
 @dataclass(frozen=True)
 class NewQueue:
-    """fills: (first number, number after the last one, value of each), of entries that lead to no message."""
+    """One queue of the database. fills: entries that lead to no message."""
 
     key: QueueKey
     maximum: QueueEnd | None
     minimum: QueueEnd | None
-    fills: tuple[tuple[int, int, bytes], ...] = ()
+    fills: tuple[Fill, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -63,8 +64,8 @@ class DatabaseTask:
         with DatabaseWriter(self.writer.workshop()) as database:
             self._add_messages(database)
             for queue in self.queues:
-                for first, end, value in queue.fills:
-                    _add_fill(database, queue.key, range(first, end), value)
+                for fill in queue.fills:
+                    _add_fill(database, queue.key, fill)
             ends = self._ends()
             while pairs := list(islice(ends, WINDOW_ENTRIES)):
                 database.add_ends(pairs)
@@ -110,11 +111,11 @@ def _add_rows(database: DatabaseWriter, prefixes: Sequence[np.ndarray], rows: np
     database.add_entries(keys, values.view(np.uint8))
 
 
-def _add_fill(database: DatabaseWriter, key: QueueKey, numbers: range, value: bytes) -> None:
+def _add_fill(database: DatabaseWriter, key: QueueKey, fill: Fill) -> None:
     prefix = np.frombuffer(queue_prefix(key), np.uint8)
-    for at in range(numbers.start, numbers.stop, WINDOW_ENTRIES):
-        some = np.arange(at, min(numbers.stop, at + WINDOW_ENTRIES))
-        database.add_entries([_keys(prefix, some)], np.frombuffer(value * len(some), np.uint8))
+    for at in range(fill.start, fill.end, WINDOW_ENTRIES):
+        some = np.arange(at, min(fill.end, at + WINDOW_ENTRIES))
+        database.add_entries([_keys(prefix, some)], np.frombuffer(fill.entry * len(some), np.uint8))
 
 
 def _keys(prefix: np.ndarray, numbers: np.ndarray) -> np.ndarray:

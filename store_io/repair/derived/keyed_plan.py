@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from schemas import consumequeue_layout
 from schemas.rows import QueueKey
 from store_io.audit.queue_views import QueueView
 from store_io.repair.derived.queue_places import QueueRun, place_runs, runs_of
@@ -23,13 +22,11 @@ from store_io.rules.rocksdb.stored import QueueEnd, StoredEnds
 
 @dataclass
 class KeyedQueuePlan(QueuePlan):
-    """messages: how many get an entry.  maximum, minimum: the ends that are stored, if any.  fill_times: store time of each
-    fill."""
+    """messages: how many get an entry.  maximum, minimum: the ends that are stored, if any."""
 
     messages: int = 0
     maximum: QueueEnd | None = None
     minimum: QueueEnd | None = None
-    fill_times: tuple[int, ...] = ()
 
     @property
     def entries(self) -> int:
@@ -71,18 +68,10 @@ def ends_without_messages(key: QueueKey, known: StoredEnds, log_start: int) -> t
 
 
 def _fill(plan: KeyedQueuePlan, placed: Sequence[tuple[int, QueueRun]], log: NewLog) -> None:
-    """An entry for every queue offset between two messages that neither a message nor an inner batch takes up."""
-    times = []
+    """An entry for every queue offset between two messages that neither a message nor an inner batch takes up: that of a file,
+    and the time of the message after it."""
     for (before, earlier), (place, run) in pairwise(placed):
         at = before + earlier.used
         if at < place:
-            plan.fills.append(Fill(at, place, answer(run, place - at, log)))
+            plan.fills.append(Fill(at, place, answer(run, place - at, log) + struct.pack(">q", run.store_time)))
             plan.answered.append(queue_row(plan.key, at, place, run.first))
-            times.append(run.store_time)
-    plan.fill_times = tuple(times)
-
-
-def fill_value(fill: Fill, store_time: int) -> bytes:
-    """The value of each entry of a fill: that of a file, and a time."""
-    assert len(fill.entry) == consumequeue_layout.ENTRY_BYTES
-    return fill.entry + struct.pack(">q", store_time)

@@ -13,7 +13,7 @@ from schemas.finding_codes import CATALOGUE, Part
 from schemas.rows import RUN_UNQUEUED, WALK_AUDIT, QueueKey, Row, SegmentSummary
 from store_io.formats.rocksdb.private_folder import is_database_name
 from store_io.repair.derived.database_task import DatabaseTask, NewQueue
-from store_io.repair.derived.keyed_plan import KeyedQueuePlan, fill_value, plan_keyed_queue
+from store_io.repair.derived.keyed_plan import KeyedQueuePlan, plan_keyed_queue
 from store_io.repair.derived.queue_files import changes_log
 from store_io.repair.derived.queue_plan import NewLog
 from store_io.repair.derived.rebuild_tasks import RAW_ENTRY_DTYPE, RawEntries
@@ -97,7 +97,7 @@ def write_database(
     """Write it and put it in the place of the old one, as a step of its own: the report's row. parts: of the raw file, what was
     written.  mark: its end mark. Raises StoreError."""
     work.progress("writing the queues' database")
-    queues = tuple(_new_queue(plan) for plan in plans)
+    queues = tuple(NewQueue(plan.key, plan.maximum, plan.minimum, tuple(plan.fills)) for plan in plans)
     entries, count = sum(plan.entries for plan in plans), sum(plan.maximum is not None for plan in plans)
     task = DatabaseTask(work.writer, raw.path, tuple(parts), queues, entries, mark)
     written: WrittenDatabase = work.run([task], "database")[0]
@@ -116,8 +116,3 @@ def write_database(
     for name in written.files:
         work.writer.take_in(name, f"{folder}/{name_of(name)}")
     return {"folder": folder, "queues": count, "entries": entries, "sha256": written.sha256, "reasons": list(why)}
-
-
-def _new_queue(plan: KeyedQueuePlan) -> NewQueue:
-    fills = tuple((fill.start, fill.end, fill_value(fill, time)) for fill, time in zip(plan.fills, plan.fill_times, strict=True))
-    return NewQueue(plan.key, plan.maximum, plan.minimum, fills)

@@ -101,12 +101,13 @@ def _rebuild_keyed(work: Work, log: LogPlan, before: Audited, audit: Audited, ma
     reasons = keyed_rebuild.reasons(work, audit, made.database is not None)
     index = index_plan.prepare_index(work, audit)
     plans: list[KeyedQueuePlan] = []
+    raw: RawFile | None = None
     if reasons:
         served = _served(before) if work.request.policy == BROKER else None
         known = before.evidence.copy.queue_table
         assert known is not None
         plans = keyed_rebuild.plan_database(audit, _new_log(work, log, audit), known.ends, served)
-    raw = keyed_rebuild.make_raw(work, audit, plans) if reasons else None
+        raw = keyed_rebuild.make_raw(work, audit, plans)
     parts = _write_entries(work, audit, plans, index, raw)
     if raw is not None:
         made.database = keyed_rebuild.write_database(work, plans, raw, parts, log.end, reasons)

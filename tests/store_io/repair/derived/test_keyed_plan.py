@@ -13,7 +13,7 @@ from schemas.consumequeue_layout import ANSWER_SIZE
 from schemas.rows import MATCH_MISSING, RUN_DTYPE, SegmentSummary
 from store_io.audit.queue_runs import QueueRuns
 from store_io.audit.queue_views import QueueView
-from store_io.repair.derived.keyed_plan import ends_without_messages, fill_value, plan_keyed_queue
+from store_io.repair.derived.keyed_plan import ends_without_messages, plan_keyed_queue
 from store_io.repair.derived.queue_places import BridgedRanges
 from store_io.repair.derived.queue_plan import NewLog
 from store_io.rules.loading import Tree
@@ -60,5 +60,5 @@ def test_numbers_of_missing_messages_lead_to_the_next_one_and_those_of_a_batch_a
     assert (plan.minimum, plan.maximum) == (QueueEnd(100, 2), QueueEnd(5100, 10))
     (fill,) = plan.fills
     assert (fill.start, fill.end) == (7, 9)
-    assert struct.unpack(">qiqq", fill_value(fill, plan.fill_times[0])) == (4095, ANSWER_SIZE, 0, 3)
+    assert struct.unpack(">qiqq", fill.entry) == (4095, ANSWER_SIZE, 0, 3)
     assert [(row["first"], row["end"]) for row in plan.answered] == [(7, 9)] and not plan.moved and not plan.unserved
