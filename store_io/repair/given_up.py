@@ -14,7 +14,7 @@ from schemas.finding_codes import CATALOGUE
 from schemas.rows import NOTE, Finding, QueueKey, Row
 from store_io.audit.checks.repaired_store import NOT_KNOWN, REPAIRED
 from store_io.audit.queue_leftovers import LeftoverResult
-from store_io.base.ranges import union
+from store_io.base.ranges import Ranges, union
 from store_io.rules.multi_dispatch import LMQ_PREFIX
 
 
@@ -34,14 +34,12 @@ def given_up(
     """
     places: set[int] = set()
     by_queue: dict[QueueKey, _Queue] = defaultdict(_Queue)
+    for key, ranges in missing_offsets(answered, dropped).items():
+        by_queue[key].ranges = ranges
     for key, result in leftovers.items():
         places.update(phy for _, phy, _, _ in result.lost)
         by_queue[key].known.update(number for number, _, _, _ in result.lost)
         by_queue[key].more = sum(result.lost_count.values()) - len(result.lost)
-    for row in answered:
-        by_queue[row["topic"], row["queue_id"]].ranges.append((row["first"], row["end"]))
-    for row in dropped:
-        by_queue[row["topic"], row["queue_id"]].ranges.append((row["queue_offset"], row["queue_offset"] + 1))
     own = [queue for (topic, _), queue in by_queue.items() if not topic.startswith(LMQ_PREFIX)]
     missing = len(places) + sum(max(queue.more, queue.positions()) for queue in own)
     signs, earlier = set(), 0
@@ -61,16 +59,26 @@ def given_up(
     }
 
 
+def missing_offsets(answered: Sequence[Row], dropped: Sequence[Row]) -> dict[QueueKey, Ranges]:
+    """By queue, the queue offsets at which these rows of a repair say that a message is missing."""
+    found: dict[QueueKey, Ranges] = defaultdict(list)
+    for row in answered:
+        found[row["topic"], row["queue_id"]].append((row["first"], row["end"]))
+    for row in dropped:
+        found[row["topic"], row["queue_id"]].append((row["queue_offset"], row["queue_offset"] + 1))
+    return {key: union(ranges) for key, ranges in found.items()}
+
+
 @dataclass
 class _Queue:
     """Positions of a queue whose messages are missing. known: those that entries lead to, which are counted by their physical
-    offsets; more: how many other entries there are.  ranges: the rows of a repair, half-open."""
+    offsets; more: how many other entries there are.  ranges: those of `missing_offsets`."""
 
     known: set[int] = field(default_factory=set)
     more: int = 0
-    ranges: list[tuple[int, int]] = field(default_factory=list)
+    ranges: Ranges = field(default_factory=list)
 
     def positions(self) -> int:
         """How many the ranges add."""
         known = sorted(self.known)
-        return sum(end - first - (bisect_left(known, end) - bisect_left(known, first)) for first, end in union(self.ranges))
+        return sum(end - first - (bisect_left(known, end) - bisect_left(known, first)) for first, end in self.ranges)

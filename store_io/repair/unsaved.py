@@ -9,7 +9,6 @@ two others, and index entries that lead to it, which hold the hashes of "topic#k
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -19,13 +18,14 @@ from schemas.rows import MappedFile, QueueKey, Row, SegmentSummary
 from schemas.store_names import INDEX
 from store_io.audit.queue_leftovers import LeftoverResult
 from store_io.base.errors import StoreError
-from store_io.base.ranges import union
+from store_io.base.ranges import subtract, union
 from store_io.explore.entry_rows import scan_index_entries
 from store_io.explore.lost.segment_loss import SegmentLoss
 from store_io.explore.lost.sendable import COLUMNS, sendable
 from store_io.explore.message_rows import scan_messages
 from store_io.explore.redaction import Redaction, read_redaction
 from store_io.explore.scans import EntryScan, MessageScan
+from store_io.repair.given_up import missing_offsets
 from store_io.rules.loading import Tree, numbered_files
 from store_io.rules.multi_dispatch import LMQ_PREFIX
 from store_io.rules.releases import BrokerRules
@@ -80,37 +80,20 @@ def find_missing(
     leftovers: of the copy's audit.  answered, dropped: the repair's rows.  count: how many `given_up` counts. An LMQ queue only
     leads to messages of others, so it names one where no other queue does.
     """
-    ranges: dict[QueueKey, list[tuple[int, int]]] = defaultdict(list)
-    for row in answered:
-        ranges[row["topic"], row["queue_id"]].append((row["first"], row["end"]))
-    for row in dropped:
-        ranges[row["topic"], row["queue_id"]].append((row["queue_offset"], row["queue_offset"] + 1))
+    ranges = missing_offsets(answered, dropped)
     found: list[Missing] = []
     places: set[int] = set()
     for key in sorted(leftovers.keys() | ranges.keys(), key=lambda key: (key[0].startswith(LMQ_PREFIX), key)):
-        known = set()
+        known = []
         for entry in leftovers[key].lost if key in leftovers else ():
-            known.add(entry.queue_offset)
+            known.append((entry.queue_offset, entry.queue_offset + 1))
             if entry.phy_offset not in places:
                 places.add(entry.phy_offset)
                 found.append(Missing(*key, entry.queue_offset, entry.queue_offset + 1, entry.phy_offset, entry.size))
         if not key[0].startswith(LMQ_PREFIX):
-            found += [Missing(*key, first, end) for first, end in _without(union(ranges[key]), known)]
+            found += [Missing(*key, first, end) for first, end in subtract(ranges.get(key, []), union(known))]
     found.sort(key=lambda row: (row.topic, row.queue_id, row.first))
     return tuple(found), max(0, count - sum(row.end - row.first for row in found))
-
-
-def _without(ranges: Iterable[tuple[int, int]], known: set[int]) -> Iterator[tuple[int, int]]:
-    """What is left of ascending ranges without these numbers."""
-    numbers = sorted(known)
-    for start, end in ranges:
-        first = start
-        for number in numbers[np.searchsorted(numbers, start) : np.searchsorted(numbers, end)]:
-            if first < number:
-                yield first, number
-            first = number + 1
-        if first < end:
-            yield first, end
 
 
 def segments_beyond(segments: Iterable[SegmentSummary], location: StoreLocation, log_end: int) -> tuple[MappedFile, ...]:
