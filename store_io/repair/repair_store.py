@@ -141,13 +141,12 @@ def _begin(work: Work) -> Begun:
     lost = {"files": len(copied.not_copied)}
     work.steps.add(COPY, "", reason="all work is done on a copy", kept={"files": copied.files, "bytes": copied.bytes}, lost=lost)
     first = repair_audit.audit_copy(work)  # 2
-    messages = sum(extent.message_count for segment in first.segments for extent in segment.extents)
     audit = unblock(work, fix_config(work, first))  # 3
-    healed = heal(work, audit)  # 4
-    records = heal_records(work, healed.audit)  # 5
-    if records.audit is not audit:
-        audit = unblock(work, records.audit)
-    return Begun(copied, audit, messages, healed.row, records.row, _plan(work, audit, work.request.policy))  # 6
+    donated = heal(work, audit)  # 4
+    healed = heal_records(work, donated.audit)  # 5
+    if healed.audit is not audit:
+        audit = unblock(work, healed.audit)
+    return Begun(copied, audit, first.outcome.messages, donated.row, healed.row, _plan(work, audit, work.request.policy))  # 6
 
 
 def _plan(work: Work, audit: Audited, policy: str) -> LogPlan:

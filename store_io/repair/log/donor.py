@@ -68,7 +68,8 @@ class _Segment:
 
 @dataclass(frozen=True)
 class Healed:
-    """audit: the same one where nothing was taken, else one of the copy as it is now.  row: the report's, None without one."""
+    """A copy with fewer damaged records. audit: the same one where nothing was changed, else one of the copy as it is now.  row:
+    the report's, None where nobody asked."""
 
     audit: Audited
     row: Row | None

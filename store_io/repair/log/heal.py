@@ -7,13 +7,13 @@ whatever is rebuilt are those of a log in which these records were never damaged
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from schemas.rows import EXTENT_MESSAGE, Row, SegmentSummary
 from store_io.audit.healing.changes import Healing
 from store_io.audit.healing.heal_task import search_of
 from store_io.audit.healing.judgement import judged
 from store_io.base.errors import StoreError
+from store_io.repair.log.donor import Healed
 from store_io.repair.repair_audit import Audited, audit_changed
 from store_io.repair.repair_steps import HEAL
 from store_io.repair.repair_work import Work
@@ -21,19 +21,11 @@ from store_io.repair.repair_work import Work
 MOST_ROWS = 1000  # of what is not healed
 
 
-@dataclass(frozen=True)
-class HealedRecords:
-    """audit: the same one where nothing was changed, else of the copy as it is now.  row: the report's, None without --heal."""
-
-    audit: Audited
-    row: Row | None
-
-
-def heal_records(work: Work, audit: Audited) -> HealedRecords:
+def heal_records(work: Work, audit: Audited) -> Healed:
     """Heal what can be healed below the request's risk. Raises StoreError."""
     risk = work.request.heal_risk
     if risk is None:
-        return HealedRecords(audit, None)
+        return Healed(audit, None)
     work.progress("looking for damaged records that one change makes whole")
     found, more = _search(work, audit, risk)
     made, left = [h for h in found if h.heals], [h for h in found if not h.heals]
@@ -42,11 +34,11 @@ def heal_records(work: Work, audit: Audited) -> HealedRecords:
     for healing in made:
         _write(work, healing)
     if not made:
-        return HealedRecords(audit, row)
+        return Healed(audit, row)
     after = audit_changed(work, "the copy with healed records")
     _check(after.segments, made)
     row["records"] = [_row(h) for h in made]
-    return HealedRecords(after, row)
+    return Healed(after, row)
 
 
 def _search(work: Work, audit: Audited, risk: float) -> tuple[list[Healing], int]:
