@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+from jobs.report.hand_over.figures import RepairFigures
 from schemas.rows import AuditOutcome, Row
 from store_io.audit.healing.changes import DEFAULT_RISK
 from store_io.audit.healing.judgement import risk_text
@@ -30,7 +31,7 @@ WRITING_SPEED = 100e6  # bytes a second: what the time of writing is reckoned wi
 
 
 @dataclass(frozen=True)
-class Way:
+class Way(RepairFigures):
     """What a repair by this policy would do. refused: why it does not go, a sentence; else outcome is there.
     seconds: what working it out took.  fix_config: it also writes files of config/; else it leaves them.
     risk_left: of records that one change each makes whole and that it leaves, as their risks together are too high; else 0."""
@@ -56,15 +57,6 @@ class Way:
     @property
     def kept(self) -> int:
         return int(self.report["messages_after"])
-
-    @property
-    def given_up(self) -> int:
-        return int(self.report["given_up"]["messages"])
-
-    @property
-    def healed(self) -> int:
-        """How many damaged records it makes whole."""
-        return len((self.report.get("healed") or {}).get("records", ()))
 
     @property
     def risk(self) -> float:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from jobs.report.hand_over.figures import RepairFigures
 from jobs.report.texts.commands import command_line, shell_word
 from jobs.report.texts.repair_text import (
     bridge_text,
@@ -45,7 +46,7 @@ class HandOverFiles:
 
 
 @dataclass(frozen=True)
-class HandOver:
+class HandOver(RepairFigures):
     """All that is known at the end of a repair.
 
     copy, target: paths of the damaged copy and of the new store.  words: as `commands.store_words` gives them for the copy.
@@ -72,16 +73,6 @@ class HandOver:
     @property
     def release(self) -> str:
         return str(self.report["release"])
-
-    @property
-    def given_up(self) -> int:
-        """Messages that the new store does not hold, although the copy holds them or shows that they were there."""
-        return int(self.report["given_up"]["messages"])
-
-    @property
-    def healed(self) -> int:
-        """Damaged records that were made whole."""
-        return len((self.report.get("healed") or {}).get("records", ()))
 
     @property
     def style(self) -> str:
