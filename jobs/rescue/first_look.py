@@ -40,7 +40,6 @@ class Asked:
     store: StoreArgument
     target: str
     donor: StoreLocation | None
-    donor_text: str
     assumed: tuple[str, ...]
     warnings: tuple[str, ...]
     needed: int
@@ -85,7 +84,7 @@ def first_look(command: Command) -> Asked:
             f"--to {given['--to']!r}: the new store needs up to {needed:,} bytes ({bytes_text(needed)}), and {free:,}"
             f" ({bytes_text(free)}) are free there; make room, or name a folder on another disk with --to"
         )
-    return Asked(store, target, donor, given.get("--donor", ""), assumed, warnings, needed, free)
+    return Asked(store, target, donor, assumed, warnings, needed, free)
 
 
 def _refuse_leftovers(target: str, text: str) -> None:
@@ -143,8 +142,8 @@ def _holder_of(path: str) -> int:
 
 
 def _ask_for_conf() -> str:
-    missing = "--broker-conf FILE is missing: name the broker's own properties file, which decides what its recovery reads"
-    return _answer("The broker's properties file (broker.conf)", missing)
+    hint = "name the broker's own properties file, which decides what its recovery reads"
+    return _answer("The broker's properties file (broker.conf)", "--broker-conf FILE", hint)
 
 
 def _with_release(copy: str, given: Mapping[str, Any]) -> tuple[StoreArgument, tuple[str, ...]]:
@@ -158,7 +157,7 @@ def _with_release(copy: str, given: Mapping[str, Any]) -> tuple[StoreArgument, t
         if len(seen.among) > 1:
             sentence += f"; {names_text(seen.among, len(seen.among))} do the same with it"
         return named_stores([copy], {**given, "--release": seen.release})[0], (f"{sentence}.",)
-    named = _answer("The broker's RocketMQ release", f"--release X is missing: {_said(seen)}; name the broker's own")
+    named = _answer("The broker's RocketMQ release", "--release X", f"{_said(seen)}; name the broker's own")
     return named_stores([copy], {**given, "--release": _release(named)})[0], ()
 
 
@@ -175,15 +174,14 @@ def _release(text: str) -> str:
         raise UsageError(f"--release {text!r}: {problem}") from None
 
 
-def _answer(question: str, missing: str) -> str:
-    """What a person answers. Raises UsageError where nobody sits there, or nothing is answered."""
-    if not sys.stdin.isatty():
-        raise UsageError(missing)
-    if "is missing: " in missing:
-        print(f"  {printable(missing.partition('is missing: ')[2])}", file=sys.stderr)
-    text = _read(question)
+def _answer(question: str, option: str, hint: str) -> str:
+    """What a person answers. Raises UsageError, which names the option, where nobody sits there, or nothing is answered."""
+    text = ""
+    if sys.stdin.isatty():
+        print(f"  {printable(hint)}", file=sys.stderr)
+        text = _read(question)
     if not text:
-        raise UsageError(missing)
+        raise UsageError(f"{option} is missing: {hint}")
     return text
 
 
