@@ -52,12 +52,12 @@ def _sections(report: Row) -> Iterator[tuple[str, Sequence[Any], Callable[[Any],
     if donor is not None:
         yield "Donor", [donor], lambda row: f"{row['path']}: {row['sentence']}"
         yield "Taken", donor["taken"], _range
-        yield "Not taken", donor["not_taken"], lambda row: f"{_range(row)}: {row['reason']}"
+        yield "Not taken", donor["not_taken"], _left
     healed = report.get("healed")
     if healed is not None:
         yield "Healing", [healed], healing_text
         yield "Healed", healed["records"], healed_text
-        yield "Not healed", healed["not_healed"], _not_healed
+        yield "Not healed", healed["not_healed"], _left
     for name in ("dropped", "unserved"):
         yield "Left out", report[name], lambda row: ", ".join(f"{key} {value}" for key, value in row.items())
     yield "Removed", report["removed"], _removed
@@ -150,6 +150,11 @@ def _range(row: Row) -> str:
     return f"{row['file']} {row['start']:,} to {row['end']:,}"
 
 
+def _left(row: Row) -> str:
+    """A damaged range that a repair left as it is, and why."""
+    return f"{_range(row)}: {row['reason']}"
+
+
 def bridge_text(bridge: Row) -> str:
     """One bridge."""
     if bridge["kind"] == "segment":
@@ -178,11 +183,6 @@ def healing_text(healed: Row) -> str:
     text += f". {left:,} searched and left as they are" if left else ""
     text += f", of which the report lists the first {listed:,}" if left > listed else ""
     return f"{text}. {count_text(healed['more'], 'more damaged place')} not searched" if healed["more"] else text
-
-
-def _not_healed(row: Row) -> str:
-    """One damaged record that a repair left as it is."""
-    return f"{row['file']} {row['start']:,} to {row['end']:,}: {row['reason']}"
 
 
 def _queue(queue: Row) -> str:
