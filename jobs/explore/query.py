@@ -85,6 +85,11 @@ class Query:
     def resend(self) -> bool:
         return self.form == RESEND
 
+    @property
+    def needs_audit(self) -> bool:
+        """Whether what a start would lose must be known."""
+        return self.lost or LOST in self.columns
+
 
 def run(command: Command) -> int:
     """Print what is found; 0 whether or not there is anything."""
@@ -96,7 +101,7 @@ def run(command: Command) -> int:
         refuse_inside(query.out, "--out", [store.path, *(path for _, paths in store.parts for path in paths)])
         _refuse_existing(query.out)
     checksum.trust()
-    if store.release_from == DEFAULT and (query.broker or query.lost or LOST in query.columns):
+    if store.release_from == DEFAULT and (query.broker or query.needs_audit):
         _say(assumed_sentence(store.release))
     with ExitStack() as stack:
         written = _Written(query)
@@ -128,7 +133,7 @@ def _texts(store: StoreArgument, query: Query, spark: LazySpark, stack: ExitStac
     """The answer: rows, or lines where they are made already."""
     if query.broker:
         return broker_rows(request_of(store), query, spark, stack)
-    places = places_of(request_of(store), spark, query.resend) if query.lost or LOST in query.columns else None
+    places = places_of(request_of(store), spark, query.resend) if query.needs_audit else None
     if places is not None and query.lost:
         _say(loss_sentence(places))
     location = StoreLocation(store.path, store.parts)
@@ -291,15 +296,12 @@ def copy_batches(
         kept = segments_at(store, query.wanted.store_times)
         segments = [f for f in segments if f in kept]
     segments, looked_up = segments_to_read(store, query.wanted, segments)
-    columns = query.columns
-    if query.offset_id is not None and "offset_msg_id" not in columns:
-        columns += ("offset_msg_id",)
-    scan = MessageScan(location, "", 0, 0, columns, query.wanted, query.body != "none", rules=store.rules, only_lost=query.lost)
-    scan = replace(scan, unpack=query.lost)
-    if query.resend:
-        scan = resend_scan(scan)
-        if query.offset_id is not None:
-            scan = replace(scan, columns=(*scan.columns, "offset_msg_id"))
+    scan = MessageScan(
+        location, "", 0, 0, query.columns, query.wanted, query.body != "none", query.lost, store.rules, only_lost=query.lost
+    )
+    scan = resend_scan(scan) if query.resend else scan
+    if query.offset_id is not None and "offset_msg_id" not in scan.columns:
+        scan = replace(scan, columns=(*scan.columns, "offset_msg_id"))
     scans = _Scans(scan, places)
     size = sum(f.size for f in segments)
     direct = looked_up or query.at is not None or len(segments) < 2
