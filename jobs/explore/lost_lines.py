@@ -12,7 +12,6 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from schemas.rows import MappedFile
 from store_io.audit.audit_store import StoreAudit
 from store_io.explore.lost.lost_places import LostPlaces, lost_places
 from store_io.explore.lost.segment_loss import NONE_SPARED, Spared
@@ -32,29 +31,22 @@ def batch_lines(batch: pa.RecordBatch, redaction: Redaction, spared: Spared = NO
             yield json.dumps(sendable(row, redaction, spared), ensure_ascii=True, allow_nan=False) + "\n"
 
 
-def lost_lines(audit: StoreAudit, redaction: Redaction | None = None, places: LostPlaces | None = None) -> Iterator[str]:
+def lost_lines(audit: StoreAudit, redaction: Redaction | None = None) -> Iterator[str]:
     """The lines of all messages that a start would lose by this audit, which is at its end.
 
-    places: of the audit, with those that are spared, where the caller has them. Raises StoreError before the first line where the
-    loss is not known.
+    Raises StoreError before the first line where the loss is not known.
     """
-    places = with_spared(audit, lost_places(audit)) if places is None else places
-    return _lines(audit, places, read_redaction(None) if redaction is None else redaction)
+    return _lines(audit, with_spared(audit, lost_places(audit)), redaction or read_redaction(None))
 
 
 def _lines(audit: StoreAudit, places: LostPlaces, redaction: Redaction) -> Iterator[str]:
-    scan = resend_scan(MessageScan(audit.request.location, "", 0, 0, rules=audit.rules))
+    scan = resend_scan(MessageScan(audit.request.location, "", 0, 0, rules=audit.rules, only_lost=True))
     for file in sorted(audit.segment_files, key=lambda f: (f.start, f.path)):
-        for batch in scan_messages(with_loss(scan, file, places), audit.source):
+        own = replace(scan, path=file.path, base_offset=file.start, size=file.size, loss=places.of(file.path))
+        for batch in scan_messages(own, audit.source):
             yield from batch_lines(batch, redaction, places.spared)
 
 
 def resend_scan(scan: MessageScan) -> MessageScan:
     """The same messages, in the columns of `sendable`: bodies as producers sent them, batches taken apart."""
     return replace(scan, columns=COLUMNS, decompress=True, unpack=True)
-
-
-def with_loss(scan: MessageScan, file: MappedFile, places: LostPlaces) -> MessageScan:
-    """A scan of this segment for the messages alone that a start would lose."""
-    own = replace(scan, path=file.path, base_offset=file.start, size=file.size)
-    return replace(own, loss=places.of(file.path), only_lost=True)
