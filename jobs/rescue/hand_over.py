@@ -13,6 +13,7 @@ from jobs.output import OutputFolder
 from jobs.report.hand_over.hand_over_html import hand_over_html
 from jobs.report.hand_over.words import MOST_NAMED, HandOver, HandOverFiles
 from jobs.report.texts.commands import store_words
+from jobs.report.texts.text import value_text
 from schemas.rows import Row
 from store_io.audit.checks.repaired_store import REPORT_SUFFIX
 from store_io.formats.settings import parse_conf
@@ -37,7 +38,9 @@ def hand_over(store: StoreArgument, request: RepairRequest, outcome: RepairOutco
     unsaved, ends = outcome.unsaved, outcome.ends
     plan = request.plan
     changed = [
-        (key, _text(value), plan.origins[key]) for key, value in sorted(plan.settings.items()) if plan.origins[key] != "default"
+        (key, value_text(value), plan.origins[key])
+        for key, value in sorted(plan.settings.items())
+        if plan.origins[key] != "default"
     ]
     conf = parse_conf(store.broker_conf) if store.broker_conf is not None else {}
     handed = HandOver(
@@ -63,14 +66,10 @@ def _assumed(request: RepairRequest) -> Iterator[str]:
     plan = request.plan
     if "broker.conf" not in plan.origins.values():
         inferred = [
-            f"{key} = {_text(plan.settings[key])}" for key, origin in sorted(plan.origins.items()) if origin == "inferred"
+            f"{key} = {value_text(plan.settings[key])}" for key, origin in sorted(plan.origins.items()) if origin == "inferred"
         ]
         sizes = f"{', '.join(inferred)} are from the files, " if inferred else ""
         yield f"No broker.conf was named: {sizes}all else has RocketMQ's defaults. Other settings change what a start does."
-
-
-def _text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 class _Beside:

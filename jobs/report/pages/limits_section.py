@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from jobs.report.pages.page import View
-from jobs.report.texts.text import count_text, not_read_texts
+from jobs.report.texts.text import count_text, not_read_texts, value_text
 from schemas.rows import DEFAULT, AuditOutcome, Row
 
 
@@ -40,7 +40,7 @@ def settings_view(outcome: AuditOutcome) -> View:
     own: list[Setting] = []
     defaults: list[Setting] = []
     for name, row in sorted(outcome.plan["settings"].items()):
-        value = str(row["value"]).lower() if isinstance(row["value"], bool) else str(row["value"])
+        value = value_text(row["value"])
         (defaults if row["from"] == DEFAULT else own).append(Setting(name, value, row["from"]))
     return {"own": own, "defaults": defaults}
 

@@ -37,6 +37,11 @@ def _escape(character: str) -> str:
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
+def value_text(value: object) -> str:
+    """A setting's value as broker.conf has it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def bytes_text(size: int) -> str:
     """A size in the unit that suits it, decimal: 812 B, 1.61 GB."""
     value = float(size)
