@@ -43,9 +43,10 @@ import org.apache.rocketmq.remoting.protocol.RemotingSerializable;
  *
  * With Java 8 first `javac -cp "$ROCKETMQ_HOME/lib/*" Resend.java`, then `java -cp "$ROCKETMQ_HOME/lib/*:." Resend ...`.
  *
- * Beside each file it keeps FILE.sent: the file's SHA-256, then a line for each step: before a message goes out "sending LINE", after that "sent LINE
- * QUEUE OFFSET MESSAGE-ID OFFSET-MESSAGE-ID" or "refused LINE WHY". Started again it goes on where it was. A "sending" without
- * an answer means that nobody knows whether the broker has the message: it stops there, until --unknown says what to do.
+ * Beside each file it keeps FILE.sent: the file's SHA-256, then a line for each step: before a message goes out "sending LINE",
+ * after that "sent LINE BROKER:QUEUE OFFSET MESSAGE-ID OFFSET-MESSAGE-ID STATUS" or "refused LINE WHY"; "skipped LINE" by --unknown.
+ * Started again it goes on where it was. A "sending" without an answer means that nobody knows whether the broker has the message:
+ * it stops there, until --unknown says what to do.
  *
  * Exit codes: 0 all was sent or left out, as --dry-run and the last line say; 2 usage, or a file that is none of these; 3 it stopped.
  */
