@@ -11,22 +11,29 @@ from typing import Any
 
 import pytest
 
+from tests.broker_truth.damaged_copies import (
+    PLAIN,
+    damaged_twice,
+    flip,
+    numbers_of,
+    one_queue_gone,
+    planned,
+    random_lives,
+    remove_segments,
+    two_lives,
+    unclean,
+    zero,
+)
 from tests.broker_truth.real_broker import Jvm, conf_of
-from tests.broker_truth.test_rocksdb import SEGMENT, answers, flip, puts, remove_segments, unclean, zero
 from tests.support import product
 from tests.support.damage import remove
 
 pytestmark = pytest.mark.broker
 
-PLAIN = {"mappedFileSizeCommitLog": SEGMENT, "maxHashSlotNum": 100, "maxIndexNum": 600, "mappedFileSizeConsumeQueue": 2000}
 TWICE = PLAIN | {"rocksdbCQDoubleWriteEnable": "true", "combineCQUseRocksdbForLmq": "true"}
 READS = {"combineCQPreferCQType": "defaultRocksDB"}
 NUMBERS = {"combineAssignOffsetCQType": "defaultRocksDB", "combineCQUseRocksdbForLmq": "false"}
 WRITTEN = (("5.4.0", False), ("5.4.0", True), ("5.5.0", False), ("5.5.0", True))  # release, whether it was killed
-
-
-def files_of(store: Path) -> list[Path]:
-    return sorted((store / "consumequeue").glob("*/*/*"))
 
 
 def no_files(store: Path) -> None:
@@ -53,10 +60,6 @@ def older_files(store: Path) -> None:
     for folder in (store.parent / "older").iterdir():
         if folder.is_dir():
             shutil.copytree(folder, store / "consumequeue" / folder.name)
-
-
-def one_queue_gone(store: Path) -> None:
-    remove(next(iter(sorted((store / "consumequeue").glob("Topic*/*")))))
 
 
 DAMAGES: Mapping[str, Callable[[Path], object]] = {
@@ -89,50 +92,25 @@ MORE: Mapping[str, Mapping[str, Any]] = {
 def written(
     request: pytest.FixtureRequest, jvm_of: Callable[[str], Jvm], tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[str, Path]:
-    """(release, folder with the `store` of two lives and the `older` queues of the first). Killed: a copy while it runs."""
+    """(release, store of two lives). Killed: a copy while it runs."""
     release, killed = request.param
-    folder, random = tmp_path_factory.mktemp("written"), Random(release)
-    for life, count in enumerate((120, 330)):
-        broker = jvm_of(release).broker(folder / "live", TWICE)
-        assert broker.load()
-        broker.start()
-        assert {answer.status for answer in broker.put(list(puts(random, 1000 * life, count)))} == {"PUT_OK"}
-        broker.catch_up()
-        time.sleep(0.1)
-        if life and killed:
-            shutil.copytree(folder / "live", folder / "store")
-        broker.shutdown()
-        if not life:
-            shutil.copytree(folder / "live" / "consumequeue", folder / "older")
-    if not killed:
-        shutil.copytree(folder / "live", folder / "store")
-    return release, folder
-
-
-def seen_by(store: Any, planned: list[Mapping[str, Any]]) -> dict[tuple[str, int], tuple[int, int, int]]:
-    found = {}
-    for row in planned:
-        queue = store.findOrCreateConsumeQueue(row["topic"], row["queue_id"])
-        numbers = queue.getMinOffsetInQueue(), queue.getMaxOffsetInQueue(), queue.getMaxPhysicOffset()
-        found[row["topic"], row["queue_id"]] = numbers
-    return found
+    folder = tmp_path_factory.mktemp("written")
+    two_lives(jvm_of(release), folder, TWICE, random_lives(release), killed=killed)
+    return release, folder / ("killed" if killed else "stopped")
 
 
 @pytest.mark.parametrize("what", DAMAGES)
 def test_the_plan_is_what_the_release_does(
     what: str, written: tuple[str, Path], jvm_of: Callable[[str], Jvm], tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    release, folder = written
-    if what.endswith("unclean") and (folder / "store" / "abort").exists():
+    release, store = written
+    if what.endswith("unclean") and (store / "abort").exists():
         pytest.skip("a killed broker's store is unclean already")
     # A whole broker of 5.5.0 with other numbers ends after load(), the message store alone does not.
     able = [more for more in MORE.values() if release == "5.4.0" or "combineCQUseRocksdbForLmq" not in more]
     settings = TWICE | Random(request.node.name).choice(able)
-    for copy in ("audited", "started"):
-        shutil.copytree(folder / "store", tmp_path / copy)
-        shutil.copytree(folder / "older", tmp_path / "older", dirs_exist_ok=True)
-        DAMAGES[what](tmp_path / copy)
-    audit = product.audit(tmp_path / "audited", release, conf_of(settings))
+    audited, started = damaged_twice(store, DAMAGES[what], tmp_path)
+    audit = product.audit(audited, release, conf_of(settings))
     plan = audit.broker
     if (
         plan is None
@@ -141,7 +119,7 @@ def test_the_plan_is_what_the_release_does(
     ):
         return
     assert plan is not None, audit.incomplete
-    with jvm_of(release).broker(tmp_path / "started", settings) as broker:
+    with jvm_of(release).broker(started, settings) as broker:
         loaded = broker.load()
         if not plan["starts"] and not loaded:
             return
@@ -158,14 +136,12 @@ def test_the_plan_is_what_the_release_does(
         reads = "RocksDB" in str(settings.get("combineCQPreferCQType", ""))
         read, other = reversed(stores) if reads else stores
         wrong = {}
-        for key, store in (("queues", read), ("queues_files", other)):
-            rows = plan["after_dispatch"][key]
-            seen = seen_by(store, rows)
-            for row in rows:
-                if seen[row["topic"], row["queue_id"]] not in answers(row):
-                    wrong[key, row["topic"], row["queue_id"]] = answers(row), seen[row["topic"], row["queue_id"]]
-        missing = {key for key, numbers in broker.queues().items() if numbers[1]} - {
-            (row["topic"], row["queue_id"]) for row in plan["after_dispatch"]["queues"]
-        }
+        for key, queue_store in (("queues", read), ("queues_files", other)):
+            for (topic, queue_id), answers in planned(plan["after_dispatch"][key]).items():
+                seen = numbers_of(queue_store.findOrCreateConsumeQueue(topic, queue_id))
+                if seen not in answers:
+                    wrong[key, topic, queue_id] = answers, seen
+        listed = planned(plan["after_dispatch"]["queues"])
+        missing = {key for key, numbers in broker.queues().items() if numbers[1] and key not in listed}
     assert (state["maxPhyOffset"], state["minPhyOffset"]) == (plan["truncate_at"], plan["min_phy_offset"])
     assert not wrong and not missing

@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 from tests.broker_truth import own_network
+from tests.broker_truth.damaged_copies import records
 from tests.broker_truth.kinds import CONTROLLER, CONTROLLER_RELEASES, Session
 from tests.broker_truth.real_broker import PREPARED, Broker, Jvm, Put, class_path, conf_of
 from tests.broker_truth.repairs import repair, valid_records
 from tests.support import product
-from tests.support.builders import Record, walk
+from tests.support.builders import Record
 from tests.support.damage import overwrite
 from tests.support.replica import epoch_text
 
@@ -48,11 +49,6 @@ def puts() -> list[Put]:
         Put(f"Topic{n % 3}", b"body %d" % n * 12, n % 2, "tag", f"key{n}", f"U{n}", transaction=PREPARED if n % 13 == 5 else 0)
         for n in range(130)
     ]
-
-
-def records(root: Path) -> list[Record]:
-    """All messages of the CommitLog, in order."""
-    return [record for path in sorted((root / "commitlog").iterdir()) for record in walk(path.read_bytes(), int(path.name))]
 
 
 def write(root: Path, at: int, data: bytes) -> None:

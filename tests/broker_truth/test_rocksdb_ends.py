@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.broker_truth.damaged_copies import numbers_of, zero_from
 from tests.broker_truth.kinds import ROCKSDB
 from tests.broker_truth.real_broker import Jvm, Put, conf_of
 from tests.support import product
@@ -16,8 +17,9 @@ from tests.support.damage import invert_byte
 
 pytestmark = pytest.mark.broker
 
+SEGMENT = 1 << 17
 QUEUES = 3000  # their ends take more than one block of a table
-SETTINGS = ROCKSDB | {"mappedFileSizeCommitLog": 1 << 17, "maxHashSlotNum": 100, "maxIndexNum": 600}
+SETTINGS = ROCKSDB | {"mappedFileSizeCommitLog": SEGMENT, "maxHashSlotNum": 100, "maxIndexNum": 600}
 CUT = 540_128  # inside of the second half of the messages, where each topic gets its second one
 
 
@@ -44,16 +46,15 @@ def test_queues_in_the_bad_bytes_serve_nothing_and_all_after_them_keep_their_end
 ) -> None:
     release, store = written
     shutil.copytree(store, tmp_path / "s")
-    for file in (tmp_path / "s" / "commitlog").iterdir() if zeroed else ():
-        kept = min(max(0, CUT - int(file.name)), 1 << 17)
-        file.write_bytes(file.read_bytes()[:kept].ljust(1 << 17, b"\0"))
+    if zeroed:
+        zero_from(tmp_path / "s", CUT, SEGMENT)
     audit = product.audit(tmp_path / "s", release, conf_of(SETTINGS))
     assert audit.broker is None and any("bad bytes among the ends" in sentence for sentence in audit.incomplete)
     with jvm_of(release).broker(tmp_path / "s", SETTINGS) as broker:
         assert broker.load()
         broker.start()
         first, last = (broker.java.getConsumeQueue(f"Topic{n:04d}", 0) for n in (0, QUEUES - 1))
-        assert (first.getMinOffsetInQueue(), first.getMaxOffsetInQueue(), first.getMaxPhysicOffset()) == (-1, 0, -1)
+        assert numbers_of(first) == (-1, 0, -1)
         assert last.getMaxOffsetInQueue() == 2 and (last.getMaxPhysicOffset() > broker.java.getMaxPhyOffset()) is zeroed
         refused, put = broker.put([Put("Topic0000", b"new"), Put(f"Topic{QUEUES - 1:04d}", b"new")])
         assert refused.status == "UNKNOWN_ERROR" and (put.status, put.queue_offset) == ("PUT_OK", 2)

@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 
+from tests.broker_truth.damaged_copies import older, two_lives
 from tests.broker_truth.kinds import ROCKSDB
 from tests.broker_truth.real_broker import Broker, Jvm, Served, conf_of
 from tests.broker_truth.repairs import POLICIES, Key, expected, repair, valid_records
-from tests.broker_truth.test_repair import assert_serves, messages, put_more, segments, torn_tail, write_at
-from tests.support.damage import remove
+from tests.broker_truth.test_repair import assert_serves, messages, put_more, segments, torn_tail
+from tests.support.damage import invert_byte, overwrite, remove
 
 pytestmark = pytest.mark.broker
 
@@ -46,20 +47,8 @@ def written(
 ) -> tuple[str, Path]:
     """(release, folder with a store `stopped`, one `killed` in its second life, and the `older` database of the first)."""
     release, folder = request.param, tmp_path_factory.mktemp("written")
-    for life, part in enumerate((slice(0, 150), slice(150, None))):
-        broker = jvm_of(release).broker(folder / "live", settings_of(release))
-        assert broker.load()
-        broker.start()
-        puts = [put for put in messages(release, 300) if put.topic != "BatchTopic"][part]
-        assert {answer.status for answer in broker.put(puts)} == {"PUT_OK"}
-        broker.catch_up()
-        time.sleep(0.1)
-        if life:
-            shutil.copytree(folder / "live", folder / "killed")
-        broker.shutdown()
-        if not life:
-            shutil.copytree(database_of(folder / "live"), folder / "older")
-    (folder / "live").rename(folder / "stopped")
+    wanted = [put for put in messages(release, 300) if put.topic != "BatchTopic"]
+    two_lives(jvm_of(release), folder, settings_of(release), (wanted[:150], wanted[150:]), database_of, killed=True)
     return release, folder
 
 
@@ -69,17 +58,14 @@ def database_of(store: Path) -> Path:
     return apart if apart.exists() else store / "consumequeue"
 
 
-def older(store: Path) -> None:
-    database = database_of(store)
-    remove(database)
-    shutil.copytree(store.parent / "older", database)
+def older_ends(store: Path) -> None:
+    older(store, database_of(store).name)
 
 
 def manifest_bit(store: Path) -> None:
     """A bit of the file that lists the tables: the database does not open."""
     path = next(database_of(store).glob("MANIFEST-*"))
-    data = path.read_bytes()
-    write_at(path, len(data) // 2, bytes([data[len(data) // 2] ^ 1]))
+    invert_byte(path, path.stat().st_size // 2, 1)
 
 
 def zeroed(store: Path, part: float, count: int = 0) -> None:
@@ -91,14 +77,14 @@ def zeroed(store: Path, part: float, count: int = 0) -> None:
     record, data = found[start][0], path.read_bytes()
     at = data.index(record.body, start % SEGMENT) + 20
     if not count:
-        write_at(path, at, bytes([data[at] ^ 4]))
+        invert_byte(path, at, 4)
         return
     after = [other for other in sorted(found) if start < other < start - start % SEGMENT + SEGMENT]
-    write_at(path, at, bytes(after[min(count, len(after) - 1)] - start + 40 - 20))
+    overwrite(path, at, bytes(after[min(count, len(after) - 1)] - start + 40 - 20))
 
 
 def older_and_torn(store: Path) -> None:
-    older(store)
+    older_ends(store)
     torn_tail(store)
 
 

@@ -16,11 +16,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import pytest
 
 from schemas.rows import LOSS
+from tests.broker_truth.damaged_copies import planned
 from tests.broker_truth.kinds import ROCKSDB
 from tests.broker_truth.real_broker import COMMIT, Broker, Jvm, Put, conf_of
 from tests.support import product
@@ -142,11 +142,6 @@ def real_start(release: str, root: Path) -> tuple[bool, int, Mapping[tuple[str, 
         return True, end, {key: (low, high, phy) for key, (low, high, phy) in broker.queues().items() if high}
 
 
-def answers(queue: Mapping[str, Any]) -> list[tuple[int, int, int]]:
-    both = [queue, *([queue["or"]] if "or" in queue else [])]
-    return [(one["min_offset"], one["max_offset"], one["max_phy_offset"]) for one in both]
-
-
 def as_the_release(release: str, audit: product.Audited, copy: Path) -> None:
     """Hold the plan against a real start."""
     plan = audit.broker
@@ -155,7 +150,7 @@ def as_the_release(release: str, audit: product.Audited, copy: Path) -> None:
     assert plan["starts"] is starts
     if starts:
         assert plan["truncate_at"] == end
-        told = {(q["topic"], q["queue_id"]): answers(q) for q in plan["after_dispatch"]["queues"]}
+        told = planned(plan["after_dispatch"]["queues"])
         assert {key: (numbers, told.get(key)) for key, numbers in queues.items() if numbers not in told.get(key, [])} == {}
 
 
