@@ -35,10 +35,10 @@ from jobs.sources import PUSHDOWN_CONF, MessagesSource, as_message_filter, read,
 from schemas.sources import SOURCES
 from store_io.base.errors import NotAStore, StoreError, UsageError
 from store_io.explore.message_filter import EVERY_MESSAGE, MessageFilter
-from tests.store_io.explore.lost.test_lost_places import store as damaged_store
 from tests.store_io.explore.test_message_rows import odd_store, plain, rows_of
 from tests.support import builders
 from tests.support.corpus_tools import cases
+from tests.support.lost_messages import damaged_store
 
 spark_test = pytest.mark.spark
 

@@ -6,16 +6,28 @@ import hashlib
 import zlib
 from collections import Counter, defaultdict
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from schemas.rows import QueueKey
 from store_io.explore.lost.lost_places import lost_places
 from store_io.explore.message_rows import scan_messages
 from store_io.explore.scans import MessageScan
+from tests.support import damage
+from tests.support.builders import Message, StoreBuilder
 from tests.support.product import Audited
 
 COLUMNS = ("phy_offset", "topic", "queue_id", "queue_offset", "total_size", "transaction", "body_crc", "body", "lost")
 Row = dict[str, Any]
+
+
+def damaged_store(root: Path) -> tuple[Path, str, list[int]]:
+    """(root, broker.conf, physical offsets) of twenty messages, the twelfth damaged."""
+    builder = StoreBuilder("5.3.3")
+    records = [builder.put(Message("T", body=b"body %02d" % n * 9)) for n in range(20)]
+    made = builder.write(root)
+    damage.flip_in(made, records[11], "body")
+    return made.root, made.broker_conf, [r.at for r in records]
 
 
 def rows_of(done: Audited, **more: Any) -> list[Row]:

@@ -23,9 +23,9 @@ from schemas.rows import MappedFile
 from store_io.base.errors import StoreChanged, StoreError, UsageError
 from store_io.explore.scans import DEFAULT_COLUMNS
 from tests.schemas.test_json_schemas import faults
-from tests.store_io.explore.lost.test_lost_places import store as damaged_store
 from tests.store_io.explore.test_message_rows import odd_store, plain, rows_of
 from tests.support.exports import EVERYTHING
+from tests.support.lost_messages import damaged_store
 
 
 def command(*words: str) -> options.Command:

@@ -23,10 +23,10 @@ from jobs.explore.unknown_topics import unknown_topics
 from store_io.explore.message_search import SearchTask, run_search
 from store_io.explore.open_store import open_store
 from store_io.source.byte_source import StoreLocation
-from tests.store_io.explore.lost.test_lost_places import store as damaged_store
 from tests.support import builders, corpus_tools
 from tests.support.builders import COMPRESSED, Message, Record, Sizes, Store, StoreBuilder, compress
 from tests.support.corpus_tools import Case
+from tests.support.lost_messages import damaged_store
 
 SIZES = Sizes(segment=4096, queue_file=400)
 LONG = "<script>" + "x" * 247

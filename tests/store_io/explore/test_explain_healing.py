@@ -10,6 +10,7 @@ from store_io.explore.explain import SHOW_ALL, Explanation, explain
 from store_io.explore.redaction import HIDE, Redaction
 from store_io.source.byte_source import StoreLocation
 from tests.support.builders import Message, StoreBuilder
+from tests.support.damage import invert_byte
 from tests.support.healing import healings
 from tests.support.small_repairs import SIZES
 
@@ -25,10 +26,7 @@ def damaged(folder: Path, position: int, count: int = 10) -> AuditRequest:
     for number in range(count):
         builder.put(Message("TopicA", 0, bytes([65 + number]) * 60, uniq=f"{number:032X}", born_time=1_700_000_000_000))
     store = builder.write(folder / "store")
-    segment = store.root / "commitlog" / f"{0:020d}"
-    data = bytearray(segment.read_bytes())
-    data[position] ^= 2
-    segment.write_bytes(bytes(data))
+    invert_byte(store.root / "commitlog" / f"{0:020d}", position, 2)
     return AuditRequest("s", StoreLocation(str(store.root)), "5.3.3", store.broker_conf)
 
 

@@ -16,6 +16,10 @@ from tests.support.healing import SIZES, Damaged, healed
 
 TIME = 1_700_000_000_000
 MIDDLE = 3  # the record that is damaged
+PACKED = Message(
+    "TopicA", 0, zlib.compress(bytes(i * i * 7 % 251 for i in range(6000))), tags="a",
+    sys_flag=builders.COMPRESSED["zlib"], born_time=TIME,
+)  # fmt: skip
 
 
 def damaged_store(folder: Path, *messages: Message) -> Damaged:
@@ -94,12 +98,8 @@ def test_a_body_that_is_too_long_for_the_risk_stays(tmp_path: Path) -> None:
 
 
 def test_a_packed_body_that_unpacks_lowers_the_risk(tmp_path: Path) -> None:
-    body = zlib.compress(bytes(range(256)) * 20, 1)
-    body += zlib.compress(b"") if len(body) < 90 else b""
-    flag = builders.COMPRESSED["zlib"]
-    packed = zlib.compress(bytes(i * i * 7 % 251 for i in range(6000)))
-    damaged = damaged_store(tmp_path, Message("TopicA", 0, packed, tags="a", sys_flag=flag, born_time=TIME))
-    assert 255 * len(packed) / 2**31 > 2e-5
+    damaged = damaged_store(tmp_path, PACKED)
+    assert 255 * len(PACKED.body) / 2**31 > 2e-5
 
     def in_body(data: bytearray, record: builders.Record) -> None:
         data[record.at + 88 + 100] ^= 0x81
@@ -195,11 +195,9 @@ def test_nothing_beside_the_body_speaks_for_its_checksum_field(tmp_path: Path) -
 
 
 def test_a_packed_body_says_whether_it_or_its_checksum_field_is_wrong(tmp_path: Path) -> None:
-    packed = zlib.compress(bytes(i * i * 7 % 251 for i in range(6000)))
-    message = Message("TopicA", 0, packed, tags="a", sys_flag=builders.COMPRESSED["zlib"], born_time=TIME)
-    damaged = damaged_store(tmp_path, message)
+    damaged = damaged_store(tmp_path, PACKED)
     data, (healing,) = with_change(damaged, xor("bodyCRC", 0x41, 2))
-    assert healing.heals and healing.risk == 255 * len(packed) / 2**47 and healed(data, [healing]) == damaged.bytes[0]
+    assert healing.heals and healing.risk == 255 * len(PACKED.body) / 2**47 and healed(data, [healing]) == damaged.bytes[0]
     assert not any(h.heals for h in with_change(damaged, forged)[1])
 
 

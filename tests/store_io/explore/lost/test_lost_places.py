@@ -10,24 +10,12 @@ from store_io.base.errors import StoreError
 from store_io.explore.lost.lost_places import lost_places
 from tests.support import product
 from tests.support.builders import Message, StoreBuilder
-from tests.support.lost_messages import losses, planned, rows_of
+from tests.support.lost_messages import damaged_store, losses, planned, rows_of
 from tests.support.timers import timer_store
 
 
-def store(root: Path) -> tuple[Path, str, list[int]]:
-    """(root, broker.conf, physical offsets) of twenty messages, the twelfth damaged."""
-    builder = StoreBuilder("5.3.3")
-    records = [builder.put(Message("T", body=b"body %02d" % n * 9)) for n in range(20)]
-    made = builder.write(root)
-    path = made.segment_of(records[11])
-    data = bytearray(path.read_bytes())
-    data[data.index(b"body 11")] ^= 1
-    path.write_bytes(data)
-    return made.root, made.broker_conf, [r.at for r in records]
-
-
 def test_valid_messages_after_the_damage_are_listed_one_by_one(tmp_path: Path) -> None:
-    root, conf, at = store(tmp_path / "store")
+    root, conf, at = damaged_store(tmp_path / "store")
     done = product.audit(root, "5.3.3", conf)
     rows = rows_of(done, only_lost=True)
     assert [(row["phy_offset"], row["lost"]) for row in rows] == [(place, "cut") for place in at[12:]]
@@ -68,7 +56,7 @@ def test_timers_that_are_too_many_to_be_held_are_counted(tmp_path: Path, monkeyp
 
 
 def test_a_store_that_does_not_start_or_was_not_read_says_so(tmp_path: Path) -> None:
-    root, conf, _ = store(tmp_path / "store")
+    root, conf, _ = damaged_store(tmp_path / "store")
     path = next((root / "commitlog").iterdir())
     whole = path.read_bytes()
     path.write_bytes(whole[:-5])

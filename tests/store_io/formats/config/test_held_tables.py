@@ -14,6 +14,7 @@ from store_io.rules.config.files import CONSUMER_OFFSETS, GROUPS, TOPICS
 from store_io.rules.releases import Setting, broker_rules
 from store_io.source.byte_source import StoreLocation, open_source
 from store_io.source.store_dir import list_store
+from tests.support.damage import invert_byte
 from tests.support.rocksdb_stores import write_database
 
 pytest.importorskip("rocksdict")
@@ -90,9 +91,7 @@ def test_a_value_that_cannot_be_decoded_ends_the_broker(value: bytes, tmp_path: 
 def test_bad_bytes_end_the_load_or_the_broker(release: str, refuses: bool, tmp_path: Path) -> None:
     held(tmp_path, "topics", {f"T{n:05d}" + "x" * 90: topic(f"{n}" * 40) for n in range(3000)})
     table = max((tmp_path / "config" / "topics").glob("*.sst"), key=lambda path: path.stat().st_size)
-    data = bytearray(table.read_bytes())
-    data[len(data) // 2] ^= 1
-    table.write_bytes(data)
+    invert_byte(table, table.stat().st_size // 2, 1)
     config = read(tmp_path, release)
     assert config.loads[TOPICS].refuses is refuses
     if not refuses:

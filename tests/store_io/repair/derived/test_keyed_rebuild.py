@@ -11,6 +11,7 @@ import pytest
 
 from tests.support import product
 from tests.support.builders import Message, StoreBuilder
+from tests.support.damage import flip_in
 from tests.support.json_schemas import faults
 from tests.support.repaired import content, numbers, plan_of, plan_with_steps, previewed, repaired
 from tests.support.rocksdb_stores import (
@@ -48,10 +49,7 @@ def test_entries_of_the_messages_that_stay(policy: str, tmp_path: Path) -> None:
     """A bit of one message is wrong, in the third segment: its number is answered under salvage, the log is cut under broker."""
     store = keyed_store(tmp_path / "store").write()
     bad = next(r for r in store.records if r.at > 2 * SIZES.segment and r.queue_offset > 1)
-    path = store.root / "commitlog" / f"{bad.at // SIZES.segment * SIZES.segment:020d}"
-    data = bytearray(path.read_bytes())
-    data[data.index(bad.body, bad.at % SIZES.segment) + 2] ^= 1
-    path.write_bytes(data)
+    flip_in(store.plain, bad, "body", 2)
     before, target = content(store.root), tmp_path / "new"
     planned = plan_with_steps if policy == "salvage" else lambda root, release, conf, _: plan_of(root, release, conf)
     plan = planned(store.root, "5.3.3", store.broker_conf, policy)
@@ -128,10 +126,7 @@ def test_a_database_beside_queues_in_files_is_copied_or_left_out_where_the_log_c
     for file in (database.root / "consumequeue").iterdir():
         shutil.copy(file, store.root / "consumequeue" / file.name)
     if cut:
-        last = store.root / "commitlog" / f"{records[-1].at // SIZES.segment * SIZES.segment:020d}"
-        data = bytearray(last.read_bytes())
-        data[data.index(records[-1].body, records[-1].at % SIZES.segment)] ^= 1
-        last.write_bytes(data)
+        flip_in(store, records[-1], "body")
     else:
         (store.root / "checkpoint").unlink()
     outcome = repaired(store.root, tmp_path / "new", plan_of(store.root, "5.3.3", store.broker_conf + DOUBLE), "salvage")

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from jobs.report.files.json_text import document
 from store_io.audit.checks.repaired_store import REPORT_SUFFIX
-from tests.support import product
+from tests.support import damage, product
 from tests.support.builders import Message, StoreBuilder
 from tests.support.repaired import numbers, plan_of, previewed, repaired
 from tests.support.small_repairs import SIZES
@@ -26,16 +27,10 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, dict[str
     folder = made.root / "commitlog"
     before = {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
     size = int.from_bytes(before[f"{0:020d}"][:4], "big")
-    for name, at, data in (
-        (f"{0:020d}", 3 * size + 100, None),  # a bit of a body
-        (f"{4096:020d}", 5 * size + 28, bytes(4) + b"\x01\x00\x00\x00"),  # PHYSICALOFFSET
-        (f"{4096:020d}", 9 * size + 50, bytes(99)),  # nothing can be done
-    ):
-        file = bytearray(before[name])
-        changed = data or bytes([file[at] ^ 4])
-        file = bytearray((folder / name).read_bytes())
-        file[at : at + len(changed)] = changed
-        (folder / name).write_bytes(bytes(file))
+    first, second = folder / f"{0:020d}", folder / f"{4096:020d}"
+    damage.invert_byte(first, 3 * size + 100, 4)  # a bit of a body
+    damage.overwrite(second, 5 * size + 28, bytes(4) + b"\x01\x00\x00\x00")  # PHYSICALOFFSET
+    damage.zero_range(second, 9 * size + 50, 9 * size + 149)  # nothing can be done
     return made.root, made.broker_conf, before
 
 
@@ -63,8 +58,6 @@ def test_healed_records_are_what_was_written(store: tuple[Path, str, dict[str, b
 
 
 def test_an_audit_of_the_new_store_marks_them(store: tuple[Path, str, dict[str, bytes]], tmp_path: Path) -> None:
-    from jobs.report.files.json_text import document
-
     root, conf, _ = store
     outcome = repaired(root, tmp_path / "new", plan_of(root, "5.3.3", conf), "salvage", heal_risk=1e-4)
     text = document({**outcome.report, "made_at": "2026-11-22 10:00:00"})
@@ -76,8 +69,6 @@ def test_an_audit_of_the_new_store_marks_them(store: tuple[Path, str, dict[str, 
 
 def test_a_report_marks_whole_messages_and_nothing_else(store: tuple[Path, str, dict[str, bytes]], tmp_path: Path) -> None:
     """Its ranges are input like any other."""
-    from jobs.report.files.json_text import document
-
     root, conf, _ = store
     report = repaired(root, tmp_path / "new", plan_of(root, "5.3.3", conf), "salvage", heal_risk=1e-4).report
     (first, *_) = report["healed_at"]

@@ -15,6 +15,7 @@ from store_io.audit.rounds import collected
 from store_io.formats.dledger import entry_walk, unit_reader
 from tests.support import product
 from tests.support.builders import Message
+from tests.support.damage import write_at
 from tests.support.dledger_stores import FOLDER, HEADER, SIZES, LedgerBuilder, LedgerStore, build, header, unit
 
 DATA, INDEX = f"{FOLDER}/data", f"{FOLDER}/index"
@@ -24,12 +25,6 @@ def found(store: LedgerStore) -> list[Finding]:
     audit = product.audit(store.root, store.release, store.broker_conf)
     assert not audit.incomplete
     return audit.above_note
-
-
-def write_at(path: Path, at: int, data: bytes) -> None:
-    with open(path, "r+b") as file:
-        file.seek(at)
-        file.write(data)
 
 
 @dataclass(frozen=True)
