@@ -225,7 +225,9 @@ def read_query(command: Command) -> Query:
     redaction, trust_clock = redaction_of(command), "--trust-clock" in command.flags
     refuse_with_resend(options, form)
     if broker and (lost or form == RESEND or LOST in columns):
-        raise UsageError("--view broker shows what a start leaves: --lost, the column of that name and resend go with the copy")
+        raise UsageError(
+            "--view broker shows what a start leaves: it cannot be combined with --lost, the column lost or --format resend"
+        )
     out = absolute(options["--out"]) if "--out" in options else None
     if out is not None and is_uri(out):
         raise UsageError(f"--out {options['--out']!r}: a file of this machine, not a URI")
