@@ -56,6 +56,9 @@ TIMER_WHEEL_MISSING = "timer_wheel_missing"
 TIMER_CHECK_MISSING = "timer_checkpoint_missing"
 TIMER_CHECK_WRONG = "timer_checkpoint_wrong"
 TIMER_OFFSET_BEYOND = "timer_offset_beyond_end"
+TIMER_AGAIN = "timer_messages_again"
+TIMER_START_LATE = "timer_start_late"
+TABLES_DAMAGED = "rocksdbstore_damaged"
 
 
 REBUILD_TWIN = (
@@ -65,6 +68,10 @@ REBUILD_TWIN = (
 STARTS_DISPATCH = "Nothing to do: a start of the release puts these entries."
 NO_COMPACTED_REPAIR = (
     "No repair is written for a store with the log of a compacted topic: look for another copy of the same broker."
+)
+NO_TIMER_ENTRIES = (
+    "No repair writes timers in RocksDB: take rocksdbstore/ of another copy of the same broker and moment, or send again what"
+    " is wanted of these messages."
 )
 NO_MARKED_REPAIR = (
     "No repair is written for a store with its index or transactions in RocksDB: look for another copy of the same broker."
@@ -502,11 +509,11 @@ _ROWS = (
                 meaning="A part of the timer log that is no unit. A start cuts the log there and takes the messages from their"
                         " queue again, or, further back, no longer finds what the slot held before it."),
     FindingCode(TIMER_UNIT_WRONG, REBUILDABLE, Part.TIMER, Cure.REBUILD_TIMERS, stays=Stays.ALWAYS,
-                meaning="A unit of the timer log does not fit the timer message that it leads to, or the unit"
-                        " before it in its slot."),
+                meaning="A unit of the timer log, or an entry of timers in RocksDB, does not fit the timer message that it leads"
+                        " to; or a unit does not fit the one before it in its slot."),
     FindingCode(TIMER_UNIT_BEYOND, REBUILDABLE, Part.TIMER, Cure.REBUILD_TIMERS, stays=Stays.ALWAYS,
-                meaning="Units of the timer log lead beyond the CommitLog's end. When their time comes a broker finds nothing"
-                        " there, or what was written there since.",
+                meaning="Units of the timer log, or entries of timers in RocksDB, lead beyond the CommitLog's end. When their"
+                        " time comes a broker finds nothing there, or what was written there since.",
                 step="Look for the end of the log in another copy of the same broker: audit that copy and use it instead. A"
                      " repair of this one leaves these units out."),
     FindingCode(TIMER_SLOT_WRONG, REBUILDABLE, Part.TIMER, Cure.REBUILD_TIMERS, stays=Stays.ALWAYS,
@@ -525,6 +532,19 @@ _ROWS = (
                         " the messages that are sent until the queue is as long again are never delivered.",
                 step="Nothing, from 5.3.2 on.",
                 raised_step="Repair this copy, or start it with 5.3.2 or later."),
+    FindingCode(TIMER_AGAIN, NOTE, Part.TIMER, Cure.BY_HAND, stays=Stays.ALWAYS,
+                meaning="Timer messages that were delivered and that a start takes out of their queue again. With timers in"
+                        " RocksDB this is so after every kill, and even after a clean stop for messages that were due when they"
+                        " were sent.",
+                step="Nothing, where consumers bear messages that come twice."),
+    FindingCode(TIMER_START_LATE, NOTE, Part.TIMER, Cure.BY_HAND, stays=Stays.ALWAYS,
+                meaning="Timers wait in RocksDB, and nothing is stored there of up to when they were delivered, as none was yet."
+                        " A start then begins ten seconds before its own time.",
+                step="Start the broker before the first of them is due, or send again what is passed over."),
+    FindingCode(TABLES_DAMAGED, REBUILDABLE, Part.TIMER | Part.INDEX, Cure.BY_HAND, stays=Stays.ALWAYS,
+                meaning="RocksDB finds bad bytes in rocksdbstore/, where index, timers or transactions lie. What lies in or after"
+                        " them is not found; timers there are never delivered. This audit does not judge its entries.",
+                step="Take rocksdbstore/ of another copy of the same broker and moment."),
     # ---- the copy as a whole ----------------------------------------------------------------------------------------
     FindingCode("file_unrecognised", NOTE, Part.COPY, Cure.NOTHING, "A file with a name that no release writes here.",
                 raised_step=_REMOVED),

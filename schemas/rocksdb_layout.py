@@ -23,3 +23,12 @@ MARK_QUEUE_ID = 0
 FOLDER, SEPARATE_FOLDER = "consumequeue", "consumequeue_rocksdb"
 CURRENT = "CURRENT"
 """The file of a database that names its MANIFEST: where it is missing and no log is there either, a broker makes a new one."""
+
+TABLES_FOLDER = "rocksdbstore"
+INDEX_FAMILY, TIMER_FAMILY, TRANSACTION_FAMILY = "default", "timer", "trans"
+TABLE_MARK = b"lastOffsetPy"
+"""Of index and transactions: int64, the physical offset of the newest record in the family (MessageRocksDBStorage, 5.4.0)."""
+TIMER_OFFSET_KEY, TIMER_TIME_KEY = b"sys_topic_scan_offset_checkpoint", b"timeline_checkpoint"
+"""Of timers, int64 each: from which queue offset on messages are not taken yet; up to which time entries were delivered."""
+TIMER_KEY_LEAST = 9  # int64 delivery time in ms, unique key
+TIMER_VALUE_BYTES = 12  # int32 size, int64 phy_offset

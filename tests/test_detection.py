@@ -21,6 +21,7 @@ from tests.support import builders, compacted, corpus_tools, damage, product, re
 from tests.support.builders import Message, Record, Sizes, Store, StoreBuilder
 from tests.support.corpus_tools import Case
 from tests.support.damage import Done
+from tests.support.keyed_timers import KeyedTimers, keyed_timers
 from tests.support.rocksdb_stores import TWICE, KeyedStore, combined_store, keyed_store
 from tests.support.test_builders import sizes_of
 
@@ -806,6 +807,60 @@ def test_damage_of_a_timer_file_is_found(row: TimerRow, tmp_path: Path) -> None:
 def test_undamaged_timer_files_raise_no_alarm(release: str, clean: bool, tmp_path: Path) -> None:
     made = timers.timer_store(tmp_path / "store", release, clean=clean)
     assert product.audit(made.root, release, made.conf).findings == []
+
+
+# ---- timers in RocksDB ---------------------------------------------------------------------------------------------
+
+
+def entry_changed(change: Callable[[tuple[int, int]], tuple[int, int]]) -> Callable[[KeyedTimers], object]:
+    def damage(made: KeyedTimers) -> None:
+        key = max(made.entries)
+        made.entries[key] = change(made.entries[key])
+
+    return damage
+
+
+def key_changed(made: KeyedTimers) -> None:
+    time, unique = max(made.entries)
+    made.entries[time + 1000, unique] = made.entries.pop((time, unique))
+
+
+def another_key(made: KeyedTimers) -> None:
+    time, unique = max(made.entries)
+    made.entries[time, unique[::-1]] = made.entries.pop((time, unique))
+
+
+KEYED_TABLE: dict[str, tuple[Callable[[KeyedTimers], object], str, int]] = {
+    "entry gone": (lambda made: made.entries.pop(max(made.entries)), "timer_message_lost", 1),
+    "no database": (lambda made: made.entries.clear(), "timer_message_lost", 4),
+    "entry's size": (entry_changed(lambda old: (old[0] + 1, old[1])), "timer_unit_wrong", 1),
+    "entry's physical offset": (entry_changed(lambda old: (old[0], old[1] + 4)), "timer_message_lost", 1),
+    "entry to another message": (entry_changed(lambda old: (old[0], 0)), "timer_unit_wrong", 2),
+    "entry beyond the end": (entry_changed(lambda old: (old[0], 1 << 40)), "timer_unit_beyond_end", 1),
+    "entry's time": (key_changed, "timer_unit_wrong", 1),
+    "entry's unique key": (another_key, "timer_unit_wrong", 1),
+    "value of another length": (lambda made: made.more.update({bytes(12): b"x"}), "timer_unit_wrong", 1),
+    "short key": (lambda made: made.more.update({b"k": bytes(12)}), "timer_unit_wrong", 1),
+    "read time": (lambda made: setattr(made, "read_time", 1 << 42), "timer_message_lost", 4),
+}
+
+
+@pytest.mark.parametrize("name", KEYED_TABLE)
+def test_damage_of_timers_in_rocksdb_is_found(name: str, tmp_path: Path) -> None:
+    damage_of, code, count = KEYED_TABLE[name]
+    made = keyed_timers(tmp_path / "store")
+    damage_of(made)
+    audit = product.audit(made.write().root, "5.4.0", made.conf)
+    assert sum(f.count for f in audit.above_note if (f.file, f.code) == ("rocksdbstore", code)) == count
+
+
+@pytest.mark.parametrize("clean", [True, False], ids=["clean", "killed"])
+@pytest.mark.parametrize("release", ["5.4.0", "5.5.0"])
+def test_undamaged_timers_in_rocksdb_raise_no_alarm(release: str, clean: bool, tmp_path: Path) -> None:
+    made = keyed_timers(tmp_path / "store", release, clean=clean).write()
+    audit = product.audit(made.root, release, made.conf)
+    assert audit.findings == [] and audit.outcome.exit_code == 0 and audit.outcome.not_judged == []
+    assert audit.outcome.timers["waiting"]["messages"] == 4
 
 
 # ---- config/ -------------------------------------------------------------------------------------------------------

@@ -33,6 +33,8 @@ public class Harness {
     private final boolean delaysByHook;
     private final MessageStoreConfig config;
     private Object timers;
+    private Object keyedTimers;
+    private Object transactions;
     private volatile Throwable startFailure;
     private volatile boolean started;
 
@@ -69,6 +71,12 @@ public class Harness {
             delays = null;
         }
         this.delaysByHook = delays == null;
+        if ("true".equals(properties.getProperty("transRocksDBEnable"))) { // as BrokerController does, before the store is loaded
+            String name = "org.apache.rocketmq.store.transaction.TransMessageRocksDBStore";
+            Object[] given = new Object[] {store, arguments[1], new InetSocketAddress("127.0.0.1", 10911)};
+            transactions = Class.forName(name).getConstructors()[0].newInstance(given);
+            call(store, "setTransMessageRocksDBStore", new Object[] {transactions});
+        }
         if (delays != null) { // it thinks that it runs, and so never delivers
             ((AtomicBoolean) field(delays, "started")).set(true);
         }
@@ -174,17 +182,41 @@ public class Harness {
         Object[] arguments = new Object[] {store, config, checkpoint, metrics, statistics()};
         timers = Class.forName(name + "MessageStore").getConstructors()[0].newInstance(arguments);
         call(store, "setTimerMessageStore", new Object[] {timers});
-        return ((Boolean) call(timers, "load", new Object[0])).booleanValue();
+        if (inRocksDB()) {
+            Object[] given = new Object[] {store, metrics, statistics()};
+            keyedTimers = Class.forName("org.apache.rocketmq.store.timer.rocksdb.TimerMessageRocksDBStore").getConstructors()[0].newInstance(given);
+            call(store, "setTimerMessageRocksDBStore", new Object[] {keyedTimers});
+        }
+        boolean loaded = ((Boolean) call(timers, "load", new Object[0])).booleanValue();
+        return keyedTimers == null ? loaded : loaded && ((Boolean) call(keyedTimers, "load", new Object[0])).booleanValue();
+    }
+
+    /** timerRocksDBEnable, of the releases that know it. */
+    private boolean inRocksDB() throws Exception {
+        try {
+            return ((Boolean) field(config, "timerRocksDBEnable")).booleanValue();
+        } catch (NoSuchFieldException before) {
+            return false;
+        }
     }
 
     /** Take and deliver timers, as a master does. */
     public void startTimers() throws Exception {
         call(timers, "start", new Object[] {Boolean.TRUE});
+        if (keyedTimers != null) {
+            call(keyedTimers, "start", new Object[0]);
+        }
     }
 
     public void shutdown() throws Exception {
         if (timers != null) {
             call(timers, "shutdown", new Object[0]);
+        }
+        if (keyedTimers != null) {
+            call(keyedTimers, "shutdown", new Object[0]);
+        }
+        if (transactions != null) {
+            call(transactions, "shutdown", new Object[0]);
         }
         store.shutdown();
     }

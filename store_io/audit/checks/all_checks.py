@@ -30,6 +30,7 @@ from store_io.audit.checks.log.sequences import sequences
 from store_io.audit.checks.repaired_store import repaired
 from store_io.audit.checks.scan_findings import scan_findings, unread_heads, unwritten_ends
 from store_io.audit.checks.tiered_store import tiered_store
+from store_io.audit.checks.timer.timer_entries import timer_entry_findings
 from store_io.audit.checks.timer.timer_findings import timer_findings
 from store_io.audit.evidence import Evidence
 from store_io.audit.facts.size_misfits import misfit_findings
@@ -59,8 +60,8 @@ COMPARED: tuple[Check, ...] = (  # their findings on derived data may blame the 
     ledger_terms,
 )
 REST: tuple[Check, ...] = (
-    unindexed, compacted_topics, tiered_store, checkpoint_times, epoch_findings, timer_findings, small_files, lost_tables,
-    against_queues, repaired,
+    unindexed, compacted_topics, tiered_store, checkpoint_times, epoch_findings, timer_findings, timer_entry_findings,
+    small_files, lost_tables, against_queues, repaired,
 )  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 
+from schemas.rocksdb_layout import TABLES_FOLDER
 from schemas.rows import DEFAULT, EXTENT_DAMAGED, NAMED, AuditOutcome, Finding, FurthestRun, Row
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.checks.broker_start import OffsetsBeyond
@@ -24,6 +25,7 @@ from store_io.audit.premises import inferred_mode, mode_doubts, premises
 from store_io.audit.shortcomings import Shortcomings
 from store_io.base.exit_codes import INCOMPLETE, of_store
 from store_io.base.times import iso_time
+from store_io.rules.rocksdb.marks import keeps_other_tables
 
 
 @dataclass(frozen=True)
@@ -189,9 +191,13 @@ def _timer_section(evidence: Evidence) -> Row | None:
 def not_judged(evidence: Evidence) -> list[str]:
     """What a start reads and no check judges; the timer store among it where it was not read or is too large. Also the logs of
     other DLedger nodes, which this one does not read."""
-    names = [*evidence.copy.start_files.names, *other_ledgers(evidence.copy.listing, evidence.copy.rules)]
-    if evidence.copy.timers is not None and (evidence.timers is None or not evidence.timers.judged):
+    copy, timers = evidence.copy, evidence.timers
+    names = [*copy.start_files.names, *other_ledgers(copy.listing, copy.rules)]
+    judged = timers is not None and timers.judged
+    if copy.timers is not None and not judged:
         names.append("timers")
+    if copy.rules.timers_in_rocksdb and judged and not keeps_other_tables(copy.rules):
+        names = [name for name in names if name != TABLES_FOLDER]
     return sorted(names, key=lambda name: (name.startswith("config/"), name))
 
 

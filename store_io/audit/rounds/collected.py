@@ -15,6 +15,7 @@ from store_io.formats.dledger.entry_walk import DataTask
 from store_io.formats.dledger.unit_reader import UnitTask
 from store_io.formats.index_reader import IndexTask
 from store_io.formats.rocksdb.queue_pass import KeyRangeTask
+from store_io.formats.rocksdb.timer_table import TimerEntriesTask
 from store_io.formats.timer.timer_task import TimerTask
 from store_io.rules.dledger.ledger_walks import MAX_STRETCHES, DataWalk, UnitWalk
 from store_io.rules.prediction import ScanId
@@ -100,6 +101,8 @@ class Collected:
             self.no_epoch_starts = result.no_record
         elif isinstance(task, TimerTask):
             self.timers.files = result
+        elif isinstance(task, TimerEntriesTask):
+            self.timers.entries = result
         elif isinstance(task, TimerPartTask):
             self.timers.add(result)
         elif isinstance(task, LeftoverTask):

@@ -23,6 +23,7 @@ from store_io.formats.index_reader import IndexTask
 from store_io.formats.rocksdb.queue_keys import queue_prefix
 from store_io.formats.rocksdb.queue_pass import KeyRangeTask
 from store_io.formats.rocksdb.queue_table import QueueTable
+from store_io.formats.rocksdb.timer_table import TimerEntriesTask
 from store_io.formats.timer.timer_task import TimerTask
 from store_io.rules.compaction.sparse_recovery import RECOVERED_FILES
 from store_io.rules.index_state import IndexHeader
@@ -87,7 +88,11 @@ class TaskMaker:
     def _has_timers(self) -> bool:
         """Whether there is anything that a scan must hold timer messages against."""
         timers = self._copy.timers
-        return timers is not None and timers.judged and bool(timers.files or TIMER_QUEUE in self._copy.queue_folders)
+        return (
+            timers is not None
+            and timers.judged
+            and bool(timers.files or timers.table is not None or TIMER_QUEUE in self._copy.queue_folders)
+        )
 
     def timers(self) -> list[Task]:
         """The task that reads the timer store; none of a copy without one."""
@@ -108,21 +113,30 @@ class TaskMaker:
                 self._copy.unclean,
                 MAX_TIMERS,
                 request.not_after,
-            )
+            ),
+            *self._timer_entries(),
         ]
+
+    def _timer_entries(self) -> list[Task]:
+        """The task that reads timers in RocksDB, where they are there."""
+        request, timers = self._request, self._copy.timers
+        table = timers.table if timers is not None else None
+        if table is None or table.database.absent or table.damaged is not None:
+            return []
+        return [TimerEntriesTask(request.store, request.location, table.database, MAX_TIMERS, request.not_after)]
 
     def timer_parts(self, view: TimerView | None, segments: Sequence[SegmentSummary]) -> list[Task]:
         """Tasks for the timer messages of a store, each for a part of them, where they are too many to be held together."""
-        if view is None or view.held:
+        if view is None or view.held or view.damaged:
             return []
         found, rows = with_timers(segments)
-        parts = -(-max(rows, view.files.unit_count) // TIMERS_TOGETHER)
+        parts = -(-max(rows, view.files.unit_count, view.entries.count) // TIMERS_TOGETHER)
         if parts > MAX_TIMER_PARTS or not found:
             return []
         scans = tuple(part_scan(self.base, s.path, s.base_offset, s.size) for s in found)
         late = self._request.not_after
         return [
-            TimerPartTask(scans, view.parts.files, view.log, view.precision, view.state, part, parts, late)
+            TimerPartTask(scans, view.parts.files, view.database, view.log, view.precision, view.state, part, parts, late)
             for part in range(parts)
         ]
 

@@ -13,8 +13,11 @@ import numpy as np
 
 from schemas.rows import MappedFile, SegmentSummary
 from store_io.audit.log_map import LogMap
+from store_io.audit.timer.timer_entries_check import EntryFaults, entry_faults, entry_units
 from store_io.audit.timer.timer_units_check import UnitFaults, unit_faults
 from store_io.base.errors import StoreError
+from store_io.formats.rocksdb.queue_table import QueueDatabase
+from store_io.formats.rocksdb.timer_table import NO_ENTRIES, TimerEntries, timer_entries
 from store_io.formats.timer.timer_task import TimerFiles
 from store_io.formats.timer.timer_units import NO_UNITS, unit_windows
 from store_io.rules.timer.timer_fates import Fates, TimerMessages, TimerState, delivering, fates_of, undelivered
@@ -29,23 +32,33 @@ PLACE_BYTES = 64  # no two messages begin within so many bytes
 
 @dataclass
 class TimerPart:
-    """What one task, or all of them together, found. fates: None where no start is predicted."""
+    """What one task, or all of them together, found. entry_faults: of entries in RocksDB.  fates: None where no start is
+    predicted."""
 
     faults: UnitFaults = field(default_factory=UnitFaults)
     fates: Fates | None = None
     bytes_read: int = 0
     problem: str = ""
+    entry_faults: EntryFaults = field(default_factory=EntryFaults)
 
     def __add__(self, other: TimerPart) -> TimerPart:
         fates = self.fates + other.fates if self.fates is not None and other.fates is not None else None
-        return TimerPart(self.faults + other.faults, fates, self.bytes_read + other.bytes_read, self.problem or other.problem)
+        return TimerPart(
+            self.faults + other.faults,
+            fates,
+            self.bytes_read + other.bytes_read,
+            self.problem or other.problem,
+            self.entry_faults + other.entry_faults,
+        )
 
 
 @dataclass
 class TimerResults:
-    """What the tasks on the timer store gave. together: of all parts; None where there are none, or one was not read."""
+    """What the tasks on the timer store gave. entries: of timers in RocksDB.  together: of all parts; None where there are none,
+    or one was not read."""
 
     files: TimerFiles | None = None
+    entries: TimerEntries = field(default_factory=TimerEntries)
     together: TimerPart | None = None
     late: bool = False
 
@@ -61,10 +74,12 @@ class TimerResults:
 
 @dataclass(frozen=True)
 class TimerPartTask:
-    """scans: segments with timer messages or copies.  files: of the timer log.  state: what a start decides by; None: unknown."""
+    """scans: segments with timer messages or copies.  files: of the timer log.  database: of timers in RocksDB.  state: what a
+    start decides by; None: unknown."""
 
     scans: tuple[SegmentTask, ...]
     files: tuple[MappedFile, ...]
+    database: QueueDatabase
     log: LogMap
     precision: int
     state: TimerState | None
@@ -106,11 +121,16 @@ class TimerPartTask:
                     own.append(units[units["phy_offset"] // PLACE_BYTES % self.parts == self.part])
                     leading.append(units[np.isin(units["phy_offset"], places)])
                 filler = filler or window.blank
+        entries = [NO_ENTRIES]
+        for rows_of_entries in timer_entries(source, self.database, TimerEntries()):
+            entries.append(rows_of_entries[rows_of_entries["phy_offset"] // PLACE_BYTES % self.parts == self.part])
+            leading.append(entry_units(rows_of_entries[np.isin(rows_of_entries["phy_offset"], places)]))
         messages = np.concatenate([NO_ROWS, *sink.by_place])
         cut = (self.state.truncate_at, self.state.log_end) if self.state is not None else None
         faults = unit_faults(np.concatenate(own), messages, self.log, self.precision, cut)
+        wrong = entry_faults(np.concatenate(entries), messages, self.log, cut[0] if cut is not None else None)
         fates = fates_of_rows(rows, np.concatenate(leading), self.state) if self.state is not None else None
-        return TimerPart(faults, fates, read + sum(file.size for file in self.files))
+        return TimerPart(faults, fates, read + sum(file.size for file in self.files), entry_faults=wrong)
 
 
 class PartSink:

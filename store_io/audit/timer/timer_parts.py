@@ -8,10 +8,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from schemas import rocksdb_layout
 from schemas import timer_layout as layout
 from schemas.rows import MappedFile
 from schemas.store_names import QUEUES, TIMER_LOG
 from store_io.base.errors import StoreError
+from store_io.formats.rocksdb.timer_table import TimerTable, read_timer_table
 from store_io.formats.timer.timer_check import TimerCheck, read_timer_check
 from store_io.rules.loading import Tree, load_file_queue
 from store_io.rules.releases import BrokerRules
@@ -26,7 +28,7 @@ class TimerParts:
     """files: of the timer log, as they are mapped.  wheel: path of the wheel that is loaded, empty for none.
 
     refusal: the sentence with which a broker ends before its store is loaded; late_refusal: after that.
-    unmodelled: the timers lie where no rule of this audit looks.
+    table: of timers in RocksDB; None where the release keeps none there.
     """
 
     files: tuple[MappedFile, ...] = ()
@@ -37,12 +39,12 @@ class TimerParts:
     refusal: str = ""
     late_refusal: str = ""
     problem: str = ""
-    unmodelled: bool = False
+    table: TimerTable | None = None
 
     @property
     def judged(self) -> bool:
         """Whether these files can be read and held against each other."""
-        return not (self.refusal or self.late_refusal or self.problem or self.unmodelled)
+        return not (self.refusal or self.late_refusal or self.problem)
 
 
 def timer_parts(source: ByteSource, listing: StoreListing, tree: Tree, rules: BrokerRules) -> TimerParts | None:
@@ -54,24 +56,25 @@ def timer_parts(source: ByteSource, listing: StoreListing, tree: Tree, rules: Br
     queue = f"{QUEUES}/{layout.TIMER_TOPIC}"
     if not files and not refusal and wheel is None and listing.get(layout.TIMER_CHECK) is None and not tree.exists(queue):
         return None
-    if rules.timers_in_rocksdb:
-        return TimerParts(unmodelled=True)
+    table = read_timer_table(source, source.list_tree(rocksdb_layout.TABLES_FOLDER)) if rules.timers_in_rocksdb else None
     path, size, flushed = _wheel(listing, rules)
     try:
         check = read_timer_check(source, listing)
     except StoreError as why:
-        return TimerParts(tuple(files), path, size, problem=str(why))
+        return TimerParts(tuple(files), path, size, problem=str(why), table=table)
     closed = _not_opened(listing, rules)
     if closed:
         problem = f"{closed}: no regular file of this copy: it was not opened"
-        return TimerParts(tuple(files), path, size, check, problem=problem)
+        return TimerParts(tuple(files), path, size, check, problem=problem, table=table)
+    if table is not None and table.unread:
+        return TimerParts(tuple(files), path, size, check, problem=table.unread, table=table)
     wrong = ""
     if wheel is not None and wheel.kind == "directory":
         wrong = f"{layout.TIMER_WHEEL}: a directory, where the broker expects a file"
     elif size not in (0, layout.WHEEL_BYTES):
         wrong = f"{path}: {size} bytes, where a timer wheel has {layout.WHEEL_BYTES}"
     flush_position = max(flushed, 0) if flushed >= 0 else check.flush_position
-    return TimerParts(tuple(files), path if size else "", size, check, flush_position, wrong, refusal)
+    return TimerParts(tuple(files), path if size else "", size, check, flush_position, wrong, refusal, table=table)
 
 
 def _not_opened(listing: StoreListing, rules: BrokerRules) -> str:

@@ -16,24 +16,28 @@ from schemas import commitlog_layout, timer_layout
 from schemas.rows import Row, SegmentSummary
 from store_io.audit.log_map import LogMap
 from store_io.audit.opened_copy import OpenedCopy
+from store_io.audit.timer.timer_entries_check import EntryFaults, entry_faults, entry_units
 from store_io.audit.timer.timer_part import TimerPart, TimerResults, delivering_rows, fates_of_rows, undelivered_rows
 from store_io.audit.timer.timer_parts import TimerParts
 from store_io.audit.timer.timer_units_check import UnitFaults, unit_faults
 from store_io.base.errors import StoreError
 from store_io.base.times import iso_time
+from store_io.formats.rocksdb.queue_table import NO_DATABASE, QueueDatabase
+from store_io.formats.rocksdb.timer_table import TimerEntries
 from store_io.formats.timer.timer_task import TimerFiles
 from store_io.rules.prediction import Prediction
 from store_io.rules.timer.timer_fates import Fates, TimerState
 from store_io.rules.timer.timer_recovery import queue_offset_after
 from store_io.scan.timer.timer_records import NO_ROWS
 
+UNKNOWN_READ_MS = 10_000
 TIMER_QUEUE = (timer_layout.TIMER_TOPIC, 0)
 _HEAD = struct.Struct(">4xi12xq")  # of a message: magic, queue offset
 
 
 @dataclass(frozen=True)
 class TimerView:
-    """What there is, and what a start makes of it.
+    """What there is, and what a start makes of it. entries: of timers in RocksDB.
 
     rows: timer messages and their copies; None where they are too many to hold, or were not all read.  together: what tasks found
     of all parts, where they are too many.  queue_offset: from which entry on a start reads the timer topic; queue_max: that
@@ -42,6 +46,7 @@ class TimerView:
 
     parts: TimerParts
     files: TimerFiles
+    entries: TimerEntries
     rows: np.ndarray | None
     log: LogMap
     precision: int
@@ -55,7 +60,34 @@ class TimerView:
     @property
     def held(self) -> bool:
         """Whether all messages and units are here; else parts of them are judged by tasks of their own."""
-        return self.rows is not None and self.files.units is not None
+        return self.rows is not None and self._units is not None and not self.damaged
+
+    @property
+    def damaged(self) -> bool:
+        """Whether entries in RocksDB could not be read for bad bytes."""
+        table = self.parts.table
+        return self.entries.damaged is not None or table is not None and table.damaged is not None
+
+    @property
+    def database(self) -> QueueDatabase:
+        """Of timers in RocksDB."""
+        return self.parts.table.database if self.parts.table is not None else NO_DATABASE
+
+    @property
+    def keyed_read_time(self) -> int:
+        """Up to when entries in RocksDB were delivered. Where nothing says it, a start begins ten seconds before its own time
+        (MessageRocksDBStorage.getCheckpointForTimer), which is not before the copy's last message."""
+        table = self.parts.table
+        if table is None or table.read_time is None:
+            return self.last_store_time - UNKNOWN_READ_MS
+        return table.read_time
+
+    @cached_property
+    def _units(self) -> np.ndarray | None:
+        """Units of the timer log and entries in RocksDB; None where they are too many to be held."""
+        if self.files.units is None or self.entries.rows is None or self.damaged:
+            return None
+        return np.concatenate([self.files.units, entry_units(self.entries.rows)]) if len(self.entries.rows) else self.files.units
 
     @property
     def judged(self) -> bool:
@@ -68,22 +100,23 @@ class TimerView:
         if self.queue_offset is None:
             return None
         assert self.truncate_at is not None and self.queue_max is not None
-        check = self.parts.check
+        check, table = self.parts.check, self.parts.table
         return TimerState(
             self.truncate_at,
             self.files.log_end,
             self.queue_offset,
-            check.queue_offset,
+            check.queue_offset if table is None else self.queue_offset,
             self.queue_max,
             check.read_time,
             self.last_store_time,
             self.files.reach,
+            self.keyed_read_time,
         )
 
     @cached_property
     def faults(self) -> UnitFaults:
         """Units that do not fit their messages."""
-        if self.rows is None or self.files.units is None:
+        if self.rows is None or self.files.units is None or self._units is None:
             return self.together.faults if self.together is not None else UnitFaults()
         cut = (self.truncate_at, self.files.log_end) if self.truncate_at is not None else None
         return unit_faults(self.files.units, self.rows, self.log, self.precision, cut)
@@ -91,21 +124,28 @@ class TimerView:
     @cached_property
     def fates(self) -> Fates | None:
         """What becomes of each timer message; None where that is not known."""
-        if self.rows is None or self.files.units is None:
+        if self.rows is None or self._units is None:
             return self.together.fates if self.together is not None else None
-        return fates_of_rows(self.rows, self.files.units, self.state) if self.state is not None else None
+        return fates_of_rows(self.rows, self._units, self.state) if self.state is not None else None
+
+    @cached_property
+    def entry_faults(self) -> EntryFaults:
+        """Entries in RocksDB that do not fit their messages."""
+        if self.rows is None or self._units is None or self.entries.rows is None:
+            return self.together.entry_faults if self.together is not None else EntryFaults()
+        return entry_faults(self.entries.rows, self.rows, self.log, self.truncate_at)
 
     def undelivered(self) -> np.ndarray | None:
         """Physical offsets of the messages that `fates.lost` counts; None where they are too many to be held, or not known."""
-        if self.rows is None or self.files.units is None or self.state is None:
+        if self.rows is None or self._units is None or self.state is None:
             return None
-        return undelivered_rows(self.rows, self.files.units, self.state)
+        return undelivered_rows(self.rows, self._units, self.state)
 
     def delivering(self) -> np.ndarray | None:
         """Physical offsets of the messages that a start delivers; None where they are too many to be held, or not known."""
-        if self.rows is None or self.files.units is None or self.state is None:
+        if self.rows is None or self._units is None or self.state is None:
             return None
-        return delivering_rows(self.rows, self.files.units, self.state)
+        return delivering_rows(self.rows, self._units, self.state)
 
     def report(self) -> Row:
         """What pages say of the timers; times in ms."""
@@ -143,22 +183,23 @@ def timer_view(
     all_read: bool,
 ) -> TimerView | None:
     """None where there are no timers, or they were not read. all_read: whether every segment was."""
-    parts, files = copy.timers, results.files
-    if parts is None or not parts.judged or files is None or files.problem:
+    parts, files, entries = copy.timers, results.files, results.entries
+    if parts is None or not parts.judged or files is None or files.problem or entries.problem:
         return None
     rows = np.concatenate([NO_ROWS, *(s.timers for s in segments if s.timers is not None)])
     known = all_read and not any(s.timers_dropped for s in segments)
     last = max((s.last_store_time for s in segments), default=0)
     together = results.together if all_read and results.together is not None and not results.together.problem else None
     sizes = (copy.rules.timer_precision, copy.rules.timer_file_bytes)
-    view = TimerView(parts, files, rows if known else None, log, *sizes, last, together)
+    view = TimerView(parts, files, entries, rows if known else None, log, *sizes, last, together)
     if prediction is None or not prediction.starts or prediction.after_load is None:
         return view
     queue = prediction.after_load.queues.get(TIMER_QUEUE)
     bounds = (queue.min_offset, queue.max_offset) if queue is not None else (0, 0)
     last_message = _message_offset(copy, files.last_entry, prediction)
     check = parts.check
-    offset = queue_offset_after(copy.rules, check.queue_offset, check.master_offset, last_message, bounds)
+    keyed = parts.table.queue_offset if parts.table is not None else 0
+    offset = queue_offset_after(copy.rules, check.queue_offset, check.master_offset, last_message, bounds, keyed)
     return replace(view, truncate_at=prediction.end, queue_offset=offset, queue_max=bounds[1])
 
 

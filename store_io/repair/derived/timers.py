@@ -87,8 +87,8 @@ def _fits(view: TimerView, found: Found | str, slave: bool) -> bool:
 def _impossible(audit: Audited, view: TimerView | None) -> str:
     """Why nothing can be made; empty where it can."""
     parts = audit.evidence.copy.timers
-    if parts is not None and parts.unmodelled:
-        return "they lie in rocksdbstore/, which is not modelled"
+    if parts is not None and parts.table is not None:
+        return "they lie in rocksdbstore/, which no repair writes"
     if view is None or view.queue_max is None:
         return "what a start makes of them is not known"
     if units_of_file(view.file_bytes) < 1:

@@ -6,11 +6,16 @@ isMappedFileMatchedRecover, getDispatchFromPhyOffset; MessageRocksDBStorage.getL
 
 from __future__ import annotations
 
+from schemas import rocksdb_layout as layout
 from store_io.rules.releases import BrokerRules
 
-FOLDER = "rocksdbstore"
-MARK_KEY = b"lastOffsetPy"
-INDEX_FAMILY, TRANSACTION_FAMILY = "default", "trans"
+FOLDER, MARK_KEY = layout.TABLES_FOLDER, layout.TABLE_MARK
+INDEX_FAMILY, TRANSACTION_FAMILY = layout.INDEX_FAMILY, layout.TRANSACTION_FAMILY
+
+
+def keeps_other_tables(rules: BrokerRules) -> bool:
+    """Whether index or transactions are in rocksdbstore/."""
+    return rules.knows_rocksdb and any(rules.value(name) for name in ("indexRocksDBEnable", "transRocksDBEnable"))
 
 
 def marked_families(rules: BrokerRules) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ class TimerState:
 
     queue_offset: from which entry on messages are taken again; stored_offset: as the checkpoint has it.  queue_max: end of the
     queue.  read_time: slots from it on are delivered (ms).  last_store_time: of the copy's messages.
-    reach: which units a start finds.
+    reach: which units a start finds.  entry_read_time: of entries in RocksDB, which have no position (-1), the same as read_time.
     """
 
     truncate_at: int
@@ -35,6 +35,7 @@ class TimerState:
     read_time: int
     last_store_time: int
     reach: Reach = field(default_factory=Reach, compare=False)
+    entry_read_time: int = 0
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ class TimerMessages:
 
 
 def fates_of(rows: TimerMessages, positions: np.ndarray, times: np.ndarray, phy_offsets: np.ndarray, state: TimerState) -> Fates:
-    """What becomes of these messages. positions, times, phy_offsets: of the units of the timer log."""
+    """What becomes of these messages. positions, times, phy_offsets: of the units of the timer log, and of entries in RocksDB."""
     found = _masks(rows, positions, times, phy_offsets, state)
     return Fates(**{name: _count(found.identity, found.out, mask) for name, mask in found.fates.items()})
 
@@ -149,9 +150,11 @@ def _masks(rows: TimerMessages, positions: np.ndarray, times: np.ndarray, phy_of
         nothing = np.zeros(0, np.int64)
         return _Masks(nothing, nothing, nothing, dict.fromkeys(("waiting", "again", *LOST), np.zeros(0, bool)))
     left = positions < state.log_end
-    to_come, found = left & (times >= state.read_time), state.reach.found(times, positions)
+    keyed = positions < 0
+    read_time = np.where(keyed, state.entry_read_time, state.read_time)
+    to_come, found = left & (times >= read_time), keyed | state.reach.found(times, positions)
     to_fire, unfound = phy_offsets[to_come & found], phy_offsets[to_come & ~found]
-    fired = phy_offsets[left & (times < state.read_time - MARGIN_MS)]
+    fired = phy_offsets[left & (times < read_time - MARGIN_MS)]
     any_unit = phy_offsets[left]
     phy, identity = rows.phy_offset[message], rows.identity[message]
     out, offset = rows.out_time[message], rows.queue_offset[message]

@@ -1,6 +1,6 @@
 """Recovery of the timer store: pure functions of its checkpoint (docs/timer.md 5).
 
-Source: TimerMessageStore.recover, reviseQueueOffset (5.1.4, 5.3.2 to 5.5.0).
+Source: TimerMessageStore.recover, reviseQueueOffset (5.1.4, 5.3.2 to 5.5.0); TimerMessageRocksDBStore.start (5.4.0).
 """
 
 from __future__ import annotations
@@ -16,13 +16,15 @@ def recovery_begin(flush_position: int, files: Sequence[MappedFile]) -> int:
     return max(0, flush_position - files[-1].size if files else flush_position)
 
 
-def queue_offset_after(rules: BrokerRules, stored: int, master: int, last_message: int | None, bounds: tuple[int, int]) -> int:
+def queue_offset_after(
+    rules: BrokerRules, stored: int, master: int, last_message: int | None, bounds: tuple[int, int], keyed: int = 0
+) -> int:
     """From which entry of the timer topic's queue messages are taken after a start.
 
     stored, master: of the checkpoint.  last_message: queue offset of the last unit's message; None where it cannot be read.
-    bounds: minimum and maximum of the queue when load() has returned.
+    bounds: minimum and maximum of the queue when load() has returned.  keyed: what timers in RocksDB say, 0 without any.
     """
-    offset = min(stored if last_message is None else last_message + 1, master)
+    offset = max(min(stored if last_message is None else last_message + 1, master), keyed)
     if rules.clamps_timer_offset:
         offset = min(max(offset, bounds[0]), bounds[1]) if bounds[0] <= bounds[1] else bounds[0]
     return offset

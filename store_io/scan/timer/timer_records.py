@@ -1,7 +1,8 @@
 """Timer messages of a segment and their delivered copies, as small rows that can be matched (docs/timer.md 6).
 
 Source: TimerMessageStore.enqueue, convert, convertMessage (5.1.4 to 5.5.0). A delivered copy keeps body, born time, unique key
-and TIMER_OUT_MS of its message, and has TIMER_DEQUEUE_MS besides. So has a timer message that was rolled on.
+and TIMER_OUT_MS of its message; so has a timer message that was rolled on. TIMER_DEQUEUE_MS has only what the wheel delivers,
+not what comes from RocksDB (TimerMessageRocksDBStore.convertMessage, 5.4.0).
 """
 
 from __future__ import annotations
@@ -36,10 +37,11 @@ TIMER_ROW = np.dtype(
 )
 NO_ROWS = np.zeros(0, TIMER_ROW)
 MOST_DIGITS = 18
+_OTHER, _TIMER, _NONE = 0, 1, 2  # queues: may hold copies; holds timer messages; of the timer topic, and read by no timer
 
 _OUT = np.frombuffer(b"TIMER_OUT_MS", np.uint8)
-_DEQUEUE = np.frombuffer(b"TIMER_DEQUEUE_MS", np.uint8)
 _ROLL = np.frombuffer(b"TIMER_ROLL_TIMES", np.uint8)
+_LABEL = np.frombuffer(b"TIMER_ROLL_LABEL", np.uint8)
 _CANCEL = np.frombuffer(b"TIMER_DEL_UNIQKEY", np.uint8)
 _TOPIC = np.frombuffer(b"REAL_TOPIC", np.uint8)
 
@@ -50,7 +52,7 @@ class TimerRecords:
     def __init__(self, most: int):
         self._most = most
         self._parts: list[np.ndarray] = []
-        self._refs = np.zeros(0, bool)
+        self._refs = np.zeros(0, np.uint8)
         self.count = self.dropped = 0
 
     def add(self, columns: Columns, keys: Sequence[QueueKey], window: SegmentWindow) -> None:
@@ -59,10 +61,11 @@ class TimerRecords:
         if not len(rows):
             return
         if len(keys) > len(self._refs):
-            self._refs = np.array([key == (TIMER_TOPIC, 0) for key in keys], bool)
+            kinds = (_OTHER if topic != TIMER_TOPIC else _NONE if queue else _TIMER for topic, queue in keys)
+            self._refs = np.array([*kinds], np.uint8)
         buffer, origin = properties_of(window, rows)
         found = np.zeros(len(rows), TIMER_ROW)
-        count = _collect(rows, self._refs, buffer, origin, found, _OUT, _DEQUEUE, _ROLL, _CANCEL, _TOPIC)
+        count = _collect(rows, self._refs, buffer, origin, found, _OUT, _ROLL, _LABEL, _CANCEL, _TOPIC)
         kept = min(count, self._most - self.count)
         self._parts.append(found[:kept].copy())
         self.count += kept
@@ -99,15 +102,17 @@ def _mix(value, number):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _collect(rows, refs, buffer, origin, found, out_name, dequeue_name, roll_name, cancel_name, topic_name):  # type: ignore[no-untyped-def]
+def _collect(rows, refs, buffer, origin, found, out_name, roll_name, label_name, cancel_name, topic_name):  # type: ignore[no-untyped-def]
     """Fill one element of `found` for each timer message and each delivered copy: how many."""
     count = 0
     for i in range(len(rows)):
         row = rows[i]
-        timer = refs[row.topic_ref]
+        if refs[row.topic_ref] == _NONE:
+            continue
+        timer = refs[row.topic_ref] == _TIMER
         at = row.position + row.props_at - origin[i]
         end = at + row.props_len
-        out, delivered, flags = np.int64(-1), False, 0
+        out, flags = np.int64(-1), 0
         topic_hash, unique = np.int32(0), np.uint64(0)
         while at < end:
             name = at
@@ -129,9 +134,7 @@ def _collect(rows, refs, buffer, origin, found, out_name, dequeue_name, roll_nam
                             out = np.int64(-1)
                             break
                         out = out * 10 + digit
-                elif _is(buffer, name, name_end, dequeue_name):
-                    delivered = True
-                elif _is(buffer, name, name_end, roll_name):
+                elif _is(buffer, name, name_end, roll_name) or _is(buffer, name, name_end, label_name):
                     flags |= ROLLED
                 elif _is(buffer, name, name_end, cancel_name):
                     flags |= DELETES
@@ -148,7 +151,7 @@ def _collect(rows, refs, buffer, origin, found, out_name, dequeue_name, roll_nam
                     total = np.uint32(total * np.uint32(31) + np.uint32(buffer[k]))
                 topic_hash = np.int32(total)
             at += 1
-        if not timer and not delivered or out < 0 and not timer:
+        if out < 0 and not timer:
             continue
         own = row.position + row.uniq_at - origin[i]
         own_hash = _hash(buffer, own, own + row.uniq_len) if row.uniq_len > 0 else np.uint64(0)

@@ -12,6 +12,8 @@ from itertools import pairwise
 
 from schemas import finding_codes as codes
 from schemas import timer_layout as layout
+from schemas.finding_codes import NO_TIMER_ENTRIES
+from schemas.rocksdb_layout import TABLES_FOLDER
 from schemas.rows import LOSS, NOTE, REBUILDABLE, Finding
 from schemas.store_names import TIMER_LOG
 from store_io.audit.evidence import Evidence
@@ -130,7 +132,7 @@ def _check(view: TimerView, evidence: Evidence) -> Iterator[Finding]:
     waiting = view.files.unit_count
     if check.empty:
         fates = view.fates
-        again = fates.again.messages if fates is not None else 0
+        again = fates.again.messages if fates is not None and view.parts.table is None else 0
         if waiting or again:
             actual = "no file" if check.size < 0 else f"{check.size} bytes" if check.size < layout.CHECK_BYTES else "zeros"
             yield Finding(
@@ -142,7 +144,9 @@ def _check(view: TimerView, evidence: Evidence) -> Iterator[Finding]:
                 if waiting
                 else "how far the timer's queue was delivered",
                 actual=actual,
-                message="a start takes all timer messages from the beginning"
+                message="a start reads the timer log's slots of the last seven days again"
+                if view.parts.table is not None and view.parts.table.queue_offset
+                else "a start takes all timer messages from the beginning"
                 + (f" and delivers {count_text(again, 'message')} again" if again else ""),
             )
         return
@@ -186,6 +190,7 @@ def _lost(view: TimerView, evidence: Evidence) -> Iterator[Finding]:
         return
     # A slave's log may end before the read time that it has from its master.
     softer = NOTE if evidence.copy.unclean or evidence.copy.rules.is_slave else LOSS
+    keyed = view.parts.table is not None
     gone = any(finding.code == codes.TIMER_LOG_MISSING for finding in _missing(view))
     for count, why, severity in (
         (fates.cut, "their delivered copies are cut away", LOSS),
@@ -196,23 +201,30 @@ def _lost(view: TimerView, evidence: Evidence) -> Iterator[Finding]:
             softer,
         ),
         (fates.unreached, "no slot of the timer wheel leads to their units after a start", LOSS),
-        (fates.no_unit, "they were taken out of their queue, and the timer log has no unit of them", LOSS if gone else softer),
+        (
+            fates.no_unit,
+            f"they were taken out of their queue, and {'RocksDB has no entry' if keyed else 'the timer log has no unit'} of them",
+            LOSS if gone else softer,
+        ),
     ):
         if count.messages:
             yield Finding(
                 codes.TIMER_LOST,
-                layout.TIMER_CHECK,
-                *_READ_TIME,
+                TABLES_FOLDER if keyed else layout.TIMER_CHECK,
+                None if keyed else _READ_TIME[0],
+                None if keyed else _READ_TIME[1],
                 severity=severity,
                 topic=TIMER_QUEUE[0],
                 queue_id=TIMER_QUEUE[1],
                 expected="a delivered copy, or a time that is still to come",
-                actual=f"read up to {iso_time(view.parts.check.read_time)}",
-                message=f"a start never delivers {count_text(count.messages, 'timer message')}, due {_between(count)}: {why}",
+                actual=f"read up to {iso_time(view.keyed_read_time if keyed else view.parts.check.read_time)}",
+                message=f"a start never delivers {count_text(count.messages, 'timer message')}, due {between(count)}: {why}",
+                next=NO_TIMER_ENTRIES if keyed else "",
                 count=count.messages,
             )
 
 
-def _between(count: TimerCount) -> str:
+def between(count: TimerCount) -> str:
+    """When they are due, in words."""
     first, last = iso_time(count.first_time), iso_time(count.last_time)
     return f"at {first}" if first == last else f"from {first} to {last}"

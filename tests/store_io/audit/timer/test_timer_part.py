@@ -16,6 +16,7 @@ from store_io.audit.timer.timer_units_check import Beyond, UnitFaults, WrongUnit
 from store_io.rules.timer.timer_fates import Fates, TimerCount
 from tests.support import product
 from tests.support.builders import Sizes
+from tests.support.keyed_timers import keyed_timers
 from tests.support.timers import TimerStore, timer_store
 
 
@@ -43,6 +44,24 @@ def test_parts_give_what_all_give(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(task_making, "MAX_TIMERS", 5)
     monkeypatch.setattr(task_making, "TIMERS_TOGETHER", together)
     assert results(made) == expected
+
+
+@pytest.mark.parametrize("case", ["whole", "wrong", "beyond"])
+def test_parts_of_timers_in_rocksdb_give_what_all_give(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str) -> None:
+    made = keyed_timers(tmp_path / "store", clean=False)
+    for number, key in enumerate(sorted(made.entries)[2:]):
+        size, phy_offset = made.entries[key]
+        made.entries[key] = {"whole": (size, phy_offset), "wrong": (size, 0), "beyond": (size, (1 << 40) + number)}[case]
+    made.write()
+
+    def audited() -> dict[str, object]:
+        outcome = product.audit(made.root, "5.4.0", made.conf).outcome
+        return {name: getattr(outcome, name) for name in ("findings", "plan", "timers", "exit_code", "not_judged")}
+
+    expected = audited()
+    monkeypatch.setattr(task_making, "MAX_TIMERS", 3)
+    monkeypatch.setattr(task_making, "TIMERS_TOGETHER", 2)
+    assert audited() == expected
 
 
 def test_parts_add_up_and_one_that_is_missing_spoils_all() -> None:

@@ -49,12 +49,9 @@ def test_a_broker_ends_over_a_wheel_or_a_log_of_another_length(tmp_path: Path) -
     assert done.broker is not None and done.broker["refusal"].startswith("timerwheel: a directory")
 
 
-def test_an_older_release_and_timers_in_a_database_have_none_here(tmp_path: Path) -> None:
+def test_an_older_release_has_none_here(tmp_path: Path) -> None:
     made = timer_store(tmp_path / "store")
     assert product.audit(made.root, "4.9.8", made.conf).broker["timer"] is None  # type: ignore[index]
-    for release in ("5.4.0", "5.5.0"):
-        done = audit(made, release, "timerRocksDBEnable=true\n")
-        assert done.broker is not None and done.broker["timer"] is None and "timers" in done.outcome.not_judged
 
 
 def test_the_newest_snapshot_of_the_wheel_is_read_where_the_release_makes_them(tmp_path: Path) -> None:

@@ -1,0 +1,168 @@
+"""Timers in RocksDB: the family `timer` of rocksdbstore/, an entry for each timer message (timer.md 9).
+
+Bounded: a batch at a time; what is given back is a few numbers per entry, up to a limit.
+Source: TimerRocksDBRecord, MessageRocksDBStorage (5.4.0, 5.5.0).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numba import njit
+
+from schemas import rocksdb_layout as layout
+from schemas.rows import StoreFile
+from store_io.base.errors import StoreError
+from store_io.formats.rocksdb.database import Batch, Database, DatabaseDamaged
+from store_io.formats.rocksdb.queue_table import NO_DATABASE, QueueDatabase, find_database
+from store_io.source.byte_source import ByteSource, StoreLocation, open_source
+
+TIMER_ENTRY = np.dtype(
+    [
+        ("time", "i8"),  # of delivery, ms
+        ("phy_offset", "i8"),
+        ("size", "i4"),
+        ("unique", "u8"),  # of the unique key, as `scan.timer.timer_records` has it
+    ]
+)
+NO_ENTRIES = np.zeros(0, TIMER_ENTRY)
+_CHECKPOINTS = frozenset((layout.TIMER_OFFSET_KEY, layout.TIMER_TIME_KEY))
+
+
+@dataclass(frozen=True)
+class TimerTable:
+    """What can be said before any entry is read. queue_offset: from where on a start takes messages; 0 where nothing says it.
+    read_time: up to when entries were delivered; None where nothing says it.
+
+    damaged: (file, reason) where RocksDB does not open it, or cannot read these.  unread: why nothing can be said, else empty.
+    """
+
+    database: QueueDatabase = NO_DATABASE
+    queue_offset: int = 0
+    read_time: int | None = None
+    damaged: tuple[str, str] | None = None
+    unread: str = ""
+
+
+def read_timer_table(source: ByteSource, files: Sequence[StoreFile]) -> TimerTable:
+    """Whatever the bytes are. files: what lies below rocksdbstore/."""
+    database = find_database(files, layout.TABLES_FOLDER)
+    if database.absent:
+        return TimerTable(database)
+    try:
+        with database.open(source) as opened:
+            offset, time = (_number(opened, key) for key in (layout.TIMER_OFFSET_KEY, layout.TIMER_TIME_KEY))
+    except DatabaseDamaged as why:
+        return TimerTable(database, damaged=(why.path, why.reason))
+    except StoreError as why:
+        return TimerTable(database, unread=str(why))
+    return TimerTable(database, offset or 0, time)
+
+
+def _number(opened: Database, key: bytes) -> int | None:
+    value = opened.get(layout.TIMER_FAMILY, key)
+    return None if value is None or len(value) < 8 else int(struct.unpack_from(">q", value)[0])
+
+
+@dataclass
+class TimerEntries:
+    """rows: TIMER_ENTRY, by time; None where there are more than the task may give.  count: of all.
+
+    odd: keys or values that no broker writes, and the first of them as text.  damaged: (file, reason) where bad bytes end the
+    reading early.
+    """
+
+    rows: np.ndarray | None = field(default_factory=lambda: NO_ENTRIES)
+    count: int = 0
+    odd: int = 0
+    first_odd: str = ""
+    damaged: tuple[str, str] | None = None
+    bytes_read: int = 0
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class TimerEntriesTask:
+    """Reads all entries."""
+
+    store: int
+    location: StoreLocation
+    database: QueueDatabase
+    max_entries: int
+    not_after: float = 0
+
+    @property
+    def bytes_to_read(self) -> int:
+        return sum(file.size for file in self.database.files)
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return tuple(file.path for file in self.database.files)
+
+    def run(self) -> TimerEntries:
+        found, kept = TimerEntries(), [NO_ENTRIES]
+        try:
+            for rows in timer_entries(open_source(self.location), self.database, found):
+                found.count += len(rows)
+                if found.count <= self.max_entries:
+                    kept.append(rows)
+                else:
+                    kept.clear()
+        except DatabaseDamaged as why:
+            found.damaged = why.path, why.reason
+        except StoreError as why:
+            return TimerEntries(problem=str(why))
+        found.rows = np.concatenate([NO_ENTRIES, *kept]) if found.count <= self.max_entries else None
+        return found
+
+
+def timer_entries(source: ByteSource, database: QueueDatabase, found: TimerEntries) -> Iterator[np.ndarray]:
+    """All entries, a batch at a time; what no broker writes is counted in `found`. Raises DatabaseDamaged, StoreError."""
+    if database.absent:
+        return
+    with database.open(source) as opened:
+        for batch in opened.scan(layout.TIMER_FAMILY):
+            found.bytes_read += len(batch.keys) + len(batch.values)
+            yield _rows(batch, found)
+
+
+def _rows(batch: Batch, found: TimerEntries) -> np.ndarray:
+    key_sizes, value_sizes = np.diff(batch.key_ends, prepend=0), np.diff(batch.value_ends, prepend=0)
+    good = (key_sizes >= layout.TIMER_KEY_LEAST) & (value_sizes == layout.TIMER_VALUE_BYTES)
+    rows = np.zeros(len(batch), TIMER_ENTRY)
+    _decode(batch.key_ends, batch.value_ends, batch.keys, batch.values, good, rows)
+    good &= (rows["time"] >= 0) & (rows["phy_offset"] >= 0) & (rows["size"] > 0)
+    for at in np.flatnonzero(~good).tolist():
+        key = batch.keys[int(batch.key_ends[at]) - int(key_sizes[at]) : int(batch.key_ends[at])].tobytes()
+        if key in _CHECKPOINTS:
+            continue
+        found.odd += 1
+        found.first_odd = found.first_odd or repr(key[:80])
+    kept: np.ndarray = rows[good]
+    return kept
+
+
+@njit(cache=True, nogil=True)
+def _big_endian(data, at, size):  # type: ignore[no-untyped-def]
+    value = np.int64(0)
+    for i in range(at, at + size):
+        value = np.int64(value << 8) | np.int64(data[i])
+    return value
+
+
+@njit(cache=True, nogil=True)
+def _decode(key_ends, value_ends, keys, values, good, rows):  # type: ignore[no-untyped-def]
+    for i in range(len(rows)):
+        if not good[i]:
+            continue
+        start = key_ends[i - 1] if i else 0
+        value = value_ends[i - 1] if i else 0
+        unique = np.uint64(0xCBF29CE484222325)
+        for k in range(start + 8, key_ends[i]):
+            unique = (unique ^ np.uint64(keys[k])) * np.uint64(0x100000001B3)
+        row = rows[i]
+        row.time, row.unique = _big_endian(keys, start, 8), unique
+        row.size, row.phy_offset = _big_endian(values, value, 4), _big_endian(values, value + 4, 8)
