@@ -1,6 +1,7 @@
 """The benchmark: ratios against reading and summing the same bytes.
 
 * `run_bench`: the command.
-* `measures`: what is measured.
+* `measures`: what is measured in this process and its session.  `cold`: whole commands against a plain PySpark session.
+* `ratios`: the figures that are kept in a file, and how today's compare.
 * `store`: the store that is measured.
 """

@@ -11,10 +11,12 @@ import platform
 import shutil
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from jobs.bench import ratios
+from jobs.bench.cold import COLD_RUNS, cold_runs, measure_cold
 from jobs.bench.measures import (
     AuditTimes,
     KindTimes,
@@ -26,7 +28,7 @@ from jobs.bench.measures import (
     measure_scans,
 )
 from jobs.bench.store import BenchFailed, can_write, scratch_folder, write_store
-from jobs.command_line import parser
+from jobs.command_line import parser, places
 from jobs.command_line.options import Command
 from jobs.report.texts.terminal import Paint, in_columns
 from jobs.report.texts.text import bytes_text
@@ -39,12 +41,21 @@ BODIES = (200, 1024, 16384)  # nominal, bytes
 TASK_LIMITS = {200: 5.0, 1024: 2.0, 16384: 2.0}  # times the floor
 INDEX_LIMITS = {200: 10.0, 1024: 3.0, 16384: 2.0}
 AUDIT_LIMIT, TABLES_LIMIT, COMMAND_LIMIT = 1.5, 2.0, 12.0  # seconds
+FLOOR = "1.00"  # the ratio of what others are compared with
 PEAK_LIMIT = 600_000_000  # bytes
-PARTS = ("scan", "audit", "datasets", "memory", "command")  # the kinds of store are measured where they are asked for alone
+PARTS = (
+    "scan",
+    "audit",
+    "datasets",
+    "memory",
+    "command",
+    "cold",
+)  # the kinds of store are measured where they are asked for alone
 SEGMENT_BYTES = 1 << 30
 TIMERS_PER_GIB = 200_000
 LARGE_BYTES, SMALL_BYTES = 2 << 30, 256 << 20  # segments whose scans are compared for memory
 _GIB = 1 << 30
+SMALL_STORE = SampleStore([200, 1024], segment_bytes=1 << 20, index_slots=10_000, index_max=40_000, topics=2, queues=4)
 
 
 @dataclass(frozen=True)
@@ -59,6 +70,8 @@ class Asked:
     keep: bool
     rounds: int
     parts: frozenset[str]
+    compare: str | None = None
+    write: str | None = None
 
 
 @dataclass(frozen=True)
@@ -73,17 +86,34 @@ class Figure:
     limit: str = ""
     met: bool | None = None
 
+    @property
+    def name(self) -> str:
+        """What it is called beside other runs' figures: without what a run itself may change."""
+        return f"{self.what.partition(' (')[0]} {self.bodies}".strip()
+
 
 def run(command: Command) -> int:
-    """Measure and print the table; 0 whether or not all limits are met. Raises UsageError, BenchFailed."""
+    """Measure and print the table; 0 whether or not all limits are met, with --compare 1 where a ratio has become worse.
+
+    Raises UsageError, BenchFailed.
+    """
     asked = asked_of(command)
+    before = ratios.read(asked.compare) if asked.compare else {}
     with scratch_folder(asked.directory, asked.keep) as folder:
         _check_room(asked, folder)
         print(_machine(), flush=True)
-        print(table(measure(asked, folder, list(command.spark))), flush=True)
+        figures = measure(asked, folder, list(command.spark))
+        print(table(figures), flush=True)
         if asked.keep:
             print(f"The stores are kept in {folder}")
-    return 0
+    measured = {figure.name: float(figure.ratio) for figure in figures if figure.ratio and figure.ratio != FLOOR}
+    if asked.write:
+        ratios.write(asked.write, measured)
+    if not asked.compare:
+        return 0
+    text, worse = ratios.compared(before, measured)
+    print(f"\n{text}", flush=True)
+    return int(worse)
 
 
 def asked_of(command: Command) -> Asked:
@@ -97,13 +127,15 @@ def asked_of(command: Command) -> Asked:
     if min(size, audit_size, kinds_size, large) < 1 << 20 or rounds < 1:
         raise UsageError("bench: sizes are at least 0.001 GiB, rounds at least 1")
     parts = given.get("--only", frozenset(PARTS))
-    return Asked(size, audit_size, kinds_size, large, given.get("--dir"), "--keep" in command.flags, rounds, parts)
+    files = [places.absolute(given[name]) if name in given else None for name in ("--compare", "--write")]
+    return Asked(size, audit_size, kinds_size, large, given.get("--dir"), "--keep" in command.flags, rounds, parts, *files)
 
 
 def measure(asked: Asked, folder: Path, spark_words: list[str]) -> list[Figure]:
     """All parts that were asked for, in the order of the table. Stores that are not needed any more are removed."""
     from jobs import session
 
+    own_words = spark_words
     if parser.spark_setting(spark_words, "spark.master", "--master") is None:
         spark_words = [*spark_words, "--master", f"local[{min(2, os.cpu_count() or 1)}]"]
     figures: list[Figure] = []
@@ -116,7 +148,7 @@ def measure(asked: Asked, folder: Path, spark_words: list[str]) -> list[Figure]:
     if "kinds" in asked.parts:
         figures += kind_figures(_kinds(folder, asked))
     audited: Path | None = None
-    if {"audit", "datasets", "command"} & asked.parts:
+    if {"audit", "datasets", "command", "cold"} & asked.parts:
         audited = _make(folder, "audited", audit_store(asked.audit_size), asked)
     if {"audit", "datasets", "memory"} & asked.parts:
         began = time.perf_counter()
@@ -133,6 +165,9 @@ def measure(asked: Asked, folder: Path, spark_words: list[str]) -> list[Figure]:
     if audited is not None and "command" in asked.parts:
         seconds = measure_command(audited, folder / "command", spark_words, min(3, asked.rounds))
         figures.append(_timed("audit command, everything installed", asked.audit_size, seconds, COMMAND_LIMIT))
+    if audited is not None and "cold" in asked.parts:
+        small = _make(folder, "small", SMALL_STORE, asked)
+        figures += cold_figures(measure_cold(cold_runs(small, audited, folder / "cold", own_words), asked.rounds))
     return figures
 
 
@@ -207,7 +242,7 @@ def scan_figures(times: ScanTimes) -> list[Figure]:
             bodies,
             _seconds(times.floor),
             _rate(times.size_bytes, times.floor),
-            "1.00",
+            FLOOR,
         )
     ]
     for what, seconds, limits in (
@@ -232,6 +267,18 @@ def audit_figures(done: AuditTimes, size: int) -> list[Figure]:
     return lines
 
 
+def cold_figures(least: Mapping[str, float] | None) -> list[Figure]:
+    """The plain PySpark session and what is compared with it: whole commands, from their start to their exit code."""
+    if least is None:
+        return [Figure("commands, everything installed", "", "not measured: no environment")]
+    floor, *rest = least.items()
+    lines = [Figure(floor[0], "", _seconds(floor[1]), "", FLOOR)]
+    for what, seconds in rest:
+        ratio, limit = seconds / floor[1], COLD_RUNS[what]
+        lines.append(Figure(what, "", _seconds(seconds), "", f"{ratio:.3f}", f"{limit:g} x", ratio <= limit))
+    return lines
+
+
 def kind_figures(measured: Iterable[KindTimes | str]) -> list[Figure]:
     """Two lines for each kind: the floor of its log, and the audit with its ratio and its entries a second."""
     lines = []
@@ -239,9 +286,9 @@ def kind_figures(measured: Iterable[KindTimes | str]) -> list[Figure]:
         if isinstance(times, str):
             lines.append(Figure(f"audit, {times}", "", "not measured: rocksdict is not installed"))
             continue
-        what, bodies = f"audit, {times.kind}, {times.entries / times.audit / 1e6:.2f} M entries/s", _bodies(BODIES[1])
+        what, bodies = f"audit, {times.kind} ({times.entries / times.audit / 1e6:.2f} M entries/s)", _bodies(BODIES[1])
         floor, audit = _rate(times.size_bytes, times.floor), _rate(times.size_bytes, times.audit)
-        lines.append(Figure(f"floor of the log, {times.kind}", bodies, _seconds(times.floor), floor, "1.00"))
+        lines.append(Figure(f"floor of the log, {times.kind}", bodies, _seconds(times.floor), floor, FLOOR))
         lines.append(Figure(what, bodies, _seconds(times.audit), audit, f"{times.audit / times.floor:.2f}"))
     return lines
 

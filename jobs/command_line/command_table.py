@@ -29,7 +29,7 @@ OUT_FILE = Option("--out", "FILE", "write there instead of standard output")
 LOST = Option("--lost", "", "only messages that a start of the release would lose; the store is audited first")
 TRUST_CLOCK = Option("--trust-clock", "", "skip segments whose first messages were stored more than an hour outside the range")
 LEVELS, PROGRESS, POLICY, REDACT = "full|quick", "line|json|none", "broker|salvage", "none|hide|hash"
-BENCH_PARTS = ("scan", "audit", "datasets", "memory", "command", "kinds")
+BENCH_PARTS = ("scan", "audit", "datasets", "memory", "command", "cold", "kinds")
 PASSED_ON = "Spark's own options are passed on."
 
 COMMAND_TABLE: dict[str, CommandSpec] = {}
@@ -293,6 +293,8 @@ COMMAND_TABLE["bench"] = CommandSpec(
         Option("--keep", "", "leave them there"),
         Option("--rounds", "N", "of which the fastest counts (5)", int),
         Option("--only", "LIST", f"some of {','.join(BENCH_PARTS)} (all but kinds)", some_of("parts", *BENCH_PARTS)),
+        Option("--compare", "FILE", "print the ratios beside those of this file; code 1 if one is over 10 % worse"),
+        Option("--write", "FILE", "write the ratios to this file, for --compare; those that were not measured stay in it"),
     ),
     epilog=PASSED_ON,
 )

@@ -50,7 +50,7 @@ def test_kinds_have_their_floor_and_their_entries() -> None:
     figures = bench.kind_figures([KindTimes("dledger", 1 << 30, 880_000, 0.1, 1.76), "rocksdb"])
     lines = bench.table(figures).splitlines()
     assert re.search(r"^floor of the log, dledger +1 KiB +0\.100 s +10\.74 +1\.00$", lines[2].rstrip())
-    assert re.search(r"^audit, dledger, 0\.50 M entries/s +1 KiB +1\.760 s +0\.61 +17\.60$", lines[3].rstrip())
+    assert re.search(r"^audit, dledger \(0\.50 M entries/s\) +1 KiB +1\.760 s +0\.61 +17\.60$", lines[3].rstrip())
     assert lines[4].split("  ")[0] == "audit, rocksdb" and lines[4].rstrip().endswith("rocksdict is not installed")
 
 

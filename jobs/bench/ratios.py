@@ -1,0 +1,51 @@
+"""Ratios that are kept in a file: a change that makes one more than 10 % worse is seen beside it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+
+from jobs.bench.store import BenchFailed
+from jobs.output import write_local
+from jobs.report.texts.terminal import Paint, in_columns
+from store_io.base.errors import UsageError
+
+WORSE = 1.10  # times the kept ratio
+
+
+def read(path: str) -> dict[str, float]:
+    """Name -> ratio. Raises UsageError for a file that is none of ours."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            kept = json.load(file)["ratios"]
+        return {str(name): float(ratio) for name, ratio in kept.items()}
+    except OSError as problem:
+        raise UsageError(f"bench: cannot read {path!r}: {problem.strerror or problem}") from None
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        raise UsageError(f"bench: {path!r} holds no ratios; --write FILE makes such a file") from None
+
+
+def write(path: str, measured: Mapping[str, float]) -> None:
+    """Put these ratios into the file, beside others that it has already. Raises UsageError, BenchFailed."""
+    kept = read(path) if os.path.exists(path) else {}
+    text = json.dumps({"ratios": {**kept, **measured}}, indent=2, sort_keys=True) + "\n"
+    try:
+        write_local(path, [text.encode()])
+    except OSError as problem:
+        raise BenchFailed(f"{path}: cannot write: {problem.strerror or problem}") from None
+
+
+def compared(kept: Mapping[str, float], measured: Mapping[str, float]) -> tuple[str, bool]:
+    """(a table of both, whether one that was measured is worse by more than 10 %). All ratios are the better the smaller."""
+    rows = [("ratio", "kept", "now", "change", "")]
+    worse = False
+    for name, ratio in measured.items():
+        before = kept.get(name)
+        if before is None:
+            rows.append((name, "", f"{ratio:.3f}", "", "new"))
+            continue
+        fails = ratio > before * WORSE
+        worse |= fails
+        rows.append((name, f"{before:.3f}", f"{ratio:.3f}", f"{ratio / before - 1:+.0%}", "WORSE" if fails else ""))
+    return "\n".join(in_columns(rows, range(1, 4), [""] * len(rows), Paint(False))), worse

@@ -1,0 +1,37 @@
+"""Ratios in a file: kept ones stay, worse ones fail, and a file of another kind is a usage error."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from jobs.bench import ratios
+from store_io.base.errors import UsageError
+
+
+def test_what_was_not_measured_again_stays_in_the_file(tmp_path: Path) -> None:
+    path = str(tmp_path / "ratios.json")
+    ratios.write(path, {"task 1 KiB": 2.4, "explain": 0.05})
+    ratios.write(path, {"explain": 0.06})
+    assert ratios.read(path) == {"task 1 KiB": 2.4, "explain": 0.06}
+
+
+def test_more_than_a_tenth_worse_fails() -> None:
+    kept = {"task": 2.0, "explain": 0.05, "not measured": 1.0}
+    text, worse = ratios.compared(kept, {"task": 2.19, "explain": 0.04, "query": 0.1})
+    assert not worse and "WORSE" not in text and "not measured" not in text
+    lines = [line.split() for line in text.splitlines()[1:]]
+    assert lines == [["task", "2.000", "2.190", "+9%"], ["explain", "0.050", "0.040", "-20%"], ["query", "0.100", "new"]]
+    text, worse = ratios.compared(kept, {"task": 2.21, "explain": 0.05})
+    assert worse and text.splitlines()[1].split() == ["task", "2.000", "2.210", "+10%", "WORSE"]
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"ratios": 1}', '{"ratios": {"a": "x"}}', "[" * 100_000])
+def test_a_file_of_another_kind(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "ratios.json"
+    path.write_text(content)
+    with pytest.raises(UsageError, match="holds no ratios"):
+        ratios.read(str(path))
+    with pytest.raises(UsageError, match="cannot read"):
+        ratios.read(str(tmp_path / "none.json"))
