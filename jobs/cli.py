@@ -109,9 +109,15 @@ def _audit_with_quick_start(asked: AuditOptions, spark_words: Sequence[str]) -> 
 
 
 def _audit_here(asked: AuditOptions, spark_words: Sequence[str]) -> int:
-    from jobs.audit import run_audit as audit
+    from jobs.jvm import Jvm
 
-    return audit.run(asked, spark_words)
+    jvm = Jvm(spark_words)  # it starts while this process loads what the audit needs
+    try:
+        from jobs.audit import run_audit as audit
+
+        return audit.run(asked, jvm)
+    finally:
+        jvm.end()
 
 
 def _write_metrics(asked: AuditOptions, path: str) -> None:

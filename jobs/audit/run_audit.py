@@ -43,16 +43,19 @@ from store_io.source.byte_source import StoreLocation
 
 if TYPE_CHECKING:
     from jobs.audit.runner import Runner
+    from jobs.jvm import Jvm
     from jobs.session import Session
 
 BATCH_STORES = 256  # audited together; bounds what the driver holds of a large fleet
 
 
-def run(asked: AuditOptions, spark_words: Sequence[str] = ()) -> int:
-    """Audit all stores, write all results; the exit code."""
+def run(asked: AuditOptions, jvm: Jvm) -> int:
+    """Audit all stores, write all results; the exit code. jvm: the one that starts for it."""
     from jobs import session
+    from jobs.audit import runner  # noqa: F401  so that workers have it loaded too
+    from jobs.warm_workers import WarmWorkers
 
-    with session.start(spark_words) as started:
+    with contextlib.closing(WarmWorkers(jvm.workers_place)) as workers, session.on(jvm, workers) as started:
         return run_with(started, asked)
 
 
@@ -65,7 +68,7 @@ def run_with(started: Session, asked: AuditOptions) -> int:
     output.begin([store.name for store in asked.stores])
     problems: list[str] = []
     outcomes: list[AuditOutcome] = []
-    counters = SparkCounters(started.spark.sparkContext)
+    counters = SparkCounters(started.context)
     shown = sys.stderr if asked.progress or asked.progress_json else None
     with Progress(shown, counters, asked.progress_json) as progress:
         reading = replace(_reading(started, asked, info), past=_past(started, info))
@@ -119,7 +122,7 @@ def audit_stores(
     from jobs.audit.add_repair_sections import add_repair_sections
     from jobs.audit.runner import Runner
 
-    runner = Runner(started.spark, counters.report)
+    runner = Runner(started.context, counters.report)
     names = [store.name for store in stores]
     done: dict[int, AuditOutcome] = {}  # those whose turn has not come
     turn = 0
@@ -128,7 +131,7 @@ def audit_stores(
             prepared = list(threads.map(lambda one: _prepare(one[0], one[1], reading or Reading()), batch))
         audits = [a for a in prepared if isinstance(a, StoreAudit)]
         witness = ThreadPoolExecutor(1)  # Spark's listing runs beside the first round: neither waits for the other
-        listed = witness.submit(listing_problems, started.spark, audits)
+        listed = witness.submit(listing_problems, started.context, audits)
         witness.shutdown(wait=False)
         plans = [wanted.plan] if wanted is not None else []  # of the first round alone
 

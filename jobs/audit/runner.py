@@ -15,9 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any
 
-import pyarrow as pa
-from pyspark import TaskContext
-from pyspark.sql import SparkSession
+from pyspark import SparkContext, TaskContext
 
 from jobs import interrupts
 from jobs.audit.datasets import DatasetPlan
@@ -29,19 +27,17 @@ from store_io.scan.segment_scan import SegmentTask
 from store_io.scan.summary_pickle import KeyTable
 
 PARTITION_BYTES = 512 << 20  # a partition costs Spark some 10 ms, which is what 100 MB take to audit
+FEW_BYTES, FEW_TASKS = 16 << 20, 100  # a round of less has a partition per core
 PARTITIONS_PER_CORE = 3
-SCHEMA = "bin long, task long, result binary"
-_ARROW = pa.schema([("bin", pa.int64()), ("task", pa.int64()), ("result", pa.binary())])
 
 
 class Runner:
-    """Runs rounds of tasks on a session."""
+    """Runs rounds of tasks on Spark."""
 
-    def __init__(self, spark: SparkSession, report: Callable[[int, int], None]):
+    def __init__(self, context: SparkContext, report: Callable[[int, int], None]):
         """report: called where a task has run, with its (bytes, segments)."""
-        self.spark = spark
         self.report = report
-        self.context = spark.sparkContext
+        self.context = context
 
     def run(
         self, tasks: Sequence[Task], describe: str = "audit", plan: DatasetPlan | None = None, stores: Sequence[str] = ()
@@ -61,15 +57,16 @@ class Runner:
         shared = self.context.broadcast(pack(tasks, bins))
         self.context.setJobDescription(f"{describe}: {len(tasks)} tasks")
         try:
-            frame = self.spark.range(0, len(bins), 1, len(bins)).mapInArrow(_worker(shared, self.report, plan, stores), SCHEMA)
-            rows = frame.collect()
+            # No DataFrame: Spark SQL takes a second to begin, and has nothing to plan here.
+            numbers = self.context.parallelize(range(len(bins)), len(bins))
+            answers = numbers.mapPartitions(_worker(shared, self.report, plan, stores)).collect()
         finally:
             self.context.setJobDescription(None)  # type: ignore[arg-type]
             shared.unpersist()
         results: list[Any] = [Fault("a task gave no result")] * len(tasks)
         keys = KeyTable()
-        for row in rows:
-            result = results[row["task"]] = pickle.loads(row["result"])
+        for index, answer in answers:
+            result = results[index] = pickle.loads(answer)
             summary = getattr(result, "summary", result)
             if isinstance(summary, SegmentSummary):
                 keys.share(summary)
@@ -97,7 +94,8 @@ def partition(tasks: Sequence[Task], cores: int) -> list[list[int]]:
             met[task.store] += 1
         order = [i for _, _, i in sorted(places)]
     else:
-        count = max(1, min(len(tasks), max(cores * PARTITIONS_PER_CORE, sum(weights) // PARTITION_BYTES)))
+        each = 1 if sum(weights) < FEW_BYTES and len(tasks) < FEW_TASKS else PARTITIONS_PER_CORE
+        count = max(1, min(len(tasks), max(cores * each, sum(weights) // PARTITION_BYTES)))
         order = sorted(range(len(tasks)), key=lambda i: -weights[i])
     bins: list[list[int]] = [[] for _ in range(count)]
     heap = [(0, b) for b in range(count)]
@@ -150,8 +148,8 @@ def unpack(shared: tuple[list[bytes], list[bytes]], number: int) -> list[tuple[i
 
 def _worker(
     shared: Any, report: Callable[[int, int], None], plan: DatasetPlan | None, stores: Sequence[str]
-) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+) -> Callable[[Iterable[int]], Iterator[tuple[int, bytes]]]:
+    def work(numbers: Iterable[int]) -> Iterator[tuple[int, bytes]]:
         spare_the_collector()
         checksum.trust()
         context = TaskContext.get()
@@ -159,18 +157,10 @@ def _worker(
             run = run_here
             if context is not None and context.attemptNumber():  # a worker was lost with one of these tasks
                 run = stack.enter_context(Apart()).run
-            for batch in batches:
-                for number in batch.column(0).to_pylist():
-                    for index, task in unpack(shared.value, number):
-                        yield pa.RecordBatch.from_arrays(
-                            [
-                                pa.array([number], pa.int64()),
-                                pa.array([index], pa.int64()),
-                                pa.array([run(task, plan, stores)], pa.binary()),
-                            ],
-                            schema=_ARROW,
-                        )
-                        report(task.bytes_to_read, int(isinstance(task, SegmentTask)))
+            for number in numbers:
+                for index, task in unpack(shared.value, number):
+                    yield index, run(task, plan, stores)
+                    report(task.bytes_to_read, int(isinstance(task, SegmentTask)))
 
     return work
 

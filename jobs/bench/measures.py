@@ -206,7 +206,7 @@ def _one_audit(started: Session, asked: AuditOptions) -> tuple[float, float]:
     info = RunInfo(asked.run_id, VERSION, RULES_VERSION, datetime.now(UTC), tables=f"{asked.out}/tables")
     output = OutputFolder(asked.out)
     output.begin([store.name for store in asked.stores])
-    counters = SparkCounters(started.spark.sparkContext)
+    counters = SparkCounters(started.context)
     wanted = audit.Wanted(DatasetPlan(info.tables, info.run_id, tuple(sorted(asked.write)))) if asked.write else None
     outcomes = []
     problems: list[str] = []

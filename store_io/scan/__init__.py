@@ -12,5 +12,6 @@
 * `dataset_rows`, `row_texts`: the accepted messages as rows.
 * `compaction`: the logs of compacted topics, which are no segments.
 * `summary_pickle`: summaries on their way to the driver.
+* `link`: the compiled decoder, in memory before the first scan.
 * `timer`: timer messages and their delivered copies, as small rows.
 """

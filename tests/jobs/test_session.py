@@ -9,14 +9,17 @@ import subprocess
 import sys
 import tarfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark import SparkConf
 from pyspark.sql import SparkSession
 
+from jobs import jvm as jvm_module
 from jobs import session
 from jobs.environment import packaging
 from jobs.environment import setup as environment
+from jobs.jvm import SparkFailed
 
 pytestmark = pytest.mark.spark
 needs_environment = pytest.mark.skipif(not environment.is_ready(), reason="needs the environment that spark-submit.sh makes")
@@ -90,7 +93,7 @@ def test_what_a_master_needs(
 
 @needs_environment
 def test_a_users_class_path_stands_beside_deltas(spark: SparkSession) -> None:
-    words = session._submit_words(["--conf", "spark.driver.extraClassPath=/mine.jar", "--master", "local[3]"], [], "/scratch")
+    words = jvm_module._submit_words(["--conf", "spark.driver.extraClassPath=/mine.jar", "--master", "local[3]"], [])
     path = words[words.index("--driver-class-path") + 1].split(os.pathsep)
     assert path == [*environment.jars(), "/mine.jar"] and len(path) > 1
     assert words[-1] == "pyspark-shell" and "local[3]" in words
@@ -108,7 +111,7 @@ def test_java_options_with_spaces_and_quotes_stay_one(spark: SparkSession) -> No
     )
     split.setAccessible(True)
     line = gateway.new_array(jvm.java.lang.Object, 1)
-    line[0] = " ".join(map(session._java_quoted, wanted))
+    line[0] = " ".join(map(jvm_module._java_quoted, wanted))
     assert list(split.invoke(None, line)) == wanted
 
 
@@ -151,17 +154,70 @@ def test_the_packed_environment_works_wherever_it_is_unpacked(tmp_path: Path) ->
     ], done.stderr
 
 
-def test_a_jvm_whose_start_is_interrupted_ends_as_well() -> None:
-    class Launcher:
-        Popen = subprocess.Popen
+@needs_environment
+def test_the_jvm_gets_what_sparks_own_launcher_would_give_it(spark: SparkSession) -> None:
+    """But for a module that a small Java runtime lacks. Both are asked for the same words."""
+    words = ["--master", "local[2]", "--conf", "spark.a=b c"]
+    ours = jvm_module.command(words, [], "/scratch")
+    assert spark.sparkContext._jvm is not None
+    java: Any = spark.sparkContext._jvm.java
+    builder = java.lang.Class.forName("org.apache.spark.launcher.SparkSubmitCommandBuilder")
+    asked = java.util.ArrayList()
+    for word in jvm_module._submit_words(words, jvm_module._jvm_options([], "/scratch")):
+        asked.append(word)
+    make = next(one for one in builder.getDeclaredConstructors() if one.getParameterCount() == 1)
+    make.setAccessible(True)
+    made = make.newInstance(_java_array(spark, [asked]))
+    variables = java.util.HashMap()
+    build = builder.getMethod("buildCommand", _java_array(spark, [java.lang.Class.forName("java.util.Map")], "Class"))
+    build.setAccessible(True)
+    theirs = list(build.invoke(made, _java_array(spark, [variables])))
+    assert theirs[0].endswith("/bin/java")
+    dropped = {"--add-modules=jdk.incubator.vector"}
+    until = ours.index("org.apache.spark.deploy.SparkSubmit")
+    assert ours[1:until] == [word for word in theirs[1 : theirs.index(ours[until])] if word not in dropped]
+    assert ours[until + 1 :] == [*words, "pyspark-shell"]
 
-    launcher = Launcher()
-    with pytest.raises(KeyboardInterrupt), session._ended_unless_it_starts(launcher):
-        process = launcher.Popen(["sleep", "60"])
-        raise KeyboardInterrupt
-    assert process.wait(10) == -signal.SIGKILL
-    with session._ended_unless_it_starts(launcher):
-        going_on = launcher.Popen(["sleep", "60"])
-    assert going_on.poll() is None and launcher.Popen is subprocess.Popen
-    going_on.kill()
-    going_on.wait()
+
+def _java_array(spark: SparkSession, values: list[Any], kind: str = "Object") -> Any:
+    context: Any = spark.sparkContext
+    array = context._gateway.new_array(getattr(context._jvm.java.lang, kind), len(values))
+    for number, value in enumerate(values):
+        array[number] = value
+    return array
+
+
+@pytest.mark.parametrize(
+    ("words", "variables", "theirs"),
+    [
+        ([], {}, False),
+        (["--master", "local[3]", "--conf", "spark.a=b", "--jars", "/a.jar"], {"PATH": "/bin"}, False),
+        (["--master", "yarn"], {}, True),
+        (["--master", "local-cluster[1,1,1024]"], {}, True),
+        (["--conf", "spark.master=yarn"], {}, True),
+        (["--conf", "spark.driver.memory=2g"], {}, True),
+        (["--driver-memory", "2g"], {}, True),
+        (["--properties-file", "a"], {}, True),
+        ([], {"SPARK_CONF_DIR": "/conf"}, True),
+        ([], {"SPARK_DIST_CLASSPATH": "/a"}, True),
+    ],
+)
+def test_what_only_sparks_scripts_understand_is_left_to_them(words: list[str], variables: dict[str, str], theirs: bool) -> None:
+    assert jvm_module.needs_launcher(words, variables) is theirs
+
+
+def test_a_jvm_that_is_not_wanted_any_more_ends_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jvm_module, "command", lambda *_: ["sleep", "60"])
+    monkeypatch.setattr(jvm_module, "_prepare_process", lambda: None)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    starting = jvm_module.Jvm()
+    assert starting.process is not None and starting.process.poll() is None
+    starting.end()
+    assert starting.process.returncode == -signal.SIGKILL and not list(tmp_path.iterdir())
+    monkeypatch.setattr(jvm_module, "command", lambda *_: [str(tmp_path / "none")])
+    with pytest.raises(SparkFailed, match="did not start: No such file"):
+        jvm_module.Jvm()
+    monkeypatch.setattr(jvm_module, "command", lambda *_: ["sh", "-c", "echo why it failed >&2"])
+    with pytest.raises(SparkFailed, match="did not start: why it failed"):
+        session.on(jvm_module.Jvm())
+    assert not list(tmp_path.iterdir())

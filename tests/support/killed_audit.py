@@ -79,7 +79,8 @@ def run(job: dict[str, Any]) -> list[str]:
         events.watch(owner, name)
     conf = (EXAMPLE / "broker.conf").read_text()
     store = StoreArgument("store", str(EXAMPLE / "store"), "4.9.8", conf)
-    started: Any = SimpleNamespace(spark=attach())
+    spark = attach()
+    started: Any = SimpleNamespace(spark=spark, context=spark.sparkContext)
     code = audit.run_with(started, AuditOptions((store,), job["out"], run_id=job["run_id"]))
     assert code == 20
     return events.names

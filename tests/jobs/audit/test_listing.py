@@ -1,58 +1,46 @@
-"""Spark's listing as a second witness of the segments' lengths."""
+"""Spark's file systems as a second witness of the segments' lengths."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
-from jobs.audit.listing import escaped, listing_problems
-
-
-class Spark:
-    """Answers a listing with these rows, and remembers what it was asked for."""
-
-    def __init__(self, rows: list[dict[str, Any]] | None):
-        self.rows, self.asked = rows, []
-        self.read = self
-
-    def format(self, name: str) -> Spark:
-        assert name == "binaryFile"
-        return self
-
-    def load(self, paths: list[str]) -> Spark:
-        self.asked += paths
-        return self
-
-    def select(self, *names: str) -> Spark:
-        assert "content" not in names
-        return self
-
-    def collect(self) -> list[dict[str, Any]]:
-        if self.rows is None:
-            raise RuntimeError("no such file system")
-        return self.rows
+from jobs.audit.listing import listing_problems
 
 
 def audit(*segments: tuple[str, str, int]) -> Any:
     return SimpleNamespace(segment_addresses=lambda: segments)
 
 
-def test_another_length_is_a_sentence_of_its_own_store() -> None:
-    audits = [audit(("commitlog/0", "/a/commitlog/0", 5)), audit(("commitlog/0", "/b b/commitlog/0", 7))]
-    spark = Spark([{"path": "file:/a/commitlog/0", "length": 5}, {"path": "file:/b%20b/commitlog/0", "length": 8}])
-    found = listing_problems(spark, audits)  # type: ignore[arg-type]
-    assert found == [[], ["commitlog/0: 8 bytes by Spark's listing, 7 by ours"]]
+def context_of(path_of: Any) -> Any:
+    """A context whose JVM makes its paths by this."""
+    jvm = SimpleNamespace(org=SimpleNamespace(apache=SimpleNamespace(hadoop=SimpleNamespace(fs=SimpleNamespace(Path=path_of)))))
+    return SimpleNamespace(_jvm=jvm, _jsc=SimpleNamespace(hadoopConfiguration=lambda: None))
+
+
+@pytest.mark.spark
+def test_another_length_is_a_sentence_of_its_own_store(spark: SparkSession, tmp_path: Path) -> None:
+    odd = tmp_path / "a*[b]{c}?^ %20\\:é"
+    odd.mkdir()
+    segments = [odd / "0", odd / "_hidden", tmp_path / "gone"]
+    for path in segments[:2]:
+        path.write_bytes(b"12345")
+    sound = audit(*((path.name, str(path), 5) for path in segments))
+    found = listing_problems(spark.sparkContext, [sound, audit(("0", str(odd / "0"), 7))])
+    assert found == [[], ["0: 5 bytes by Spark's listing, 7 by ours"]]
 
 
 def test_nothing_to_list_asks_nothing_and_a_failure_says_nothing() -> None:
-    spark = Spark([])
-    assert listing_problems(spark, [audit()]) == [[]] and spark.asked == []  # type: ignore[arg-type]
-    assert listing_problems(Spark(None), [audit(("n", "/n", 1))]) == [[]]  # type: ignore[arg-type]
+    asked: list[str] = []
 
+    def fail(address: str) -> None:
+        asked.append(address)
+        raise RuntimeError("no such file system")
 
-@pytest.mark.parametrize("plain", ["/a/b", "s3://bucket/a"])
-def test_wildcards_are_escaped_and_nothing_else(plain: str) -> None:
-    assert escaped(plain) == plain
-    assert escaped("a*[b]{c}?^\\") == "a\\*\\[b\\]\\{c\\}\\?\\^\\\\"
+    assert listing_problems(context_of(fail), [audit()]) == [[]] and asked == []
+    assert listing_problems(context_of(fail), [audit(("n", "/n", 1), ("m", "odd://m", 1))]) == [[]]
+    assert asked == ["file:/n", "odd://m"]

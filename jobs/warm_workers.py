@@ -1,0 +1,128 @@
+"""Python workers that have loaded all that tasks need before Spark asks for the first of them.
+
+The command forks once it has loaded what an audit needs, while its JVM is still starting: pyarrow, numba and the project are in
+memory once for all. When Spark starts its daemon (`jobs.worker_daemon`), the fork takes over that daemon's pipes and becomes
+PySpark's own daemon, which forks workers as always. Where anything of it fails, Spark's daemon does without.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import json
+import os
+import select
+import signal
+import socket
+import sys
+from typing import NoReturn
+
+from jobs.worker_daemon import TAKEN
+
+
+class WarmWorkers:
+    """The process that is ready. `.close()` when Spark has ended."""
+
+    def __init__(self, place: str) -> None:
+        """Fork, from the main thread of a process whose threads all wait. place: of the socket; empty: there are none."""
+        self._process = 0
+        if not place:
+            return
+        with contextlib.ExitStack() as stack:
+            try:
+                listening = stack.enter_context(socket.socket(socket.AF_UNIX))
+                listening.bind(place)
+                listening.listen()
+                alive, self._alive = os.pipe()
+                stack.callback(os.close, alive)
+                gc.freeze()  # what is in memory by now stays there: no worker looks through it for garbage
+                self._process = os.fork()
+            except OSError:  # a path that is too long for a socket, no more processes: Spark's own daemon does it
+                return
+            if self._process == 0:
+                _be_ready(listening, alive)
+
+    @property
+    def are_there(self) -> bool:
+        """Whether Spark shall be told of them."""
+        return self._process > 0
+
+    def close(self) -> None:
+        """End the process. The daemon that it became ends with Spark."""
+        if self._process > 0:
+            os.close(self._alive)
+            with contextlib.suppress(OSError):
+                os.kill(self._process, signal.SIGKILL)
+                os.waitpid(self._process, 0)
+            self._process = 0
+
+
+def _be_ready(listening: socket.socket, alive: int) -> NoReturn:
+    """Wait until Spark wants its daemon, or until the command has ended, however it ended."""
+    try:
+        _let_go(keep={listening.fileno(), alive})
+        _load()
+        while True:
+            ready, _, _ = select.select([listening.fileno(), alive], [], [])
+            if alive in ready:
+                break
+            line, _ = listening.accept()
+            if os.fork() == 0:
+                os.close(alive)
+                listening.close()
+                _become_daemon(line)
+            line.close()
+    finally:
+        os._exit(0)  # nothing that the command has left to do at its end is this process's
+
+
+def _let_go(keep: set[int]) -> None:
+    """Leave the command's terminal, its files and its locks, and the signals that are for it."""
+    os.setpgid(0, 0)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for number in (0, 1, 2):
+        os.dup2(nowhere, number)
+    for name in os.listdir("/proc/self/fd" if os.path.isdir("/proc/self/fd") else "/dev/fd"):
+        if int(name) > 2 and int(name) not in keep:
+            with contextlib.suppress(OSError):
+                os.close(int(name))
+
+
+def _load() -> None:
+    """Load what workers need and the command does not, and link the compiled decoder."""
+    import pyspark.daemon
+    import pyspark.worker  # noqa: F401
+
+    from store_io.scan.link import link
+
+    link()
+    gc.freeze()
+
+
+def _become_daemon(line: socket.socket) -> NoReturn:
+    """PySpark's daemon, on the pipes and with the variables of the process that Spark has started."""
+    code = 1
+    try:
+        head, pipes, _, _ = socket.recv_fds(line, 4, 3)
+        size, text = int.from_bytes(head, "big"), b""
+        while len(text) < size and (part := line.recv(size - len(text))):
+            text += part
+        told = json.loads(text)
+        for number, pipe in enumerate(pipes):
+            os.dup2(pipe, number)
+            os.close(pipe)
+        os.environ.clear()
+        os.environ.update(told["variables"])
+        os.chdir(told["folder"])
+        sys.argv = [__name__, *told["words"]]
+        line.sendall(TAKEN)
+        from pyspark.daemon import manager
+
+        manager()
+    except SystemExit as ended:
+        code = ended.code if isinstance(ended.code, int) else 1
+    finally:
+        os._exit(code)

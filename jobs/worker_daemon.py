@@ -1,0 +1,42 @@
+"""What Spark starts to get its Python workers (`spark.python.daemon.module`): it hands Spark's pipes to a process that is ready.
+
+Spark's own daemon has each worker load all that tasks need. `jobs.warm_workers` keeps a process that has loaded it already. Where
+that does not answer, this becomes Spark's own daemon. Few modules are loaded here: Spark waits for them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+
+PLACE = "STORE_AUDIT_WORKERS"  # the variable that names the socket of the process that is ready
+TAKEN = b"1"
+
+
+def main() -> None:
+    """Be the daemon, or wait until the one that has taken over ends."""
+    if not _handed_over(os.environ.get(PLACE, "")):
+        from pyspark.daemon import manager
+
+        manager()
+
+
+def _handed_over(place: str) -> bool:
+    words = json.dumps({"variables": dict(os.environ), "words": sys.argv[1:], "folder": os.getcwd()}).encode()
+    try:
+        with socket.socket(socket.AF_UNIX) as line:
+            line.connect(place)
+            socket.send_fds(line, [len(words).to_bytes(4, "big")], [0, 1, 2])
+            line.sendall(words)
+            if line.recv(1) != TAKEN:
+                return False
+            line.recv(1)  # Spark closes the daemon's input when this process ends: so it stays as long as the daemon does
+            return True
+    except OSError:
+        return False
+
+
+if __name__ == "__main__":
+    main()

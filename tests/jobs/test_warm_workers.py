@@ -1,0 +1,106 @@
+"""Workers that are ready: Spark's pipes reach the daemon in the fork, and nothing stays when the command has ended."""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from jobs import worker_daemon
+from jobs.environment import setup as environment
+from jobs.warm_workers import WarmWorkers
+
+COMMAND = """
+import os, sys, time
+from jobs.warm_workers import WarmWorkers
+workers = WarmWorkers(sys.argv[1])
+assert workers.are_there
+print(workers._process, flush=True)
+sys.stdin.read()
+os._exit(0) if sys.argv[2] == "killed" else workers.close()
+"""
+
+
+def daemon_of(place: str) -> subprocess.Popen[bytes]:
+    """The daemon as Spark starts it."""
+    variables = {**os.environ, worker_daemon.PLACE: place, "PYTHONPATH": str(environment.ROOT), "TOLD": "yes"}
+    return subprocess.Popen(
+        [sys.executable, "-m", worker_daemon.__name__, "pyspark.worker"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=variables,
+    )
+
+
+def port_of(daemon: subprocess.Popen[bytes]) -> int:
+    """Where it says that it listens."""
+    assert daemon.stdout is not None
+    (port,) = struct.unpack(">i", daemon.stdout.read(4))
+    return int(port)
+
+
+def worker_of(port: int) -> tuple[socket.socket, int]:
+    """A connection to a fresh worker, and its process."""
+    line = socket.create_connection(("127.0.0.1", port), 30)
+    (process,) = struct.unpack(">i", line.recv(4))
+    return line, process
+
+
+def gone(process: int) -> bool:
+    """Whether the process has ended, within some seconds."""
+    for _ in range(200):
+        try:
+            with open(f"/proc/{process}/stat") as file:
+                if file.read().rpartition(")")[2].split()[0] == "Z":
+                    return True
+        except OSError:
+            return True
+        time.sleep(0.02)
+    return False
+
+
+@pytest.mark.parametrize("end", ["closed", "killed"])
+def test_a_daemon_is_a_fork_of_the_process_that_is_ready(tmp_path: Path, end: str) -> None:
+    place = str(tmp_path / "workers")
+    command = [sys.executable, "-c", COMMAND, place, end]
+    with subprocess.Popen(
+        command, cwd=environment.ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, "TOLD": "no"}
+    ) as owner:
+        assert owner.stdin is not None and owner.stdout is not None
+        ready = int(owner.stdout.readline())
+        daemon = daemon_of(place)
+        line, worker = worker_of(port_of(daemon))
+        with open(f"/proc/{worker}/cmdline", "rb") as file:
+            assert COMMAND.encode() in file.read()  # a fork of the command, not of what Spark has started
+        assert os.getpgid(ready) != os.getpgid(owner.pid)  # ctrl-C at the terminal is for the command alone
+        assert daemon.poll() is None  # Spark takes the daemon for ended when this ends
+        owner.stdin.close()
+        assert owner.wait(30) == 0 and gone(ready)
+        assert daemon.stdin is not None
+        daemon.stdin.close()  # as Spark does, or its end
+        assert gone(worker) and daemon.wait(30) == 0
+        line.close()
+
+
+def test_without_one_it_is_sparks_own_daemon(tmp_path: Path) -> None:
+    daemon = daemon_of(str(tmp_path / "none"))
+    line, worker = worker_of(port_of(daemon))
+    with open(f"/proc/{worker}/cmdline", "rb") as file:
+        assert worker_daemon.__name__.encode() in file.read()
+    assert daemon.stdin is not None
+    daemon.stdin.close()
+    assert daemon.wait(30) is not None and gone(worker)
+    line.close()
+
+
+@pytest.mark.parametrize("place", ["", "/nowhere/at/all", "/tmp/" + "x" * 200])
+def test_where_no_socket_can_be_made_there_are_none(place: str) -> None:
+    workers = WarmWorkers(place)
+    assert not workers.are_there
+    workers.close()
