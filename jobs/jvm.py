@@ -155,7 +155,7 @@ class Jvm:
 
 
 def sparks_own() -> bool:
-    """Whether Spark has started this process, in a JVM that is there already (cluster deploy mode)."""
+    """Whether Spark has started this process, from a JVM of its own (cluster deploy mode)."""
     return _PORT in os.environ
 
 

@@ -44,7 +44,7 @@ class WarmWorkers:
 
     @property
     def are_there(self) -> bool:
-        """Whether Spark shall be told of them."""
+        """Whether Spark is to use them."""
         return self._process > 0
 
     def close(self) -> None:
@@ -106,11 +106,9 @@ def _become_daemon(line: socket.socket) -> NoReturn:
     """PySpark's daemon, on the pipes and with the variables of the process that Spark has started."""
     code = 1
     try:
-        head, pipes, _, _ = socket.recv_fds(line, 4, 3)
-        size, text = int.from_bytes(head, "big"), b""
-        while len(text) < size and (part := line.recv(size - len(text))):
-            text += part
-        told = json.loads(text)
+        _, pipes, _, _ = socket.recv_fds(line, 1, 3)
+        with line.makefile("rb") as lines:
+            told = json.loads(lines.readline())
         for number, pipe in enumerate(pipes):
             os.dup2(pipe, number)
             os.close(pipe)

@@ -28,8 +28,8 @@ def _handed_over(place: str) -> bool:
     try:
         with socket.socket(socket.AF_UNIX) as line:
             line.connect(place)
-            socket.send_fds(line, [len(words).to_bytes(4, "big")], [0, 1, 2])
-            line.sendall(words)
+            socket.send_fds(line, [b"\n"], [0, 1, 2])
+            line.sendall(words + b"\n")
             if line.recv(1) != TAKEN:
                 return False
             line.recv(1)  # Spark closes the daemon's input when this process ends: so it stays as long as the daemon does

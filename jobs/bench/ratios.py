@@ -15,7 +15,7 @@ WORSE = 1.10  # times the kept ratio
 
 
 def read(path: str) -> dict[str, float]:
-    """Name -> ratio. Raises UsageError for a file that is none of ours."""
+    """Name -> ratio. Raises UsageError for any other file."""
     try:
         with open(path, encoding="utf-8") as file:
             kept = json.load(file)["ratios"]

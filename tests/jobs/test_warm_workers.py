@@ -95,8 +95,8 @@ def test_without_one_it_is_sparks_own_daemon(tmp_path: Path) -> None:
         assert worker_daemon.__name__.encode() in file.read()
     assert daemon.stdin is not None
     daemon.stdin.close()
-    assert daemon.wait(30) is not None and gone(worker)
     line.close()
+    assert daemon.wait(30) is not None and gone(worker)
 
 
 @pytest.mark.parametrize("place", ["", "/nowhere/at/all", "/tmp/" + "x" * 200])
