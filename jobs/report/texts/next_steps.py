@@ -53,6 +53,9 @@ def next_steps(outcome: AuditOutcome, words: Sequence[str], plan: str) -> NextSt
             if (cause or finding.severity == severity) and finding.next and not said:
                 step = _offsets(outcome) if repairs and finding.code == _BEYOND else ""
                 steps.setdefault(step or finding.next, {}).setdefault(finding.file)
+    for step in [step for step in steps if any(other != step and other.startswith(step) for other in steps)]:
+        files = steps.pop(step)  # one with the same words and more says it
+        next(rest for other, rest in steps.items() if other.startswith(step)).update(files)
     others = [(step, list(files)) for step, files in steps.items() if step != END_GONE]
     first = {finding.next for finding in outcome.findings if finding.code == "setting_mismatch"}  # it may cause all others
     others.sort(key=lambda step: step[0] not in first)

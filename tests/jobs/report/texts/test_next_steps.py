@@ -12,6 +12,7 @@ import pytest
 from jobs.report.pages.report_html import PageContext, report_html
 from jobs.report.texts.deleted_files import deleted_files
 from jobs.report.texts.judgement import judge
+from jobs.report.texts.next_steps import next_steps
 from jobs.report.texts.summary_text import summary_text
 from schemas.finding_codes import CATALOGUE
 from schemas.rows import AuditOutcome, Finding
@@ -52,6 +53,16 @@ def test_what_keeps_most_comes_first_and_then_what_a_start_loses() -> None:
     order = [re.sub(r"\s+", " ", text).index(part) for part in parts]
     assert order == sorted(order)
     assert REPAIR not in text.partition("Words used")[0]  # the repair's own line says it, with its number
+
+
+def test_a_step_that_another_one_begins_with_is_said_once_for_the_files_of_both() -> None:
+    outcome = hurt()
+    short, longer = CATALOGUE["message_lost"].next, CATALOGUE["commitlog_damaged"].next
+    assert longer.startswith(short) and longer != short
+    for code, file, step in (("message_lost", "commitlog/a", short), ("commitlog_damaged", "commitlog/b", longer)):
+        outcome.findings.append(Finding(code, file, severity="loss", next=step))
+    others = dict(next_steps(outcome, WORDS, PLAN).others)
+    assert short not in others and set(others[longer]) >= {"commitlog/a", "commitlog/b"}
 
 
 def test_a_copy_of_a_running_broker_is_to_be_copied_again_although_that_is_a_note() -> None:
