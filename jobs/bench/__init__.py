@@ -4,4 +4,5 @@
 * `measures`: what is measured in this process and its session.  `cold`: whole commands against a plain PySpark session.
 * `ratios`: the figures that are kept in a file, and how today's compare.
 * `store`: the store that is measured.
+* `peers`: a release's own load() of it.
 """
