@@ -159,7 +159,7 @@ def on(jvm: Jvm, workers: WarmWorkers | None = None) -> Session:
         conf = SparkConf()
         _configure(conf)
         if workers is not None and workers.are_there:
-            conf.setIfMissing("spark.python.daemon.module", DAEMON)
+            use_ready_workers(conf)
         with _own_interrupts():
             context = SparkContext.getOrCreate(conf)
         interrupts.check()
@@ -170,6 +170,12 @@ def on(jvm: Jvm, workers: WarmWorkers | None = None) -> Session:
         jvm.end()
         _forget()
         raise failed or problem from None
+
+
+def use_ready_workers(conf: SparkConf) -> None:
+    """Have tasks on this machine run by them. Executors elsewhere start a daemon before the packages are sent to them."""
+    if is_local(conf.get("spark.master") or ""):
+        conf.setIfMissing("spark.python.daemon.module", DAEMON)
 
 
 @contextlib.contextmanager

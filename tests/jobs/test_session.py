@@ -92,6 +92,21 @@ def test_what_a_master_needs(
 
 
 @needs_environment
+@pytest.mark.parametrize(
+    "settings, module",
+    [
+        ({"spark.master": "local[2,4]"}, session.DAEMON),
+        ({"spark.master": "local[2,4]", "spark.python.daemon.module": "own"}, "own"),
+        ({"spark.master": "spark://a:7077"}, ""),
+        ({"spark.master": "local-cluster[2,1,1024]"}, ""),
+    ],
+)
+def test_workers_that_are_ready_here_are_for_tasks_here(spark: SparkSession, settings: dict[str, str], module: str) -> None:
+    conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
+    session.use_ready_workers(conf)
+    assert conf.get("spark.python.daemon.module", "") == module
+
+
 def test_a_users_class_path_stands_beside_deltas(spark: SparkSession) -> None:
     words = jvm_module._submit_words(["--conf", "spark.driver.extraClassPath=/mine.jar", "--master", "local[3]"], [])
     path = words[words.index("--driver-class-path") + 1].split(os.pathsep)
