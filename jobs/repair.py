@@ -7,38 +7,34 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
-from multiprocessing import active_children, get_context
-from typing import Any
+from threading import Thread
+from typing import TYPE_CHECKING, Any
 
 from jobs import interrupts
 from jobs.command_line import options, places
 from jobs.command_line.options import Command
 from jobs.command_line.stores import StoreArgument
-from jobs.environment import cluster
 from jobs.output import OutputFolder
 from jobs.report.files.json_text import document
-from jobs.report.hand_over.words import HandOver, next_text
-from jobs.report.texts.repair_text import repair_text
 from jobs.report.texts.text import printable
-from jobs.rescue.hand_over import hand_over
 from schemas.rows import Row
-from store_io.audit.checks.repaired_store import REPORT_SUFFIX
-from store_io.audit.healing.changes import DEFAULT_RISK
 from store_io.base import checksum
 from store_io.base.errors import StoreError, UsageError
 from store_io.base.paths import is_uri
 from store_io.base.tasks import Task, run_task
 from store_io.formats.settings import read_given
+from store_io.repair.copy_under_way import CopyUnderWay, begun
 from store_io.repair.repair_plan import BROKER, PLAN_BYTES, RepairPlan, other_settings, read_plan
-from store_io.repair.repair_store import preview, repair
 from store_io.repair.repair_work import RepairOutcome, RepairRequest, RunTasks
 from store_io.source.byte_source import StoreLocation, open_source
 from store_io.source.store_dir import list_store
+
+if TYPE_CHECKING:
+    from jobs.report.hand_over.words import HandOver
 
 SPARK_BYTES = 8 << 30  # of a store from which on a Spark session is worth its start on one machine
 
@@ -48,6 +44,8 @@ def run(command: Command) -> int:
     consistent and so was not put in place."""
     done = carry_out(command)
     if done.handed is not None:
+        from jobs.report.hand_over.words import next_text
+
         print(next_text(done.handed), end="", flush=True)
     return done.exit_code
 
@@ -63,20 +61,30 @@ class Done:
 def carry_out(command: Command, assumed: Sequence[str] = ()) -> Done:
     """The repair, and what is handed over. assumed: sentences for the hand-over page."""
     store, request = _request(command)
-    if cluster.is_cluster_mode(command.spark):
-        raise UsageError(
-            "--deploy-mode cluster: a repair writes a folder of this machine, or one mounted on all, from a driver here"
-        )
+    if command.spark:
+        from jobs.environment import cluster
+
+        if cluster.is_cluster_mode(command.spark):
+            raise UsageError(
+                "--deploy-mode cluster: a repair writes a folder of this machine, or one mounted on all, from a driver here"
+            )
     checksum.trust()
     with interrupts.first_only(), runner(command.spark, request.location) as run_tasks:
         if "--dry-run" in command.flags:
+            from store_io.repair.repair_store import preview
+
             outcome = preview(request, run_tasks, _scratch(command, request), _progress)
         else:
-            outcome = _repair(request, run_tasks)
+            with begun(request) as copying:
+                outcome = _repair(request, run_tasks, copying)
+    from jobs.report.texts.repair_text import repair_text
+
     dry = "--dry-run" in command.flags
     print(repair_text(outcome.report, store.path, request.target, dry), end="", flush=True)
     if dry or outcome.exit_code:
         return Done(outcome.exit_code)
+    from jobs.rescue.hand_over import hand_over
+
     try:
         return Done(0, hand_over(store, request, outcome, assumed))
     except StoreError as problem:  # the new store is in place, whatever becomes of its page
@@ -84,8 +92,11 @@ def carry_out(command: Command, assumed: Sequence[str] = ()) -> Done:
         return Done(0)
 
 
-def _repair(request: RepairRequest, run_tasks: RunTasks) -> RepairOutcome:
+def _repair(request: RepairRequest, run_tasks: RunTasks, copying: CopyUnderWay) -> RepairOutcome:
     """Do it; the report goes beside the new store, just before that is put in place."""
+    from store_io.audit.checks.repaired_store import REPORT_SUFFIX  # while the first bytes are copied
+    from store_io.repair.repair_store import repair
+
     folder, name = OutputFolder(os.path.dirname(request.target)), os.path.basename(request.target) + REPORT_SUFFIX
 
     def forget() -> None:
@@ -96,7 +107,7 @@ def _repair(request: RepairRequest, run_tasks: RunTasks) -> RepairOutcome:
         report["made_at"] = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S")  # no dry run can know it
         folder.write(name, document(report))
 
-    return repair(request, run_tasks, keep, forget, _progress)
+    return repair(request, run_tasks, keep, forget, _progress, copying)
 
 
 def _scratch(command: Command, request: RepairRequest) -> str:
@@ -147,6 +158,8 @@ def _request(command: Command) -> tuple[StoreArgument, RepairRequest]:
 
 def _heal_risk(command: Command) -> float | None:
     if "--heal" in command.flags:
+        from store_io.audit.healing.changes import DEFAULT_RISK
+
         return float(command.options.get("--heal-risk", DEFAULT_RISK))
     if "--heal-risk" in command.options:
         raise UsageError("--heal-risk: it says how --heal decides; name that, too")
@@ -208,36 +221,36 @@ def _compare_settings(text: str | None, plan: RepairPlan) -> str:
 
 @contextlib.contextmanager
 def runner(spark_words: Sequence[str], location: StoreLocation) -> Iterator[RunTasks]:
-    """Processes of this machine for a store of usual size, Spark where it was asked for or there is much to read."""
+    """Threads of this process for a store of usual size, Spark where it was asked for or there is much to read.
+
+    Compiled code and reading need no lock of Python's; and a thread sees what another one has copied so far.
+    """
     if spark_words or _bytes(location) >= SPARK_BYTES:
         with _on_spark(spark_words) as run_tasks:
             yield run_tasks
         return
-    pool: list[ProcessPoolExecutor] = []
+    yield lambda tasks, _: _side_by_side(tasks)
 
-    def local(tasks: Sequence[Task], _: str) -> list[Any]:
-        if len(tasks) < 2 or sum(task.bytes_to_read for task in tasks) < 64 << 20:
-            return [run_task(task) for task in tasks]
-        if not pool:
-            pool.append(ProcessPoolExecutor(os.cpu_count() or 1, get_context("fork")))
-        order = sorted(range(len(tasks)), key=lambda i: -tasks[i].bytes_to_read)
-        waiting = {i: pool[0].submit(run_task, tasks[i]) for i in order}
-        try:
-            return [waiting[i].result() for i in range(len(tasks))]
-        except BrokenProcessPool:
-            raise StoreError(
-                "a process of the repair was ended from outside, as where memory is short; nothing was written"
-            ) from None
 
+def _side_by_side(tasks: Sequence[Task]) -> list[Any]:
+    """The tasks' results, from as many threads as there are processors, largest tasks first."""
+    order = iter(sorted(range(len(tasks)), key=lambda i: -tasks[i].bytes_to_read))
+    results: list[Future[Any]] = [Future() for _ in tasks]
+    stopped = False
+
+    def work() -> None:
+        while not stopped and (number := next(order, None)) is not None:
+            try:
+                results[number].set_result(run_task(tasks[number]))
+            except BaseException as problem:
+                results[number].set_exception(problem)
+
+    for _ in range(min(len(tasks), os.cpu_count() or 1)):
+        Thread(target=work, daemon=True).start()  # after an interrupt nobody waits for what is under way
     try:
-        yield local
-    except BaseException:
-        for child in active_children() if pool else []:  # what they work on is gone
-            child.kill()
-        raise
+        return [result.result() for result in results]
     finally:
-        for executor in pool:
-            executor.shutdown(cancel_futures=True)
+        stopped = True
 
 
 @contextlib.contextmanager

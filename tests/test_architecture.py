@@ -154,7 +154,7 @@ def test_the_writer_of_new_stores_opens_no_source() -> None:
     opened = [node for name, node in calls(path) if name in OPENERS and name != "os.open"]
     assert not opened
     origins = {ast.unparse(node.args[0]) for name, node in calls(path) if name == "os.open"}
-    assert origins == {"self._full(path)", "path", "path / _LOCK"}
+    assert origins == {"self._full(path)", "full", "path", "path / _LOCK"}
 
 
 def test_scratch_files_are_written_into_a_temporary_folder_alone() -> None:

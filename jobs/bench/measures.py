@@ -6,6 +6,7 @@ What is compared takes turns over the same bytes within a round: another program
 from __future__ import annotations
 
 import gc
+import json
 import os
 import pickle
 import resource
@@ -275,3 +276,68 @@ def measure_command(root: Path, out: Path, spark_words: Sequence[str], rounds: i
         if done.returncode:
             raise BenchFailed(f"the audit command ended with {done.returncode}: {(done.stderr or done.stdout).strip()[-500:]}")
     return best
+
+
+# ---- the repair, as a command ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class RepairTimes:
+    """Least wall time of the rounds, in seconds, for a store of one nominal body size whose queues and index are gone.
+
+    copy: `cp -r` of it.  flushed: the same, and the copy flushed to the disk.  repair: the command, from its start to its end.
+    """
+
+    body: int
+    size_bytes: int
+    copy: float
+    flushed: float
+    repair: float
+
+
+def measure_repair(root: Path, body: int, spark_words: Sequence[str], rounds: int) -> RepairTimes | None:
+    """Damage the store, so that all that can be made anew is, and repair it again and again. None where the environment is not
+    made, or there is no `cp`."""
+    if not environment.is_ready() or shutil.which("cp") is None:
+        return None
+    for name in ("consumequeue", "index"):
+        shutil.rmtree(root / name)
+    (root / "abort").touch()  # without it a start would not make them anew
+    (root / "checkpoint").write_bytes(bytes(4096))
+    outcome = run_local(AuditRequest(root.name, StoreLocation(str(root)), RELEASE))
+    plan, copy, new = (root.with_name(f"{root.name}-{what}") for what in ("plan.json", "copy", "new"))
+    plan.write_text(json.dumps(outcome.plan), "utf-8")
+    words = [str(environment.ROOT / "spark-submit.sh"), "repair", str(root), "--plan", str(plan), "--to", str(new), *spark_words]
+    best: dict[str, float] = {}
+    for _ in range(rounds):
+        began = time.perf_counter()
+        subprocess.run(["cp", "-r", str(root), str(copy)], check=True)
+        copied = time.perf_counter()
+        _flush_folder(copy)
+        flushed = time.perf_counter()
+        shutil.rmtree(copy)
+        os.sync()  # so that what was written or removed before slows nothing that is measured
+        at = time.perf_counter()
+        done = subprocess.run(
+            words, capture_output=True, text=True, env={**os.environ, "STORE_AUDIT_HOME": str(environment.home())}
+        )
+        repaired = time.perf_counter()
+        if done.returncode:
+            raise BenchFailed(f"the repair command ended with {done.returncode}: {(done.stderr or done.stdout).strip()[-500:]}")
+        for made in root.parent.glob(f"{new.name}*"):
+            shutil.rmtree(made) if made.is_dir() else made.unlink()
+        os.sync()  # so that what was written or removed before slows nothing that is measured
+        for what, seconds in (("copy", copied - began), ("flushed", flushed - began), ("repair", repaired - at)):
+            best[what] = min(best.get(what, float("inf")), seconds)
+    size = sum(int(row["size_bytes"]) for row in outcome.segments)
+    return RepairTimes(body, size, best["copy"], best["flushed"], best["repair"])
+
+
+def _flush_folder(folder: Path) -> None:
+    """Flush all files below the folder to the disk."""
+    for path in sorted(folder.rglob("*")):
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

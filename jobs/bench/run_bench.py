@@ -20,11 +20,13 @@ from jobs.bench.cold import COLD_RUNS, cold_runs, measure_cold
 from jobs.bench.measures import (
     AuditTimes,
     KindTimes,
+    RepairTimes,
     ScanTimes,
     measure_audits,
     measure_command,
     measure_kind,
     measure_peak,
+    measure_repair,
     measure_scans,
 )
 from jobs.bench.store import BenchFailed, can_write, scratch_folder, write_store
@@ -38,19 +40,14 @@ from store_io.sample_kinds import CONF, KINDS, TIMERS
 from store_io.sample_store import SampleStore
 
 BODIES = (200, 1024, 16384)  # nominal, bytes
+REPAIRED_BODIES = (200, 1024, 4096, 16384)
+REPAIR_LIMIT = 1.5  # times a copy of the same bytes
 TASK_LIMITS = {200: 5.0, 1024: 2.0, 16384: 2.0}  # times the floor
 INDEX_LIMITS = {200: 10.0, 1024: 3.0, 16384: 2.0}
 AUDIT_LIMIT, TABLES_LIMIT, COMMAND_LIMIT = 1.5, 2.0, 12.0  # seconds
 FLOOR = "1.00"  # the ratio of what others are compared with
 PEAK_LIMIT = 600_000_000  # bytes
-PARTS = (
-    "scan",
-    "audit",
-    "datasets",
-    "memory",
-    "command",
-    "cold",
-)  # the kinds of store are measured where they are asked for alone
+PARTS = ("scan", "audit", "datasets", "memory", "command", "cold")  # kinds of store and repairs: where they are asked for
 SEGMENT_BYTES = 1 << 30
 TIMERS_PER_GIB = 200_000
 LARGE_BYTES, SMALL_BYTES = 2 << 30, 256 << 20  # segments whose scans are compared for memory
@@ -147,6 +144,11 @@ def measure(asked: Asked, folder: Path, spark_words: list[str]) -> list[Figure]:
         _drop(root, asked)
     if "kinds" in asked.parts:
         figures += kind_figures(_kinds(folder, asked))
+    if "repair" in asked.parts:
+        for body in REPAIRED_BODIES:
+            root = _make(folder, f"damaged-{body}", audit_store(asked.audit_size, body), asked)
+            figures += repair_figures(measure_repair(root, body, own_words, asked.rounds))
+            _drop(root, asked)
     audited: Path | None = None
     if {"audit", "datasets", "command", "cold"} & asked.parts:
         audited = _make(folder, "audited", audit_store(asked.audit_size), asked)
@@ -193,11 +195,11 @@ def scan_store(size: int) -> SampleStore:
     return SampleStore([body for body in BODIES for _ in range(each)], segment_bytes=segment)
 
 
-def audit_store(size: int) -> SampleStore:
-    """So many bytes of 1 KiB messages; the rest of the last segment is unwritten."""
+def audit_store(size: int, body: int = BODIES[1]) -> SampleStore:
+    """So many bytes of messages; the rest of the last segment is unwritten."""
     count = -(-size // SEGMENT_BYTES)
     segment = SEGMENT_BYTES if size >= SEGMENT_BYTES else size // 4096 * 4096
-    return SampleStore([BODIES[1]] * count, segment_bytes=segment, last_bytes=min(size - (count - 1) * SEGMENT_BYTES, segment))
+    return SampleStore([body] * count, segment_bytes=segment, last_bytes=min(size - (count - 1) * SEGMENT_BYTES, segment))
 
 
 def kind_store(size: int, kind: str) -> SampleStore:
@@ -224,7 +226,8 @@ def _drop(root: Path, asked: Asked) -> None:
 def _check_room(asked: Asked, folder: Path) -> None:
     """Derived files and datasets are up to as large again."""
     kinds = asked.kinds_size if "kinds" in asked.parts else 0
-    largest = 2 * max(asked.size if "scan" in asked.parts else 0, kinds, asked.audit_size + asked.large)
+    repaired = 2 * asked.audit_size if "repair" in asked.parts else 0
+    largest = 2 * max(asked.size if "scan" in asked.parts else 0, kinds, repaired, asked.audit_size + asked.large)
     free = shutil.disk_usage(folder).free
     if largest > free:
         raise BenchFailed(f"{folder}: up to {bytes_text(largest)} are needed, {bytes_text(free)} are free (--dir, --size)")
@@ -290,6 +293,22 @@ def kind_figures(measured: Iterable[KindTimes | str]) -> list[Figure]:
         floor, audit = _rate(times.size_bytes, times.floor), _rate(times.size_bytes, times.audit)
         lines.append(Figure(f"floor of the log, {times.kind}", bodies, _seconds(times.floor), floor, FLOOR))
         lines.append(Figure(what, bodies, _seconds(times.audit), audit, f"{times.audit / times.floor:.2f}"))
+    return lines
+
+
+def repair_figures(times: RepairTimes | None) -> list[Figure]:
+    """The lines of one body size: the copy that a repair is held against, and the repair."""
+    if times is None:
+        return [Figure("repair command", "", "not measured: no environment, or no cp")]
+    bodies, lines = _bodies(times.body), []
+    for what, seconds, limit in (
+        ("floor: cp -r of the store", times.copy, None),
+        ("the same, and flushed to the disk", times.flushed, None),
+        ("repair command: queues and index made anew, flushed", times.repair, REPAIR_LIMIT),
+    ):
+        ratio, rate = seconds / times.copy, _rate(times.size_bytes, seconds)
+        met = ratio <= limit if limit else None
+        lines.append(Figure(what, bodies, _seconds(seconds), rate, f"{ratio:.2f}", f"{limit:g} x floor" if limit else "", met))
     return lines
 
 

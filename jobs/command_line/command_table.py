@@ -29,7 +29,7 @@ OUT_FILE = Option("--out", "FILE", "write there instead of standard output")
 LOST = Option("--lost", "", "only messages that a start of the release would lose; the store is audited first")
 TRUST_CLOCK = Option("--trust-clock", "", "skip segments whose first messages were stored more than an hour outside the range")
 LEVELS, PROGRESS, POLICY, REDACT = "full|quick", "line|json|none", "broker|salvage", "none|hide|hash"
-BENCH_PARTS = ("scan", "audit", "datasets", "memory", "command", "cold", "kinds")
+BENCH_PARTS = ("scan", "audit", "datasets", "memory", "command", "cold", "kinds", "repair")
 PASSED_ON = "Spark's own options are passed on."
 
 COMMAND_TABLE: dict[str, CommandSpec] = {}

@@ -4,7 +4,7 @@
 * `repair_work`: what the steps share: the request, the writer, the runner of tasks.
 * `repair_plan`: plan.json, read back and held against the copy.
 * `repair_audit`: the audits of the copy and of the new store, and what the steps know of them.
-* `repair_copy`: the copy that is worked on.
+* `repair_copy`: what the copy that is worked on holds; `copy_under_way`: copies it, and lets it be read meanwhile.
 * `config`: files of config/, with --fix-config.
 * `repair_start`: removes what keeps the release from starting.
 * `log`: the CommitLog: where it ends, what is cut, zeroed, bridged, taken from a donor.

@@ -15,8 +15,10 @@ from store_io.audit.audit_store import StoreAudit, run_rounds
 from store_io.audit.queue_views import QueueView
 from store_io.base.errors import StoreError
 from store_io.repair import repair_plan
+from store_io.repair.copy_under_way import CopyUnderWay
 from store_io.repair.repair_work import Work
 from store_io.scan.segment_scan import SegmentTask
+from store_io.source.byte_source import StoreLocation
 
 
 class Audited:
@@ -74,10 +76,11 @@ class Audited:
         )
 
 
-def audit(work: Work, conf: str | None, what: str) -> Audited:
-    """The audit of the new store as it is now, under those settings. what: "the copy". Raises StoreError where there is none."""
+def audit(work: Work, conf: str | None, what: str, location: StoreLocation | None = None) -> Audited:
+    """The audit of the new store as it is now, under those settings. what: "the copy".  location: None where the new store is
+    read as usual. Raises StoreError where there is none."""
     request = work.request
-    asked = AuditRequest(request.name, work.location, request.plan.release, conf)
+    asked = AuditRequest(request.name, location or work.location, request.plan.release, conf)
     run = StoreAudit(asked)
     run_rounds([(run, run.first_tasks())], lambda tasks: work.run_tasks(tasks, "audit"))
     outcome = run.outcome()
@@ -90,10 +93,14 @@ def _not_audited(what: str, outcome: AuditOutcome) -> StoreError:
     return StoreError(f"{what} could not be audited: {outcome.incomplete[0]}")
 
 
-def audit_copy(work: Work) -> Audited:
-    """The audit of the copy, which must find what the plan promises; it settles rules and settings. Raises StoreError."""
+def audit_copy(work: Work, copying: CopyUnderWay) -> Audited:
+    """The audit of the copy, which must find what the plan promises; it settles rules and settings. Raises StoreError, also
+    what the copy raises."""
     work.progress("auditing the copy")
-    first = audit(work, work.request.plan.broker_conf, "the copy")
+    first = _audit_while_copied(work, copying)
+    copying.finish()
+    if first is None:  # what is refused is refused by what lies there
+        first = audit(work, work.request.plan.broker_conf, "the copy")
     if first.evidence.copy.twins is not None or first.evidence.copy.marks:
         raise StoreError(first.outcome.no_repair)
     wrong = repair_plan.differences(work.request.plan, first.outcome.plan)
@@ -105,6 +112,15 @@ def audit_copy(work: Work) -> Audited:
     work.rules = first.rules
     work.conf = repair_plan.properties_text({k: s.value for k, s in first.rules.settings.items()})
     return first
+
+
+def _audit_while_copied(work: Work, copying: CopyUnderWay) -> Audited | None:
+    """The audit of the copy while it is made; None where it finds anything else than the plan promises."""
+    try:
+        found = audit(work, work.request.plan.broker_conf, "the copy", copying.location)
+    except StoreError:
+        return None
+    return found if found.complete and not repair_plan.differences(work.request.plan, found.outcome.plan) else None
 
 
 def audit_changed(work: Work, what: str) -> Audited:

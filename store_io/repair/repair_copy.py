@@ -1,10 +1,11 @@
-"""The copy that a repair works on: every file and folder of the source, whatever an audit makes of them."""
+"""What a repair copies to work on: every file and folder of the source, whatever an audit makes of them (`copy_under_way`)."""
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Container, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 from schemas import rocksdb_layout
@@ -25,7 +26,7 @@ from store_io.rules.loading import Tree, numbered_files
 from store_io.source.byte_source import ByteSource, StoreLocation, name_of, open_source, shown
 from store_io.source.store_dir import list_store
 
-COPY_THREADS = 4
+COPY_THREADS = max(2, min(4, os.cpu_count() or 1))
 SPARE_BYTES = 64 << 20  # beyond what is known to be needed
 
 
@@ -66,8 +67,25 @@ class Copied:
     not_copied: list[str]
 
 
-def copy_store(location: StoreLocation, writer: StoreWriter) -> Copied:
-    """Copy all that lies there.
+@dataclass(frozen=True)
+class CopyPlan:
+    """What is copied. by_path: its folders and regular files, with the times that the copy's files get."""
+
+    source: ByteSource
+    by_path: Mapping[str, StoreFile]
+    copied: Copied
+
+    @property
+    def folders(self) -> list[str]:
+        return [e.path for e in self.by_path.values() if e.kind == "directory"]
+
+    @property
+    def regular(self) -> list[StoreFile]:
+        return [e for e in self.by_path.values() if e.kind == "file"]
+
+
+def plan_copy(location: StoreLocation, writer: StoreWriter) -> CopyPlan:
+    """All that lies there, to be copied.
 
     Raises StoreError where one CommitLog cannot be made of several folders, WriteFailed where too little is free.
     """
@@ -81,17 +99,10 @@ def copy_store(location: StoreLocation, writer: StoreWriter) -> Copied:
         raise StoreError(
             f"{twins[0]}: the same segment name in two CommitLog folders; name with --commitlog the one whose is right"
         )
-    for entry in files.values():
-        if entry.kind == "directory":
-            writer.make_folder(entry.path)
-    with ThreadPoolExecutor(COPY_THREADS) as threads:
-        try:
-            list(threads.map(lambda e: writer.copy(source, e.path, e.path, e.mtime_ns), regular))
-        except BaseException:  # one that failed, or an interrupt: nobody needs the others
-            threads.shutdown(cancel_futures=True)
-            raise
     left = sorted(e.path for e in files.values() if e.kind not in ("file", "directory"))
-    return Copied(len(regular), sum(e.size for e in regular), needed, left)
+    now = time.time_ns()  # for a file system that knows no times
+    kept = {p: e if e.mtime_ns > 0 else replace(e, mtime_ns=now) for p, e in files.items() if e.kind in ("file", "directory")}
+    return CopyPlan(source, kept, Copied(len(regular), sum(e.size for e in regular), needed, left))
 
 
 def needed_bytes(location: StoreLocation) -> int:

@@ -9,7 +9,7 @@ What each step refuses, a StoreError (docs/contract.md, 6, says when, and has th
 
 * before 1, `check_source`: a source without segments, or whose segments are not of the configured size; a node of a DLedger
   group of several.
-* 1, `copy_store`: a segment name in two CommitLog folders; too little space.
+* 1, `plan_copy`: a segment name in two CommitLog folders; too little space.
 * 2, `audit_copy`: a copy that differs from the plan, or that no audit can read completely.
 * 3, `fix_config`: tables in a database; a file of config/ that cannot be read.
 * 3, `unblock`: policy broker where no change lets the release start.
@@ -26,6 +26,7 @@ exit code is 10 or 20, and nothing is put in place.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -34,6 +35,7 @@ from schemas.rows import Row
 from store_io.base.errors import StoreError
 from store_io.repair import repair_audit, repair_offsets
 from store_io.repair.config.fix_config import fix_config
+from store_io.repair.copy_under_way import CopyUnderWay, begun
 from store_io.repair.derived import checkpoint, epochs, timers
 from store_io.repair.derived.rebuild_round import Rebuilt, rebuild
 from store_io.repair.ledger.ledger_plan import plan_ledger
@@ -43,14 +45,14 @@ from store_io.repair.log.edits import LogPlan, apply_edits
 from store_io.repair.log.heal import heal_records
 from store_io.repair.log.log_plan import plan_log
 from store_io.repair.repair_audit import Audited
-from store_io.repair.repair_copy import check_source, copy_store
+from store_io.repair.repair_copy import check_source
 from store_io.repair.repair_judge import judge_new_store
 from store_io.repair.repair_plan import BROKER, SALVAGE
 from store_io.repair.repair_report import Begun, Ended, queue_ends, report, unsaved_of
 from store_io.repair.repair_start import unblock
 from store_io.repair.repair_steps import COPY, REMOVE
 from store_io.repair.repair_work import RepairOutcome, RepairRequest, RunTasks, Work
-from store_io.repair.writing.store_writer import StoreWriter, WriteFailed
+from store_io.repair.writing.store_writer import WriteFailed
 from store_io.repair.writing.trial_writer import TrialWriter
 
 MOST_ROUNDS = 3  # of rebuilding what an audit finds wrong
@@ -62,17 +64,20 @@ def repair(
     keep: Callable[[Row], None] = lambda report: None,
     forget: Callable[[], None] = lambda: None,
     progress: Callable[[str], None] = lambda sentence: None,
+    copying: CopyUnderWay | None = None,
 ) -> RepairOutcome:
     """Repair into `request.target`. Raises StoreError where nothing could be done; then nothing is left.
 
     keep: takes the report of a repair that succeeded, just before the new store is put in place; no other run places anything
     there meanwhile.  forget: takes the report back where that failed.  progress: takes a phrase for what is done next.
+    copying: the copy, where `begun` has begun it.
     """
-    check_source(request.location, request.plan.broker_conf)
-    with StoreWriter.beside(request.target) as writer:
-        outcome = _carry_out(Work(request, writer, run_tasks, progress))
+    with begun(request) if copying is None else contextlib.nullcontext(copying) as copying:
+        writer = copying.writer
+        outcome = _carry_out(Work(request, writer, run_tasks, progress), copying)
         if outcome.exit_code == 0:
             progress("writing it to the disk")
+            copying.flush()
             writer.flush()
             with writer.placing():
                 try:
@@ -97,9 +102,9 @@ def preview(
     try:
         with TrialWriter.below(scratch, request.target, request.location) as writer:
             work = Work(request, writer, run_tasks, progress)
-            begun = _begin(work)
-            other_policy = _other_policy(work, begun, writer)
-            outcome = _finish(work, begun)
+            first = _begun(work)
+            other_policy = _other_policy(work, first, writer)
+            outcome = _finish(work, first)
             outcome.report |= {"other_policy": other_policy, "free_bytes": writer.free_bytes()}
             return outcome
     except WriteFailed as problem:
@@ -110,14 +115,15 @@ def work_out(request: RepairRequest, run_tasks: RunTasks, scratch: str) -> Repai
     """As `preview`, of this policy alone."""
     check_source(request.location, request.plan.broker_conf)
     with TrialWriter.below(scratch, request.target, request.location) as writer:
-        return _carry_out(Work(request, writer, run_tasks, lambda sentence: None))
+        work = Work(request, writer, run_tasks, lambda sentence: None)
+        return _finish(work, _begun(work))
 
 
 # ---- the steps ---------------------------------------------------------------------------------------------------------
 
 
-def _carry_out(work: Work) -> RepairOutcome:
-    return _finish(work, _begin(work))  # 1 to 6
+def _carry_out(work: Work, copying: CopyUnderWay) -> RepairOutcome:
+    return _finish(work, _begin(work, copying))  # 1 to 6
 
 
 def _finish(work: Work, begun: Begun) -> RepairOutcome:
@@ -134,13 +140,18 @@ def _finish(work: Work, begun: Begun) -> RepairOutcome:
     return RepairOutcome(ended.verdict.exit_code, said, unsaved_of(work, begun, said), queue_ends(ended))
 
 
-def _begin(work: Work) -> Begun:
+def _begun(work: Work) -> Begun:
+    with CopyUnderWay(work.request.location, work.writer) as copying:
+        return _begin(work, copying)
+
+
+def _begin(work: Work, copying: CopyUnderWay) -> Begun:
     """All that is done before the log is edited. Raises StoreError."""
     work.progress("copying")
-    copied = copy_store(work.request.location, work.writer)  # 1
+    copied = copying.plan.copied  # 1: it goes on while the copy is audited
     lost = {"files": len(copied.not_copied)}
     work.steps.add(COPY, "", reason="all work is done on a copy", kept={"files": copied.files, "bytes": copied.bytes}, lost=lost)
-    first = repair_audit.audit_copy(work)  # 2
+    first = repair_audit.audit_copy(work, copying)  # 2
     audit = unblock(work, fix_config(work, first))  # 3
     donated = heal(work, audit)  # 4
     healed = heal_records(work, donated.audit)  # 5
@@ -203,7 +214,7 @@ def _other_policy(work: Work, begun: Begun, trial: TrialWriter) -> Row:
             log = _plan(work, begun.audit, other)
         else:
             with trial.another() as writer:
-                log = _begin(Work(replace(work.request, policy=other), writer, work.run_tasks, work.progress)).log
+                log = _begun(Work(replace(work.request, policy=other), writer, work.run_tasks, work.progress)).log
     except WriteFailed:
         raise
     except StoreError as problem:

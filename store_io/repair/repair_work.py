@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from schemas.rows import Row
 from store_io.base.errors import StoreError
 from store_io.base.tasks import Task
 from store_io.repair.repair_plan import BROKER, RepairPlan
 from store_io.repair.repair_steps import CORRECT_OFFSETS, REMOVE, Steps, bytes_at
-from store_io.repair.unsaved import Unsaved
 from store_io.repair.writing.store_writer import StoreWriter
 from store_io.rules.loading import Tree
 from store_io.rules.releases import BrokerRules
 from store_io.source.byte_source import ByteSource, StoreLocation, open_source
 from store_io.source.store_dir import list_store
+
+if TYPE_CHECKING:  # what is needed at the end is loaded while the copy is made
+    from store_io.repair.unsaved import Unsaved
 
 RunTasks = Callable[[Sequence[Task], str], list[Any]]
 

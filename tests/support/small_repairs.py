@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from store_io.repair.copy_under_way import CopyUnderWay
 from store_io.repair.repair_audit import Audited, audit_copy
-from store_io.repair.repair_copy import copy_store
 from store_io.repair.repair_plan import SALVAGE
 from store_io.repair.repair_work import RepairRequest, Work
 from store_io.repair.writing.store_writer import StoreWriter
@@ -53,5 +53,6 @@ def copied(root: Path, conf: str, target: Path, policy: str = SALVAGE) -> Iterat
     request = RepairRequest("store", StoreLocation(str(root)), str(target), plan_of(root, "5.3.3", conf), policy)
     with StoreWriter.beside(str(target)) as writer:
         work = Work(request, writer, run_tasks, lambda sentence: None)
-        copy_store(request.location, writer)
-        yield work, audit_copy(work)
+        with CopyUnderWay(request.location, writer) as copying:
+            audit = audit_copy(work, copying)
+        yield work, audit

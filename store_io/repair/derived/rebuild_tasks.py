@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numba import njit
 
 from schemas import consumequeue_layout
 from schemas.entries import STORED_BATCH_DTYPE, STORED_ENTRY_DTYPE, STORED_KEYED_ENTRY_DTYPE
@@ -34,7 +35,8 @@ _ITEM = np.dtype(
     [
         ("topic_ref", "i4"), ("total_size", "i4"), ("queue_offset", "i8"), ("phy_offset", "i8"), ("tags_code", "i8"),
         ("store_time", "i8"), ("batch_base", "i8"), ("batch_count", "i4"), ("kind", "u1"),
-    ]
+    ],
+    align=True,
 )  # fmt: skip
 
 
@@ -145,10 +147,11 @@ class _Sink:
             self._put_keys(scanned.columns)
 
     def _wait(self, items: np.ndarray, kinds: np.ndarray) -> None:
-        wanted = np.flatnonzero(kinds != RUN_UNQUEUED)
-        kept = np.empty(len(wanted), _ITEM)
+        kept = np.empty(len(items), _ITEM)
         for name in _ITEM.names or ():
-            kept[name] = (kinds if name == "kind" else items[name])[wanted]
+            kept[name] = kinds if name == "kind" else items[name]
+        if (kinds == RUN_UNQUEUED).any():
+            kept = kept[kinds != RUN_UNQUEUED]
         self._waiting.append(kept)
         self._waiting_rows += len(kept)
 
@@ -158,13 +161,14 @@ class _Sink:
             return
         rows = np.concatenate(self._waiting)
         self._waiting, self._waiting_rows = [], 0
-        rows = rows[np.argsort(rows["topic_ref"], kind="stable")]
-        edges = (np.flatnonzero(np.diff(rows["topic_ref"])) + 1).tolist()
-        for low, high in zip([0, *edges], [*edges, len(rows)], strict=True):
-            key = self._keys[int(rows["topic_ref"][low])]
+        ends = np.zeros(len(self._keys), np.int64)
+        rows = _by_queue(rows, ends)
+        low = 0
+        for key, high in zip(self._keys, ends.tolist(), strict=True):
             build = self.task.queues.get(key)
-            if build is not None:
+            if build is not None and low < high:
                 self._put_queue(build, key, rows[low:high])
+            low = high
 
     def _put_queue(self, build: QueueBuild, key: QueueKey, rows: np.ndarray) -> None:
         if build.batch_start >= 0:
@@ -214,8 +218,28 @@ class _Sink:
             done += len(part)
 
 
+@njit(cache=True, nogil=True)
+def _by_queue(rows, ends):  # type: ignore[no-untyped-def]
+    """The rows in the order of their queues, those of a queue in their own order. ends: gets where each queue's end."""
+    for i in range(len(rows)):
+        ends[rows[i].topic_ref] += 1
+    at = 0
+    for queue in range(len(ends)):
+        count = ends[queue]
+        ends[queue] = at
+        at += count
+    ordered = np.empty_like(rows)
+    for i in range(len(rows)):
+        queue = rows[i].topic_ref
+        ordered[ends[queue]] = rows[i]
+        ends[queue] += 1
+    return ordered
+
+
 def _placed(build: QueueBuild, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(rows that get an entry, its number)."""
+    if not build.shifts:
+        return rows, rows["queue_offset"]
     places = rows["queue_offset"].copy()
     wanted = np.ones(len(rows), bool)
     for shift in build.shifts:

@@ -19,18 +19,21 @@ import os
 import secrets
 import shutil
 import stat
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from store_io.base.errors import StoreError
 from store_io.base.paths import is_inner_path
+from store_io.repair.writing.flushed import Flushed
 from store_io.source.byte_source import ByteFile, ByteSource, StoreLocation
 
-COPY_BYTES = 64 << 20  # copied by one call of the system
+COPY_BYTES = 16 << 20  # copied by one call of the system
+FLUSH_THREADS = 16  # files flushed at once: the disk does so in one go
 WINDOW_BYTES = 4 << 20
 _FICLONE = 0x40049409
 _PUNCH, _KEEP_SIZE = 0x2, 0x1
@@ -42,6 +45,8 @@ _WORKSHOP = "workshop"
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 _ZEROS = bytes(1 << 20)
 
+Reached = Callable[[int], None]
+
 
 class WriteFailed(StoreError):
     """The new store cannot be written: no space, no permission, a medium that fails."""
@@ -52,10 +57,14 @@ class StoreWriter:
     """The new store while it is made. Picklable: tasks on other processes write into the same folder.
 
     target: where it will be.  folder: the hidden folder beside it.  Paths are those of `StoreFile.path`: relative, with "/".
+    copies: whether `copy` copies bytes, which takes its time.
     """
 
     target: str
     folder: str
+    flushed: Flushed = field(default_factory=Flushed, repr=False, compare=False)
+
+    copies: ClassVar[bool] = True
 
     @property
     def root(self) -> str:
@@ -122,7 +131,7 @@ class StoreWriter:
     def publish(self) -> None:
         """Flush all to the disk and rename the store to its place. Raises WriteFailed, also where something is there."""
         with _write_errors(self.target):
-            _sync_folder(self.root)
+            self._flush_all()
             if os.path.lexists(self.target):
                 raise WriteFailed(f"{self.target}: exists by now; nothing was put there")
             _rename_new(self.root, self.target)
@@ -131,7 +140,27 @@ class StoreWriter:
     def flush(self) -> None:
         """Have on the disk what was written so far. Raises WriteFailed, as all that follow do."""
         with _write_errors(self.target):
-            _sync_folder(self.root)
+            self._flush_all()
+
+    def flush_file(self, path: str) -> None:
+        """Have one file's bytes on the disk, so that a later `flush` finds less to do."""
+        with _write_errors(path), contextlib.suppress(FileNotFoundError):  # a step may remove it meanwhile
+            self._flush_path(self._full(path))
+
+    def _flush_all(self) -> None:
+        paths = [self.root, *_paths_below(self.root)]
+        with ThreadPoolExecutor(FLUSH_THREADS) as threads:
+            try:
+                list(threads.map(self._flush_path, paths))
+            except BaseException:
+                threads.shutdown(cancel_futures=True)
+                raise
+
+    def _flush_path(self, full: str) -> None:
+        state = self.flushed.state(full)
+        if state is not None:
+            _sync_path(full)
+            self.flushed.done(full, state)
 
     def free_bytes(self) -> int:
         """What is free for this user where the store will lie."""
@@ -155,30 +184,48 @@ class StoreWriter:
     def make_folder(self, path: str) -> None:
         """Make a folder, and those above it."""
         with _write_errors(path):
-            os.makedirs(self._full(path), exist_ok=True)
+            self._make_folders(self._full(path))
+
+    def _make_folders(self, full: str) -> None:
+        if os.path.isdir(full):
+            return
+        os.makedirs(full, exist_ok=True)
+        while len(full) >= len(self.root):
+            self.flushed.wrote(full)
+            full = os.path.dirname(full)
 
     def _new(self, path: str) -> StoreFileWriter:
         """A new, empty file, and the folders above it."""
+        full = self._full(path)
         with _write_errors(path):
-            os.makedirs(os.path.dirname(self._full(path)), exist_ok=True)
-            return StoreFileWriter(path, os.open(self._full(path), _NEW, 0o666))
+            self._make_folders(os.path.dirname(full))
+            self.flushed.wrote(os.path.dirname(full))
+            return self._writing(path, os.open(full, _NEW, 0o666))
+
+    def _writing(self, path: str, descriptor: int) -> StoreFileWriter:
+        full = self._full(path)
+        self.flushed.opened(full)
+        return StoreFileWriter(path, descriptor, lambda: self.flushed.closed(full))
 
     def create(self, path: str, size: int) -> None:
         """A new file of that many zeros, and the folders above it."""
         with self._new(path) as file:
             file.resize(size)
 
-    def copy(self, source: ByteSource, path: str, to: str, mtime_ns: int = 0) -> None:
-        """Copy a file of the source, holes as holes. Raises StoreChanged or Unreadable where the source is at fault."""
+    def copy(self, source: ByteSource, path: str, to: str, mtime_ns: int = 0, reached: Reached | None = None) -> None:
+        """Copy a file of the source, holes as holes. Raises StoreChanged or Unreadable where the source is at fault.
+
+        reached: told again and again how many of its bytes are there.
+        """
         with source.open(path) as file, self._new(to) as made:
-            made.take_all(file)
+            made.take_all(file, reached)
             if mtime_ns > 0:  # a file system that does not know it gives 0
                 made.set_time(mtime_ns)
 
     def open(self, path: str) -> StoreFileWriter:
         """An existing file, open to be written."""
         with _write_errors(path):
-            return StoreFileWriter(path, os.open(self._full(path), os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW))
+            return self._writing(path, os.open(self._full(path), os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW))
 
     @contextlib.contextmanager
     def _keeping_time(self, path: str) -> Iterator[StoreFileWriter]:
@@ -216,8 +263,14 @@ class StoreWriter:
     def move(self, path: str, to: str) -> None:
         """Give a file another name."""
         with _write_errors(to):
-            os.makedirs(os.path.dirname(self._full(to)), exist_ok=True)
+            self._make_folders(os.path.dirname(self._full(to)))
             _rename_new(self._full(path), self._full(to))
+            self._renamed(path, to)
+
+    def _renamed(self, *paths: str) -> None:
+        for path in paths:
+            self.flushed.wrote(self._full(path))
+            self.flushed.wrote(os.path.dirname(self._full(path)))
 
     def take_in(self, name: str, to: str) -> int:
         """Move a regular file of the workshop into the new store: its size."""
@@ -228,8 +281,9 @@ class StoreWriter:
             status = os.lstat(origin)
             if not stat.S_ISREG(status.st_mode):
                 raise WriteFailed(f"{to}: what was to be moved there is no regular file")
-            os.makedirs(os.path.dirname(self._full(to)), exist_ok=True)
+            self._make_folders(os.path.dirname(self._full(to)))
             _rename_new(origin, self._full(to))
+            self._renamed(to)
         return status.st_size
 
     def remove(self, path: str) -> None:
@@ -240,6 +294,7 @@ class StoreWriter:
                 status = os.lstat(full)
             except FileNotFoundError:
                 return
+            self._renamed(path)
             if stat.S_ISDIR(status.st_mode):
                 shutil.rmtree(full)
             else:
@@ -249,8 +304,8 @@ class StoreWriter:
 class StoreFileWriter:
     """One file of the new store, open to be written. A context manager; all methods raise WriteFailed."""
 
-    def __init__(self, path: str, descriptor: int):
-        self.path, self.descriptor = path, descriptor
+    def __init__(self, path: str, descriptor: int, closed: Callable[[], None] = lambda: None):
+        self.path, self.descriptor, self.closed = path, descriptor, closed
 
     def __enter__(self) -> StoreFileWriter:
         return self
@@ -262,6 +317,7 @@ class StoreFileWriter:
         if self.descriptor >= 0:
             os.close(self.descriptor)
             self.descriptor = -1
+            self.closed()
 
     @property
     def mtime_ns(self) -> int:
@@ -291,17 +347,19 @@ class StoreFileWriter:
 
     # ---- copying ---------------------------------------------------------------------------------------------------
 
-    def take_all(self, file: ByteFile) -> None:
+    def take_all(self, file: ByteFile, reached: Reached | None = None) -> None:
         """Take all bytes of that file, holes as holes: blocks that both share where the file system can. Never a link."""
+        reached = reached or _nobody
         if self._clone(file):
             return
         self.resize(file.size)
+        reached(0)
         at = file.next_data(0)
         while at < file.size:
             end = min(file.next_hole(at), file.size)
             if end <= at:
                 end = file.size
-            self._take(file, at, end)
+            self._take(file, at, end, reached)
             at = file.next_data(end)
 
     def _clone(self, file: ByteFile) -> bool:
@@ -318,7 +376,7 @@ class StoreFileWriter:
                 return False
         return True
 
-    def _take(self, file: ByteFile, at: int, end: int) -> None:
+    def _take(self, file: ByteFile, at: int, end: int, reached: Reached) -> None:
         """Bytes [at, end), which are data: by the system, else through a window in which zeros stay holes."""
         origin = file.descriptor()
         with _write_errors(self.path):
@@ -332,6 +390,7 @@ class StoreFileWriter:
                 if count == 0:
                     break  # the file became shorter, which reading below finds out
                 at += count
+                reached(at)
         buffer = np.empty(min(WINDOW_BYTES, end - at), np.uint8)
         while at < end:
             view = buffer[: end - at]
@@ -339,6 +398,11 @@ class StoreFileWriter:
             if view[:count].any():
                 self.write(at, view[:count])
             at += count
+            reached(at)
+
+
+def _nobody(position: int) -> None:
+    """Nobody waits for the bytes."""
 
 
 # ---- system calls ------------------------------------------------------------------------------------------------------
@@ -367,15 +431,13 @@ def _system_call(name: str, *kinds: Any) -> Any:
     return function
 
 
-def _sync_folder(folder: str) -> None:
+def _paths_below(folder: str) -> Iterator[str]:
     with os.scandir(folder) as entries:
         found = sorted(entries, key=lambda e: e.name)
     for entry in found:
+        yield entry.path
         if entry.is_dir(follow_symlinks=False):
-            _sync_folder(entry.path)
-        else:
-            _sync_path(entry.path)
-    _sync_path(folder)
+            yield from _paths_below(entry.path)
 
 
 def _sync_path(path: str) -> None:

@@ -15,6 +15,7 @@ import bisect
 import contextlib
 import os
 import pickle
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -22,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from store_io.repair.writing.store_writer import StoreFileWriter, StoreWriter, WriteFailed
+from store_io.repair.writing.store_writer import Reached, StoreFileWriter, StoreWriter, WriteFailed
 from store_io.repair.writing.trial_source import FILES, TABLES, Table, TrialEntry, TrialLocation, live_tables
 from store_io.source.byte_source import ByteSource, StoreLocation
 
@@ -35,6 +36,8 @@ class TrialWriter(StoreWriter):
     folder: the hidden folder in the scratch folder.  root: where what differs from the origin lies.
     """
 
+    copies = False
+
     def __init__(self, target: str, folder: str, origin: StoreLocation):
         super().__init__(target, folder)
         self.origin = origin
@@ -42,9 +45,10 @@ class TrialWriter(StoreWriter):
         self._table: Table = {}
         self._saved = 0
         self._current = False
+        self._lock = threading.RLock()  # tasks write from several threads
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"target": self.target, "folder": self.folder, "origin": self.origin}
+        return {"target": self.target, "folder": self.folder, "origin": self.origin, "flushed": self.flushed}
 
     @staticmethod
     @contextlib.contextmanager
@@ -108,7 +112,7 @@ class TrialWriter(StoreWriter):
             self._name(path)
             self._put(path, TrialEntry("directory"))
 
-    def copy(self, source: ByteSource, path: str, to: str, mtime_ns: int = 0) -> None:
+    def copy(self, source: ByteSource, path: str, to: str, mtime_ns: int = 0, reached: Reached | None = None) -> None:
         self._name(to)
         with source.open(path) as file:
             self._put(to, TrialEntry("file", file.size, mtime_ns or time.time_ns(), path))
@@ -121,10 +125,11 @@ class TrialWriter(StoreWriter):
     def open(self, path: str) -> StoreFileWriter:
         if not hasattr(self, "_table"):
             return super().open(path)
-        entry = self.entry(path)
-        if not entry.own:
-            super().create(path, entry.size)
-            self._put(path, replace(entry, own=True))
+        with self._lock:
+            entry = self.entry(path)
+            if not entry.own:
+                super().create(path, entry.size)
+                self._put(path, replace(entry, own=True))
         return _TrialFileWriter(self, super().open(path))
 
     def set_time(self, path: str, mtime_ns: int) -> None:
@@ -155,10 +160,11 @@ class TrialWriter(StoreWriter):
 
     def wrote(self, path: str, start: int, end: int) -> None:
         """Note that these bytes lie in the scratch folder from now on."""
-        entry = self.entry(path)
-        changed = _with(entry.changed, min(start, entry.size), end) if entry.origin else ()
-        if end > entry.size or changed != entry.changed:
-            self._put(path, replace(entry, size=max(entry.size, end), changed=changed))
+        with self._lock:
+            entry = self.entry(path)
+            changed = _with(entry.changed, min(start, entry.size), end) if entry.origin else ()
+            if end > entry.size or changed != entry.changed:
+                self._put(path, replace(entry, size=max(entry.size, end), changed=changed))
 
     def resized(self, path: str, size: int) -> None:
         """Note the file's new length."""
@@ -173,7 +179,7 @@ class _TrialFileWriter(StoreFileWriter):
     """Notes what is written. It takes over the file's descriptor."""
 
     def __init__(self, trial: TrialWriter, file: StoreFileWriter):
-        super().__init__(file.path, file.descriptor)
+        super().__init__(file.path, file.descriptor, file.closed)
         self._trial = trial
 
     def write(self, position: int, data: bytes | memoryview | np.ndarray) -> None:

@@ -16,7 +16,7 @@ import pytest
 from jobs import session
 from jobs.bench import run_bench as bench
 from jobs.bench import store as bench_store
-from jobs.bench.measures import KindTimes, ScanTimes, measure_audits, measure_kind, measure_peak
+from jobs.bench.measures import KindTimes, RepairTimes, ScanTimes, measure_audits, measure_kind, measure_peak
 from jobs.bench.store import BenchFailed, write_store
 from jobs.command_line import options
 from jobs.environment import setup as environment
@@ -44,6 +44,13 @@ def test_limits_stand_beside_the_figures() -> None:
     assert re.search(r"^segment task with index +1 KiB +0\.310 s +3\.46 +3\.10 +3 x floor +NO$", lines[4])
     assert lines[5].endswith("NO") and "segment of 2 GiB" in lines[5]
     assert lines[6].endswith("not known on this system")
+
+
+def test_a_repair_stands_beside_a_copy_of_the_same_bytes() -> None:
+    figures = bench.repair_figures(RepairTimes(4096, 2**30, 1.0, 1.5, 1.4))
+    assert [(f.ratio, f.met) for f in figures] == [("1.00", None), ("1.50", None), ("1.40", True)]
+    assert bench.repair_figures(RepairTimes(4096, 2**30, 1.0, 1.5, 1.6))[-1].met is False
+    assert "no cp" in bench.repair_figures(None)[0].value
 
 
 def test_kinds_have_their_floor_and_their_entries() -> None:

@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from store_io.base.errors import StoreError
+from store_io.repair.copy_under_way import CopyUnderWay
 from store_io.repair.repair_audit import audit_changed, audit_copy
+from store_io.source.byte_source import StoreLocation
 from tests.support.repaired import plan_of, repaired
 from tests.support.small_repairs import SIZES, copied, small_store
+
+
+class Copied:
+    """Stands for a copy that is whole."""
+
+    def __init__(self, location: StoreLocation):
+        self.location = location
+
+    def finish(self) -> None:
+        pass
 
 
 def test_an_audit_of_the_copy(tmp_path: Path) -> None:
@@ -26,7 +39,7 @@ def test_an_audit_of_the_copy(tmp_path: Path) -> None:
         work.writer.zero(audit.segments[0].path, 0, 300)
         assert any(f.file == audit.segments[0].path for f in audit_changed(work, "the copy").serious)
         with pytest.raises(StoreError, match="the store is not the one that the plan was made from: commitlog/"):
-            audit_copy(work)
+            audit_copy(work, cast(CopyUnderWay, Copied(work.location)))
 
 
 def test_a_repair_knows_that_the_broker_has_no_timers(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from store_io.base.errors import StoreError
+from store_io.repair.copy_under_way import CopyUnderWay
 from store_io.repair.repair_copy import COPY_THREADS, check_source
 from store_io.repair.repair_plan import RepairPlan
 from store_io.repair.writing import store_writer
@@ -52,13 +53,13 @@ def test_a_source_that_changes_while_it_is_copied(
     segments = sorted((root / "commitlog").iterdir())
     real = store_writer.StoreWriter.copy
 
-    def copy(self: Any, source: Any, path: str, to: str, mtime_ns: int = 0) -> None:
+    def copy(self: Any, source: Any, path: str, *words: Any) -> None:
         if path.endswith(segments[0].name):
             data = bytearray(segments[-1].read_bytes())
             data[100] ^= 1
             segments[-1].write_bytes(data)
             os.utime(segments[-1], ns=(1, 1))
-        real(self, source, path, to, mtime_ns)
+        real(self, source, path, *words)
 
     monkeypatch.setattr(store_writer.StoreWriter, "copy", copy)
     with pytest.raises(StoreError, match="not the one that the plan was made from"):
@@ -117,9 +118,7 @@ def test_a_copy_that_is_stopped_begins_no_further_file(
         (root / "index" / f"more{number}").write_bytes(b"")
     pool, real = concurrent.futures.ThreadPoolExecutor, concurrent.futures.ThreadPoolExecutor.shutdown
 
-    def stopped(self: Any, work: Any, entries: Any) -> None:
-        for entry in entries:
-            self.submit(work, entry)
+    def stopped(self: Any) -> None:
         raise problem
 
     def shutdown(self: Any, wait: bool = True, *, cancel_futures: bool = False) -> None:
@@ -127,11 +126,12 @@ def test_a_copy_that_is_stopped_begins_no_further_file(
         gate.set()  # only now does a copy end
         real(self, wait)
 
-    def copy(self: Any, source: Any, path: str, to: str, mtime_ns: int = 0) -> None:
+    def copy(self: Any, source: Any, path: str, *words: Any) -> None:
         begun.append(path)
         gate.wait()
 
-    monkeypatch.setattr(pool, "map", stopped)
+    monkeypatch.setattr(CopyUnderWay, "location", property(stopped))
+    monkeypatch.setattr(CopyUnderWay, "finish", stopped)
     monkeypatch.setattr(pool, "shutdown", shutdown)
     monkeypatch.setattr(store_writer.StoreWriter, "copy", copy)
     with pytest.raises(type(problem)):
