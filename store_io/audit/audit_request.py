@@ -28,6 +28,7 @@ class AuditRequest:
     reuse: bool = False  # what the earlier run, or one before it, has verified is not read again
     releases: tuple[str, ...] = ()  # to compare with each other; () none: the one above alone is answered for
     changed: tuple[str, bool] | None = None  # a setting that has another value than the store's own
+    digests: bool = True  # of segments, for the plan; without them each byte is summed once less
     perhaps_emptied: bool = False  # a folder that nothing shows to be a store is read too: `StoreAudit.settle` says what it is
 
     @property

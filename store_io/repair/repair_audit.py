@@ -76,11 +76,11 @@ class Audited:
         )
 
 
-def audit(work: Work, conf: str | None, what: str, location: StoreLocation | None = None) -> Audited:
-    """The audit of the new store as it is now, under those settings. what: "the copy".  location: None where the new store is
-    read as usual. Raises StoreError where there is none."""
+def audit(work: Work, conf: str | None, what: str, copy: StoreLocation | None = None) -> Audited:
+    """The audit of the new store as it is now, under those settings. what: "the copy".  copy: of the copy, to be held against
+    the plan, where it is read. Raises StoreError where there is none."""
     request = work.request
-    asked = AuditRequest(request.name, location or work.location, request.plan.release, conf)
+    asked = AuditRequest(request.name, copy or work.location, request.plan.release, conf, digests=copy is not None)
     run = StoreAudit(asked)
     run_rounds([(run, run.first_tasks())], lambda tasks: work.run_tasks(tasks, "audit"))
     outcome = run.outcome()
@@ -100,7 +100,7 @@ def audit_copy(work: Work, copying: CopyUnderWay) -> Audited:
     first = _audit_while_copied(work, copying)
     copying.finish()
     if first is None:  # what is refused is refused by what lies there
-        first = audit(work, work.request.plan.broker_conf, "the copy")
+        first = audit(work, work.request.plan.broker_conf, "the copy", work.location)
     if first.evidence.copy.twins is not None or first.evidence.copy.marks:
         raise StoreError(first.outcome.no_repair)
     wrong = repair_plan.differences(work.request.plan, first.outcome.plan)

@@ -81,6 +81,7 @@ class TaskMaker:
             log_end=max((f.start + f.size for f in copy.segment_files), default=0),
             most_timers=max(1, MAX_TIMERS // max(1, len(copy.segment_files))) if self._has_timers() else 0,
             unclean=copy.unclean,
+            digest=request.digests,
             window_bytes=request.window_bytes,
             decoder=request.decoder,
         )
