@@ -27,7 +27,7 @@ from store_io.base.errors import StoreError, UsageError
 from store_io.base.paths import is_uri
 from store_io.base.tasks import Task, run_task
 from store_io.formats.settings import read_given
-from store_io.repair.copy_under_way import CopyUnderWay, begun
+from store_io.repair.copy_under_way import CopyUnderWay, started
 from store_io.repair.repair_plan import BROKER, PLAN_BYTES, RepairPlan, other_settings, read_plan
 from store_io.repair.repair_work import RepairOutcome, RepairRequest, RunTasks
 from store_io.source.byte_source import StoreLocation, open_source
@@ -75,7 +75,7 @@ def carry_out(command: Command, assumed: Sequence[str] = ()) -> Done:
 
             outcome = preview(request, run_tasks, _scratch(command, request), _progress)
         else:
-            with begun(request) as copying:
+            with started(request) as copying:
                 outcome = _repair(request, run_tasks, copying)
     from jobs.report.texts.repair_text import repair_text
 

@@ -30,9 +30,11 @@ _WHOLE = 1 << 63
 
 
 @contextlib.contextmanager
-def begun(request: RepairRequest) -> Iterator[CopyUnderWay]:
-    """The copy beside the request's target, just begun. Nothing of it stays but a published store. Raises StoreError where a
-    repair is pointless or not written."""
+def started(request: RepairRequest) -> Iterator[CopyUnderWay]:
+    """A copy beside the request's target, from its first byte on. Nothing of it stays but a published store.
+
+    Raises StoreError where a repair is pointless or not written.
+    """
     check_source(request.location, request.plan.broker_conf)
     with StoreWriter.beside(request.target) as writer, CopyUnderWay(request.location, writer) as copying:
         yield copying

@@ -35,7 +35,7 @@ from schemas.rows import Row
 from store_io.base.errors import StoreError
 from store_io.repair import repair_audit, repair_offsets
 from store_io.repair.config.fix_config import fix_config
-from store_io.repair.copy_under_way import CopyUnderWay, begun
+from store_io.repair.copy_under_way import CopyUnderWay, started
 from store_io.repair.derived import checkpoint, epochs, timers
 from store_io.repair.derived.rebuild_round import Rebuilt, rebuild
 from store_io.repair.ledger.ledger_plan import plan_ledger
@@ -70,9 +70,9 @@ def repair(
 
     keep: takes the report of a repair that succeeded, just before the new store is put in place; no other run places anything
     there meanwhile.  forget: takes the report back where that failed.  progress: takes a phrase for what is done next.
-    copying: the copy, where `begun` has begun it.
+    copying: the copy, where it was started before.
     """
-    with begun(request) if copying is None else contextlib.nullcontext(copying) as copying:
+    with started(request) if copying is None else contextlib.nullcontext(copying) as copying:
         writer = copying.writer
         outcome = _carry_out(Work(request, writer, run_tasks, progress), copying)
         if outcome.exit_code == 0:
@@ -148,7 +148,7 @@ def _begun(work: Work) -> Begun:
 def _begin(work: Work, copying: CopyUnderWay) -> Begun:
     """All that is done before the log is edited. Raises StoreError."""
     work.progress("copying")
-    copied = copying.plan.copied  # 1: it goes on while the copy is audited
+    copied = copying.plan.copied  # 1: not whole yet while the copy is audited
     lost = {"files": len(copied.not_copied)}
     work.steps.add(COPY, "", reason="all work is done on a copy", kept={"files": copied.files, "bytes": copied.bytes}, lost=lost)
     first = repair_audit.audit_copy(work, copying)  # 2

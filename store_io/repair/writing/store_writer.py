@@ -215,7 +215,7 @@ class StoreWriter:
     def copy(self, source: ByteSource, path: str, to: str, mtime_ns: int = 0, reached: Reached | None = None) -> None:
         """Copy a file of the source, holes as holes. Raises StoreChanged or Unreadable where the source is at fault.
 
-        reached: told again and again how many of its bytes are there.
+        reached: called after each piece with the number of bytes so far.
         """
         with source.open(path) as file, self._new(to) as made:
             made.take_all(file, reached)
