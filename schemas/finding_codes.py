@@ -571,6 +571,9 @@ CATALOGUE: dict[str, FindingCode] = {row.code: row for row in _ROWS}
 BY_A_REPAIR = frozenset(row.next for row in _ROWS if row.cure in _BY_ANY_REPAIR)
 """Next steps that any repair takes: where one is offered, nobody has to read them."""
 
+CURED = frozenset(row.code for row in _ROWS if row.cure in {*_BY_ANY_REPAIR, Cure.REBUILD_TIMERS})
+"""Codes of findings that any repair cures, where they are above a note."""
+
 WITHOUT_DONOR = {
     Cure.OTHER_COPY.value: "Look for these bytes in another copy of the same broker.",
     _DAMAGED_STEP: "Look for these bytes in another copy of the same broker.",

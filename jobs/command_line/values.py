@@ -7,6 +7,7 @@ import re
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Iterable
 
+from store_io.base.errors import UsageError
 from store_io.rules.releases import KNOWN_RELEASES, parse_release
 
 LAST_RUN = "last"
@@ -36,9 +37,12 @@ def release(text: str) -> str:
 
 def releases(text: str) -> tuple[str, ...]:
     """The releases of "all", of "4.9.8,5.4.0", or the one that is named."""
-    if text.strip() == ALL_RELEASES:
+    parts = [part.strip() for part in text.split(",")]
+    if parts == [ALL_RELEASES]:
         return KNOWN_RELEASES
-    return tuple(dict.fromkeys(release(part) for part in text.split(",")))
+    if ALL_RELEASES in parts:
+        raise UsageError(f"release {text!r}: {ALL_RELEASES} stands alone, without further releases")
+    return tuple(dict.fromkeys(map(release, parts)))
 
 
 def duration(text: str) -> float:

@@ -85,9 +85,10 @@ def _propose(command: Command, asked: Asked, outcome: AuditOutcome, ways: list[W
     _say(ways_text(outcome, ways))
     choice = choose(ways)
     if choice is None:
+        no_donor = asked.donor is not None or outcome.plan["broker"]["dledger"] is not None  # one that helps
         raise StoreError(
             f"no repair goes: {'; '.join(dict.fromkeys(way.problem() for way in ways))}. The copy is as it was; look for another"
-            " copy of this broker, and name one with --donor"
+            f" copy of this broker{'' if no_donor else ', and name one with --donor'}"
         )
     words = _repair_words(command, asked, outcome, choice)
     shown = command_line("repair", words, [])

@@ -146,7 +146,7 @@ def described(schema: Any, path: str = "$") -> Iterator[str]:
                 yield from described(item, f"{path}.{key}")
 
 
-@pytest.mark.parametrize("name", ["plan", "finding", "result", "repair"])
+@pytest.mark.parametrize("name", ["plan", "finding", "result", "repair", "unsaved"])
 def test_every_key_is_described(name: str) -> None:
     assert list(described(json.loads((SCHEMAS / f"{name}.schema.json").read_text()))) == []
 
@@ -157,7 +157,14 @@ def test_the_schemas_can_fail() -> None:
     finding = json.loads(next(iter(findings_jsonl(samples.damaged().findings))))
     result = json.loads(result_json(RUN, [samples.clean()]))
     assert list(finding) == FIELDS
+    entry = {
+        "why": "missing", "topic": "T", "queue_id": 0, "queue_offset": 7, "messages": 1, "phy_offset": 900, "size": 90,
+        "key_hashes": [3],
+    }  # fmt: skip
     wrong: list[tuple[str, dict[str, Any]]] = [
+        ("unsaved", {**entry, "messages": 2}),  # an entry leads to one message
+        ("unsaved", {**entry, "why": "cut", "phy_offset": None}),
+        ("unsaved", {**entry, "size": None}),
         ("plan", {**plan, "schema_version": 2}),
         ("plan", {**plan, "broker": {**plan["broker"], "starts": False}}),
         ("plan", {**plan, "broker": {**plan["broker"], "truncate_at": None}}),
@@ -174,3 +181,5 @@ def test_the_schemas_can_fail() -> None:
     assert (
         faults("plan", json.dumps(plan)) == faults("finding", json.dumps(finding)) == faults("result", json.dumps(result)) == []
     )
+    for row in (entry, {**entry, "why": "cut", "size": None}, {**entry, "messages": 9, "phy_offset": None, "size": None}):
+        assert faults("unsaved", json.dumps(row)) == []

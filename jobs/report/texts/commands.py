@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from jobs.report.texts.judgement import judge
 from jobs.report.texts.text import count_text, printable
-from schemas.finding_codes import CATALOGUE, Part
+from schemas.finding_codes import CATALOGUE, CURED, Part
 from schemas.rows import DEFAULT, DOUBT, NOTE, AuditOutcome, Finding
 from store_io.audit.outcome.safety import Safety, counted, is_emptied, lost_of
+from store_io.repair.repair_steps import COPY, CORRECT_OFFSETS
 
 if TYPE_CHECKING:
     from jobs.command_line.stores import StoreArgument
@@ -108,7 +109,13 @@ def repair_withheld(outcome: AuditOutcome) -> str:
 
 
 def _acts(outcome: AuditOutcome) -> bool:
-    return any(step["action"] != "keep" for step in outcome.plan.get("steps", ()))
+    """Whether a repair changes anything: by its own steps where the plan has them, else by what a start leaves of each file, and
+    by the findings."""
+    planned = [step for part in (outcome.plan.get("repair") or {}).values() for step in part["steps"]]
+    if planned:
+        return any(step["action"] not in (COPY, CORRECT_OFFSETS) for step in planned)
+    changes = any(step["action"] != "keep" for step in outcome.plan.get("steps", ()))
+    return changes or any(finding.code in CURED and finding.severity != NOTE for finding in outcome.findings)
 
 
 def config_helps(outcome: AuditOutcome) -> bool:
@@ -129,7 +136,7 @@ def repair_commands(outcome: AuditOutcome, words: Sequence[str], plan: str) -> l
         return []
     if not plan or not words[0].startswith("/"):
         return []
-    nothing_left = is_emptied(outcome) and not outcome.messages  # a repair would make an empty store
+    nothing_left = not outcome.segments or is_emptied(outcome) and not outcome.messages  # a repair would make an empty store
     if judge(outcome).kind == Safety.SAFE or nothing_left:
         return []
     options: list[tuple[str, object]] = [("--plan", plan), ("--to", words[0].rstrip("/") + "-repaired")]

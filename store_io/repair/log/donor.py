@@ -80,7 +80,7 @@ def heal(work: Work, audit: Audited) -> Healed:
     if work.request.donor is None:
         return Healed(audit, None)
     if audit.evidence.copy.loaded.ledger is not None:
-        raise StoreError("--donor: nothing is taken from another copy into a log of DLedger")
+        raise StoreError("--donor: nothing is taken from another copy into a log of DLedger; leave it out")
     work.progress("taking damaged ranges from the donor")
     logs = TwoLogs(work.source, audit.segments, work.request.donor, work.rules)
     row = Donor(logs, work.writer, audit.tree).heal()

@@ -7,11 +7,13 @@ from argparse import ArgumentTypeError
 import pytest
 
 from jobs.command_line import values
+from store_io.rules.releases import KNOWN_RELEASES
 
 
 def test_what_is_right_becomes_a_value() -> None:
     assert values.duration(" 1.5h ") == 5400
     assert values.release(" 5.3.3 ") == "5.3.3"
+    assert values.releases(" all ") == KNOWN_RELEASES and values.releases("5.4.0, 4.9.8,5.4.0") == ("5.4.0", "4.9.8")
     assert values.some_of("parts", "a", "b")("b, a") == {"a", "b"}
     assert values.one_of("a|b")("b") == "b"
 

@@ -14,6 +14,7 @@ from jobs.rescue import first_look, run_rescue
 from schemas.rows import AuditOutcome
 from tests.support import damage
 from tests.support.builders import Message, StoreBuilder
+from tests.support.json_schemas import faults
 from tests.support.repaired import content
 from tests.support.small_repairs import SIZES, small_store
 
@@ -39,6 +40,13 @@ def typed(store: Path, *words: str, release: str = "5.3.3") -> int:
     return cli.main(["rescue", str(store / "store"), *named, "--broker-conf", str(store / "broker.conf"), *words])
 
 
+def unsaved(path: Path) -> list[Any]:
+    """The rows of the file, each as its schema says."""
+    lines = path.read_text().splitlines()
+    assert [fault for line in lines for fault in faults("unsaved", line)] == []
+    return list(map(json.loads, lines))
+
+
 def test_a_rescue_in_two_lines(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = content(store / "store")
     assert typed(store) == 20
@@ -50,7 +58,7 @@ def test_a_rescue_in_two_lines(store: Path, capsys: pytest.CaptureFixture[str]) 
     assert typed(store, "--yes") == 0
     said = capsys.readouterr().out
     assert "1 message could not be saved" in said and "could not be saved" in said and "[ ] Put" in said
-    (row,) = map(json.loads, (store / "store-rescued.unsaved.jsonl").read_text().splitlines())
+    (row,) = unsaved(store / "store-rescued.unsaved.jsonl")
     assert (row["topic"], row["queue_id"], row["messages"], row["why"]) == ("TopicA", 0, 1, "missing")
     assert row["key_hashes"] and row["phy_offset"] is not None
     page = (store / "store-rescued.handover.html").read_text()
@@ -149,7 +157,7 @@ def test_messages_that_policy_broker_cuts_are_named_and_can_be_sent_again(store:
     assert cli.main(words) == 0
     report = json.loads((store / "new.repair.json").read_text())
     lines = [json.loads(line) for line in (store / "new.resend.jsonl").read_text().splitlines()]
-    named = [json.loads(line) for line in (store / "new.unsaved.jsonl").read_text().splitlines()]
+    named = unsaved(store / "new.unsaved.jsonl")
     assert len(lines) == report["lost"]["messages"] == sum(row["why"] == "cut" for row in named)
     assert sum(row["messages"] for row in named) == report["given_up"]["messages"]
     assert all(line["body_base64"] for line in lines)
