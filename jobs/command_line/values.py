@@ -41,7 +41,7 @@ def releases(text: str) -> tuple[str, ...]:
     if parts == [ALL_RELEASES]:
         return KNOWN_RELEASES
     if ALL_RELEASES in parts:
-        raise UsageError(f"release {text!r}: {ALL_RELEASES} stands alone, without further releases")
+        raise UsageError(f"release {text!r}: {ALL_RELEASES} goes alone, without other releases")
     return tuple(dict.fromkeys(map(release, parts)))
 
 

@@ -136,7 +136,7 @@ def repair_commands(outcome: AuditOutcome, words: Sequence[str], plan: str) -> l
         return []
     if not plan or not words[0].startswith("/"):
         return []
-    nothing_left = not outcome.segments or is_emptied(outcome) and not outcome.messages  # a repair would make an empty store
+    nothing_left = not outcome.segment_count or is_emptied(outcome) and not outcome.messages  # a repair would make an empty store
     if judge(outcome).kind == Safety.SAFE or nothing_left:
         return []
     options: list[tuple[str, object]] = [("--plan", plan), ("--to", words[0].rstrip("/") + "-repaired")]

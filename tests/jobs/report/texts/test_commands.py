@@ -85,3 +85,16 @@ def test_a_repair_is_offered_where_there_is_something_to_do() -> None:
     assert repair_commands(replace(outcome, complete=False), WORDS, "/p") == []  # repair refuses such a plan
     emptied = [Finding("commitlog_emptied", "commitlog", severity="loss")]
     assert repair_commands(replace(outcome, messages=0, findings=emptied), WORDS, "/p") == []
+    assert repair_commands(replace(outcome, segment_count=0), WORDS, "/p") == []  # nothing to repair from
+
+
+def test_a_repair_is_offered_where_a_start_leaves_every_file_as_it_is() -> None:
+    outcome = samples.clean()
+    outcome.plan["steps"] = [{"action": "keep", "file": "commitlog/0"}]
+    outcome.exit_code, outcome.counts = 10, {"rebuildable": 1}
+    outcome.findings = [Finding("epoch_file_damaged", "epochFileCheckpoint", severity="rebuildable")]
+    assert len(repair_commands(outcome, WORDS, "/p")) == 1  # of a large store: its plan has no steps of a repair
+    outcome.plan["repair"] = {name: {"steps": [{"action": "copy"}]} for name in ("broker", "salvage")}
+    assert repair_commands(outcome, WORDS, "/p") == []
+    outcome.plan["repair"]["broker"]["steps"] += [{"action": "write_epochs"}]
+    assert len(repair_commands(outcome, WORDS, "/p")) == 1
