@@ -21,7 +21,11 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
+import org.apache.rocketmq.acl.common.AclClientRPCHook;
+import org.apache.rocketmq.acl.common.SessionCredentials;
 import org.apache.rocketmq.client.Validators;
 import org.apache.rocketmq.client.exception.MQBrokerException;
 import org.apache.rocketmq.client.exception.MQClientException;
@@ -30,6 +34,7 @@ import org.apache.rocketmq.client.producer.SendResult;
 import org.apache.rocketmq.common.message.Message;
 import org.apache.rocketmq.common.message.MessageAccessor;
 import org.apache.rocketmq.common.message.MessageQueue;
+import org.apache.rocketmq.remoting.RPCHook;
 import org.apache.rocketmq.remoting.exception.RemotingConnectException;
 import org.apache.rocketmq.remoting.exception.RemotingException;
 import org.apache.rocketmq.remoting.protocol.RemotingSerializable;
@@ -52,7 +57,7 @@ import org.apache.rocketmq.remoting.protocol.RemotingSerializable;
  */
 public class Resend {
     static final String USAGE = "usage: Resend --namesrv HOST:PORT[;HOST:PORT] [--dry-run] [--rate N] [--topic NAME] [--to-topic NAME]\n"
-        + "              [--broker NAME] [--now] [--unknown skip|send] [--group NAME] FILE ...\n"
+        + "              [--broker NAME] [--now] [--unknown skip|send] [--group NAME] [--keys FILE] FILE ...\n"
         + "  --dry-run        send nothing: count, and ask the name server for each topic\n"
         + "  --rate N         messages a second at most (100)\n"
         + "  --topic NAME     only messages that go to this topic\n"
@@ -60,7 +65,10 @@ public class Resend {
         + "  --broker NAME    only to queues of this broker; without it to the first, by name, that has the queue\n"
         + "  --now            delayed and timer messages go out at once, too\n"
         + "  --unknown WHAT   of a message whose sending had no answer: skip it, or send it once more\n"
-        + "  --group NAME     producer group (resend-lost-messages)";
+        + "  --group NAME     producer group (resend-lost-messages)\n"
+        + "  --keys FILE      its lines accessKey and secretKey, as in conf/tools.yml, for a broker with ACL; without it the environment's\n"
+        + "                   ROCKETMQ_ACCESS_KEY and ROCKETMQ_SECRET_KEY";
+    private static final Pattern KEY = Pattern.compile("\\s*(accessKey|secretKey)\\s*[:=]\\s*(['\"]?)(.*?)\\2\\s*");
 
     private final Map<String, String> options = new HashMap<>();
     private final Set<String> flags = new HashSet<>();
@@ -107,7 +115,7 @@ public class Resend {
     }
 
     private void read(String[] words) throws Stopped {
-        List<String> valued = Arrays.asList("--namesrv", "--rate", "--topic", "--to-topic", "--broker", "--unknown", "--group");
+        List<String> valued = Arrays.asList("--namesrv", "--rate", "--topic", "--to-topic", "--broker", "--unknown", "--group", "--keys");
         for (int i = 0; i < words.length; i++) {
             if (valued.contains(words[i]) && i + 1 < words.length) {
                 options.put(words[i], words[++i]);
@@ -131,7 +139,7 @@ public class Resend {
     }
 
     private void run() throws Exception {
-        producer = new DefaultMQProducer(options.getOrDefault("--group", "resend-lost-messages"));
+        producer = new DefaultMQProducer(options.getOrDefault("--group", "resend-lost-messages"), signer());
         producer.setNamesrvAddr(options.get("--namesrv"));
         producer.setVipChannelEnabled(false);
         producer.setRetryTimesWhenSendFailed(0); // a retry after a timeout could store it twice
@@ -150,6 +158,31 @@ public class Resend {
         if (refused > 0 && !flags.contains("--dry-run")) {
             throw new Stopped(3, refused + " refused; another run tries them again, and FILE.sent has the reasons");
         }
+    }
+
+    /** Signs every request; null where nobody names keys. No option takes them: others on the machine see a command line. */
+    private RPCHook signer() throws Exception {
+        Map<String, String> keys = new HashMap<>();
+        if (options.containsKey("--keys")) {
+            for (String line : Files.readAllLines(Paths.get(options.get("--keys")), StandardCharsets.UTF_8)) {
+                Matcher key = KEY.matcher(line);
+                if (key.matches()) {
+                    keys.put(key.group(1), key.group(3));
+                }
+            }
+        } else {
+            keys.put("accessKey", System.getenv("ROCKETMQ_ACCESS_KEY"));
+            keys.put("secretKey", System.getenv("ROCKETMQ_SECRET_KEY"));
+            keys.values().removeIf(key -> key == null);
+        }
+        keys.values().removeIf(String::isEmpty);
+        if (keys.isEmpty() && !options.containsKey("--keys")) {
+            return null;
+        }
+        if (keys.size() < 2) {
+            throw new Stopped(2, "an access key and a secret key belong together: " + keys.keySet() + " alone were named");
+        }
+        return new AclClientRPCHook(new SessionCredentials(keys.get("accessKey"), keys.get("secretKey")));
     }
 
     /** Reads all files before anything is sent: their form, why lines are left out, and whether each topic can be reached. */

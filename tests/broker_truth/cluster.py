@@ -9,9 +9,9 @@ import json
 import os
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -29,12 +29,14 @@ SETTINGS = {
 
 @dataclass
 class Cluster:
-    """home: an empty folder; the broker's store is `store` in it.  java: a Java's home.  topics: name -> queues."""
+    """home: an empty folder; the broker's store is `store` in it.  java: a Java's home.  topics: name -> queues.  more: settings
+    of the broker besides."""
 
     home: Path
     java: str
     jars: Sequence[Path]
     topics: dict[str, int]
+    more: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def store(self) -> Path:
@@ -56,6 +58,7 @@ class Cluster:
         own = {
             "brokerClusterName": "cluster", "brokerName": "broker-a", "brokerId": 0, "namesrvAddr": NAMESRV,
             "brokerIP1": "127.0.0.1", "storePathRootDir": self.store, "storePathCommitLog": self.store / "commitlog", **SETTINGS,
+            **self.more,
         }  # fmt: skip
         (self.home / "broker.conf").write_text("".join(f"{name}={value}\n" for name, value in own.items()), "utf-8")
         self._log = open(self.home / "cluster.log", "wb")

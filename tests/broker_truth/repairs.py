@@ -64,10 +64,9 @@ def repair(root: Path, release: str, broker_conf: str, policy: str, target: Path
 
 
 def valid_records(root: Path) -> dict[int, tuple[Record, bytes]]:
-    """Physical offset -> (record, its bytes) of all valid records of a copy's CommitLog."""
+    """Physical offset -> (record, its bytes) of all valid records of a copy's CommitLog, and of its DLedger log."""
     found: dict[int, tuple[Record, bytes]] = {}
-    folder = root / "commitlog"
-    for path in sorted(folder.iterdir()) if folder.is_dir() else []:
+    for path in [*sorted(root.glob("commitlog/*")), *sorted(root.glob("dledger-*/data/*"))]:
         if not (path.is_file() and len(path.name) == 20 and path.name.isdigit()):
             continue
         data, base, end = path.read_bytes(), int(path.name), 0

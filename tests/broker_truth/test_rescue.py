@@ -1,56 +1,65 @@
 """One line rescues a store of each kind, and the real release starts on what it made: the log ends where the hand-over page says,
-queues have the minimum and maximum that the page lists, and no message is served that the page names as unsaved."""
+queues have the minimum and maximum that the page lists, every message of the copy is served as it was but those that the page
+names as unsaved, new messages get the next offsets, and a further start changes nothing."""
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from jobs import cli
 from tests.broker_truth import own_network
 from tests.broker_truth.kinds import Seen, Session
-from tests.broker_truth.real_broker import Jvm
+from tests.broker_truth.real_broker import Jvm, Put
+from tests.broker_truth.repairs import Key, expected, served, valid_records
 from tests.support import corpus_tools
 from tests.support.corpus_tools import CORPUS, Case
-from tests.support.damage import zero_range
+from tests.support.damage import invert_byte, zero_range
+from tests.support.json_schemas import faults
 
 pytestmark = pytest.mark.broker
 END = re.compile(r"^        (.+), queue (\d+): (-?[\d,]+) to (-?[\d,]+)$", re.MULTILINE)
 NAMED = "[ ] Start RocketMQ"
-
+OWN = re.compile(r"(?!SCHEDULE_|RMQ_|TRANS_|TBW102|rmq_sys_|%).{1,127}$")  # topics of clients
 
 Ends = Mapping[tuple[str, int], tuple[int, int]]  # (minimum, maximum) by (topic, queue id)
+EPOCHS = itertools.count(9)
 
 
-def plain(session: Session, _: Ends) -> Seen:
-    return session.run()
+def plain(session: Session, puts: Sequence[Put], _: Iterable[tuple[str, int]]) -> Seen:
+    return session.run(puts)
 
 
-def as_leader(session: Session, _: Ends) -> Seen:
-    return session.run_dledger()
+def as_leader(session: Session, puts: Sequence[Put], _: Iterable[tuple[str, int]]) -> Seen:
+    return session.run_dledger(puts)
 
 
-def as_master(session: Session, _: Ends) -> Seen:
-    return session.run_controlled(9)
+def as_master(session: Session, puts: Sequence[Put], _: Iterable[tuple[str, int]]) -> Seen:
+    return session.run_controlled(next(EPOCHS), puts)
 
 
-def keyed(session: Session, ends: Ends) -> Seen:
+def keyed(session: Session, puts: Sequence[Put], queues: Iterable[tuple[str, int]]) -> Seen:
     """A broker makes its queues in RocksDB when somebody asks for them."""
     with Jvm(session.release) as jvm, jvm.broker(session.root, session.settings) as broker:
         if not broker.load():
             return Seen(False)
         end = broker.java.getMaxPhyOffset()
         broker.start()
-        for topic, queue_id in ends:
+        for topic, queue_id in queues:
             broker.java.getConsumeQueue(topic, queue_id)
+        answers = broker.put(puts)
         broker.catch_up()
-        return Seen(True, end, (), broker.serve(keys=False))
+        seen = Seen(True, end, answers, broker.serve(keys=False))
+        broker.shutdown()
+        return seen
 
 
 def unharmed(store: Path) -> None:
@@ -65,14 +74,24 @@ def hole(store: Path) -> None:
     zero_range(path, middle, middle + 700)
 
 
+def bit(store: Path) -> None:
+    """One bit of a body, in the middle of the log."""
+    records = [(offset, record) for offset, (record, _) in sorted(valid_records(store).items()) if len(record.body) > 50]
+    offset, record = records[len(records) // 2]
+    path = max(path for path in (store / "commitlog").iterdir() if int(path.name) <= offset)
+    invert_byte(path, path.read_bytes().index(record.body, offset - int(path.name)) + 20, 4)
+
+
 @dataclass(frozen=True)
 class Kind:
-    """name: of a case, its folder in the corpus.  damage: what is done to it.  donor: as it was before that, it is one."""
+    """name: of a case, its folder in the corpus.  damage: what is done to it.  donor: as it was before that, it is one.
+    healed: records that --heal makes whole."""
 
     name: str
     damage: Callable[[Path], None]
-    start: Callable[[Session, Ends], Seen] = plain
+    start: Callable[[Session, Sequence[Put], Iterable[tuple[str, int]]], Seen] = plain
     donor: bool = False
+    healed: int = 0
 
 
 KINDS = {
@@ -85,6 +104,9 @@ KINDS = {
     "DLedger": Kind("g103-514-dledger-tail", unharmed, as_leader),
     "controller mode": Kind("g112-550-controller-epoch-crc", unharmed, as_master),
     "with a donor": Kind("g5x-533-broker-live", hole, donor=True),
+    "queues in RocksDB, with a donor": Kind("kinds/rocksdb/g90-533-rdb-clean", hole, keyed, donor=True),
+    "an old release, after retention": Kind("g25-480-first-gone-crash", hole),
+    "a bit that is mended": Kind("g29-498-cq-wrong", bit, healed=1),
 }
 
 
@@ -100,6 +122,7 @@ def test_a_rescued_store_starts_as_its_page_says(kind: Kind, tmp_path: Path, cap
         pytest.skip(reason)
     case = Case(CORPUS / kind.name)
     root, more = case.unpack(tmp_path), []
+    whole = expected(valid_records(root))
     if kind.donor:
         shutil.copytree(root, tmp_path / "donor")
         more = ["--donor", str(tmp_path / "donor")]
@@ -110,22 +133,55 @@ def test_a_rescued_store_starts_as_its_page_says(kind: Kind, tmp_path: Path, cap
     report = json.loads((tmp_path / "new.repair.json").read_text("utf-8"))
     assert (tmp_path / "new.handover.html").exists() and NAMED in said
     shown = {(topic, int(queue)): (number(low), number(high)) for topic, queue, low, high in END.findall(said)}
-    seen = kind.start(Session(case.release, new, case.broker_conf), shown)
-    assert seen.loaded and seen.served is not None
+    gone = unsaved(tmp_path / "new.unsaved.jsonl")
+    kept = {key: data for key, data in expected(valid_records(root)).items() if key[:3] not in gone}
+    queues = {*shown, *(key[:2] for key in kept)}
+    session = Session(case.release, new, case.broker_conf)
+
+    first = kind.start(session, (), queues)
+    assert first.loaded
     if kind.start in (plain, keyed):
-        assert seen.end == report["log_end"]
-    own = {key: (queue.min_offset, queue.max_offset) for key, queue in seen.served.queues.items()}
+        assert first.end == report["log_end"]
+    own = ends(first)
     compared = shown.keys() & own.keys()
     assert compared and {key: own[key] for key in compared} == {key: shown[key] for key in compared}
-    held = {(q.topic, q.queue_id, m.record.queue_offset) for q in seen.served.queues.values() for m in q.messages}
-    assert not held & unsaved(tmp_path / "new.unsaved.jsonl")
+    got = read_back(first, report)
+    assert kept.items() <= got.items() and not {key[:3] for key in got} & gone
     if kind.donor:
-        assert report["donor"]["taken"] and not report["donor"]["not_taken"]
+        assert got == whole and report["donor"]["taken"] and not report["donor"]["not_taken"]
+    else:
+        assert len(got) - len(kept) == kind.healed
+    if kind.damage is not unharmed:  # then all that was written is known
+        assert got.items() <= whole.items()
+
+    puts = [
+        Put(topic, b"new", queue, keys="k", uniq=f"NEW-{topic}-{queue}") for topic, queue in sorted(shown) if OWN.match(topic)
+    ]
+    second = kind.start(session, puts, queues)
+    assert puts and [answer.queue_offset for answer in second.answers] == [shown[put.topic, put.queue_id][1] for put in puts]
+    then = read_back(second, report)
+    assert got.items() <= then.items() and len(then) == len(got) + len(puts)
+    third = kind.start(session, (), queues)
+    assert read_back(third, report) == then and ends(third) == ends(second)
+
+
+def ends(seen: Seen) -> Ends:
+    assert seen.served is not None
+    return {key: (queue.min_offset, queue.max_offset) for key, queue in seen.served.queues.items()}
+
+
+def read_back(seen: Seen, report: Mapping[str, Any]) -> dict[Key, bytes]:
+    """What was served, but for the placeholders that the repair wrote."""
+    assert seen.served is not None
+    bridges = {bridge["phy_offset"] for bridge in report["bridges"]}
+    return {key: data for key, data in served(seen.served).items() if key[3] not in bridges}
 
 
 def unsaved(path: Path) -> set[tuple[str, int, int]]:
-    """(topic, queue id, queue offset) of each message that the file names."""
-    rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()] if path.exists() else []
+    """(topic, queue id, queue offset) of each message that the file names; each line is as its schema says."""
+    lines = path.read_text("utf-8").splitlines() if path.exists() else []
+    assert [fault for line in lines for fault in faults("unsaved", line)] == []
+    rows = list(map(json.loads, lines))
     return {(row["topic"], row["queue_id"], row["queue_offset"] + n) for row in rows for n in range(row["messages"])}
 
 
@@ -145,6 +201,15 @@ def test_stores_without_a_rescue(name: str, code: int, words: str, tmp_path: Pat
     case = Case(CORPUS / name)
     assert typed(case, case.unpack(tmp_path), "--to", str(tmp_path / "new"), "--yes") == code
     assert words in capsys.readouterr().out and not (tmp_path / "new").exists()
+
+
+def test_no_donor_is_promised_where_none_helps(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    case = Case(CORPUS / "g106-540-dledger-mixed")
+    root = case.unpack(tmp_path)
+    zero_range(next(path for path in sorted((root / "commitlog").iterdir())), 1000, 1700)
+    assert typed(case, root, "--to", str(tmp_path / "new"), "--yes") == 3
+    said = capsys.readouterr().err
+    assert "no repair goes: " in said and "look for another copy of this broker" in said and "--donor" not in said
 
 
 def test_a_running_broker_s_directory_is_not_rescued(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import struct
 import subprocess
@@ -12,7 +13,7 @@ import zlib
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -40,17 +41,24 @@ STOPPED_AFTER = 25
 MORE = "sent-again"
 HOSTILE = {"@type": "java.lang.Class", "$ref": "$", "plain": "x"}
 LONGEST_TOPIC = 127  # of a client; a broker stores longer ones
+ACCESS, SECRET = "rocketmq", "s3cret: #'x"
 Line = dict[str, Any]
+Run = tuple[int, str, str]  # exit code, standard output, standard error
+LINE: Line = {
+    "topic": MORE, "queue_id": 0, "tags": None, "keys": None, "unique_key": "M1", "flag": 0, "born_time_ms": 1,
+    "delay_level": None, "deliver_time_ms": None, "why_not": None,
+    "properties": list(HOSTILE.items()), "body_base64": "aGVsbG8=",
+}  # fmt: skip
 
 
 @dataclass
 class Said:
     """What the runs of the program said, and the file's journal after each. unknown: lines whose sending had no answer."""
 
-    runs: list[tuple[int, str, str]] = field(default_factory=list)
+    runs: list[Run] = field(default_factory=list)
     journals: list[str] = field(default_factory=list)
     unknown: list[int] = field(default_factory=list)
-    more: list[tuple[int, str, str]] = field(default_factory=list)
+    more: list[Run] = field(default_factory=list)
 
 
 def lines_of(root: Path, release: str, conf: str) -> tuple[list[str], int]:
@@ -89,85 +97,135 @@ def told(record: Record, unique: bool = True) -> Mapping[str, Any]:
     return {"flag": record.flag, "body": body_of(record), "properties": own}
 
 
+@dataclass(frozen=True)
+class Client:
+    """The program, compiled, and one file that it sends to a cluster. classes: where its classes are."""
+
+    cluster: Cluster
+    classes: Path
+    file: Path
+
+    @property
+    def journal(self) -> str:
+        path = self.file.with_name(self.file.name + ".sent")
+        return path.read_text("utf-8") if path.exists() else ""
+
+    def command(self, *words: str) -> list[str]:
+        return self.cluster.client("Resend", "--namesrv", NAMESRV, *words, str(self.file), classes=str(self.classes))
+
+    def run(self, *words: str, **environment: str) -> Run:
+        done = subprocess.run(self.command(*words), capture_output=True, text=True, env={**os.environ, **environment})
+        return done.returncode, done.stdout, done.stderr
+
+
+def compiled(java: str, jars: Sequence[Path], classes: Path) -> Path:
+    """Where the program's classes are; it compiles without a warning."""
+    compiler = [f"{java}/bin/javac", "-Xlint:all,-path,-options", "-Werror", "-d", str(classes), "-cp", ":".join(map(str, jars))]
+    subprocess.run([*compiler, str(PROGRAM)], check=True)
+    return classes
+
+
 def send_all(home: Path, java: str, jars: Sequence[Path], file: Path, topics: dict[str, int]) -> Said:
     """In a network of its own: try it without sending, send and be killed, send the rest, and send nothing more."""
-    said, journal = Said(), file.with_name(file.name + ".sent")
-    classes = home / "classes"
-    jars_named = ":".join(map(str, jars))
-    compiler = [f"{java}/bin/javac", "-Xlint:all,-path,-options", "-Werror", "-d", str(classes), "-cp", jars_named]
-    subprocess.run([*compiler, str(PROGRAM)], check=True)
-
-    def run(*words: str) -> int:
-        done = subprocess.run(
-            cluster.client("Resend", "--namesrv", NAMESRV, *words, str(file), classes=str(classes)),
-            capture_output=True,
-            text=True,
-        )
-        said.runs.append((done.returncode, done.stdout, done.stderr))
-        said.journals.append(journal.read_text("utf-8") if journal.exists() else "")
-        return done.returncode
-
+    said, classes = Said(), compiled(java, jars, home / "classes")
     with Cluster(home / "cluster", java, jars, topics) as cluster:
+        client = Client(cluster, classes, file)
+
+        def keep(run: Run) -> int:
+            said.runs.append(run)
+            said.journals.append(client.journal)
+            return run[0]
+
         # As it is: Java compiles it on the way.
         first = cluster.wait(cluster.client(str(PROGRAM), "--namesrv", NAMESRV, "--dry-run", str(file)))
-        said.runs.append((first.returncode, first.stdout, first.stderr))
-        said.journals.append(journal.read_text("utf-8") if journal.exists() else "")
-        command = cluster.client("Resend", "--namesrv", NAMESRV, "--rate", "20", str(file), classes=str(classes))
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        keep((first.returncode, first.stdout, first.stderr))
+        process = subprocess.Popen(client.command("--rate", "20"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         end = time.monotonic() + 60
-        while time.monotonic() < end and (not journal.exists() or journal.read_text("utf-8").count("\nsent") < STOPPED_AFTER):
+        while time.monotonic() < end and client.journal.count("\nsent") < STOPPED_AFTER:
             time.sleep(0.02)
         process.kill()
         process.wait()
-        before = journal.read_text("utf-8")
-        last = before.splitlines()[-1].split()
+        last = client.journal.splitlines()[-1].split()
         if last[0] == "sending":
             said.unknown.append(int(last[1]))
-            assert run("--rate", "2000") == 3
-        run("--rate", "2000", "--unknown", "skip")
-        run("--rate", "2000")
-        other = subprocess.run(
-            cluster.client("Resend", "--namesrv", NAMESRV, "--to-topic", "nowhere", str(file), classes=str(classes)),
-            capture_output=True, text=True,
-        )  # fmt: skip
-        said.runs.append((other.returncode, other.stdout, other.stderr))
-        said.more = further_runs(cluster, classes, file.with_name("more.jsonl"), max(topics, key=len))
+            assert keep(client.run("--rate", "2000")) == 3
+        keep(client.run("--rate", "2000", "--unknown", "skip"))
+        keep(client.run("--rate", "2000"))
+        said.runs.append(client.run("--to-topic", "nowhere"))
+        said.more = further_runs(replace(client, file=file.with_name("more.jsonl")), max(topics, key=len))
     return said
 
 
-def further_runs(cluster: Cluster, classes: Path, file: Path, long_topic: str) -> list[tuple[int, str, str]]:
+def lines_in(file: Path, *lines: Line) -> str:
+    """Write them; the SHA-256 of the file."""
+    file.write_text("".join(json.dumps(one) + "\n" for one in lines), "ascii")
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def further_runs(client: Client, long_topic: str) -> list[Run]:
     """Two lines of which the first has no answer, with names that a parser may obey: sent, and not taken for another file's."""
-    line: Line = {
-        "topic": MORE, "queue_id": 0, "tags": None, "keys": None, "unique_key": "M1", "flag": 0, "born_time_ms": 1,
-        "delay_level": None, "deliver_time_ms": None, "why_not": None,
-        "properties": list(HOSTILE.items()), "body_base64": "aGVsbG8=",
-    }  # fmt: skip
-
-    def write(*lines: Line) -> str:
-        file.write_text("".join(json.dumps(one) + "\n" for one in lines), "ascii")
-        return hashlib.sha256(file.read_bytes()).hexdigest()
-
-    def run(*words: str) -> tuple[int, str, str]:
-        command = cluster.client("Resend", "--namesrv", NAMESRV, *words, str(file), classes=str(classes))
-        done = subprocess.run(command, capture_output=True, text=True)
-        return done.returncode, done.stdout, done.stderr
-
-    own = write(line, {**line, "unique_key": "M2"})
-    journal = file.with_name(file.name + ".sent")
+    own = lines_in(client.file, LINE, {**LINE, "unique_key": "M2"})
+    journal = client.file.with_name(client.file.name + ".sent")
     journal.write_text(f"file {own}\nsending 1\nsending 2\nsent 2 x\n", "ascii")
-    found = [run(), run("--unknown", "send")]
-    waits, copy = ({**line, "topic": long_topic, "deliver_time_ms": due} for due in (1, None))
-    write(waits, copy)
-    found.append(run())
+    found = [client.run(), client.run("--unknown", "send")]
+    lines_in(client.file, *({**LINE, "topic": long_topic, "deliver_time_ms": due} for due in (1, None)))
+    found.append(client.run())
     journal.unlink()
-    return [*found, run("--dry-run")]
+    return [*found, client.run("--dry-run")]
 
 
-@pytest.mark.skipif(bool(own_network.allowed()), reason=own_network.allowed())
-def test_what_stores_would_lose_is_sent_once_each_and_read_back(tmp_path: Path) -> None:
-    java = str(environment.java_runtime().home)
-    if not Path(java, "bin", "javac").exists():
-        pytest.skip(f"{java} has no Java compiler")
+def send_signed(home: Path, java: str, jars: Sequence[Path]) -> tuple[list[Run], str]:
+    """(runs, the journal) in a network of its own, against a broker that takes signed requests alone: without a key, with half of
+    one, with a wrong one, with one line by a file of keys, with the rest by the environment."""
+    file, keys = home / "lost.jsonl", home / "tools.yml"
+    lines_in(file, LINE, {**LINE, "topic": "other"})
+    keys.write_text(f"# as mqadmin has it\naccessKey: {ACCESS}\nsecretKey: '{SECRET}'\n", "utf-8")
+    users = {
+        "initAuthenticationUser": ("username", "password"),
+        "innerClientAuthenticationCredentials": ("accessKey", "secretKey"),
+    }
+    provider = "org.apache.rocketmq.auth.authentication.provider"
+    settings = {
+        "authenticationEnabled": "true",
+        "authenticationProvider": f"{provider}.DefaultAuthenticationProvider",
+        "authenticationMetadataProvider": f"{provider}.LocalAuthenticationMetadataProvider",
+        "authConfigPath": str(home / "auth"),
+        **{name: json.dumps(dict(zip(keys_of, (ACCESS, SECRET), strict=True))) for name, keys_of in users.items()},
+    }
+    with Cluster(home / "cluster", java, jars, {MORE: 1, "other": 1}, settings) as cluster:
+        client = Client(cluster, compiled(java, jars, home / "classes"), file)
+        cluster.wait(client.command("--dry-run"))
+        runs = [
+            client.run(),
+            client.run(ROCKETMQ_ACCESS_KEY=ACCESS),
+            client.run(ROCKETMQ_ACCESS_KEY=ACCESS, ROCKETMQ_SECRET_KEY="another"),
+            client.run("--topic", MORE, "--keys", str(keys)),
+            client.run(ROCKETMQ_ACCESS_KEY=ACCESS, ROCKETMQ_SECRET_KEY=SECRET),
+        ]
+        return runs, client.journal
+
+
+@pytest.fixture
+def java() -> str:
+    """A Java's home, where this machine can run a cluster of its own and compile the program."""
+    if own_network.allowed():
+        pytest.skip(own_network.allowed())
+    found = str(environment.java_runtime().home)
+    if not Path(found, "bin", "javac").exists():
+        pytest.skip(f"{found} has no Java compiler")
+    return found
+
+
+def test_a_broker_with_access_control_takes_what_is_signed(tmp_path: Path, java: str) -> None:
+    (tmp_path / "cluster").mkdir()
+    runs, journal = own_network.run(send_signed, tmp_path, java, class_path(RELEASE, cluster=True))
+    assert [code for code, _, _ in runs] == [3, 2, 3, 0, 0], runs
+    assert "refused" in runs[0][2] and "belong together: [accessKey] alone" in runs[1][2] and "signature" in runs[2][2]
+    assert [line.split()[:2] for line in journal.splitlines() if line.startswith("sent")] == [["sent", "1"], ["sent", "2"]]
+    assert SECRET not in journal and not any(SECRET in text for run in runs for text in run[1:])
+
+
+def test_what_stores_would_lose_is_sent_once_each_and_read_back(tmp_path: Path, java: str) -> None:
     jars = class_path(RELEASE, cluster=True)
     texts, roots = list[str](), list[Path]()
     for name in CASES:
