@@ -19,6 +19,8 @@ from store_io.audit.checks.repaired_store import REPORT_SUFFIX
 from store_io.formats.settings import parse_conf
 from store_io.repair.repair_work import RepairOutcome, RepairRequest
 from store_io.repair.unsaved import cut_rows, missing_rows
+from store_io.rules.releases import Setting, broker_rules
+from store_io.rules.unsafe_settings import unsafe_settings
 
 PAGE, UNSAVED, RESEND = ".handover.html", ".unsaved.jsonl", ".resend.jsonl"
 SUFFIXES = (REPORT_SUFFIX, PAGE, UNSAVED, RESEND)
@@ -43,6 +45,7 @@ def hand_over(store: StoreArgument, request: RepairRequest, outcome: RepairOutco
         if plan.origins[key] != "default"
     ]
     conf = parse_conf(store.broker_conf) if store.broker_conf is not None else {}
+    rules = broker_rules(plan.release, {key: Setting(value, plan.origins[key]) for key, value in plan.settings.items()})
     handed = HandOver(
         copy=store.path,
         target=request.target,
@@ -53,6 +56,7 @@ def hand_over(store: StoreArgument, request: RepairRequest, outcome: RepairOutco
         named_count=unsaved.messages if unsaved is not None else 0,
         not_named=unsaved.not_named if unsaved is not None else 0,
         settings=changed,
+        unsafe=unsafe_settings(rules, conf),
         places=[(name, conf[name]) for name in _PLACES if conf.get(name)],
         assumed=[*assumed, *_assumed(request)],
         ends=ends.shown if ends is not None else (),

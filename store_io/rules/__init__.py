@@ -15,6 +15,7 @@
 * `controller`: what controller mode adds: confirmOffset, epochs, elections.
 * `dledger`: a log kept by DLedger: its own recovery, and the fold of a broker with one.
 * `rocksdb`: stores whose ConsumeQueues are in RocksDB: where, their ends, their own form of the fold.
+* `unsafe_settings`: those under which a broker harms what it writes from now on.
 * `recovery`: the fold itself, summaries -> cut, states after load and after dispatch.
 * `timer`: recovery of the timer store, and which timer messages are delivered after it.
 """

@@ -9,7 +9,7 @@ import json
 import re
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -85,20 +85,21 @@ def bit(store: Path) -> None:
 @dataclass(frozen=True)
 class Kind:
     """name: of a case, its folder in the corpus.  damage: what is done to it.  donor: as it was before that, it is one.
-    healed: records that --heal makes whole."""
+    healed: records that --heal makes whole.  changed: a line of broker.conf that the page wants before new messages come."""
 
     name: str
     damage: Callable[[Path], None]
     start: Callable[[Session, Sequence[Put], Iterable[tuple[str, int]]], Seen] = plain
     donor: bool = False
     healed: int = 0
+    changed: str = ""
 
 
 KINDS = {
     "a torn message": Kind("g14-533-torn-old-seen", unharmed),
     "zeros at the end": Kind("g11-533-zero-tail", unharmed),
-    "a wrong magic": Kind("g60-533-first-magic", unharmed),
-    "a forced checksum": Kind("g67-540-force-crc", unharmed),
+    "a wrong magic": Kind("g60-533-first-magic", unharmed, healed=1),
+    "a forced checksum": Kind("g67-540-force-crc", unharmed, changed="forceVerifyPropCRC=false"),
     "timers": Kind("g5x-533-broker-live", hole),
     "queues in RocksDB": Kind("kinds/rocksdb/g95-550-rdb-ahead-crash", unharmed, keyed),
     "DLedger": Kind("g103-514-dledger-tail", unharmed, as_leader),
@@ -157,6 +158,9 @@ def test_a_rescued_store_starts_as_its_page_says(kind: Kind, tmp_path: Path, cap
     puts = [
         Put(topic, b"new", queue, keys="k", uniq=f"NEW-{topic}-{queue}") for topic, queue in sorted(shown) if OWN.match(topic)
     ]
+    if kind.changed:
+        assert f"[ ] Set {kind.changed}" in said
+        session = replace(session, settings=f"{case.broker_conf}\n{kind.changed}\n")
     second = kind.start(session, puts, queues)
     assert puts and [answer.queue_offset for answer in second.answers] == [shown[put.topic, put.queue_id][1] for put in puts]
     then = read_back(second, report)

@@ -53,7 +53,8 @@ class HandOver(RepairFigures):
     report: NEW.repair.json.  named: the first MOST_NAMED of the messages that could not be saved, rows of the file `unsaved`;
     named_count: how many messages have a name, not_named: how many are known by their number alone.
     settings: (name, value, where it comes from) of those that are no default.  places: (name of a path in broker.conf, value).
-    assumed: sentences, said first.  ends: (topic, queue id, minimum, maximum) of queues of the new store; queues: of how many.
+    unsafe: what to change in broker.conf, and why, clauses.  assumed: sentences, said first.
+    ends: (topic, queue id, minimum, maximum) of queues of the new store; queues: of how many.
     """
 
     copy: str
@@ -66,6 +67,7 @@ class HandOver(RepairFigures):
     not_named: int = 0
     settings: Sequence[tuple[str, str, str]] = ()
     places: Sequence[tuple[str, str]] = ()
+    unsafe: Sequence[str] = ()
     assumed: Sequence[str] = ()
     ends: Sequence[tuple[str, int, int, int]] = ()
     queues: int = 0
@@ -80,7 +82,7 @@ class HandOver(RepairFigures):
         report = self.report
         open_ends = self.healed or report.get("topics_unknown") or report["config"] and not report["config_written"]
         loses = self.given_up or report["given_up"]["signs"] or report["moved"] or report["unserved"]
-        return "care" if loses or open_ends or self.assumed or report["kept"] else "safe"
+        return "care" if loses or open_ends or self.assumed or self.unsafe or report["kept"] else "safe"
 
 
 @dataclass(frozen=True)
@@ -281,7 +283,9 @@ def _places(handed: HandOver) -> Iterator[str]:
 
 def _settings(handed: HandOver) -> Iterator[str]:
     yield f"Start RocketMQ {handed.release}, no other release: the new store was made and checked by its rules."
-    yield f"Use the same broker.conf. The settings of this repair: {handed.report['settings']}."
+    yield from (f"{change}." for change in handed.unsafe)
+    same = "For all else use the same broker.conf" if handed.unsafe else "Use the same broker.conf"
+    yield f"{same}. The settings of this repair: {handed.report['settings']}."
     yield "Compare it with the settings below. Those that recovery reads and that are not listed had the release's defaults."
 
 

@@ -27,6 +27,7 @@ MOST_RECORD_BYTES = 16 << 20  # of a record that is searched; brokers write 4 Mi
 SPARE_BYTES = 2  # a properties length of 0 at the log's end looks unwritten
 MOST_APART_MS = 400 * 86_400_000  # born time and store time
 _INFLATED = 1 << 20
+MOST_INFLATED = 64 << 20  # of one body, to see whether it unpacks
 _PROPERTY_NAMES = frozenset(
     "KEYS TAGS WAIT DELAY RETRY_TOPIC REAL_TOPIC REAL_QID TRAN_MSG PGROUP MIN_OFFSET MAX_OFFSET BUYER_ID ORIGIN_MESSAGE_ID"
     " TRANSFER_FLAG CORRECTION_FLAG MQ2_FLAG RECONSUME_TIME MSG_REGION TRACE_ON UNIQ_KEY MAX_RECONSUME_TIMES CONSUME_START_TIME"
@@ -36,8 +37,8 @@ _PROPERTY_NAMES = frozenset(
     " TIMER_DELIVER_MS TIMER_DELAY_SEC TIMER_DELAY_MS TIMER_OUT_MS __transactionId__ LMQ_OFFSET EXTEND_UNIQ_INFO".split()
 )
 ENTRY_BITS, ORDER_BITS = 32, 16  # that an entry or neighbours add where they speak of the field that changes
-POSITION_BITS = 32  # that a magic adds: a record that has its own position is there
 UNPACKED_BITS = 16  # that a compressed body adds which unpacks
+NAME_BITS = 16  # that properties add which begin with a name that clients write, and end as properties do
 LENGTH_BITS = 16  # that the sum of a record's lengths adds where it ends the record, and did not before
 _BY_ENTRY = frozenset(("TOTALSIZE", "MAGICCODE", "PHYSICALOFFSET", "QUEUEOFFSET", "TOPICLENGTH"))
 _BY_ORDER = frozenset(("MAGICCODE", "PHYSICALOFFSET", "TOPICLENGTH"))  # a queue offset is given by the neighbours
@@ -232,7 +233,7 @@ class RecordChanges:
         for size in sizes:
             yield from self._patched(self._change("TOTALSIZE", 0, 4, size), len(sizes), LENGTH_BITS)
         for magic in (layout.MAGIC_V1, layout.MAGIC_V2):
-            yield from self._patched(self._change("MAGICCODE", layout.MAGIC_POSITION, 4, magic), 2, POSITION_BITS + LENGTH_BITS)
+            yield from self._patched(self._change("MAGICCODE", layout.MAGIC_POSITION, 4, magic), 2, LENGTH_BITS)
         own = self._change("PHYSICALOFFSET", layout.PHY_OFFSET_POSITION, 8, self.check.base_offset + self.record)
         yield from self._patched(own, 1, 0)  # whole as it is, it may be an old record in the wrong place
         flag = self._number(layout.SYS_FLAG_POSITION, 4)
@@ -264,14 +265,15 @@ class RecordChanges:
         for total in self._totals:
             if at + wide + 2 > total:
                 continue
-            for topic in range(1, min(128 if wide == 1 else 1 << 15, total - at - wide - 1)):
+            tried = range(1, min(128 if wide == 1 else 1 << 15, total - at - wide - 1))
+            for topic in tried:
                 place = at + wide + topic
                 if place + 2 + self._number(place, 2) == total:
-                    yield from self._patched(self._change("TOPICLENGTH", at, wide, topic), 127, LENGTH_BITS)
+                    yield from self._patched(self._change("TOPICLENGTH", at, wide, topic), max(127, len(tried)), LENGTH_BITS)
             place = at + wide + self._number(at, wide, signed=False)
             if place + 2 <= total <= place + 2 + 0x7FFF:
-                change = self._change("PROPERTIESLENGTH", place, 2, total - place - 2)
-                yield from self._patched(change, 1, LENGTH_BITS)
+                length = total - place - 2  # the sum gives it; properties that then are whole, from the first name on, show it
+                yield from self._patched(self._change("PROPERTIESLENGTH", place, 2, length), 1, NAME_BITS if length else 0)
 
     # ---- bytes that a checksum leads to --------------------------------------------------------------------------------
 
@@ -304,15 +306,16 @@ class RecordChanges:
         at = start + error.at
         change = self._change(field, at, 1, self.data[self.header + at] ^ error.mask)
         patterns = (8 if error.one_bit else 255) * length
+        unpacked_before = body and self._unpacks(self.record + start, length)
         for candidate in self._patched(change, patterns, CRC_BITS, proven=True, solved=not body):
-            assert candidate.message is not None
-            if not body or (unpacks := self._unpacks(candidate.message.body_position, length, change)) is None:
+            unpacks = self._unpacks(self.record + start, length) if body else None  # as it is now, with the change
+            if unpacks is None or unpacks and unpacked_before:
                 yield candidate
             elif unpacks:
                 yield _unpacked(candidate)
 
-    def _unpacks(self, position: int, length: int, change: Change | None = None) -> bool | None:
-        """Whether a body compressed by zlib unpacks, with the change, to its own checksum; None of another body.
+    def _unpacks(self, position: int, length: int) -> bool | None:
+        """Whether a body compressed by zlib unpacks to its own checksum; None of another body, and of one that becomes too large.
 
         position: of the body, in the segment.
         """
@@ -320,15 +323,14 @@ class RecordChanges:
         kind = (flag & layout.SYS_COMPRESSION_MASK) >> layout.SYS_COMPRESSION_SHIFT
         if not flag & layout.SYS_COMPRESSED or kind not in (0, 3):
             return None
-        body = bytearray(self.frames.read(position, position + length))
-        if change is not None:
-            body[change.position - position] = change.new[0]
-        unpacker = zlib.decompressobj()
+        unpacker, size = zlib.decompressobj(), 0
         try:
-            rest: bytes = bytes(body)
+            rest = bytes(self.frames.read(position, position + length))
             while rest and not unpacker.eof:
-                unpacker.decompress(rest, _INFLATED)
+                size += len(unpacker.decompress(rest, _INFLATED))
                 rest = unpacker.unconsumed_tail
+                if size > MOST_INFLATED:
+                    return None
         except zlib.error:
             return False
         return unpacker.eof

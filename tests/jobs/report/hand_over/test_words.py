@@ -78,3 +78,10 @@ def test_what_cannot_be_sent_again_is_not_promised() -> None:
     assert "how many is not known" in headline(own) and "nothing says how many" in unsaved_lines(own)[0]
     ahead = replace(own, report=handed.report(offsets=[{"kind": "group", "sentence": "group g is ahead"}]))
     assert "groups would skip new messages" in hand_over_text(ahead)
+
+
+def test_a_setting_that_harms_new_messages_is_to_be_changed() -> None:
+    own = replace(handed.saved(), unsafe=["Set x=false: as it is, it harms"])
+    text = hand_over_text(own)
+    assert "[ ] Set x=false: as it is, it harms." in text and "[ ] For all else use the same broker.conf." in text
+    assert own.style == "care" and "[ ] Use the same broker.conf." in hand_over_text(handed.saved())

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from store_io.audit.healing import record_changes
 from store_io.audit.healing.changes import Healing
 from tests.support import builders
 from tests.support.builders import Message, Store, StoreBuilder
@@ -203,7 +204,7 @@ def test_a_packed_body_says_whether_it_or_its_checksum_field_is_wrong(tmp_path: 
 
 @pytest.mark.parametrize(
     ("name", "byte", "bits"),
-    [("size", 2, 16 + 32), ("magic", 1, 48 + 48), ("physOffset", 6, 48), ("bodyLength", 3, 16 + 31), ("bodyCRC", 1, 31)],
+    [("size", 2, 16 + 32), ("magic", 1, 16 + 48), ("physOffset", 6, 48), ("bodyLength", 3, 16 + 31), ("bodyCRC", 1, 31)],
 )
 def test_only_what_speaks_of_the_field_lowers_its_risk(name: str, byte: int, bits: int, tmp_path: Path) -> None:
     """heal.md 3: bits by what holds with the change and not before, which did not give the value."""
@@ -211,6 +212,36 @@ def test_only_what_speaks_of_the_field_lowers_its_risk(name: str, byte: int, bit
     _, (healing,) = with_change(damaged, xor(name, 0x41, byte))
     tried = healing.risk * 2**bits
     assert healing.heals and tried == int(tried) and 1 <= tried <= 255 * 90
+
+
+def test_each_length_that_a_long_topic_could_have_counts_as_tried(tmp_path: Path) -> None:
+    damaged = damaged_store(tmp_path, Message("L" * 200, 0, b"x" * 90, tags="a", uniq="0" * 32, born_time=TIME))
+    data, (healing,) = with_change(damaged, xor("topicLength", 0x21, 1))
+    assert healed(data, [healing]) == damaged.bytes[0] and healing.risk * 2**48 > 200
+
+
+def test_properties_that_are_not_there_prove_no_length(tmp_path: Path) -> None:
+    """The lengths' sum gave the value, so it is no evidence; the first property's name would be."""
+    damaged = damaged_store(tmp_path, Message("TopicA", 0, b"x" * 90, born_time=TIME))
+    _, (healing,) = with_change(damaged, xor("propsLength", 0x01, 1))
+    assert healing.change is not None and healing.risk == 1 and not healing.heals
+    _, (healing,) = with_change(damaged_store(tmp_path / "named"), xor("propsLength", 0x01, 1))
+    assert healing.heals and healing.risk == 2**-16
+
+
+def test_what_unpacked_before_the_change_too_proves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bytes after the packed body's end are covered by its own checksum as little as those of another message."""
+    body = PACKED.body + b"more" * 10
+    damaged = damaged_store(tmp_path, replace(PACKED, body=body))
+
+    def behind(data: bytearray, record: builders.Record) -> None:
+        data[record.at + 88 + len(body) - 5] ^= 0x81
+
+    _, (healing,) = with_change(damaged, behind)
+    assert healing.risk == 255 * len(body) / 2**31 and "unpacks" not in healing.reason
+    monkeypatch.setattr(record_changes, "MOST_INFLATED", 1000)  # nor one that becomes too large
+    _, (healing,) = with_change(damaged_store(tmp_path / "large", PACKED), xor("bodyCRC", 0x41, 2))
+    assert healing.risk == 255 * len(PACKED.body) / 2**31
 
 
 def test_an_empty_body_has_no_checksum_that_could_agree(tmp_path: Path) -> None:
