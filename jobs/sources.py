@@ -361,7 +361,7 @@ class MessagesReader(StoreReader):
 
         file, loss = part if isinstance(part, tuple) else (part, None)
         wanted = self.wanted.narrowed(self.scan.wanted)
-        scan = replace(self.scan, path=file.path, base_offset=file.start, size=file.size, wanted=wanted, loss=loss)
+        scan = replace(self.scan, wanted=wanted).of(file, loss)
         yield from map(self.redaction.batch, scan_messages(scan))
 
 

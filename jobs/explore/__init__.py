@@ -2,7 +2,7 @@
 
 * `explain`, `query`, `manifest`: one place, messages that match, digests of a copy.
 * `export`, `export_files`: messages as files.
-* `audited`: an audit for those that ask what a start does.  `lost_lines`: messages that a producer can send again.
+* `audited`: an audit for those that ask what a start does.
 * `arguments`: options of them all.  `unknown_topics`: a topic that a copy does not have.
 * `notebook`: JupyterLab with this environment.
 """

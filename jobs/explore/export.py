@@ -33,7 +33,6 @@ from jobs.command_line.stores import StoreArgument
 from jobs.explore.arguments import RESEND, choice, chosen_columns, redaction_of, refuse_with_resend
 from jobs.explore.audited import LazySpark, loss_sentence, places_of, request_of
 from jobs.explore.export_files import PARQUET, NamedSegment, SegmentFiles, export_segment, write_empty
-from jobs.explore.lost_lines import resend_scan
 from jobs.explore.unknown_topics import unknown_topics
 from jobs.faults import reason
 from jobs.output import write_local
@@ -47,6 +46,7 @@ from store_io.base.errors import StoreChanged, StoreError, UsageError
 from store_io.base.paths import is_uri
 from store_io.explore.lost.lost_places import LostPlaces
 from store_io.explore.lost.sendable import COLUMNS as RESEND_COLUMNS
+from store_io.explore.lost.sendable import resend_scan
 from store_io.explore.message_filter import MessageFilter
 from store_io.explore.open_store import open_store, segments_at
 from store_io.explore.redaction import HASH, Redaction

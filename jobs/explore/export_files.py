@@ -8,7 +8,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -16,13 +16,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from jobs.explore.arguments import RESEND
-from jobs.explore.lost_lines import batch_lines
 from jobs.output import write_local
+from jobs.report.files.json_text import row_line
 from schemas.arrow import arrow_schema
 from schemas.rows import MappedFile
 from schemas.tables import struct_of
 from store_io.base.errors import StoreError
 from store_io.explore.lost.segment_loss import NONE_SPARED, SegmentLoss
+from store_io.explore.lost.sendable import sendable_rows
 from store_io.explore.message_rows import scan_messages
 from store_io.explore.redaction import Redaction
 from store_io.explore.scans import COLUMNS, MessageScan
@@ -66,7 +67,7 @@ def export_segment(files: SegmentFiles, part: NamedSegment) -> dict[str, Any]:
     suffix = JSONL if files.form in (JSONL, RESEND) else PARQUET
     path = f"{files.folder}/{part.name}.{suffix}"
     temporary = f"{files.folder}/.{part.name}.{suffix}{WRITING}"
-    scan = replace(files.scan, path=segment.path, base_offset=segment.start, size=segment.size, loss=part.loss)
+    scan = files.scan.of(segment, part.loss)
     try:
         digest = hashlib.sha256()
         with _Sink(temporary, digest) as sink:
@@ -139,8 +140,8 @@ def _write(sink: _Sink, files: SegmentFiles, scan: MessageScan) -> int:
         rows = 0
         spared = NONE_SPARED if scan.loss is None else scan.loss.spared
         for batch in scan_messages(scan):
-            for line in batch_lines(batch, files.redaction, spared):
-                sink.write(line.encode("ascii"))
+            for row in sendable_rows(batch, files.redaction, spared):
+                sink.write(row_line(row).encode("ascii"))
             rows += batch.num_rows
         return rows
     batches = (files.redaction.batch(batch) for batch in scan_messages(scan))
@@ -179,7 +180,7 @@ def _write_jsonl(sink: _Sink, batches: Iterator[pa.RecordBatch]) -> int:
     rows = 0
     for batch in batches:
         for low in range(0, batch.num_rows, JSON_ROWS):  # as text a body takes six times as much at worst: never all at once
-            lines = [json.dumps(row, ensure_ascii=True, allow_nan=False) + "\n" for row in json_rows(batch.slice(low, JSON_ROWS))]
+            lines = [row_line(row) for row in json_rows(batch.slice(low, JSON_ROWS))]
             sink.write("".join(lines).encode("ascii"))
         rows += batch.num_rows
     return rows

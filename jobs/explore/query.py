@@ -23,9 +23,9 @@ from jobs.command_line.places import absolute, refuse_inside
 from jobs.command_line.stores import StoreArgument
 from jobs.explore.arguments import RESEND, choice, chosen_columns, redaction_of, refuse_with_resend
 from jobs.explore.audited import LazySpark, audited, loss_sentence, places_of, request_of
-from jobs.explore.lost_lines import batch_lines, resend_scan
 from jobs.explore.unknown_topics import unknown_topics
 from jobs.output import OutputFailed, write_local
+from jobs.report.files.json_text import row_line
 from jobs.report.texts.query_text import JsonLines, Table
 from jobs.report.texts.terminal import colour_wanted, output_width
 from schemas.rows import DEFAULT, MappedFile, QueueKey, Row
@@ -38,6 +38,7 @@ from store_io.base.paths import is_uri
 from store_io.explore.broker_view import BrokerView, Served
 from store_io.explore.lost.lost_places import LostPlaces
 from store_io.explore.lost.segment_loss import NONE_SPARED
+from store_io.explore.lost.sendable import resend_scan, sendable_rows
 from store_io.explore.message_filter import ALL, MessageFilter, Range
 from store_io.explore.message_search import Contents, SearchTask, run_search, search, segments_to_read
 from store_io.explore.open_store import open_store, segments_at
@@ -140,7 +141,7 @@ def _texts(store: StoreArgument, query: Query, spark: LazySpark, stack: ExitStac
     if query.resend:
         batches = copy_batches(location, store.release, store.broker_conf, query, spark, places)
         spared = NONE_SPARED if places is None else places.spared
-        return (line for batch in batches for line in batch_lines(batch, query.redaction, spared))
+        return (row_line(row) for batch in batches for row in sendable_rows(batch, query.redaction, spared))
     return copy_rows(location, store.release, store.broker_conf, query, spark, places)
 
 
@@ -328,7 +329,7 @@ class _Scans:
     def of(self, file: MappedFile) -> MessageScan:
         """That of this segment."""
         loss = None if self.places is None else self.places.of(file.path)
-        return replace(self.scan, path=file.path, base_offset=file.start, size=file.size, loss=loss)
+        return self.scan.of(file, loss)
 
 
 def _through_spark(scans: _Scans, query: Query, segments: list[MappedFile], session: Session) -> Iterator[pa.RecordBatch]:

@@ -4,12 +4,12 @@ with all their names; where the copy still holds some of them NEW.resend.jsonl, 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 
 from jobs.command_line.stores import StoreArgument
 from jobs.output import OutputFolder
+from jobs.report.files.json_text import row_line
 from jobs.report.hand_over.hand_over_html import hand_over_html
 from jobs.report.hand_over.words import MOST_NAMED, HandOver, HandOverFiles
 from jobs.report.texts.commands import store_words
@@ -101,14 +101,14 @@ class _Beside:
         if unsaved is None:
             return first
         if unsaved.cut:
-            self.write(RESEND, (_line(row) for row in cut_rows(unsaved)))
+            self.write(RESEND, (row_line(row) for row in cut_rows(unsaved)))
 
         def lines() -> Iterator[str]:
             for rows in (missing_rows(unsaved), map(_name_of, cut_rows(unsaved))):
                 for row in rows:
                     if len(first) < MOST_NAMED:
                         first.append(row)
-                    yield _line(row)
+                    yield row_line(row)
 
         if unsaved.missing or unsaved.cut:
             self.write(UNSAVED, lines())
@@ -121,7 +121,3 @@ def _name_of(row: Row) -> Row:
         "why": "cut", "topic": row["stored_topic"], "queue_id": row["stored_queue_id"], "queue_offset": row["queue_offset"],
         "messages": 1, "phy_offset": row["phy_offset"], "size": None, "key_hashes": row["key_hashes"],
     }  # fmt: skip
-
-
-def _line(row: Row) -> str:
-    return json.dumps(row, ensure_ascii=True, allow_nan=False) + "\n"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from schemas.rows import MappedFile
 from schemas.sources import BODY_COLUMNS, LOST, MESSAGES
 from store_io.explore.lost.segment_loss import SegmentLoss
 from store_io.explore.message_filter import ALL, EVERY_MESSAGE, MessageFilter, Range
@@ -43,6 +44,10 @@ class MessageScan:
     decoder: str = FAST
     loss: SegmentLoss | None = None
     only_lost: bool = False
+
+    def of(self, file: MappedFile, loss: SegmentLoss | None = None) -> MessageScan:
+        """The same of this segment."""
+        return replace(self, path=file.path, base_offset=file.start, size=file.size, loss=loss)
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,9 @@ from store_io.base.errors import StoreError
 from store_io.base.ranges import subtract, union
 from store_io.explore.entry_rows import scan_index_entries
 from store_io.explore.lost.segment_loss import SegmentLoss
-from store_io.explore.lost.sendable import COLUMNS, sendable
+from store_io.explore.lost.sendable import resend_scan, sendable_rows
 from store_io.explore.message_rows import scan_messages
-from store_io.explore.redaction import Redaction, read_redaction
+from store_io.explore.redaction import read_redaction
 from store_io.explore.scans import EntryScan, MessageScan
 from store_io.repair.given_up import missing_offsets
 from store_io.rules.loading import Tree, numbered_files
@@ -31,8 +31,6 @@ from store_io.rules.multi_dispatch import LMQ_PREFIX
 from store_io.rules.releases import BrokerRules
 from store_io.source.byte_source import StoreLocation, open_source
 from store_io.source.store_dir import list_store
-
-BATCH_ROWS = 256  # made lines together: as text a body takes several times its size
 
 
 @dataclass(frozen=True)
@@ -144,19 +142,13 @@ def key_hashes(unsaved: Unsaved) -> dict[int, list[int]] | None:
     return found
 
 
-def cut_rows(unsaved: Unsaved, redaction: Redaction | None = None) -> Iterator[Row]:
+def cut_rows(unsaved: Unsaved) -> Iterator[Row]:
     """Valid messages of the copy beyond the new end of the log, in its order, as `sendable` shapes them; one window of a segment
     and the bodies of one batch are held at a time. Raises StoreError."""
     if not unsaved.cut:
         return
-    source, hidden = open_source(unsaved.location), redaction or read_redaction(None)
+    source, shown = open_source(unsaved.location), read_redaction(None)
+    scan = resend_scan(MessageScan(unsaved.location, "", 0, 0, rules=unsaved.rules, only_lost=True))
     for file in sorted(unsaved.segments, key=lambda f: (f.start, f.path)):
-        loss = SegmentLoss(max(0, unsaved.log_end - file.start))
-        scan = MessageScan(
-            unsaved.location, file.path, file.start, file.size, COLUMNS, decompress=True, unpack=True, rules=unsaved.rules,
-            loss=loss, only_lost=True,
-        )  # fmt: skip
-        for batch in scan_messages(scan, source):
-            for low in range(0, batch.num_rows, BATCH_ROWS):
-                for row in batch.slice(low, BATCH_ROWS).to_pylist():
-                    yield sendable(row, hidden)
+        for batch in scan_messages(scan.of(file, SegmentLoss(max(0, unsaved.log_end - file.start))), source):
+            yield from sendable_rows(batch, shown)

@@ -21,8 +21,8 @@ import lz4.frame
 import pytest
 import zstandard
 
+from jobs import cli
 from jobs.environment import setup as environment
-from jobs.explore.lost_lines import lost_lines
 from store_io.explore.lost.sendable import NOT_SENT
 from tests.broker_truth import own_network
 from tests.broker_truth.cluster import NAMESRV, SETTINGS, Cluster
@@ -63,10 +63,14 @@ class Said:
 
 def lines_of(root: Path, release: str, conf: str) -> tuple[list[str], int]:
     """(the lines of a store's lost messages, how many the plan counts)."""
-    done = product.audit(root, release, conf)
-    assert done.broker is not None
-    timer = (done.broker["timer"] or {}).get("lost") or {"messages": 0}
-    return list(lost_lines(done.audit)), done.broker["lost"]["messages"] + timer["messages"]
+    file, out = root.with_name("broker.conf"), root.with_name("lost.jsonl")
+    file.write_text(conf, "utf-8")
+    words = ["query", str(root), "--release", release, "--broker-conf", str(file), "--lost", "--format", "resend"]
+    assert cli.main([*words, "--out", str(out)]) == 0
+    broker = product.audit(root, release, conf).broker
+    assert broker is not None
+    timer = (broker["timer"] or {}).get("lost") or {"messages": 0}
+    return out.read_text("ascii").splitlines(keepends=True), broker["lost"]["messages"] + timer["messages"]
 
 
 def original(roots: Sequence[Path], line: Line) -> list[Record]:

@@ -32,6 +32,11 @@ def line(value: Any) -> str:
     return json.dumps(_in_order(value), ensure_ascii=True, allow_nan=False)
 
 
+def row_line(row: Any) -> str:
+    """A row in its own order, as a line of a JSON lines file."""
+    return json.dumps(row, ensure_ascii=True, allow_nan=False) + "\n"
+
+
 def document(value: Any) -> str:
     """On many lines: what holds only scalars stays on one, so that a list of queues is a line per queue."""
     return _document(_in_order(value), "\n") + "\n"

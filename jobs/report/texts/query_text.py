@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import base64
-import json
 import unicodedata
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
+from jobs.report.files.json_text import row_line
 from jobs.report.texts.terminal import BOLD, PLAIN, YELLOW
 from jobs.report.texts.text import printable
 from schemas.rows import Row
@@ -29,7 +29,7 @@ class JsonLines:
     def add(self, row: Row) -> None:
         """Write one row."""
         shown = {name: _plain(row[name], self._body) for name in self._columns}
-        self._write(json.dumps(shown, ensure_ascii=True, allow_nan=False) + "\n")
+        self._write(row_line(shown))
 
     def finish(self) -> None:
         """Nothing is held back."""

@@ -10,9 +10,11 @@ TimerMessageStore.convert, TransactionalMessageBridge (4.8.0 to 5.5.0).
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
+
+import pyarrow as pa
 
 from schemas.rows import Row
 from schemas.timer_layout import TIMER_TOPIC
@@ -20,6 +22,7 @@ from store_io.base.java_compat import parse_number
 from store_io.base.times import iso_time
 from store_io.explore.lost.segment_loss import NONE_SPARED, WAITING_TOPICS, Spared
 from store_io.explore.redaction import NONE, Redaction
+from store_io.explore.scans import MessageScan
 from store_io.formats.commitlog.message_bodies import DECODED, STATUS_NAMES, STORED
 from store_io.rules.config.built_in import SYSTEM_PREFIXES
 from store_io.rules.index_keys import KEYS, TAGS, UNIQUE_KEY, key_hash, key_text
@@ -30,6 +33,7 @@ COLUMNS = (
 )  # fmt: skip
 """The columns that `sendable` reads of a row."""
 
+BATCH_ROWS = 256  # made lines together: as text a body takes several times its size
 TEXT_BYTES = 4096  # bodies up to so many bytes are shown as text, too
 
 _PLACE = "where a delayed, timer or transaction message waited to go"
@@ -129,6 +133,18 @@ def sendable(row: Row, redaction: Redaction, spared: Spared = NONE_SPARED) -> Ro
         "not_sent": sorted(name for name in properties if name in NOT_SENT),
     }
     return line
+
+
+def sendable_rows(batch: pa.RecordBatch, redaction: Redaction, spared: Spared = NONE_SPARED) -> Iterator[Row]:
+    """The line of each row of a batch that has COLUMNS."""
+    for low in range(0, batch.num_rows, BATCH_ROWS):
+        for row in batch.slice(low, BATCH_ROWS).to_pylist():
+            yield sendable(row, redaction, spared)
+
+
+def resend_scan(scan: MessageScan) -> MessageScan:
+    """The same messages, in COLUMNS: bodies as producers sent them, batches taken apart."""
+    return replace(scan, columns=COLUMNS, decompress=True, unpack=True)
 
 
 def _target(row: Row, properties: Mapping[str, str]) -> _Target:

@@ -123,8 +123,7 @@ class _Search:
         audit = self._audit
         scan = MessageScan(audit.request.location, "", 0, 0, columns, wanted, rules=audit.rules, only_lost=only_lost)
         for file in sorted(audit.segment_files, key=lambda f: (f.start, f.path)):
-            own = replace(scan, path=file.path, base_offset=file.start, size=file.size, loss=self._places.of(file.path))
-            yield from scan_messages(own, audit.source)
+            yield from scan_messages(scan.of(file, self._places.of(file.path)), audit.source)
 
 
 def _identity(topic: str, row: Row) -> bytes:
