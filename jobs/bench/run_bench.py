@@ -29,6 +29,7 @@ from jobs.bench.measures import (
     measure_repair,
     measure_scans,
 )
+from jobs.bench.peers import LoadTimes, measure_loads, release_of
 from jobs.bench.store import BenchFailed, can_write, scratch_folder, write_store
 from jobs.command_line import parser, places
 from jobs.command_line.options import Command
@@ -69,6 +70,7 @@ class Asked:
     parts: frozenset[str]
     compare: str | None = None
     write: str | None = None
+    peers: str | None = None  # a folder of a release's jars
 
 
 @dataclass(frozen=True)
@@ -124,7 +126,9 @@ def asked_of(command: Command) -> Asked:
     if min(size, audit_size, kinds_size, large) < 1 << 20 or rounds < 1:
         raise UsageError("bench: sizes are at least 0.001 GiB, rounds at least 1")
     parts = given.get("--only", frozenset(PARTS))
-    files = [places.absolute(given[name]) if name in given else None for name in ("--compare", "--write")]
+    files = [places.absolute(given[name]) if name in given else None for name in ("--compare", "--write", "--peers")]
+    if files[2] is not None:
+        release_of(Path(files[2]))
     return Asked(size, audit_size, kinds_size, large, given.get("--dir"), "--keep" in command.flags, rounds, parts, *files)
 
 
@@ -150,7 +154,8 @@ def measure(asked: Asked, folder: Path, spark_words: list[str]) -> list[Figure]:
             figures += repair_figures(measure_repair(root, body, own_words, asked.rounds))
             _drop(root, asked)
     audited: Path | None = None
-    if {"audit", "datasets", "command", "cold"} & asked.parts:
+    done: AuditTimes | None = None
+    if asked.peers or {"audit", "datasets", "command", "cold"} & asked.parts:
         audited = _make(folder, "audited", audit_store(asked.audit_size), asked)
     if {"audit", "datasets", "memory"} & asked.parts:
         began = time.perf_counter()
@@ -170,6 +175,9 @@ def measure(asked: Asked, folder: Path, spark_words: list[str]) -> list[Figure]:
     if audited is not None and "cold" in asked.parts:
         small = _make(folder, "small", SMALL_STORE, asked)
         figures += cold_figures(measure_cold(cold_runs(small, audited, folder / "cold", own_words), asked.rounds))
+    if audited is not None and asked.peers:
+        loads = measure_loads(audited, Path(asked.peers), folder, min(2, asked.rounds))
+        figures += peer_figures(loads, asked.audit_size, done.audit if done else None)
     return figures
 
 
@@ -279,6 +287,15 @@ def cold_figures(least: Mapping[str, float] | None) -> list[Figure]:
     for what, seconds in rest:
         ratio, limit = seconds / floor[1], COLD_RUNS[what]
         lines.append(Figure(what, "", _seconds(seconds), "", f"{ratio:.3f}", f"{limit:g} x", ratio <= limit))
+    return lines
+
+
+def peer_figures(loads: LoadTimes, size: int, audit: float | None) -> list[Figure]:
+    """The two lines of a release's own load(). audit: seconds of a repeated audit of the same store, where it was measured."""
+    lines = []
+    for what, seconds in (("queues kept", loads.kept), ("queues and index rebuilt", loads.rebuilt)):
+        than = f", {seconds / audit:.1f} times the repeated audit" if audit else ""
+        lines.append(_timed(f"load() of RocketMQ {loads.release}, {what}{than}", size, seconds, None))
     return lines
 
 

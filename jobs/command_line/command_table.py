@@ -294,6 +294,7 @@ COMMAND_TABLE["bench"] = CommandSpec(
         Option("--rounds", "N", "of which the fastest counts (5)", int),
         Option("--only", "LIST", f"some of {','.join(BENCH_PARTS)} (all but kinds)", some_of("parts", *BENCH_PARTS)),
         Option("--compare", "FILE", "print the ratios beside those of this file; code 1 if one is over a tenth worse"),
+        Option("--peers", "DIR", "measure load() of the release whose jars are there (its lib/), too"),
         Option("--write", "FILE", "write the ratios to this file, for --compare; those that were not measured stay in it"),
     ),
     epilog=PASSED_ON,

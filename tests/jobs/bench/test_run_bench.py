@@ -17,6 +17,7 @@ from jobs import session
 from jobs.bench import run_bench as bench
 from jobs.bench import store as bench_store
 from jobs.bench.measures import KindTimes, RepairTimes, ScanTimes, measure_audits, measure_kind, measure_peak
+from jobs.bench.peers import LoadTimes
 from jobs.bench.store import BenchFailed, write_store
 from jobs.command_line import options
 from jobs.environment import setup as environment
@@ -51,6 +52,17 @@ def test_a_repair_stands_beside_a_copy_of_the_same_bytes() -> None:
     assert [(f.ratio, f.met) for f in figures] == [("1.00", None), ("1.50", None), ("1.40", True)]
     assert bench.repair_figures(RepairTimes(4096, 2**30, 1.0, 1.5, 1.6))[-1].met is False
     assert "no cp" in bench.repair_figures(None)[0].value
+
+
+def test_a_release_s_own_load_is_held_against_the_audit() -> None:
+    figures = bench.peer_figures(LoadTimes("5.3.3", 0.5, 4.2), 3 << 29, 0.7)
+    figures += bench.peer_figures(LoadTimes("4.9.8", 1, 2), 1 << 30, None)
+    lines = bench.table(figures).splitlines()
+    said = "load() of RocketMQ 5.3.3, queues and index rebuilt, 6.0 times the repeated audit (1.5 GiB)"
+    assert lines[3].startswith(said) and "4.200 s" in lines[3]
+    assert lines[4].startswith("load() of RocketMQ 4.9.8, queues kept (1 GiB)")
+    with pytest.raises(BenchFailed, match=r"one rocketmq-store-RELEASE\.jar is needed"):
+        bench.asked_of(options.parse(["bench", "--peers", "/"]))
 
 
 def test_kinds_have_their_floor_and_their_entries() -> None:
