@@ -59,6 +59,8 @@ TIMER_OFFSET_BEYOND = "timer_offset_beyond_end"
 TIMER_AGAIN = "timer_messages_again"
 TIMER_START_LATE = "timer_start_late"
 TABLES_DAMAGED = "rocksdbstore_damaged"
+HALF_MISSING = "transaction_entry_missing"
+HALF_WRONG = "transaction_entry_wrong"
 
 
 REBUILD_TWIN = (
@@ -72,6 +74,10 @@ NO_COMPACTED_REPAIR = (
 NO_TIMER_ENTRIES = (
     "No repair writes timers in RocksDB: take rocksdbstore/ of another copy of the same broker and moment, or send again what"
     " is wanted of these messages."
+)
+NO_TABLE_REPAIR = (
+    "No repair writes rocksdbstore/: take it from another copy of the same broker and moment, or live with it."
+    " indexFileReadEnable=true answers queries by key from the index files."
 )
 NO_MARKED_REPAIR = (
     "No repair is written for a store with its index or transactions in RocksDB: look for another copy of the same broker."
@@ -545,6 +551,14 @@ _ROWS = (
                 meaning="RocksDB finds bad bytes in rocksdbstore/, where index, timers or transactions lie. What lies in or after"
                         " them is not found; timers there are never delivered. This audit does not judge its entries.",
                 step="Take rocksdbstore/ of another copy of the same broker and moment."),
+    FindingCode(HALF_MISSING, REBUILDABLE, Part.INDEX, Cure.BY_HAND, stays=Stays.ALWAYS,
+                meaning="Half messages that nothing marks as done, and that have no entry in RocksDB: the broker never asks their"
+                        " producers. Each broker gives transactions up after so many questions, without a trace in the log.",
+                step="Nothing, where producers end their transactions themselves."),
+    FindingCode(HALF_WRONG, REBUILDABLE, Part.INDEX, Cure.BY_HAND, stays=Stays.ALWAYS,
+                meaning="An entry of transactions in RocksDB that is not that of the half message to which it leads, that leads"
+                        " to none, or that was to be removed. The broker asks the producer about what lies there, or removes it.",
+                step="Nothing, where producers answer to questions about transactions that are done."),
     # ---- the copy as a whole ----------------------------------------------------------------------------------------
     FindingCode("file_unrecognised", NOTE, Part.COPY, Cure.NOTHING, "A file with a name that no release writes here.",
                 raised_step=_REMOVED),

@@ -32,3 +32,15 @@ TIMER_OFFSET_KEY, TIMER_TIME_KEY = b"sys_topic_scan_offset_checkpoint", b"timeli
 """Of timers, int64 each: from which queue offset on messages are not taken yet; up to which time entries were delivered."""
 TIMER_KEY_LEAST = 9  # int64 delivery time in ms, unique key
 TIMER_VALUE_BYTES = 12  # int32 size, int64 phy_offset
+TABLE_TIME_MARK = b"lastStoreTimeStamp"
+"""Of the index alone."""
+INDEX_KEY_LEAST = (
+    21  # int64 store time, cut to the hour; "@", topic, "@", "K", "T" or "U", "@", a text or two with "@"; int64 phy_offset
+)
+INDEX_VALUE_BYTES = 8  # int64 store time
+HOUR_MS = 3_600_000
+HALF_TOPIC, DONE_TOPIC = "RMQ_SYS_ROCKSDB_TRANS_HALF_TOPIC", "RMQ_SYS_ROCKSDB_TRANS_OP_HALF_TOPIC"
+"""Transactions in RocksDB have topics of their own: of half messages, and of what says that one is committed or rolled back."""
+TRANSACTION_VALUE_BYTES = (
+    8  # int32 how often the producer was asked, int32 size; the key: int64 phy_offset, "@", topic, "@", unique key
+)

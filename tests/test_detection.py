@@ -23,6 +23,7 @@ from tests.support.corpus_tools import Case
 from tests.support.damage import Done
 from tests.support.keyed_timers import KeyedTimers, keyed_timers
 from tests.support.rocksdb_stores import TWICE, KeyedStore, combined_store, keyed_store
+from tests.support.rocksdb_tables import TableStore, table_store
 from tests.support.test_builders import sizes_of
 
 MUTATED = [case for case in corpus_tools.cases() if case.case["mutations"]]
@@ -861,6 +862,67 @@ def test_undamaged_timers_in_rocksdb_raise_no_alarm(release: str, clean: bool, t
     audit = product.audit(made.root, release, made.conf)
     assert audit.findings == [] and audit.outcome.exit_code == 0 and audit.outcome.not_judged == []
     assert audit.outcome.timers["waiting"]["messages"] == 4
+
+
+# ---- index and transactions in RocksDB -----------------------------------------------------------------------------
+
+
+def first_of(pairs: dict[bytes, bytes]) -> bytes:
+    return sorted(pairs)[len(pairs) // 2]
+
+
+def renamed(pairs: dict[bytes, bytes], change: Callable[[bytes], bytes]) -> None:
+    key = first_of(pairs)
+    pairs[change(key)] = pairs.pop(key)
+
+
+def led_to(offset: int) -> Callable[[bytes], bytes]:
+    return lambda key: key[:-8] + struct.pack(">q", offset)
+
+
+TABLES: dict[str, tuple[Callable[[TableStore], object], str, int]] = {
+    "index entry gone": (lambda s: s.index.pop(first_of(s.index)), "index_entry_missing", 1),
+    "index entry of another key": (lambda s: renamed(s.index, lambda key: key[:-10] + b"?" + key[-9:]), "index_entry_wrong", 1),
+    "index entry of another hour": (lambda s: renamed(s.index, lambda key: bytes(8) + key[8:]), "index_entry_missing", 1),
+    "index entry of another time": (lambda s: s.index.update({first_of(s.index): bytes(8)}), "index_entry_wrong", 1),
+    "index entry leads elsewhere": (lambda s: renamed(s.index, led_to(40)), "index_entry_wrong", 1),
+    "index entry beyond the end": (lambda s: renamed(s.index, led_to(1 << 40)), "index_entry_beyond_end", 1),
+    "index entry without a place": (lambda s: renamed(s.index, led_to(-1)), "index_entry_wrong", 1),
+    "short index key": (lambda s: s.index.update({b"@": bytes(8)}), "index_entry_wrong", 1),
+    "index mark beyond the end": (lambda s: setattr(s, "index_mark", 1 << 40), "index_entry_beyond_end", 1),
+    "half message's size": (lambda s: s.halves.update({first_of(s.halves): bytes(7) + b"\1"}), "transaction_entry_wrong", 1),
+    "half message's key": (lambda s: renamed(s.halves, lambda key: key + b"?"), "transaction_entry_wrong", 1),
+    "half entry leads elsewhere": (lambda s: renamed(s.halves, lambda k: bytes(8) + k[8:]), "transaction_entry_wrong", 1),
+    "half entry beyond the end": (lambda s: renamed(s.halves, lambda k: b"\0\1" + k[2:]), "transaction_entry_wrong", 1),
+    "short half key": (lambda s: s.halves.update({b"k": bytes(8)}), "transaction_entry_wrong", 1),
+    "half mark beyond the end": (lambda s: setattr(s, "half_mark", 1 << 40), "transaction_entry_wrong", 1),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_damage_of_index_and_transactions_in_rocksdb_is_found(name: str, tmp_path: Path) -> None:
+    damage_of, code, count = TABLES[name]
+    made = table_store(tmp_path / "store")
+    damage_of(made)
+    audit = product.audit(made.write().root, "5.4.0", made.conf)
+    fitting = [f for f in audit.above_note if (f.file, f.code) == ("rocksdbstore", code)]
+    assert sum(f.count for f in fitting) == count, [(f.code, f.count, f.message) for f in audit.findings]
+
+
+def test_a_lost_database_of_index_and_transactions_is_found(tmp_path: Path) -> None:
+    made = table_store(tmp_path / "store")
+    audit = product.audit(made.root, "5.4.0", made.conf)
+    assert {(f.code, f.count) for f in audit.above_note if f.file == "rocksdbstore"} == {
+        ("index_entry_missing", len(made.index)), ("transaction_entry_missing", 3),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("clean", [True, False], ids=["clean", "killed"])
+@pytest.mark.parametrize("release", ["5.4.0", "5.5.0"])
+def test_undamaged_index_and_transactions_in_rocksdb_raise_no_alarm(release: str, clean: bool, tmp_path: Path) -> None:
+    made = table_store(tmp_path / "store", release, clean).write()
+    audit = product.audit(made.root, release, made.conf)
+    assert audit.findings == [] and audit.outcome.exit_code == 0 and "rocksdbstore" not in audit.outcome.not_judged
 
 
 # ---- config/ -------------------------------------------------------------------------------------------------------

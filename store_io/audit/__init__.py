@@ -7,6 +7,7 @@
 * `rounds`: which tasks next, and the fold between them.
 * `evidence`: all that is known at one moment.
 * `timer`: the timer store, and what a start makes of it.
+* `tables`: index and transactions in RocksDB, from both sides.
 * `facts`: what follows from several files of a copy.
 * `checks`: from evidence to findings.
 * `outcome`: findings, plan, verdict and rows of the tables.

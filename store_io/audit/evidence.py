@@ -18,6 +18,7 @@ from store_io.audit.premises import heads_of
 from store_io.audit.queue_leftovers import LeftoverResult
 from store_io.audit.queue_views import QueueView
 from store_io.audit.rounds.earlier_segments import EarlierSegments
+from store_io.audit.tables.table_view import TableResults
 from store_io.audit.timer.timer_part import TimerResults
 from store_io.audit.timer.timer_view import TimerView, timer_view
 from store_io.audit.written_by import WrittenBy, written_by
@@ -57,6 +58,7 @@ class Evidence:
     bytes_read: int
     no_epoch_starts: Sequence[int] = ()
     timer_results: TimerResults = field(default_factory=TimerResults)
+    table_results: TableResults = field(default_factory=TableResults)
     database_findings: Sequence[Finding] = ()  # of tasks, on the database of the queues
     other_queues: Mapping[QueueKey, QueueSummary] = field(default_factory=dict)  # of a combined store: those not served from
     twin_gaps: Sequence[TwinGap] = ()  # where the two kinds of queues of a combined store differ

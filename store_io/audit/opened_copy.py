@@ -13,6 +13,7 @@ from store_io.audit.facts.size_misfits import Misfit, size_misfits
 from store_io.audit.facts.unjudged import StartFiles, start_files
 from store_io.audit.other_kinds import unmodelled
 from store_io.audit.shortcomings import Shortcomings
+from store_io.audit.tables.table_view import TablesInUse, tables_in_use
 from store_io.audit.timer.timer_parts import TimerParts, timer_parts
 from store_io.base.errors import NotAStore, StoreError
 from store_io.base.java_compat import parse_number
@@ -22,7 +23,7 @@ from store_io.formats.controller.broker_identity import BrokerIdentity, read_ide
 from store_io.formats.controller.epoch_file import StoredEpochs, read_epochs
 from store_io.formats.dledger.ledger_texts import read_texts
 from store_io.formats.rocksdb.marks import read_marks
-from store_io.formats.rocksdb.queue_table import QueueTable, find_database, read_queue_table
+from store_io.formats.rocksdb.queue_table import NO_DATABASE, QueueTable, find_database, read_queue_table
 from store_io.formats.settings import read_settings
 from store_io.rules.compaction.compacted_queues import CompactedStore, compacted_queues
 from store_io.rules.config.files import TOPICS
@@ -32,7 +33,7 @@ from store_io.rules.loading import LoadedStore, Tree, load_store, numbered_files
 from store_io.rules.prediction import Checkpoint
 from store_io.rules.releases import BrokerRules, Setting, broker_rules
 from store_io.rules.rocksdb.combination import combination_refusal, late_combination_refusal, reads_rocksdb
-from store_io.rules.rocksdb.marks import FOLDER, marked_families
+from store_io.rules.rocksdb.marks import FOLDER, keeps_other_tables, marked_families
 from store_io.rules.rocksdb.place import database_folder, folder_refusal
 from store_io.source import store_dir
 from store_io.source.byte_source import ByteSource, name_of, open_source
@@ -60,7 +61,7 @@ class OpenedCopy:
     headers: of the index files, by path.  compacted: queues below compaction/.  timers: the timer store's files; None where there
     are none, or the release reads none.  ledger_index: a DLedger group's own index files whose names are numbers.
     queue_table: of queues in RocksDB; None: consumers are served from files.  twins: of queues that are written twice.
-    marks: how far index and transactions in RocksDB reach, where a start asks.
+    marks: how far index and transactions in RocksDB reach, where a start asks.  tables: those two, where they are in use.
     """
 
     listing: StoreListing
@@ -89,6 +90,7 @@ class OpenedCopy:
     queue_table: QueueTable | None = None
     twins: TwinQueues | None = None
     marks: tuple[int | None, ...] = ()
+    tables: TablesInUse | None = None
 
     @property
     def database_table(self) -> QueueTable | None:
@@ -208,6 +210,9 @@ def open_copy(request: AuditRequest, short: Shortcomings, beside: OpenedCopy | N
         queue_table=table,
         twins=twins,
         marks=_marks(source, rules, short),
+        tables=tables_in_use(
+            rules, find_database(source.list_tree(FOLDER), FOLDER) if keeps_other_tables(rules) else NO_DATABASE
+        ),
     )
 
 

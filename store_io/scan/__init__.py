@@ -13,5 +13,6 @@
 * `compaction`: the logs of compacted topics, which are no segments.
 * `summary_pickle`: summaries on their way to the driver.
 * `link`: the compiled decoder, in memory before the first scan.
+* `tables`: what messages leave in the tables of rocksdbstore/.
 * `timer`: timer messages and their delivered copies, as small rows.
 """

@@ -9,6 +9,7 @@ from schemas.rocksdb_layout import TABLES_FOLDER
 from schemas.rows import DEFAULT, EXTENT_DAMAGED, NAMED, AuditOutcome, Finding, FurthestRun, Row
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.checks.broker_start import OffsetsBeyond
+from store_io.audit.checks.derived.rocksdb_tables import tables_judged
 from store_io.audit.checks.log.emptied import log_end
 from store_io.audit.evidence import Evidence
 from store_io.audit.loss import Loss
@@ -25,7 +26,6 @@ from store_io.audit.premises import inferred_mode, mode_doubts, premises
 from store_io.audit.shortcomings import Shortcomings
 from store_io.base.exit_codes import INCOMPLETE, of_store
 from store_io.base.times import iso_time
-from store_io.rules.rocksdb.marks import keeps_other_tables
 
 
 @dataclass(frozen=True)
@@ -196,7 +196,8 @@ def not_judged(evidence: Evidence) -> list[str]:
     judged = timers is not None and timers.judged
     if copy.timers is not None and not judged:
         names.append("timers")
-    if copy.rules.timers_in_rocksdb and judged and not keeps_other_tables(copy.rules):
+    keyed_timers = copy.rules.timers_in_rocksdb
+    if (keyed_timers or copy.tables is not None) and (judged or not keyed_timers) and tables_judged(evidence):
         names = [name for name in names if name != TABLES_FOLDER]
     return sorted(names, key=lambda name: (name.startswith("config/"), name))
 

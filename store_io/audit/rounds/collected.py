@@ -8,14 +8,18 @@ from schemas.rows import Finding, IndexFileSummary, QueueKey, QueueSummary, Segm
 from store_io.audit.epoch_starts import EpochStartsResult, EpochStartsTask
 from store_io.audit.queue_leftovers import LeftoverResult, LeftoverTask
 from store_io.audit.shortcomings import Shortcomings
+from store_io.audit.tables.table_tasks import IndexLookTask, LogTableTask
+from store_io.audit.tables.table_view import TableResults
 from store_io.audit.timer.timer_part import TimerPartTask, TimerResults
 from store_io.base.tasks import NotRead, Task
 from store_io.formats.consumequeue_reader import QueueGroup
 from store_io.formats.dledger.entry_walk import DataTask
 from store_io.formats.dledger.unit_reader import UnitTask
 from store_io.formats.index_reader import IndexTask
+from store_io.formats.rocksdb.index_table import IndexTableTask
 from store_io.formats.rocksdb.queue_pass import KeyRangeTask
 from store_io.formats.rocksdb.timer_table import TimerEntriesTask
+from store_io.formats.rocksdb.transaction_table import TransactionTableTask
 from store_io.formats.timer.timer_task import TimerTask
 from store_io.rules.dledger.ledger_walks import MAX_STRETCHES, DataWalk, UnitWalk
 from store_io.rules.prediction import ScanId
@@ -32,6 +36,8 @@ EPOCHS_LATE = "the time limit was reached: the starts of epochs were not looked 
 LATE = (
     (LeftoverTask, LEFTOVERS_LATE), (TwinTask, TWINS_LATE), (CompactedFileTask, COMPACTED_LATE), (EpochStartsTask, EPOCHS_LATE),
 )  # fmt: skip
+
+TABLE_TASKS = (LogTableTask, IndexTableTask, TransactionTableTask, IndexLookTask)
 
 
 class Collected:
@@ -55,6 +61,7 @@ class Collected:
         self.leftovers: dict[QueueKey, LeftoverResult] = {}
         self.compacted: list[CompactedFileSummary] = []
         self.timers = TimerResults()
+        self.tables = TableResults()
         self.ledger: dict[str, DataWalk] = {}
         self.units: dict[str, UnitWalk] = {}
         self.database_findings: list[Finding] = []
@@ -66,6 +73,8 @@ class Collected:
         """The time was spent before this task began."""
         if isinstance(task, TimerPartTask):
             self.timers.not_read()
+        if isinstance(task, TABLE_TASKS):
+            self.tables.late = True
         sentence = next((late for kind, late in LATE if isinstance(task, kind)), None)
         if not isinstance(task, (LeftoverTask, EpochStartsTask, TwinTask)):
             self.late.update(task.paths)
@@ -101,6 +110,14 @@ class Collected:
             self.no_epoch_starts = result.no_record
         elif isinstance(task, TimerTask):
             self.timers.files = result
+        elif isinstance(task, LogTableTask):
+            self.tables.add_log(result)
+        elif isinstance(task, IndexTableTask):
+            self.tables.add_index(result)
+        elif isinstance(task, TransactionTableTask):
+            self.tables.transactions = result
+        elif isinstance(task, IndexLookTask):
+            self.tables.look = result
         elif isinstance(task, TimerEntriesTask):
             self.timers.entries = result
         elif isinstance(task, TimerPartTask):

@@ -27,6 +27,7 @@ from store_io.audit.opened_copy import OpenedCopy
 from store_io.audit.queue_views import KnownQueues, QueueView, narrow_to_read, queue_views
 from store_io.audit.rounds.collected import Collected, is_whole
 from store_io.audit.rounds.earlier_segments import EarlierSegments
+from store_io.audit.rounds.table_making import TableMaker
 from store_io.audit.rounds.task_making import TaskMaker
 from store_io.audit.shortcomings import Shortcomings
 from store_io.audit.timer.timer_view import TimerView, timer_view
@@ -111,6 +112,7 @@ class StoreRounds:
             leftovers=found.leftovers,
             compacted=found.compacted,
             timer_results=found.timers,
+            table_results=found.tables,
             ledger=found.ledger,
             units=found.units,
             late=frozenset(found.late),
@@ -152,14 +154,19 @@ class StoreRounds:
         yield from self._fold()
         self.view_queues()
         log = log_map(self.collected.segments, self._copy.rules.segment_bytes, self.unread)
+        tables = TableMaker(self._request, self._copy, self.tasks.base)
         last = [
             *self.tasks.leftovers(self.views, log),
             *self.tasks.twins(self.collected.file_queues),
             *self.tasks.epoch_starts(self.collected.segments),
             *self.tasks.timer_parts(self._timers(log), self.collected.segments),
+            *(tables.all(self.collected.segments) if not self.unread else ()),
         ]
         if last:
             self._take(last, (yield last))
+        look = tables.look(self.collected.tables, self.collected.segments, log)
+        if look:
+            self._take(look, (yield look))
 
     def _timers(self, log: LogMap) -> TimerView | None:
         """The timer store, where all messages were read."""

@@ -21,7 +21,7 @@ from store_io.formats.rocksdb.timer_table import NO_ENTRIES, TimerEntries, timer
 from store_io.formats.timer.timer_task import TimerFiles
 from store_io.formats.timer.timer_units import NO_UNITS, unit_windows
 from store_io.rules.timer.timer_fates import Fates, TimerMessages, TimerState, delivering, fates_of, undelivered
-from store_io.scan.dataset_rows import ScannedRows
+from store_io.scan.dataset_rows import DatasetSink, ScannedRows
 from store_io.scan.segment_scan import SegmentTask, scan_segment
 from store_io.scan.timer.timer_records import DELETES, DELIVERED, NO_ROWS, TimerRecords
 from store_io.source.byte_source import ByteSource, open_source
@@ -107,7 +107,7 @@ class TimerPartTask:
 
     def _run(self) -> TimerPart:
         sink, source = _PlacedSink(self.part, self.parts), open_source(self.scans[0].location)
-        read, problem = scan_part(self.scans, source, sink)
+        read, problem = scan_all(self.scans, source, sink)
         if problem:
             return TimerPart(problem=problem)
         rows = sink.rows
@@ -177,7 +177,7 @@ def in_part(rows: np.ndarray, part: int, parts: int) -> np.ndarray:
     return found
 
 
-def scan_part(scans: Sequence[SegmentTask], source: ByteSource, sink: PartSink) -> tuple[int, str]:
+def scan_all(scans: Sequence[SegmentTask], source: ByteSource, sink: DatasetSink) -> tuple[int, str]:
     """(bytes read, why a segment could not be read) of a scan of these segments into the sink. Raises StoreError."""
     read = 0
     for scan in scans:

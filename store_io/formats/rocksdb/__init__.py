@@ -8,6 +8,7 @@ queue_keys      keys of ConsumeQueues, to and from queues and numbers
 queue_table     the ends of all queues (family `offset`)
 marks           how far the other tables of a store in RocksDB reach
 timer_table     entries of timers
+index_table, transaction_table  entries of the index, and of transactions
 queue_pass      one pass over a range of keys: which numbers each queue has, what no broker writes
 queue_entries   entries by queue and number, also as a scan of the CommitLog asks for them
 """

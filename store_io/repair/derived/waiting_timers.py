@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from schemas.timer_layout import TIMER_TOPIC
-from store_io.audit.timer.timer_part import PartSink, in_part, scan_part, timer_messages, with_timers
+from store_io.audit.timer.timer_part import PartSink, in_part, scan_all, timer_messages, with_timers
 from store_io.audit.timer.timer_view import TimerView
 from store_io.base.errors import StoreError
 from store_io.base.wording import count_text
@@ -76,7 +76,7 @@ class WaitingTask:
     def run(self) -> Found:
         sink, source = PartSink(self.part, self.parts), open_source(self.scans[0].location)
         try:
-            _, problem = scan_part(self.scans, source, sink)
+            _, problem = scan_all(self.scans, source, sink)
         except StoreError as why:
             problem = str(why)
         if problem:

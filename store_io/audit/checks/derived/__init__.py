@@ -3,6 +3,7 @@
 * `queue_entries`: ConsumeQueue entries.
 * `queue_database`: the database of ConsumeQueues in RocksDB as a whole.
 * `queue_twins`: queues that are written twice, in files and in RocksDB.
+* `rocksdb_tables`: index and transactions in RocksDB.
 * `unindexed`: messages that no index file covers.
 * `disputed`: messages that an entry contradicts.
 * `checkpoint_times`: the checkpoint.

@@ -1,0 +1,76 @@
+"""The tasks on index and transactions in RocksDB (rocksdb.md 10): all of both sides, then what differs, entry by entry."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from schemas.rows import SegmentSummary
+from store_io.audit.audit_request import AuditRequest
+from store_io.audit.log_map import LogMap
+from store_io.audit.opened_copy import OpenedCopy
+from store_io.audit.tables.table_tasks import IndexLookTask, LogTableTask
+from store_io.audit.tables.table_view import (
+    MOST_RANGES,
+    RANGE_BYTES,
+    TableResults,
+    hour_keys,
+    index_difference,
+    stretches_of,
+)
+from store_io.audit.timer.timer_part import part_scan
+from store_io.base.tasks import Task
+from store_io.formats.rocksdb.index_table import IndexTableTask
+from store_io.formats.rocksdb.transaction_table import TransactionTableTask
+from store_io.scan.segment_scan import SegmentTask
+
+MOST_HALVES = 400_000  # half messages and marks of done ones, and entries of transactions
+
+
+class TableMaker:
+    """Makes them of one store. base: a segment's task, without a segment."""
+
+    def __init__(self, request: AuditRequest, copy: OpenedCopy, base: SegmentTask):
+        self._request, self._copy, self._base = request, copy, base
+
+    def all(self, segments: Sequence[SegmentSummary]) -> list[Task]:
+        """Tasks that read index and transactions in RocksDB, and what the messages leave there; none where neither is in use."""
+        request, used = self._request, self._copy.tables
+        if used is None or request.quick or not segments:
+            return []
+        stretches = stretches_of(segments)
+        each = max(1, MOST_HALVES // len(segments)) if used.transactions else 0
+        late, place = request.not_after, (request.store, request.location, used.database)
+        tasks: list[Task] = [
+            LogTableTask(part_scan(self._base, s.path, s.base_offset, s.size), stretches, used.index, each, late)
+            for s in segments
+        ]
+        if used.index:
+            size = sum(file.size for file in used.database.files)
+            keys = hour_keys(segments, min(MOST_RANGES, 1 + size // RANGE_BYTES))
+            part = 1 / (len(keys) + 1)
+            tasks += [
+                IndexTableTask(*place, stretches, first, end, part, late)
+                for first, end in zip([b"", *keys], [*keys, None], strict=True)
+            ]
+        if used.transactions:
+            tasks.append(TransactionTableTask(*place, MOST_HALVES, late))
+        return tasks
+
+    def look(self, results: TableResults, segments: Sequence[SegmentSummary], log: LogMap) -> list[Task]:
+        """A task that looks entry by entry at stretches of the log whose index in RocksDB differs; none where none does."""
+        used = self._copy.tables
+        if used is None or results.index is None or results.log is None or not results.read or results.index.damaged is not None:
+            return []
+        stretches = stretches_of(segments)
+        wanted = index_difference(results.log, results.index, stretches).wanted
+        if not wanted:
+            return []
+        places = np.array(wanted) * stretches.size + stretches.start
+        own = [s for s in segments if ((places < s.base_offset + s.size) & (places + stretches.size > s.base_offset)).any()]
+        scans = tuple(part_scan(self._base, s.path, s.base_offset, s.size) for s in own)
+        index, late = results.index, self._request.not_after
+        return (
+            [IndexLookTask(scans, used.database, stretches, tuple(wanted), log, index.first, index.mark, late)] if scans else []
+        )

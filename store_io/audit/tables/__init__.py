@@ -1,0 +1,5 @@
+"""Index and transactions in RocksDB against the CommitLog (rocksdb.md 10).
+
+* `table_tasks`: what a segment's messages leave in these tables; stretches of the log whose index differs, entry by entry.
+* `table_view`: both sides together, and which stretches are to be looked at.
+"""

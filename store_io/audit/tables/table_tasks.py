@@ -1,0 +1,209 @@
+"""Tasks on the log's side of index and transactions in RocksDB (rocksdb.md 10).
+
+The index is compared by prints of stretches of the log: both sides add up hashes, and only stretches whose sums differ are looked
+at again, entry by entry.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from store_io.audit import log_map as lm
+from store_io.audit.log_map import LogMap
+from store_io.audit.timer.timer_part import scan_all
+from store_io.base.errors import StoreError
+from store_io.base.prints import Prints, Stretches
+from store_io.formats.rocksdb.index_table import entries_leading_into
+from store_io.formats.rocksdb.queue_table import QueueDatabase
+from store_io.scan.dataset_rows import ScannedRows
+from store_io.scan.row_texts import properties_of
+from store_io.scan.segment_scan import SegmentTask
+from store_io.scan.tables.half_messages import NO_HALVES, HalfMessages
+from store_io.scan.tables.index_entries import index_entries
+from store_io.scan.tables.index_prints import IndexPrints
+from store_io.source.byte_source import open_source
+
+MOST_NAMED = 100  # entries of each kind that one look names
+MOST_ENTRIES = 500_000  # that one look holds
+
+
+@dataclass
+class LogTable:
+    """prints: of the index entries that the messages have.  halves: HALF_ROW; dropped: those beyond the bound."""
+
+    prints: Prints = field(default_factory=Prints)
+    halves: np.ndarray = field(default_factory=lambda: NO_HALVES)
+    dropped: int = 0
+    bytes_read: int = 0
+    problem: str = ""
+
+    def __add__(self, other: LogTable) -> LogTable:
+        return LogTable(
+            self.prints + other.prints,
+            np.concatenate([self.halves, other.halves]),
+            self.dropped + other.dropped,
+            self.bytes_read + other.bytes_read,
+            self.problem or other.problem,
+        )
+
+
+@dataclass(frozen=True)
+class LogTableTask:
+    """One segment. index: whether its entries are wanted.  most_halves: half messages to collect, 0 for none."""
+
+    scan: SegmentTask
+    stretches: Stretches
+    index: bool
+    most_halves: int
+    not_after: float = 0
+
+    @property
+    def store(self) -> int:
+        return self.scan.store
+
+    @property
+    def bytes_to_read(self) -> int:
+        return self.scan.size
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return (self.scan.path,)
+
+    def run(self) -> LogTable:
+        sink = _Sink(IndexPrints(self.stretches) if self.index else None, HalfMessages(self.most_halves))
+        try:
+            read, problem = scan_all((self.scan,), open_source(self.scan.location), sink)
+        except StoreError as why:
+            return LogTable(problem=str(why))
+        prints = sink.index.prints if sink.index is not None else Prints()
+        return LogTable(prints, sink.halves.rows, sink.halves.dropped, read, problem)
+
+
+class _Sink:
+    want_keys = False
+
+    def __init__(self, index: IndexPrints | None, halves: HalfMessages):
+        self.index, self.halves = index, halves
+
+    def add(self, scanned: ScannedRows) -> None:
+        """The messages of one batch."""
+        if self.index is not None:
+            self.index.add(scanned.columns, scanned.keys, scanned.window)
+        self.halves.add(scanned.columns, scanned.keys, scanned.window)
+
+
+@dataclass(frozen=True)
+class NamedEntry:
+    """An entry by the text of its key, without the numbers around it, and where it leads."""
+
+    text: str
+    phy_offset: int
+
+
+@dataclass
+class IndexLook:
+    """missing: entries of messages that are not there; before, after_mark: the same below the first entry, and above the mark.
+    strange: entries that are no message's.  Of each the number, and of the first and the last the first ones by name."""
+
+    missing: int = 0
+    before: int = 0
+    after_mark: int = 0
+    strange: int = 0
+    first_missing: list[NamedEntry] = field(default_factory=list)
+    first_strange: list[NamedEntry] = field(default_factory=list)
+    bytes_read: int = 0
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class IndexLookTask:
+    """Stretches whose prints differ, entry by entry. scans: of the segments with such.  first, mark: between these messages every
+    entry is expected."""
+
+    scans: tuple[SegmentTask, ...]
+    database: QueueDatabase
+    stretches: Stretches
+    wanted: tuple[int, ...]
+    log: LogMap
+    first: int
+    mark: int
+    not_after: float = 0
+
+    @property
+    def store(self) -> int:
+        return self.scans[0].store
+
+    @property
+    def bytes_to_read(self) -> int:
+        return sum(scan.size for scan in self.scans) + sum(file.size for file in self.database.files)
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return (*(scan.path for scan in self.scans), *(file.path for file in self.database.files))
+
+    def run(self) -> IndexLook:
+        source = open_source(self.scans[0].location)
+        wanted = np.array(self.wanted, np.int64)
+        sink = _Entries(self.stretches, wanted)
+        found = IndexLook()
+        try:
+            found.bytes_read, found.problem = scan_all(self.scans, source, sink)
+            for key, value, phy_offset in entries_leading_into(source, self.database, self.stretches, wanted):
+                if sink.expected.get(key) == value:
+                    del sink.expected[key]
+                elif phy_offset not in sink.left_out and self.log.kind_at(np.array([phy_offset]))[0] != lm.DAMAGED:
+                    found.strange += 1
+                    if len(found.first_strange) < MOST_NAMED:
+                        found.first_strange.append(_named(key, phy_offset))
+        except StoreError as why:
+            return IndexLook(problem=str(why))
+        for key in sink.expected:
+            phy_offset = int.from_bytes(key[-8:], "big")
+            if phy_offset < self.first:
+                found.before += 1
+            elif phy_offset > self.mark:
+                found.after_mark += 1
+            else:
+                found.missing += 1
+                if len(found.first_missing) < MOST_NAMED:
+                    found.first_missing.append(_named(key, phy_offset))
+        return found
+
+
+def _named(key: bytes, phy_offset: int) -> NamedEntry:
+    return NamedEntry(key[9:-9].decode("utf-8", "replace"), phy_offset)
+
+
+class _Entries:
+    """The entries that the messages in some stretches have. left_out: messages beyond what is held."""
+
+    want_keys = False
+
+    def __init__(self, stretches: Stretches, wanted: np.ndarray):
+        self._stretches, self._wanted = stretches, wanted
+        self.expected: dict[bytes, bytes] = {}
+        self.left_out: set[int] = set()
+
+    def add(self, scanned: ScannedRows) -> None:
+        """The messages of one batch."""
+        rows = scanned.columns.rows[: scanned.columns.count]
+        numbers = (rows["phy_offset"] - self._stretches.start) // self._stretches.size
+        rows = rows[np.isin(numbers, self._wanted)]
+        if not len(rows):
+            return
+        buffer, origin = properties_of(scanned.window, rows)
+        for row, shift in zip(rows, origin.tolist(), strict=True):
+            phy_offset = int(row["phy_offset"])
+            if len(self.expected) > MOST_ENTRIES:
+                self.left_out.add(phy_offset)
+                continue
+            start = int(row["position"]) - shift
+            unique, keys, tags = (
+                buffer[start + int(row[f"{name}_at"]) : start + int(row[f"{name}_at"]) + int(row[f"{name}_len"])].tobytes()
+                for name in ("uniq", "keys", "tags")
+            )
+            topic = scanned.keys[int(row["topic_ref"])][0]
+            told = index_entries(topic, (unique, keys, tags), int(row["sys_flag"]), int(row["store_time"]), phy_offset)
+            self.expected.update(told)

@@ -1,0 +1,122 @@
+"""Index and transactions in RocksDB, from both sides: which stretches of the log differ, and what is missing (rocksdb.md 10)."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from schemas.rocksdb_layout import HOUR_MS
+from schemas.rows import SegmentSummary
+from store_io.audit.tables.table_tasks import IndexLook, LogTable
+from store_io.base.prints import Stretches
+from store_io.formats.rocksdb.index_table import IndexTable
+from store_io.formats.rocksdb.queue_table import QueueDatabase
+from store_io.formats.rocksdb.transaction_table import TransactionTable
+from store_io.rules.releases import BrokerRules
+
+MOST_STRETCHES = 1 << 20
+LEAST_STRETCH_BYTES = 1 << 16
+RANGE_BYTES = 128 << 20  # of a database, for one task
+MOST_RANGES = 64
+LOOKED_AT = 32  # stretches, entry by entry
+
+
+@dataclass
+class TableResults:
+    """What the tasks gave; None where there was none. late: one was not read."""
+
+    log: LogTable | None = None
+    index: IndexTable | None = None
+    transactions: TransactionTable | None = None
+    look: IndexLook | None = None
+    late: bool = False
+
+    def add_index(self, part: IndexTable) -> None:
+        """One more range of keys."""
+        self.index = part if self.index is None else self.index + part
+
+    def add_log(self, part: LogTable) -> None:
+        """One more segment."""
+        self.log = part if self.log is None else self.log + part
+
+    @property
+    def read(self) -> bool:
+        """Whether all that was asked for of both sides was read."""
+        parts = (self.log, self.index, self.transactions, self.look)
+        return not self.late and self.log is not None and not any(part is not None and part.problem for part in parts)
+
+
+@dataclass(frozen=True)
+class TablesInUse:
+    """database: that of rocksdbstore/.  index, transactions: which of its tables a broker with these settings uses."""
+
+    database: QueueDatabase
+    index: bool
+    transactions: bool
+
+
+def tables_in_use(rules: BrokerRules, database: QueueDatabase) -> TablesInUse | None:
+    """None where neither is used."""
+    index = rules.knows_rocksdb and bool(rules.value("indexRocksDBEnable")) and bool(rules.value("messageIndexEnable"))
+    transactions = rules.knows_rocksdb and bool(rules.value("transRocksDBEnable"))
+    return TablesInUse(database, index, transactions) if index or transactions else None
+
+
+def stretches_of(segments: Sequence[SegmentSummary]) -> Stretches:
+    """The whole log in stretches of one size, at most MOST_STRETCHES of them."""
+    start = min((s.base_offset for s in segments), default=0)
+    end = max((s.base_offset + s.size for s in segments), default=0)
+    size = LEAST_STRETCH_BYTES
+    while (end - start) // size >= MOST_STRETCHES:
+        size *= 2
+    return Stretches(start, end, size)
+
+
+def hour_keys(segments: Sequence[SegmentSummary], parts: int) -> list[bytes]:
+    """Keys of the index that part the hours of these messages into so many ranges, about equally long."""
+    first = min((s.first_store_time for s in segments if s.first_store_time > 0), default=0)
+    last = max((s.last_store_time for s in segments), default=0)
+    times = {(first + (last - first) * number // parts) // HOUR_MS * HOUR_MS for number in range(1, parts)}
+    return [struct.pack(">q", time) for time in sorted(times) if 0 < time < 1 << 62]
+
+
+@dataclass
+class IndexDifference:
+    """Stretches whose prints differ. wanted: to be looked at entry by entry.  before, after_mark: entries that are not there, of
+    messages in stretches before the first entry, and after the mark.  missing, strange: of the stretches beyond those that are
+    looked at, by their numbers alone."""
+
+    wanted: list[int] = field(default_factory=list)
+    before: int = 0
+    after_mark: int = 0
+    missing: int = 0
+    strange: int = 0
+
+
+def index_difference(log: LogTable, index: IndexTable, stretches: Stretches) -> IndexDifference:
+    """Both sides, stretch by stretch."""
+    found = IndexDifference()
+    numbers = np.union1d(log.prints.stretch, index.prints.stretch)
+    wanted, wanted_total = _aligned(log.prints.stretch, log.prints.count, log.prints.total, numbers)
+    there, there_total = _aligned(index.prints.stretch, index.prints.count, index.prints.total, numbers)
+    first = (index.first - stretches.start) // stretches.size if index.first >= 0 else stretches.count + 1
+    last = (index.mark - stretches.start) // stretches.size
+    before = (there == 0) & (numbers < first)
+    after_mark = (there == 0) & (numbers > last) & ~before
+    found.before, found.after_mark = int(wanted[before].sum()), int(wanted[after_mark].sum())
+    differ = ((wanted != there) | (wanted_total != there_total)) & ~before & ~after_mark
+    found.wanted = numbers[differ][:LOOKED_AT].tolist()
+    rest = np.flatnonzero(differ)[LOOKED_AT:]
+    found.missing = int(np.maximum(0, wanted[rest] - there[rest]).sum())
+    found.strange = int(np.maximum(0, there[rest] - wanted[rest]).sum() + (wanted[rest] == there[rest]).sum())
+    return found
+
+
+def _aligned(stretch: np.ndarray, count: np.ndarray, total: np.ndarray, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    place = np.searchsorted(numbers, stretch)
+    counts, totals = np.zeros(len(numbers), np.int64), np.zeros(len(numbers), np.uint64)
+    counts[place], totals[place] = count, total
+    return counts, totals

@@ -1,0 +1,169 @@
+"""The index in RocksDB: the family `default` of rocksdbstore/, an entry for each key of a message (rocksdb.md 10).
+
+A range of keys in one pass, a batch at a time: prints of the entries by where they lead, and what no broker writes.
+Source: IndexRocksDBRecord, MessageRocksDBStorage (5.4.0, 5.5.0).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from numba import njit
+
+from schemas import rocksdb_layout as layout
+from store_io.base.errors import StoreError
+from store_io.base.prints import SEED, Prints, PrintSums, Stretches, finished, fold_bytes
+from store_io.formats.rocksdb.database import Batch, DatabaseDamaged
+from store_io.formats.rocksdb.queue_table import QueueDatabase
+from store_io.source.byte_source import ByteSource, StoreLocation, open_source
+
+
+@dataclass
+class IndexTable:
+    """prints: of entries that lead into the log.  first: the smallest physical offset to which one leads there, -1 for none.
+
+    mark: the physical offset of the newest message in the index; 0 without one.  beyond: entries that lead to the log's end or
+    further; first_beyond: the smallest of their physical offsets, -1 for none.  odd, first_odd: keys or values that no broker
+    writes.  damaged: (file, reason) where bad bytes end the reading early.
+    """
+
+    prints: Prints = field(default_factory=Prints)
+    first: int = -1
+    mark: int = 0
+    beyond: int = 0
+    first_beyond: int = -1
+    odd: int = 0
+    first_odd: str = ""
+    damaged: tuple[str, str] | None = None
+    bytes_read: int = 0
+    problem: str = ""
+
+    def __add__(self, other: IndexTable) -> IndexTable:
+        return IndexTable(
+            self.prints + other.prints,
+            _smaller(self.first, other.first),
+            self.mark or other.mark,
+            self.beyond + other.beyond,
+            _smaller(self.first_beyond, other.first_beyond),
+            self.odd + other.odd,
+            self.first_odd or other.first_odd,
+            self.damaged or other.damaged,
+            self.bytes_read + other.bytes_read,
+            self.problem or other.problem,
+        )
+
+
+def _smaller(one: int, other: int) -> int:
+    """Of two physical offsets, where -1 is none."""
+    return min(one, other) if min(one, other) >= 0 else max(one, other)
+
+
+@dataclass(frozen=True)
+class IndexTableTask:
+    """The entries with keys in [first, end). part: of the database's bytes."""
+
+    store: int
+    location: StoreLocation
+    database: QueueDatabase
+    stretches: Stretches
+    first: bytes = b""
+    end: bytes | None = None
+    part: float = 1.0
+    not_after: float = 0
+
+    @property
+    def bytes_to_read(self) -> int:
+        return int(sum(file.size for file in self.database.files) * self.part)
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return tuple(file.path for file in self.database.files)
+
+    def run(self) -> IndexTable:
+        found, sums = IndexTable(), PrintSums(self.stretches)
+        try:
+            for batch in _batches(open_source(self.location), self.database, self.first, self.end):
+                self._take(batch, found, sums)
+        except DatabaseDamaged as why:
+            found.damaged = why.path, why.reason
+        except StoreError as why:
+            return IndexTable(problem=str(why))
+        found.prints = sums.prints
+        return found
+
+    def _take(self, batch: Batch, found: IndexTable, sums: PrintSums) -> None:
+        found.bytes_read += len(batch.keys) + len(batch.values)
+        phy, hashes, good = decoded(batch)
+        for at in np.flatnonzero(~good).tolist():
+            key = _key(batch, at)
+            if key == layout.TABLE_MARK:
+                found.mark = _value_number(batch, at)
+            elif key != layout.TABLE_TIME_MARK:
+                found.odd += 1
+                found.first_odd = found.first_odd or repr(key[:80])
+        start, end = self.stretches.start, self.stretches.end
+        far = phy[good & (phy >= end)]
+        if len(far):
+            found.beyond += len(far)
+            found.first_beyond = _smaller(found.first_beyond, int(far.min()))
+        inside = good & (phy >= start) & (phy < end)
+        if inside.any():
+            found.first = _smaller(found.first, int(phy[inside].min()))
+            sums.add((phy[inside] - start) // self.stretches.size, hashes[inside])
+
+
+def _batches(source: ByteSource, database: QueueDatabase, first: bytes = b"", end: bytes | None = None) -> Iterator[Batch]:
+    if database.absent:
+        return
+    with database.open(source) as opened:
+        yield from opened.scan(layout.INDEX_FAMILY, first, end)
+
+
+def entries_leading_into(
+    source: ByteSource, database: QueueDatabase, stretches: Stretches, wanted: np.ndarray
+) -> Iterator[tuple[bytes, bytes, int]]:
+    """(key, value, physical offset) of the entries that lead into these stretches. Raises StoreError."""
+    for batch in _batches(source, database):
+        phy, _, good = decoded(batch)
+        chosen = good & (phy >= stretches.start) & np.isin((phy - stretches.start) // stretches.size, wanted)
+        for at in np.flatnonzero(chosen).tolist():
+            value_at = int(batch.value_ends[at])
+            yield _key(batch, at), batch.values[value_at - layout.INDEX_VALUE_BYTES : value_at].tobytes(), int(phy[at])
+
+
+def _value_number(batch: Batch, at: int) -> int:
+    """The number that this entry has for a value; 0 where it is too short."""
+    start = int(batch.value_ends[at - 1]) if at else 0
+    value = batch.values[start : int(batch.value_ends[at])].tobytes()
+    return int.from_bytes(value[:8], "big", signed=True) if len(value) >= 8 else 0
+
+
+def _key(batch: Batch, at: int) -> bytes:
+    start = int(batch.key_ends[at - 1]) if at else 0
+    return batch.keys[start : int(batch.key_ends[at])].tobytes()
+
+
+def decoded(batch: Batch) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(physical offset, hash of key and value, whether it is one that a broker writes) of each entry."""
+    key_sizes, value_sizes = np.diff(batch.key_ends, prepend=0), np.diff(batch.value_ends, prepend=0)
+    good = (key_sizes >= layout.INDEX_KEY_LEAST) & (value_sizes == layout.INDEX_VALUE_BYTES)
+    phy, hashes = np.zeros(len(batch), np.int64), np.zeros(len(batch), np.uint64)
+    _decode(batch.key_ends, batch.value_ends, batch.keys, batch.values, good, phy, hashes)
+    good &= phy >= 0
+    return phy, hashes, good
+
+
+@njit(cache=True, nogil=True)
+def _decode(key_ends, value_ends, keys, values, good, phy, hashes):  # type: ignore[no-untyped-def]
+    for i in range(len(phy)):
+        if not good[i]:
+            continue
+        start, value = (key_ends[i - 1], value_ends[i - 1]) if i else (0, 0)
+        number = np.int64(0)
+        for k in range(key_ends[i] - 8, key_ends[i]):
+            number = np.int64(number << 8) | np.int64(keys[k])
+        phy[i] = number
+        good[i] = keys[start + 8] == 0x40 and keys[key_ends[i] - 9] == 0x40  # @
+        hashes[i] = finished(fold_bytes(fold_bytes(SEED, keys, start, key_ends[i]), values, value, value_ends[i]))

@@ -1,0 +1,92 @@
+"""Transactions in RocksDB: the family `trans` of rocksdbstore/, an entry for each half message that is not done (rocksdb.md 10).
+
+Source: TransRocksDBRecord, MessageRocksDBStorage (5.4.0, 5.5.0).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from schemas import rocksdb_layout as layout
+from store_io.base.errors import StoreError
+from store_io.formats.rocksdb.database import DatabaseDamaged
+from store_io.formats.rocksdb.queue_table import QueueDatabase
+from store_io.source.byte_source import StoreLocation, open_source
+
+HALF_ENTRY = np.dtype(
+    [
+        ("phy_offset", "i8"),
+        ("key", "u8"),  # of what follows in the key, as `scan.tables.half_messages` has it
+        ("size", "i4"),
+    ]
+)
+NO_HALF_ENTRIES = np.zeros(0, HALF_ENTRY)
+_FORM = struct.Struct(">ii")  # how often the producer was asked, size
+
+
+@dataclass
+class TransactionTable:
+    """rows: HALF_ENTRY, by physical offset; None where there are more than the task may give.  mark: the physical offset of the
+    newest half message that was put; 0 without one.  odd, first_odd: keys or values that no broker writes.  damaged: (file,
+    reason) where bad bytes end the reading early."""
+
+    rows: np.ndarray | None = field(default_factory=lambda: NO_HALF_ENTRIES)
+    mark: int = 0
+    odd: int = 0
+    first_odd: str = ""
+    damaged: tuple[str, str] | None = None
+    bytes_read: int = 0
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class TransactionTableTask:
+    """Reads all entries."""
+
+    store: int
+    location: StoreLocation
+    database: QueueDatabase
+    max_entries: int
+    not_after: float = 0
+
+    @property
+    def bytes_to_read(self) -> int:
+        return sum(file.size for file in self.database.files)
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return tuple(file.path for file in self.database.files)
+
+    def run(self) -> TransactionTable:
+        found, rows = TransactionTable(), list[tuple[int, int, int]]()
+        if self.database.absent:
+            return found
+        try:
+            with self.database.open(open_source(self.location)) as opened:
+                for batch in opened.scan(layout.TRANSACTION_FAMILY):
+                    found.bytes_read += len(batch.keys) + len(batch.values)
+                    for key, value in batch.pairs():
+                        self._take(key, value, found, rows)
+        except DatabaseDamaged as why:
+            found.damaged = why.path, why.reason
+        except StoreError as why:
+            return TransactionTable(problem=str(why))
+        found.rows = np.array(rows, HALF_ENTRY) if len(rows) <= self.max_entries else None
+        return found
+
+    def _take(self, key: bytes, value: bytes, found: TransactionTable, rows: list[tuple[int, int, int]]) -> None:
+        if key == layout.TABLE_MARK:
+            found.mark = int.from_bytes(value[:8], "big", signed=True) if len(value) >= 8 else 0
+            return
+        phy_offset = int.from_bytes(key[:8], "big", signed=True)
+        named = len(key) > 8 and len(value) == layout.TRANSACTION_VALUE_BYTES and key[8:9] == b"@" and key.count(b"@", 8) >= 2
+        asked, size = _FORM.unpack(value) if named else (-1, 0)
+        if not named or phy_offset < 0 or asked < 0 or size <= 0:
+            found.odd += 1
+            found.first_odd = found.first_odd or repr(key[:80])
+        elif len(rows) <= self.max_entries:
+            rows.append((phy_offset, int.from_bytes(hashlib.blake2b(key[8:], digest_size=8).digest(), "big"), size))

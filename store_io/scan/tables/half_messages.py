@@ -1,0 +1,88 @@
+"""Half messages whose transactions lie in RocksDB, and the messages that mark them as done, as small rows (rocksdb.md 10).
+
+Source: TransMessageRocksDBStore.buildTransIndex, makeOpMessageInner; TransRocksDBRecord.getKeyBytes (5.4.0, 5.5.0).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+import numpy as np
+
+from schemas.rocksdb_layout import DONE_TOPIC, HALF_TOPIC
+from schemas.rows import QueueKey
+from store_io.base.java_compat import decode_utf8
+from store_io.formats.commitlog.message_columns import Columns
+from store_io.scan.row_texts import properties_of
+from store_io.source.segment_window import SegmentWindow
+
+HALF_ROW = np.dtype(
+    [
+        ("phy_offset", "i8"),
+        ("of", "i8"),  # of what marks one as done: the half message's; else its own
+        ("store_time", "i8"),
+        ("key", "u8"),  # `key_print` of the real topic and the unique key
+        ("size", "i4"),
+        ("done", "?"),
+    ]
+)
+NO_HALVES = np.zeros(0, HALF_ROW)
+REAL_TOPIC, UNIQUE, OF = "REAL_TOPIC", "__transactionId__", "TRANS_OFFSET"
+
+
+def key_print(suffix: bytes) -> int:
+    """Of what follows the physical offset in an entry's key."""
+    return int.from_bytes(hashlib.blake2b(suffix, digest_size=8).digest(), "big")
+
+
+class HalfMessages:
+    """Collects at most `most` rows; what is beyond is counted in `dropped`."""
+
+    def __init__(self, most: int):
+        self._most = most
+        self._parts: list[np.ndarray] = []
+        self.count = self.dropped = 0
+
+    def add(self, columns: Columns, keys: Sequence[QueueKey], window: SegmentWindow) -> None:
+        """The messages of one batch."""
+        rows = columns.rows[: columns.count]
+        wanted = {number: topic == DONE_TOPIC for number, (topic, _) in enumerate(keys) if topic in (HALF_TOPIC, DONE_TOPIC)}
+        if not wanted or not len(rows):
+            return
+        rows = rows[np.isin(rows["topic_ref"], list(wanted))]
+        if not len(rows):
+            return
+        kept = min(len(rows), self._most - self.count)
+        self.dropped += len(rows) - kept
+        rows = rows[:kept]
+        buffer, origin = properties_of(window, rows) if kept else (np.zeros(0, np.uint8), np.zeros(0, np.int64))
+        found = np.zeros(kept, HALF_ROW)
+        used = 0
+        for row, shift in zip(rows, origin.tolist(), strict=True):
+            at = int(row["position"]) + int(row["props_at"]) - shift
+            done = wanted[int(row["topic_ref"])]
+            one = _row(row, buffer[at : at + int(row["props_len"])].tobytes(), done)
+            if one is not None:
+                found[used] = one
+                used += 1
+        self._parts.append(found[:used])
+        self.count += kept
+
+    @property
+    def rows(self) -> np.ndarray:
+        """The rows in the order of the log: HALF_ROW."""
+        return np.concatenate([NO_HALVES, *self._parts])
+
+
+def _row(row: np.void, properties: bytes, done: bool) -> tuple[int, int, int, int, int, bool] | None:
+    """None of a message that a broker passes over."""
+    pairs = (piece.partition("\1")[::2] for piece in decode_utf8(properties).split("\2"))
+    told = dict(pairs)
+    topic, unique = told.get(REAL_TOPIC, ""), told.get(UNIQUE, "")
+    own = int(row["phy_offset"])
+    of = told.get(OF, "") if done else str(own)
+    if not topic or not unique or not of.isascii() or not of.isdigit() or len(of) > 18:
+        return None
+    suffix = f"@{topic}@{unique}".encode("utf-8", "surrogatepass")
+    return own, int(of), int(row["store_time"]), key_print(suffix), int(row["total_size"]), done
