@@ -30,6 +30,7 @@ TABLE_MARK = b"lastOffsetPy"
 """Of index and transactions: int64, the physical offset of the newest record in the family (MessageRocksDBStorage, 5.4.0)."""
 TIMER_OFFSET_KEY, TIMER_TIME_KEY = b"sys_topic_scan_offset_checkpoint", b"timeline_checkpoint"
 """Of timers, int64 each: from which queue offset on messages are not taken yet; up to which time entries were delivered."""
+TIMER_CHECK_BYTES = 8
 TIMER_KEY_LEAST = 9  # int64 delivery time in ms, unique key
 TIMER_VALUE_BYTES = 12  # int32 size, int64 phy_offset
 TABLE_TIME_MARK = b"lastStoreTimeStamp"

@@ -137,7 +137,7 @@ def _rows(batch: Batch, found: TimerEntries) -> np.ndarray:
     good &= (rows["time"] >= 0) & (rows["phy_offset"] >= 0) & (rows["size"] > 0)
     for at in np.flatnonzero(~good).tolist():
         key = batch.keys[int(batch.key_ends[at]) - int(key_sizes[at]) : int(batch.key_ends[at])].tobytes()
-        if key in _CHECKPOINTS:
+        if key in _CHECKPOINTS and value_sizes[at] == layout.TIMER_CHECK_BYTES:
             continue
         found.odd += 1
         found.first_odd = found.first_odd or repr(key[:80])
