@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from jobs.tables.delta_log import DataFile
+from jobs.tables.data_file import DataFile
 from jobs.tables.table_address import hadoop_path, is_local
 from schemas.arrow import DATASET_SCHEMAS
 from schemas.rows import SegmentSummary

@@ -28,7 +28,7 @@ from jobs.report.pages.index_html import index_html
 from jobs.report.pages.report_html import PageContext, report_html
 from jobs.report.texts.commands import store_words
 from jobs.report.texts.summary_text import summary_text
-from jobs.tables.delta_log import DataFile
+from jobs.tables.data_file import DataFile
 from schemas.rows import AuditOutcome
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import StoreAudit, run_rounds
@@ -210,7 +210,7 @@ def _reading(started: Session, asked: AuditOptions, info: RunInfo) -> Reading:
         return Reading(asked.level)
     from jobs.tables.delta_tables import Tables
 
-    before = earlier_runs(Tables(started.spark, info.tables), asked.stores, asked.since_run, info.run_id, info.rules_version)
+    before = earlier_runs(Tables(started, info.tables), asked.stores, asked.since_run, info.run_id, info.rules_version)
     return Reading(asked.level, not_after, before, asked.since_run is not None)
 
 
@@ -219,7 +219,7 @@ def _past(started: Session, info: RunInfo) -> Future[Furthest]:
     from jobs.tables.delta_tables import Tables
 
     thread = ThreadPoolExecutor(1)
-    past = thread.submit(lambda: Furthest(lambda: Tables(started.spark, info.tables), info.run_id).read())
+    past = thread.submit(lambda: Furthest(lambda: Tables(started, info.tables), info.run_id).read())
     thread.shutdown(wait=False)
     return past
 
@@ -266,7 +266,7 @@ def write_tables(started: Session, info: RunInfo, outcomes: Sequence[AuditOutcom
     from jobs.tables.delta_tables import Tables
 
     with _noted() as problems:
-        Tables(started.spark, info.tables).write_run(info, outcomes, by_dataset(wanted.files) if wanted is not None else None)
+        Tables(started, info.tables).write_run(info, outcomes, by_dataset(wanted.files) if wanted is not None else None)
     return [*dict.fromkeys(wanted.problems if wanted is not None else ()), *problems]
 
 

@@ -27,8 +27,9 @@ from store_io.base.errors import StoreError, UsageError
 from store_io.base.paths import is_uri
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
+    from jobs.session import Session
     from jobs.tables.delta_tables import Tables
 
 SCHEMA_VERSION = 1
@@ -131,21 +132,21 @@ def opened(command: Command, uri: str) -> Iterator[History]:
     are no tables."""
     with ExitStack() as started:
 
-        def spark() -> SparkSession:
+        def spark() -> Session:
             from jobs import session
 
-            return started.enter_context(session.start(command.spark)).spark
+            return started.enter_context(session.start(command.spark))
 
         yield History(uri, spark)
 
 
 class History:
-    """The tables under one address. spark: starts the session; called once, and only for `frame`.
+    """The tables under one address. spark: starts it; called once, and only for `frame`.
 
     Raises StoreError where there are no tables.
     """
 
-    def __init__(self, uri: str, spark: Callable[[], SparkSession]):
+    def __init__(self, uri: str, spark: Callable[[], Session]):
         self.uri = uri.rstrip("/")
         self._spark = spark
         self._runs = DeltaQuery(f"{self.uri}/runs")

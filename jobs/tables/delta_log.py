@@ -1,8 +1,9 @@
 """Parquet files -> versions of Delta tables. The only module that calls Delta's kernel.
 
-Spark's own writer needs half a second per small table and rewrites what is Parquet already. The kernel, on which delta-spark
-itself depends, commits files where they lie, without a Spark job: it makes the log entry, settles races with other writers, and
-writes checkpoints. Every table is partitioned by `run_id`; a run's files lie in the folder `run_id=<id>`.
+Spark's own writer needs half a second per small table and rewrites what is Parquet already. On this machine's disks delta-rs
+(`jobs.tables.local_log`) commits files where they lie. Elsewhere, and for what it cannot do, Delta's kernel does, on which
+delta-spark itself depends: both make the log entry, settle races with other writers, and write checkpoints. Every table is
+partitioned by `run_id`; a run's files lie in the folder `run_id=<id>`.
 """
 
 from __future__ import annotations
@@ -13,59 +14,62 @@ import re
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from py4j.protocol import Py4JJavaError
-from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from jobs.faults import reason
+from jobs.tables.data_file import DataFile
+from jobs.tables.local_log import LocalLog, Raced
 from jobs.tables.table_address import TablesFailed, hadoop_path, is_local
 from schemas.rows import Row
 from schemas.tables import RUN_ID, Column, struct_of
+
+if TYPE_CHECKING:
+    from jobs.session import Session
 
 ENGINE_NAME = "rocketmq-store-audit"
 _ATTEMPTS = 20
 _RACES = "ConcurrentWrite TableAlreadyExists ConcurrentTransaction FileAlreadyExists MetadataChanged ProtocolChanged".split()
 
 
-@dataclass(frozen=True)
-class DataFile:
-    """A Parquet file that lies in a table's folder and is not in its log yet.
-
-    partition: its values of the table's partition columns but run_id.  bounds: column -> (smallest, largest) of int64 columns.
-    """
-
-    uri: str
-    size_bytes: int
-    modified_ms: int
-    rows: int
-    partition: tuple[str, ...] = ()
-    bounds: tuple[tuple[str, int, int], ...] = ()
-
-
 class DeltaLog:
-    """One table's log. columns: those in the data files.  partition: the partition columns besides run_id."""
+    """One table's log. columns: those in the data files.  partition: the partition columns besides run_id.  uri: `file:`, another
+    file system's, or a path on the one that Spark takes where none is named."""
 
-    def __init__(self, spark: SparkSession, uri: str, columns: Sequence[Column], partition: tuple[Column, ...] = ()):
-        self._spark = spark
-        jvm: Any = spark._jvm
-        self._jvm = jvm
-        java_context: Any = spark._jsc
-        conf = java_context.hadoopConfiguration()
-        self.uri = uri
-        path = self._path(hadoop_path(uri) if is_local(uri) else uri)
-        self._files = self._call(lambda: path.getFileSystem(conf))
-        self.uri = str(self._files.makeQualified(path).toString())
+    def __init__(self, started: Session, uri: str, columns: Sequence[Column], partition: tuple[Column, ...] = ()):
+        self._started = started
         self._columns = columns
         self._partition = partition
         self._partition_names = (RUN_ID.name, *(column.name for column in partition))
-        self._engine = self._jvm.io.delta.kernel.defaults.engine.DefaultEngine.create(conf)
+        self._local: LocalLog | None = None
+        self.uri = uri
+        if not uri.startswith("file:"):
+            self.uri = str(self._call(lambda: self._files.makeQualified(self._path(uri)).toString()))
+        elif "%" not in uri:  # which delta-rs decodes once too often
+            self._local = LocalLog(hadoop_path(uri), (*columns, *partition, RUN_ID), self._partition_names)
+
+    @property
+    def _jvm(self) -> Any:
+        return self._started.context._jvm
+
+    @cached_property
+    def _conf(self) -> Any:
+        java_context: Any = self._started.context._jsc
+        return java_context.hadoopConfiguration()
+
+    @cached_property
+    def _files(self) -> Any:
+        return self._path(self.uri).getFileSystem(self._conf)
+
+    @cached_property
+    def _engine(self) -> Any:
+        return self._jvm.io.delta.kernel.defaults.engine.DefaultEngine.create(self._conf)
 
     def _path(self, uri: Any) -> Any:
         return self._jvm.org.apache.hadoop.fs.Path(uri)
@@ -114,13 +118,17 @@ class DeltaLog:
 
     def _live_files(self, run_id: str | None) -> list[str]:
         """Addresses of the files of the newest version; none where there is no table."""
+        if self._local is not None:
+            return self._local.files(run_id)
         snapshot = self._snapshot()
         status_of = self._jvm.io.delta.kernel.internal.InternalScanFileUtils.getAddFileStatus
         return [] if snapshot is None else [str(status_of(row).getPath()) for row in self._scan_files(snapshot, run_id)]
 
     def _parquet(self, uri: str, columns: Sequence[str]) -> list[Row]:
-        if is_local(uri):
-            source: Any = hadoop_path(unquote(uri))
+        if self._local is not None:
+            source: Any = uri
+        elif is_local(uri):
+            source = hadoop_path(unquote(uri))
         else:
             stream = self._files.open(self._path(self._jvm.java.net.URI(uri)))
             try:
@@ -136,6 +144,8 @@ class DeltaLog:
 
     def exists(self) -> bool:
         """Whether the table has a version. Raises TablesFailed."""
+        if self._local is not None:
+            return bool(self._call(self._local.exists))
         return self._call(self._snapshot) is not None
 
     def _snapshot(self) -> Any:
@@ -149,6 +159,8 @@ class DeltaLog:
 
     def has_run(self, run_id: str) -> bool:
         """Whether a run of this id ever wrote files here."""
+        if is_local(self.uri):
+            return os.path.exists(hadoop_path(self.run_folder(run_id)))
         return bool(self._call(lambda: self._files.exists(self._path(self.run_folder(run_id)))))
 
     def replace_run(self, run_id: str, files: Sequence[DataFile]) -> None:
@@ -160,12 +172,23 @@ class DeltaLog:
             try:
                 self._commit(run_id, files)
                 return
-            except Py4JJavaError as problem:
-                if attempt + 1 == _ATTEMPTS or not any(race in str(problem.java_exception.getClass()) for race in _RACES):
+            except TablesFailed:
+                raise
+            except Exception as problem:  # delta-rs' errors and the JVM's have no common kind
+                if attempt + 1 == _ATTEMPTS or not _is_race(problem):
                     raise TablesFailed(f"table {self.uri}: {reason(problem)}") from None
                 time.sleep(0.02 * (attempt + 1))
 
     def _commit(self, run_id: str, files: Sequence[DataFile]) -> None:
+        if self._local is None:
+            self._commit_by_kernel(run_id, files)
+            return
+        newest = self._local.newest()
+        if newest is not None and self._add_columns({field.name for field in newest.schema().fields}):
+            newest = self._local.newest()
+        self._local.commit(newest, run_id, files)
+
+    def _commit_by_kernel(self, run_id: str, files: Sequence[DataFile]) -> None:
         kernel = self._jvm.io.delta.kernel
         actions = self._closeable(self._jvm.java.util.ArrayList())
         snapshot = self._snapshot()
@@ -250,7 +273,7 @@ class DeltaLog:
         for column in absent:
             simple = spark_schema([column])[0].dataType.simpleString()
             comment = column.comment.replace("\\", "\\\\").replace("'", "\\'")
-            self._spark.sql(f"ALTER TABLE delta.`{self.uri}` ADD COLUMNS (`{column.name}` {simple} COMMENT '{comment}')")
+            self._started.spark.sql(f"ALTER TABLE delta.`{self.uri}` ADD COLUMNS (`{column.name}` {simple} COMMENT '{comment}')")
         return bool(absent)
 
     def _call(self, action: Callable[[], Any]) -> Any:
@@ -258,6 +281,12 @@ class DeltaLog:
             return action()
         except Exception as problem:
             raise TablesFailed(f"table {self.uri}: {reason(problem)}") from None
+
+
+def _is_race(problem: Exception) -> bool:
+    """Whether another writer was quicker, so that a further attempt may succeed."""
+    java: Any = getattr(problem, "java_exception", None)
+    return isinstance(problem, Raced) or (java is not None and any(race in str(java.getClass()) for race in _RACES))
 
 
 def spark_schema(columns: Iterable[Column]) -> StructType:

@@ -8,21 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql.functions import lit
 
 from jobs.faults import reason
 from jobs.report.files.result_json import RunInfo
 from jobs.report.files.store_json import finding_row
-from jobs.tables.delta_log import DataFile, DeltaLog, spark_schema
-from jobs.tables.table_address import TablesFailed
+from jobs.tables.data_file import DataFile
+from jobs.tables.delta_log import DeltaLog, spark_schema
+from jobs.tables.table_address import TablesFailed, hadoop_path, is_local
 from schemas.arrow import arrow_schema
 from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome, Row
 from schemas.tables import DATASETS, RUN_ID, STORE, TABLES, Column
 from store_io.audit.outcome.safety import decide, lacks_of, lost_of
+
+if TYPE_CHECKING:
+    from jobs.session import Session
 
 RUNS = "runs"
 SELDOM = ("replica_parts",)  # not made before there is a row for it
@@ -31,12 +35,23 @@ SELDOM = ("replica_parts",)  # not made before there is a row for it
 class Tables:
     """The tables under one address (a folder or a URI that Spark knows). Others may write there at the same time."""
 
-    def __init__(self, spark: SparkSession, uri: str):
-        self._spark = spark
+    def __init__(self, started: Session, uri: str):
+        self._started = started
         self.uri = uri.rstrip("/")
-        self._logs = {name: DeltaLog(spark, f"{self.uri}/{name}", columns) for name, columns in TABLES.items()}
+        place = self._place()
+        self._logs = {name: DeltaLog(started, f"{place}/{name}", columns) for name, columns in TABLES.items()}
         for name, columns in DATASETS.items():
-            self._logs[name] = DeltaLog(spark, f"{self.uri}/{name}", columns, (STORE,))
+            self._logs[name] = DeltaLog(started, f"{place}/{name}", columns, (STORE,))
+
+    def _place(self) -> str:
+        """The address with its file system named: a path alone is on the one that Spark takes for such paths."""
+        java_context: Any = self._started.context._jsc
+        if self.uri.startswith("/"):
+            if not str(java_context.hadoopConfiguration().get("fs.defaultFS", "file:///")).startswith("file:"):
+                return self.uri
+        elif not is_local(self.uri):
+            return self.uri
+        return f"file:/{'/'.join(part for part in hadoop_path(self.uri).split('/') if part)}"
 
     def write_run(
         self, run: RunInfo, outcomes: Sequence[AuditOutcome], datasets: Mapping[str, Sequence[DataFile]] | None = None
@@ -95,9 +110,9 @@ class Tables:
 
     def _frame(self, name: str) -> DataFrame:
         if self._logs[name].exists():
-            return self._spark.read.format("delta").load(self._logs[name].uri)
+            return self._started.spark.read.format("delta").load(self._logs[name].uri)
         columns = (*DATASETS[name], STORE) if name in DATASETS else TABLES[name]
-        return self._spark.createDataFrame([], spark_schema((*columns, RUN_ID)))
+        return self._started.spark.createDataFrame([], spark_schema((*columns, RUN_ID)))
 
 
 def arrow_table(rows: Sequence[Row], columns: Sequence[Column]) -> pa.Table:

@@ -54,7 +54,7 @@ def test_the_tables_follow_the_umask(tmp_path: Path) -> None:
     code = (
         "import os, sys; os.umask(0o077)\n"
         "from jobs import session\nfrom jobs.tables import delta_tables as tables\nfrom tests.support import samples\n"
-        "with session.start() as started: tables.Tables(started.spark, sys.argv[1]).write_run(samples.RUN, [samples.clean()])"
+        "with session.start() as started: tables.Tables(started, sys.argv[1]).write_run(samples.RUN, [samples.clean()])"
     )
     subprocess.run([sys.executable, "-c", code, f"{tmp_path}/t"], cwd=environment.ROOT, check=True, timeout=300)
     modes = {path.relative_to(tmp_path).parts[-2]: path.stat().st_mode & 0o777 for path in (tmp_path / "t").rglob("*.*")}

@@ -47,7 +47,7 @@ def run(spark_session: Session, store: StoreArgument, out: Path, run_id: str, **
 
 
 def segments(spark_session: Session, out: Path, run_id: str) -> list[dict[str, Any]]:
-    rows = Tables(spark_session.spark, str(out / "tables")).read("segments").where(f"run_id = '{run_id}'").collect()
+    rows = Tables(spark_session, str(out / "tables")).read("segments").where(f"run_id = '{run_id}'").collect()
     return sorted((row.asDict(True) for row in rows), key=lambda row: str(row["file"]))
 
 

@@ -57,7 +57,7 @@ def test_a_run_compares_the_copies_of_a_group(spark_session: Session, tmp_path: 
     page = (out / "s" / "report.html").read_text()
     assert "Other copies of this log" in page and "m holds 21 messages of 2 queues that s lacks" in page
     assert "Other copies of this log" not in (out / "alone" / "report.html").read_text()
-    parts = Tables(spark_session.spark, f"{out}/tables").read("replica_parts").orderBy("start").collect()
+    parts = Tables(spark_session, f"{out}/tables").read("replica_parts").orderBy("start").collect()
     assert [(p["store"], p["holder"], p["other_has"], p["messages"]) for p in parts] == [
         ("s", "m", "damaged", 1), ("s", "m", "beyond", 20),
     ]  # fmt: skip

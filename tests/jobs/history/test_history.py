@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
 from jobs import cli, session
 from jobs.history.coverage import read_coverage
@@ -59,7 +58,7 @@ def damage(start: int, end: int, count: int = 1) -> Finding:
 def tables(spark_session: session.Session, tmp_path_factory: pytest.TempPathFactory) -> str:
     """Four runs, a day apart; the second was repeated under its id, and a fifth was killed before its `runs` rows."""
     place = str(tmp_path_factory.mktemp("history"))
-    written = Tables(spark_session.spark, place)
+    written = Tables(spark_session, place)
 
     def write(run_id: str, days_ago: int, *outcomes: AuditOutcome) -> None:
         info = replace(samples.RUN, run_id=run_id, started_at=NOW - timedelta(days=days_ago))
@@ -90,8 +89,8 @@ def tables(spark_session: session.Session, tmp_path_factory: pytest.TempPathFact
 
 
 @pytest.fixture
-def history(spark: SparkSession, tables: str) -> History:
-    return History(tables, lambda: spark)
+def history(spark_session: session.Session, tables: str) -> History:
+    return History(tables, lambda: spark_session)
 
 
 def test_the_latest_run_of_each_store_counts(history: History) -> None:
@@ -132,12 +131,12 @@ def test_the_difference_of_two_runs(history: History) -> None:
     assert b["persisting"] == [{"severity": "loss", "code": "commitlog_damaged", "findings": 1, "count": 1}]
 
 
-def test_a_severity_of_a_later_version_counts_as_the_gravest(spark: SparkSession, tmp_path: Path) -> None:
-    written = Tables(spark, str(tmp_path))
+def test_a_severity_of_a_later_version_counts_as_the_gravest(spark_session: session.Session, tmp_path: Path) -> None:
+    written = Tables(spark_session, str(tmp_path))
     for number, findings in enumerate(([replace(damage(0, 9), severity="note")], [replace(damage(0, 9), severity="critical")])):
         info = replace(samples.RUN, run_id=f"r{number}", started_at=NOW - timedelta(days=2 - number))
         written.write_run(info, [outcome("a", 20, findings)])
-    view = read_difference(History(str(tmp_path), lambda: spark), "r0", "r1")
+    view = read_difference(History(str(tmp_path), lambda: spark_session), "r0", "r1")
     assert view["exit_code"] == 20 and [f["severity"] for f in view["stores"][0]["grown"]] == ["critical"]
 
 
@@ -157,7 +156,7 @@ def test_coverage_over_runs(history: History) -> None:
     )  # fmt: skip
 
 
-def test_a_table_without_todays_columns(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_without_todays_columns(spark_session: session.Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables of an earlier version, to which the present one has not written yet."""
     fewer = {name: tuple(c for c in columns if c.name not in ("files", "rules_version")) for name, columns in TABLES.items()}
 
@@ -167,9 +166,9 @@ def test_a_table_without_todays_columns(spark: SparkSession, tmp_path: Path, mon
 
     monkeypatch.setattr(tables_module, "TABLES", fewer)
     monkeypatch.setattr(tables_module, "arrow_table", fewer_values)
-    Tables(spark, str(tmp_path)).write_run(replace(samples.RUN, run_id="old"), [outcome("a")])
+    Tables(spark_session, str(tmp_path)).write_run(replace(samples.RUN, run_id="old"), [outcome("a")])
     monkeypatch.undo()
-    history = History(str(tmp_path), lambda: spark)
+    history = History(str(tmp_path), lambda: spark_session)
     assert [(row["run_id"], row["rules_version"]) for row in history.runs(["rules_version"])] == [("old", None)]
     assert [row["files"] for row in collect(history.frame("queues", ["old"]).select("files"))] == [None]
 

@@ -12,9 +12,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import SparkSession
 
 from jobs.audit.datasets import DatasetPlan, by_dataset, scan_and_write
+from jobs.session import Session
 from jobs.tables import delta_tables as tables_module
 from jobs.tables.delta_log import DeltaLog
 from jobs.tables.delta_tables import RUNS, Tables, arrow_table, run_rows
@@ -56,8 +56,8 @@ def log_content(place: Path) -> dict[str, list[str]]:
     return found
 
 
-def test_what_is_written_is_read_back(spark: SparkSession, tmp_path: Path) -> None:
-    tables = Tables(spark, str(tmp_path))
+def test_what_is_written_is_read_back(spark_session: Session, tmp_path: Path) -> None:
+    tables = Tables(spark_session, str(tmp_path))
     tables.write_run(run("a"), outcomes())
     wanted = {
         name: [{**row, "run_id": "a"} for row in arrow_table(rows, TABLES[name]).to_pylist()]
@@ -74,8 +74,8 @@ def test_what_is_written_is_read_back(spark: SparkSession, tmp_path: Path) -> No
         assert {f.name: f.metadata["comment"] for f in frame.schema} == {c.name: c.comment for c in (*TABLES[name], RUN_ID)}
 
 
-def test_without_copies_to_compare_their_table_is_not_made(spark: SparkSession, tmp_path: Path) -> None:
-    tables = Tables(spark, str(tmp_path))
+def test_without_copies_to_compare_their_table_is_not_made(spark_session: Session, tmp_path: Path) -> None:
+    tables = Tables(spark_session, str(tmp_path))
     tables.write_run(run("a"), [samples.clean()])
     assert set(log_content(tmp_path)) == set(TABLES) - {"replica_parts"}
     assert tables.read("replica_parts").isEmpty()
@@ -85,16 +85,16 @@ def test_without_copies_to_compare_their_table_is_not_made(spark: SparkSession, 
     assert log_content(tmp_path)["replica_parts"] == []
 
 
-def test_nothing_is_there_before_the_first_run(spark: SparkSession, tmp_path: Path) -> None:
-    tables = Tables(spark, str(tmp_path / "none"))
+def test_nothing_is_there_before_the_first_run(spark_session: Session, tmp_path: Path) -> None:
+    tables = Tables(spark_session, str(tmp_path / "none"))
     for name in [*TABLES, *DATASETS]:
         assert tables.read(name).isEmpty()
         assert RUN_ID.name in tables.read(name).columns
     assert not (tmp_path / "none").exists()
 
 
-def test_a_repeated_run_takes_the_place_of_the_first(spark: SparkSession, tmp_path: Path) -> None:
-    once, twice = Tables(spark, str(tmp_path / "once")), Tables(spark, str(tmp_path / "twice"))
+def test_a_repeated_run_takes_the_place_of_the_first(spark_session: Session, tmp_path: Path) -> None:
+    once, twice = Tables(spark_session, str(tmp_path / "once")), Tables(spark_session, str(tmp_path / "twice"))
     for tables in (once, twice):
         tables.write_run(run("other"), outcomes())
     twice.write_run(run("a"), [*outcomes(), samples.refused()])
@@ -110,16 +110,16 @@ class Killed(Exception):
 
 
 def test_a_run_killed_anywhere_is_not_seen_and_can_be_repeated(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark_session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    undisturbed = Tables(spark, str(tmp_path / "undisturbed"))
+    undisturbed = Tables(spark_session, str(tmp_path / "undisturbed"))
     undisturbed.write_run(run("before"), outcomes())
     undisturbed.write_run(run("a"), outcomes())
     wanted = log_content(tmp_path / "undisturbed")
     real = DeltaLog.replace_run
     for stop in (1, 3, 6):  # commits of the repeated run before it is killed
         place = tmp_path / str(stop)
-        tables = Tables(spark, str(place))
+        tables = Tables(spark_session, str(place))
         tables.write_run(run("before"), outcomes())
         tables.write_run(run("a"), [samples.refused()])
         calls: list[DeltaLog] = []
@@ -144,9 +144,9 @@ def test_a_run_killed_anywhere_is_not_seen_and_can_be_repeated(
         assert log_content(place) == wanted
 
 
-def test_writers_of_other_runs_do_not_disturb_each_other(spark: SparkSession, tmp_path: Path) -> None:
+def test_writers_of_other_runs_do_not_disturb_each_other(spark_session: Session, tmp_path: Path) -> None:
     def write(number: int) -> None:
-        tables = Tables(spark, str(tmp_path))
+        tables = Tables(spark_session, str(tmp_path))
         for _ in range(2):
             tables.write_run(run(f"run-{number}"), [samples.clean()])
 
@@ -156,16 +156,17 @@ def test_writers_of_other_runs_do_not_disturb_each_other(spark: SparkSession, tm
     assert {name: len(found) for name, found in rows.items() if found} == {"segments": 4, "plan_steps": 4, "runs": 4}
 
 
-def test_odd_places_and_moved_tables(spark: SparkSession, tmp_path: Path) -> None:
-    place = tmp_path / "a b%20`'ü"
-    Tables(spark, str(place)).write_run(run("a"), outcomes())
-    assert Tables(spark, str(place)).read(RUNS).count() == 3
+@pytest.mark.parametrize("name", ["a b%20`'ü", "a b#?[x]{y}*`'ü&="])
+def test_odd_places_and_moved_tables(spark_session: Session, tmp_path: Path, name: str) -> None:
+    place = tmp_path / name
+    Tables(spark_session, str(place)).write_run(run("a"), outcomes())
+    assert Tables(spark_session, str(place)).read(RUNS).count() == 3
     shutil.move(place, tmp_path / "elsewhere")
-    assert Tables(spark, f"file://{tmp_path}/elsewhere/").read(RUNS).count() == 3
+    assert Tables(spark_session, f"file://{tmp_path}/elsewhere/").read(RUNS).count() == 3
 
 
 def test_a_table_of_an_earlier_version_gets_the_columns_that_it_lacks(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark_session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as earlier:
         fewer = {name: tuple(c for c in columns if c.name not in ("next", "settings")) for name, columns in TABLES.items()}
@@ -175,8 +176,8 @@ def test_a_table_of_an_earlier_version_gets_the_columns_that_it_lacks(
             "arrow_table",
             lambda rows, columns: arrow_table(rows, TABLES_NOW[name_of(columns)]).select([c.name for c in columns]),
         )
-        Tables(spark, str(tmp_path)).write_run(run("old"), outcomes())
-    tables = Tables(spark, str(tmp_path))
+        Tables(spark_session, str(tmp_path)).write_run(run("old"), outcomes())
+    tables = Tables(spark_session, str(tmp_path))
     tables.write_run(run("new"), outcomes())
     findings = tables.read("findings")
     assert {(row["run_id"], row["next"] is None) for row in findings.collect()} == {("old", True), ("new", False)}
@@ -194,42 +195,42 @@ def name_of(columns: Any) -> str:
     return next(name for name, now in TABLES_NOW.items() if names <= {c.name for c in now})
 
 
-def test_a_place_that_cannot_be_written_is_told_in_a_sentence(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_place_that_cannot_be_written_is_told_in_a_sentence(spark_session: Session, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(TablesFailed, match="file"):
-        Tables(spark, str(tmp_path / "file")).write_run(run("a"), outcomes())
+        Tables(spark_session, str(tmp_path / "file")).write_run(run("a"), outcomes())
     with pytest.raises(TablesFailed) as failure:
-        Tables(spark, "nowhere://bucket/tables")
+        Tables(spark_session, "nowhere://bucket/tables")
     assert "\n" not in str(failure.value) and failure.value.exit_code == 3
 
 
-def test_the_log_needs_nothing_but_the_oldest_reader(spark: SparkSession, tmp_path: Path) -> None:
-    tables = Tables(spark, str(tmp_path))
+def test_the_log_needs_nothing_but_the_oldest_reader(spark_session: Session, tmp_path: Path) -> None:
+    tables = Tables(spark_session, str(tmp_path))
     tables.write_run(run("a"), outcomes())
     log = (tmp_path / "runs/_delta_log/00000000000000000000.json").read_text().splitlines()
     (protocol,) = [json.loads(line)["protocol"] for line in log if "protocol" in line[:12]]
     assert protocol == {"minReaderVersion": 1, "minWriterVersion": 2}
-    segments = DeltaLog(spark, str(tmp_path / "segments"), TABLES["segments"])
+    segments = DeltaLog(spark_session, str(tmp_path / "segments"), TABLES["segments"])
     for number in range(11):  # over a checkpoint
         rows = arrow_table([{"store": "s", "file": str(number)}], TABLES["segments"])
         segments.replace_run(f"r{number}", [segments.write_file(f"r{number}", rows)])
     assert list((tmp_path / "segments/_delta_log").glob("*.checkpoint.parquet"))
-    assert spark.read.format("delta").load(segments.uri).count() == 14
-    spark.sql(f"DELETE FROM delta.`{tmp_path}/runs` WHERE run_id = 'a'")
+    assert spark_session.spark.read.format("delta").load(segments.uri).count() == 14
+    spark_session.spark.sql(f"DELETE FROM delta.`{tmp_path}/runs` WHERE run_id = 'a'")
     assert tables.read("findings").count() == 0
 
 
 # ---- datasets ------------------------------------------------------------------------------------------------------
 
 
-def test_datasets_are_committed_with_their_run_and_go_with_it(spark: SparkSession, tmp_path: Path) -> None:
+def test_datasets_are_committed_with_their_run_and_go_with_it(spark_session: Session, tmp_path: Path) -> None:
     builder = StoreBuilder("5.3.3")
     for number in range(50):
         builder.put(Message("t", number % 2, b"x" * number, tags="tag", keys=f"k{number}", uniq=f"u{number}"))
     store = builder.write(tmp_path / "store")
     audit = StoreAudit(AuditRequest("s%2F", StoreLocation(str(store.root)), "5.3.3", store.broker_conf))
     tasks = [task for task in audit.first_tasks() if isinstance(task, SegmentTask)]
-    tables = Tables(spark, str(tmp_path / "tables"))
+    tables = Tables(spark_session, str(tmp_path / "tables"))
 
     def write(run_id: str, store_name: str) -> list[Any]:
         plan = DatasetPlan(tables.uri, run_id, tuple(DATASETS))
@@ -257,9 +258,9 @@ def test_datasets_are_committed_with_their_run_and_go_with_it(spark: SparkSessio
     assert {name: len(rows[name]) for name in (*DATASETS, RUNS)} == {"messages": 0, "consumequeue": 0, "index": 0, "runs": 2}
 
 
-def test_rows_that_fit_no_schema_are_refused_before_anything_is_written(spark: SparkSession, tmp_path: Path) -> None:
+def test_rows_that_fit_no_schema_are_refused_before_anything_is_written(spark_session: Session, tmp_path: Path) -> None:
     wrong = samples.clean()
     wrong.segments = [{"file": "commitlog/0", "size_bytes": "many"}]
     with pytest.raises((pa.ArrowException, TypeError)):
-        Tables(spark, str(tmp_path)).write_run(run("a"), [wrong])
-    assert Tables(spark, str(tmp_path)).read(RUNS).count() == 0
+        Tables(spark_session, str(tmp_path)).write_run(run("a"), [wrong])
+    assert Tables(spark_session, str(tmp_path)).read(RUNS).count() == 0
