@@ -54,7 +54,9 @@ def run(asked: AuditOptions, jvm: Jvm) -> int:
     from jobs import session
     from jobs.audit import runner  # noqa: F401  so that workers have it loaded too
     from jobs.warm_workers import WarmWorkers
+    from jobs.without_pandas import leave_pandas_out
 
+    leave_pandas_out()
     with contextlib.closing(WarmWorkers(jvm.workers_place)) as workers, session.on(jvm, workers) as started:
         return run_with(started, asked)
 

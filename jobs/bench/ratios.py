@@ -43,9 +43,9 @@ def compared(kept: Mapping[str, float], measured: Mapping[str, float]) -> tuple[
     for name, ratio in measured.items():
         before = kept.get(name)
         if before is None:
-            rows.append((name, "", f"{ratio:.3f}", "", "new"))
+            rows.append((name, "", f"{ratio:g}", "", "new"))
             continue
         fails = ratio > before * WORSE
         worse |= fails
-        rows.append((name, f"{before:.3f}", f"{ratio:.3f}", f"{ratio / before - 1:+.0%}", "WORSE" if fails else ""))
+        rows.append((name, f"{before:g}", f"{ratio:g}", f"{ratio / before - 1:+.0%}", "WORSE" if fails else ""))
     return "\n".join(in_columns(rows, range(1, 4), [""] * len(rows), Paint(False))), worse

@@ -286,7 +286,7 @@ def cold_figures(least: Mapping[str, float] | None) -> list[Figure]:
     lines = [Figure(floor[0], "", _seconds(floor[1]), "", FLOOR)]
     for what, seconds in rest:
         ratio, limit = seconds / floor[1], COLD_RUNS[what]
-        lines.append(Figure(what, "", _seconds(seconds), "", f"{ratio:.3f}", f"{limit:g} x", ratio <= limit))
+        lines.append(Figure(what, "", _seconds(seconds), "", f"{ratio:.4f}", f"{limit:g} x", ratio <= limit))
     return lines
 
 

@@ -28,6 +28,7 @@ from jobs.output import OutputFailed, write_local
 from jobs.report.files.json_text import row_line
 from jobs.report.texts.query_text import JsonLines, Table
 from jobs.report.texts.terminal import colour_wanted, output_width
+from jobs.without_pandas import leave_pandas_out
 from schemas.rows import DEFAULT, MappedFile, QueueKey, Row
 from schemas.sources import BODY_COLUMNS, LOST
 from store_io.audit.audit_request import AuditRequest
@@ -102,6 +103,7 @@ def run(command: Command) -> int:
         refuse_inside(query.out, "--out", [store.path, *(path for _, paths in store.parts for path in paths)])
         _refuse_existing(query.out)
     checksum.trust()
+    leave_pandas_out()
     if store.release_from == DEFAULT and (query.broker or query.needs_audit):
         _say(assumed_sentence(store.release))
     with ExitStack() as stack:

@@ -39,6 +39,6 @@ def test_every_run_has_a_limit_and_the_yardstick_is_first(tmp_path: Path, monkey
 def test_the_figures_are_ratios_to_the_yardstick() -> None:
     floor, audit, *_ = cold_figures({YARDSTICK: 2.0, "explain": 0.1, "--help": 0.1})
     assert (floor.ratio, floor.met) == ("1.00", None)
-    assert (audit.value, audit.ratio, audit.limit, audit.met) == ("0.100 s", "0.050", "0.06 x", True)
+    assert (audit.value, audit.ratio, audit.limit, audit.met) == ("0.100 s", "0.0500", "0.06 x", True)
     assert not cold_figures({YARDSTICK: 2.0, "--help": 0.1})[1].met
     assert cold_figures(None)[0].value.startswith("not measured")
