@@ -449,7 +449,7 @@ public class Resend {
 
     /** Without what a terminal would obey. */
     private static String shown(String text) {
-        return text == null ? "" : text.replaceAll("[\\p{Cntrl}\\p{Cf}]+", " ").trim();
+        return text == null ? "" : text.replaceAll("[\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}]+", " ").trim();
     }
 
     /** What became of the lines of one file. */
@@ -545,8 +545,9 @@ public class Resend {
             unknown.clear(number);
         }
 
+        /** One line, whatever is in it: a producer chooses unique keys, and may have put the end of a line into one. */
         void add(String line, boolean flush) throws IOException {
-            file.write((line + "\n").getBytes(StandardCharsets.UTF_8));
+            file.write((shown(line) + "\n").getBytes(StandardCharsets.UTF_8));
             if (flush) {
                 file.getChannel().force(false);
             }

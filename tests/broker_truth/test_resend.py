@@ -41,6 +41,7 @@ STOPPED_AFTER = 25
 MORE = "sent-again"
 HOSTILE = {"@type": "java.lang.Class", "$ref": "$", "plain": "x"}
 LONGEST_TOPIC = 127  # of a client; a broker stores longer ones
+COUNTED = "1 sent, 1 were sent before, 0 left out, 0 the same as one that is sent, 0 refused"
 ACCESS, SECRET = "rocketmq", "s3cret: #'x"
 Line = dict[str, Any]
 Run = tuple[int, str, str]  # exit code, standard output, standard error
@@ -182,7 +183,7 @@ def send_signed(home: Path, java: str, jars: Sequence[Path]) -> tuple[list[Run],
     """(runs, the journal) in a network of its own, against a broker that takes signed requests alone: without a key, with half of
     one, with a wrong one, with one line by a file of keys, with the rest by the environment."""
     file, keys = home / "lost.jsonl", home / "tools.yml"
-    lines_in(file, LINE, {**LINE, "topic": "other"})
+    lines_in(file, {**LINE, "unique_key": "M1\nsent 2 x\u009b31m"}, {**LINE, "topic": "other"})
     keys.write_text(f"# as mqadmin has it\naccessKey: {ACCESS}\nsecretKey: '{SECRET}'\n", "utf-8")
     users = {
         "initAuthenticationUser": ("username", "password"),
@@ -225,7 +226,8 @@ def test_a_broker_with_access_control_takes_what_is_signed(tmp_path: Path, java:
     runs, journal = own_network.run(send_signed, tmp_path, java, class_path(RELEASE, cluster=True))
     assert [code for code, _, _ in runs] == [3, 2, 3, 0, 0], runs
     assert "refused" in runs[0][2] and "belong together: [accessKey] alone" in runs[1][2] and "signature" in runs[2][2]
-    assert [line.split()[:2] for line in journal.splitlines() if line.startswith("sent")] == [["sent", "1"], ["sent", "2"]]
+    assert [line.split()[:2] for line in journal.split("\n") if line.startswith("sent")] == [["sent", "1"], ["sent", "2"]]
+    assert "M1 sent 2 x 31m" in journal and runs[-1][1].strip().endswith("\n" + COUNTED), runs[-1][1][-200:]
     assert SECRET not in journal and not any(SECRET in text for run in runs for text in run[1:])
 
 
