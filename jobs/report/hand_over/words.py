@@ -310,10 +310,16 @@ def _send_again(handed: HandOver) -> tuple[list[str], list[str]]:
     if handed.files.resend:
         number = count_text(handed.report["lost"]["messages"], "message")
         file = shell_word(handed.files.resend)
-        return [
+        said = [
             f"{handed.files.resend} has the {number} that the copy holds and the new store does not, as lines that a producer can"
             " send. Look at them, then send them with examples/resend, once each; consumers may know some of them already."
-        ], [
+        ]
+        if handed.report.get("timers"):
+            said.append(
+                "Lines with TIMER_DEQUEUE_MS under not_sent are delivered copies of timer messages. Of those that wait in the new"
+                " store the broker delivers another copy by itself: sent as well, they come twice."
+            )
+        return said, [
             f'java -cp "$ROCKETMQ_HOME/lib/*" examples/resend/Resend.java --namesrv HOST:9876 {more}{file}'
             for more in ("--dry-run ", "")
         ]

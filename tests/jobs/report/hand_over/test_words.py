@@ -85,3 +85,11 @@ def test_a_setting_that_harms_new_messages_is_to_be_changed() -> None:
     text = hand_over_text(own)
     assert "[ ] Set x=false: as it is, it harms." in text and "[ ] For all else use the same broker.conf." in text
     assert own.style == "care" and "[ ] Use the same broker.conf." in hand_over_text(handed.saved())
+
+
+def test_delivered_copies_of_timer_messages_are_not_to_come_twice() -> None:
+    again = replace(handed.saved(), files=handed.FILES)
+    assert "TIMER_DEQUEUE_MS" not in hand_over_text(again)
+    timers = {"sentence": "timers: 3 messages wait"}
+    assert "TIMER_DEQUEUE_MS" in hand_over_text(replace(again, report=handed.report(timers=timers)))
+    assert "TIMER_DEQUEUE_MS" not in hand_over_text(replace(handed.saved(), report=handed.report(timers=timers)))
