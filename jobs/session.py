@@ -94,9 +94,9 @@ class Session:
                 context.stop()
         except Exception:  # the JVM has crashed, or an interrupt has left the connection to it in the middle of a call
             at_once = True
-        self._jvm.end(at_once, wait)
         if self._jvm.process is not None:
-            _forget(context)
+            _forget(context)  # as long as the JVM hears it: py4j logs pages about what it cannot send
+        self._jvm.end(at_once, wait)
         if self._sent is not None:
             self._sent.cleanup()
         if application and str(context.master).startswith(

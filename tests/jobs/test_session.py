@@ -9,7 +9,8 @@ import subprocess
 import sys
 import tarfile
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from pyspark import SparkConf
@@ -60,6 +61,17 @@ def test_the_tables_follow_the_umask(tmp_path: Path) -> None:
     modes = {path.relative_to(tmp_path).parts[-2]: path.stat().st_mode & 0o777 for path in (tmp_path / "t").rglob("*.*")}
     assert {"_delta_log", "run_id=run-1"} <= modes.keys()
     assert {p for p in (tmp_path / "t").rglob("*") if p.stat().st_mode & 0o077} == set()
+
+
+def test_pyspark_lets_go_of_the_jvm_before_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What py4j cannot send to a JVM that is gone, it logs: pages in a notebook."""
+    done: list[str] = []
+    monkeypatch.setattr(session, "_forget", lambda context: done.append("forgotten"))
+    jvm = SimpleNamespace(process=object(), end=lambda at_once, wait: done.append("ended"))
+    context = SimpleNamespace(applicationId="a", master="local[2]", _conf={}, _accumulatorServer=SimpleNamespace())
+    context._jsc = SimpleNamespace(stop=lambda: done.append("stopped"))
+    session.Session(cast(Any, context), cast(Any, jvm), None).stop()
+    assert done == ["stopped", "forgotten", "ended"]
 
 
 def test_a_users_own_umask_of_hadoop_wins(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
