@@ -1,6 +1,7 @@
 """Messages for people, as commands.
 
 * `explain`, `query`, `manifest`: one place, messages that match, digests of a copy.
+* `broker_rows`: what `query --view broker` shows.
 * `export`, `export_files`: messages as files.
 * `audited`: an audit for those that ask what a start does.
 * `arguments`: options of them all.  `unknown_topics`: a topic that a copy does not have.

@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING
 
 from jobs.command_line.stores import StoreArgument
 from store_io.audit.audit_request import AuditRequest
-from store_io.audit.audit_store import StoreAudit, run_rounds
 from store_io.base.tasks import run_task
-from store_io.explore.lost.lost_places import LostPlaces, lost_places
 from store_io.explore.lost.segment_loss import UNSURE
-from store_io.explore.lost.spared import with_spared
 from store_io.source.byte_source import StoreLocation
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # what audits is loaded where an audit is wanted: most commands on single messages want none
     from jobs.session import Session
+    from store_io.audit.audit_store import StoreAudit
+    from store_io.explore.lost.lost_places import LostPlaces
 
 SPARK_BYTES = 8 << 30  # less than this is read here in the time that Spark needs to start
 
@@ -43,6 +42,8 @@ class LazySpark:
 
 def audited(request: AuditRequest, spark: LazySpark) -> StoreAudit:
     """The audit of a store, at its end."""
+    from store_io.audit.audit_store import StoreAudit, run_rounds
+
     audit = StoreAudit(request)
     first = audit.first_tasks()
     if not audit.failed and spark.wanted(sum(f.size for f in audit.segment_files)):
@@ -65,6 +66,9 @@ def request_of(store: StoreArgument) -> AuditRequest:
 def places_of(request: AuditRequest, spark: LazySpark, to_send: bool = False) -> LostPlaces:
     """What a start would take of the store. to_send: also what of it is not to be sent again. Raises StoreError where that is
     not known."""
+    from store_io.explore.lost.lost_places import lost_places
+    from store_io.explore.lost.spared import with_spared
+
     audit = audited(request, spark)
     places = lost_places(audit)
     return with_spared(audit, places) if to_send else places

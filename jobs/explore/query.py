@@ -22,34 +22,31 @@ from jobs.command_line.options import Command, single_store
 from jobs.command_line.places import absolute, refuse_inside
 from jobs.command_line.stores import StoreArgument
 from jobs.explore.arguments import RESEND, choice, chosen_columns, redaction_of, refuse_with_resend
-from jobs.explore.audited import LazySpark, audited, loss_sentence, places_of, request_of
+from jobs.explore.audited import LazySpark, loss_sentence, places_of, request_of
 from jobs.explore.unknown_topics import unknown_topics
 from jobs.output import OutputFailed, write_local
 from jobs.report.files.json_text import row_line
 from jobs.report.texts.query_text import JsonLines, Table
 from jobs.report.texts.terminal import colour_wanted, output_width
 from jobs.without_pandas import leave_pandas_out
-from schemas.rows import DEFAULT, MappedFile, QueueKey, Row
+from schemas.rows import DEFAULT, MappedFile, Row
 from schemas.sources import BODY_COLUMNS, LOST
-from store_io.audit.audit_request import AuditRequest
 from store_io.audit.premises import assumed_sentence
 from store_io.base import checksum
-from store_io.base.errors import StoreError, UsageError
+from store_io.base.errors import UsageError
 from store_io.base.paths import is_uri
-from store_io.explore.broker_view import BrokerView, Served
-from store_io.explore.lost.lost_places import LostPlaces
 from store_io.explore.lost.segment_loss import NONE_SPARED
 from store_io.explore.lost.sendable import resend_scan, sendable_rows
-from store_io.explore.message_filter import ALL, MessageFilter, Range
+from store_io.explore.message_filter import MessageFilter
 from store_io.explore.message_search import Contents, SearchTask, run_search, search, segments_to_read
 from store_io.explore.open_store import open_store, segments_at
 from store_io.explore.redaction import Redaction
-from store_io.explore.scans import COLUMNS, MAX_BODY_BYTES, MessageScan
-from store_io.explore.served_rows import NOTE, body_of, served_row
+from store_io.explore.scans import COLUMNS, NOTE, MessageScan
 from store_io.source.byte_source import StoreLocation
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # what shows a broker's view audits; it is loaded where that is asked for
     from jobs.session import Session
+    from store_io.explore.lost.lost_places import LostPlaces
 
 FORMATS, VIEWS, BODY_FORMS = ("table", "jsonl", RESEND), ("copy", "broker"), ("none", "text", "base64")
 TABLE_LIMIT = 100
@@ -105,12 +102,12 @@ def run(command: Command) -> int:
     checksum.trust()
     leave_pandas_out()
     if store.release_from == DEFAULT and (query.broker or query.needs_audit):
-        _say(assumed_sentence(store.release))
+        say(assumed_sentence(store.release))
     with ExitStack() as stack:
         written = _Written(query)
         written.take(_texts(store, query, LazySpark(stack, command.spark), stack))
     if written.more:
-        _say(f"{written.shown} shown, and there are more: raise --limit, or narrow the search")
+        say(f"{written.shown} shown, and there are more: raise --limit, or narrow the search")
     shown = written.shown
     topics, unknown = query.wanted.topics, ""
     if topics is not None and (not shown or len(topics) > 1):
@@ -120,7 +117,7 @@ def run(command: Command) -> int:
     if query.at is not None:
         nothing += f" at physical offset {query.at}; explain shows what is there"
     if unknown or not shown:
-        _say(": ".join(filter(None, ("" if shown else nothing, unknown))))
+        say(": ".join(filter(None, ("" if shown else nothing, unknown))))
     return 0
 
 
@@ -135,10 +132,12 @@ def _refuse_existing(out: str) -> None:
 def _texts(store: StoreArgument, query: Query, spark: LazySpark, stack: ExitStack) -> Iterator[str | Row]:
     """The answer: rows, or lines where they are made already."""
     if query.broker:
+        from jobs.explore.broker_rows import broker_rows
+
         return broker_rows(request_of(store), query, spark, stack)
     places = places_of(request_of(store), spark, query.resend) if query.needs_audit else None
     if places is not None and query.lost:
-        _say(loss_sentence(places))
+        say(loss_sentence(places))
     location = StoreLocation(store.path, store.parts)
     if query.resend:
         batches = copy_batches(location, store.release, store.broker_conf, query, spark, places)
@@ -184,7 +183,8 @@ class _Written:
         yield from texts
 
 
-def _say(sentence: str) -> None:
+def say(sentence: str) -> None:
+    """A sentence about the answer, beside it."""
     sys.stdout.flush()
     print(f"query: {sentence}", file=sys.stderr, flush=True)
 
@@ -317,7 +317,7 @@ def copy_batches(
     for batch in batches:
         if query.offset_id is not None and query.offset_id not in batch.column("offset_msg_id").to_pylist():
             other = "has another id: it was stored by another broker, or the id is damaged"
-            _say(f"the message at physical offset {query.at} {other}")
+            say(f"the message at physical offset {query.at} {other}")
         yield batch
 
 
@@ -371,72 +371,6 @@ def _rest(scan: MessageScan, contents: Contents, known: int) -> Iterator[pa.Reco
 def _search(task: SearchTask) -> tuple[bytes, bool]:
     checksum.trust()
     return run_search(task)
-
-
-# ---- the broker ----------------------------------------------------------------------------------------------------
-
-
-def broker_rows(request: AuditRequest, query: Query, spark: LazySpark, stack: ExitStack) -> Iterator[Row]:
-    """What the release would serve when it has been started on the copy: by queue and queue offset, or as a lookup answers."""
-    audit = audited(request, spark)
-    prediction = audit.prediction
-    if audit.failed or prediction is None:
-        raise StoreError(f"what a broker would do is not known: {(audit.incomplete or ['the audit is incomplete'])[0]}")
-    release = f"RocketMQ {request.release}"
-    if not prediction.starts:
-        raise StoreError(f"{release} would not start on this copy, so it would serve nothing: {prediction.refusal}")
-    view = stack.enter_context(BrokerView(audit))
-    key = query.contents.key or query.contents.unique_key
-    for one in _served(view, query, key):
-        if _meets(view, one, query):
-            yield query.redaction.row(served_row(view, one, query.columns, key))
-
-
-def _served(view: BrokerView, query: Query, key: str | None) -> Iterator[Served]:
-    wanted = query.wanted
-    if query.at is not None:
-        yield from filter(None, [view.at(query.at)])
-        return
-    if key is not None and wanted.topics is not None:
-        low, high = wanted.store_times
-        most = min(query.limit or 1 << 31, 64)
-        found = view.by_key(next(iter(wanted.topics)), key, most, low or 0, (1 << 63) - 1 if high is None else high - 1)
-        yield from found
-        if len(found) == most:
-            _say(f"a lookup by key gives at most {most} messages")
-        return
-    low, high = wanted.queue_offsets
-    queues = [queue for queue in view.queues() if _is_wanted(queue, wanted)]
-    yield from view.read([(queue, low or 0, (1 << 62) if high is None else high) for queue in queues])
-
-
-def _is_wanted(queue: QueueKey, wanted: MessageFilter) -> bool:
-    topic, queue_id = queue
-    return (wanted.topics is None or topic in wanted.topics) and (wanted.queue_ids is None or queue_id in wanted.queue_ids)
-
-
-def _within(number: int, bounds: Range) -> bool:
-    low, high = bounds
-    return (low is None or number >= low) and (high is None or number < high)
-
-
-def _meets(view: BrokerView, one: Served, query: Query) -> bool:
-    """The conditions that a broker's own lookups do not know."""
-    wanted, m = query.wanted, one.message
-    if query.at is None and not _within(one.phy_offset, wanted.phy_offsets):
-        return False
-    looked_up = query.at is not None or query.contents.key is not None or query.contents.unique_key is not None
-    in_queue = _is_wanted((one.topic, one.queue_id), wanted) and _within(one.queue_offset, wanted.queue_offsets)
-    if looked_up and not in_queue:
-        return False
-    contents = Contents(body=query.contents.body)  # a lookup by key compares hashes alone, and so do we
-    if wanted.store_times == ALL and contents.body is None:
-        return True
-    if m is None:
-        return False
-    if not _within(m.store_time, wanted.store_times):
-        return False
-    return contents.body is None or contents.matches(m, body_of(view, one), MAX_BODY_BYTES)
 
 
 # ---- output --------------------------------------------------------------------------------------------------------

@@ -14,6 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from schemas.rows import MappedFile
+from store_io.base.errors import StoreError
+from store_io.explore.byte_search import last_place
 from store_io.explore.message_filter import MessageFilter
 from store_io.explore.message_rows import message_schema, scan_messages
 from store_io.explore.open_store import OpenStore
@@ -24,7 +26,7 @@ from store_io.formats.consumequeue_reader import read_entries
 from store_io.rules.index_keys import UNIQUE_KEY, has_key
 from store_io.rules.message_verdict import VALID, Message
 from store_io.rules.releases import BrokerRules
-from store_io.source.byte_source import ByteSource
+from store_io.source.byte_source import ByteSource, open_source
 from store_io.source.segment_window import SegmentWindow
 
 DIRECT_OFFSETS = 4096  # queue offsets that are looked up through ConsumeQueue entries instead of by reading the log
@@ -52,6 +54,14 @@ class Contents:
         elif self.unique_key is not None:
             names += ("unique_key",)
         return names + (("sys_flag", "body") if self.body is not None else ())
+
+    @property
+    def needle(self) -> bytes:
+        """Bytes that each message which meets these has in its record; empty where there may be none."""
+        text = self.unique_key if self.key is None else self.key
+        if text is None or "\N{REPLACEMENT CHARACTER}" in text:  # what bytes that are no UTF-8 are read as
+            return b""
+        return text.encode("utf-8", "surrogatepass").strip(b"\0")
 
     def mask(self, batch: pa.RecordBatch, max_body_bytes: int) -> pa.Array:
         """Which rows of a batch that holds these columns, bodies as they are stored, meet them all."""
@@ -111,6 +121,10 @@ def search(scan: MessageScan, contents: Contents, source: ByteSource | None = No
     if contents == Contents():
         yield from scan_messages(scan, source)
         return
+    kept = _narrowed(scan, contents, source)
+    if kept is None:
+        return
+    scan = kept
     # What is looked into is the stored body; those that match are uncompressed afterwards.
     decode = contents.body is not None and scan.decompress
     columns = tuple(dict.fromkeys((*scan.columns, *contents.columns)))
@@ -119,6 +133,24 @@ def search(scan: MessageScan, contents: Contents, source: ByteSource | None = No
         kept = batch.filter(contents.mask(batch, scan.max_body_bytes))
         if kept.num_rows:
             yield (_decoded(kept, scan.max_body_bytes) if decode else kept).select(list(scan.columns))
+
+
+def _narrowed(scan: MessageScan, contents: Contents, source: ByteSource | None) -> MessageScan | None:
+    """The same scan, up to where a message that meets the contents can begin; None where there is none in the segment."""
+    needle = contents.needle
+    if not needle or scan.unpack:  # an inner batch may be compressed
+        return scan
+    try:
+        with (source or open_source(scan.location)).open(scan.path) as file:
+            if file.size != scan.size:
+                return scan
+            last = last_place(file, needle)
+    except StoreError:  # who decodes it meets the same, perhaps only after what is asked for
+        return scan
+    if last < 0:
+        return None
+    before = MessageFilter(phy_offsets=(None, scan.base_offset + last))
+    return replace(scan, wanted=scan.wanted.narrowed(before))
 
 
 def _decoded(batch: pa.RecordBatch, max_body_bytes: int) -> pa.RecordBatch:

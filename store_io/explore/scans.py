@@ -15,6 +15,7 @@ from store_io.source.byte_source import StoreLocation
 WINDOW_BYTES = 4 << 20
 MAX_BODY_BYTES = 64 << 20  # a broker's default limit is 4 MiB
 
+NOTE = "note"  # the column of what is to be said of a message as a broker serves it
 COLUMNS = {column.name: column for column in MESSAGES}
 DEFAULT_COLUMNS = tuple(name for name in COLUMNS if name not in (*BODY_COLUMNS, LOST))
 """Columns that are given where none are chosen: all but the bodies, and but what only an audit knows."""

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import zlib
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from schemas import commitlog_layout as layout
-from store_io.explore.message_search import Contents
-from store_io.rules.message_verdict import Message
+from store_io.explore import message_search
+from store_io.explore.message_search import Contents, search
+from store_io.explore.open_store import open_store
+from store_io.explore.scans import MessageScan
+from store_io.rules.message_verdict import Message as Decoded
+from store_io.source.byte_source import StoreLocation
+from tests.support.builders import Message, Sizes, Store, StoreBuilder
+from tests.support.corpus_tools import cases
 
 ROWS = [
     ("u1", "a b", 0, b"plain needle"),
@@ -43,7 +51,7 @@ def test_a_batch_and_single_messages_agree(wanted: Contents, expected: list[bool
     single = []
     for unique, keys, flag, body in ROWS:
         properties = {name: value for name, value in (("UNIQ_KEY", unique), ("KEYS", keys)) if value is not None}
-        message = Message(0, 100, layout.MAGIC_V1, sys_flag=flag, properties=properties)
+        message = Decoded(0, 100, layout.MAGIC_V1, sys_flag=flag, properties=properties)
         single.append(wanted.matches(message, body, 1 << 20))
     assert single == expected
 
@@ -52,3 +60,51 @@ def test_only_columns_that_are_needed_are_read() -> None:
     assert Contents().columns == ()
     assert Contents(key="a", unique_key="b", body=b"c").columns == ("keys", "unique_key", "sys_flag", "body")
     assert Contents(unique_key="b").columns == ("unique_key",)
+
+
+def found(root: Path, release: str, conf: str, contents: Contents) -> list[dict[str, Any]]:
+    """All rows that a search of the whole store gives, segment by segment."""
+    location = StoreLocation(str(root))
+    store = open_store(location, release, conf)
+    scans = [MessageScan(location, f.path, f.start, f.size, rules=store.rules) for f in store.segments()]
+    return [row for scan in scans for batch in search(scan, contents) for row in batch.to_pylist()]
+
+
+@pytest.mark.parametrize("name", ["g11-533-zero-tail", "g19-514-size-mid", "g103-514-dledger-tail", "g60-533-first-magic"])
+def test_a_search_by_key_finds_what_reading_everything_finds(name: str, tmp_path: Path) -> None:
+    case = next(c for c in cases(name) if c.name == name)
+    root = case.unpack(tmp_path)
+    rows = found(root, case.release, case.broker_conf, Contents())
+    keys = list(dict.fromkeys(key for row in rows for key in (*(row["keys"] or "").split(" "), row["unique_key"]) if key))
+    assert len(keys) > 20 and {row["status"] for row in rows} <= {"valid", "plausible"}
+    for key in [*keys[:: len(keys) // 12], keys[-1], keys[0][:-1], "no such key"]:
+        by_key = [row for row in rows if key == row["unique_key"] or key in (row["keys"] or "").split(" ")]
+        by_unique = [row for row in rows if key == row["unique_key"]]
+        assert found(root, case.release, case.broker_conf, Contents(key=key)) == by_key
+        assert found(root, case.release, case.broker_conf, Contents(unique_key=key)) == by_unique
+
+
+def test_a_key_of_bytes_that_are_no_utf_8_is_found_as_it_is_shown(tmp_path: Path) -> None:
+    builder = StoreBuilder("5.3.3", Sizes(segment=4096))
+    for key in (b"plain", b"bad\xff", b"bad\xef\xbf\xbd", b"\x00"):
+        builder.put(Message("TopicA", 0, b"body", raw_properties=b"KEYS\x01" + key + b"\x02"))
+    store = builder.write(tmp_path / "store")
+    for key, count in (("plain", 1), ("bad\ufffd", 2), ("\0", 1), ("", 0), ("absent", 0)):
+        rows = found(store.root, "5.3.3", store.broker_conf, Contents(key=key))
+        assert (len(rows), {row["keys"] for row in rows}) == (count, {key} if count else set())
+
+
+def test_segments_without_the_key_s_bytes_are_not_decoded(small: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[tuple[str, int | None]] = []
+    real = message_search.scan_messages
+
+    def scan_messages(scan: MessageScan, source: Any) -> Any:
+        read.append((scan.path, scan.wanted.phy_offsets[1]))
+        return real(scan, source)
+
+    monkeypatch.setattr(message_search, "scan_messages", scan_messages)
+    rows = found(small.root, "5.3.3", small.broker_conf, Contents(key="special"))
+    assert [row["keys"] for row in rows] == ["special"] and len(read) == 1
+    start, end = rows[0]["phy_offset"], read[0][1]
+    assert end is not None and start < end <= start + rows[0]["total_size"]
+    assert found(small.root, "5.3.3", small.broker_conf, Contents(key="k1 k2")) == [] and len(read) == 1
