@@ -72,8 +72,8 @@ NO_COMPACTED_REPAIR = (
     "No repair is written for a store with the log of a compacted topic: look for another copy of the same broker."
 )
 NO_TIMER_ENTRIES = (
-    "No repair writes timers in RocksDB: take rocksdbstore/ of another copy of the same broker and moment, or send again what"
-    " is wanted of these messages."
+    "No repair is written for a store with its index or transactions in RocksDB: take rocksdbstore/ of another copy of the same"
+    " broker and moment, or send again what is wanted of these messages."
 )
 NO_TABLE_REPAIR = (
     "No repair writes rocksdbstore/: take it from another copy of the same broker and moment, or live with it."

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.broker_truth.real_broker import Jvm, Put, conf_of
+from tests.broker_truth.repairs import repair
 from tests.support import product
 from tests.support.damage import remove
 from tests.support.product import Audited
@@ -95,6 +96,7 @@ def never_delivered(release: str, root: Path) -> None:
 
 Seen = Mapping[str, tuple[Audited, Counter[str]]]
 CASES = ("killed", "stopped", "gone", "lost", "late")
+REPAIRED = ("killed", "lost")
 
 
 @pytest.fixture(scope="module", params=["5.4.0", "5.5.0"])
@@ -105,13 +107,17 @@ def seen(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         late, last = both.submit(never_delivered, request.param, folder), written(request.param, folder)
         late.result()
     audits = {case: product.audit(folder / case, request.param, conf_of(SETTINGS)) for case in CASES}
-    with ThreadPoolExecutor(len(CASES)) as threads:
-        runs = list(threads.map(lambda case: Run(request.param, folder / case), CASES))
+    for case in REPAIRED:
+        done = repair(folder / case, request.param, conf_of(SETTINGS), "broker", folder / f"{case}-repaired")
+        assert done.exit_code == 0 and done.report["timers"]["rebuilt"]
+        audits[f"{case}-repaired"] = product.audit(folder / f"{case}-repaired", request.param, conf_of(SETTINGS))
+    with ThreadPoolExecutor(len(audits)) as threads:
+        runs = list(threads.map(lambda case: Run(request.param, folder / case), audits))
         time.sleep(max(0.0, last / 1000 + 4 - time.time()))
         bodies = [run.delivered() for run in runs]
         for run in runs:
             run.jvm.close()
-    yield {case: (audits[case], found) for case, found in zip(CASES, bodies, strict=True)}
+    yield {case: (audits[case], found) for case, found in zip(audits, bodies, strict=True)}
 
 
 def names(kind: str, count: int, times: int) -> Counter[str]:
@@ -153,3 +159,11 @@ def test_a_late_start_passes_over_what_is_due_where_nothing_was_delivered_before
     audit, delivered = seen["late"]
     assert audit.above_note == [] and [f.count for f in audit.findings if f.code == "timer_start_late"] == [EACH]
     assert delivered == Counter()
+
+
+@pytest.mark.parametrize("case", REPAIRED)
+def test_of_a_repaired_store_each_timer_is_delivered_once(case: str, seen: Seen) -> None:
+    audit, delivered = seen[f"{case}-repaired"]
+    before = 1 if case == "killed" else 2  # lives
+    assert audit.above_note == [] and fates(audit) == {"waiting": EACH}
+    assert delivered == names("due", EACH, 1) + names("later", EACH, 1) + names("overdue", OVERDUE, before)

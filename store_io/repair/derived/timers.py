@@ -13,6 +13,7 @@ import numpy as np
 
 from schemas import timer_layout as layout
 from schemas.finding_codes import CATALOGUE, Part
+from schemas.rocksdb_layout import TABLES_FOLDER
 from schemas.rows import Row
 from schemas.store_names import TIMER_LOG
 from store_io.audit.timer.timer_view import TIMER_QUEUE, TimerView
@@ -48,7 +49,7 @@ def mend(work: Work, audit: Audited, made: Rebuilt) -> bool:
     view, blamed = audit.evidence.timers, _is_blamed(work, audit)
     if not blamed and (view is None or not work.steps.changed):
         return False
-    why = _impossible(audit, view)
+    why = _impossible(view)
     if why:
         made.timers = _row(False, f"timers: the files are not made anew: {why}") if blamed else None
         return False
@@ -77,18 +78,15 @@ def _is_blamed(work: Work, audit: Audited) -> bool:
 
 def _fits(view: TimerView, found: Found | str, slave: bool) -> bool:
     """Whether a start with the files as they are delivers what waits, and nothing else. A slave's copies may follow later."""
-    fates = view.fates
-    if view.faults.stale.count or fates is None or view.queue_max is None or isinstance(found, str):
-        return not view.faults.stale.count
+    fates, stale = view.fates, view.faults.stale.count + view.entry_faults.stale.count
+    if stale or fates is None or view.queue_max is None or isinstance(found, str):
+        return not stale and not view.damaged
     waits = fates.waiting.messages + (fates.after_end.messages + fates.no_unit.messages if slave else 0)
     return waits == found.waiting and not fates.again.messages and view.parts.check.queue_offset <= view.queue_max
 
 
-def _impossible(audit: Audited, view: TimerView | None) -> str:
+def _impossible(view: TimerView | None) -> str:
     """Why nothing can be made; empty where it can."""
-    parts = audit.evidence.copy.timers
-    if parts is not None and parts.table is not None:
-        return "they lie in rocksdbstore/, which no repair writes"
     if view is None or view.queue_max is None:
         return "what a start makes of them is not known"
     if units_of_file(view.file_bytes) < 1:
@@ -114,6 +112,8 @@ def _write(work: Work, view: TimerView, found: Found, clock: Clock) -> None:
     """The files, each as a step of its own."""
     log, read_time = _new_log(view, found, clock)
     reason = "the timer's files do not fit the log"
+    if not view.database.absent:  # a start reads units of the timer log beside what lies there
+        work.remove(TABLES_FOLDER, "its timers do not fit the log, and those that wait get units in the timer log", work.tree)
     if work.tree.exists(TIMER_LOG):
         work.remove(TIMER_LOG, reason, work.tree)
     _remove_wheels(work, reason)

@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from schemas import finding_codes as codes
-from schemas.finding_codes import NO_TIMER_ENTRIES
+from schemas.finding_codes import NO_TIMER_ENTRIES, Cure
 from schemas.rocksdb_layout import TABLES_FOLDER
 from schemas.rows import LOSS, NOTE, Finding
 from store_io.audit.checks.timer.timer_findings import between
@@ -27,11 +28,13 @@ def timer_entry_findings(evidence: Evidence) -> list[Finding]:
     found = []
     damaged = parts.table.damaged or (view.entries.damaged if view is not None else None)
     if damaged is not None:
-        found.append(Finding(codes.TABLES_DAMAGED, damaged[0], severity=LOSS, actual=damaged[1], message="timers"))
+        step = "" if evidence.copy.marks else Cure.REBUILD_TIMERS.value
+        found.append(Finding(codes.TABLES_DAMAGED, damaged[0], severity=LOSS, actual=damaged[1], message="timers", next=step))
     if view is None:
         return found
-    found += _odd(view)
-    found += _entries(view, evidence.copy.unclean)
+    found += [*_odd(view), *_entries(view, evidence.copy.unclean)]
+    if evidence.copy.marks:  # no repair is made of a store with other tables there
+        found = [replace(finding, next=NO_TIMER_ENTRIES) for finding in found]
     if not evidence.broken:
         found += _offset(view)
         found += _again(view)
@@ -48,7 +51,6 @@ def _odd(view: TimerView) -> Iterator[Finding]:
             expected="keys and values that a broker writes",
             actual=entries.first_odd,
             message="a timer's entry in RocksDB has a key or a value that no broker writes",
-            next=NO_TIMER_ENTRIES,
             count=entries.odd,
         )
 
@@ -66,7 +68,6 @@ def _entries(view: TimerView, unclean: bool) -> Iterator[Finding]:
             expected=fault.expected,
             actual=fault.actual,
             message=f"the timer's entry in RocksDB that is due at {iso_time(fault.time)} does not fit its message",
-            next=NO_TIMER_ENTRIES,
             count=1 + more,
         )
     if faults.beyond.count:
@@ -86,7 +87,6 @@ def _far(entries: FarEntries, end: int, where: str, severity: str) -> Finding:
         expected=f"a message before {end}",
         actual="none there",
         message=f"{leads} beyond {where}; the first is due at {iso_time(entries.time)}",
-        next=NO_TIMER_ENTRIES,
         count=entries.count,
     )
 

@@ -219,7 +219,7 @@ def _lost(view: TimerView, evidence: Evidence) -> Iterator[Finding]:
                 expected="a delivered copy, or a time that is still to come",
                 actual=f"read up to {iso_time(view.keyed_read_time if keyed else view.parts.check.read_time)}",
                 message=f"a start never delivers {count_text(count.messages, 'timer message')}, due {between(count)}: {why}",
-                next=NO_TIMER_ENTRIES if keyed else "",
+                next=NO_TIMER_ENTRIES if keyed and evidence.copy.marks else "",
                 count=count.messages,
             )
 

@@ -15,6 +15,7 @@ from store_io.audit.rounds import task_making
 from store_io.repair.derived import waiting_timers
 from tests.support import damage as damages
 from tests.support import product
+from tests.support.keyed_timers import keyed_timers
 from tests.support.repaired import content, numbers, plan_of, plan_with_steps, previewed, repaired
 from tests.support.timers import SLOTS, TimerStore, timer_store
 
@@ -177,3 +178,31 @@ def test_a_log_without_room_for_a_unit_is_said(tmp_path: Path) -> None:
     conf = f"{made.store.broker_conf}mappedFileSizeTimerLog=60\n"
     outcome = repaired(made.root, tmp_path / "new", plan_of(made.root, "5.3.3", conf))
     assert outcome.exit_code == 0 and "has no room for a unit" in outcome.report["timers"]["sentence"]
+
+
+@pytest.mark.parametrize("damage", ["entry", "database", "none, killed"])
+def test_timers_in_rocksdb_that_do_not_fit_get_units(damage: str, tmp_path: Path) -> None:
+    made = keyed_timers(tmp_path / "store", clean=damage != "none, killed")
+    if damage == "entry":
+        made.entries.pop(max(made.entries))
+    elif damage == "database":
+        made.entries.clear()
+    else:
+        made.offset = 0
+    made.write()
+    new = tmp_path / "new"
+    outcome = repaired(made.root, new, plan_with_steps(made.root, "5.4.0", made.conf, "broker"))
+    assert outcome.exit_code == 0 and outcome.report["timers"]["waiting"] == 4 and not (new / "rocksdbstore").exists()
+    audit = product.audit(new, "5.4.0", made.conf)
+    assert not audit.above_note and audit.outcome.timers["waiting"]["messages"] == 4
+    files = Made(new, made.timers.timers.file_bytes)
+    assert len(files.delivered_from(new, int(time.time() * 1000))) == 4 and files.offset == 10
+
+
+def test_timers_in_rocksdb_that_fit_stay(tmp_path: Path) -> None:
+    made = keyed_timers(tmp_path / "store").write()
+    shutil.rmtree(made.root / "consumequeue" / "other")
+    outcome = repaired(made.root, tmp_path / "new", plan_of(made.root, "5.4.0", made.conf))
+    assert outcome.exit_code == 0 and outcome.report["timers"] is None
+    assert (tmp_path / "new" / "rocksdbstore" / "CURRENT").exists()
+    assert product.audit(tmp_path / "new", "5.4.0", made.conf).outcome.timers["waiting"]["messages"] == 4
