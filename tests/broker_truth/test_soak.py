@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -28,7 +29,8 @@ from tests.support import product
 pytestmark = pytest.mark.soak
 
 RELEASES = ("5.4.0", "5.5.0")
-SECONDS = float(os.environ.get("SOAK_SECONDS", "120")) / len(RELEASES)
+TABLES: Mapping[str, Any] = dict.fromkeys(("indexRocksDBEnable", "timerRocksDBEnable", "transRocksDBEnable"), "true")
+SECONDS = float(os.environ.get("SOAK_SECONDS", "120")) / len(RELEASES) / 2
 LIFE = 10.0  # seconds of load
 RATE = 1500  # messages a second at most
 TIMERS, HALF, OPERATIONS = "rmq_sys_wheel_timer", "RMQ_SYS_TRANS_HALF_TOPIC", "RMQ_SYS_TRANS_OP_HALF_TOPIC"
@@ -89,10 +91,10 @@ class Load:
 class Life:
     """One life of the broker, from load to its end."""
 
-    def __init__(self, release: str, root: Path, load: Load):
+    def __init__(self, release: str, root: Path, load: Load, settings: Mapping[str, Any]):
         self.load, self._root = load, root
         self._jvm = Jvm(release)
-        self._broker = self._jvm.broker(root, SETTINGS)
+        self._broker = self._jvm.broker(root, settings)
         assert self._broker.load() and self._broker.load_timers()
         self._broker.start()
         self._broker.start_timers()
@@ -131,9 +133,11 @@ def copied_live(root: Path, target: Path) -> None:
             shutil.copyfile(path, to)
 
 
-def real_start(release: str, root: Path) -> tuple[bool, int, Mapping[tuple[str, int], tuple[int, int, int]]]:
+def real_start(
+    release: str, root: Path, settings: Mapping[str, Any]
+) -> tuple[bool, int, Mapping[tuple[str, int], tuple[int, int, int]]]:
     """(whether it starts, the log's end after load(), the queues after start()) of the real release on this copy."""
-    with Jvm(release) as jvm, jvm.broker(root, SETTINGS) as broker:
+    with Jvm(release) as jvm, jvm.broker(root, settings) as broker:
         if not broker.load():
             return False, -1, {}
         end = broker.java.getMaxPhyOffset()
@@ -142,11 +146,11 @@ def real_start(release: str, root: Path) -> tuple[bool, int, Mapping[tuple[str, 
         return True, end, {key: (low, high, phy) for key, (low, high, phy) in broker.queues().items() if high}
 
 
-def as_the_release(release: str, audit: product.Audited, copy: Path) -> None:
+def as_the_release(release: str, audit: product.Audited, copy: Path, settings: Mapping[str, Any]) -> None:
     """Hold the plan against a real start."""
     plan = audit.broker
     assert plan is not None, audit.incomplete
-    starts, end, queues = real_start(release, copy)
+    starts, end, queues = real_start(release, copy, settings)
     assert plan["starts"] is starts
     if starts:
         assert plan["truncate_at"] == end
@@ -161,8 +165,10 @@ def ends() -> Iterator[str]:
         yield from ("stop", "kill")
 
 
+@pytest.mark.parametrize("tables", [{}, TABLES], ids=["files", "tables"])
 @pytest.mark.parametrize("release", RELEASES)
-def test_copies_of_a_broker_under_load(release: str, tmp_path: Path) -> None:
+def test_copies_of_a_broker_under_load(release: str, tables: Mapping[str, Any], tmp_path: Path) -> None:
+    settings = SETTINGS | tables
     live = tmp_path / "live"
     (live / "config").mkdir(parents=True)
     check = struct.pack(">4q", int(time.time()) * 1000, 0, 0, 0)  # else it goes through the slots of seven days first
@@ -171,14 +177,14 @@ def test_copies_of_a_broker_under_load(release: str, tmp_path: Path) -> None:
     (live / "config" / "delayOffset.json").write_text(f'{{"offsetTable":{{{levels}}}}}')
     load, seen = Load(Random(release)), Counter[str]()
     for how in ends():
-        life = Life(release, live, load)
+        life = Life(release, live, load, settings)
         time.sleep(LIFE / 2)
         copied_live(live, tmp_path / "copy")
         time.sleep(LIFE / 2)
         life.end(how == "kill")
         shutil.copytree(live, tmp_path / "ended")
         for name in ("copy", "ended"):
-            audit = product.audit(tmp_path / name, release, conf_of(SETTINGS))
+            audit = product.audit(tmp_path / name, release, conf_of(settings))
             moment = how if name == "ended" else "live"
             seen.update(f"{moment}: {f.code} {f.severity}" for f in audit.findings)
             seen[f"{moment}: audits"] += 1
@@ -186,7 +192,7 @@ def test_copies_of_a_broker_under_load(release: str, tmp_path: Path) -> None:
             if moment == "live" and audit.broker is None:  # RocksDB's files are of several moments
                 seen[f"live, not judged: {audit.incomplete[0]}"] += 1
             else:
-                as_the_release(release, audit, tmp_path / name)
+                as_the_release(release, audit, tmp_path / name, settings)
             if moment == "stop":
                 assert audit.above_note == [] and not audit.incomplete
             if moment == "kill":

@@ -34,7 +34,7 @@ _NEVER_DELIVERED = (
     ("never", "are never delivered: no copy of them is there"),
     ("after_end", "are never delivered, unless their copies lie in what was not copied: their time came after the last message"),
     ("unreached", "are never delivered: no slot of the timer wheel leads to their units"),
-    ("no_unit", "are never delivered: the timer log has no unit of them"),
+    ("no_unit", "are never delivered: they were taken out of their queue, and no unit of them is there"),
 )
 
 
