@@ -245,10 +245,16 @@ def _side_by_side(tasks: Sequence[Task]) -> list[Any]:
             except BaseException as problem:
                 results[number].set_exception(problem)
 
-    for _ in range(min(len(tasks), os.cpu_count() or 1)):
-        Thread(target=work, daemon=True).start()  # after an interrupt nobody waits for what is under way
+    threads = [Thread(target=work, daemon=True) for _ in range(min(len(tasks), os.cpu_count() or 1))]
+    for thread in threads:
+        thread.start()
     try:
         return [result.result() for result in results]
+    except Exception:
+        stopped = True
+        for thread in threads:  # what they work on is removed next; after an interrupt nobody waits for that
+            thread.join()
+        raise
     finally:
         stopped = True
 

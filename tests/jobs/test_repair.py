@@ -8,6 +8,8 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -206,6 +208,39 @@ def test_a_process_that_is_stopped(store: Path, tmp_path: Path, word: str) -> No
         process.stdout.close()
         left = [p.name for p in (*target.iterdir(), *scratch.iterdir()) if "repairing" in p.name or p.name.startswith("new")]
         assert not left
+
+
+@dataclass(frozen=True)
+class Step:
+    """A task that notes its beginning and its end. fault: what it raises between them."""
+
+    bytes_to_read: int
+    noted: list[str]
+    fault: str = ""
+    store: int = 0
+    not_after: float = 0
+    paths: tuple[str, ...] = ()
+
+    def run(self) -> int:
+        self.noted.append(f"begin {self.bytes_to_read}")
+        time.sleep(0.01 if self.fault else 0.05)
+        if self.fault:
+            raise StoreError(self.fault)
+        self.noted.append(f"end {self.bytes_to_read}")
+        return self.bytes_to_read
+
+
+def test_tasks_run_side_by_side_the_largest_first(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    noted: list[str] = []
+    with repair_command.runner((), StoreLocation(str(store / "store"))) as run_tasks:
+        assert run_tasks([], "none") == []
+        assert run_tasks([Step(size, noted) for size in (1, 3, 2)], "some") == [1, 3, 2]
+        assert sorted(noted[:2]) == ["begin 2", "begin 3"] and sorted(noted[-1:]) == ["end 1"]
+        noted.clear()
+        with pytest.raises(StoreError, match="bad"):
+            run_tasks([Step(9, noted, "bad"), Step(8, noted), *(Step(size, noted) for size in (1, 2, 3))], "faulty")
+    assert "end 8" in noted and len(noted) == 2 * (len(noted) // 2) + 1  # what was begun has ended, and not all was begun
 
 
 def test_another_store_than_the_plan_s(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
