@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 
 from schemas.rows import MappedFile
 from store_io.base.errors import StoreError
-from store_io.explore.byte_search import last_place
 from store_io.explore.message_filter import MessageFilter
 from store_io.explore.message_rows import message_schema, scan_messages
 from store_io.explore.open_store import OpenStore
@@ -26,6 +25,7 @@ from store_io.formats.consumequeue_reader import read_entries
 from store_io.rules.index_keys import UNIQUE_KEY, has_key
 from store_io.rules.message_verdict import VALID, Message
 from store_io.rules.releases import BrokerRules
+from store_io.source.byte_search import last_place
 from store_io.source.byte_source import ByteSource, open_source
 from store_io.source.segment_window import SegmentWindow
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from store_io.explore import byte_search
-from store_io.explore.byte_search import last_place
+from store_io.source import byte_search
+from store_io.source.byte_search import last_place
 from store_io.source.byte_source import StoreLocation, open_source
 
 NEEDLE = b"\0order-77\0x"
