@@ -151,7 +151,7 @@ def open_copy(request: AuditRequest, short: Shortcomings, beside: OpenedCopy | N
     if rules.combined_queues and batch_topics:
         not_modelled.append("topics of type BatchCQ beside rocksdbCQDoubleWriteEnable=true: the two together are not modelled")
     loaded = load_store(tree, rules, batch_topics, (config.topics or {}).keys())
-    starting = start_files(listing, config, rules)
+    starting = start_files(source, listing, config, rules)
     short.add_new(starting.broken)
     timers = timer_parts(source, listing, tree, rules)
     of_timers = timers or TimerParts()

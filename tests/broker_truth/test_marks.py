@@ -1,4 +1,7 @@
-"""Stores with an index in RocksDB: where the real release begins its recovery, and what it dispatches, against the plan."""
+"""Stores with an index in RocksDB: where the real release begins its recovery, and what it dispatches, against the plan.
+
+And stores of releases that make rocksdbstore/ and use none of its tables.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +23,9 @@ from tests.broker_truth.damaged_copies import (
     unclean,
     zero,
 )
-from tests.broker_truth.real_broker import Jvm, conf_of
+from tests.broker_truth.real_broker import Jvm, Put, conf_of
 from tests.support import product
+from tests.support.corpus_tools import cases
 from tests.support.damage import remove
 
 pytestmark = pytest.mark.broker
@@ -40,6 +44,41 @@ DAMAGES: Mapping[str, Callable[[Path], object]] = {
     "older database, unclean": lambda s: (older_index(s), unclean(s)),
     "log zeroed": lambda s: zero(s, 0.8),
 }
+
+
+def in_all(pattern: str, data: bytes) -> Callable[[Path], object]:
+    return lambda s: [path.write_bytes(data) for path in (s / "rocksdbstore").glob(pattern)]
+
+
+UNUSED: Mapping[str, Callable[[Path], object]] = {
+    "none": DAMAGES["no database"],
+    "a file": lambda s: (remove(s / "rocksdbstore"), (s / "rocksdbstore").write_bytes(b"x")),
+    "current": in_all("CURRENT", b"garbage\n"),
+    "manifest": in_all("MANIFEST-*", bytes(range(200))),
+    "options": in_all("OPTIONS-*", bytes(range(200))),
+    "log": in_all("*.log", bytes(range(250)) * 20),
+    "identity": in_all("IDENTITY", b""),
+}
+
+
+@pytest.mark.parametrize("name", ["g68-540-no-crc", "g49-550-stray-checked"])
+def test_a_start_comes_out_the_same_whatever_lies_in_a_database_that_it_does_not_use(
+    name: str, jvm_of: Callable[[str], Jvm], tmp_path: Path
+) -> None:
+    (case,) = cases(name)
+
+    def started(what: str, damage: Callable[[Path], object]) -> object:
+        case.unpack(tmp_path / what)
+        store = tmp_path / what / "store"
+        damage(store)
+        with jvm_of(case.release).broker(store, case.broker_conf) as broker:
+            assert broker.load()
+            broker.start()
+            (put,) = broker.put([Put("Topic0", b"new", keys="k", uniq="u")])
+            return broker.queues(), put.status, put.queue_offset
+
+    usual = started("usual", lambda s: None)
+    assert {what: started(what, damage) for what, damage in UNUSED.items()} == dict.fromkeys(UNUSED, usual)
 
 
 @pytest.fixture(scope="module", params=["5.4.0", "5.5.0"])

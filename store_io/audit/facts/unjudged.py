@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from schemas.rocksdb_layout import TABLES_FOLDER
 from schemas.timer_layout import TIMER_CHECK
+from store_io.base.errors import StoreError
 from store_io.formats.config_reader import Load, StoreConfig
 from store_io.rules.config.databases import table_places
 from store_io.rules.config.files import CONSUMER_OFFSETS, DELAY_OFFSETS, GROUPS, LMQ_OFFSETS, TOPICS, ConfigFile, config_files
 from store_io.rules.config.reading import SECOND_VERSION_FOLDER, config_rules
 from store_io.rules.releases import BrokerRules
+from store_io.rules.rocksdb.marks import keeps_other_tables
+from store_io.source.byte_source import ByteSource
 from store_io.source.store_dir import StoreListing
 
 JUDGED = frozenset({TOPICS, GROUPS, CONSUMER_OFFSETS, LMQ_OFFSETS, DELAY_OFFSETS})
@@ -55,14 +59,14 @@ class StartFiles:
     names: list[str] = field(default_factory=list)
 
 
-def start_files(listing: StoreListing, config: StoreConfig, rules: BrokerRules) -> StartFiles:
+def start_files(source: ByteSource, listing: StoreListing, config: StoreConfig, rules: BrokerRules) -> StartFiles:
     """Never raises over bytes; a file that cannot be opened is in `broken`."""
     found = StartFiles()
     for file in config_files(rules):
         if file.stops:
             _judge(config.loads[file.path], file, config.database, found)
     found.broken += _databases(listing, config.database)
-    found.names = sorted(_names(listing, rules), key=lambda name: (name.startswith("config/"), name))
+    found.names = sorted(_names(source, listing, rules), key=lambda name: (name.startswith("config/"), name))
     return found
 
 
@@ -101,7 +105,19 @@ def _databases(listing: StoreListing, folder: str) -> list[str]:
 # ---- names ---------------------------------------------------------------------------------------------------------
 
 
-def _names(listing: StoreListing, rules: BrokerRules) -> set[str]:
+def _matters(source: ByteSource, rules: BrokerRules) -> bool:
+    """Whether a table of rocksdbstore/ is in use, or has entries although none is. Else it is what every broker makes, and a
+    start comes out the same whatever lies there: docs/rocksdb.md 10."""
+    if rules.timers_in_rocksdb or keeps_other_tables(rules):
+        return True
+    try:
+        files = source.list_tree(TABLES_FOLDER)
+    except StoreError:
+        return True
+    return any(f.path.endswith(".sst") or f.path.endswith(".log") and f.size for f in files)
+
+
+def _names(source: ByteSource, listing: StoreListing, rules: BrokerRules) -> set[str]:
     """Files and folders with something in them that this release reads, and of which at most the form was looked at."""
     wanted = {file.path for file in config_files(rules)} - JUDGED - {TIMER_CHECK}
     judged = {place.folder for places in table_places(rules).values() for place in places}
@@ -110,7 +126,7 @@ def _names(listing: StoreListing, rules: BrokerRules) -> set[str]:
         path, top = entry.path, entry.path.partition("/")[0]
         base = path.removesuffix(".bak")
         if entry.kind == "directory":
-            if path == "rocksdbstore" and rules.knows_rocksdb or path == "transaction":
+            if path == "transaction" or path == TABLES_FOLDER and rules.knows_rocksdb and _matters(source, rules):
                 found.add(path)
         elif not entry.size:
             continue

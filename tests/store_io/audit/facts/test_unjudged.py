@@ -107,7 +107,7 @@ def test_with_tables_in_a_database_the_file_itself_must_be_sound(tmp_path: Path,
         (tmp_path / "config" / "topics.json.bak").write_bytes(backup)
     rules, location = broker_rules("5.3.3", {"storeType": Setting("defaultRocksDB", "broker.conf")}), StoreLocation(str(tmp_path))
     config = read_config(open_source(location), list_store(location), rules)
-    found = start_files(list_store(location), config, rules)
+    found = start_files(open_source(location), list_store(location), config, rules)
     assert found.refused_by == "config/topics.json" and "to compare its version" in found.refusal
     assert refusal_step(config.loads[found.refused_by], rules, False).startswith(step + ": ")
 
@@ -152,6 +152,24 @@ def test_a_verdict_names_what_was_not_judged(tmp_path: Path) -> None:
     unsure = replace(outcome, not_judged=[*names, "timers"])
     assert (judge(outcome).headline, judge(unsure).headline) == ("Safe to start", "Safe to start, but its timers were not judged")
     assert outcome_of(tmp_path / "4", files, "4.9.8").not_judged == names  # which knows no timers
+
+
+EMPTY = {"rocksdbstore/CURRENT": b"MANIFEST-000005\n", "rocksdbstore/000004.log": b""}
+
+
+@pytest.mark.parametrize(
+    "files, conf, named",
+    [
+        (EMPTY, "", False),
+        ({**EMPTY, "rocksdbstore/000009.sst": b"x"}, "", True),
+        ({**EMPTY, "rocksdbstore/000004.log": b"x"}, "", True),
+        (EMPTY, "indexRocksDBEnable=true\n", True),  # and what is there is no database
+    ],
+)
+def test_a_database_that_a_broker_makes_and_does_not_use_is_no_doubt(
+    tmp_path: Path, files: dict[str, bytes], conf: str, named: bool
+) -> None:
+    assert ("rocksdbstore" in outcome_of(tmp_path, files, "5.4.0", conf).not_judged) is named
 
 
 def test_a_store_of_judged_files_alone_is_called_consistent_as_a_whole(tmp_path: Path) -> None:
