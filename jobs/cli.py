@@ -31,6 +31,7 @@ TRACEBACK = "STORE_AUDIT_TRACEBACK"
 
 def main(words: Sequence[str]) -> int:
     """Run one command line; its exit code. Whatever a command does not expect ends here, in one sentence."""
+    _stand_in_for_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal of GBK or Latin-1 has not every letter that a store may hold
             stream.reconfigure(errors="backslashreplace")
@@ -43,6 +44,16 @@ def main(words: Sequence[str]) -> int:
             if sentence:
                 _complain(sentence)
             return code
+
+
+def _stand_in_for_closed_streams() -> None:
+    """Have something at descriptors 0 to 2 (`<&-`, `>&-`): else the next files that are opened get these numbers."""
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest number that is free: this one
+            setattr(sys, name, open(number, mode, closefd=False))
 
 
 def _run(words: Sequence[str]) -> int:

@@ -63,7 +63,7 @@ class Jvm:
     """A JVM that is starting. `.connect()` once this process is ready for it; `.end()` in any case.
 
     process: None where Spark has started it, and this driver in it.  workers_place: where Spark's daemon looks for workers that
-    are ready (`jobs.warm_workers`).
+    are ready (`jobs.warm_workers`); empty for other masters.
     """
 
     def __init__(self, spark_words: Sequence[str] = (), java_options: Sequence[str] = ()):
@@ -95,7 +95,9 @@ class Jvm:
         # Spark's own log and the JVM's warnings stay off the terminal; an error shows them.
         if "--verbose" not in spark_words:
             self._log = tempfile.TemporaryFile(prefix="store-audit-jvm-")
-        self._told, self.workers_place = f"{scratch}/gateway", f"{scratch}/workers"
+        self._told = f"{scratch}/gateway"
+        if is_local(master_of(spark_words)):
+            self.workers_place = f"{scratch}/workers"
         self.process = subprocess.Popen(
             command(spark_words, java_options, scratch),
             stdin=subprocess.PIPE,  # the JVM ends when this process does, however that ends
@@ -199,7 +201,12 @@ def needs_launcher(spark_words: Sequence[str], variables: Mapping[str, str]) -> 
     if any(variables.get(name) for name in _SCRIPTS) or os.path.exists(f"{spark_home()}/conf"):
         return True
     told = any("driver" in word or word == "--properties-file" for word in spark_words)
-    return told or not is_local(parser.spark_setting(spark_words, "spark.master", "--master") or "local")
+    return told or not is_local(master_of(spark_words))
+
+
+def master_of(spark_words: Sequence[str]) -> str:
+    """The master that these options name; this machine's own without one."""
+    return parser.spark_setting(spark_words, "spark.master", "--master") or "local"
 
 
 def is_local(master: str) -> bool:

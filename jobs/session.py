@@ -215,7 +215,7 @@ def _forget(context: Any = None) -> None:
     SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
     SparkSession._instantiatedSession = SparkSession._activeSession = None
     if (server := getattr(context, "_accumulatorServer", None)) is not None:
-        server.server_close()  # its thread ends with this process
+        threading.Thread(target=server.shutdown, daemon=True).start()  # it waits up to half a second for its own thread
 
 
 def _keeps_files_elsewhere(context: SparkContext) -> bool:

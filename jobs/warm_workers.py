@@ -19,6 +19,8 @@ from typing import NoReturn
 
 from jobs.worker_daemon import TAKEN
 
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
 
 class WarmWorkers:
     """The process that is ready. `.close()` when Spark has ended."""
@@ -28,19 +30,23 @@ class WarmWorkers:
         self._process = 0
         if not place:
             return
-        with contextlib.ExitStack() as stack:
+        with contextlib.ExitStack() as here, contextlib.ExitStack() as unless_forked:
             try:
-                listening = stack.enter_context(socket.socket(socket.AF_UNIX))
+                listening = here.enter_context(socket.socket(socket.AF_UNIX))
                 listening.bind(place)
                 listening.listen()
                 alive, self._alive = os.pipe()
-                stack.callback(os.close, alive)
+                here.callback(os.close, alive)
+                unless_forked.callback(os.close, self._alive)
                 gc.freeze()  # what is in memory by now stays there: no worker looks through it for garbage
+                # A signal between the fork and `_let_go` would end the command a second time, in the child.
+                here.callback(signal.pthread_sigmask, signal.SIG_SETMASK, signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS))
                 self._process = os.fork()
             except OSError:  # a path that is too long for a socket, no more processes: Spark's own daemon does it
                 return
             if self._process == 0:
                 _be_ready(listening, alive)
+            unless_forked.pop_all()
 
     @property
     def are_there(self) -> bool:
@@ -79,8 +85,9 @@ def _be_ready(listening: socket.socket, alive: int) -> NoReturn:
 def _let_go(keep: set[int]) -> None:
     """Leave the command's terminal, its files and its locks, and the signals that are for it."""
     os.setpgid(0, 0)
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    for kind in _SIGNALS:
+        signal.signal(kind, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     nowhere = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1, 2):

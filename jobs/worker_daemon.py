@@ -13,6 +13,7 @@ import sys
 
 PLACE = "STORE_AUDIT_WORKERS"  # the variable that names the socket of the process that is ready
 TAKEN = b"1"
+ANSWER_SECONDS = 120.0  # the process that is ready may have to compile the decoder first
 
 
 def main() -> None:
@@ -27,11 +28,13 @@ def _handed_over(place: str) -> bool:
     words = json.dumps({"variables": dict(os.environ), "words": sys.argv[1:], "folder": os.getcwd()}).encode()
     try:
         with socket.socket(socket.AF_UNIX) as line:
+            line.settimeout(ANSWER_SECONDS)
             line.connect(place)
             socket.send_fds(line, [b"\n"], [0, 1, 2])
             line.sendall(words + b"\n")
             if line.recv(1) != TAKEN:
                 return False
+            line.settimeout(None)
             line.recv(1)  # Spark closes the daemon's input when this process ends: so it stays as long as the daemon does
             return True
     except OSError:

@@ -7,6 +7,7 @@ Spark's file system of that address sees the files that we see.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from store_io.audit.audit_store import StoreAudit
@@ -15,20 +16,27 @@ from store_io.base.paths import is_uri
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
+THREADS = 16  # of a file system elsewhere, each of whose answers takes its time
+
 
 def listing_problems(context: SparkContext, audits: Sequence[StoreAudit]) -> list[list[str]]:
     """For each audit, sentences where Spark sees another length of a segment than we do."""
     jvm: Any = context._jvm
     java_context: Any = context._jsc
     path_of, conf = jvm.org.apache.hadoop.fs.Path, java_context.hadoopConfiguration()
+
+    def length_of(address: str) -> int | None:
+        try:
+            path = path_of(address if is_uri(address) else f"file:{address}")
+            return int(path.getFileSystem(conf).getFileStatus(path).getLen())
+        except Exception:  # a file system that Spark does not know, or a file that has just vanished: our own listing counts
+            return None
+
+    wanted = [(number, *row) for number, audit in enumerate(audits) for row in audit.segment_addresses()]
     found: list[list[str]] = [[] for _ in audits]
-    for problems, audit in zip(found, audits, strict=True):
-        for name, address, size in audit.segment_addresses():
-            try:
-                path = path_of(address if is_uri(address) else f"file:{address}")
-                length = path.getFileSystem(conf).getFileStatus(path).getLen()
-            except Exception:  # a file system that Spark does not know, or a file that has just vanished: our own listing counts
-                continue
-            if length != size:
-                problems.append(f"{name}: {length} bytes by Spark's listing, {size} by ours")
+    with ThreadPoolExecutor(THREADS if any(is_uri(address) for _, _, address, _ in wanted) else 1) as threads:
+        lengths = threads.map(length_of, (address for _, _, address, _ in wanted))
+        for (number, name, _, size), length in zip(wanted, lengths, strict=True):
+            if length is not None and length != size:
+                found[number].append(f"{name}: {length} bytes by Spark's listing, {size} by ours")
     return found

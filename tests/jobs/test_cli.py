@@ -182,3 +182,13 @@ def test_a_store_error_is_its_sentence(monkeypatch: pytest.MonkeyPatch, capsys: 
     monkeypatch.setitem(cli._COMMANDS, "report", fail)
     assert cli.main(["report"]) == 3
     assert capsys.readouterr().err == "spark-submit.sh: the tables are gone\n"
+
+
+def test_something_stands_in_for_streams_that_are_closed(tmp_path: Path) -> None:
+    code = (
+        "import os, sys\nfrom jobs import cli\ncli._stand_in_for_closed_streams()\n"
+        "assert os.open(sys.argv[1], os.O_RDONLY) > 2 and sys.stdin.read() == ''\nprint('x', flush=True)"
+    )
+    command = ["sh", "-c", 'exec "$@" <&- >&-', "sh", sys.executable, "-c", code, str(tmp_path)]
+    done = subprocess.run(command, stderr=subprocess.PIPE, cwd=environment.ROOT, timeout=60)
+    assert (done.returncode, done.stderr) == (0, b"")

@@ -9,11 +9,12 @@ import subprocess
 import sys
 import tarfile
 from pathlib import Path
+from threading import Event
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from pyspark import SparkConf
+from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from jobs import jvm as jvm_module
@@ -72,6 +73,18 @@ def test_pyspark_lets_go_of_the_jvm_before_it_ends(monkeypatch: pytest.MonkeyPat
     context._jsc = SimpleNamespace(stop=lambda: done.append("stopped"))
     session.Session(cast(Any, context), cast(Any, jvm), None).stop()
     assert done == ["stopped", "forgotten", "ended"]
+
+
+def test_the_server_of_tasks_counts_ends_with_the_session(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A closed one whose thread still polls takes a whole core."""
+    for kind, name in (
+        *((SparkContext, name) for name in ("_gateway", "_jvm", "_active_spark_context")),
+        *((SparkSession, name) for name in ("_instantiatedSession", "_activeSession")),
+    ):
+        monkeypatch.setattr(kind, name, None)
+    ended = Event()
+    session._forget(SimpleNamespace(_accumulatorServer=SimpleNamespace(shutdown=ended.set)))
+    assert ended.wait(10)
 
 
 def test_a_users_own_umask_of_hadoop_wins(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import struct
 import subprocess
@@ -104,3 +105,22 @@ def test_where_no_socket_can_be_made_there_are_none(place: str) -> None:
     workers = WarmWorkers(place)
     assert not workers.are_there
     workers.close()
+
+
+def test_a_process_that_does_not_answer_is_done_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_daemon, "ANSWER_SECONDS", 0.05)
+    with socket.socket(socket.AF_UNIX) as silent:
+        silent.bind(str(tmp_path / "workers"))
+        silent.listen()
+        assert not worker_daemon._handed_over(str(tmp_path / "workers"))
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="counts what is open there")
+def test_without_a_fork_nothing_stays_open_and_signals_are_heard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_fork() -> int:
+        raise BlockingIOError
+
+    monkeypatch.setattr(os, "fork", no_fork)
+    before = len(os.listdir("/proc/self/fd")), signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    assert not WarmWorkers(str(tmp_path / "workers")).are_there
+    assert (len(os.listdir("/proc/self/fd")), signal.pthread_sigmask(signal.SIG_BLOCK, ())) == before
