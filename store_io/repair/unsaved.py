@@ -32,6 +32,8 @@ from store_io.rules.releases import BrokerRules
 from store_io.source.byte_source import StoreLocation, open_source
 from store_io.source.store_dir import list_store
 
+MOST_HASHES = 100  # of one message, which rarely has more than a few keys
+
 
 @dataclass(frozen=True)
 class Missing:
@@ -121,11 +123,11 @@ def missing_rows(unsaved: Unsaved) -> Iterator[Row]:
 
 def key_hashes(unsaved: Unsaved) -> dict[int, list[int]] | None:
     """By the physical offset of a missing message, what the copy's index files hold of its keys. None where they cannot be
-    read; they may also have been lost with the message."""
+    read; they may also have been lost with the message. At most MOST_HASHES of one message: bad bytes may lead all entries to it."""
     places = np.unique(np.array([row.phy_offset for row in unsaved.missing if row.phy_offset is not None], np.int64))
-    found: dict[int, list[int]] = {}
+    found: dict[int, dict[int, None]] = {}  # the hashes in the order of the index
     if not len(places):
-        return found
+        return {}
     scan = EntryScan(unsaved.location, unsaved.rules, (int(places[0]), int(places[-1]) + 1))
     try:
         source = open_source(unsaved.location)
@@ -134,12 +136,12 @@ def key_hashes(unsaved: Unsaved) -> dict[int, list[int]] | None:
                 phy, keys = (batch.column(name).to_numpy(zero_copy_only=False) for name in ("phy_offset", "key_hash"))
                 chosen = np.isin(phy, places)
                 for place, key in zip(phy[chosen].tolist(), keys[chosen].tolist(), strict=True):
-                    own = found.setdefault(place, [])
-                    if key not in own:
-                        own.append(key)
+                    own = found.setdefault(place, {})
+                    if len(own) < MOST_HASHES:
+                        own[key] = None
     except StoreError:
         return None
-    return found
+    return {place: list(own) for place, own in found.items()}
 
 
 def cut_rows(unsaved: Unsaved) -> Iterator[Row]:

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
 from store_io.audit.queue_leftovers import LeftoverResult, LostEntry
+from store_io.repair import unsaved as unsaved_module
 from store_io.repair.given_up import given_up
-from store_io.repair.unsaved import Missing, find_missing
+from store_io.repair.unsaved import MOST_HASHES, Missing, Unsaved, find_missing, key_hashes
+from store_io.source.byte_source import StoreLocation
+from tests.support.segment_tasks import rules_of
 
 KEY, LIGHT = ("T", 0), ("%LMQ%a", 0)
 
@@ -40,3 +49,13 @@ def test_what_is_known_by_number_alone_is_counted() -> None:
     counted = given_up(leftovers, [], [], 0, [])["missing"]
     assert find_missing(leftovers, [], [], counted) == ((Missing(*KEY, 0, 1, 10, 200),), 5)
     assert find_missing({}, [], [], 0) == ((), 0)
+
+
+def test_an_index_that_leads_to_one_message_alone_gives_it_a_few_hashes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hashes = np.arange(300_000) // 2  # each twice
+    batch = pa.record_batch({"phy_offset": np.where(hashes < 5, 900, 800), "key_hash": hashes})
+    monkeypatch.setattr(unsaved_module, "numbered_files", lambda tree, folder: [None])
+    monkeypatch.setattr(unsaved_module, "scan_index_entries", lambda scan, file, source: [batch])
+    missing = (Missing(*KEY, 4, 5, 800, 200), Missing(*KEY, 5, 6, 900, 200), Missing(*KEY, 6, 7))
+    found = key_hashes(Unsaved(StoreLocation(str(tmp_path)), rules_of("", "5.3.3"), missing))
+    assert found == {900: [0, 1, 2, 3, 4], 800: list(range(5, 5 + MOST_HASHES))}
