@@ -123,7 +123,8 @@ def missing_rows(unsaved: Unsaved) -> Iterator[Row]:
 
 def key_hashes(unsaved: Unsaved) -> dict[int, list[int]] | None:
     """By the physical offset of a missing message, what the copy's index files hold of its keys. None where they cannot be
-    read; they may also have been lost with the message. At most MOST_HASHES of one message: bad bytes may lead all entries to it."""
+    read; they may also have been lost with the message. At most
+    MOST_HASHES of one message: all entries of a bad file may lead to one."""
     places = np.unique(np.array([row.phy_offset for row in unsaved.missing if row.phy_offset is not None], np.int64))
     found: dict[int, dict[int, None]] = {}  # the hashes in the order of the index
     if not len(places):

@@ -52,6 +52,7 @@ def test_what_is_known_by_number_alone_is_counted() -> None:
 
 
 def test_an_index_that_leads_to_one_message_alone_gives_it_a_few_hashes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "commitlog").mkdir()
     hashes = np.arange(300_000) // 2  # each twice
     batch = pa.record_batch({"phy_offset": np.where(hashes < 5, 900, 800), "key_hash": hashes})
     monkeypatch.setattr(unsaved_module, "numbered_files", lambda tree, folder: [None])
