@@ -1,22 +1,20 @@
 """Parquet files -> versions of Delta tables. The only module that calls Delta's kernel.
 
 Spark's own writer needs half a second per small table and rewrites what is Parquet already. On this machine's disks delta-rs
-(`jobs.tables.local_log`) commits files where they lie. Elsewhere, and for what it cannot do, Delta's kernel does, on which
-delta-spark itself depends: both make the log entry, settle races with other writers, and write checkpoints. Every table is
-partitioned by `run_id`; a run's files lie in the folder `run_id=<id>`.
+(`jobs.tables.local_log`) commits files where they lie. Elsewhere, and from the first time that it cannot, Delta's kernel does, on
+which delta-spark itself depends: both make the log entry, settle races with other writers, and write checkpoints. Every table
+is partitioned by `run_id`; a run's files lie in the folder `run_id=<id>`.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import re
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -25,8 +23,8 @@ from pyspark.sql.types import StructType
 
 from jobs.faults import reason
 from jobs.tables.data_file import DataFile
-from jobs.tables.local_log import LocalLog, Raced
-from jobs.tables.table_address import TablesFailed, hadoop_path, is_local
+from jobs.tables.local_log import LocalLog, Raced, is_from_delta_rs
+from jobs.tables.table_address import TablesFailed, delta_rs_misreads, hadoop_path, is_local
 from schemas.rows import Row
 from schemas.tables import RUN_ID, Column, struct_of
 
@@ -35,6 +33,7 @@ if TYPE_CHECKING:
 
 ENGINE_NAME = "rocketmq-store-audit"
 _ATTEMPTS = 20
+_Found = TypeVar("_Found")
 _RACES = "ConcurrentWrite TableAlreadyExists ConcurrentTransaction FileAlreadyExists MetadataChanged ProtocolChanged".split()
 
 
@@ -51,7 +50,7 @@ class DeltaLog:
         self.uri = uri
         if not uri.startswith("file:"):
             self.uri = str(self._call(lambda: self._files.makeQualified(self._path(uri)).toString()))
-        elif "%" not in uri:  # which delta-rs decodes once too often
+        elif not delta_rs_misreads(uri):
             self._local = LocalLog(hadoop_path(uri), (*columns, *partition, RUN_ID), self._partition_names)
 
     @property
@@ -110,27 +109,31 @@ class DeltaLog:
         For a few small files: read here, without a Spark job, which would take its first second to begin. Raises TablesFailed.
         """
         found: list[Row] = []
-        for uri in self._call(lambda: self._live_files(run_id)):
-            own = re.search(r"/run_id=([^/]*)/", uri)
+        files: dict[str, str | None] = self._call(lambda: self._live_files(run_id))
+        for uri, own in files.items():
             table: list[Row] = self._call(partial(self._parquet, uri, columns))
-            found += [{RUN_ID.name: own[1] if own else None, **row} for row in table]
+            found += [{RUN_ID.name: own, **row} for row in table]
         return found
 
-    def _live_files(self, run_id: str | None) -> list[str]:
-        """Addresses of the files of the newest version; none where there is no table."""
-        if self._local is not None:
-            return self._local.files(run_id)
+    def _live_files(self, run_id: str | None) -> dict[str, str | None]:
+        """Address -> run, of the files of the newest version; none where there is no table."""
+        return self._by_either(lambda local: local.files(run_id), lambda: self._files_of_kernel(run_id))
+
+    def _files_of_kernel(self, run_id: str | None) -> dict[str, str | None]:
         snapshot = self._snapshot()
-        status_of = self._jvm.io.delta.kernel.internal.InternalScanFileUtils.getAddFileStatus
-        return [] if snapshot is None else [str(status_of(row).getPath()) for row in self._scan_files(snapshot, run_id)]
+        if snapshot is None:
+            return {}
+        util = self._jvm.io.delta.kernel.internal.InternalScanFileUtils
+        return {
+            str(util.getAddFileStatus(row).getPath()): util.getPartitionValues(row).get(RUN_ID.name)
+            for row in self._scan_files(snapshot, run_id)
+        }
 
     def _parquet(self, uri: str, columns: Sequence[str]) -> list[Row]:
-        if self._local is not None:
-            source: Any = uri
-        elif is_local(uri):
-            source = hadoop_path(unquote(uri))
+        if is_local(uri):
+            source: Any = hadoop_path(uri)
         else:
-            stream = self._files.open(self._path(self._jvm.java.net.URI(uri)))
+            stream = self._files.open(self._path(uri))
             try:
                 source = pa.BufferReader(bytes(self._jvm.org.apache.commons.io.IOUtils.toByteArray(stream)))
             finally:
@@ -144,9 +147,18 @@ class DeltaLog:
 
     def exists(self) -> bool:
         """Whether the table has a version. Raises TablesFailed."""
+        return self._call(lambda: self._by_either(LocalLog.exists, lambda: self._snapshot() is not None))
+
+    def _by_either(self, by_delta_rs: Callable[[LocalLog], _Found], by_kernel: Callable[[], _Found]) -> _Found:
+        """By delta-rs as long as it can; what the kernel then says counts."""
         if self._local is not None:
-            return bool(self._call(self._local.exists))
-        return self._call(self._snapshot) is not None
+            try:
+                return by_delta_rs(self._local)
+            except Exception as problem:
+                if isinstance(problem, Raced) or not is_from_delta_rs(problem):
+                    raise
+                self._local = None
+        return by_kernel()
 
     def _snapshot(self) -> Any:
         """The newest version, None where there is none yet (also where a writer has only made the folder)."""
@@ -170,23 +182,24 @@ class DeltaLog:
         """
         for attempt in range(_ATTEMPTS):
             try:
-                self._commit(run_id, files)
+                self._by_either(partial(self._commit_locally, run_id, files), partial(self._commit_by_kernel, run_id, files))
                 return
             except TablesFailed:
                 raise
             except Exception as problem:  # delta-rs' errors and the JVM's have no common kind
-                if attempt + 1 == _ATTEMPTS or not _is_race(problem):
+                if not _is_race(problem):
                     raise TablesFailed(f"table {self.uri}: {reason(problem)}") from None
-                time.sleep(0.02 * (attempt + 1))
+                if attempt + 1 < _ATTEMPTS:
+                    time.sleep(0.02 * (attempt + 1))
+        raise TablesFailed(
+            f"table {self.uri}: other writers were quicker {_ATTEMPTS} times: repeat the run once fewer of them write"
+        )
 
-    def _commit(self, run_id: str, files: Sequence[DataFile]) -> None:
-        if self._local is None:
-            self._commit_by_kernel(run_id, files)
-            return
-        newest = self._local.newest()
+    def _commit_locally(self, run_id: str, files: Sequence[DataFile], local: LocalLog) -> None:
+        newest = local.newest()
         if newest is not None and self._add_columns({field.name for field in newest.schema().fields}):
-            newest = self._local.newest()
-        self._local.commit(newest, run_id, files)
+            newest = local.newest()
+        local.commit(newest, run_id, files)
 
     def _commit_by_kernel(self, run_id: str, files: Sequence[DataFile]) -> None:
         kernel = self._jvm.io.delta.kernel

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from jobs.faults import reason
-from jobs.tables.table_address import TablesFailed, hadoop_path, is_local
+from jobs.tables.table_address import TablesFailed, delta_rs_misreads, hadoop_path, is_local
 from schemas.rows import Row
 
 
@@ -59,8 +59,9 @@ class DeltaQuery:
         place = hadoop_path(self.uri) if local else self.uri
         if local and not os.path.isdir(f"{place}/_delta_log"):
             return None
-        if local and "%" in place:  # which delta-rs decodes once too often
-            raise TablesFailed(f"table {self.uri}: delta-rs cannot read below a folder that has a '%' in its name: rename it")
+        if local and delta_rs_misreads(place):
+            odd = "'%', a backslash or a control character"
+            raise TablesFailed(f"table {self.uri}: delta-rs cannot read below a folder that has {odd} in its name: rename it")
         try:
             return DeltaTable(place)
         except TableNotFoundError as problem:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -23,6 +24,14 @@ class Raced(Exception):
     """Another writer was quicker: try again on its version."""
 
 
+def is_from_delta_rs(problem: Exception) -> bool:
+    """Whether delta-rs could not do what it was asked, so that Delta's kernel may: a file system without hard links, by which
+    it commits, a feature that it does not write. It gives Python's own errors for files and texts that it cannot take."""
+    from deltalake.exceptions import DeltaError
+
+    return isinstance(problem, (DeltaError, OSError, ValueError))
+
+
 class LocalLog:
     """One table's log. place: the folder.  columns, partition: all columns, and those that divide the files."""
 
@@ -35,13 +44,13 @@ class LocalLog:
         """Whether the table has a version."""
         return self.newest() is not None
 
-    def files(self, run_id: str | None) -> list[str]:
-        """Paths, of one run alone where one is named; none where there is no table."""
+    def files(self, run_id: str | None) -> dict[str, str | None]:
+        """Path -> run, of one run alone where one is named; none where there is no table."""
         newest = self.newest()
         if newest is None:
-            return []
-        of_run = [(RUN_ID.name, "=", run_id)] if run_id is not None else None
-        return [unquote(uri) for uri in newest.file_uris(file_pruning_predicate=of_run)]
+            return {}
+        runs = {name: re.match(f"{RUN_ID.name}=([^/]*)/", name) for name in _names(newest, run_id)}
+        return {os.path.join(self.place, name): run[1] if run else None for name, run in runs.items()}
 
     def commit(self, newest: Any, run_id: str, files: Sequence[DataFile]) -> None:
         """Replace the run's files by these, in the version after the newest; none where nothing changes.
@@ -66,10 +75,14 @@ class LocalLog:
         actions = [*self._removed(newest, run_id), *added]
         if not actions:
             return
+        before = newest.version()
         later = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
         try:
             newest.create_write_transaction(actions, "append", newest.schema(), self._partition, post_commithook_properties=later)
-        except CommitFailedError as problem:
+        except CommitFailedError as problem:  # also where the table needs a feature that delta-rs does not write
+            now = self.newest()
+            if now is None or now.version() == before:
+                raise
             raise Raced from problem
         if newest.version() % _CHECKPOINT_VERSIONS == 0:
             with contextlib.suppress(Exception):  # it speeds up readers; the version itself is committed
@@ -102,9 +115,12 @@ class LocalLog:
 
         if not os.path.isdir(f"{self.place}/run_id={run_id}"):
             return []
-        now, folder = int(time.time() * 1000), f"run_id={run_id}/"
-        names = [
-            unquote(uri).partition(f"/{folder}")[2]
-            for uri in newest.file_uris(file_pruning_predicate=[(RUN_ID.name, "=", run_id)])
-        ]
-        return [RemoveAction(f"{folder}{name}", True, now) for name in names]
+        now = int(time.time() * 1000)
+        return [RemoveAction(name, True, now) for name in _names(newest, run_id)]
+
+
+def _names(newest: Any, run_id: str | None) -> list[str]:
+    """Paths of a version's files below the table's folder, of one run alone where one is named."""
+    of_run = [(RUN_ID.name, "=", run_id)] if run_id is not None else None
+    folder = newest.table_uri.removeprefix("file://")  # without symbolic links, and encoded, as each file's path
+    return [unquote(uri.removeprefix(folder)) for uri in newest.file_uris(file_pruning_predicate=of_run)]

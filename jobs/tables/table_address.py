@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from store_io.base.errors import StoreError
 
 
@@ -18,3 +20,9 @@ def hadoop_path(uri: str) -> str:
     """The path of a table's local address. Not decoded: in Hadoop's addresses "%20" is three characters; in a user's `file:` URI
     (`byte_source.local_path`) it is a space."""
     return "/" + uri.removeprefix("file:").lstrip("/") if uri.startswith("file:") else uri
+
+
+def delta_rs_misreads(path: str) -> bool:
+    """Whether delta-rs looks for a local path elsewhere or not at all: it decodes "%20", takes a backslash for a slash, and
+    refuses control characters."""
+    return re.search(r"[%\\\x00-\x1f\x7f]", path) is not None

@@ -69,8 +69,9 @@ def test_what_cannot_be_read_is_a_sentence(table: str, tmp_path: Path) -> None:
         file.write_bytes(b"no Parquet")
     with pytest.raises(TablesFailed, match=r"^table .*: .*Parquet"):
         DeltaQuery(table).ask(["store"])
-    with pytest.raises(TablesFailed, match="'%' in its name"):
-        Path(f"{tmp_path}/a%20b/_delta_log").mkdir(parents=True)
-        DeltaQuery(f"{tmp_path}/a%20b")
+    for name in ("a%20b", "a\\b", "a\nb", "a\x7fb"):
+        Path(f"{tmp_path}/{name}/_delta_log").mkdir(parents=True)
+        with pytest.raises(TablesFailed, match="'%', a backslash or a control character in its name"):
+            DeltaQuery(f"{tmp_path}/{name}")
     with pytest.raises(TablesFailed, match=r"^table nosuch://x/runs: .*scheme"):
         DeltaQuery("nosuch://x/runs")

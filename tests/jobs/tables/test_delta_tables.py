@@ -12,6 +12,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from deltalake import DeltaTable
+from deltalake.exceptions import CommitFailedError, DeltaError
 
 from jobs.audit.datasets import DatasetPlan, by_dataset, scan_and_write
 from jobs.session import Session
@@ -156,13 +158,108 @@ def test_writers_of_other_runs_do_not_disturb_each_other(spark_session: Session,
     assert {name: len(found) for name, found in rows.items() if found} == {"segments": 4, "plan_steps": 4, "runs": 4}
 
 
-@pytest.mark.parametrize("name", ["a b%20`'ü", "a b#?[x]{y}*`'ü&="])
+@pytest.mark.parametrize("name", ["run_id=z/a b%20`'ü\\c\nd", "run_id=z/a b#?[x]{y}*`'ü&="], ids=["kernel", "delta-rs"])
 def test_odd_places_and_moved_tables(spark_session: Session, tmp_path: Path, name: str) -> None:
     place = tmp_path / name
-    Tables(spark_session, str(place)).write_run(run("a"), outcomes())
-    assert Tables(spark_session, str(place)).read(RUNS).count() == 3
+    tables = Tables(spark_session, str(place))
+    tables.write_run(run("b"), [samples.clean()])
+    tables.write_run(run("b"), [samples.clean()])
+    assert tables.few(RUNS, ["store"], "b") == tables.few(RUNS, ["store"]) == [{"run_id": "b", "store": samples.clean().name}]
+    assert tables.read(RUNS).count() == 1
     shutil.move(place, tmp_path / "elsewhere")
-    assert Tables(spark_session, f"file://{tmp_path}/elsewhere/").read(RUNS).count() == 3
+    assert Tables(spark_session, f"file://{tmp_path}/elsewhere/").read(RUNS).count() == 1
+    assert {path.name for path in tmp_path.iterdir()} == {"elsewhere", "run_id=z"}
+
+
+# ---- what delta-rs cannot do, and races ----------------------------------------------------------------------------
+
+
+class Segments:
+    """The table `segments` alone, with one row for each run."""
+
+    def __init__(self, started: Session, place: Path):
+        self.place = place
+        self.log = DeltaLog(started, f"file:{place}", TABLES["segments"])
+
+    def write(self, run_id: str) -> None:
+        rows = arrow_table([{"store": run_id, "file": "0"}], TABLES["segments"])
+        self.log.replace_run(run_id, [self.log.write_file(run_id, rows)])
+
+    def runs(self) -> list[str]:
+        return sorted(row["run_id"] for row in self.log.rows(["store"]) if row["run_id"] == row["store"])
+
+    def newest(self) -> str:
+        """Who wrote the newest version."""
+        lines = max((self.place / "_delta_log").glob("*.json")).read_text().splitlines()
+        (info,) = [action["commitInfo"] for action in map(json.loads, lines) if "commitInfo" in action]
+        return str(info.get("engineInfo") or info.get("clientVersion"))
+
+
+@pytest.mark.parametrize("error", [OSError(1, "Operation not permitted"), DeltaError("Generic LocalFileSystem error")])
+def test_where_delta_rs_cannot_commit_the_kernel_does(
+    spark_session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise error
+
+    healthy = Segments(spark_session, tmp_path / "later")
+    healthy.write("a")
+    assert "delta-rs" in healthy.newest()
+    monkeypatch.setattr("deltalake.transaction.create_table_with_add_actions", fails)
+    monkeypatch.setattr("deltalake.DeltaTable.create_write_transaction", fails)
+    for table in (Segments(spark_session, tmp_path / "new"), healthy):
+        table.write("b")
+        table.write("a")
+        assert "Kernel" in table.newest()
+        assert table.runs() == ["a", "b"]
+
+
+def test_a_table_that_delta_rs_cannot_read_is_read_by_the_kernel(
+    spark_session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise DeltaError("a reader feature")
+
+    Segments(spark_session, tmp_path).write("a")
+    monkeypatch.setattr("deltalake.DeltaTable.__init__", fails)
+    table = Segments(spark_session, tmp_path)
+    assert table.log.exists() and table.runs() == ["a"]
+
+
+def test_a_feature_that_delta_rs_does_not_write_is_no_race(spark_session: Session, tmp_path: Path) -> None:
+    Segments(spark_session, tmp_path).write("a")
+    version = tmp_path / "_delta_log/00000000000000000000.json"
+    actions = {key: value for line in version.read_text().splitlines() for key, value in json.loads(line).items()}
+    actions["commitInfo"]["inCommitTimestamp"] = 1
+    actions["protocol"] = {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": ["inCommitTimestamp"]}
+    actions["metaData"]["configuration"] = {"delta.enableInCommitTimestamps": "true"}
+    version.write_text("".join(json.dumps({key: value}) + "\n" for key, value in actions.items()))
+    table = Segments(spark_session, tmp_path)
+    table.write("b")
+    assert table.runs() == ["a", "b"] and "Kernel" in table.newest()
+
+
+def test_a_race_is_tried_again_and_told_where_it_is_lost(
+    spark_session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table, other = Segments(spark_session, tmp_path), Segments(spark_session, tmp_path)
+    table.write("a")
+    real, lost = DeltaTable.create_write_transaction, iter(range(9))
+
+    def quicker(*given: Any, **more: Any) -> None:
+        with monkeypatch.context() as undisturbed:
+            undisturbed.setattr(DeltaTable, "create_write_transaction", real)
+            other.write(f"other{next(lost)}")
+        raise CommitFailedError("a version is there")
+
+    monkeypatch.setattr("jobs.tables.delta_log._ATTEMPTS", 3)
+    monkeypatch.setattr(DeltaTable, "create_write_transaction", quicker)
+    with pytest.raises(TablesFailed, match=r"^table file:.*: other writers were quicker 3 times: ") as failure:
+        table.write("b")
+    assert failure.value.exit_code == 3 and next(lost) == 3
+    monkeypatch.setattr(DeltaTable, "create_write_transaction", real)
+    table.write("b")
+    assert "delta-rs" in table.newest() and len(table.runs()) == 5
 
 
 def test_a_table_of_an_earlier_version_gets_the_columns_that_it_lacks(
