@@ -147,7 +147,7 @@ class DeltaLog:
 
     def exists(self) -> bool:
         """Whether the table has a version. Raises TablesFailed."""
-        return self._call(lambda: self._by_either(LocalLog.exists, lambda: self._snapshot() is not None))
+        return bool(self._call(lambda: self._by_either(LocalLog.exists, lambda: self._snapshot() is not None)))
 
     def _by_either(self, by_delta_rs: Callable[[LocalLog], _Found], by_kernel: Callable[[], _Found]) -> _Found:
         """By delta-rs as long as it can; what the kernel then says counts."""
