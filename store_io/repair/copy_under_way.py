@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor
+from concurrent.futures import wait as wait_for
 from dataclasses import dataclass
 from threading import Condition
 from types import TracebackType
@@ -41,7 +42,7 @@ def started(request: RepairRequest) -> Iterator[CopyUnderWay]:
 
 
 class CopyUnderWay:
-    """Threads that copy all that lies at a location. A context manager: what is still to be copied at its end is not.
+    """Threads that copy all that lies at a location, as long as its `with` lasts: what is still to be copied at its end is not.
 
     Raises StoreError where one CommitLog cannot be made of several folders, WriteFailed where too little is free.
     """
@@ -50,19 +51,30 @@ class CopyUnderWay:
         self.writer, self.plan = writer, plan_copy(location, writer)
         self._there: dict[str, int] = {}  # by path, how many bytes from the start on
         self._changed = Condition()
-        self._ended = False  # by a failure, or because nobody wants it any more
+        self._under_way = False  # from the first file on, until a failure or until nobody wants it any more
+        self._failure: BaseException | None = None  # the first; it stops all other files, which fail by that
         for folder in self.plan.folders:
             writer.make_folder(folder)
         self._copiers, self._flushers = ThreadPoolExecutor(COPY_THREADS), ThreadPoolExecutor(COPY_THREADS)
+        self._copied: list[Future[None]] = []
         self._flushed: list[Future[None]] = []
-        # Small files first: the audit begins with them. Then the largest, which take longest.
-        ordered = sorted(self.plan.regular, key=lambda e: (e.size >= EARLY_FLUSH_BYTES, -e.size, e.path))
-        self._copied = [self._copiers.submit(self._copy, entry) for entry in ordered]
 
     def __enter__(self) -> CopyUnderWay:
+        # Small files first: the audit begins with them. Then the largest, which take longest.
+        ordered = sorted(self.plan.regular, key=lambda e: (e.size >= EARLY_FLUSH_BYTES, -e.size, e.path))
+        self._under_way = True
+        try:
+            for entry in ordered:
+                self._copied.append(self._copiers.submit(self._copy, entry))
+        except BaseException:  # an interrupt, or no thread can be started
+            self._stop()
+            raise
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._stop()
+
+    def _stop(self) -> None:
         self._end()
         self._copiers.shutdown(cancel_futures=True)
         self._flushers.shutdown(cancel_futures=True)
@@ -76,9 +88,12 @@ class CopyUnderWay:
         return _GrowingLocation(self.writer.root, (), self)
 
     def finish(self) -> Copied:
-        """Wait for the last byte. Raises what the copy of a file has raised."""
-        for copied in self._copied:
-            copied.result()
+        """Wait for the last byte. Raises what the first file that failed has raised, StoreChanged where the copy was stopped."""
+        wait_for(self._copied, return_when=FIRST_EXCEPTION)
+        if self._failure is not None:
+            raise self._failure
+        if len(self._copied) < len(self.plan.regular) or any(copied.cancelled() for copied in self._copied):
+            raise StoreChanged("the copy was stopped before it was whole")
         return self.plan.copied
 
     def flush(self) -> None:
@@ -88,34 +103,42 @@ class CopyUnderWay:
 
     def wait(self, path: str, position: int) -> None:
         """Return when the file's bytes up to that position are there. Raises StoreChanged where they never will be."""
+        if not self.copies(path):
+            raise StoreChanged(f"{path}: no file that is copied")
         with self._changed:
-            while self._there.get(path, -1) < position and not self._ended:
+            while self._there.get(path, -1) < position and self._under_way:
                 self._changed.wait()
             if self._there.get(path, -1) < position:
                 raise StoreChanged(f"{path}: its copy has ended before byte {position}")
+
+    def copies(self, path: str) -> bool:
+        """Whether the path is that of a file of the copy: no folder, nor what no copy is made of."""
+        entry = self.plan.by_path.get(path)
+        return entry is not None and entry.kind == "file"
 
     def _copy(self, entry: StoreFile) -> None:
         try:
             self.writer.copy(
                 self.plan.source, entry.path, entry.path, entry.mtime_ns, lambda position: self._reached(entry.path, position)
             )
-        except BaseException:
-            self._end()
+            self._reached(entry.path, _WHOLE)
+            if entry.size >= EARLY_FLUSH_BYTES and self.writer.copies:
+                self._flushed.append(self._flushers.submit(self.writer.flush_file, entry.path))
+        except BaseException as problem:
+            self._end(problem)
             raise
-        self._reached(entry.path, _WHOLE)
-        if entry.size >= EARLY_FLUSH_BYTES and self.writer.copies:
-            self._flushed.append(self._flushers.submit(self.writer.flush_file, entry.path))
 
     def _reached(self, path: str, position: int) -> None:
         with self._changed:
-            if self._ended:
+            if not self._under_way:
                 raise StoreChanged(f"{path}: its copy was stopped at byte {position}")
             self._there[path] = position
             self._changed.notify_all()
 
-    def _end(self) -> None:
+    def _end(self, failure: BaseException | None = None) -> None:
         with self._changed:
-            self._ended = True
+            self._failure = self._failure or failure
+            self._under_way = False
             self._changed.notify_all()
 
 
@@ -142,8 +165,8 @@ class _GrowingSource(ByteSource):
         self._copying = copying
 
     def open(self, path: str) -> ByteFile:
-        if path not in self._copying.plan.by_path:
-            return super().open(path)
+        if not self._copying.copies(path):
+            return super().open(path)  # which says what is wrong with it
         self._copying.wait(path, 0)
         return _GrowingFile(super().open(path), self._copying)
 

@@ -6,13 +6,15 @@ import errno
 import os
 import pickle
 import threading
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from store_io.base.errors import StoreChanged
+from store_io.base.errors import StoreChanged, StoreError, Unreadable
 from store_io.repair.copy_under_way import CopyUnderWay
 from store_io.repair.writing import store_writer
 from store_io.repair.writing.store_writer import StoreFileWriter, StoreWriter, WriteFailed
@@ -50,6 +52,19 @@ def step(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
         steps.release()
 
 
+@pytest.fixture
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What waits for ever fails."""
+    real = threading.Condition.wait
+
+    def wait(self: threading.Condition, timeout: float | None = None) -> bool:
+        came = real(self, 5 if timeout is None else timeout)
+        assert came or timeout is not None, "waited for ever"
+        return came
+
+    monkeypatch.setattr(threading.Condition, "wait", wait)
+
+
 def test_a_read_waits_for_its_bytes_and_for_no_others(store: Path, step: Callable[[], None], tmp_path: Path) -> None:
     data = (store / NAME).read_bytes()
     with StoreWriter.beside(str(tmp_path / "new")) as writer, CopyUnderWay(StoreLocation(str(store)), writer) as copying:
@@ -84,4 +99,86 @@ def test_a_copy_that_fails_ends_who_waits_for_it(store: Path, tmp_path: Path, mo
         with pytest.raises(StoreChanged, match="its copy has ended before byte"):
             copying.wait(NAME, PIECE)
         with pytest.raises(WriteFailed, match="No space left"):
+            copying.finish()
+
+
+def test_what_is_no_file_of_the_copy_is_never_waited_for(store: Path, patience: None, tmp_path: Path) -> None:
+    """A folder where a broker has a file, something special, what cannot be read, a link out of the store, an absent name."""
+    (store / "checkpoint").mkdir()
+    (store / "config").mkdir()
+    os.mkfifo(store / "config" / "topics.json")
+    (store / "config" / "consumerOffset.json").symlink_to("nowhere")
+    (store / "config" / "delayOffset.json").symlink_to(tmp_path)
+    (store / os.fsdecode(b"config/\xff")).write_bytes(b"x")
+    with StoreWriter.beside(str(tmp_path / "new")) as writer, CopyUnderWay(StoreLocation(str(store)), writer) as copying:
+        source = open_source(copying.location)
+        assert len(copying.plan.copied.not_copied) == 4
+        for path in ("checkpoint", "commitlog", "config"):
+            with pytest.raises(Unreadable, match=path):
+                source.open(path)
+        for path in ("absent", *copying.plan.copied.not_copied):
+            with pytest.raises(StoreError):
+                source.open(path)
+        for path in ("checkpoint", "config/topics.json", "absent", f"{NAME}/", ""):
+            with pytest.raises(StoreChanged, match="no file that is copied"):
+                copying.wait(path, 0)
+
+
+def test_the_first_failure_is_told_and_no_file_that_it_has_stopped(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    second = f"commitlog/{PIECE * PIECES:020d}"
+    (store / second).write_bytes(bytes(PIECE))
+
+    def copy(self: Any, source: Any, path: str, to: str, mtime_ns: int, reached: Callable[[int], None]) -> None:
+        reached(0)
+        if path == second:
+            raise WriteFailed(f"{path}: cannot be written: No space left on device")
+        while True:  # until it is stopped
+            reached(1)
+            time.sleep(0.001)
+
+    monkeypatch.setattr(StoreWriter, "copy", copy)
+    with StoreWriter.beside(str(tmp_path / "new")) as writer, CopyUnderWay(StoreLocation(str(store)), writer) as copying:
+        for _ in range(2):
+            with pytest.raises(WriteFailed, match=f"{second}: cannot be written: No space"):
+                copying.finish()
+        with pytest.raises(StoreChanged, match=f"{NAME}: its copy has ended before"):
+            copying.wait(NAME, PIECE)
+
+
+def test_nothing_is_copied_before_it_is_entered_nor_after_its_end(store: Path, tmp_path: Path) -> None:
+    with StoreWriter.beside(str(tmp_path / "new")) as writer:
+        before = threading.active_count()
+        copying = CopyUnderWay(StoreLocation(str(store)), writer)
+        assert threading.active_count() == before
+        for act in (copying.finish, lambda: copying.wait(NAME, 0)):
+            with pytest.raises(StoreChanged):
+                act()
+        with copying:
+            copying.finish()
+        assert threading.active_count() == before and copying.finish().files == 1  # it is whole
+
+
+@pytest.mark.parametrize("problem", [KeyboardInterrupt(), RuntimeError("can't start new thread")])
+def test_what_stops_its_start_leaves_no_thread(
+    store: Path, tmp_path: Path, problem: BaseException, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (store / "checkpoint").write_bytes(bytes(PIECE))
+    submitted, real = [], ThreadPoolExecutor.submit
+
+    def submit(self: Any, *words: Any) -> Any:
+        if submitted:
+            raise problem
+        submitted.append(words)
+        return real(self, *words)
+
+    monkeypatch.setattr(ThreadPoolExecutor, "submit", submit)
+    before = threading.active_count()
+    with StoreWriter.beside(str(tmp_path / "new")) as writer:
+        copying = CopyUnderWay(StoreLocation(str(store)), writer)
+        with pytest.raises(type(problem)), copying:
+            raise AssertionError
+        assert submitted and threading.active_count() == before
+        with pytest.raises(StoreChanged):
             copying.finish()
