@@ -29,6 +29,14 @@ class Flushed:
         with self._lock:
             self._writes[path] += 1
 
+    def forget(self, folder: str) -> None:
+        """Note that a folder of that path is gone, or another one, with all that was in it."""
+        below = folder.rstrip("/") + "/"
+        with self._lock:
+            for path in {*self._writes, *self._flushed}:
+                if path == folder or path.startswith(below):
+                    self._writes[path] += 1
+
     def opened(self, path: str) -> None:
         """Note that the file is open to be written: until it is closed it does not count as flushed."""
         with self._lock:

@@ -261,15 +261,15 @@ class StoreWriter:
             file.set_time(mtime_ns)
 
     def move(self, path: str, to: str) -> None:
-        """Give a file another name."""
+        """Give a file or folder another name."""
         with _write_errors(to):
             self._make_folders(os.path.dirname(self._full(to)))
             _rename_new(self._full(path), self._full(to))
-            self._renamed(path, to)
+            self._renamed(path, to, folders=os.path.isdir(self._full(to)))
 
-    def _renamed(self, *paths: str) -> None:
+    def _renamed(self, *paths: str, folders: bool = False) -> None:
         for path in paths:
-            self.flushed.wrote(self._full(path))
+            (self.flushed.forget if folders else self.flushed.wrote)(self._full(path))
             self.flushed.wrote(os.path.dirname(self._full(path)))
 
     def take_in(self, name: str, to: str) -> int:
@@ -294,8 +294,9 @@ class StoreWriter:
                 status = os.lstat(full)
             except FileNotFoundError:
                 return
-            self._renamed(path)
-            if stat.S_ISDIR(status.st_mode):
+            is_folder = stat.S_ISDIR(status.st_mode)
+            self._renamed(path, folders=is_folder)
+            if is_folder:
                 shutil.rmtree(full)
             else:
                 os.unlink(full)

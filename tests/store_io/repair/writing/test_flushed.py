@@ -47,6 +47,22 @@ def test_what_was_not_written_since_is_not_flushed_again(tmp_path: Path, flushed
         assert now(writer, flushed) == {"c"}
 
 
+@pytest.mark.parametrize("how", ["removed", "moved"])
+def test_a_folder_that_takes_another_one_s_name_is_flushed_with_all_in_it(tmp_path: Path, flushed: list[str], how: str) -> None:
+    with StoreWriter.beside(str(tmp_path / "new")) as writer:
+        for name in ("a/in/one", "ab/one"):
+            writer.create(name, 10)
+        writer.flush()
+        if how == "removed":
+            writer.remove("a")
+        else:
+            writer.move("a", "c")
+        assert now(writer, flushed) == ({"store"} if how == "removed" else {"store", "c", "in", "one"})
+        writer.create("b/in/one", 20)
+        writer.move("b", "a")
+        assert now(writer, flushed) == {"store", "a", "in", "one"}
+
+
 def test_an_open_file_is_never_flushed_for_good(tmp_path: Path, flushed: list[str]) -> None:
     with StoreWriter.beside(str(tmp_path / "new")) as writer:
         writer.create("one", 10)
