@@ -69,20 +69,38 @@ def carry_out(command: Command, assumed: Sequence[str] = ()) -> Done:
                 "--deploy-mode cluster: a repair writes a folder of this machine, or one mounted on all, from a driver here"
             )
     checksum.trust()
-    with interrupts.first_only(), runner(command.spark, request.location) as run_tasks:
-        if "--dry-run" in command.flags:
-            from store_io.repair.repair_store import preview
+    if "--dry-run" in command.flags:
+        from store_io.repair.repair_store import preview
 
+        with interrupts.first_only(), runner(command.spark, request.location) as run_tasks:
             outcome = preview(request, run_tasks, _scratch(command, request), _progress)
-        else:
-            with started(request) as copying:
+        _tell(store, request, outcome, dry=True)
+        return Done(outcome.exit_code)
+    in_place = False
+    try:
+        with interrupts.first_only(), runner(command.spark, request.location) as run_tasks, started(request) as copying:
+            try:
                 outcome = _repair(request, run_tasks, copying)
+            finally:
+                in_place = copying.writer.published
+        _tell(store, request, outcome)
+        return Done(outcome.exit_code) if outcome.exit_code else _hand_over(store, request, outcome, assumed)
+    except BaseException as problem:
+        if in_place and (interrupts.came() or not isinstance(problem, StoreError)):  # whose sentence says enough
+            said = f"the new store {request.target} is in place and complete; its hand-over page is not written,"
+            print(
+                f"spark-submit.sh: {printable(said)} and lists of messages beside it may be missing", file=sys.stderr, flush=True
+            )
+        raise
+
+
+def _tell(store: StoreArgument, request: RepairRequest, outcome: RepairOutcome, dry: bool = False) -> None:
     from jobs.report.texts.repair_text import repair_text
 
-    dry = "--dry-run" in command.flags
     print(repair_text(outcome.report, store.path, request.target, dry), end="", flush=True)
-    if dry or outcome.exit_code:
-        return Done(outcome.exit_code)
+
+
+def _hand_over(store: StoreArgument, request: RepairRequest, outcome: RepairOutcome, assumed: Sequence[str]) -> Done:
     from jobs.rescue.hand_over import hand_over
 
     try:

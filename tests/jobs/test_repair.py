@@ -18,9 +18,11 @@ import pytest
 from jobs import cli
 from jobs import repair as repair_command
 from jobs.command_line.options import Command, parse
+from jobs.rescue import hand_over
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_local
 from store_io.base.errors import StoreError
+from store_io.repair.writing import store_writer
 from store_io.source.byte_source import StoreLocation
 from tests import ROOT
 from tests.support import corpus_tools
@@ -190,6 +192,22 @@ def test_a_signal_ends_it_and_leaves_nothing(store: Path, tmp_path: Path, number
     _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == code
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("module, name", [(store_writer, "_remove_folder"), (hand_over, "hand_over")])
+def test_a_signal_after_the_store_is_in_place_says_what_is_missing(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], module: Any, name: str
+) -> None:
+    real = getattr(module, name)
+
+    def stopped(*words: Any) -> Any:
+        os.kill(os.getpid(), signal.SIGINT)
+        return real(*words)
+
+    monkeypatch.setattr(module, name, stopped)
+    assert typed(store, "--to", str(tmp_path / "new")) == 130
+    assert f"the new store {tmp_path}/new is in place and complete; its hand-over page is not written" in capsys.readouterr().err
+    assert sorted(path.name for path in tmp_path.iterdir() if not path.name.startswith(".")) == ["new", "new.repair.json"]
 
 
 @pytest.mark.parametrize("word", ["--to", "--dry-run"])
