@@ -311,8 +311,10 @@ def measure_repair(root: Path, body: int, spark_words: Sequence[str], rounds: in
     best: dict[str, float] = {}
     for _ in range(rounds):
         began = time.perf_counter()
-        subprocess.run(["cp", "-r", str(root), str(copy)], check=True)
+        done = subprocess.run(["cp", "-r", str(root), str(copy)], capture_output=True, text=True)
         copied = time.perf_counter()
+        if done.returncode:
+            raise BenchFailed(f"cp ended with {done.returncode}: {done.stderr.strip()[-500:]}")
         _flush_folder(copy)
         flushed = time.perf_counter()
         shutil.rmtree(copy)

@@ -25,12 +25,13 @@ from tests.broker_truth.real_broker import Jvm
 pytestmark = pytest.mark.big
 
 GIB = 1 << 30
+ROUNDS = 3
 
 
 @pytest.mark.parametrize("body_bytes", [200, 1024, 4096, 16384])
 def test_a_repair_takes_no_longer_than_a_copy_and_the_broker_s_load(body_bytes: int, tmp_path: Path) -> None:
-    """1.5 GiB of messages, read from the page cache. The broker works on the copy as it is, a repair on one that it makes:
-    so it may take a copy longer."""
+    """1.5 GiB of messages, read from the page cache. The broker works on a copy as it is, a repair on one that it makes: so it
+    may take a copy longer. The least of some rounds counts, in which both take turns: other programs slow single runs only."""
     root = tmp_path / "store"
     write_store(root, SampleStore([body_bytes] * 2, last_bytes=GIB // 2))
     shutil.rmtree(root / "consumequeue")
@@ -40,30 +41,36 @@ def test_a_repair_takes_no_longer_than_a_copy_and_the_broker_s_load(body_bytes: 
     plan = tmp_path / "plan.json"
     plan.write_text(json.dumps(run_local(AuditRequest("store", StoreLocation(str(root)), RELEASE)).plan), "utf-8")
 
-    os.sync()
-    begin = time.monotonic()
-    subprocess.run(["cp", "-r", str(root), str(tmp_path / "copy")], check=True)
-    copy_seconds = time.monotonic() - begin
-    shutil.rmtree(tmp_path / "copy")
-    os.sync()
-
-    begin = time.monotonic()
-    command = [str(ROOT / "spark-submit.sh"), "repair", str(root), "--plan", str(plan), "--to", str(tmp_path / "new")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=dict(os.environ))
-    repair_seconds = time.monotonic() - begin
-    assert done.returncode == 0, done.stdout + done.stderr
-
-    with Jvm(RELEASE, options=()) as jvm, jvm.broker(root) as broker:
+    copy, new = tmp_path / "copy", tmp_path / "new"
+    copied, repaired, loaded = [], [], []
+    for _ in range(ROUNDS):
+        for made in (*tmp_path.glob("copy*"), *tmp_path.glob("new*")):
+            shutil.rmtree(made) if made.is_dir() else made.unlink()
+        os.sync()  # what was written or removed before slows nothing that is measured
         begin = time.monotonic()
-        assert broker.load()
-        load_seconds = time.monotonic() - begin
-        rebuilt = broker.queues()
-    with Jvm(RELEASE, options=()) as jvm, jvm.broker(tmp_path / "new") as broker:
+        subprocess.run(["cp", "-r", str(root), str(copy)], check=True)
+        copied.append(time.monotonic() - begin)
+        os.sync()
+
+        begin = time.monotonic()
+        command = [str(ROOT / "spark-submit.sh"), "repair", str(root), "--plan", str(plan), "--to", str(new)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=dict(os.environ))
+        repaired.append(time.monotonic() - begin)
+        assert done.returncode == 0, done.stdout + done.stderr
+        os.sync()
+
+        with Jvm(RELEASE, options=()) as jvm, jvm.broker(copy) as broker:
+            begin = time.monotonic()
+            assert broker.load()
+            loaded.append(time.monotonic() - begin)
+            rebuilt = broker.queues()
+    with Jvm(RELEASE, options=()) as jvm, jvm.broker(new) as broker:
         assert broker.load()
         broker.start()
         assert {key: found[:2] for key, found in broker.queues().items()} == {key: found[:2] for key, found in rebuilt.items()}
         (topic, queue_id), (first, end, *_) = next(iter(rebuilt.items()))
         some = broker.pull(topic, queue_id, 1000)
         assert len(some) >= min(1000, end - first) > 100
-    print(f"bodies of {body_bytes}: repair {repair_seconds:.1f} s, load() {load_seconds:.1f} s, cp {copy_seconds:.1f} s")
-    assert repair_seconds <= load_seconds + copy_seconds
+    for what, seconds in (("repair", repaired), ("load()", loaded), ("cp", copied)):
+        print(f"bodies of {body_bytes}: {what} {', '.join(f'{second:.1f}' for second in seconds)} s")
+    assert min(repaired) <= min(loaded) + min(copied)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
-from jobs.bench.measures import measure_scans
+from jobs.bench.measures import measure_repair, measure_scans
 from jobs.bench.store import BenchFailed, write_store
+from jobs.environment import setup as environment
 from store_io.sample_store import SampleStore
 
 
@@ -27,3 +29,11 @@ def test_a_damaged_segment_is_not_measured(tmp_path: Path) -> None:
         file.write(bytes([byte ^ 1]))
     with pytest.raises(BenchFailed, match="not found sound"):
         measure_scans(tmp_path, [200], rounds=1)
+
+
+def test_a_copy_that_fails_is_told_in_cp_s_words(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(environment, "is_ready", lambda: True)
+    shutil.copytree(root, tmp_path / "store")
+    (tmp_path / "store-copy").touch()
+    with pytest.raises(BenchFailed, match=r"cp ended with 1: .*store-copy"):
+        measure_repair(tmp_path / "store", 200, (), rounds=1)
