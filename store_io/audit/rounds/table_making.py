@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from schemas.rows import SegmentSummary
+from schemas.rocksdb_layout import DONE_TOPIC, HALF_TOPIC
+from schemas.rows import WALK_AUDIT, SegmentSummary
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.log_map import LogMap
 from store_io.audit.opened_copy import OpenedCopy
@@ -25,7 +26,7 @@ from store_io.formats.rocksdb.index_table import IndexTableTask
 from store_io.formats.rocksdb.transaction_table import TransactionTableTask
 from store_io.scan.segment_scan import SegmentTask
 
-MOST_HALVES = 400_000  # half messages and marks of done ones, and entries of transactions
+MOST_HALVES = 400_000  # in one store: half messages and marks of done ones, and entries of transactions
 
 
 class TableMaker:
@@ -40,7 +41,9 @@ class TableMaker:
         if used is None or request.quick or not segments:
             return []
         stretches = stretches_of(segments)
-        each = max(1, MOST_HALVES // len(segments)) if used.transactions else 0
+        each = None
+        if used.transactions:  # known before they are collected, so that no more reach the driver than it holds
+            each = MOST_HALVES if half_messages(segments) <= MOST_HALVES else 0
         late, place = request.not_after, (request.store, request.location, used.database)
         tasks: list[Task] = [
             LogTableTask(part_scan(self._base, s.path, s.base_offset, s.size), stretches, used.index, each, late)
@@ -74,3 +77,14 @@ class TableMaker:
         return (
             [IndexLookTask(scans, used.database, stretches, tuple(wanted), log, index.first, index.mark, late)] if scans else []
         )
+
+
+def half_messages(segments: Sequence[SegmentSummary]) -> int:
+    """How many half messages, and marks of done ones, these segments have."""
+    count = 0
+    for segment in segments:
+        wanted = [number for number, (topic, _) in enumerate(segment.queues) if topic in (HALF_TOPIC, DONE_TOPIC)]
+        if wanted:
+            runs = segment.runs[(segment.runs["walk"] & WALK_AUDIT) != 0]
+            count += int(runs["records"][np.isin(runs["queue"], wanted)].sum())
+    return count

@@ -51,12 +51,13 @@ class LogTable:
 
 @dataclass(frozen=True)
 class LogTableTask:
-    """One segment. index: whether its entries are wanted.  most_halves: half messages to collect, 0 for none."""
+    """One segment. index: whether its entries are wanted.  most_halves: so many half messages are collected, and the others
+    counted; None where none are wanted."""
 
     scan: SegmentTask
     stretches: Stretches
     index: bool
-    most_halves: int
+    most_halves: int | None
     not_after: float = 0
 
     @property
@@ -72,26 +73,28 @@ class LogTableTask:
         return (self.scan.path,)
 
     def run(self) -> LogTable:
-        sink = _Sink(IndexPrints(self.stretches) if self.index else None, HalfMessages(self.most_halves))
+        halves = HalfMessages(self.most_halves) if self.most_halves is not None else None
+        sink = _Sink(IndexPrints(self.stretches) if self.index else None, halves)
         try:
             read, problem = scan_all((self.scan,), open_source(self.scan.location), sink)
         except StoreError as why:
             return LogTable(problem=str(why))
         prints = sink.index.prints if sink.index is not None else Prints()
-        return LogTable(prints, sink.halves.rows, sink.halves.dropped, read, problem)
+        return LogTable(prints, *((halves.rows, halves.dropped) if halves is not None else (NO_HALVES, 0)), read, problem)
 
 
 class _Sink:
     want_keys = False
 
-    def __init__(self, index: IndexPrints | None, halves: HalfMessages):
+    def __init__(self, index: IndexPrints | None, halves: HalfMessages | None):
         self.index, self.halves = index, halves
 
     def add(self, scanned: ScannedRows) -> None:
         """The messages of one batch."""
         if self.index is not None:
             self.index.add(scanned.columns, scanned.keys, scanned.window)
-        self.halves.add(scanned.columns, scanned.keys, scanned.window)
+        if self.halves is not None:
+            self.halves.add(scanned.columns, scanned.keys, scanned.window)
 
 
 @dataclass(frozen=True)
