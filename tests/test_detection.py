@@ -917,6 +917,25 @@ def test_a_lost_database_of_index_and_transactions_is_found(tmp_path: Path) -> N
     }  # fmt: skip
 
 
+TRANSACTIONS_ALONE = "indexRocksDBEnable=false\n"  # of which 5.4.0 asks no mark
+
+
+@pytest.mark.parametrize("clean", [True, False], ids=["clean", "killed"])
+@pytest.mark.parametrize(("release", "more"), [("5.4.0", TRANSACTIONS_ALONE), ("5.5.0", "")])
+def test_a_table_in_rocksdbstore_that_the_manifest_does_not_name_is_found(
+    release: str, more: str, clean: bool, tmp_path: Path
+) -> None:
+    """After a kill a healthy broker may leave one, so it is a note."""
+    made = table_store(tmp_path / "store", release, clean)
+    made.index = made.index if not more else {}
+    made.write()
+    (made.root / "rocksdbstore" / "000099.sst").write_bytes(b"x")
+    audit = product.audit(made.root, release, made.conf + more)
+    met = [f for f in audit.findings if f.code == "rocksdbstore_damaged"]
+    assert [(f.file, f.severity) for f in met] == [("rocksdbstore/000099.sst", "rebuildable" if clean else "note")]
+    assert audit.outcome.exit_code == (10 if clean else 0)
+
+
 @pytest.mark.parametrize("clean", [True, False], ids=["clean", "killed"])
 @pytest.mark.parametrize("release", ["5.4.0", "5.5.0"])
 def test_undamaged_index_and_transactions_in_rocksdb_raise_no_alarm(release: str, clean: bool, tmp_path: Path) -> None:

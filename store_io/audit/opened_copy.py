@@ -22,7 +22,7 @@ from store_io.formats.config_reader import StoreConfig
 from store_io.formats.controller.broker_identity import BrokerIdentity, read_identity
 from store_io.formats.controller.epoch_file import StoredEpochs, read_epochs
 from store_io.formats.dledger.ledger_texts import read_texts
-from store_io.formats.rocksdb.marks import read_marks
+from store_io.formats.rocksdb.marks import StoredMarks, read_marks
 from store_io.formats.rocksdb.queue_table import NO_DATABASE, QueueTable, find_database, read_queue_table
 from store_io.formats.settings import read_settings
 from store_io.rules.compaction.compacted_queues import CompactedStore, compacted_queues
@@ -62,6 +62,7 @@ class OpenedCopy:
     are none, or the release reads none.  ledger_index: a DLedger group's own index files whose names are numbers.
     queue_table: of queues in RocksDB; None: consumers are served from files.  twins: of queues that are written twice.
     marks: how far index and transactions in RocksDB reach, where a start asks.  tables: those two, where they are in use.
+    unnamed_tables: table files in rocksdbstore/ of which its database knows nothing, where a start asks.
     """
 
     listing: StoreListing
@@ -90,6 +91,7 @@ class OpenedCopy:
     queue_table: QueueTable | None = None
     twins: TwinQueues | None = None
     marks: tuple[int | None, ...] = ()
+    unnamed_tables: tuple[str, ...] = ()
     tables: TablesInUse | None = None
 
     @property
@@ -183,6 +185,7 @@ def open_copy(request: AuditRequest, short: Shortcomings, beside: OpenedCopy | N
     elif twins is not None:
         table = None
     index_files, ledger_index = _index_files(tree), _ledger_index(tree, loaded)
+    stored = _marks(source, rules, short)
     return OpenedCopy(
         listing=listing,
         no_store=no_store,
@@ -209,7 +212,8 @@ def open_copy(request: AuditRequest, short: Shortcomings, beside: OpenedCopy | N
         ledger_texts=_ledger_texts(source, listing, loaded, ledger_index, short),
         queue_table=table,
         twins=twins,
-        marks=_marks(source, rules, short),
+        marks=stored.marks,
+        unnamed_tables=stored.unnamed or (of_timers.table.unnamed if of_timers.table is not None else ()),
         tables=tables_in_use(
             rules, find_database(source.list_tree(FOLDER), FOLDER) if keeps_other_tables(rules) else NO_DATABASE
         ),
@@ -224,15 +228,15 @@ def _queue_table(source: ByteSource, tree: Tree, rules: BrokerRules, short: Shor
     return table
 
 
-def _marks(source: ByteSource, rules: BrokerRules, short: Shortcomings) -> tuple[int | None, ...]:
+def _marks(source: ByteSource, rules: BrokerRules, short: Shortcomings) -> StoredMarks:
     families = marked_families(rules)
     if not families:
-        return ()
+        return StoredMarks()
     try:
         return read_marks(source, source.list_tree(FOLDER), families)  # the store's listing has the folder's name alone
     except StoreError as error:
         short.cannot_read(str(error))
-        return ()
+        return StoredMarks()
 
 
 def _mark_refusal(table: QueueTable) -> str:

@@ -21,6 +21,7 @@ from store_io.audit.checks.derived.queue_entries import queue_entries
 from store_io.audit.checks.derived.queue_twins import queue_twins
 from store_io.audit.checks.derived.rocksdb_tables import rocksdb_tables
 from store_io.audit.checks.derived.unindexed import unindexed
+from store_io.audit.checks.derived.unnamed_tables import unnamed_tables
 from store_io.audit.checks.dledger.entry_chain import entry_chain
 from store_io.audit.checks.dledger.ledger_index import ledger_index
 from store_io.audit.checks.dledger.ledger_terms import ledger_terms
@@ -62,7 +63,7 @@ COMPARED: tuple[Check, ...] = (  # their findings on derived data may blame the 
 )
 REST: tuple[Check, ...] = (
     unindexed, compacted_topics, tiered_store, checkpoint_times, epoch_findings, timer_findings, timer_entry_findings,
-    rocksdb_tables,     small_files, lost_tables, against_queues, repaired,
+    rocksdb_tables, unnamed_tables, small_files, lost_tables, against_queues, repaired,
 )  # fmt: skip
 
 

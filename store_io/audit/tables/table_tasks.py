@@ -80,7 +80,9 @@ class LogTableTask:
         except StoreError as why:
             return LogTable(problem=str(why))
         prints = sink.index.prints if sink.index is not None else Prints()
-        return LogTable(prints, *((halves.rows, halves.dropped) if halves is not None else (NO_HALVES, 0)), read, problem)
+        if halves is None:
+            return LogTable(prints, bytes_read=read, problem=problem)
+        return LogTable(prints, halves.rows, halves.dropped, read, problem)
 
 
 class _Sink:

@@ -119,6 +119,11 @@ class Database:
             str(file["name"]): TableFile(int(file["level"]), bytes.fromhex(file["first"])) for file in said["files"]
         }
 
+    @property
+    def unnamed(self) -> tuple[str, ...]:
+        """Table files of the folder of which the database knows nothing: its MANIFEST may be cut short, or an older one."""
+        return tuple(f.path for f in self._files if f.path.endswith(".sst") and name_of(f.path) not in self.live_files)
+
     def _end(self) -> None:
         if self._process is not None:
             end_process(self._process)

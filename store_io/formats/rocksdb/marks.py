@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from schemas.rows import StoreFile
 from store_io.formats.rocksdb.database import DatabaseDamaged
@@ -12,18 +13,28 @@ from store_io.rules.rocksdb.marks import FOLDER, MARK_KEY
 from store_io.source.byte_source import ByteSource
 
 
-def read_marks(source: ByteSource, files: Sequence[StoreFile], families: Sequence[str]) -> tuple[int | None, ...]:
-    """By family, the physical offset of the newest record in it: 0 where there is none, None where that cannot be read. Raises
-    StoreError where it could not be read here."""
+@dataclass(frozen=True)
+class StoredMarks:
+    """marks: by family, the physical offset of the newest record in it: 0 where there is none, None where that cannot be read.
+    unnamed: table files of the folder of which the database knows nothing."""
+
+    marks: tuple[int | None, ...] = ()
+    unnamed: tuple[str, ...] = ()
+
+
+def read_marks(source: ByteSource, files: Sequence[StoreFile], families: Sequence[str]) -> StoredMarks:
+    """Of these families. Raises StoreError where they could not be read here."""
     database = find_database(files, FOLDER)
     if database.absent:
-        return (0,) * len(families)
+        return StoredMarks((0,) * len(families))
     found: list[int | None] = []
+    unnamed = tuple[str, ...]()
     try:
         with database.open(source) as opened:
+            unnamed = opened.unnamed
             for family in families:
                 value = opened.get(family, MARK_KEY)
                 found.append(0 if value is None else struct.unpack(">q", value[:8])[0] if len(value) >= 8 else None)
     except DatabaseDamaged:
-        return (*found, *[None] * (len(families) - len(found)))
-    return tuple(found)
+        return StoredMarks((*found, *[None] * (len(families) - len(found))), unnamed)
+    return StoredMarks(tuple(found), unnamed)

@@ -74,12 +74,12 @@ def read_queue_table(source: ByteSource, database: QueueDatabase) -> QueueTable:
     if database.absent:
         return QueueTable(database)
     reading = _Reading()
-    opened, live = False, dict[str, TableFile]()
+    opened, live, unnamed = False, dict[str, TableFile](), tuple[str, ...]()
     damaged: tuple[str, str] | None = None
     mark_unreadable = False
     try:
         with database.open(source) as entries:
-            opened, live = True, entries.live_files
+            opened, live, unnamed = True, entries.live_files, entries.unnamed
             try:
                 for batch in entries.scan(layout.OFFSET_FAMILY):
                     for key, value in batch.pairs():
@@ -91,7 +91,6 @@ def read_queue_table(source: ByteSource, database: QueueDatabase) -> QueueTable:
     except StoreError as why:
         return QueueTable(database, opened=opened, unread=str(why))
     refusal = "" if opened or damaged is None else f"{damaged[0]}: RocksDB does not open the queues' database: {damaged[1]}"
-    tables = (f.path for f in database.files if f.path.endswith(".sst") and name_of(f.path) not in live)
     return QueueTable(
         database,
         StoredEnds(reading.mark, reading.maxima, reading.minima, refusal),
@@ -99,7 +98,7 @@ def read_queue_table(source: ByteSource, database: QueueDatabase) -> QueueTable:
         mark_unreadable,
         opened,
         odd_keys=tuple(reading.odd),
-        unnamed=tuple(tables) if opened else (),
+        unnamed=unnamed,
         entry_runs=_entry_runs(live.values()),
     )
 

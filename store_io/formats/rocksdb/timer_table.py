@@ -38,6 +38,7 @@ class TimerTable:
     read_time: up to when entries were delivered; None where nothing says it.
 
     damaged: (file, reason) where RocksDB does not open it, or cannot read these.  unread: why nothing can be said, else empty.
+    unnamed: table files of the folder of which the database knows nothing.
     """
 
     database: QueueDatabase = NO_DATABASE
@@ -45,6 +46,7 @@ class TimerTable:
     read_time: int | None = None
     damaged: tuple[str, str] | None = None
     unread: str = ""
+    unnamed: tuple[str, ...] = ()
 
 
 def read_timer_table(source: ByteSource, files: Sequence[StoreFile]) -> TimerTable:
@@ -52,14 +54,16 @@ def read_timer_table(source: ByteSource, files: Sequence[StoreFile]) -> TimerTab
     database = find_database(files, layout.TABLES_FOLDER)
     if database.absent:
         return TimerTable(database)
+    unnamed = tuple[str, ...]()
     try:
         with database.open(source) as opened:
+            unnamed = opened.unnamed
             offset, time = (_number(opened, key) for key in (layout.TIMER_OFFSET_KEY, layout.TIMER_TIME_KEY))
     except DatabaseDamaged as why:
-        return TimerTable(database, damaged=(why.path, why.reason))
+        return TimerTable(database, damaged=(why.path, why.reason), unnamed=unnamed)
     except StoreError as why:
         return TimerTable(database, unread=str(why))
-    return TimerTable(database, offset or 0, time)
+    return TimerTable(database, offset or 0, time, unnamed=unnamed)
 
 
 def _number(opened: Database, key: bytes) -> int | None:

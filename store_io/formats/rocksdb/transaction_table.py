@@ -32,7 +32,7 @@ _FORM = struct.Struct(">ii")  # how often the producer was asked, size
 class TransactionTable:
     """rows: HALF_ENTRY, by physical offset; None where there are more than the task may give.  mark: the physical offset of the
     newest half message that was put; 0 without one.  odd, first_odd: keys or values that no broker writes.  damaged: (file,
-    reason) where bad bytes end the reading early."""
+    reason) where bad bytes end the reading early.  unnamed: table files of the folder of which the database knows nothing."""
 
     rows: np.ndarray | None = field(default_factory=lambda: NO_HALF_ENTRIES)
     mark: int = 0
@@ -41,6 +41,7 @@ class TransactionTable:
     damaged: tuple[str, str] | None = None
     bytes_read: int = 0
     problem: str = ""
+    unnamed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,7 @@ class TransactionTableTask:
             return found
         try:
             with self.database.open(open_source(self.location)) as opened:
+                found.unnamed = opened.unnamed
                 for batch in opened.scan(layout.TRANSACTION_FAMILY):
                     found.bytes_read += len(batch.keys) + len(batch.values)
                     for key, value in batch.pairs():
