@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 
@@ -17,6 +18,8 @@ from store_io.formats.rocksdb.queue_table import QueueDatabase
 from store_io.formats.rocksdb.transaction_table import TransactionTable
 from store_io.rules.releases import BrokerRules
 
+Part = TypeVar("Part", LogTable, IndexTable)
+
 MOST_STRETCHES = 1 << 20
 LEAST_STRETCH_BYTES = 1 << 16
 RANGE_BYTES = 128 << 20  # of a database, for one task
@@ -24,23 +27,42 @@ MOST_RANGES = 64
 LOOKED_AT = 32  # stretches, entry by entry
 
 
+def added_up(parts: list[Part]) -> list[Part]:
+    """One part that is all of them, in pairs of neighbours, so that none is copied for each that follows."""
+    while len(parts) > 1:
+        parts = [one + other for one, other in zip(parts[::2], parts[1::2], strict=False)] + parts[len(parts) & ~1 :]
+    return parts
+
+
 @dataclass
 class TableResults:
     """What the tasks gave; None where there was none. late: one was not read."""
 
-    log: LogTable | None = None
-    index: IndexTable | None = None
     transactions: TransactionTable | None = None
     look: IndexLook | None = None
     late: bool = False
+    _logs: list[LogTable] = field(default_factory=list)  # added up when somebody asks
+    _indexes: list[IndexTable] = field(default_factory=list)
 
     def add_index(self, part: IndexTable) -> None:
         """One more range of keys."""
-        self.index = part if self.index is None else self.index + part
+        self._indexes.append(part)
 
     def add_log(self, part: LogTable) -> None:
         """One more segment."""
-        self.log = part if self.log is None else self.log + part
+        self._logs.append(part)
+
+    @property
+    def log(self) -> LogTable | None:
+        """Of all segments."""
+        self._logs = added_up(self._logs)
+        return self._logs[0] if self._logs else None
+
+    @property
+    def index(self) -> IndexTable | None:
+        """Of all ranges of keys."""
+        self._indexes = added_up(self._indexes)
+        return self._indexes[0] if self._indexes else None
 
     @property
     def read(self) -> bool:
