@@ -79,6 +79,19 @@ NO_TABLE_REPAIR = (
     "No repair writes rocksdbstore/: take it from another copy of the same broker and moment, or live with it."
     " indexFileReadEnable=true answers queries by key from the index files."
 )
+NO_TABLE_REPAIR_ALONE = (
+    "No repair writes rocksdbstore/: take it from another copy of the same broker and moment, or live with it: with"
+    " indexFileWriteEnable=false there are no index files to answer from."
+)
+NO_HALF_REPAIR = (
+    "No repair writes rocksdbstore/: take it from another copy of the same broker and moment. Nothing is needed where producers"
+    " end their transactions themselves."
+)
+LOG_LACKS = "Keep rocksdbstore/: its entries name lost messages. Look for the log's bytes in another copy."
+SWITCHED_ON = (
+    "Nothing, where the index was switched on later or retention removed these; else take rocksdbstore/ from another copy of the"
+    " same broker and moment."
+)
 NO_MARKED_REPAIR = (
     "No repair is written for a store with its index or transactions in RocksDB: look for another copy of the same broker."
 )

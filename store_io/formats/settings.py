@@ -169,7 +169,7 @@ def _value(key: str, text: str) -> Any:
         return text.lower() == "true"
     default = ALL_DEFAULTS[key]
     if isinstance(default, int):
-        number = parse_number(text, 64 if key == "brokerId" else 32)
+        number = parse_number(text, 64 if key in ("brokerId", "transactionCheckInterval") else 32)
         if number is None:
             raise UsageError(f"broker.conf: {key}={text}: not a number that a broker takes")
         if key in SIZE_DEFAULTS and number < 1:

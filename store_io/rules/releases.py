@@ -246,6 +246,9 @@ OTHER_DEFAULTS: dict[str, Any] = {
     "combineCQPreferCQType": "default",
     "combineAssignOffsetCQType": "default",
     "combineCQMaxExtraSearchCommitLogFiles": 3,
+    "maxMessageSize": 4 << 20,
+    "transactionCheckMax": 15,
+    "transactionCheckInterval": 30_000,
 }
 ALL_DEFAULTS: dict[str, Any] = {**SIZE_DEFAULTS, **FLAG_DEFAULTS, **OTHER_DEFAULTS}
 

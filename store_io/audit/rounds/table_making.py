@@ -67,16 +67,15 @@ class TableMaker:
         if used is None or results.index is None or results.log is None or not results.read or results.index.damaged is not None:
             return []
         stretches = stretches_of(segments)
-        wanted = index_difference(results.log, results.index, stretches).wanted
+        wanted = index_difference(results.log, results.index, stretches, log).wanted
         if not wanted:
             return []
         places = np.array(wanted) * stretches.size + stretches.start
         own = [s for s in segments if ((places < s.base_offset + s.size) & (places + stretches.size > s.base_offset)).any()]
         scans = tuple(part_scan(self._base, s.path, s.base_offset, s.size) for s in own)
         index, late = results.index, self._request.not_after
-        return (
-            [IndexLookTask(scans, used.database, stretches, tuple(wanted), log, index.first, index.mark, late)] if scans else []
-        )
+        place = tuple(wanted), log, index.first, index.mark, index.hours
+        return [IndexLookTask(scans, used.database, stretches, *place, late)] if scans else []
 
 
 def half_messages(segments: Sequence[SegmentSummary]) -> int:

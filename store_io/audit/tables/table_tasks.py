@@ -12,6 +12,7 @@ import numpy as np
 
 from store_io.audit import log_map as lm
 from store_io.audit.log_map import LogMap
+from store_io.audit.tables.hour_spans import AbsentHours, HourSpans, hour_spans
 from store_io.audit.timer.timer_part import scan_all
 from store_io.base.errors import StoreError
 from store_io.base.prints import Prints, Stretches
@@ -31,13 +32,15 @@ MOST_ENTRIES = 500_000  # that one look holds
 
 @dataclass
 class LogTable:
-    """prints: of the index entries that the messages have.  halves: HALF_ROW; dropped: those beyond the bound."""
+    """prints: of the index entries that the messages have.  halves: HALF_ROW; dropped: those beyond the bound.  spans: the hours
+    of the messages with index entries."""
 
     prints: Prints = field(default_factory=Prints)
     halves: np.ndarray = field(default_factory=lambda: NO_HALVES)
     dropped: int = 0
     bytes_read: int = 0
     problem: str = ""
+    spans: HourSpans = field(default_factory=HourSpans)
 
     def __add__(self, other: LogTable) -> LogTable:
         return LogTable(
@@ -46,6 +49,7 @@ class LogTable:
             self.dropped + other.dropped,
             self.bytes_read + other.bytes_read,
             self.problem or other.problem,
+            self.spans + other.spans,
         )
 
 
@@ -74,27 +78,29 @@ class LogTableTask:
 
     def run(self) -> LogTable:
         halves = HalfMessages(self.most_halves) if self.most_halves is not None else None
-        sink = _Sink(IndexPrints(self.stretches) if self.index else None, halves)
+        sink = _Sink(IndexPrints(self.stretches) if self.index else None, halves, self.stretches)
         try:
             read, problem = scan_all((self.scan,), open_source(self.scan.location), sink)
         except StoreError as why:
             return LogTable(problem=str(why))
         prints = sink.index.prints if sink.index is not None else Prints()
         if halves is None:
-            return LogTable(prints, bytes_read=read, problem=problem)
-        return LogTable(prints, halves.rows, halves.dropped, read, problem)
+            return LogTable(prints, bytes_read=read, problem=problem, spans=sink.spans)
+        return LogTable(prints, halves.rows, halves.dropped, read, problem, sink.spans)
 
 
 class _Sink:
     want_keys = False
 
-    def __init__(self, index: IndexPrints | None, halves: HalfMessages | None):
-        self.index, self.halves = index, halves
+    def __init__(self, index: IndexPrints | None, halves: HalfMessages | None, stretches: Stretches):
+        self.index, self.halves, self._stretches = index, halves, stretches
+        self.spans = HourSpans()
 
     def add(self, scanned: ScannedRows) -> None:
         """The messages of one batch."""
         if self.index is not None:
             self.index.add(scanned.columns, scanned.keys, scanned.window)
+            self.spans += hour_spans(scanned.columns.rows[: scanned.columns.count], self._stretches)
         if self.halves is not None:
             self.halves.add(scanned.columns, scanned.keys, scanned.window)
 
@@ -109,13 +115,20 @@ class NamedEntry:
 
 @dataclass
 class IndexLook:
-    """missing: entries of messages that are not there; before, after_mark: the same below the first entry, and above the mark.
-    strange: entries that are no message's.  Of each the number, and of the first and the last the first ones by name."""
+    """missing: entries of messages that are not there; before, after_mark: the same below the first entry, and above the mark;
+    before_same_hour: below the first entry, of hours with entries; hours: between these, of hours without any entry.
+
+    strange: entries that are no message's; unheld: that lead to where the log has no message.  Of each the number, and of
+    `missing` and `strange` the first ones by name.
+    """
 
     missing: int = 0
     before: int = 0
+    before_same_hour: int = 0
     after_mark: int = 0
+    hours: AbsentHours = field(default_factory=AbsentHours)
     strange: int = 0
+    unheld: int = 0
     first_missing: list[NamedEntry] = field(default_factory=list)
     first_strange: list[NamedEntry] = field(default_factory=list)
     bytes_read: int = 0
@@ -125,7 +138,7 @@ class IndexLook:
 @dataclass(frozen=True)
 class IndexLookTask:
     """Stretches whose prints differ, entry by entry. scans: of the segments with such.  first, mark: between these messages every
-    entry is expected."""
+    entry is expected.  hours: of which the index has entries; None where they are too many."""
 
     scans: tuple[SegmentTask, ...]
     database: QueueDatabase
@@ -134,6 +147,7 @@ class IndexLookTask:
     log: LogMap
     first: int
     mark: int
+    hours: np.ndarray | None = None
     not_after: float = 0
 
     @property
@@ -158,22 +172,33 @@ class IndexLookTask:
             for key, value, phy_offset in entries_leading_into(source, self.database, self.stretches, wanted):
                 if sink.expected.get(key) == value:
                     del sink.expected[key]
-                elif phy_offset not in sink.left_out and self.log.kind_at(np.array([phy_offset]))[0] != lm.DAMAGED:
+                elif phy_offset in sink.left_out:
+                    continue
+                elif self.log.kind_at(np.array([phy_offset]))[0] != lm.MESSAGE:
+                    found.unheld += 1  # it names what was there: the entry is right, and the log lacks the message
+                else:
                     found.strange += 1
                     if len(found.first_strange) < MOST_NAMED:
                         found.first_strange.append(_named(key, phy_offset))
         except StoreError as why:
             return IndexLook(problem=str(why))
+        hours: list[int] = []
+        known = frozenset(self.hours.tolist()) if self.hours is not None else None
         for key in sink.expected:
-            phy_offset = int.from_bytes(key[-8:], "big")
-            if phy_offset < self.first:
+            phy_offset, hour = int.from_bytes(key[-8:], "big"), int.from_bytes(key[:8], "big")
+            if phy_offset < self.first and known is not None and hour not in known:
                 found.before += 1
+            elif phy_offset < self.first:
+                found.before_same_hour += 1
             elif phy_offset > self.mark:
                 found.after_mark += 1
+            elif known is not None and hour not in known:
+                hours.append(hour)
             else:
                 found.missing += 1
                 if len(found.first_missing) < MOST_NAMED:
                     found.first_missing.append(_named(key, phy_offset))
+        found.hours = found.hours.with_hours(hours)
         return found
 
 

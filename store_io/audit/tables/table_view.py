@@ -10,7 +10,10 @@ from typing import TypeVar
 import numpy as np
 
 from schemas.rocksdb_layout import HOUR_MS
-from schemas.rows import SegmentSummary
+from schemas.rows import EXTENT_MESSAGE, SegmentSummary
+from store_io.audit import log_map as lm
+from store_io.audit.log_map import LogMap
+from store_io.audit.tables.hour_spans import AbsentHours
 from store_io.audit.tables.table_tasks import IndexLook, LogTable
 from store_io.base.prints import Stretches
 from store_io.formats.rocksdb.index_table import IndexTable
@@ -88,9 +91,10 @@ def tables_in_use(rules: BrokerRules, database: QueueDatabase) -> TablesInUse | 
 
 
 def stretches_of(segments: Sequence[SegmentSummary]) -> Stretches:
-    """The whole log in stretches of one size, at most MOST_STRETCHES of them."""
+    """The log up to the end of its last message, in stretches of one size, at most MOST_STRETCHES of them."""
     start = min((s.base_offset for s in segments), default=0)
-    end = max((s.base_offset + s.size for s in segments), default=0)
+    ends = (s.base_offset + e.end for s in segments for e in s.extents if e.kind == EXTENT_MESSAGE)
+    end = max(ends, default=start)
     size = LEAST_STRETCH_BYTES
     while (end - start) // size >= MOST_STRETCHES:
         size *= 2
@@ -108,33 +112,58 @@ def hour_keys(segments: Sequence[SegmentSummary], parts: int) -> list[bytes]:
 @dataclass
 class IndexDifference:
     """Stretches whose prints differ. wanted: to be looked at entry by entry.  before, after_mark: entries that are not there, of
-    messages in stretches before the first entry, and after the mark.  missing, strange: of the stretches beyond those that are
-    looked at, by their numbers alone."""
+    messages in stretches before the first entry, and after the mark; before_same_hour: the first, of hours that have
+    entries.  unheld: entries that lead to where the log has no messages.  hours: those not there, of stretches of whose hours
+    the index has no entry.  missing, strange: of the stretches beyond those that are looked at, by their numbers alone."""
 
     wanted: list[int] = field(default_factory=list)
     before: int = 0
+    before_same_hour: int = 0
     after_mark: int = 0
+    unheld: int = 0
+    hours: AbsentHours = field(default_factory=AbsentHours)
     missing: int = 0
     strange: int = 0
 
 
-def index_difference(log: LogTable, index: IndexTable, stretches: Stretches) -> IndexDifference:
+def index_difference(log: LogTable, index: IndexTable, stretches: Stretches, places: LogMap) -> IndexDifference:
     """Both sides, stretch by stretch."""
     found = IndexDifference()
     numbers = np.union1d(log.prints.stretch, index.prints.stretch)
     wanted, wanted_total = _aligned(log.prints.stretch, log.prints.count, log.prints.total, numbers)
     there, there_total = _aligned(index.prints.stretch, index.prints.count, index.prints.total, numbers)
-    first = (index.first - stretches.start) // stretches.size if index.first >= 0 else stretches.count + 1
-    last = (index.mark - stretches.start) // stretches.size
+    empty = index.first < 0
+    first = 0 if empty else (index.first - stretches.start) // stretches.size
+    last = -1 if empty and index.mark <= 0 else (index.mark - stretches.start) // stretches.size
     before = (there == 0) & (numbers < first)
     after_mark = (there == 0) & (numbers > last) & ~before
-    found.before, found.after_mark = int(wanted[before].sum()), int(wanted[after_mark].sum())
+    spans = log.spans.of(numbers)
+    same_hour = before & index.has_hours(spans)
+    found.before, found.after_mark = int(wanted[before & ~same_hour].sum()), int(wanted[after_mark].sum())
+    found.before_same_hour = int(wanted[same_hour].sum())
     differ = ((wanted != there) | (wanted_total != there_total)) & ~before & ~after_mark
+    messages, gaps = _held(places, stretches, numbers)
+    unheld = differ & (wanted == 0) & ~messages
+    found.unheld = int(there[unheld].sum())
+    whole = differ & (there == 0) & (empty | ~index.has_hours(spans))
+    found.hours = AbsentHours().with_counts(spans[whole], wanted[whole])
+    differ &= ~unheld & ~whole
     found.wanted = numbers[differ][:LOOKED_AT].tolist()
     rest = np.flatnonzero(differ)[LOOKED_AT:]
     found.missing = int(np.maximum(0, wanted[rest] - there[rest]).sum())
-    found.strange = int(np.maximum(0, there[rest] - wanted[rest]).sum() + (wanted[rest] == there[rest]).sum())
+    more = np.maximum(0, there[rest] - wanted[rest]) + (wanted[rest] == there[rest])
+    found.strange, found.unheld = int(more[~gaps[rest]].sum()), found.unheld + int(more[gaps[rest]].sum())
     return found
+
+
+def _held(places: LogMap, stretches: Stretches, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Of each of these stretches: whether the log has messages in it, and whether it has bytes that may have been messages."""
+    start = stretches.start + numbers * stretches.size
+    low = np.maximum(0, np.searchsorted(places.starts, start, side="right") - 1)
+    high = np.searchsorted(places.starts, np.minimum(start + stretches.size, stretches.end) - 1, side="right")
+    message = np.concatenate([[0], np.cumsum(places.kinds == lm.MESSAGE)])
+    gap = np.concatenate([[0], np.cumsum((places.kinds != lm.MESSAGE) & (places.kinds != lm.FILLER))])
+    return message[high] > message[low], gap[high] > gap[low]
 
 
 def _aligned(stretch: np.ndarray, count: np.ndarray, total: np.ndarray, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

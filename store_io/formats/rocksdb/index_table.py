@@ -19,13 +19,16 @@ from store_io.formats.rocksdb.database import Batch, DatabaseDamaged
 from store_io.formats.rocksdb.queue_table import QueueDatabase
 from store_io.source.byte_source import ByteSource, StoreLocation, open_source
 
+MOST_HOURS = 1 << 18  # of keys, thirty years: beyond, none are kept
+
 
 @dataclass
 class IndexTable:
     """prints: of entries that lead into the log.  first: the smallest physical offset to which one leads there, -1 for none.
 
-    mark: the physical offset of the newest message in the index; 0 without one.  beyond: entries that lead to the log's end or
-    further; first_beyond: the smallest of their physical offsets, -1 for none.  odd, first_odd: keys or values that no broker
+    hours: of the keys of the same entries, ascending; None where they are too many.  mark: the physical offset of the newest
+    message in the index; 0 without one.  beyond: entries that lead to the end of the log's last message or further;
+    first_beyond: the smallest of their physical offsets, -1 for none.  odd, first_odd: keys or values that no broker
     writes.  damaged: (file, reason) where bad bytes end the reading early.
     """
 
@@ -39,9 +42,23 @@ class IndexTable:
     damaged: tuple[str, str] | None = None
     bytes_read: int = 0
     problem: str = ""
+    hours: np.ndarray | None = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    def has_hours(self, spans: np.ndarray) -> np.ndarray:
+        """Of each (first hour, last hour): whether there is an entry of one of these."""
+        if self.hours is None:
+            return np.ones(len(spans), bool)
+        return np.searchsorted(self.hours, spans[:, 1], side="right") > np.searchsorted(self.hours, spans[:, 0])
+
+    def add_hours(self, hours: np.ndarray | None) -> None:
+        """Those of more entries."""
+        if self.hours is not None:
+            self.hours = np.union1d(self.hours, hours) if hours is not None else None
+        if self.hours is not None and len(self.hours) > MOST_HOURS:
+            self.hours = None
 
     def __add__(self, other: IndexTable) -> IndexTable:
-        return IndexTable(
+        both = IndexTable(
             self.prints + other.prints,
             _smaller(self.first, other.first),
             self.mark or other.mark,
@@ -52,7 +69,10 @@ class IndexTable:
             self.damaged or other.damaged,
             self.bytes_read + other.bytes_read,
             self.problem or other.problem,
+            self.hours,
         )
+        both.add_hours(other.hours)
+        return both
 
 
 def _smaller(one: int, other: int) -> int:
@@ -95,7 +115,7 @@ class IndexTableTask:
 
     def _take(self, batch: Batch, found: IndexTable, sums: PrintSums) -> None:
         found.bytes_read += len(batch.keys) + len(batch.values)
-        phy, hashes, good = decoded(batch)
+        phy, hours, hashes, good = decoded(batch)
         for at in np.flatnonzero(~good).tolist():
             key = _key(batch, at)
             if key == layout.TABLE_MARK:
@@ -111,6 +131,7 @@ class IndexTableTask:
         inside = good & (phy >= start) & (phy < end)
         if inside.any():
             found.first = _smaller(found.first, int(phy[inside].min()))
+            found.add_hours(np.unique(hours[inside]))
             sums.add((phy[inside] - start) // self.stretches.size, hashes[inside])
 
 
@@ -126,8 +147,9 @@ def entries_leading_into(
 ) -> Iterator[tuple[bytes, bytes, int]]:
     """(key, value, physical offset) of the entries that lead into these stretches. Raises StoreError."""
     for batch in _batches(source, database):
-        phy, _, good = decoded(batch)
-        chosen = good & (phy >= stretches.start) & np.isin((phy - stretches.start) // stretches.size, wanted)
+        phy, _, _, good = decoded(batch)
+        chosen = good & (phy >= stretches.start) & (phy < stretches.end)
+        chosen &= np.isin((phy - stretches.start) // stretches.size, wanted)
         for at in np.flatnonzero(chosen).tolist():
             value_at = int(batch.value_ends[at])
             yield _key(batch, at), batch.values[value_at - layout.INDEX_VALUE_BYTES : value_at].tobytes(), int(phy[at])
@@ -145,18 +167,18 @@ def _key(batch: Batch, at: int) -> bytes:
     return batch.keys[start : int(batch.key_ends[at])].tobytes()
 
 
-def decoded(batch: Batch) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(physical offset, hash of key and value, whether it is one that a broker writes) of each entry."""
+def decoded(batch: Batch) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """(physical offset, hour, hash of key and value, whether it is one that a broker writes) of each entry."""
     key_sizes, value_sizes = np.diff(batch.key_ends, prepend=0), np.diff(batch.value_ends, prepend=0)
     good = (key_sizes >= layout.INDEX_KEY_LEAST) & (value_sizes == layout.INDEX_VALUE_BYTES)
-    phy, hashes = np.zeros(len(batch), np.int64), np.zeros(len(batch), np.uint64)
-    _decode(batch.key_ends, batch.value_ends, batch.keys, batch.values, good, phy, hashes)
+    phy, hours, hashes = np.zeros(len(batch), np.int64), np.zeros(len(batch), np.int64), np.zeros(len(batch), np.uint64)
+    _decode(batch.key_ends, batch.value_ends, batch.keys, batch.values, good, phy, hours, hashes)
     good &= phy >= 0
-    return phy, hashes, good
+    return phy, hours, hashes, good
 
 
 @njit(cache=True, nogil=True)
-def _decode(key_ends, value_ends, keys, values, good, phy, hashes):  # type: ignore[no-untyped-def]
+def _decode(key_ends, value_ends, keys, values, good, phy, hours, hashes):  # type: ignore[no-untyped-def]
     for i in range(len(phy)):
         if not good[i]:
             continue
@@ -165,5 +187,9 @@ def _decode(key_ends, value_ends, keys, values, good, phy, hashes):  # type: ign
         for k in range(key_ends[i] - 8, key_ends[i]):
             number = np.int64(number << 8) | np.int64(keys[k])
         phy[i] = number
+        number = np.int64(0)
+        for k in range(start, start + 8):
+            number = np.int64(number << 8) | np.int64(keys[k])
+        hours[i] = number
         good[i] = keys[start + 8] == 0x40 and keys[key_ends[i] - 9] == 0x40  # @
         hashes[i] = finished(fold_bytes(fold_bytes(SEED, keys, start, key_ends[i]), values, value, value_ends[i]))

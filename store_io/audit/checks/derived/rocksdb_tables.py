@@ -10,19 +10,30 @@ from collections.abc import Iterator
 import numpy as np
 
 from schemas import finding_codes as codes
-from schemas.finding_codes import NO_TABLE_REPAIR
+from schemas.finding_codes import (
+    LOG_LACKS,
+    NO_HALF_REPAIR,
+    NO_TABLE_REPAIR,
+    NO_TABLE_REPAIR_ALONE,
+    STARTS_DISPATCH,
+    SWITCHED_ON,
+)
 from schemas.rocksdb_layout import DONE_TOPIC, HALF_TOPIC, TABLES_FOLDER
 from schemas.rows import NOTE, REBUILDABLE, Finding
 from store_io.audit import log_map as lm
 from store_io.audit.evidence import Evidence
+from store_io.audit.tables.hour_spans import AbsentHours
 from store_io.audit.tables.table_tasks import IndexLook, LogTable, NamedEntry
-from store_io.audit.tables.table_view import TablesInUse, index_difference, stretches_of
+from store_io.audit.tables.table_view import IndexDifference, TablesInUse, index_difference, stretches_of
 from store_io.base.members import among
+from store_io.base.times import iso_time
 from store_io.base.wording import count_text
 from store_io.formats.rocksdb.index_table import IndexTable
 from store_io.formats.rocksdb.transaction_table import TransactionTable
+from store_io.rules.releases import parse_known
 
-YOUNG_MS = 60_000  # a transaction that began so short a time before the broker's end was not given up (15 times asked, each 30 s)
+LATE_MS = 60_000  # before the end of the log: transactions are stopped before the last messages are dispatched
+FIRST_WITH_TABLES = parse_known("5.4.0")
 
 
 def rocksdb_tables(evidence: Evidence) -> list[Finding]:
@@ -52,17 +63,55 @@ def tables_judged(evidence: Evidence) -> bool:
     index, transactions = results.index, results.transactions
     if used.index and (index is None or index.damaged is not None or _unsure(evidence)):
         return False
-    return not used.transactions or transactions is not None and transactions.damaged is None and transactions.rows is not None
+    if not used.transactions:
+        return True
+    return (
+        transactions is not None and transactions.damaged is None and transactions.rows is not None and not _open_halves(evidence)
+    )
 
 
 def _unsure(evidence: Evidence) -> bool:
-    """Whether stretches differ beyond those that were looked at, where nothing was found."""
+    """Whether stretches differ beyond those that were looked at, where nothing was found, or entries are missing of which nothing
+    shows whether they ever were there."""
     results = evidence.table_results
     if results.index is None or results.log is None:
         return True
-    differs = index_difference(results.log, results.index, stretches_of(evidence.segments))
+    differs = index_difference(results.log, results.index, stretches_of(evidence.segments), evidence.log)
     look = results.look or IndexLook()
+    if look.before_same_hour + differs.before_same_hour:
+        return True
+    if differs.after_mark and _empty(results.index) and not _puts(evidence, results.index.mark):
+        return True
     return bool(differs.missing + differs.strange) and not look.missing + look.strange
+
+
+def _puts(evidence: Evidence, mark: int) -> bool:
+    """Whether a start puts what comes after this mark of a table."""
+    return evidence.copy.unclean or evidence.copy.rules.dispatches_from_marks and mark > 0
+
+
+def _ran_until(evidence: Evidence) -> int:
+    """When the broker surely still ran."""
+    return max(_clock(evidence) or 0, _last_stored(evidence))
+
+
+def _last_stored(evidence: Evidence) -> int:
+    return max((s.last_store_time for s in evidence.segments), default=0)
+
+
+def _clock(evidence: Evidence) -> int | None:
+    """When the broker ran last, by the timer's checkpoint, which a broker keeps up to date; None where that says nothing."""
+    parts = evidence.copy.timers
+    if parts is None or parts.check.empty or parts.check.odd or parts.check.read_time < _last_stored(evidence) - LATE_MS:
+        return None
+    return max(parts.check.read_time, _last_stored(evidence))
+
+
+def _none_yet(evidence: Evidence, log: LogTable) -> bool:
+    """Whether rocksdbstore/ may never have been there: every broker from 5.4.0 on makes the folder."""
+    since = evidence.written_by().surely_since
+    newer = bool(since) and parse_known(since) >= FIRST_WITH_TABLES
+    return evidence.copy.listing.get(TABLES_FOLDER) is None and not newer and not len(log.halves)
 
 
 # ---- index ---------------------------------------------------------------------------------------------------------
@@ -70,48 +119,104 @@ def _unsure(evidence: Evidence) -> bool:
 
 def _index(evidence: Evidence, used: TablesInUse, log: LogTable, index: IndexTable) -> Iterator[Finding]:
     look, unclean = evidence.table_results.look or IndexLook(), evidence.copy.unclean
-    differs = index_difference(log, index, stretches_of(evidence.segments))
+    differs = index_difference(log, index, stretches_of(evidence.segments), evidence.log)
     sure = bool(look.missing + look.strange)
     missing, strange = (
         (look.missing, look.strange) if not sure else (look.missing + differs.missing, look.strange + differs.strange)
     )
-    yield from _odd(codes.INDEX_WRONG, index.odd, index.first_odd, "the index")
-    yield from _named(codes.INDEX_MISSING, missing, look.first_missing, "is missing in the index in RocksDB")
-    yield from _named(codes.INDEX_WRONG, strange, look.first_strange, "is in the index in RocksDB, and no message has it")
-    before, after_mark = look.before + differs.before, look.after_mark + differs.after_mark
-    if before and used.database.absent:
-        yield _table_finding(
-            codes.INDEX_MISSING, f"the index in RocksDB is gone, with {count_text(before, 'entry', 'entries')}", before
-        )
-    elif before:
-        text = f"the index in RocksDB lacks {count_text(before, 'entry', 'entries')} of messages before its first one"
-        yield _table_finding(codes.INDEX_MISSING, text, before, NOTE)
-    if after_mark:
-        put = unclean or evidence.copy.rules.dispatches_from_marks
-        text = f"the index in RocksDB ends at physical offset {index.mark}"
-        text += f", and lacks {count_text(after_mark, 'entry', 'entries')} of later messages"
-        text += "; a start puts them" if put else "; no start puts them"
-        yield _table_finding(codes.INDEX_MISSING, text, after_mark, NOTE if put else REBUILDABLE)
+    step = NO_TABLE_REPAIR if evidence.copy.rules.value("indexFileWriteEnable") else NO_TABLE_REPAIR_ALONE
+    yield from _odd(codes.INDEX_WRONG, index.odd, index.first_odd, "the index", step)
+    yield from _named(codes.INDEX_MISSING, missing, look.first_missing, "is missing in the index in RocksDB", step)
+    what = "is in the index in RocksDB, and no message has it"
+    yield from _named(codes.INDEX_WRONG, strange, look.first_strange, what, step)
+    unheld = look.unheld + differs.unheld
+    if unheld:
+        text = f"{_entries(unheld)} of the index in RocksDB name messages that the log lacks"
+        yield Finding(codes.INDEX_DANGLING, TABLES_FOLDER, severity=NOTE, message=text, next=LOG_LACKS, count=unheld)
+    yield from _index_ends(evidence, used, index, look, differs, step)
+    hours = look.hours + differs.hours
+    if hours.count:
+        yield _hours_finding(hours, index, _ran_until(evidence), step)
     if index.beyond:
-        text = f"{count_text(index.beyond, 'entry', 'entries')} of the index in RocksDB lead beyond the end of the log"
-        yield _table_finding(codes.INDEX_BEYOND, text, index.beyond, NOTE if unclean else REBUILDABLE, index.first_beyond)
-    yield from _stands_still(
-        evidence, index.mark, codes.INDEX_BEYOND, "messages that are sent get no entry in the index in RocksDB"
+        text = f"{_entries(index.beyond)} of the index in RocksDB lead beyond the end of the log"
+        severity = NOTE if unclean else REBUILDABLE
+        step = step if not unclean else "Nothing to do: after a power loss the index may be ahead of the log."
+        yield _table_finding(codes.INDEX_BEYOND, text, index.beyond, step, severity, index.first_beyond)
+    what = "messages that are sent get no entry in the index in RocksDB"
+    yield from _stands_still(evidence, index.mark, codes.INDEX_BEYOND, what, step)
+
+
+def _index_ends(
+    evidence: Evidence, used: TablesInUse, index: IndexTable, look: IndexLook, differs: IndexDifference, step: str
+) -> Iterator[Finding]:
+    """What is missing before the first entry and after the mark."""
+    before, after_mark = look.before + differs.before, look.after_mark + differs.after_mark
+    same_hour = look.before_same_hour + differs.before_same_hour
+    code, put = codes.INDEX_MISSING, _puts(evidence, index.mark)
+    assert evidence.table_results.log is not None
+    if before:
+        text = f"the index in RocksDB lacks {_entries(before)} of messages before its first one: it was switched on later, or"
+        text += " retention removed them"
+        yield _table_finding(code, text, before, SWITCHED_ON, NOTE)
+    if same_hour:
+        text = f"the index in RocksDB lacks {_entries(same_hour)} of messages before its first one, of hours that have entries:"
+        text += " it was switched on within the hour, or lost them, as retention removes whole hours"
+        yield _table_finding(code, text, same_hour, SWITCHED_ON, NOTE)
+    if not after_mark:
+        return
+    starts = "a start puts them" if put else "no start puts them"
+    if used.database.absent and _none_yet(evidence, evidence.table_results.log):
+        text = f"there is no index in RocksDB yet, and {_entries(after_mark)} would belong there; {starts}"
+        yield _table_finding(code, text, after_mark, STARTS_DISPATCH if put else SWITCHED_ON, NOTE)
+    elif used.database.absent:
+        yield _table_finding(code, f"the index in RocksDB is gone, with {_entries(after_mark)}", after_mark, step)
+    elif _empty(index):
+        text = f"the index in RocksDB has neither entries nor a mark, and lacks {_entries(after_mark)}; {starts}"
+        yield _table_finding(code, text, after_mark, STARTS_DISPATCH if put else SWITCHED_ON, NOTE)
+    else:
+        text = f"the index in RocksDB ends at physical offset {index.mark}, and lacks {_entries(after_mark)} of later messages"
+        severity = NOTE if put else REBUILDABLE
+        yield _table_finding(code, f"{text}; {starts}", after_mark, STARTS_DISPATCH if put else step, severity)
+
+
+def _empty(index: IndexTable) -> bool:
+    return index.first < 0 and index.mark <= 0
+
+
+def _hours_finding(hours: AbsentHours, index: IndexTable, ran_until: int, step: str) -> Finding:
+    """Entries up to the mark, of hours of which none is there."""
+    text = (
+        f"the index in RocksDB lacks {_entries(hours.count)}, all of the hours from {_hour(hours.first)} to {_hour(hours.last)}"
     )
+    if hours.by_retention(index.hours, ran_until):
+        text += ": as retention leaves it where the CommitLog's first file is younger than its messages"
+        return _table_finding(codes.INDEX_MISSING, text, hours.count, SWITCHED_ON, NOTE)
+    if index.first < 0:
+        text = f"the index in RocksDB has no entry of the log, and by its mark all up to physical offset {index.mark}:"
+        text += f" {_entries(hours.count)} are missing; no start puts them"
+    return _table_finding(codes.INDEX_MISSING, text, hours.count, step)
 
 
-def _named(code: str, count: int, first: list[NamedEntry], what: str) -> Iterator[Finding]:
+def _hour(time: int) -> str:
+    return iso_time(time) or str(time)
+
+
+def _entries(count: int) -> str:
+    return count_text(count, "entry", "entries")
+
+
+def _named(code: str, count: int, first: list[NamedEntry], what: str, step: str) -> Iterator[Finding]:
     for number, entry in enumerate(first):
         more = count - len(first) if number == len(first) - 1 else 0
         text = f"the entry {entry.text[:200]!r} {what}"
-        yield _table_finding(code, text, 1 + more, REBUILDABLE, entry.phy_offset)
+        yield _table_finding(code, text, 1 + more, step, phy_offset=entry.phy_offset)
 
 
 # ---- transactions --------------------------------------------------------------------------------------------------
 
 
 def _transactions(evidence: Evidence, used: TablesInUse, log: LogTable, table: TransactionTable) -> Iterator[Finding]:
-    yield from _odd(codes.HALF_WRONG, table.odd, table.first_odd, "transactions")
+    yield from _odd(codes.HALF_WRONG, table.odd, table.first_odd, "transactions", NO_HALF_REPAIR)
     if log.dropped or table.rows is None:
         return
     rows, halves, done = table.rows, log.halves[~log.halves["done"]], log.halves[log.halves["done"]]
@@ -120,84 +225,112 @@ def _transactions(evidence: Evidence, used: TablesInUse, log: LogTable, table: T
     if beyond.any():
         text = f"{count_text(int(beyond.sum()), 'entry', 'entries')} of transactions in RocksDB lead beyond the end of the log"
         severity = NOTE if unclean else REBUILDABLE
-        yield _table_finding(codes.HALF_WRONG, text, int(beyond.sum()), severity, int(rows["phy_offset"][beyond][0]))
+        step = NO_HALF_REPAIR if not unclean else "Nothing to do: after a power loss RocksDB may be ahead of the log."
+        yield _table_finding(codes.HALF_WRONG, text, int(beyond.sum()), step, severity, int(rows["phy_offset"][beyond][0]))
     inside = rows[~beyond & (rows["phy_offset"] >= places.start)]
     halves = halves[np.argsort(halves["phy_offset"], kind="stable")]
     place = np.minimum(np.searchsorted(halves["phy_offset"], inside["phy_offset"]), max(0, len(halves) - 1))
     own = halves[place] if len(halves) else np.full(len(inside), -1, halves.dtype)
     there = own["phy_offset"] == inside["phy_offset"]
     wrong = there & ((own["key"] != inside["key"]) | (own["size"] != inside["size"]))
-    wrong |= ~there & (places.kind_at(inside["phy_offset"]) != lm.DAMAGED)
+    held = places.kind_at(inside["phy_offset"]) == lm.MESSAGE
+    wrong |= ~there & held
     if wrong.any():
         text = (
             f"{count_text(int(wrong.sum()), 'entry', 'entries')} of transactions in RocksDB: not that of the half message there"
         )
-        yield _table_finding(
-            codes.HALF_WRONG, text, int(wrong.sum()), REBUILDABLE, int(inside["phy_offset"][wrong][0]), HALF_TOPIC
-        )
+        yield _half_finding(codes.HALF_WRONG, text, inside["phy_offset"][wrong], NO_HALF_REPAIR)
+    unheld = ~there & ~held
+    if unheld.any():
+        text = f"{_entries(int(unheld.sum()))} of transactions in RocksDB name half messages that the log lacks"
+        yield _half_finding(codes.HALF_WRONG, text, inside["phy_offset"][unheld], LOG_LACKS, NOTE)
     kept = among(inside["phy_offset"], done["of"][(done["phy_offset"] < table.mark) | (not unclean)])
     if kept.any():
         text = f"{count_text(int(kept.sum()), 'transaction')} in RocksDB done already: the broker asks their producers again"
-        yield _table_finding(codes.HALF_WRONG, text, int(kept.sum()), NOTE, int(inside["phy_offset"][kept][0]), DONE_TOPIC)
+        yield _half_finding(codes.HALF_WRONG, text, inside["phy_offset"][kept], "", NOTE, DONE_TOPIC)
     yield from _halves_without(evidence, used, table, halves[~among(halves["phy_offset"], done["of"])])
     what = "half messages that are sent get no entry in RocksDB, and no producer is asked about them"
-    yield from _stands_still(evidence, table.mark, codes.HALF_WRONG, what)
+    yield from _stands_still(evidence, table.mark, codes.HALF_WRONG, what, NO_HALF_REPAIR)
 
 
 def _halves_without(evidence: Evidence, used: TablesInUse, table: TransactionTable, halves: np.ndarray) -> Iterator[Finding]:
     """Of the half messages that nothing marks as done."""
     assert table.rows is not None
     without = halves[~among(halves["phy_offset"], table.rows["phy_offset"])]
-    put = without["phy_offset"] <= table.mark
-    ended = _ended(evidence)
-    young = put & (without["store_time"] > ended - YOUNG_MS)
-    gone = without if used.database.absent else without[young]
-    if len(gone):
-        text = f"{count_text(len(gone), 'half message')} not in RocksDB: the broker never asks the producer about them"
-        yield _table_finding(codes.HALF_MISSING, text, len(gone), REBUILDABLE, int(gone["phy_offset"][0]), HALF_TOPIC)
-    if used.database.absent:
-        return
-    old, later = without[put & ~young], without[~put]
-    if len(old):
-        text = f"{count_text(len(old), 'half message')} not in RocksDB: given up after all questions to the producer, or lost"
-        yield _table_finding(codes.HALF_MISSING, text, len(old), NOTE, int(old["phy_offset"][0]), HALF_TOPIC)
-    if len(later):
-        starts = evidence.copy.unclean or evidence.copy.rules.dispatches_from_marks
-        text = f"{count_text(len(later), 'half message')} not in RocksDB yet; " + (
-            "a start puts them" if starts else "no start puts them"
+    large = without["size"] > int(evidence.copy.rules.value("maxMessageSize"))
+    if large.any():
+        text = f"{_halves(large)} not in RocksDB: larger than maxMessageSize, so the broker never asks about them"
+        yield _half_finding(codes.HALF_MISSING, text, without["phy_offset"][large], "", NOTE)
+        without = without[~large]
+    put, starts = without["phy_offset"] <= table.mark, _puts(evidence, table.mark)
+    late = without["store_time"] > _last_stored(evidence) - LATE_MS
+    clock = _clock(evidence)
+    gone = put & (without["store_time"] > clock - _given_up_after(evidence)) if clock is not None else np.zeros(len(put), bool)
+    gone = np.ones(len(put), bool) if used.database.absent else gone | ~put & ~late & (not starts)
+    if gone.any():
+        text = f"{_halves(gone)} not in RocksDB: the broker never asks the producer about them"
+        yield _half_finding(codes.HALF_MISSING, text, without["phy_offset"][gone], NO_HALF_REPAIR)
+    old, later = put & ~gone, ~put & ~gone
+    if old.any():
+        text = f"{_halves(old)} not in RocksDB: given up after all questions to the producer, or lost"
+        text += "" if clock is not None else "; this copy does not show how long the broker ran on"
+        yield _half_finding(codes.HALF_MISSING, text, without["phy_offset"][old], "", NOTE)
+    if later.any():
+        why = "a start puts them" if starts else "of the last minute, which a stop may leave out; no start puts them"
+        step = STARTS_DISPATCH if starts else ""
+        yield _half_finding(
+            codes.HALF_MISSING, f"{_halves(later)} not in RocksDB: {why}", without["phy_offset"][later], step, NOTE
         )
-        yield _table_finding(codes.HALF_MISSING, text, len(later), NOTE, int(later["phy_offset"][0]), HALF_TOPIC)
 
 
-def _ended(evidence: Evidence) -> int:
-    """When the broker ran last by the timer's checkpoint; without one as if much later."""
-    parts = evidence.copy.timers
-    if parts is None or parts.check.empty or parts.check.odd:
-        return 1 << 62
-    return max(parts.check.read_time, *(s.last_store_time for s in evidence.segments), 0)
+def _halves(chosen: np.ndarray) -> str:
+    return count_text(int(chosen.sum()), "half message")
+
+
+def _given_up_after(evidence: Evidence) -> int:
+    """The age in ms below which no transaction is given up: it is asked about at most once in an interval, and removed with the
+    question after the last. Source: TransactionalMessageRocksDBService.checkTransRecordsStatus (5.4.0, 5.5.0)."""
+    value = evidence.copy.rules.value
+    return max(0, int(value("transactionCheckMax"))) * max(0, int(value("transactionCheckInterval")))
+
+
+def _half_finding(
+    code: str, message: str, places: np.ndarray, step: str, severity: str = REBUILDABLE, topic: str = HALF_TOPIC
+) -> Finding:
+    first = int(places[0])
+    return Finding(
+        code, TABLES_FOLDER, severity=severity, phy_offset=first, topic=topic, message=message, next=step, count=len(places)
+    )
+
+
+def _open_halves(evidence: Evidence) -> bool:
+    """Whether half messages up to the mark have no entry, and nothing shows whether they were given up."""
+    table, log = evidence.table_results.transactions, evidence.table_results.log
+    if table is None or table.rows is None or log is None or _clock(evidence) is not None:
+        return False
+    halves, done = log.halves[~log.halves["done"]], log.halves[log.halves["done"]]
+    halves = halves[(halves["phy_offset"] <= table.mark) & (halves["size"] <= int(evidence.copy.rules.value("maxMessageSize")))]
+    return not among(halves["phy_offset"], np.concatenate([done["of"], table.rows["phy_offset"]])).all()
 
 
 # ---- both ----------------------------------------------------------------------------------------------------------
 
 
-def _stands_still(evidence: Evidence, mark: int, code: str, what: str) -> Iterator[Finding]:
+def _stands_still(evidence: Evidence, mark: int, code: str, what: str, step: str) -> Iterator[Finding]:
     """A mark beyond the end of the log as a start has it: the broker passes over all that is stored before it."""
     prediction = evidence.prediction
     if prediction is not None and prediction.starts and mark > max(0, prediction.end):
         text = f"rocksdbstore/ says that it holds messages up to physical offset {mark}, and a start ends the log at"
-        yield _table_finding(code, f"{text} {prediction.end}: until it is as long again, {what}", 1, REBUILDABLE, mark)
+        yield _table_finding(code, f"{text} {prediction.end}: until it is as long again, {what}", 1, step, phy_offset=mark)
 
 
-def _odd(code: str, count: int, first: str, what: str) -> Iterator[Finding]:
+def _odd(code: str, count: int, first: str, what: str, step: str) -> Iterator[Finding]:
     if count:
         text = f"a key or a value among {what} in RocksDB that no broker writes: {first}"
-        yield _table_finding(code, text, count)
+        yield _table_finding(code, text, count, step)
 
 
 def _table_finding(
-    code: str, message: str, count: int, severity: str = REBUILDABLE, phy_offset: int | None = None, topic: str | None = None
+    code: str, message: str, count: int, step: str, severity: str = REBUILDABLE, phy_offset: int | None = None
 ) -> Finding:
-    step = NO_TABLE_REPAIR if severity != NOTE else ""
-    return Finding(
-        code, TABLES_FOLDER, severity=severity, phy_offset=phy_offset, topic=topic, message=message, next=step, count=count
-    )
+    return Finding(code, TABLES_FOLDER, severity=severity, phy_offset=phy_offset, message=message, next=step, count=count)

@@ -43,9 +43,11 @@ def test_entries_by_where_they_lead(tmp_path: Path) -> None:
     assert found.prints.stretch.tolist() == [0, 1] and found.prints.count.tolist() == [2, 1] and found.damaged is None
     half = struct.pack(">q", 6 * HOUR)
     parts = read(tmp_path, database, b"", half) + read(tmp_path, database, half)
+    assert parts.hours is not None and found.hours is not None
+    assert parts.hours.tolist() == found.hours.tolist() == [5 * HOUR, 6 * HOUR]
     for name, numbers in vars(found.prints).items():
         assert getattr(parts.prints, name).tolist() == numbers.tolist()
-    assert {**vars(parts), "prints": 0} == {**vars(found), "prints": 0}
+    assert {**vars(parts), "prints": 0, "hours": 0} == {**vars(found), "prints": 0, "hours": 0}
     source = open_source(StoreLocation(str(tmp_path)))
     led = entries_leading_into(source, database, Stretches(100, 300, 100), np.array([1]))
     assert list(led) == [(key(6, 200), time, 200)]
@@ -57,8 +59,9 @@ def test_entries_by_where_they_lead(tmp_path: Path) -> None:
 def test_any_bytes_are_entries_or_odd(pairs: list[tuple[bytes, bytes]]) -> None:
     key_ends, value_ends = (np.cumsum([len(pair[i]) for pair in pairs], dtype=np.int64) for i in (0, 1))
     keys, values = (np.frombuffer(b"".join(pair[i] for pair in pairs), np.uint8) for i in (0, 1))
-    phy, _, good = decoded(Batch(key_ends, value_ends, keys, values))
-    for (name, value), offset, taken in zip(pairs, phy.tolist(), good.tolist(), strict=True):
+    phy, hours, _, good = decoded(Batch(key_ends, value_ends, keys, values))
+    for (name, value), offset, hour, taken in zip(pairs, phy.tolist(), hours.tolist(), good.tolist(), strict=True):
         shaped = len(name) >= 21 and len(value) == 8 and name[8:9] == b"@" == name[-9:-8]
         assert taken is (shaped and int.from_bytes(name[-8:], "big", signed=True) >= 0)
         assert not taken or offset == int.from_bytes(name[-8:], "big")
+        assert not taken or hour == int.from_bytes(name[:8], "big", signed=True)
