@@ -23,7 +23,7 @@ from tests.support.segment_tasks import tasks
 def hashes_of(pairs: dict[bytes, bytes]) -> np.ndarray:
     ends = [np.cumsum([len(part) for part in parts], dtype=np.int64) for parts in (pairs, pairs.values())]
     keys, values = (np.frombuffer(b"".join(parts), np.uint8) for parts in (pairs, pairs.values()))
-    return decoded(Batch(*ends, keys, values))[1]
+    return decoded(Batch(*ends, keys, values))[2]
 
 
 def test_a_segment_has_the_prints_of_its_entries_and_its_half_messages(tmp_path: Path) -> None:
