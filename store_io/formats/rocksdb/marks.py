@@ -1,4 +1,4 @@
-"""How far the tables of rocksdbstore/ reach: one key of each (rocksdb.md 10)."""
+"""How far the tables of rocksdbstore/ reach, and which have entries: a few keys of each (rocksdb.md 10)."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from schemas import rocksdb_layout as layout
 from schemas.rows import StoreFile
+from store_io.base.errors import StoreError
 from store_io.formats.rocksdb.database import DatabaseDamaged
-from store_io.formats.rocksdb.queue_table import find_database
+from store_io.formats.rocksdb.queue_table import QueueDatabase, find_database
 from store_io.rules.rocksdb.marks import FOLDER, MARK_KEY
 from store_io.source.byte_source import ByteSource
 
@@ -38,3 +40,20 @@ def read_marks(source: ByteSource, files: Sequence[StoreFile], families: Sequenc
     except DatabaseDamaged:
         return StoredMarks((*found, *[None] * (len(families) - len(found))), unnamed)
     return StoredMarks(tuple(found), unnamed)
+
+
+def filled_families(source: ByteSource, database: QueueDatabase, families: Sequence[str]) -> tuple[str, ...] | None:
+    """Those of these families that have an entry besides their marks. None where that cannot be read."""
+    if database.absent:
+        return ()
+    marks = {layout.TABLE_MARK, layout.TABLE_TIME_MARK}
+    found = []
+    try:
+        with database.open(source) as opened:
+            for family in families:
+                keys = [key for batch in opened.scan(family, limit=len(marks) + 1) for key, _ in batch.pairs()]
+                if not marks.issuperset(keys):
+                    found.append(family)
+    except StoreError:
+        return None
+    return tuple(found)

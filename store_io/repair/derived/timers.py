@@ -13,11 +13,12 @@ import numpy as np
 
 from schemas import timer_layout as layout
 from schemas.finding_codes import CATALOGUE, Part
-from schemas.rocksdb_layout import TABLES_FOLDER
+from schemas.rocksdb_layout import INDEX_FAMILY, TABLES_FOLDER, TRANSACTION_FAMILY
 from schemas.rows import Row
 from schemas.store_names import TIMER_LOG
 from store_io.audit.timer.timer_view import TIMER_QUEUE, TimerView
 from store_io.base.wording import count_text
+from store_io.formats.rocksdb.marks import filled_families
 from store_io.formats.timer.new_timers import NewLog, NewUnit, check_bytes, log_pieces, new_log, units_of_file, wheel_pieces
 from store_io.repair.derived.rebuild_round import Rebuilt
 from store_io.repair.derived.waiting_timers import Found, find_waiting
@@ -25,6 +26,9 @@ from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_steps import REBUILD_TIMERS
 from store_io.repair.repair_work import Work
 from store_io.rules.timer.timer_waiting import Clock, unit_times
+
+OTHER_TABLES = {INDEX_FAMILY: "the index", TRANSACTION_FAMILY: "transactions"}
+"""In the same database as timers."""
 
 
 def unblock(work: Work, audit: Audited) -> bool:
@@ -113,7 +117,8 @@ def _write(work: Work, view: TimerView, found: Found, clock: Clock) -> None:
     log, read_time = _new_log(view, found, clock)
     reason = "the timer's files do not fit the log"
     if not view.database.absent:  # a start reads units of the timer log beside what lies there
-        work.remove(TABLES_FOLDER, "its timers do not fit the log, and those that wait get units in the timer log", work.tree)
+        why = "its timers do not fit the log, and those that wait get units in the timer log"
+        work.remove(TABLES_FOLDER, why + _left_with_them(work, view), work.tree)
     if work.tree.exists(TIMER_LOG):
         work.remove(TIMER_LOG, reason, work.tree)
     _remove_wheels(work, reason)
@@ -130,6 +135,15 @@ def _write(work: Work, view: TimerView, found: Found, clock: Clock) -> None:
     work.steps.add(REBUILD_TIMERS, layout.TIMER_CHECK, start=0, end=layout.CHECK_BYTES, reason=reason)
     assert view.queue_max is not None
     work.writer.put(layout.TIMER_CHECK, check_bytes(read_time, log.end, view.queue_max))
+
+
+def _left_with_them(work: Work, view: TimerView) -> str:
+    """What else the database holds. A broker that uses it also asks for marks there, and is refused a repair; but not 5.4.0 with
+    transactions, nor one whose settings were changed since."""
+    filled = filled_families(work.source, view.database, tuple(OTHER_TABLES))
+    if filled is None:
+        return "; the index and transactions, where it holds any, are left out with it"
+    return f"; its entries of {' and '.join(OTHER_TABLES[name] for name in filled)} are left out with it" if filled else ""
 
 
 def _new_log(view: TimerView, found: Found, clock: Clock) -> tuple[NewLog, int]:

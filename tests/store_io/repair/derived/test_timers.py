@@ -17,6 +17,7 @@ from tests.support import damage as damages
 from tests.support import product
 from tests.support.keyed_timers import keyed_timers
 from tests.support.repaired import content, numbers, plan_of, plan_with_steps, previewed, repaired
+from tests.support.rocksdb_stores import write_database
 from tests.support.timers import SLOTS, TimerStore, timer_store
 
 FILES = ("timerlog", "timerwheel", "config/timercheck")
@@ -197,6 +198,23 @@ def test_timers_in_rocksdb_that_do_not_fit_get_units(damage: str, tmp_path: Path
     assert not audit.above_note and audit.outcome.timers["waiting"]["messages"] == 4
     files = Made(new, made.timers.timers.file_bytes)
     assert len(files.delivered_from(new, int(time.time() * 1000))) == 4 and files.offset == 10
+
+
+@pytest.mark.parametrize(
+    ("others", "said"),
+    [
+        ({"default": [(b"lastOffsetPy", bytes(8))], "trans": []}, "in the timer log"),
+        ({"default": [(b"lastOffsetPy", bytes(8)), (b"k", b"")], "trans": []}, "; its entries of the index are left out with it"),
+        ({"default": [(b"k", b"")], "trans": [(b"k", b"")]}, "; its entries of the index and transactions are left out with it"),
+    ],
+)
+def test_what_is_left_out_with_timers_is_said(others: dict[str, list[tuple[bytes, bytes]]], said: str, tmp_path: Path) -> None:
+    made = keyed_timers(tmp_path / "store")
+    made.entries.pop(max(made.entries))
+    write_database(made.root / "rocksdbstore", {"timer": made.pairs(), **others})
+    outcome = repaired(made.root, tmp_path / "new", plan_with_steps(made.root, "5.4.0", made.conf, "broker"))
+    (reason,) = (step["reason"] for step in outcome.report["steps"] if step["file"] == "rocksdbstore")
+    assert reason.endswith(said)
 
 
 def test_timers_in_rocksdb_that_fit_stay(tmp_path: Path) -> None:
