@@ -56,7 +56,7 @@ def hand_over(store: StoreArgument, request: RepairRequest, outcome: RepairOutco
         named_count=unsaved.messages if unsaved is not None else 0,
         not_named=unsaved.not_named if unsaved is not None else 0,
         settings=changed,
-        unsafe=unsafe_settings(rules, conf),
+        unsafe=unsafe_settings(rules, parse_conf(store.broker_conf or "", spaces=True)),
         places=[(name, conf[name]) for name in _PLACES if conf.get(name)],
         assumed=[*assumed, *_assumed(request)],
         ends=ends.shown if ends is not None else (),

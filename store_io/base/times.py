@@ -11,3 +11,8 @@ def iso_time(milliseconds: int) -> str | None:
         return None
     seconds, rest = divmod(milliseconds, 1000)
     return str(np.datetime64(seconds, "s")) + f".{rest:03d}Z"
+
+
+def time_text(milliseconds: int) -> str:
+    """The same for a sentence; the number itself where no calendar holds it."""
+    return iso_time(milliseconds) or f"{milliseconds} ms"

@@ -109,11 +109,11 @@ def read_given(broker_conf: str) -> dict[str, Any]:
 # ---- the properties file -------------------------------------------------------------------------------------------
 
 
-def parse_conf(text: str) -> dict[str, str]:
+def parse_conf(text: str, spaces: bool = False) -> dict[str, str]:
     """java.util.Properties.load: `key=value`, `key: value` or `key value`, comments, continued lines, escapes.
 
-    The last of equal keys counts. Trailing spaces, which Java keeps, are dropped. Raises UsageError for a \\u without four hex
-    digits.
+    The last of equal keys counts. Spaces around a value, which Java keeps where they trail or are escaped, are dropped, but not
+    with `spaces`. Raises UsageError for a \\u without four hex digits.
     """
     found = {}
     for line in _logical_lines(text):
@@ -127,7 +127,8 @@ def parse_conf(text: str) -> dict[str, str]:
         rest = line[separator:].lstrip(_SPACE)
         if rest[:1] in ("=", ":"):
             rest = rest[1:].lstrip(_SPACE)
-        found[_unescape(line[:end])] = _unescape(rest).strip()
+        value = _unescape(rest)
+        found[_unescape(line[:end])] = value if spaces else value.strip()
     return found
 
 

@@ -12,9 +12,10 @@ from store_io.rules.releases import BrokerRules
 
 
 def unsafe_settings(rules: BrokerRules, conf: Mapping[str, str]) -> list[str]:
-    """What to change in broker.conf before new messages come, and why, a sentence each. conf: its keys, as it has them."""
+    """What to change in broker.conf before new messages come, and why, a sentence each. conf: its keys and values with their
+    spaces: a broker takes "true " for false (MixAll.properties2Object)."""
     found = []
-    if rules.verify_property_crc and rules.check_crc and conf.get("enabledAppendPropCRC", "").strip().lower() != "true":
+    if rules.verify_property_crc and rules.check_crc and conf.get("enabledAppendPropCRC", "").lower() != "true":
         found.append(
             "Set forceVerifyPropCRC=false, or enabledAppendPropCRC=true: as it is, each start cuts all that the broker has"
             " written since the one before"

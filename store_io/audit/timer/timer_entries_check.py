@@ -86,16 +86,21 @@ def entry_faults(entries: np.ndarray, rows: np.ndarray, log: LogMap, truncate_at
     missing = ~there & (log.kind_at(entries["phy_offset"]) == lm.MESSAGE)  # else the message is damaged: a finding of its own
     size, time = there & (own["size"] != entries["size"]), there & (own["out_time"] != entries["time"])
     unique = there & (own["unique"] != entries["unique"])
-    for chosen, name, what in ((missing, "", ""), (size, "size", "size"), (time, "out_time", "time"), (unique, "unique", "")):
-        found.wrong_count += int(chosen.sum())
-        for i in np.flatnonzero(chosen)[: max(0, MOST_WRONG - len(found.wrong))].tolist():
-            stored = entries[i]
-            if what:
-                expected, actual = f"{what} {own[name][i]}", f"{what} {stored['time' if name == 'out_time' else name]}"
-            else:
-                expected = "its message's unique key" if name else f"a timer message at physical offset {stored['phy_offset']}"
-                actual = "another one" if name else "none there"
-            found.wrong.append(EntryFault(int(stored["time"]), int(stored["phy_offset"]), expected, actual))
+    wrong = missing | size | time | unique
+    found.wrong_count = int(wrong.sum())
+    for i in np.flatnonzero(wrong)[:MOST_WRONG].tolist():
+        stored = entries[i]
+        expected, actual = [], []
+        for chosen, name, of_message in ((size, "size", "size"), (time, "time", "out_time")):
+            if chosen[i]:
+                expected.append(f"{name} {own[of_message][i]}")
+                actual.append(f"{name} {stored[name]}")
+        if unique[i]:
+            expected.append("its message's unique key")
+            actual.append("another one")
+        if missing[i]:
+            expected, actual = [f"a timer message at physical offset {stored['phy_offset']}"], ["none there"]
+        found.wrong.append(EntryFault(int(stored["time"]), int(stored["phy_offset"]), ", ".join(expected), ", ".join(actual)))
     return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from store_io.base.times import iso_time
+from store_io.base.times import iso_time, time_text
 
 
 @pytest.mark.parametrize(
@@ -21,3 +21,7 @@ from store_io.base.times import iso_time
 )
 def test_utc_with_milliseconds_or_nothing_where_no_calendar_reaches(milliseconds: int, text: str | None) -> None:
     assert iso_time(milliseconds) == text
+
+
+def test_a_sentence_has_the_number_of_what_no_calendar_holds() -> None:
+    assert time_text((1 << 63) - 1) == "9223372036854775807 ms" and time_text(0) == iso_time(0)

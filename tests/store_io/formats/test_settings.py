@@ -62,6 +62,11 @@ def index_file(slots: int, most: int, keys: int, begin: int = 395, seed: int = 1
 )
 def test_reads_properties_as_java_does(text: str, expected: dict[str, str]) -> None:
     assert parse_conf(text) == expected
+    assert {key: value.strip() for key, value in parse_conf(text, spaces=True).items()} == expected
+
+
+def test_spaces_that_trail_are_kept_for_who_asks() -> None:
+    assert parse_conf("a = true \nb:\\ x\t", spaces=True) == {"a": "true ", "b": " x\t"}
 
 
 @example_settings(deadline=None)

@@ -15,7 +15,8 @@ FORCED, DOUBLED = {"forceVerifyPropCRC": True}, {"duplicationEnable": True}
     [
         ("5.4.0", {}, {}, []),
         ("5.4.0", FORCED, {}, ["forceVerifyPropCRC=false"]),
-        ("5.4.0", FORCED, {"enabledAppendPropCRC": " TRUE"}, []),
+        ("5.4.0", FORCED, {"enabledAppendPropCRC": "TRUE"}, []),
+        ("5.4.0", FORCED, {"enabledAppendPropCRC": "true "}, ["forceVerifyPropCRC=false"]),
         ("5.4.0", {**FORCED, "checkCRCOnRecover": False}, {}, []),
         ("5.1.4", FORCED, {}, []),  # which does not know it
         ("5.1.4", DOUBLED, {}, ["duplicationEnable=false"]),

@@ -16,7 +16,7 @@ from store_io.audit.checks.timer.timer_findings import between
 from store_io.audit.evidence import Evidence
 from store_io.audit.timer.timer_entries_check import FarEntries
 from store_io.audit.timer.timer_view import TIMER_QUEUE, TimerView
-from store_io.base.times import iso_time
+from store_io.base.times import time_text
 from store_io.base.wording import count_text
 
 
@@ -67,7 +67,7 @@ def _entries(view: TimerView, unclean: bool) -> Iterator[Finding]:
             queue_id=TIMER_QUEUE[1],
             expected=fault.expected,
             actual=fault.actual,
-            message=f"the timer's entry in RocksDB that is due at {iso_time(fault.time)} does not fit its message",
+            message=f"the timer's entry in RocksDB that is due at {time_text(fault.time)} does not fit its message",
             count=1 + more,
         )
     if faults.beyond.count:
@@ -86,7 +86,7 @@ def _far(entries: FarEntries, end: int, where: str, severity: str) -> Finding:
         phy_offset=entries.phy_offset,
         expected=f"a message before {end}",
         actual="none there",
-        message=f"{leads} beyond {where}; the first is due at {iso_time(entries.time)}",
+        message=f"{leads} beyond {where}; the first is due at {time_text(entries.time)}",
         count=entries.count,
     )
 
@@ -138,6 +138,6 @@ def _late(view: TimerView) -> Iterator[Finding]:
         queue_id=TIMER_QUEUE[1],
         expected="up to when timers were delivered",
         actual="nothing stored",
-        message=f"a start later than {iso_time(first)} never delivers the timers that are due until ten seconds before it",
+        message=f"a start later than {time_text(first)} never delivers the timers that are due until ten seconds before it",
         count=len(left) if left is not None else 1,
     )

@@ -19,7 +19,7 @@ from schemas.store_names import TIMER_LOG
 from store_io.audit.evidence import Evidence
 from store_io.audit.timer.timer_units_check import Beyond
 from store_io.audit.timer.timer_view import TIMER_QUEUE, TimerView
-from store_io.base.times import iso_time
+from store_io.base.times import time_text
 from store_io.base.wording import count_text
 from store_io.rules.timer.timer_fates import TimerCount
 from store_io.source.byte_source import name_of
@@ -217,7 +217,7 @@ def _lost(view: TimerView, evidence: Evidence) -> Iterator[Finding]:
                 topic=TIMER_QUEUE[0],
                 queue_id=TIMER_QUEUE[1],
                 expected="a delivered copy, or a time that is still to come",
-                actual=f"read up to {iso_time(view.keyed_read_time if keyed else view.parts.check.read_time)}",
+                actual=f"read up to {time_text(view.keyed_read_time if keyed else view.parts.check.read_time)}",
                 message=f"a start never delivers {count_text(count.messages, 'timer message')}, due {between(count)}: {why}",
                 next=NO_TIMER_ENTRIES if keyed and evidence.copy.marks else "",
                 count=count.messages,
@@ -226,5 +226,5 @@ def _lost(view: TimerView, evidence: Evidence) -> Iterator[Finding]:
 
 def between(count: TimerCount) -> str:
     """When they are due, in words."""
-    first, last = iso_time(count.first_time), iso_time(count.last_time)
+    first, last = time_text(count.first_time), time_text(count.last_time)
     return f"at {first}" if first == last else f"from {first} to {last}"

@@ -9,6 +9,7 @@ import pytest
 
 from schemas.rows import LOSS, NOTE, REBUILDABLE
 from tests.support import product
+from tests.support.keyed_timers import keyed_timers, timer_key, timer_value
 from tests.support.product import Audited
 from tests.support.timers import BEGIN, TimerStore, timer_store
 
@@ -86,3 +87,13 @@ def test_half_a_unit_at_the_end_after_a_kill_is_a_note(tmp_path: Path) -> None:
             file.write(b"\0\0\0\x34" + b"\1" * 9)
         found = audit(made).findings
         assert [(f.code, f.severity, f.start) for f in found] == [("timer_unit_damaged", severity, 520)]
+
+
+def test_a_time_that_no_calendar_holds_is_said_as_a_number(tmp_path: Path) -> None:
+    made = keyed_timers(tmp_path / "store")
+    made.more = {timer_key((1 << 63) - 1, "A"): timer_value(90, 1 << 40)}
+    made.read_time = (1 << 63) - 1
+    made.write()
+    texts = [f"{f.message} {f.actual}" for f in product.audit(made.root, "5.4.0", made.conf).findings]
+    assert any("due at 9223372036854775807 ms" in text for text in texts)
+    assert any("read up to 9223372036854775807 ms" in text for text in texts) and not any("None" in text for text in texts)
