@@ -16,6 +16,7 @@ from store_io.audit.checks.config.lost_tables import lost_tables
 from store_io.audit.checks.controller.epoch_findings import epoch_findings
 from store_io.audit.checks.derived.checkpoint_times import checkpoint_times
 from store_io.audit.checks.derived.disputed import disputed, settled
+from store_io.audit.checks.derived.passed_over import passed_over
 from store_io.audit.checks.derived.queue_database import queue_database
 from store_io.audit.checks.derived.queue_entries import queue_entries
 from store_io.audit.checks.derived.queue_twins import queue_twins
@@ -63,7 +64,7 @@ COMPARED: tuple[Check, ...] = (  # their findings on derived data may blame the 
 )
 REST: tuple[Check, ...] = (
     unindexed, compacted_topics, tiered_store, checkpoint_times, epoch_findings, timer_findings, timer_entry_findings,
-    rocksdb_tables, unnamed_tables, small_files, lost_tables, against_queues, repaired,
+    rocksdb_tables, passed_over, unnamed_tables, small_files, lost_tables, against_queues, repaired,
 )  # fmt: skip
 
 

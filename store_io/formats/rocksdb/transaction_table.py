@@ -32,7 +32,9 @@ _FORM = struct.Struct(">ii")  # how often the producer was asked, size
 class TransactionTable:
     """rows: HALF_ENTRY, by physical offset; None where there are more than the task may give.  mark: the physical offset of the
     newest half message that was put; 0 without one.  odd, first_odd: keys or values that no broker writes.  damaged: (file,
-    reason) where bad bytes end the reading early.  unnamed: table files of the folder of which the database knows nothing."""
+    reason) where bad bytes end the reading early.  unnamed: table files of the folder of which the database knows nothing.
+    passed_over: sound ones, in `rows`, whose key a broker cannot part again (`is_passed_over`); first_passed_over: the first
+    one's physical offset, -1 for none."""
 
     rows: np.ndarray | None = field(default_factory=lambda: NO_HALF_ENTRIES)
     mark: int = 0
@@ -42,6 +44,8 @@ class TransactionTable:
     bytes_read: int = 0
     problem: str = ""
     unnamed: tuple[str, ...] = ()
+    passed_over: int = 0
+    first_passed_over: int = -1
 
 
 @dataclass(frozen=True)
@@ -90,5 +94,15 @@ class TransactionTableTask:
         if not named or phy_offset < 0 or asked < 0 or size <= 0:
             found.odd += 1
             found.first_odd = found.first_odd or repr(key[:80])
-        elif len(rows) <= self.max_entries:
+            return
+        if is_passed_over(key):
+            found.first_passed_over = phy_offset if not found.passed_over else found.first_passed_over
+            found.passed_over += 1
+        if len(rows) <= self.max_entries:
             rows.append((phy_offset, int.from_bytes(hashlib.blake2b(key[8:], digest_size=8).digest(), "big"), size))
+
+
+def is_passed_over(key: bytes) -> bool:
+    """Whether a broker passes over an entry with this key when it looks for producers to ask: it parts the text at each "@", and
+    wants nothing, a topic and a unique key (TransRocksDBRecord.decode, 5.5.0). Java's split drops empty parts at the end."""
+    return len(key[8:].rstrip(b"@").split(b"@")) != 3
