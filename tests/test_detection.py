@@ -836,7 +836,7 @@ KEYED_TABLE: dict[str, tuple[Callable[[KeyedTimers], object], str, int]] = {
     "no database": (lambda made: made.entries.clear(), "timer_message_lost", 4),
     "entry's size": (entry_changed(lambda old: (old[0] + 1, old[1])), "timer_unit_wrong", 1),
     "entry's physical offset": (entry_changed(lambda old: (old[0], old[1] + 4)), "timer_message_lost", 1),
-    "entry to another message": (entry_changed(lambda old: (old[0], 0)), "timer_unit_wrong", 2),
+    "entry to another message": (entry_changed(lambda old: (old[0], 0)), "timer_unit_wrong", 1),
     "entry beyond the end": (entry_changed(lambda old: (old[0], 1 << 40)), "timer_unit_beyond_end", 1),
     "entry's time": (key_changed, "timer_unit_wrong", 1),
     "entry's unique key": (another_key, "timer_unit_wrong", 1),

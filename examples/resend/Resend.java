@@ -68,7 +68,9 @@ public class Resend {
         + "  --group NAME     producer group (resend-lost-messages)\n"
         + "  --keys FILE      its lines accessKey and secretKey, as in conf/tools.yml, for a broker with ACL; without it the environment's\n"
         + "                   ROCKETMQ_ACCESS_KEY and ROCKETMQ_SECRET_KEY";
-    private static final Pattern KEY = Pattern.compile("\\s*(accessKey|secretKey)\\s*[:=]\\s*(['\"]?)(.*?)\\2\\s*");
+    /** As in YAML a comment begins with a "#" after a space, outside of quotes. */
+    private static final Pattern KEY = Pattern.compile(
+        "\\s*(accessKey|secretKey)\\s*[:=]\\s*(?!(?<=\\s)#)(['\"]?)(.*?)\\2\\s*(?:\\s#.*)?");
 
     private final Map<String, String> options = new HashMap<>();
     private final Set<String> flags = new HashSet<>();
@@ -178,6 +180,9 @@ public class Resend {
         keys.values().removeIf(String::isEmpty);
         if (keys.isEmpty() && !options.containsKey("--keys")) {
             return null;
+        }
+        if (keys.isEmpty()) {
+            throw new Stopped(2, options.get("--keys") + ": no line accessKey: ... and no line secretKey: ... with a key");
         }
         if (keys.size() < 2) {
             throw new Stopped(2, "an access key and a secret key belong together: " + keys.keySet() + " alone were named");
