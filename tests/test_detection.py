@@ -876,6 +876,10 @@ def renamed(pairs: dict[bytes, bytes], change: Callable[[bytes], bytes]) -> None
     pairs[change(key)] = pairs.pop(key)
 
 
+def end_of(store: TableStore) -> int:
+    return max(record.at + record.size for record in store.records)
+
+
 def led_to(offset: int) -> Callable[[bytes], bytes]:
     return lambda key: key[:-8] + struct.pack(">q", offset)
 
@@ -887,6 +891,7 @@ TABLES: dict[str, tuple[Callable[[TableStore], object], str, int]] = {
     "index entry of another time": (lambda s: s.index.update({first_of(s.index): bytes(8)}), "index_entry_wrong", 1),
     "index entry leads elsewhere": (lambda s: renamed(s.index, led_to(40)), "index_entry_wrong", 1),
     "index entry beyond the end": (lambda s: renamed(s.index, led_to(1 << 40)), "index_entry_beyond_end", 1),
+    "index entry after the last message": (lambda s: renamed(s.index, led_to(end_of(s))), "index_entry_beyond_end", 1),
     "index entry without a place": (lambda s: renamed(s.index, led_to(-1)), "index_entry_wrong", 1),
     "short index key": (lambda s: s.index.update({b"@": bytes(8)}), "index_entry_wrong", 1),
     "index mark beyond the end": (lambda s: setattr(s, "index_mark", 1 << 40), "index_entry_beyond_end", 1),
