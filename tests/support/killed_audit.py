@@ -4,8 +4,8 @@
 
 Each line of the input is a job as JSON: {"out", "run_id", "kill"}. kill: the event at which the process ends by SIGKILL, null for
 none. An event is a step that leaves something behind, before or after it is done, and how often it was met: "before write
-plan.json 1", "after _commit runs 2". Each line of the output is {"killed": whether, "events": their names}. Modules are loaded
-once; every job is a fork.
+plan.json 1", "after replace_run runs 2". Each line of the output is {"killed": whether, "events": their names}. Modules are
+loaded once; every job is a fork.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def attach() -> SparkSession:
 def run(job: dict[str, Any]) -> list[str]:
     """The whole audit of the example; its events."""
     events = Events(job["kill"])
-    for owner, name in ((OutputFolder, "write"), (DeltaLog, "write_file"), (DeltaLog, "_commit")):
+    for owner, name in ((OutputFolder, "write"), (DeltaLog, "write_file"), (DeltaLog, "replace_run")):
         events.watch(owner, name)
     conf = (EXAMPLE / "broker.conf").read_text()
     store = StoreArgument("store", str(EXAMPLE / "store"), "4.9.8", conf)

@@ -18,7 +18,7 @@ from tests.jobs.tables.test_delta_tables import log_content
 
 pytestmark = pytest.mark.spark
 Do = Callable[[Path, str, str | None], dict[str, Any]]
-COMMIT = "before _commit runs 2"  # the first takes out what an earlier run of this id left
+COMMIT = "before replace_run runs 2"  # the first takes out what an earlier run of this id left
 CHANGING = ("started_at", "seconds", "verified_at")
 
 
@@ -63,10 +63,10 @@ def test_killed_at_any_point_and_run_again(do: Do, tmp_path: Path) -> None:
     events = do(once, "a", None)["events"]
     wanted = steady(once)
     assert {name: len(wanted[name]) for name in ("runs", "segments")} == {"runs": 2, "segments": 10}
-    assert events[-1] == "after write result.json 1" and events.index(COMMIT) > events.index("after _commit findings 1")
+    assert events[-1] == "after write result.json 1" and events.index(COMMIT) > events.index("after replace_run findings 1")
     for kill, earlier in (
         ("before write findings.jsonl 1", once),
-        ("after _commit segments 1", before),  # while other tables are written
+        ("after replace_run segments 1", before),  # while other tables are written
         (COMMIT, once),  # where it takes the place of a whole run
     ):
         out = tmp_path / kill
