@@ -20,12 +20,17 @@ from store_io.source.byte_source import StoreLocation, open_source
 HALF_ENTRY = np.dtype(
     [
         ("phy_offset", "i8"),
-        ("key", "u8"),  # of what follows in the key, as `scan.tables.half_messages` has it
+        ("key", "u8"),  # `key_print` of what follows in the key
         ("size", "i4"),
     ]
 )
 NO_HALF_ENTRIES = np.zeros(0, HALF_ENTRY)
 _FORM = struct.Struct(">ii")  # how often the producer was asked, size
+
+
+def key_print(suffix: bytes) -> int:
+    """Of what follows the physical offset in an entry's key."""
+    return int.from_bytes(hashlib.blake2b(suffix, digest_size=8).digest(), "big")
 
 
 @dataclass
@@ -99,7 +104,7 @@ class TransactionTableTask:
             found.first_passed_over = phy_offset if not found.passed_over else found.first_passed_over
             found.passed_over += 1
         if len(rows) <= self.max_entries:
-            rows.append((phy_offset, int.from_bytes(hashlib.blake2b(key[8:], digest_size=8).digest(), "big"), size))
+            rows.append((phy_offset, key_print(key[8:]), size))
 
 
 def is_passed_over(key: bytes) -> bool:

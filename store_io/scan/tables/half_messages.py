@@ -5,7 +5,6 @@ Source: TransMessageRocksDBStore.buildTransIndex, makeOpMessageInner; TransRocks
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 
 import numpy as np
@@ -14,6 +13,7 @@ from schemas.rocksdb_layout import DONE_TOPIC, HALF_TOPIC
 from schemas.rows import QueueKey
 from store_io.base.java_compat import decode_utf8
 from store_io.formats.commitlog.message_columns import Columns
+from store_io.formats.rocksdb.transaction_table import key_print
 from store_io.scan.row_texts import properties_of
 from store_io.source.segment_window import SegmentWindow
 
@@ -22,18 +22,13 @@ HALF_ROW = np.dtype(
         ("phy_offset", "i8"),
         ("of", "i8"),  # of what marks one as done: the half message's; else its own
         ("store_time", "i8"),
-        ("key", "u8"),  # `key_print` of the real topic and the unique key
+        ("key", "u8"),  # `key_print` of the real topic and the unique key, as an entry has them
         ("size", "i4"),
         ("done", "?"),
     ]
 )
 NO_HALVES = np.zeros(0, HALF_ROW)
 REAL_TOPIC, UNIQUE, OF = "REAL_TOPIC", "__transactionId__", "TRANS_OFFSET"
-
-
-def key_print(suffix: bytes) -> int:
-    """Of what follows the physical offset in an entry's key."""
-    return int.from_bytes(hashlib.blake2b(suffix, digest_size=8).digest(), "big")
 
 
 class HalfMessages:

@@ -13,7 +13,7 @@ from store_io.audit.timer.timer_part import part_scan
 from store_io.base.prints import Stretches, prints_of
 from store_io.formats.rocksdb.database import Batch
 from store_io.formats.rocksdb.index_table import decoded
-from store_io.scan.tables.half_messages import key_print
+from store_io.formats.rocksdb.transaction_table import key_print
 from store_io.scan.tables.index_entries import index_entries
 from tests.support import builders
 from tests.support.rocksdb_tables import index_pairs, table_store
