@@ -50,8 +50,7 @@ class TableMaker:
             for s in segments
         ]
         if used.index:
-            size = sum(file.size for file in used.database.files)
-            keys = hour_keys(segments, min(MOST_RANGES, 1 + size // RANGE_BYTES))
+            keys = hour_keys(segments, min(MOST_RANGES, 1 + used.database.size_bytes // RANGE_BYTES))
             part = 1 / (len(keys) + 1)
             tasks += [
                 IndexTableTask(*place, stretches, first, end, part, late)

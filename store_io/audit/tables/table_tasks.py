@@ -156,11 +156,11 @@ class IndexLookTask:
 
     @property
     def bytes_to_read(self) -> int:
-        return sum(scan.size for scan in self.scans) + sum(file.size for file in self.database.files)
+        return sum(scan.size for scan in self.scans) + self.database.size_bytes
 
     @property
     def paths(self) -> tuple[str, ...]:
-        return (*(scan.path for scan in self.scans), *(file.path for file in self.database.files))
+        return (*(scan.path for scan in self.scans), *self.database.paths)
 
     def run(self) -> IndexLook:
         source = open_source(self.scans[0].location)

@@ -60,6 +60,14 @@ class Batch:
     def __len__(self) -> int:
         return len(self.key_ends)
 
+    def key(self, at: int) -> bytes:
+        """That of one entry."""
+        return self.keys[int(self.key_ends[at - 1]) if at else 0 : int(self.key_ends[at])].tobytes()
+
+    def value(self, at: int) -> bytes:
+        """The same of its value."""
+        return self.values[int(self.value_ends[at - 1]) if at else 0 : int(self.value_ends[at])].tobytes()
+
     def pairs(self) -> Iterator[tuple[bytes, bytes]]:
         """Entry by entry: for few."""
         keys, values = self.keys.tobytes(), self.values.tobytes()
@@ -67,6 +75,11 @@ class Batch:
         for key_end, value_end in zip(self.key_ends.tolist(), self.value_ends.tolist(), strict=True):
             yield keys[k:key_end], values[v:value_end]
             k, v = key_end, value_end
+
+
+def stored_number(value: bytes | None) -> int | None:
+    """The int64 at the start of a value; None where there is none."""
+    return int.from_bytes(value[:8], "big", signed=True) if value is not None and len(value) >= 8 else None
 
 
 class TableFile(NamedTuple):

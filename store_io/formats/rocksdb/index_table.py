@@ -15,7 +15,7 @@ from numba import njit
 from schemas import rocksdb_layout as layout
 from store_io.base.errors import StoreError
 from store_io.base.prints import SEED, Prints, PrintSums, Stretches, finished, fold_bytes
-from store_io.formats.rocksdb.database import Batch, DatabaseDamaged
+from store_io.formats.rocksdb.database import Batch, DatabaseDamaged, stored_number
 from store_io.formats.rocksdb.queue_table import QueueDatabase
 from store_io.source.byte_source import ByteSource, StoreLocation, open_source
 
@@ -95,11 +95,11 @@ class IndexTableTask:
 
     @property
     def bytes_to_read(self) -> int:
-        return int(sum(file.size for file in self.database.files) * self.part)
+        return int(self.database.size_bytes * self.part)
 
     @property
     def paths(self) -> tuple[str, ...]:
-        return tuple(file.path for file in self.database.files)
+        return self.database.paths
 
     def run(self) -> IndexTable:
         found, sums = IndexTable(), PrintSums(self.stretches)
@@ -117,9 +117,9 @@ class IndexTableTask:
         found.bytes_read += len(batch.keys) + len(batch.values)
         phy, hours, hashes, good = decoded(batch)
         for at in np.flatnonzero(~good).tolist():
-            key = _key(batch, at)
+            key = batch.key(at)
             if key == layout.TABLE_MARK:
-                found.mark = _value_number(batch, at)
+                found.mark = stored_number(batch.value(at)) or 0
             elif key != layout.TABLE_TIME_MARK:
                 found.odd += 1
                 found.first_odd = found.first_odd or repr(key[:80])
@@ -151,20 +151,7 @@ def entries_leading_into(
         chosen = good & (phy >= stretches.start) & (phy < stretches.end)
         chosen &= np.isin((phy - stretches.start) // stretches.size, wanted)
         for at in np.flatnonzero(chosen).tolist():
-            value_at = int(batch.value_ends[at])
-            yield _key(batch, at), batch.values[value_at - layout.INDEX_VALUE_BYTES : value_at].tobytes(), int(phy[at])
-
-
-def _value_number(batch: Batch, at: int) -> int:
-    """The number that this entry has for a value; 0 where it is too short."""
-    start = int(batch.value_ends[at - 1]) if at else 0
-    value = batch.values[start : int(batch.value_ends[at])].tobytes()
-    return int.from_bytes(value[:8], "big", signed=True) if len(value) >= 8 else 0
-
-
-def _key(batch: Batch, at: int) -> bytes:
-    start = int(batch.key_ends[at - 1]) if at else 0
-    return batch.keys[start : int(batch.key_ends[at])].tobytes()
+            yield batch.key(at), batch.value(at), int(phy[at])
 
 
 def decoded(batch: Batch) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

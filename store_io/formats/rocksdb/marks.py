@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from schemas import rocksdb_layout as layout
 from schemas.rows import StoreFile
 from store_io.base.errors import StoreError
-from store_io.formats.rocksdb.database import DatabaseDamaged
+from store_io.formats.rocksdb.database import DatabaseDamaged, stored_number
 from store_io.formats.rocksdb.queue_table import QueueDatabase, find_database
 from store_io.rules.rocksdb.marks import FOLDER, MARK_KEY
 from store_io.source.byte_source import ByteSource
@@ -36,7 +35,7 @@ def read_marks(source: ByteSource, files: Sequence[StoreFile], families: Sequenc
             unnamed = opened.unnamed
             for family in families:
                 value = opened.get(family, MARK_KEY)
-                found.append(0 if value is None else struct.unpack(">q", value[:8])[0] if len(value) >= 8 else None)
+                found.append(0 if value is None else stored_number(value))
     except DatabaseDamaged:
         return StoredMarks((*found, *[None] * (len(families) - len(found))), unnamed)
     return StoredMarks(tuple(found), unnamed)

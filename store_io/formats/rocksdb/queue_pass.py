@@ -46,7 +46,7 @@ class KeyRangeTask:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        return tuple(file.path for file in self.database.files)
+        return self.database.paths
 
     def run(self) -> KeyRangeResult:
         return pass_over(self)

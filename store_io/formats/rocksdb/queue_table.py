@@ -28,6 +28,16 @@ class QueueDatabase:
     files: tuple[StoreFile, ...]
     absent: bool = False
 
+    @property
+    def size_bytes(self) -> int:
+        """Of all its files."""
+        return sum(file.size for file in self.files)
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Of all its files."""
+        return tuple(file.path for file in self.files)
+
     def open(self, source: ByteSource) -> Database:
         """To be entered; raises as `Database` does."""
         return Database(source, self.folder, self.files)

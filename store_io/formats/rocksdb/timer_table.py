@@ -6,7 +6,6 @@ Source: TimerRocksDBRecord, MessageRocksDBStorage (5.4.0, 5.5.0).
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -16,7 +15,7 @@ from numba import njit
 from schemas import rocksdb_layout as layout
 from schemas.rows import StoreFile
 from store_io.base.errors import StoreError
-from store_io.formats.rocksdb.database import Batch, Database, DatabaseDamaged
+from store_io.formats.rocksdb.database import Batch, DatabaseDamaged, stored_number
 from store_io.formats.rocksdb.queue_table import NO_DATABASE, QueueDatabase, find_database
 from store_io.source.byte_source import ByteSource, StoreLocation, open_source
 
@@ -58,17 +57,13 @@ def read_timer_table(source: ByteSource, files: Sequence[StoreFile]) -> TimerTab
     try:
         with database.open(source) as opened:
             unnamed = opened.unnamed
-            offset, time = (_number(opened, key) for key in (layout.TIMER_OFFSET_KEY, layout.TIMER_TIME_KEY))
+            keys = layout.TIMER_OFFSET_KEY, layout.TIMER_TIME_KEY
+            offset, time = (stored_number(opened.get(layout.TIMER_FAMILY, key)) for key in keys)
     except DatabaseDamaged as why:
         return TimerTable(database, damaged=(why.path, why.reason), unnamed=unnamed)
     except StoreError as why:
         return TimerTable(database, unread=str(why))
     return TimerTable(database, offset or 0, time, unnamed=unnamed)
-
-
-def _number(opened: Database, key: bytes) -> int | None:
-    value = opened.get(layout.TIMER_FAMILY, key)
-    return None if value is None or len(value) < 8 else int(struct.unpack_from(">q", value)[0])
 
 
 @dataclass
@@ -100,11 +95,11 @@ class TimerEntriesTask:
 
     @property
     def bytes_to_read(self) -> int:
-        return sum(file.size for file in self.database.files)
+        return self.database.size_bytes
 
     @property
     def paths(self) -> tuple[str, ...]:
-        return tuple(file.path for file in self.database.files)
+        return self.database.paths
 
     def run(self) -> TimerEntries:
         found, kept = TimerEntries(), [NO_ENTRIES]
@@ -140,7 +135,7 @@ def _rows(batch: Batch, found: TimerEntries) -> np.ndarray:
     _decode(batch.key_ends, batch.value_ends, batch.keys, batch.values, good, rows)
     good &= (rows["time"] >= 0) & (rows["phy_offset"] >= 0) & (rows["size"] > 0)
     for at in np.flatnonzero(~good).tolist():
-        key = batch.keys[int(batch.key_ends[at]) - int(key_sizes[at]) : int(batch.key_ends[at])].tobytes()
+        key = batch.key(at)
         if key in _CHECKPOINTS and value_sizes[at] == layout.TIMER_CHECK_BYTES:
             continue
         found.odd += 1

@@ -13,7 +13,7 @@ import numpy as np
 
 from schemas import rocksdb_layout as layout
 from store_io.base.errors import StoreError
-from store_io.formats.rocksdb.database import DatabaseDamaged
+from store_io.formats.rocksdb.database import DatabaseDamaged, stored_number
 from store_io.formats.rocksdb.queue_table import QueueDatabase
 from store_io.source.byte_source import StoreLocation, open_source
 
@@ -65,11 +65,11 @@ class TransactionTableTask:
 
     @property
     def bytes_to_read(self) -> int:
-        return sum(file.size for file in self.database.files)
+        return self.database.size_bytes
 
     @property
     def paths(self) -> tuple[str, ...]:
-        return tuple(file.path for file in self.database.files)
+        return self.database.paths
 
     def run(self) -> TransactionTable:
         found, rows = TransactionTable(), list[tuple[int, int, int]]()
@@ -91,7 +91,7 @@ class TransactionTableTask:
 
     def _take(self, key: bytes, value: bytes, found: TransactionTable, rows: list[tuple[int, int, int]]) -> None:
         if key == layout.TABLE_MARK:
-            found.mark = int.from_bytes(value[:8], "big", signed=True) if len(value) >= 8 else 0
+            found.mark = stored_number(value) or 0
             return
         phy_offset = int.from_bytes(key[:8], "big", signed=True)
         named = len(key) > 8 and len(value) == layout.TRANSACTION_VALUE_BYTES and key[8:9] == b"@" and key.count(b"@", 8) >= 2
