@@ -12,10 +12,16 @@ _FACTOR = np.uint64(0x100000001B3)
 
 
 @njit(cache=True, nogil=True)
+def fold_byte(value, byte):  # type: ignore[no-untyped-def]
+    """A hash (SEED at first) after one byte."""
+    return (value ^ np.uint64(byte)) * _FACTOR
+
+
+@njit(cache=True, nogil=True)
 def fold_bytes(value, data, at, end):  # type: ignore[no-untyped-def]
-    """A hash (SEED at first) after these bytes."""
+    """The same after these bytes."""
     for i in range(at, end):
-        value = (value ^ np.uint64(data[i])) * _FACTOR
+        value = fold_byte(value, data[i])
     return value
 
 
@@ -23,7 +29,7 @@ def fold_bytes(value, data, at, end):  # type: ignore[no-untyped-def]
 def fold_number(value, number):  # type: ignore[no-untyped-def]
     """The same after the eight bytes of a number, big-endian."""
     for shift in range(56, -8, -8):
-        value = (value ^ np.uint64((number >> shift) & 0xFF)) * _FACTOR
+        value = fold_byte(value, (number >> shift) & 0xFF)
     return value
 
 

@@ -10,10 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
-from numba import njit
 
 from schemas import rocksdb_layout as layout
+from store_io.base import prints
 from store_io.base.errors import StoreError
+from store_io.base.native import kept
 from store_io.base.prints import SEED, Prints, PrintSums, Stretches, finished, fold_bytes
 from store_io.formats.rocksdb.database import Batch, DatabaseDamaged, stored_number
 from store_io.formats.rocksdb.queue_table import QueueDatabase
@@ -164,7 +165,7 @@ def decoded(batch: Batch) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarra
     return phy, hours, hashes, good
 
 
-@njit(cache=True, nogil=True)
+@kept(prints)
 def _decode(key_ends, value_ends, keys, values, good, phy, hours, hashes):  # type: ignore[no-untyped-def]
     for i in range(len(phy)):
         if not good[i]:

@@ -10,11 +10,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numba import njit
 
 from schemas import rocksdb_layout as layout
 from schemas.rows import StoreFile
+from store_io.base import prints
 from store_io.base.errors import StoreError
+from store_io.base.native import compiled_helper, kept
+from store_io.base.prints import SEED, fold_bytes
 from store_io.formats.rocksdb.database import Batch, DatabaseDamaged, stored_number
 from store_io.formats.rocksdb.queue_table import NO_DATABASE, QueueDatabase, find_database
 from store_io.source.byte_source import ByteSource, StoreLocation, open_source
@@ -24,7 +26,7 @@ TIMER_ENTRY = np.dtype(
         ("time", "i8"),  # of delivery, ms
         ("phy_offset", "i8"),
         ("size", "i4"),
-        ("unique", "u8"),  # of the unique key, as `scan.timer.timer_records` has it
+        ("unique", "u8"),  # `fold_bytes` of the unique key
     ]
 )
 NO_ENTRIES = np.zeros(0, TIMER_ENTRY)
@@ -144,7 +146,7 @@ def _rows(batch: Batch, found: TimerEntries) -> np.ndarray:
     return kept
 
 
-@njit(cache=True, nogil=True)
+@compiled_helper()
 def _big_endian(data, at, size):  # type: ignore[no-untyped-def]
     value = np.int64(0)
     for i in range(at, at + size):
@@ -152,16 +154,13 @@ def _big_endian(data, at, size):  # type: ignore[no-untyped-def]
     return value
 
 
-@njit(cache=True, nogil=True)
+@kept(prints)
 def _decode(key_ends, value_ends, keys, values, good, rows):  # type: ignore[no-untyped-def]
     for i in range(len(rows)):
         if not good[i]:
             continue
         start = key_ends[i - 1] if i else 0
         value = value_ends[i - 1] if i else 0
-        unique = np.uint64(0xCBF29CE484222325)
-        for k in range(start + 8, key_ends[i]):
-            unique = (unique ^ np.uint64(keys[k])) * np.uint64(0x100000001B3)
         row = rows[i]
-        row.time, row.unique = _big_endian(keys, start, 8), unique
+        row.time, row.unique = _big_endian(keys, start, 8), fold_bytes(SEED, keys, start + 8, key_ends[i])
         row.size, row.phy_offset = _big_endian(values, value, 4), _big_endian(values, value + 4, 8)

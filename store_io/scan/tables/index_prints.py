@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numba import njit
 
 from schemas import commitlog_layout
 from schemas.rows import QueueKey
-from store_io.base.prints import SEED, Prints, Stretches, finished, fold_bytes, fold_number, prints_of
+from store_io.base import prints
+from store_io.base.native import compiled_helper, kept
+from store_io.base.prints import SEED, Prints, Stretches, finished, fold_byte, fold_bytes, fold_number, prints_of
 from store_io.formats.commitlog.message_columns import MAX_RECORD_KEYS, Columns
 from store_io.scan.row_texts import properties_of
 from store_io.source.segment_window import SegmentWindow
@@ -48,23 +49,19 @@ class IndexPrints:
         self.prints = self.prints + prints_of(numbers, hashes[:count])
 
 
-@njit(cache=True, nogil=True)
+@compiled_helper()
 def _head(hour, topics, start, end, kind):  # type: ignore[no-untyped-def]
     """The hash of what a key begins with: the hour, "@", the topic, "@", its kind, "@"."""
-    value = (fold_number(SEED, hour) ^ np.uint64(0x40)) * np.uint64(0x100000001B3)
-    value = fold_bytes(value, topics, start, end)
-    for byte in (0x40, kind, 0x40):
-        value = (value ^ np.uint64(byte)) * np.uint64(0x100000001B3)
-    return value
+    value = fold_bytes(fold_byte(fold_number(SEED, hour), 0x40), topics, start, end)
+    return fold_byte(fold_byte(fold_byte(value, 0x40), kind), 0x40)
 
 
-@njit(cache=True, nogil=True)
+@compiled_helper()
 def _text(value, data, start, end):  # type: ignore[no-untyped-def]
-    value = fold_bytes(value, data, start, end)
-    return (value ^ np.uint64(0x40)) * np.uint64(0x100000001B3)
+    return fold_byte(fold_bytes(value, data, start, end), 0x40)
 
 
-@njit(cache=True, nogil=True)
+@compiled_helper()
 def _same(data, one, other, size):  # type: ignore[no-untyped-def]
     for i in range(size):
         if data[one + i] != data[other + i]:
@@ -72,7 +69,7 @@ def _same(data, one, other, size):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(cache=True, nogil=True)
+@kept(prints)
 def _collect(rows, topics, ends, buffer, origin, starts, phy, hashes, mask, rolled_back):  # type: ignore[no-untyped-def]
     """Fill physical offset and hash of each entry: how many."""
     count = 0

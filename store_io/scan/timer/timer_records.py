@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numba import njit
 
 from schemas.rows import QueueKey
 from schemas.timer_layout import TIMER_TOPIC
+from store_io.base import prints
+from store_io.base.native import compiled_helper, kept
+from store_io.base.prints import SEED, fold_bytes
 from store_io.formats.commitlog.message_columns import Columns
 from store_io.scan.row_texts import properties_of
 from store_io.source.segment_window import SegmentWindow
@@ -26,7 +28,7 @@ NO_HASH = 8  # its topic is no plain text, so that `topic_hash` is not known
 TIMER_ROW = np.dtype(
     [
         ("identity", "u8"),  # of message and copy the same
-        ("unique", "u8"),  # of the unique key alone; 0 without one
+        ("unique", "u8"),  # `fold_bytes` of the unique key alone; 0 without one
         ("phy_offset", "i8"),
         ("queue_offset", "i8"),
         ("out_time", "i8"),  # ms; -1: no number
@@ -77,7 +79,7 @@ class TimerRecords:
         return np.concatenate([NO_ROWS, *self._parts])
 
 
-@njit(cache=True, nogil=True)
+@compiled_helper()
 def _is(buffer, at, end, name):  # type: ignore[no-untyped-def]
     if end - at != len(name):
         return False
@@ -87,21 +89,13 @@ def _is(buffer, at, end, name):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(cache=True, nogil=True)
-def _hash(buffer, at, end):  # type: ignore[no-untyped-def]
-    value = np.uint64(0xCBF29CE484222325)
-    for i in range(at, end):
-        value = (value ^ np.uint64(buffer[i])) * np.uint64(0x100000001B3)
-    return value
-
-
-@njit(cache=True, nogil=True)
+@compiled_helper()
 def _mix(value, number):  # type: ignore[no-untyped-def]
     value = (value ^ np.uint64(number)) * np.uint64(0xD6E8FEB86659FD93)
     return value ^ (value >> np.uint64(32))
 
 
-@njit(cache=True, nogil=True)
+@kept(prints)
 def _collect(rows, refs, buffer, origin, found, out_name, roll_name, label_name, cancel_name, topic_name):  # type: ignore[no-untyped-def]
     """Fill one element of `found` for each timer message and each delivered copy: how many."""
     count = 0
@@ -142,7 +136,7 @@ def _collect(rows, refs, buffer, origin, found, out_name, roll_name, label_name,
                     for k in range(value, at):
                         if buffer[k] == 0x2B:  # topic+key since 5.3.1
                             start = k + 1
-                    unique = _hash(buffer, start, at)
+                    unique = fold_bytes(SEED, buffer, start, at)
             elif timer and first == 0x52 and _is(buffer, name, name_end, topic_name):  # R
                 total = np.uint32(0)
                 for k in range(value, at):
@@ -154,7 +148,7 @@ def _collect(rows, refs, buffer, origin, found, out_name, roll_name, label_name,
         if out < 0 and not timer:
             continue
         own = row.position + row.uniq_at - origin[i]
-        own_hash = _hash(buffer, own, own + row.uniq_len) if row.uniq_len > 0 else np.uint64(0)
+        own_hash = fold_bytes(SEED, buffer, own, own + row.uniq_len) if row.uniq_len > 0 else np.uint64(0)
         identity = _mix(_mix(_mix(_mix(own_hash, row.born_time), row.body_crc), row.body_len), out)
         element = found[count]
         element.identity = identity
