@@ -18,7 +18,7 @@ from store_io.audit.premises import heads_of
 from store_io.audit.queue_leftovers import LeftoverResult
 from store_io.audit.queue_views import QueueView
 from store_io.audit.rounds.earlier_segments import EarlierSegments
-from store_io.audit.tables.table_view import TableResults
+from store_io.audit.tables.table_view import IndexDifference, TableResults, index_difference, stretches_of
 from store_io.audit.timer.timer_part import TimerResults
 from store_io.audit.timer.timer_view import TimerView, timer_view
 from store_io.audit.written_by import WrittenBy, written_by
@@ -87,6 +87,14 @@ class Evidence:
     def timers(self) -> TimerView | None:
         """The timer store, and what a start makes of it; None where there is none, or it was not read."""
         return timer_view(self.copy, self.timer_results, self.segments, self.prediction, self.log, self.all_read)
+
+    @cached_property
+    def index_difference(self) -> IndexDifference | None:
+        """The index in RocksDB against the log; None where one of them was not read."""
+        log, index = self.table_results.log, self.table_results.index
+        if log is None or index is None:
+            return None
+        return index_difference(log, index, stretches_of(self.segments), self.log)
 
     @cached_property
     def log_whole(self) -> bool:

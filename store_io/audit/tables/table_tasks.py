@@ -114,12 +114,11 @@ class NamedEntry:
 
 
 @dataclass
-class IndexLook:
+class IndexCounts:
     """missing: entries of messages that are not there; before, after_mark: the same below the first entry, and above the mark;
     before_same_hour: below the first entry, of hours with entries; hours: between these, of hours without any entry.
 
-    strange: entries that are no message's; unheld: that lead to where the log has no message.  Of each the number, and of
-    `missing` and `strange` the first ones by name.
+    strange: entries that are no message's; unheld: that lead to where the log has no message.
     """
 
     missing: int = 0
@@ -129,6 +128,12 @@ class IndexLook:
     hours: AbsentHours = field(default_factory=AbsentHours)
     strange: int = 0
     unheld: int = 0
+
+
+@dataclass
+class IndexLook(IndexCounts):
+    """Of the stretches that were looked at, and the first of `missing` and of `strange` by name."""
+
     first_missing: list[NamedEntry] = field(default_factory=list)
     first_strange: list[NamedEntry] = field(default_factory=list)
     bytes_read: int = 0

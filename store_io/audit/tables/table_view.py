@@ -14,7 +14,7 @@ from schemas.rows import EXTENT_MESSAGE, SegmentSummary
 from store_io.audit import log_map as lm
 from store_io.audit.log_map import LogMap
 from store_io.audit.tables.hour_spans import AbsentHours
-from store_io.audit.tables.table_tasks import IndexLook, LogTable
+from store_io.audit.tables.table_tasks import IndexCounts, IndexLook, LogTable
 from store_io.base.prints import Stretches
 from store_io.formats.rocksdb.index_table import IndexTable
 from store_io.formats.rocksdb.queue_table import QueueDatabase
@@ -110,20 +110,11 @@ def hour_keys(segments: Sequence[SegmentSummary], parts: int) -> list[bytes]:
 
 
 @dataclass
-class IndexDifference:
-    """Stretches whose prints differ. wanted: to be looked at entry by entry.  before, after_mark: entries that are not there, of
-    messages in stretches before the first entry, and after the mark; before_same_hour: the first, of hours that have
-    entries.  unheld: entries that lead to where the log has no messages.  hours: those not there, of stretches of whose hours
-    the index has no entry.  missing, strange: of the stretches beyond those that are looked at, by their numbers alone."""
+class IndexDifference(IndexCounts):
+    """Stretches whose prints differ. wanted: to be looked at entry by entry; the counts, by the stretches' numbers alone, are of
+    all others."""
 
     wanted: list[int] = field(default_factory=list)
-    before: int = 0
-    before_same_hour: int = 0
-    after_mark: int = 0
-    unheld: int = 0
-    hours: AbsentHours = field(default_factory=AbsentHours)
-    missing: int = 0
-    strange: int = 0
 
 
 def index_difference(log: LogTable, index: IndexTable, stretches: Stretches, places: LogMap) -> IndexDifference:

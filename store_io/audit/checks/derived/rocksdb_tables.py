@@ -24,7 +24,7 @@ from store_io.audit import log_map as lm
 from store_io.audit.evidence import Evidence
 from store_io.audit.tables.hour_spans import AbsentHours
 from store_io.audit.tables.table_tasks import IndexLook, LogTable, NamedEntry
-from store_io.audit.tables.table_view import IndexDifference, TablesInUse, index_difference, stretches_of
+from store_io.audit.tables.table_view import IndexDifference, TablesInUse
 from store_io.base.members import among
 from store_io.base.times import iso_time
 from store_io.base.wording import count_text
@@ -47,7 +47,7 @@ def rocksdb_tables(evidence: Evidence) -> list[Finding]:
         if table is not None and table.damaged is not None and not any(f.file == table.damaged[0] for f in found):
             found.append(Finding(codes.TABLES_DAMAGED, table.damaged[0], actual=table.damaged[1]))
     if results.index is not None and results.index.damaged is None:
-        found += _index(evidence, used, results.log, results.index)
+        found += _index(evidence, used, results.index)
     if results.transactions is not None and results.transactions.damaged is None:
         found += _transactions(evidence, used, results.log, results.transactions)
     return found
@@ -73,10 +73,9 @@ def tables_judged(evidence: Evidence) -> bool:
 def _unsure(evidence: Evidence) -> bool:
     """Whether stretches differ beyond those that were looked at, where nothing was found, or entries are missing of which nothing
     shows whether they ever were there."""
-    results = evidence.table_results
-    if results.index is None or results.log is None:
+    results, differs = evidence.table_results, evidence.index_difference
+    if results.index is None or differs is None:
         return True
-    differs = index_difference(results.log, results.index, stretches_of(evidence.segments), evidence.log)
     look = results.look or IndexLook()
     if look.before_same_hour + differs.before_same_hour:
         return True
@@ -117,9 +116,10 @@ def _none_yet(evidence: Evidence, log: LogTable) -> bool:
 # ---- index ---------------------------------------------------------------------------------------------------------
 
 
-def _index(evidence: Evidence, used: TablesInUse, log: LogTable, index: IndexTable) -> Iterator[Finding]:
+def _index(evidence: Evidence, used: TablesInUse, index: IndexTable) -> Iterator[Finding]:
     look, unclean = evidence.table_results.look or IndexLook(), evidence.copy.unclean
-    differs = index_difference(log, index, stretches_of(evidence.segments), evidence.log)
+    differs = evidence.index_difference
+    assert differs is not None
     sure = bool(look.missing + look.strange)
     missing, strange = (
         (look.missing, look.strange) if not sure else (look.missing + differs.missing, look.strange + differs.strange)
