@@ -557,8 +557,8 @@ _ROWS = (
                         " were sent.",
                 step="Nothing, where consumers bear messages that come twice."),
     FindingCode(TIMER_START_LATE, NOTE, Part.TIMER, Cure.BY_HAND, stays=Stays.ALWAYS,
-                meaning="Timers wait in RocksDB, and nothing is stored there of up to when they were delivered, as none was yet."
-                        " A start then begins ten seconds before its own time.",
+                meaning="Timers wait in RocksDB, and the time up to which timers were delivered is not stored there, as none was"
+                        " delivered yet. A start then begins ten seconds before its own time.",
                 step="Start the broker before the first of them is due, or send again what is passed over."),
     FindingCode(TABLES_DAMAGED, REBUILDABLE, Part.TIMER | Part.INDEX, Cure.BY_HAND, stays=Stays.ALWAYS,
                 meaning="RocksDB finds bad bytes in rocksdbstore/, where index, timers or transactions lie. What lies in or after"

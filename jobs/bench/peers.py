@@ -22,8 +22,12 @@ from jobs.bench.store import BenchFailed
 from jobs.environment import setup as environment
 from jobs.faults import reason
 
-# Java 17 closes what 4.x reaches into to unmap files.
 _OPENED = ("java.nio", "sun.nio.ch", "jdk.internal.ref", "jdk.internal.misc", "java.lang", "java.lang.reflect", "java.util")
+# For any release's store: Java 17 closes what 4.x reaches into to unmap files; on a disk that is nearly full segments are deleted.
+JAVA_OPTIONS = (
+    *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED),
+    *(f"-Drocketmq.broker.{name}Ratio=0.99" for name in ("diskSpaceWarningLevel", "diskSpaceCleanForcibly")),
+)
 _STORE_JAR = re.compile(r"rocketmq-store-([0-9]+\.[0-9]+\.[0-9]+)\.jar")
 _LEFT_OUT = ("consumequeue", "index")
 CHECKPOINT_BYTES = 4096
@@ -112,8 +116,7 @@ def _jvm(jars: Path) -> Iterator[Any]:
 
     bridge = next(Path(pyspark.__file__).parent.glob("jars/py4j-*.jar"))
     home = Path(tempfile.mkdtemp(prefix="store-audit-peer-"))  # its logs go below the user's home unless that is another
-    options = [f"-Duser.home={home}", *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED)]
-    options += [f"-Drocketmq.broker.{name}Ratio=0.99" for name in ("diskSpaceWarningLevel", "diskSpaceCleanForcibly")]
+    options = [f"-Duser.home={home}", *JAVA_OPTIONS]
     process: subprocess.Popen[bytes] | None = None
     gateway: Any = None
     try:

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from tests.broker_truth.real_broker import OPENED
+from jobs.bench.peers import JAVA_OPTIONS
 
 NAMESRV = "127.0.0.1:9876"
 SETTINGS = {
@@ -70,8 +70,7 @@ class Cluster:
 
     def _start(self, *words: str) -> subprocess.Popen[bytes]:
         options = ["-Xmx512m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", f"-Duser.home={self.home}"]
-        options += [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in OPENED]
-        options += [f"-Drocketmq.broker.{name}Ratio=0.99" for name in ("diskSpaceWarningLevel", "diskSpaceCleanForcibly")]
+        options += JAVA_OPTIONS
         command = [f"{self.java}/bin/java", *options, "-cp", self.class_path(), *words]
         environment = {**os.environ, "ROCKETMQ_HOME": str(self.home)}
         return subprocess.Popen(command, env=environment, stdout=self._log, stderr=self._log, cwd=self.home)

@@ -37,13 +37,12 @@ from typing import Any, Self
 
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 
+from jobs.bench.peers import JAVA_OPTIONS
 from jobs.environment import setup as environment
 from tests.support.builders import Record, decode
 
 HERE = Path(__file__).resolve().parent
 RELEASES = ("4.8.0", "4.9.8", "5.1.4", "5.3.3", "5.4.0", "5.5.0")
-# Java 17 closes what 4.x reaches into to unmap files.
-OPENED = ("java.nio", "sun.nio.ch", "jdk.internal.ref", "jdk.internal.misc", "java.lang", "java.lang.reflect", "java.util")
 SAFE = {
     "haListenPort": 0,
     "brokerRole": "ASYNC_MASTER",
@@ -100,9 +99,7 @@ class Jvm:
         self.log = self._home / "output.log"
         path = [*(jars or class_path(release)), *_spark_jars("py4j", "janino", "commons-compiler")]
         java = environment.java_runtime().home
-        arguments = ["-Xmx768m", "-XX:+UseSerialGC", "-XX:-UsePerfData", f"-Duser.home={self._home}", *options]
-        arguments += [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in OPENED]
-        arguments += [f"-Drocketmq.broker.{name}Ratio=0.99" for name in ("diskSpaceWarningLevel", "diskSpaceCleanForcibly")]
+        arguments = ["-Xmx768m", "-XX:+UseSerialGC", "-XX:-UsePerfData", f"-Duser.home={self._home}", *options, *JAVA_OPTIONS]
         with open(self.log, "wb") as log:
             port, token, process = launch_gateway(
                 jarpath=str(path[-3]),

@@ -61,11 +61,11 @@ class Batch:
         return len(self.key_ends)
 
     def key(self, at: int) -> bytes:
-        """That of one entry."""
+        """The key of one entry."""
         return self.keys[int(self.key_ends[at - 1]) if at else 0 : int(self.key_ends[at])].tobytes()
 
     def value(self, at: int) -> bytes:
-        """The same of its value."""
+        """The value of one entry."""
         return self.values[int(self.value_ends[at - 1]) if at else 0 : int(self.value_ends[at])].tobytes()
 
     def pairs(self) -> Iterator[tuple[bytes, bytes]]:
