@@ -23,7 +23,7 @@ from jobs.environment import setup as environment
 from jobs.faults import reason
 
 _OPENED = ("java.nio", "sun.nio.ch", "jdk.internal.ref", "jdk.internal.misc", "java.lang", "java.lang.reflect", "java.util")
-# For a store of any release: Java 17 closes what 4.x reaches into to unmap files; nearly full disks would have it delete segments.
+# Java 17 closes what 4.x reaches into to unmap files. On a nearly full disk a store deletes segments.
 JAVA_OPTIONS = (
     *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED),
     *(f"-Drocketmq.broker.{name}Ratio=0.99" for name in ("diskSpaceWarningLevel", "diskSpaceCleanForcibly")),
