@@ -259,6 +259,7 @@ They are shown in order of physical offset, also those after damage (status "pla
         ),
         LOST,
         OUT_FILE,
+        Option("--scan", "", "read the whole log, also where ConsumeQueues say which segments hold what is asked of a queue"),
         TRUST_CLOCK,
         Option("--redact", REDACT, "bodies, keys, tags and the like, and their checksums"),
         *STORE_OPTIONS,

@@ -12,7 +12,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -28,6 +28,7 @@ from jobs.output import OutputFailed, write_local
 from jobs.report.files.json_text import row_line
 from jobs.report.texts.query_text import JsonLines, Table
 from jobs.report.texts.terminal import colour_wanted, output_width
+from jobs.report.texts.text import printable
 from jobs.without_pandas import leave_pandas_out
 from schemas.rows import DEFAULT, MappedFile, Row
 from schemas.sources import BODY_COLUMNS, LOST
@@ -35,10 +36,11 @@ from store_io.audit.premises import assumed_sentence
 from store_io.base import checksum
 from store_io.base.errors import UsageError
 from store_io.base.paths import is_uri
+from store_io.explore.choice.by_queues import QueueChoice, choose_by_queues
 from store_io.explore.lost.segment_loss import NONE_SPARED
 from store_io.explore.lost.sendable import resend_scan, sendable_rows
-from store_io.explore.message_filter import MessageFilter
-from store_io.explore.message_search import Contents, SearchTask, run_search, search, segments_to_read
+from store_io.explore.message_filter import ALL, MessageFilter
+from store_io.explore.message_search import Contents, SearchTask, run_search, search
 from store_io.explore.open_store import open_store, segments_at
 from store_io.explore.redaction import Redaction
 from store_io.explore.scans import COLUMNS, NOTE, MessageScan
@@ -55,6 +57,7 @@ WAVE_BYTES = 64 << 20  # that all tasks of a wave bring back at most
 TABLE_COLUMNS = ("phy_offset", "topic", "queue_id", "queue_offset", "store_time", "total_size", "tags", "keys", "status")
 LINE_COLUMNS = tuple(name for name in COLUMNS if name not in (*BODY_COLUMNS, LOST, "store_time_ms", "born_time_ms"))
 PIPE_WIDTH = 200
+SENTENCE = 500  # letters of a reason
 
 _OFFSET_ID = re.compile(r"[0-9A-Fa-f]{32}|[0-9A-Fa-f]{56}")
 
@@ -63,7 +66,7 @@ _OFFSET_ID = re.compile(r"[0-9A-Fa-f]{32}|[0-9A-Fa-f]{56}")
 class Query:
     """A checked command line. at: the physical offset that --phy-offset or offset_id, an id as RocketMQ prints it, names.
 
-    lost: only what a start would lose.  out: the file to write; None: standard output.
+    lost: only what a start would lose.  out: the file to write; None: standard output.  scan: the whole log is to be read.
     """
 
     wanted: MessageFilter
@@ -79,6 +82,7 @@ class Query:
     trust_clock: bool
     lost: bool = False
     out: str | None = None
+    scan: bool = False
 
     @property
     def resend(self) -> bool:
@@ -88,6 +92,14 @@ class Query:
     def needs_audit(self) -> bool:
         """Whether what a start would lose must be known."""
         return self.lost or LOST in self.columns
+
+    @property
+    def most(self) -> int | None:
+        """So many of the messages of a queue and a range of its offsets are enough; None: other conditions choose among them."""
+        wanted = self.wanted
+        free = self.contents == Contents() and not (self.lost or self.resend)
+        free &= (wanted.phy_offsets, wanted.store_times) == (ALL, ALL)
+        return self.limit + 1 if free and self.limit is not None else None
 
 
 def run(command: Command) -> int:
@@ -231,10 +243,15 @@ def read_query(command: Command) -> Query:
         raise UsageError(
             "--view broker shows what a start leaves: it cannot be combined with --lost, the column lost or --format resend"
         )
+    scan = "--scan" in command.flags
+    if scan and (broker or trust_clock):
+        raise UsageError(
+            f"--scan reads the whole log: it cannot be combined with {'--view broker' if broker else '--trust-clock'}"
+        )
     out = absolute(options["--out"]) if "--out" in options else None
     if out is not None and is_uri(out):
         raise UsageError(f"--out {options['--out']!r}: a file of this machine, not a URI")
-    return Query(wanted, contents, at, offset_id, limit, columns, form, body, broker, redaction, trust_clock, lost, out)
+    return Query(wanted, contents, at, offset_id, limit, columns, form, body, broker, redaction, trust_clock, lost, out, scan)
 
 
 def _limit(options: Mapping[str, str], default: int | None) -> int | None:
@@ -297,23 +314,20 @@ def copy_batches(
     """The same as batches, nothing hidden, perhaps with further columns."""
     store = open_store(location, release, broker_conf)
     segments = sorted(store.segments(), key=lambda f: (f.start, f.path))
+    choice = QueueChoice()
+    if not query.scan and query.at is None:
+        choice = choose_by_queues(store, query.wanted, segments, query.most)
     if query.trust_clock:
         kept = segments_at(store, query.wanted.store_times)
         segments = [f for f in segments if f in kept]
-    segments, looked_up = segments_to_read(store, query.wanted, segments)
+    segments = [f for f in segments if query.wanted.may_be_in(f.start, f.size)]
     scan = MessageScan(
         location, "", 0, 0, query.columns, query.wanted, query.body != "none", query.lost, store.rules, only_lost=query.lost
     )
     scan = resend_scan(scan) if query.resend else scan
     if query.offset_id is not None and "offset_msg_id" not in scan.columns:
         scan = replace(scan, columns=(*scan.columns, "offset_msg_id"))
-    scans = _Scans(scan, places)
-    size = sum(f.size for f in segments)
-    direct = looked_up or query.at is not None or len(segments) < 2
-    if not direct and query.limit is not None and spark.wanted(size):
-        batches = _through_spark(scans, query, segments, spark.session)
-    else:
-        batches = (batch for f in segments for batch in search(scans.of(f), query.contents))
+    batches = _chosen(_Scans(scan, places), query, segments, choice, spark)
     for batch in batches:
         if query.offset_id is not None and query.offset_id not in batch.column("offset_msg_id").to_pylist():
             other = "has another id: it was stored by another broker, or the id is damaged"
@@ -323,15 +337,50 @@ def copy_batches(
 
 @dataclass(frozen=True)
 class _Scans:
-    """The scan of each segment. places: what a start takes; None: not asked."""
+    """The scan of each segment. places: what a start takes; None: not asked.  choice: how much of each is to be read."""
 
     scan: MessageScan
     places: LostPlaces | None
+    choice: QueueChoice = field(default_factory=QueueChoice)
 
     def of(self, file: MappedFile) -> MessageScan:
         """That of this segment."""
         loss = None if self.places is None else self.places.of(file.path)
-        return self.scan.of(file, loss)
+        scan, end = self.scan.of(file, loss), (self.choice.ends or {}).get(file.path)
+        return scan if end is None else replace(scan, wanted=scan.wanted.narrowed(MessageFilter(phy_offsets=(None, end))))
+
+
+def _chosen(
+    scans: _Scans, query: Query, segments: list[MappedFile], choice: QueueChoice, spark: LazySpark
+) -> Iterator[pa.RecordBatch]:
+    """The messages of these segments, or of what ConsumeQueue entries leave of them. Says which of the two."""
+    whole = "the whole log is read"
+    if choice.refused:
+        say(f"the ConsumeQueues do not answer this, and {whole}: {printable(choice.refused, SENTENCE)}")
+    if choice.ends is None or not choice.narrows(segments):
+        yield from _read(scans, query, segments, spark)
+        return
+    kept = [f for f in segments if f.path in choice.ends]
+    batches = _read(replace(scans, choice=choice), query, kept, spark)
+    if choice.enough:
+        found: list[pa.RecordBatch] = []
+        while sum(batch.num_rows for batch in found) < choice.enough and (batch := next(batches, None)) is not None:
+            found.append(batch)
+        if sum(batch.num_rows for batch in found) < choice.enough:
+            say(f"the ConsumeQueues do not answer this, and {whole}: they lead to messages that lie inside of damage")
+            yield from _read(scans, query, segments, spark)
+            return
+        batches = iter(found)
+    say(f"answered from the ConsumeQueues: of {len(segments)} segments {len(kept)} are read; --scan reads the whole log")
+    yield from batches
+
+
+def _read(scans: _Scans, query: Query, segments: list[MappedFile], spark: LazySpark) -> Iterator[pa.RecordBatch]:
+    """What these segments hold, in this process or through Spark."""
+    direct = query.at is not None or len(segments) < 2 or query.limit is None
+    if not direct and spark.wanted(sum(map(scans.choice.bytes_of, segments))):
+        return _through_spark(scans, query, segments, spark.session)
+    return (batch for f in segments for batch in search(scans.of(f), query.contents))
 
 
 def _through_spark(scans: _Scans, query: Query, segments: list[MappedFile], session: Session) -> Iterator[pa.RecordBatch]:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -17,19 +17,16 @@ from schemas.rows import MappedFile
 from store_io.base.errors import StoreError
 from store_io.explore.message_filter import MessageFilter
 from store_io.explore.message_rows import message_schema, scan_messages
-from store_io.explore.open_store import OpenStore
 from store_io.explore.scans import MessageScan
 from store_io.formats.commitlog.message_bodies import STATUS_NAMES, TOO_LARGE, decode_body
 from store_io.formats.commitlog.message_columns import RecordCheck
-from store_io.formats.consumequeue_reader import read_entries
 from store_io.rules.index_keys import UNIQUE_KEY, has_key
 from store_io.rules.message_verdict import VALID, Message
 from store_io.rules.releases import BrokerRules
 from store_io.source.byte_search import last_place
-from store_io.source.byte_source import ByteSource, open_source
+from store_io.source.byte_source import ByteFile, ByteSource, open_source
 from store_io.source.segment_window import SegmentWindow
 
-DIRECT_OFFSETS = 4096  # queue offsets that are looked up through ConsumeQueue entries instead of by reading the log
 WINDOW_BYTES = 1 << 16
 
 
@@ -167,49 +164,19 @@ def _decoded(batch: pa.RecordBatch, max_body_bytes: int) -> pa.RecordBatch:
     return batch
 
 
-class SegmentChoice(NamedTuple):
-    """Segments to read. by_entries: whether ConsumeQueue entries named them."""
-
-    segments: list[MappedFile]
-    by_entries: bool
-
-
-def segments_to_read(store: OpenStore, wanted: MessageFilter, segments: Sequence[MappedFile]) -> SegmentChoice:
-    """The segments that can hold what is wanted.
-
-    A short range of one queue's offsets is looked up in its ConsumeQueue: where each entry leads to the very message, only the
-    segments of these are read. Where one does not, anything may be wrong, and all are.
-    """
-    files = [f for f in segments if wanted.may_be_in(f.start, f.size)]
-    low, high = wanted.queue_offsets
-    if wanted.topics is None or wanted.queue_ids is None or low is None or high is None:
-        return SegmentChoice(files, False)
-    if len(wanted.topics) != 1 or len(wanted.queue_ids) != 1 or high - low > DIRECT_OFFSETS or len(files) < 2:
-        return SegmentChoice(files, False)
-    key = next(iter(wanted.topics)), next(iter(wanted.queue_ids))
-    queue = next((q for q in store.queues() if q.key == key and not q.batch), None)
-    if queue is None:
-        return SegmentChoice(files, False)
-    source = store.source()
-    entries = read_entries(source, queue.files, low, high)
-    chosen: dict[str, MappedFile] = {}
-    for number, (phy_offset, size) in enumerate(zip(entries["phy_offset"].tolist(), entries["size"].tolist(), strict=True), low):
-        file = next((f for f in segments if f.start <= phy_offset < f.start + f.size), None)
-        m = message_at(source, store.rules, file, phy_offset) if file is not None and size > 0 else None
-        if file is None or m is None or ((m.topic, m.queue_id), m.queue_offset) != (key, number):
-            return SegmentChoice(files, False)
-        chosen[file.path] = file
-    return SegmentChoice([f for f in files if f.path in chosen], True)
-
-
 def message_at(source: ByteSource, rules: BrokerRules, file: MappedFile, phy_offset: int) -> Message | None:
     """The message of the segment that the audit accepts at this physical offset."""
+    with source.open(file.path) as opened:
+        return message_in(opened, rules, file, phy_offset)
+
+
+def message_in(opened: ByteFile, rules: BrokerRules, file: MappedFile, phy_offset: int) -> Message | None:
+    """The same of a segment that is open."""
     check = RecordCheck.audit_of(file.start, rules, file.path)
     position = phy_offset - file.start - check.framing.header_bytes
     if position < 0:
         return None
-    with source.open(file.path) as opened:
-        verdict = check.verdict(SegmentWindow(opened, file.size, WINDOW_BYTES), position, file.size)
+    verdict = check.verdict(SegmentWindow(opened, file.size, WINDOW_BYTES), position, file.size)
     return verdict.message if verdict.kind == VALID else None
 
 

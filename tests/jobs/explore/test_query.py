@@ -20,6 +20,7 @@ from jobs import cli
 from jobs.command_line import options
 from jobs.explore import query
 from jobs.explore.unknown_topics import unknown_topics
+from store_io.explore.choice import by_queues
 from store_io.explore.message_search import SearchTask, run_search
 from store_io.explore.open_store import open_store
 from store_io.source.byte_source import StoreLocation
@@ -160,15 +161,24 @@ def test_a_queue_range_is_looked_up_and_a_damaged_entry_hides_nothing(
     read: list[str] = []
     real = query.search
     monkeypatch.setattr(query, "search", lambda scan, contents: (read.append(scan.path), real(scan, contents))[1])
-    assert at(found(capsys, copy, *words)) == wanted
-    assert len(read) <= 2
+    segments = len(list((copy.root / "commitlog").iterdir()))
+    assert at(found(capsys, copy, *words)) == wanted and len(read) == segments  # a small log is read whole
+    monkeypatch.setattr(by_queues, "SMALL_LOG_BYTES", 0)
+    for more, count in (((), 2), (("--limit", "2"), 1), (("--scan",), segments)):
+        read.clear()
+        assert cli.main([*words_of(copy), "--format", "jsonl", *words, *more]) == 0
+        answer = capsys.readouterr()
+        assert at([json.loads(line) for line in answer.out.splitlines()]) == wanted[: 2 if count == 1 else 3]
+        assert len(read) <= count and ("answered from the ConsumeQueues" in answer.err) == (more != ("--scan",))
     queue = copy.root / "consumequeue" / "TopicA" / "0" / f"{400:020d}"
     data = bytearray(queue.read_bytes())
     struct.pack_into(">q", data, 31 * 20 - 400, records[5].at)
     queue.write_bytes(data)
     read.clear()
-    assert at(found(capsys, copy, *words)) == wanted
-    assert len(read) == len(list((copy.root / "commitlog").iterdir()))
+    assert cli.main([*words_of(copy), "--format", "jsonl", *words]) == 0
+    answer = capsys.readouterr()
+    assert at([json.loads(line) for line in answer.out.splitlines()]) == wanted and len(read) == segments
+    assert "the whole log is read: entry 31 of topic TopicA, queue 0 leads no further than entry 30" in answer.err
 
 
 def witnessed(data: bytes, base: int) -> list[int]:

@@ -1,0 +1,4 @@
+"""Which segments a question needs, so that the others are not read.
+
+* `by_queues`: ConsumeQueue entries name the messages of a queue, and so their segments.
+"""
