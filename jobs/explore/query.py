@@ -371,7 +371,7 @@ def _chosen(
             yield from _read(scans, query, segments, spark)
             return
         batches = iter(found)
-    say(f"answered from the ConsumeQueues: of {len(segments)} segments {len(kept)} are read; --scan reads the whole log")
+    say(f"answered from the ConsumeQueues: {len(kept)} of {len(segments)} segments read; --scan reads the whole log")
     yield from batches
 
 

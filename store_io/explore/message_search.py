@@ -28,6 +28,7 @@ from store_io.source.byte_source import ByteFile, ByteSource, open_source
 from store_io.source.segment_window import SegmentWindow
 
 WINDOW_BYTES = 1 << 16
+SHARED_BYTES = 1 << 13  # that a window must still hold of a message, or the window moves on to it
 
 
 @dataclass(frozen=True)
@@ -164,20 +165,30 @@ def _decoded(batch: pa.RecordBatch, max_body_bytes: int) -> pa.RecordBatch:
     return batch
 
 
+class SingleMessages:
+    """Single messages of one segment that is open, by physical offset. Those asked for should ascend: reads are shared."""
+
+    def __init__(self, opened: ByteFile, rules: BrokerRules, file: MappedFile):
+        self._check = RecordCheck.audit_of(file.start, rules, file.path)
+        self._window = SegmentWindow(opened, file.size, WINDOW_BYTES)
+        self._file = file
+
+    def at(self, phy_offset: int) -> Message | None:
+        """The message that the audit accepts there. Raises StoreError."""
+        file, window = self._file, self._window
+        position = phy_offset - file.start - self._check.framing.header_bytes
+        if not 0 <= position < file.size:
+            return None
+        if not window.start <= position <= window.end - SHARED_BYTES:
+            window.hold(position)
+        verdict = self._check.verdict(window, position, file.size)
+        return verdict.message if verdict.kind == VALID else None
+
+
 def message_at(source: ByteSource, rules: BrokerRules, file: MappedFile, phy_offset: int) -> Message | None:
     """The message of the segment that the audit accepts at this physical offset."""
     with source.open(file.path) as opened:
-        return message_in(opened, rules, file, phy_offset)
-
-
-def message_in(opened: ByteFile, rules: BrokerRules, file: MappedFile, phy_offset: int) -> Message | None:
-    """The same of a segment that is open."""
-    check = RecordCheck.audit_of(file.start, rules, file.path)
-    position = phy_offset - file.start - check.framing.header_bytes
-    if position < 0:
-        return None
-    verdict = check.verdict(SegmentWindow(opened, file.size, WINDOW_BYTES), position, file.size)
-    return verdict.message if verdict.kind == VALID else None
+        return SingleMessages(opened, rules, file).at(phy_offset)
 
 
 # ---- many segments, in tasks ---------------------------------------------------------------------------------------------

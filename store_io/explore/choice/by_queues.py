@@ -22,14 +22,15 @@ from schemas import consumequeue_layout as layout
 from schemas.rows import MappedFile, QueueKey
 from store_io.base.errors import StoreError
 from store_io.explore.message_filter import MessageFilter
-from store_io.explore.message_search import message_in
+from store_io.explore.message_search import SingleMessages
 from store_io.explore.open_store import OpenStore, QueueFiles
 from store_io.formats.consumequeue_reader import read_entries, unit_bytes, valid_entries
 from store_io.rules.releases import BrokerRules
 from store_io.source.byte_source import ByteSource, OpenFiles
 
 SMALL_LOG_BYTES = 128 << 20  # read in less time than it takes to look at entries
-MOST_ENTRIES = 4096  # that are looked at, of all queues
+ENTRY_BYTES = 1 << 19  # of a log that are read in the time that it takes to look at an entry
+MOST_ENTRIES = 8192  # that are looked at, of all queues
 MOST_BYTES = 32 << 20  # of messages of which only the first few are wanted
 WINDOW_ENTRIES = 1 << 15
 WORTH_IT = 0.75  # of a log, where so much is to be read it may be all
@@ -91,7 +92,7 @@ def _choice(
     wanted: MessageFilter,
     most: int | None,
 ) -> QueueChoice:
-    room, cut = MOST_ENTRIES, False
+    room, cut = min(MOST_ENTRIES, sum(f.size for f in log.segments) // ENTRY_BYTES), False
     for key in keys:
         if key not in files:
             raise _Unsound(f"there is none of {_name(key)}")
@@ -124,6 +125,7 @@ class _Log:
         self._starts = np.array([f.start for f in segments])
         self.ends: dict[str, int | None] = {}
         self.named_bytes = 0
+        self._messages: dict[str, SingleMessages] = {}  # of the segment that was asked last
 
     def name(self, key: QueueKey, number: int, phy_offset: int, size: int) -> None:
         """Have the message read to which entry `number` leads. Raises _Unsound where it is another one, or none."""
@@ -131,7 +133,9 @@ class _Log:
         file = self.segments[place]
         if phy_offset >= file.start + file.size:
             raise _Unsound(f"entry {number} of {_name(key)} leads out of the log")
-        found = message_in(self._opened.open(file.path), self._rules, file, phy_offset)
+        if file.path not in self._messages:
+            self._messages = {file.path: SingleMessages(self._opened.open(file.path), self._rules, file)}
+        found = self._messages[file.path].at(phy_offset)
         if found is None or (found.topic, found.queue_id, found.queue_offset, found.total_size) != (*key, number, size):
             raise _Unsound(f"entry {number} of {_name(key)} leads to no such message")
         self.named_bytes += size

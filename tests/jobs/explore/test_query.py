@@ -164,6 +164,7 @@ def test_a_queue_range_is_looked_up_and_a_damaged_entry_hides_nothing(
     segments = len(list((copy.root / "commitlog").iterdir()))
     assert at(found(capsys, copy, *words)) == wanted and len(read) == segments  # a small log is read whole
     monkeypatch.setattr(by_queues, "SMALL_LOG_BYTES", 0)
+    monkeypatch.setattr(by_queues, "ENTRY_BYTES", 1)
     for more, count in (((), 2), (("--limit", "2"), 1), (("--scan",), segments)):
         read.clear()
         assert cli.main([*words_of(copy), "--format", "jsonl", *words, *more]) == 0

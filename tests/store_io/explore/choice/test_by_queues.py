@@ -39,6 +39,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Store:
 @pytest.fixture(autouse=True)
 def small_logs_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(by_queues, "SMALL_LOG_BYTES", 0)
+    monkeypatch.setattr(by_queues, "ENTRY_BYTES", 1)
 
 
 def opened(root: Path) -> OpenStore:
@@ -110,6 +111,10 @@ def test_no_more_entries_are_looked_at_than_are_wanted(base: Store, monkeypatch:
     monkeypatch.setattr(by_queues, "MOST_ENTRIES", 3)
     assert chosen(store, 0, (5, None), most=4) == QueueChoice()
     assert chosen(store, 0, (5, 8)).ends and chosen(store, 0, (5, 9)) == QueueChoice()
+    monkeypatch.setattr(by_queues, "MOST_ENTRIES", 100)
+    monkeypatch.setattr(by_queues, "ENTRY_BYTES", 1 << 20)  # so short a log is sooner read
+    assert chosen(store, 0, (5, 8)) == QueueChoice()
+    monkeypatch.setattr(by_queues, "ENTRY_BYTES", 1)
     monkeypatch.setattr(by_queues, "MOST_BYTES", 100)
     assert chosen(store, 0, (5, None), most=3) == QueueChoice()
     monkeypatch.setattr(by_queues, "SMALL_LOG_BYTES", 1 << 20)
