@@ -388,12 +388,13 @@ class FurthestRun:
 # ---- the audit of one store ----------------------------------------------------------------------------------------
 
 NAMED, DEFAULT = "named", "default"  # where a release, or the settings, are from
-ASSUMED, DOUBT = "assumed", "doubt"
+ASSUMED, DOUBT, TAKEN = "assumed", "doubt", "taken"
 
 
 @dataclass(frozen=True, slots=True)
 class Premise:
-    """What a verdict rests on. kind: ASSUMED, it was not named; DOUBT, what was named does not fit the copy."""
+    """What a verdict rests on. kind: ASSUMED, it was not named; DOUBT, what was named does not fit the copy; TAKEN, the release
+    takes a line of broker.conf otherwise than it reads."""
 
     kind: str
     sentence: str  # without a full stop

@@ -16,7 +16,8 @@ from jobs.report.texts.commands import store_words
 from jobs.report.texts.text import value_text
 from schemas.rows import Row
 from store_io.audit.checks.repaired_store import REPORT_SUFFIX
-from store_io.formats.settings import parse_conf
+from store_io.audit.facts.odd_settings import odd_settings
+from store_io.formats.properties import parse_properties
 from store_io.repair.repair_work import RepairOutcome, RepairRequest
 from store_io.repair.unsaved import cut_rows, missing_rows
 from store_io.rules.releases import Setting, broker_rules
@@ -44,7 +45,7 @@ def hand_over(store: StoreArgument, request: RepairRequest, outcome: RepairOutco
         for key, value in sorted(plan.settings.items())
         if plan.origins[key] != "default"
     ]
-    conf = parse_conf(store.broker_conf) if store.broker_conf is not None else {}
+    conf = parse_properties(store.broker_conf or "")
     rules = broker_rules(plan.release, {key: Setting(value, plan.origins[key]) for key, value in plan.settings.items()})
     handed = HandOver(
         copy=store.path,
@@ -56,9 +57,9 @@ def hand_over(store: StoreArgument, request: RepairRequest, outcome: RepairOutco
         named_count=unsaved.messages if unsaved is not None else 0,
         not_named=unsaved.not_named if unsaved is not None else 0,
         settings=changed,
-        unsafe=unsafe_settings(rules, parse_conf(store.broker_conf or "", spaces=True)),
-        places=[(name, conf[name]) for name in _PLACES if conf.get(name)],
-        assumed=[*assumed, *_assumed(request)],
+        unsafe=unsafe_settings(rules, conf),
+        places=[(name, conf[name].strip()) for name in _PLACES if conf.get(name)],
+        assumed=[*assumed, *(f"{odd}." for odd in odd_settings(store.broker_conf, rules)), *_assumed(request)],
         ends=ends.shown if ends is not None else (),
         queues=ends.count if ends is not None else 0,
     )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from schemas.rows import ASSUMED, DEFAULT, DOUBT, Premise
+from schemas.rows import ASSUMED, DEFAULT, DOUBT, TAKEN, Premise
 from schemas.store_names import EPOCH_FILE
 from store_io.audit.written_by import HEAD_BYTES, HEADS, WrittenBy
 from store_io.base.errors import StoreError
@@ -15,11 +16,21 @@ from store_io.source.store_dir import StoreListing
 DECISIVE = "duplicationEnable, forceVerifyPropCRC or storeType"  # they move where recovery of the same bytes ends
 
 
+@dataclass(frozen=True)
+class GivenConf:
+    """What is to be said of a broker.conf that was named. misfits: why it is probably not this store's.  odd: what the release
+    takes otherwise than it reads; such a line may be why nothing else fits."""
+
+    misfits: Sequence[str] = ()
+    odd: Sequence[str] = ()
+
+
 def premises(
-    release: str, release_from: str, written: WrittenBy, settings: Mapping[str, Setting], conf: bool, misfits: Sequence[str]
+    release: str, release_from: str, written: WrittenBy, settings: Mapping[str, Setting], conf: GivenConf | None
 ) -> list[Premise]:
-    """All of them, the gravest first. conf: whether a broker.conf was given.  misfits: sentences about what is wrong with it."""
-    found = [Premise(DOUBT, sentence) for sentence in misfits]
+    """All of them, the gravest first. conf: None where no broker.conf was named."""
+    given = conf or GivenConf()
+    found = [*(Premise(TAKEN, odd) for odd in given.odd), *(Premise(DOUBT, sentence) for sentence in given.misfits)]
     if release_from != DEFAULT and written.surely_since and parse_known(release) < parse_known(written.surely_since):
         traces = ", ".join(written.newer[:3])
         found.append(
@@ -35,7 +46,7 @@ def premises(
         if not written.holds(release):
             sentence += " Under the release that wrote it the answer may be another."
         found.append(Premise(ASSUMED, f"{sentence} Name the broker's own with --release"))
-    if not conf:
+    if conf is None:
         inferred = [f"{key} = {setting.value}" for key, setting in sorted(settings.items()) if setting.origin == "inferred"]
         from_files = f"from the files {', '.join(inferred)}; " if inferred else ""
         found.append(

@@ -10,5 +10,6 @@
 * `rocksdb`: databases of RocksDB, by a process of their own.
 * `dledger`: entry headers, index units and texts of a DLedger group.
 * `tiered_metadata`: what lies in a tiered store, as its metadata says.
+* `properties`: java.util.Properties, as broker.conf is one.
 * `settings`: broker.conf, and the sizes that the files themselves show.
 """

@@ -1,14 +1,13 @@
 """broker.conf -> settings, and file sizes from the files themselves where it names none.
 
 Paths inside a broker.conf are never followed: where parts of a store lie is for the caller to say.
-Source: java.util.Properties.load, MixAll.properties2Object, MessageStoreConfig and BrokerConfig, 4.8.0 to 5.5.0.
+Source: BrokerStartup, MixAll.properties2Object, MessageStoreConfig and BrokerConfig, 4.8.0 to 5.5.0.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any
 
@@ -31,30 +30,29 @@ from schemas.store_names import (
 )
 from store_io.base.errors import StoreError, UsageError
 from store_io.base.java_compat import parse_number
+from store_io.formats.properties import parse_properties
 from store_io.rules.compaction.compacted_queues import inferred_settings
 from store_io.rules.dledger.ledger_files import ledger_folders
 from store_io.rules.releases import (
     ALL_DEFAULTS,
-    FLAG_DEFAULTS,
+    NEWEST_RELEASE,
     ROCKSDB_STORE_TYPE,
     SIZE_DEFAULTS,
     TIERED_PLUG_IN,
     Setting,
     default_settings,
     index_bytes,
-    parse_delay_levels,
+    parse_release,
+    taken_setting,
 )
 from store_io.source.byte_source import ByteFile, ByteSource, folder_of, name_of, open_source
 from store_io.source.store_dir import DLEDGER, StoreListing
 
-ROLES = ("ASYNC_MASTER", "SYNC_MASTER", "SLAVE")
 INDEX_KEYS = ("maxHashSlotNum", "maxIndexNum")
+_TIMER_SLOTS = ("timerPrecisionMs", "timerRollWindowSlot")  # a broker makes another number of a bad one
 SAMPLE_ENTRIES = 4096  # of an index file, looked at to learn where its entries begin
 MAX_SAMPLED_FILES = 8
 TAIL_WINDOW_BYTES = 1 << 20
-
-_ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
-_SPACE = " \t\f"
 
 
 def read_settings(broker_conf: str | None, listing: StoreListing, source: ByteSource | None = None) -> dict[str, Setting]:
@@ -62,13 +60,11 @@ def read_settings(broker_conf: str | None, listing: StoreListing, source: ByteSo
     queues in RocksDB as the files show them.
 
     A broker whose file is silent about a size takes the default, whatever the files are (contract.md), so nothing is inferred
-    then. broker_conf: the file's text; None where there is none. Keys that are not modelled are ignored.
-    Raises UsageError naming key and value where a value is of the wrong kind.
+    then. broker_conf: the file's text; None where there is none. Keys that are not modelled are ignored. What a release makes of
+    a text settles `broker_rules`; here it is as the newest one takes it.
+    Raises UsageError naming key and value where no broker works with a value.
     """
-    settings = default_settings()
-    given = parse_conf(broker_conf) if broker_conf is not None else {}
-    for key in settings.keys() & given.keys():
-        settings[key] = Setting(_value(key, given[key]), "broker.conf")
+    settings = default_settings() | (_given(broker_conf, NEWEST_RELEASE) if broker_conf is not None else {})
     if broker_conf is None:
         for key, value in {**_file_sizes(listing), **_index_numbers(listing, source, settings)}.items():
             settings[key] = Setting(value, "inferred" if value != ALL_DEFAULTS[key] else "default")
@@ -80,6 +76,25 @@ def read_settings(broker_conf: str | None, listing: StoreListing, source: ByteSo
         if tiered is not None and tiered.size:
             settings["messageStorePlugIn"] = Setting(TIERED_PLUG_IN, "inferred")
     return settings | _ledger_settings(listing, settings)
+
+
+def read_given(broker_conf: str, release: str) -> dict[str, Any]:
+    """What this release takes of a broker.conf, by key. Raises UsageError."""
+    return {
+        key: setting.value for key, setting in sorted(_given(broker_conf, release).items()) if setting.origin == "broker.conf"
+    }
+
+
+def _given(broker_conf: str, release: str) -> dict[str, Setting]:
+    """The modelled keys that a broker.conf names, as this release takes them."""
+    texts = parse_properties(broker_conf)
+    version = parse_release(release)
+    found = {}
+    for key in ALL_DEFAULTS.keys() & texts.keys():
+        found[key] = own = taken_setting(key, texts[key], version)
+        if key in SIZE_DEFAULTS and key not in _TIMER_SLOTS and own.value < 1:
+            raise UsageError(f"broker.conf: {key}={texts[key]}: not above 0")
+    return found
 
 
 def _queues_in_database(listing: StoreListing) -> bool:
@@ -98,92 +113,6 @@ def _ledger_settings(listing: StoreListing, settings: dict[str, Setting]) -> dic
     if enabled.value and not settings["dLegerSelfId"].value and len(folders) == 1:
         found["dLegerSelfId"] = Setting(folders[0].removeprefix(FOLDER_PREFIX), "inferred")
     return found
-
-
-def read_given(broker_conf: str) -> dict[str, Any]:
-    """The modelled keys that a broker.conf names, as `read_settings` understands them. Raises UsageError."""
-    given = parse_conf(broker_conf)
-    return {key: _value(key, given[key]) for key in sorted(default_settings().keys() & given.keys())}
-
-
-# ---- the properties file -------------------------------------------------------------------------------------------
-
-
-def parse_conf(text: str, spaces: bool = False) -> dict[str, str]:
-    """java.util.Properties.load: `key=value`, `key: value` or `key value`, comments, continued lines, escapes.
-
-    The last of equal keys counts. Spaces around a value, which Java keeps where they trail or are escaped, are dropped, but not
-    with `spaces`. Raises UsageError for a \\u without four hex digits.
-    """
-    found = {}
-    for line in _logical_lines(text):
-        end = separator = len(line)
-        escaped = False
-        for i, character in enumerate(line):
-            if not escaped and character in "=:" + _SPACE:
-                end, separator = i, i
-                break
-            escaped = character == "\\" and not escaped
-        rest = line[separator:].lstrip(_SPACE)
-        if rest[:1] in ("=", ":"):
-            rest = rest[1:].lstrip(_SPACE)
-        value = _unescape(rest)
-        found[_unescape(line[:end])] = value if spaces else value.strip()
-    return found
-
-
-def _logical_lines(text: str) -> Iterator[str]:
-    """Lines without comments and blanks, a continued one joined with those that continue it."""
-    whole = ""
-    continuing = False
-    for natural in re.split(r"\r\n|\r|\n", text.removeprefix("\ufeff")):
-        line = natural.lstrip(_SPACE)
-        if not continuing and (not line or line[0] in "#!"):
-            continue
-        backslashes = len(line) - len(line.rstrip("\\"))
-        continuing = backslashes % 2 == 1
-        whole += line[:-1] if continuing else line
-        if not continuing:
-            yield whole
-            whole = ""
-    if whole:
-        yield whole
-
-
-def _unescape(text: str) -> str:
-    def plain(match: re.Match[str]) -> str:
-        code, character = match[1], match[2]
-        if code is not None:
-            return chr(int(code, 16))
-        if character == "u":
-            raise UsageError(f"broker.conf: {text!r}: \\u needs four hexadecimal digits")
-        return _ESCAPES.get(character, character)
-
-    return re.sub(r"\\(?:u([0-9a-fA-F]{4})|(.))", plain, text)
-
-
-def _value(key: str, text: str) -> Any:
-    """The text as what the key holds."""
-    if key in FLAG_DEFAULTS:
-        if text.lower() not in ("true", "false"):
-            raise UsageError(f"broker.conf: {key}={text}: neither true nor false")
-        return text.lower() == "true"
-    default = ALL_DEFAULTS[key]
-    if isinstance(default, int):
-        number = parse_number(text, 64 if key in ("brokerId", "transactionCheckInterval") else 32)
-        if number is None:
-            raise UsageError(f"broker.conf: {key}={text}: not a number that a broker takes")
-        if key in SIZE_DEFAULTS and number < 1:
-            raise UsageError(f"broker.conf: {key}={text}: not above 0")
-        return number
-    if key == "messageDelayLevel":
-        try:
-            parse_delay_levels(text)
-        except UsageError as error:
-            raise UsageError(f"broker.conf: {error}") from error
-    if key == "brokerRole" and text not in ROLES:
-        raise UsageError(f"broker.conf: {key}={text}: none of {', '.join(ROLES)}")
-    return text
 
 
 # ---- sizes from the files ------------------------------------------------------------------------------------------

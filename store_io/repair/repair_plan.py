@@ -18,6 +18,7 @@ from typing import Any
 from schemas.rows import DEFAULT, Row
 from store_io.base.errors import StoreError, UsageError
 from store_io.base.paths import is_inner_path
+from store_io.formats.properties import property_line
 from store_io.repair.repair_steps import ACTIONS
 from store_io.rules.releases import ALL_DEFAULTS, parse_release
 
@@ -60,8 +61,7 @@ def properties_text(settings: Mapping[str, Any]) -> str:
     """A properties file with these values."""
     lines = []
     for key, value in sorted(settings.items()):
-        text = str(value).lower() if isinstance(value, bool) else str(value)
-        lines.append(f"{key}={text}".replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r"))
+        lines.append(property_line(key, str(value).lower() if isinstance(value, bool) else str(value)))
     return "\n".join(lines) + "\n"
 
 

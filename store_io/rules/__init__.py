@@ -1,6 +1,7 @@
 """What the BROKER would do, release by release. Pure functions of summaries; each cites its Java method.
 
 * `releases`: release and settings -> the rule set that all others take as an argument.
+* `given_settings`: a value of broker.conf -> what the release takes it for.
 * `message_verdict`, `header_faults`: one frame -> what the release's check says of it, and what the audit says.
 * `config`: the files below config/: which the release reads, how, and without which of them it does not start.
 * `multi_dispatch`: one message -> the light queues that it enters too.

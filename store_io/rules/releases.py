@@ -11,7 +11,8 @@ from typing import Any
 
 from schemas import commitlog_layout, consumequeue_layout, index_layout, timer_layout
 from store_io.base.errors import UsageError
-from store_io.base.java_compat import parse_number
+from store_io.base.java_compat import parse_number, split_dropping_tail
+from store_io.rules.given_settings import FIRST_KNOWN, taken_value
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +59,7 @@ class ReleaseRules:
     dispatches_to_log_end: bool = False  # the dispatching thread's offset never passes the log's end
     serves_below_maximum: bool = False  # getMessage ends at the queue's maximum, and at the number asked for
     # settings and files besides
+    trims_texts: bool = False  # a value of broker.conf that is a text loses the spaces around it; a number or a switch never
     knows_store_type: bool = False  # storeType
     knows_controller_mode: bool = False
     knows_uncommitted: bool = False  # readUnCommitted
@@ -112,6 +114,7 @@ CHANGES: dict[str, dict[str, bool]] = {
     "5.1.3": {"deletes_empty_last": True},
     "5.1.4": {},
     "5.2.0": {
+        "trims_texts": True,
         "knows_property_crc": True, "lmq_leaves_out_system": True, "knows_store_type": True, "reads_unconfirmed": True,
         "ledger_crash_dispatch": True,
     },
@@ -176,10 +179,14 @@ def release_rules(version: Version) -> ReleaseRules:
 
 @dataclass(frozen=True)
 class Setting:
-    """One value and where it came from: "broker.conf", "default" or "inferred" (from the files' own sizes)."""
+    """One value and where it came from: "broker.conf", "default" or "inferred" (from the files' own sizes).
+
+    text: as broker.conf has it, also where the release makes nothing of it; None where no broker.conf names it.
+    """
 
     value: Any
     origin: str
+    text: str | None = None
 
 
 TIERED_PLUG_IN = "org.apache.rocketmq.tieredstore.TieredMessageStore"
@@ -258,14 +265,22 @@ def default_settings() -> dict[str, Setting]:
     return {key: Setting(value, "default") for key, value in ALL_DEFAULTS.items()}
 
 
+def taken_setting(key: str, text: str, version: Version) -> Setting:
+    """What the release makes of a value of broker.conf."""
+    trims, known = release_rules(version).trims_texts, parse_known(FIRST_KNOWN.get(key, KNOWN_RELEASES[0])) <= version
+    value = taken_value(key, text, ALL_DEFAULTS[key], trims) if known else None
+    return Setting(ALL_DEFAULTS[key], "default", text) if value is None else Setting(value, "broker.conf", text)
+
+
 def parse_delay_levels(text: str) -> dict[int, int]:
-    """messageDelayLevel -> {level: ms}. Raises UsageError naming the part that is no number with a unit of s, m, h, d."""
+    """messageDelayLevel -> {level: ms}. Raises UsageError naming the part that is no number with a unit of s, m, h, d: a broker
+    ends over one, and over two spaces beside each other. Source: ScheduleMessageService.parseDelayLevel."""
     units = {"s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
     levels = {}
-    for level, part in enumerate(text.split(), 1):
+    for level, part in enumerate(split_dropping_tail(text, " "), 1):
         number = parse_number(part[:-1], 64)
         if number is None or part[-1] not in units:
-            raise UsageError(f"messageDelayLevel: {part!r} is no number with a unit of s, m, h or d")
+            raise UsageError(f"broker.conf: messageDelayLevel={text}: {part!r} is no number with a unit of s, m, h or d")
         levels[level] = number * units[part[-1]]
     return levels
 
@@ -377,7 +392,10 @@ class BrokerRules(ReleaseRules):
 def broker_rules(release: str = NEWEST_RELEASE, settings: Mapping[str, Setting] | None = None) -> BrokerRules:
     """The rule set of that release under these settings (all defaults when None). Raises UsageError."""
     version = parse_release(release)
-    merged = {**default_settings(), **(settings or {})}
+    merged = {
+        key: setting if setting.text is None else taken_setting(key, setting.text, version)
+        for key, setting in {**default_settings(), **(settings or {})}.items()
+    }
     if int(merged["commitLogRecoverMaxNum"].value) <= 0:
         merged["commitLogRecoverMaxNum"] = replace(merged["commitLogRecoverMaxNum"], value=10)
     delays = parse_delay_levels(str(merged["messageDelayLevel"].value))

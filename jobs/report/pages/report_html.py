@@ -30,7 +30,7 @@ from jobs.report.texts.judgement import SHAPE_OF, held, judge, verdict_alone, wh
 from jobs.report.texts.next_steps import next_steps
 from jobs.report.texts.run_words import exit_words, note_kinds
 from jobs.report.texts.text import count_text
-from schemas.rows import DOUBT, LOSS, NOTE, REBUILDABLE, AuditOutcome
+from schemas.rows import ASSUMED, DOUBT, LOSS, NOTE, REBUILDABLE, AuditOutcome
 from store_io.audit.outcome.safety import Safety, end_of_log, is_emptied, lacks_of, lost_of, timers_lost
 from store_io.base.exit_codes import SEVERITIES
 
@@ -77,7 +77,7 @@ def report_html(outcome: AuditOutcome, context: PageContext | None = None) -> It
         "style": style_of(judgement.kind, outcome.exit_code),
         "severity_style": SEVERITY_STYLE,
         "verdict": verdict_alone(outcome),
-        "doubtful": any(premise.kind == DOUBT for premise in outcome.premises),
+        "premises_head": _premises_head(outcome),
         "why": [w for w in judgement.why if w.removeprefix("It refuses: ").rstrip(".") not in outcome.verdict],
         "deletions": deleted_files(outcome),
         "next": next_steps(outcome, words, context.plan),
@@ -96,6 +96,13 @@ def report_html(outcome: AuditOutcome, context: PageContext | None = None) -> It
         "sections": list(_sections(outcome, judgement.kind, words, context.plan)),
     }
     return page("report.html", view)
+
+
+def _premises_head(outcome: AuditOutcome) -> str:
+    kinds = {premise.kind for premise in outcome.premises}
+    if DOUBT in kinds:
+        return "First: what was named does not fit this copy"
+    return "First: what is assumed" if ASSUMED in kinds else "First: what this release makes of broker.conf"
 
 
 def _sections(outcome: AuditOutcome, kind: str, words: tuple[str, ...], plan: str) -> Iterator[Section]:

@@ -36,14 +36,14 @@ from jobs.report.texts.run_words import (
 )
 from jobs.report.texts.terminal import BOLD, CODE_COLOUR, FAINT, GREEN, RED, YELLOW, Paint
 from jobs.report.texts.text import bytes_text, count_text, not_read_texts, printable, seconds_text, span_text
-from schemas.rows import ASSUMED, DOUBT, LOSS, NOTE, REBUILDABLE, AuditOutcome, Row
+from schemas.rows import ASSUMED, DOUBT, LOSS, NOTE, REBUILDABLE, TAKEN, AuditOutcome, Row
 from store_io.audit.outcome.safety import Safety, counted, end_of_log, lacks_of, lost_of
 from store_io.base.exit_codes import INCOMPLETE, SEVERITIES, of_run, rank
 from store_io.base.wording import names_text
 
 _SEVERITY_COLOUR = {LOSS: RED, REBUILDABLE: YELLOW, NOTE: FAINT}
 _SEVERITY_WORDS = {LOSS: ("loss", "losses"), REBUILDABLE: ("rebuildable", "rebuildable"), NOTE: ("note", "notes")}
-_PREMISE_WORDS = {DOUBT: "Doubt", ASSUMED: "Assumed"}
+_PREMISE_WORDS = {TAKEN: "Settings", DOUBT: "Doubt", ASSUMED: "Assumed"}
 _LINES = 5  # of a list: topics, groups, codes, next steps
 _NAME = 40  # characters of a name
 _WIDTH = 120  # characters of a line of ours; paths and commands are never broken

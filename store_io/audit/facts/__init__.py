@@ -3,6 +3,7 @@
 * `unwritten`: zeros in the log before messages.
 * `live_copy`: parts of a copy from different moments.
 * `size_misfits`: sizes in broker.conf that no file has.
+* `odd_settings`: lines of broker.conf that a release takes otherwise than they read.
 * `compacted`: what a start makes of the logs of compacted topics.
 * `unjudged`: files that a start reads and this audit does not judge.
 """

@@ -12,6 +12,7 @@ from store_io.audit.checks.broker_start import OffsetsBeyond
 from store_io.audit.checks.derived.rocksdb_tables import tables_judged
 from store_io.audit.checks.log.emptied import log_end
 from store_io.audit.evidence import Evidence
+from store_io.audit.facts.odd_settings import odd_settings
 from store_io.audit.loss import Loss
 from store_io.audit.other_kinds import other_ledgers
 from store_io.audit.outcome.audit_rows import index_rows, queue_rows, segment_rows
@@ -22,10 +23,11 @@ from store_io.audit.outcome.plan_inputs import plan_inputs
 from store_io.audit.outcome.release_leaves import release_leaves
 from store_io.audit.outcome.repairable import no_repair
 from store_io.audit.outcome.verdict import verdict_sentence
-from store_io.audit.premises import inferred_mode, mode_doubts, premises
+from store_io.audit.premises import GivenConf, inferred_mode, mode_doubts, premises
 from store_io.audit.shortcomings import Shortcomings
 from store_io.base.exit_codes import INCOMPLETE, of_store
 from store_io.base.times import iso_time
+from store_io.rules.releases import Setting
 
 
 @dataclass(frozen=True)
@@ -112,15 +114,18 @@ def _blank(request: AuditRequest, incomplete: Sequence[str]) -> AuditOutcome:
 
 def _set_premises(evidence: Evidence, out: AuditOutcome) -> None:
     request, written = evidence.request, evidence.written_by()
+    copy, conf = evidence.copy, None
+    if request.broker_conf is not None:
+        misfits = [*(misfit.sentence for misfit in copy.misfits), *mode_doubts(copy.listing, copy.rules)]
+        conf = GivenConf(misfits, odd_settings(request.broker_conf, copy.rules))
     out.inferred_mode = inferred_mode(evidence.copy.rules)
     out.written_by = "" if request.release_from != DEFAULT or written.holds(request.release) else written.range_text()
     out.premises = premises(
         request.release,
         request.release_from,
         written,
-        evidence.copy.rules.settings,
-        request.broker_conf is not None,
-        [*(misfit.sentence for misfit in evidence.copy.misfits), *mode_doubts(evidence.copy.listing, evidence.copy.rules)],
+        copy.rules.settings,
+        conf,
     )
 
 
@@ -150,11 +155,23 @@ def _plan(evidence: Evidence, out: AuditOutcome, known: bool) -> Row:
         "complete": out.complete,
         **({"not_read": out.not_read} if out.not_read else {}),
         **({"not_judged": out.not_judged} if out.not_judged else {}),
-        "settings": {k: {"value": s.value, "from": s.origin} for k, s in sorted(evidence.copy.rules.settings.items())},
+        "settings": {key: _setting_row(setting) for key, setting in sorted(evidence.copy.rules.settings.items())},
         "inputs": plan_inputs(evidence),
         "broker": _broker_section(evidence, out) if known else None,
         "steps": release_leaves(evidence, out.findings),
     }
+
+
+def _setting_row(setting: Setting) -> Row:
+    """A value that the release made of a text is shown with that, unless it is the same."""
+    row = {"value": setting.value, "from": setting.origin}
+    same = (
+        setting.text is None
+        or setting.text == str(setting.value)
+        or isinstance(setting.value, bool)
+        and (setting.text.lower() == str(setting.value).lower())
+    )
+    return row if same else {**row, "text": setting.text}
 
 
 def _broker_section(evidence: Evidence, out: AuditOutcome) -> Row | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from schemas.rows import DEFAULT, DOUBT, REBUILDABLE, AuditOutcome
+from schemas.rows import DEFAULT, DOUBT, REBUILDABLE, TAKEN, AuditOutcome
 from store_io.audit.as_master import as_master
 from store_io.audit.checks.log import emptied
 from store_io.audit.checks.repaired_store import repair_note
@@ -35,6 +35,9 @@ def verdict_sentence(outcome: AuditOutcome) -> str:
     doubts = [premise.sentence for premise in outcome.premises if premise.kind == DOUBT]
     if doubts:
         sentence = f"{doubts[0]}. With what was named: {sentence}"
+    taken = [premise.sentence for premise in outcome.premises if premise.kind == TAKEN]
+    if taken:
+        sentence = f"{taken[0]}. {sentence}"
     if outcome.release_from == DEFAULT and broker is not None:
         sentence += " (no release was named: this one is assumed)"
     if outcome.settings_from == DEFAULT and broker is not None:

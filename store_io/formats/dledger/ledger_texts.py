@@ -14,7 +14,7 @@ from schemas.rows import MappedFile
 from store_io.base.errors import UsageError
 from store_io.base.java_compat import parse_number
 from store_io.formats.dledger.unit_reader import unit_of
-from store_io.formats.settings import parse_conf
+from store_io.formats.properties import parse_properties
 from store_io.rules.dledger.ledger_walks import LedgerTexts
 from store_io.source.byte_source import ByteSource
 from store_io.source.store_dir import StoreListing
@@ -42,6 +42,6 @@ def _properties(source: ByteSource, listing: StoreListing, path: str) -> dict[st
     if not listing.is_file(path):
         return {}
     try:
-        return parse_conf(source.read_small(path, MAX_TEXT_BYTES).decode("latin-1"))
+        return parse_properties(source.read_small(path, MAX_TEXT_BYTES).decode("latin-1"))
     except UsageError:  # an escape that java.util.Properties refuses
         return {}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from schemas.rows import ASSUMED, DEFAULT, DOUBT, NAMED
-from store_io.audit.premises import assumed_sentence, heads_of, mode_doubts, premises
+from schemas.rows import ASSUMED, DEFAULT, DOUBT, NAMED, TAKEN
+from store_io.audit.premises import GivenConf, assumed_sentence, heads_of, mode_doubts, premises
 from store_io.audit.written_by import HEAD_BYTES, WrittenBy
 from store_io.rules.releases import NEWEST_RELEASE, Setting, broker_rules
 from tests.support.evidence import copy_of
@@ -12,28 +12,30 @@ ANY = WrittenBy("4.8.0", "5.5.0")
 
 
 def test_a_named_release_and_broker_conf_that_fit_need_no_premise() -> None:
-    assert premises("5.3.3", NAMED, ANY, {}, True, []) == []
+    assert premises("5.3.3", NAMED, ANY, {}, GivenConf()) == []
 
 
 def test_doubts_come_first_and_say_what_contradicts() -> None:
     newer = WrittenBy("5.0.0", "5.5.0", "5.0.0", ("timerwheel", "compaction", "abort.bak", "timerlog"))
-    found = premises("4.9.8", NAMED, newer, {}, False, ["a size that no file has"])
-    assert [premise.kind for premise in found] == [DOUBT, DOUBT, ASSUMED]
+    found = premises("4.9.8", NAMED, newer, {}, GivenConf(["a size that no file has"], ["a line"]))
+    assert [premise.kind for premise in found] == [TAKEN, DOUBT, DOUBT]
+    assert [premise.kind for premise in premises("5.0.0", DEFAULT, newer, {}, None)] == [ASSUMED, ASSUMED]
+    found = found[1:]
     assert found[0].sentence == "a size that no file has"
     assert "5.0.0 or newer" in found[1].sentence and "abort.bak" in found[1].sentence and "timerlog" not in found[1].sentence
-    assert premises("5.0.0", NAMED, newer, {}, True, []) == []
+    assert premises("5.0.0", NAMED, newer, {}, GivenConf()) == []
 
 
 def test_an_assumed_release_is_told_with_who_wrote_the_copy() -> None:
     old = WrittenBy("4.8.0", "4.9.8", "", (), ("checkpoint",))
-    (found,) = premises(NEWEST_RELEASE, DEFAULT, old, {}, True, [])
+    (found,) = premises(NEWEST_RELEASE, DEFAULT, old, {}, GivenConf())
     assert found.kind == ASSUMED and "the newest known" in found.sentence and "the answer may be another" in found.sentence
     assert "the newest known" not in assumed_sentence("4.9.8")
 
 
 def test_inferred_settings_are_named() -> None:
     settings = {"b": Setting(2, "inferred"), "a": Setting(1, "inferred"), "c": Setting(3, "default")}
-    (found,) = premises("5.3.3", NAMED, ANY, settings, False, [])
+    (found,) = premises("5.3.3", NAMED, ANY, settings, None)
     assert "a = 1, b = 2; " in found.sentence and "c = 3" not in found.sentence
 
 

@@ -12,7 +12,7 @@ from hypothesis import settings as example_settings
 from hypothesis import strategies as st
 
 from store_io.base.errors import UsageError
-from store_io.formats.settings import infer_slots, parse_conf, read_settings
+from store_io.formats.settings import infer_slots, read_settings
 from store_io.rules.releases import ALL_DEFAULTS, broker_rules
 from store_io.source.byte_source import StoreLocation, open_source
 from store_io.source.store_dir import StoreListing, list_store
@@ -46,38 +46,6 @@ def index_file(slots: int, most: int, keys: int, begin: int = 395, seed: int = 1
     return bytes(data)
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("a=1\nb = 2 \n  c:3\nd 4\ne\t=\t5", {"a": "1", "b": "2", "c": "3", "d": "4", "e": "5"}),
-        ("# a=1\n  ! b=2\n\n   \nc=3#no comment", {"c": "3#no comment"}),
-        ("a=1,\\\n   2,\\\r\n\t3\nb=4", {"a": "1,2,3", "b": "4"}),
-        ("a=x\\\\\nb=2", {"a": "x\\", "b": "2"}),
-        ("a\\=b\\:c\\ d=\\u0041\\t\\q", {"a=b:c d": "A\tq"}),
-        ("a==b\nb=:c\nc", {"a": "=b", "b": ":c", "c": ""}),
-        ("a=1\na=2", {"a": "2"}),
-        ("\ufeffa=1\\", {"a": "1"}),
-        ("a=C:\\\\dir\\\\file", {"a": "C:\\dir\\file"}),
-    ],
-)
-def test_reads_properties_as_java_does(text: str, expected: dict[str, str]) -> None:
-    assert parse_conf(text) == expected
-    assert {key: value.strip() for key, value in parse_conf(text, spaces=True).items()} == expected
-
-
-def test_spaces_that_trail_are_kept_for_who_asks() -> None:
-    assert parse_conf("a = true \nb:\\ x\t", spaces=True) == {"a": "true ", "b": " x\t"}
-
-
-@example_settings(deadline=None)
-@given(st.text())
-def test_any_text_is_properties_or_a_usage_error(text: str) -> None:
-    try:
-        parse_conf(text)
-    except UsageError:
-        pass
-
-
 def test_broker_conf_goes_before_the_files_and_unknown_keys_are_ignored(tmp_path: Path) -> None:
     listing = store(tmp_path, {SEGMENT: 65536})
     text = "mappedFileSizeCommitLog=131072\nstorePathCommitLog=/etc\nmessageIndexSafe=TRUE\nnamesrvAddr=x:1\nbrokerId=1"
@@ -92,20 +60,17 @@ def test_broker_conf_goes_before_the_files_and_unknown_keys_are_ignored(tmp_path
 @pytest.mark.parametrize(
     "line",
     [
-        "mappedFileSizeCommitLog=1G",
         "mappedFileSizeConsumeQueue=0",
         "maxIndexNum=-5",
-        "mappedFileSizeCommitLog=3000000000",
-        "checkCRCOnRecover=yes",
         "messageDelayLevel=1s 5x",
-        "brokerRole=MASTER",
-        "commitLogRecoverMaxNum=",
+        "messageDelayLevel=1s  5s",
+        "messageDelayLevel=",
     ],
 )
 def test_a_bad_value_is_a_usage_error_with_key_and_value(tmp_path: Path, line: str) -> None:
     listing = store(tmp_path, {SEGMENT: 8})
     with pytest.raises(UsageError) as caught:
-        read_settings(line, listing)
+        broker_rules("5.3.3", read_settings(line, listing))
     key, value = line.split("=")
     assert key in str(caught.value) and value.split(" ")[-1] in str(caught.value)
 

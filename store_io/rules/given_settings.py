@@ -1,0 +1,76 @@
+"""One value of broker.conf as a release takes it. What it cannot read it leaves at its default, without a word.
+
+Source: MixAll.properties2Object, the setters of BrokerConfig and MessageStoreConfig, 4.8.0 to 5.5.0 (recovery.md 0).
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import Any
+
+from store_io.base.java_compat import parse_number
+
+ROLES = ("ASYNC_MASTER", "SYNC_MASTER", "SLAVE")
+_PRECISIONS_MS = 100, 200, 500, 1000
+_LONGS = frozenset({"brokerId", "transactionCheckInterval"})
+_TRIMMED = "".join(map(chr, range(33)))  # String.trim
+# The first release with a setter of this name, of settings that 4.8.0 does not have.
+FIRST_KNOWN = {
+    "enableLmq": "4.9.3",
+    "enableMultiDispatch": "4.9.3",
+    "storePathDLedgerCommitLog": "4.9.4",
+    "enableControllerMode": "5.0.0",
+    "mappedFileSizeTimerLog": "5.0.0",
+    "mapperFileSizeBatchConsumeQueue": "5.0.0",
+    "recheckReputOffsetFromCq": "5.0.0",
+    "timerPrecisionMs": "5.0.0",
+    "timerRollWindowSlot": "5.0.0",
+    "timerWheelEnable": "5.0.0",
+    "compactionCqMappedFileSize": "5.1.0",
+    "compactionMappedFileSize": "5.1.0",
+    "enableCompaction": "5.1.0",
+    "storeType": "5.1.4",
+    "forceVerifyPropCRC": "5.2.0",
+    "readUnCommitted": "5.3.0",
+    "rocksdbCQDoubleWriteEnable": "5.3.1",
+    "configManagerVersion": "5.3.2",
+    "combineAssignOffsetCQType": "5.4.0",
+    "combineCQLoadingCQTypes": "5.4.0",
+    "combineCQMaxExtraSearchCommitLogFiles": "5.4.0",
+    "combineCQPreferCQType": "5.4.0",
+    "commitLogRecoverMaxNum": "5.4.0",
+    "enableAcceleratedRecovery": "5.4.0",
+    "indexFileWriteEnable": "5.4.0",
+    "indexRocksDBEnable": "5.4.0",
+    "timerRocksDBEnable": "5.4.0",
+    "timerWheelSnapshotFlush": "5.4.0",
+    "transRocksDBEnable": "5.4.0",
+    "transWriteOriginTransHalfEnable": "5.4.0",
+    "useSingleRocksDBForAllConfigs": "5.4.0",
+    "checkCommitLogOffsetOnRecover": "5.5.0",
+    "combineCQUseRocksdbForLmq": "5.5.0",
+    "useSeparateStorePathForRocksdbCQ": "5.5.0",
+}
+
+
+def taken_value(key: str, text: str, default: Any, trims: bool) -> Any:
+    """What a setter of this kind gets; None where the default stays. trims: of texts, not of numbers and switches."""
+    if isinstance(default, bool):
+        return text.lower() == "true"
+    if isinstance(default, int):
+        number = parse_number(_plain_digits(text), 64 if key in _LONGS else 32)
+        return _precision(number) if key == "timerPrecisionMs" and number is not None else number
+    text = text.strip(_TRIMMED) if trims else text
+    return None if key == "brokerRole" and text not in ROLES else text
+
+
+def _precision(asked: int) -> int:
+    """Source: MessageStoreConfig.setTimerPrecisionMs."""
+    return max((known for known in _PRECISIONS_MS if known <= asked), default=_PRECISIONS_MS[0])
+
+
+def _plain_digits(text: str) -> str:
+    """With the digits of all scripts as ASCII ones: Integer.parseInt takes them."""
+    if text.isascii():
+        return text
+    return "".join(str(unicodedata.decimal(c, c)) if ord(c) < 0x10000 else c for c in text)

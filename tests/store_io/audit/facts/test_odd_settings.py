@@ -1,0 +1,99 @@
+"""What is said of a line that a broker takes otherwise than it reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import settings as example_settings
+from hypothesis import strategies as st
+
+from store_io.audit.facts.odd_settings import MOST_NAMED, odd_settings
+from store_io.base.errors import UsageError
+from store_io.formats.settings import read_given, read_settings
+from store_io.rules.releases import KNOWN_RELEASES, BrokerRules, broker_rules
+from store_io.source.byte_source import StoreLocation
+from store_io.source.store_dir import StoreListing
+from tests.support.product import audit
+
+EMPTY = StoreListing(StoreLocation("/nowhere"), ())
+
+
+def rules(conf: str, release: str) -> BrokerRules:
+    return broker_rules(release, read_settings(conf, EMPTY))
+
+
+@pytest.mark.parametrize(
+    ("line", "release", "value", "said"),
+    [
+        ("enableControllerMode=true ", "5.3.3", False, "takes that for false, because of the white space"),
+        ("duplicationEnable=yes", "4.8.0", False, "takes that for false, as all that is not true"),
+        ("mappedFileSizeCommitLog=1024 ", "5.5.0", 1 << 30, "cannot read that as a number and keeps its default, 1073741824"),
+        ("mappedFileSizeCommitLog=1G", "4.9.8", 1 << 30, "cannot read that as a number"),
+        ("storeType=defaultRocksDB ", "5.1.4", "defaultRocksDB ", "keeps the white space"),
+        ("brokerRole=SLAVE\t", "5.1.4", "ASYNC_MASTER", "knows no such role and keeps its default"),
+        ("brokerRole=MASTER", "5.4.0", "ASYNC_MASTER", "knows no such role"),
+        ("timerPrecisionMs=300", "5.0.0", 200, "makes 200 of that"),
+        ("enableAcceleratedRecovery=true", "5.3.3", False, "has no such setting"),
+    ],
+)
+def test_what_a_release_makes_of_a_line(line: str, release: str, value: Any, said: str) -> None:
+    own, key = rules(line, release), line.partition("=")[0]
+    (sentence,) = odd_settings(line, own)
+    assert said in sentence and key in sentence and f"RocketMQ {release} " in sentence
+    assert own.value(key) == value
+
+
+@pytest.mark.parametrize("release", ["4.8.0", "5.1.4", "5.2.0", "5.5.0"])
+def test_nothing_is_said_of_what_is_taken_as_it_reads(release: str) -> None:
+    conf = (
+        "duplicationEnable=false \nmessageIndexSafe=TRUE\nbrokerId=+01\nbrokerName=a\nmessageDelayLevel=1s 5s \nlistenPort=1 \n"
+        "enableAcceleratedRecovery=false\nbrokerRole=SLAVE\nmaxIndexNum=4\nmaxIndexNum=4\nstorePathRootDir=/x"
+    )
+    assert odd_settings(conf, rules(conf, release)) == [] == odd_settings(None, rules("", release))
+
+
+def test_a_text_loses_its_spaces_from_5_2_0_on() -> None:
+    conf = "storeType=\\ defaultRocksDB \nbrokerRole=SLAVE "
+    for release in ("5.2.0", "5.5.0"):
+        own = rules(conf, release)
+        assert (own.rocksdb_queues, own.is_slave, odd_settings(conf, own)) == (True, True, [])
+    assert not rules(conf, "5.1.4").is_slave
+
+
+def test_one_copy_is_read_by_each_release_as_that_takes_its_settings() -> None:
+    first = rules("brokerRole=SLAVE \nenableAcceleratedRecovery=true", "5.1.4")
+    later = broker_rules("5.5.0", first.settings)
+    assert (first.is_slave, first.accelerated, later.is_slave, later.accelerated) == (False, False, True, True)
+
+
+def test_the_last_of_equal_keys_and_a_key_that_is_no_setting_are_named() -> None:
+    conf = "maxIndexNum=400\n\u00ef\u00bb\u00bfbrokerrole=SLAVE\nmaxIndexNum=800\nwhatever=1"
+    misspelt, repeated = sorted(odd_settings(conf, rules(conf, "5.3.3")), key=lambda sentence: "maxIndexNum" in sentence)
+    assert "the setting is brokerRole" in misspelt and 'maxIndexNum="800"' in repeated
+
+
+def test_many_lines_are_counted() -> None:
+    conf = "\n".join(f"{key}=true " for key in rules("", "5.5.0").settings if rules("", "5.5.0").value(key) is False)
+    found = odd_settings(conf, rules(conf, "5.5.0"))
+    assert len(found) == MOST_NAMED + 1 and "more lines" in found[-1]
+
+
+@example_settings(deadline=None, max_examples=30)
+@given(st.sampled_from(sorted(rules("", "5.5.0").settings)), st.text(max_size=12), st.sampled_from(KNOWN_RELEASES))
+def test_any_value_is_taken_or_refused(key: str, text: str, release: str) -> None:
+    try:
+        own = rules(f"{key}={text}", release)
+        assert len(odd_settings(f"{key}={text}", own)) < 4
+        assert read_given(f"{key}={text}", release).items() <= {k: s.value for k, s in own.settings.items()}.items()
+    except UsageError:
+        pass
+
+
+def test_the_verdict_names_the_line() -> None:
+    example = Path(__file__).resolve().parents[4] / "examples" / "damaged-store"
+    outcome = audit(example / "store", "4.9.8", (example / "broker.conf").read_text() + "\nduplicationEnable=true ").outcome
+    assert outcome.verdict.startswith('broker.conf has duplicationEnable="true ": RocketMQ 4.9.8 takes that for false')
+    assert outcome.plan["settings"]["duplicationEnable"] == {"value": False, "from": "broker.conf", "text": "true "}
