@@ -48,8 +48,8 @@ def unmodelled(listing: StoreListing, rules: BrokerRules, conf: bool = False) ->
     if marked_families(rules) and rules.value("enableDLegerCommitLog"):
         found.append("index or transactions in rocksdbstore/ beside a DLedger CommitLog: the two together are not modelled")
     found += _ledgers(listing, rules)
-    if rules.rocksdb_queues and (rules.controller_mode or rules.value("enableDLegerCommitLog")):
-        found.append("ConsumeQueues in RocksDB with controller mode or a DLedger CommitLog: the two together are not modelled")
+    if rules.rocksdb_queues and rules.value("enableDLegerCommitLog"):
+        found.append("ConsumeQueues in RocksDB with a DLedger CommitLog: the two together are not modelled")
     for setting in ("duplicationEnable", "recheckReputOffsetFromCq"):
         if rules.controller_mode and rules.value(setting):
             found.append(f"{setting}=true beside enableControllerMode=true: the two together are not modelled")

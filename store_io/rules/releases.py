@@ -406,7 +406,7 @@ def broker_rules(release: str = NEWEST_RELEASE, settings: Mapping[str, Setting] 
 
     in_rocksdb = own.knows_store_type and merged["storeType"].value == ROCKSDB_STORE_TYPE
     if in_rocksdb:
-        own = replace(own, lmq_leaves_out_slashes=False)
+        own = replace(own, lmq_leaves_out_slashes=False, reads_unconfirmed=False)
     return BrokerRules(
         **vars(own),
         release=release,

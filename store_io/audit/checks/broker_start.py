@@ -107,7 +107,7 @@ def _dropped(evidence: Evidence, prediction: Prediction, loss: Loss) -> Iterator
 
 
 def _skipped(evidence: Evidence, prediction: Prediction, loss: Loss) -> Iterator[Finding]:
-    queues = prediction.after_dispatch.queues if prediction.after_dispatch is not None else {}
+    queues = prediction.settled.queues if prediction.settled is not None else {}
     first_left_out = _first_left_out(evidence, loss)
     for key, lost in sorted(loss.by_queue.items()):
         if lost.messages > lost.cut:

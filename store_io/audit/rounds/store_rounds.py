@@ -224,7 +224,7 @@ class StoreRounds:
         keyed: RocksFold | None = None
         if self._table is not None:
             made = RocksFold if copy.twins is None else CombinedFold
-            fold = keyed = made(*known, *read, ends=self._table.ends, stored=self._keyed, marks=copy.marks)
+            fold = keyed = made(*known, *read, copy.epochs.epochs, ends=self._table.ends, stored=self._keyed, marks=copy.marks)
         elif loaded.ledger is None:
             fold = Fold(*known, *read, copy.epochs.epochs, marks=copy.marks)
         else:

@@ -11,18 +11,19 @@ import numpy as np
 
 from schemas.rows import QueueKey, SegmentSummary
 from store_io.rules.prediction import ScanId
+from store_io.rules.queue_puts import end_of
 from store_io.rules.rocksdb.queue import PUT_DTYPE, RocksQueue
 
 
 class RocksPuts:
-    """Collects what is put; `settle` gives it to the queues. count: records so far."""
+    """Collects what is put; `settle` gives it to the queues. count: records so far.  mark: the end of the last ones put."""
 
     def __init__(self, find_queue: Callable[[QueueKey], RocksQueue]):
         """find_queue: gives a queue, made if there is none."""
         self._find_queue = find_queue
         self._slots: dict[QueueKey, int] = {}
         self._parts: list[tuple[np.ndarray, np.ndarray]] = []  # (slots, rows)
-        self.count = 0
+        self.count = self.mark = 0
 
     def put(self, scan: ScanId, scan_number: int, summary: SegmentSummary, numbers: np.ndarray) -> None:
         """Put these runs of a segment, in their order."""
@@ -33,9 +34,10 @@ class RocksPuts:
             slots[queue] = self._slots.setdefault(summary.queues[queue], len(self._slots))
         rows = np.zeros(len(runs), PUT_DTYPE)
         rows["first"], rows["count"] = runs["queue_offset"], runs["records"]
-        rows["first_phy"], rows["last_phy"] = runs["first_phy_offset"], runs["last_phy_offset"]
+        rows["first_phy"], rows["last_phy"], rows["scan"] = runs["first_phy_offset"], runs["last_phy_offset"], scan_number
         self._parts.append((slots[runs["queue"]], rows))
         self.count += int(runs["records"].sum())
+        self.mark = int(end_of(runs["last_phy_offset"], runs["last_size"]).max())
 
     def settle(self) -> set[QueueKey]:
         """Give everything to its queue; the queues that got something."""

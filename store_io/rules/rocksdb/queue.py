@@ -15,9 +15,10 @@ from schemas.rows import QueueKey
 from store_io.base.ranges import Ranges, subtract, union
 from store_io.rules.rocksdb.stored import EntryUnreadable, QueueEnd, StoredEntry
 
-PUT_DTYPE = np.dtype([("first", "i8"), ("count", "i8"), ("first_phy", "i8"), ("last_phy", "i8")])
+PUT_DTYPE = np.dtype([("first", "i8"), ("count", "i8"), ("first_phy", "i8"), ("last_phy", "i8"), ("scan", "i4")])
 NO_PUTS = np.zeros(0, PUT_DTYPE)
-"""Runs that dispatch put: number of the first entry, how many, physical offsets of the first and the last record."""
+"""Runs that dispatch put: number of the first entry, how many, physical offsets of the first and the last record, the scan's
+number."""
 
 NONE = -1
 
@@ -55,6 +56,8 @@ class RocksQueue:
         except EntryUnreadable:
             minimum = NONE
         other = self.or_else.snapshot(log_min) if self.or_else is not None else None
+        if other is not None and (other.min_offset, other.maximum) == (minimum, self.maximum):
+            other = None  # what was put since then has made the two the same
         return replace(self, min_offset=minimum, or_else=other)
 
     def initialise(self, number: int) -> None:
@@ -69,17 +72,29 @@ class RocksQueue:
         self.puts = np.concatenate([self.puts, rows]) if len(self.puts) else rows
         last = rows[-1]
         self.maximum = QueueEnd(int(last["last_phy"]), int(last["first"] + last["count"]) - 1)
+        self.cut_back = False
+        if self.or_else is not None:
+            self.or_else.add(rows)
 
     def entry(self, number: int) -> int | None:
         """The physical offset to which the entry leads. Inside a put only its ends are known: any value between them is given."""
-        rows = self.puts
-        held = np.flatnonzero((rows["first"] <= number) & (number < rows["first"] + rows["count"]))
-        if not len(held):
+        row = self._held(number)
+        if row is None:
             return self.stored(self.key, number)
-        row = rows[held[-1]]
         if number == row["first"] + row["count"] - 1:
             return int(row["last_phy"])
         return int(row["first_phy"]) + int(number != row["first"])
+
+    def _held(self, number: int) -> np.void | None:
+        """The last put with this number."""
+        rows = self.puts
+        held = np.flatnonzero((rows["first"] <= number) & (number < rows["first"] + rows["count"]))
+        return rows[held[-1]] if len(held) else None
+
+    def held_inside(self, number: int) -> np.void | None:
+        """The put inside which this number lies, so that nobody knows where its entry leads; None where that is known."""
+        row = self._held(number)
+        return None if row is None or number in (row["first"], row["first"] + row["count"] - 1) else row
 
     # ---- minimum ---------------------------------------------------------------------------------------------------
 

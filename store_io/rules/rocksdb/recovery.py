@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from schemas import commitlog_layout
 from schemas.rows import QueueKey
 from store_io.rules.dispatch import Choice, Dispatch
@@ -116,7 +118,28 @@ class RocksFold(Fold):
             queue.cut_back = queue.maximum != as_it_was.maximum
             if undecided and queue.maximum != as_it_was.maximum:
                 queue.or_else = as_it_was
+        self.mark = self.put_into.mark if undecided else end
+
+    def truncate_queues(self, end: int) -> None:
+        """truncateDirty of a broker that runs: all is put by then, as it waits for the dispatching thread first."""
+        if self.put_into.count:
+            self.mark = self.put_into.mark
+        if end >= self.mark:
+            return
+        for queue in self.rocks.values():
+            for row in queue.puts[(queue.puts["first_phy"] < end) & (end <= queue.puts["last_phy"])]:
+                self.needs.queue_cuts[self._scan(row)][queue.key].add(end)
+            for answer in (queue, queue.or_else):
+                if answer is not None:
+                    answer.truncate(end, self.min_offset())
+            if queue.maximum is not None and (held := queue.held_inside(queue.maximum.queue_offset)) is not None:
+                self.needs.number_cuts[self._scan(held)][queue.key].add(queue.maximum.queue_offset + 1)
         self.mark = end
+
+    def _scan(self, row: np.void) -> ScanId:
+        found = self.dispatch.scan_ids[row["scan"]]
+        assert isinstance(found, ScanId)
+        return found
 
     def _start(self) -> None:
         """start() dispatches nothing."""

@@ -39,7 +39,10 @@ def _older(evidence: Evidence, table: QueueTable) -> Iterator[Finding]:
 
 def _undecided(evidence: Evidence) -> Iterator[Finding]:
     prediction = evidence.prediction
-    memory = prediction.after_load if prediction is not None and prediction.starts else None
+    if prediction is None or not prediction.starts:
+        return
+    # An election puts what was not confirmed again, and decides it.
+    memory = prediction.settled if prediction.controller is not None else prediction.after_load
     for key, queue in sorted(memory.queues.items()) if memory is not None else ():
         other = queue.or_else if isinstance(queue, RocksQueue) else None
         if other is not None:

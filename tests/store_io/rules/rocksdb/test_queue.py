@@ -21,7 +21,7 @@ def queue(entries: dict[int, int] | None = None, maximum: QueueEnd | None = LAST
 
 
 def put(first: int, count: int, phy: int) -> np.ndarray:
-    return np.array([(first, count, phy, phy + 10 * (count - 1))], PUT_DTYPE)
+    return np.array([(first, count, phy, phy + 10 * (count - 1), 0)], PUT_DTYPE)
 
 
 @pytest.mark.parametrize(
@@ -81,3 +81,17 @@ def test_puts_set_the_maximum_whatever_their_number() -> None:
     assert [ahead.entry(n) for n in (2, 3, 4, 5)] == [1200, 5000, 5010, 1500]
     served = ahead.snapshot(0)
     assert served.stored_and_served() == [(0, 3)] and served.put_and_served() == [(3, 5, 5000, 5010)]
+
+
+def test_what_is_put_later_counts_for_both_answers() -> None:
+    twice = queue(cut_back=True, or_else=queue(maximum=QueueEnd(2500, 15)))
+    assert twice.snapshot(0).or_else is not None
+    twice.add(put(20, 3, 3000))
+    both = twice.snapshot(0)
+    assert (both.or_else, both.maximum, both.cut_back) == (None, QueueEnd(3020, 22), False)
+
+
+def test_where_an_entry_inside_of_a_put_leads_is_not_known() -> None:
+    held = queue()
+    held.add(put(20, 3, 3000))
+    assert [held.held_inside(number) is not None for number in (9, 20, 21, 22)] == [False, False, True, False]

@@ -1,0 +1,183 @@
+"""Replicas in controller mode with ConsumeQueues in RocksDB, damaged: the plan against what the real release does, fenced and
+elected."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.broker_truth import own_network
+from tests.broker_truth.damaged_copies import SEGMENT, SIZES, flip, older, planned, random_lives, records, seen_by, unclean, zero
+from tests.broker_truth.kinds import CONTROLLER, ROCKSDB, ROCKSDB_RELEASES
+from tests.broker_truth.real_broker import Broker, Jvm, class_path, conf_of
+from tests.support import product
+from tests.support.damage import overwrite, remove
+
+pytestmark = pytest.mark.broker
+
+SETTINGS = ROCKSDB | SIZES | CONTROLLER | {"enableLmq": "true", "enableMultiDispatch": "true"}
+MOMENTS = "after_load", "after_dispatch", "after_election"
+State = dict[str, Any]
+Damage = Callable[[Path], object]
+
+
+def confirm(part: float) -> Damage:
+    """confirmOffset at the start of a message, as on a slave that lagged."""
+
+    def change(store: Path) -> None:
+        found = records(store)
+        overwrite(store / "checkpoint", 32, found[int(len(found) * part)].at.to_bytes(8, "big"))
+
+    return change
+
+
+def refused(part: float, by: int = 0) -> Damage:
+    """A message over which only an election stumbles: another size, or another magic."""
+
+    def change(store: Path) -> None:
+        found = records(store)
+        record = found[int(len(found) * part)]
+        data = (record.size + by).to_bytes(4, "big") if by else record.size.to_bytes(4, "big") + b"\x11\x22\x33\x44"
+        overwrite(store / "commitlog" / f"{record.at - record.at % SEGMENT:020d}", record.at % SEGMENT, data)
+
+    return change
+
+
+def database_gone(store: Path) -> None:
+    remove(store / "consumequeue")
+
+
+def log_torn(store: Path) -> None:
+    zero(store, 0.8, 20)
+
+
+DAMAGES: Mapping[str, Sequence[Damage]] = {
+    "none": [],
+    "unclean": [unclean],
+    "confirmed half, unclean": [confirm(0.5), unclean],
+    "older": [older, confirm(0.3)],
+    "older, unclean": [older, confirm(0.9), unclean],
+    "database gone": [database_gone, confirm(0.7)],
+    "database gone, unclean": [database_gone, confirm(0.7), unclean],
+    "log torn, confirmed before": [confirm(0.5), log_torn, unclean],
+    "log torn, confirmed beyond": [confirm(0.9), log_torn, unclean],
+    "bit": [confirm(0.9), lambda s: flip(s, 0.6), unclean],
+    "refused size": [confirm(0.2), refused(0.3, 1 << 20)],
+    "size that does not fit": [confirm(0.2), refused(0.3, 5000)],
+    "refused near the end": [confirm(0.2), refused(0.97)],
+    "refused, older, unclean": [older, confirm(0.2), refused(0.5), unclean],
+    "no epochs": [lambda s: (s / "epochFileCheckpoint").write_bytes(b"")],
+}
+
+
+def write(release: str, jars: Sequence[Path], folder: Path) -> None:
+    """Two lives of a master; `older` is the database after the first."""
+    with Jvm(release, jars) as jvm:
+        for epoch, wanted in enumerate(random_lives(release), 1):
+            broker = jvm.broker(folder / "store", SETTINGS)
+            broker.fence()
+            assert broker.load()
+            broker.start()
+            assert broker.elect(epoch)
+            broker.put(wanted)
+            broker.catch_up()
+            time.sleep(0.1)  # entries are put by a thread of its own
+            broker.shutdown()
+            if epoch == 1:
+                shutil.copytree(folder / "store" / "consumequeue", folder / "older")
+
+
+def follow(release: str, jars: Sequence[Path], stores: Sequence[tuple[Path, int, State]]) -> list[State | None]:
+    """Start the release on each store and make it master of this epoch. Each comes with its plan, whose queues are asked for."""
+    with Jvm(release, jars) as jvm:
+        return [_follow(jvm.broker(root, SETTINGS), epoch, plan) for root, epoch, plan in stores]
+
+
+def _follow(broker: Broker, epoch: int, plan: State) -> State | None:
+    with broker:
+        broker.fence()
+        if not broker.load():
+            return None
+        found: State = {"confirm": int(broker.java.getConfirmOffset()), "after_load": state(broker, plan, "after_load")}
+        try:
+            broker.start()
+        except RuntimeError:
+            return None
+        found["after_dispatch"] = state(broker, plan, "after_dispatch")
+        assert broker.elect(epoch)
+        found["after_election"] = state(broker, plan, "after_election")
+        found["epochs"] = [(int(e.getEpoch()), int(e.getStartOffset())) for e in broker.java.getHaService().getEpochEntries()]
+        return found
+
+
+def state(broker: Broker, plan: State, moment: str) -> State:
+    time.sleep(0.1)
+    told = broker.state()
+    return {
+        "log": [(file["name"], file["wrotePosition"]) for file in told["commitLogFiles"]],
+        "queues": seen_by(broker, plan[moment]["queues"] if plan else {}),
+        "index": [(file["beginPhyOffset"], file["endPhyOffset"], max(file["indexCount"], 1)) for file in told["indexFiles"]],
+    }
+
+
+def plan_of(root: Path, release: str) -> tuple[State, int]:
+    """The same of the audit's prediction, each queue with all answers that it leaves open; the epoch of its election."""
+    audit = product.audit(root, release, conf_of(SETTINGS))
+    assert audit.broker is not None, audit.incomplete
+    if not audit.broker["starts"]:
+        return {}, 1
+    found: State = {
+        moment: {
+            "log": [(file["file"], file["wrote"]) for file in audit.broker[moment]["commitlog"]],
+            "queues": planned(audit.broker[moment]["queues"]),
+            "index": [
+                (file["begin_phy_offset"], file["end_phy_offset"], max(file["index_count"], 1))
+                for file in audit.broker[moment]["index"]
+            ],
+        }
+        for moment in MOMENTS
+    }
+    fenced = audit.audit.prediction.controller  # type: ignore[union-attr]
+    assert fenced is not None
+    found["confirm"], found["epochs"] = fenced.confirm_offset, [(e.epoch, e.start) for e in fenced.elected.kept]
+    return found, fenced.elected.epoch.epoch
+
+
+@pytest.mark.parametrize("release", ROCKSDB_RELEASES)
+def test_plans_of_damaged_replicas(release: str, tmp_path: Path) -> None:
+    if reason := own_network.allowed():
+        pytest.skip(reason)
+    own_network.run(write, release, class_path(release), tmp_path)
+    stores: dict[str, Path] = {}
+    for number, (name, damages) in enumerate(DAMAGES.items()):
+        stores[name] = tmp_path / str(number) / "store"
+        shutil.copytree(tmp_path / "store", stores[name])
+        shutil.copytree(tmp_path / "older", stores[name].parent / "older")
+        for damage in damages:
+            damage(stores[name])
+    plans = {name: plan_of(root, release) for name, root in stores.items()}
+    asked = [(root, plans[name][1], plans[name][0]) for name, root in stores.items()]
+    real = dict(zip(stores, own_network.run(follow, release, class_path(release), asked), strict=True))
+    assert [name for name, (plan, _) in plans.items() if not plan] == ["no epochs"]
+    wrong = {name: [*_differences(plan, real[name] or {})] for name, (plan, _) in plans.items()}
+    assert not {name: found for name, found in wrong.items() if found}
+
+
+def _differences(plan: State, real: State) -> list[Any]:
+    found: list[Any] = [(key, plan.get(key), real.get(key)) for key in ("confirm", "epochs") if plan.get(key) != real.get(key)]
+    if plan.keys() != real.keys():
+        return [*found, sorted(real)]
+    for moment in MOMENTS if plan else ():
+        ours, theirs = plan[moment], real[moment]
+        found += [(moment, key, ours[key], theirs[key]) for key in ("log", "index") if ours[key] != theirs[key]]
+        found += [
+            (moment, key, ours["queues"].get(key), numbers)
+            for key, numbers in theirs["queues"].items()
+            if numbers not in ours["queues"].get(key, [])
+        ]
+    return found
