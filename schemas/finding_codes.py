@@ -65,7 +65,7 @@ HALF_WRONG = "transaction_entry_wrong"
 
 REBUILD_TWIN = (
     "Consumers are served from the other kind of queues. Let no broker read or take numbers from this one before it was written"
-    " anew. No repair does it."
+    " anew: a repair does it."
 )
 STARTS_DISPATCH = "Nothing to do: a start of the release puts these entries."
 NO_COMPACTED_REPAIR = (
@@ -96,8 +96,8 @@ NO_MARKED_REPAIR = (
     "No repair is written for a store with its index or transactions in RocksDB: look for another copy of the same broker."
 )
 NO_TWIN_REPAIR = (
-    "No repair is written for a store that writes its queues twice, in files and in RocksDB: look for another copy of the same"
-    " broker."
+    "No repair is written for a store that writes its queues twice, in files and in RocksDB, together with light queues, topics"
+    " of type BatchCQ, controller mode or one kind alone: look for another copy of the same broker."
 )
 
 
@@ -378,10 +378,10 @@ _ROWS = (
                 "The database of the ConsumeQueues is ahead of the CommitLog: a race inside the broker decides which end the"
                 " queue has after a start.",
                 step=_DATABASE_STEP),
-    FindingCode("queue_twin_missing", REBUILDABLE, Part.QUEUE, Cure.BY_HAND,
+    FindingCode("queue_twin_missing", REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE,
                 "Queues that are written twice, in files and in RocksDB: those that are not read lack entries.",
                 step=REBUILD_TWIN),
-    FindingCode("queue_twin_differs", REBUILDABLE, Part.QUEUE, Cure.BY_HAND,
+    FindingCode("queue_twin_differs", REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE,
                 "Queues that are written twice, in files and in RocksDB: the two differ in an entry.",
                 step=REBUILD_TWIN),
     FindingCode("queue_without_files", REBUILDABLE, Part.QUEUE, Cure.LEAVE_OUT,

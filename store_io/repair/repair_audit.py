@@ -12,7 +12,7 @@ from dataclasses import replace
 from schemas.rows import EXTENT_MESSAGE, NOTE, AuditOutcome, QueueKey, SegmentSummary
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import StoreAudit, run_rounds
-from store_io.audit.queue_views import QueueView
+from store_io.audit.queue_views import KnownQueues, QueueView, queue_views
 from store_io.base.errors import StoreError
 from store_io.repair import repair_plan
 from store_io.repair.copy_under_way import CopyUnderWay
@@ -31,8 +31,10 @@ class Audited:
         self.copy = copy = self.evidence.copy
         evidence = self.evidence
         self.rules, self.tree, self.unclean, self.checkpoint = copy.rules, copy.tree, copy.unclean, copy.checkpoint
-        self.config, self.queue_folders = copy.config, copy.queue_folders
+        self.config = copy.config
+        self.queue_folders = copy.queue_folders if copy.twins is None else copy.twins.folders  # of queues in files
         self.segments, self.prediction, self.loss = evidence.segments, evidence.prediction, evidence.loss
+        self._file_views: Mapping[QueueKey, QueueView] | None = None
 
     @property
     def starts(self) -> bool:
@@ -44,6 +46,19 @@ class Audited:
         """Each queue seen from the log and from its files."""
         self._audit.view_queues()
         return self._audit.views
+
+    @property
+    def file_views(self) -> Mapping[QueueKey, QueueView]:
+        """The same of the queues in files, where they are written twice and consumers are served from RocksDB: what of a queue
+        is matched is then what lies there."""
+        twins, copy = self.copy.twins, self.copy
+        if twins is None or copy.queue_table is None:
+            return self.views
+        if self._file_views is None:
+            read = self.evidence.other_queues
+            known = KnownQueues(read, twins.files, twins.folders, copy.batch_topics, copy.known_topics, copy.rules.multi_dispatch)
+            self._file_views = queue_views(self.segments, known)
+        return self._file_views
 
     @property
     def last_store_time(self) -> int:
@@ -101,7 +116,7 @@ def audit_copy(work: Work, copying: CopyUnderWay) -> Audited:
     copying.finish()
     if first is None:  # what is refused is refused by what lies there
         first = audit(work, work.request.plan.broker_conf, "the copy", work.location)
-    if first.evidence.copy.twins is not None or first.evidence.copy.marks:
+    if first.outcome.no_repair:
         raise StoreError(first.outcome.no_repair)
     wrong = repair_plan.differences(work.request.plan, first.outcome.plan)
     if wrong:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from schemas.finding_codes import CATALOGUE, Part, Stays
 from schemas.rows import Finding, Row
 from store_io.base.exit_codes import CONSISTENT, DERIVED, LOST
-from store_io.repair.derived.rebuild_round import Rebuilt, is_findable
+from store_io.repair.derived.queue_plan import is_findable
+from store_io.repair.derived.rebuild_round import Rebuilt
 from store_io.repair.log.edits import LogPlan
 from store_io.repair.repair_audit import Audited
 

@@ -16,6 +16,7 @@ from store_io.repair.repair_steps import RESIZE
 from store_io.repair.repair_work import Work
 from store_io.rules.config.files import DELAY_OFFSETS
 from store_io.rules.loading import Tree
+from store_io.rules.rocksdb.combination import combination_refusal, late_combination_refusal
 from store_io.rules.rocksdb.place import database_folder
 from store_io.source.byte_source import name_of
 
@@ -83,6 +84,10 @@ def _take_away(work: Work, audit: Audited, path: str, refusal: str) -> None:
             work.remove(file, refusal, work.tree)
     elif top in (COMMITLOG, INDEX, QUEUES, BATCH_QUEUES, EXT) and "/" in path:
         work.remove(_in_the_way(audit, path, top), refusal, audit.tree)
+    elif not path and _twins_at_odds(work):
+        for folder in (QUEUES, rocksdb_layout.SEPARATE_FOLDER):
+            if work.tree.exists(folder):
+                work.remove(folder, refusal, work.tree)
     else:
         raise _no_start(refusal)
 
@@ -101,7 +106,17 @@ def _is_of_database(work: Work, path: str) -> bool:
     folder."""
     folders = rocksdb_layout.FOLDER, rocksdb_layout.SEPARATE_FOLDER
     top, _, name = path.partition("/")
-    return work.rules.rocksdb_queues and top in folders and (not name or is_database_name(name))
+    in_database = work.rules.rocksdb_queues or work.rules.combined_queues
+    return in_database and top in folders and (not name or is_database_name(name))
+
+
+def _twins_at_odds(work: Work) -> bool:
+    """Whether queues are there that are written twice, and no setting is at fault: then their ends are, and without either kind
+    of them a broker makes both anew."""
+    rules = work.rules
+    if not rules.combined_queues or combination_refusal(rules) or late_combination_refusal(rules):
+        return False
+    return any(work.tree.exists(folder) for folder in (QUEUES, rocksdb_layout.SEPARATE_FOLDER))
 
 
 def _opened_by(work: Work, folder: str) -> list[str]:

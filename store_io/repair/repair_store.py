@@ -193,7 +193,7 @@ def _make_derived(work: Work, begun: Begun, audit: Audited) -> Ended:
         if pad.would_cut_again(final, log):
             pad.pad(work, final, log)
             final = repair_audit.audit_new_store(work)
-            if work.rules.rocksdb_queues:
+            if work.rules.rocksdb_queues or work.rules.combined_queues:
                 rebuild(work, log, begun.audit, final, made)
                 final = repair_audit.audit_new_store(work)
         ended = Ended(final, judge_new_store(begun.audit, final, log, made), made)  # 12

@@ -17,6 +17,7 @@ from schemas.finding_codes import (
 from schemas.rows import Finding
 from schemas.store_names import COMPACTED_LOG, COMPACTED_QUEUE
 from store_io.rules.dledger.ledger_files import ledger_peers
+from store_io.rules.rocksdb.combination import combination
 from store_io.source.store_dir import StoreListing
 
 if TYPE_CHECKING:  # a repair asks here before it loads what audits
@@ -28,11 +29,20 @@ def no_repair(copy: OpenedCopy) -> str:
     """Why no repair can be made of a store of this kind, a sentence or two; "" where one can."""
     if copy.rules.value("enableDLegerCommitLog"):
         return NO_REPAIR if len(ledger_peers(copy.rules.value("dLegerPeers"))) > 1 else ""
-    if copy.twins is not None:
+    if _beside_twins(copy):
         return NO_TWIN_REPAIR
     if copy.marks:
         return NO_MARKED_REPAIR
     return NO_COMPACTED_REPAIR if compacted_log(copy.listing) else ""
+
+
+def _beside_twins(copy: OpenedCopy) -> bool:
+    """Whether queues are written twice, together with something else of which no repair knows what both kinds have."""
+    rules = copy.rules
+    if not rules.combined_queues:
+        return False
+    switches = "enableLmq", "enableMultiDispatch", "enableControllerMode", "duplicationEnable", "recheckReputOffsetFromCq"
+    return bool(copy.batch_topics) or len(combination(rules).loads) == 1 or any(rules.value(name) for name in switches)
 
 
 def compacted_log(listing: StoreListing) -> str:

@@ -5,6 +5,7 @@
 * `queue_files`: the files of the queues, made, kept or removed before entries are written.
 * `index_plan`: the names and sizes of the index files; `index_link`: their slots and chains.
 * `keyed_rebuild`: the database of queues in RocksDB; `keyed_plan`: what it holds of each queue; `database_task`: writes it.
+* `twin_plan`: the same of queues that are written twice.
 * `rebuild_tasks`: the tasks that write queue and index entries from messages.
 * `checkpoint`: the checkpoint.
 * `epochs`: the epoch file of a replica in controller mode.

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from schemas.finding_codes import CATALOGUE, Cure
+from schemas.rocksdb_layout import TABLES_FOLDER
 from schemas.rows import WALK_AUDIT, Row, SegmentSummary
 from schemas.store_names import INDEX
 from store_io.repair.repair_audit import Audited
@@ -39,7 +40,8 @@ def keys_of(segment: SegmentSummary) -> int:
 
 def prepare_index(work: Work, audit: Audited) -> IndexPlan:
     """Decide whether the index is made anew; then the old files are removed, and the new ones are there, empty."""
-    blamed = (f for f in audit.serious if CATALOGUE[f.code].cure is Cure.REBUILD_INDEX or f.file.partition("/")[0] == INDEX)
+    of_files = (f for f in audit.serious if f.file.partition("/")[0] != TABLES_FOLDER)
+    blamed = (f for f in of_files if CATALOGUE[f.code].cure is Cure.REBUILD_INDEX or f.file.partition("/")[0] == INDEX)
     reasons = tuple(sorted({f.code for f in blamed}))
     if not reasons:
         return IndexPlan()

@@ -33,8 +33,9 @@ class KeyedQueuePlan(QueuePlan):
         return self.messages + sum(fill.end - fill.start for fill in self.fills)
 
 
-def plan_keyed_queue(view: QueueView, log: NewLog, known: StoredEnds) -> KeyedQueuePlan | None:
-    """What the new database has of one queue; None: nothing. known: the ends in the copy's database."""
+def plan_keyed_queue(view: QueueView, log: NewLog, known: StoredEnds, begin: int | None = None) -> KeyedQueuePlan | None:
+    """What the new database has of one queue; None: nothing. known: the ends in the copy's database.  begin: from which queue
+    offset on there are entries, as in files; None: from the first message's."""
     plan = KeyedQueuePlan(view.key, view.folder)
     runs = runs_of(view, log.segments)
     place_runs(runs, log.bridged, log.serve_all)
@@ -50,6 +51,8 @@ def plan_keyed_queue(view: QueueView, log: NewLog, known: StoredEnds) -> KeyedQu
     plan.end = place + last.records
     plan.messages = sum(run.records for _, run in placed)
     plan.minimum, plan.maximum = QueueEnd(first.first, plan.first), QueueEnd(last.last, plan.end - 1)
+    if begin is not None and begin < plan.first:
+        _add_fill(plan, begin, plan.first, first, log)
     _fill(plan, placed, log)
     return plan
 
@@ -73,5 +76,9 @@ def _fill(plan: KeyedQueuePlan, placed: Sequence[tuple[int, QueueRun]], log: New
     for (before, earlier), (place, run) in pairwise(placed):
         at = before + earlier.used
         if at < place:
-            plan.fills.append(Fill(at, place, answer(run, place - at, log) + struct.pack(">q", run.store_time)))
-            plan.answered.append(queue_row(plan.key, at, place, run.first))
+            _add_fill(plan, at, place, run, log)
+
+
+def _add_fill(plan: KeyedQueuePlan, at: int, place: int, run: QueueRun, log: NewLog) -> None:
+    plan.fills.append(Fill(at, place, answer(run, place - at, log) + struct.pack(">q", run.store_time)))
+    plan.answered.append(queue_row(plan.key, at, place, run.first))

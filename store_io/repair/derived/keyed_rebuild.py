@@ -51,11 +51,18 @@ def database_files(tree: Tree, folder: str) -> list[str]:
 def reasons(work: Work, audit: Audited, made: bool) -> tuple[str, ...]:
     """Why the database is made anew: codes of findings, or a clause; none where it stays. made: it was made already, so that
     only findings are a reason."""
-    blamed = tuple(sorted({f.code for f in audit.serious if Part.QUEUE in CATALOGUE[f.code].about}))
+    folder = database_folder(work.rules)
+    about = (f for f in audit.serious if Part.QUEUE in CATALOGUE[f.code].about)
+    blamed = tuple(sorted({f.code for f in about if not work.rules.combined_queues or _is_of_database(f.file, folder)}))
     if blamed or made:
         return blamed
-    gone = any(step.file.startswith(f"{database_folder(work.rules)}/") for step in work.steps.done)
+    gone = any(step.file.startswith(f"{folder}/") and is_database_name(name_of(step.file)) for step in work.steps.done)
     return (ANOTHER_LOG,) if gone or changes_log(work) else ()
+
+
+def _is_of_database(path: str, folder: str) -> bool:
+    """Whether that is the database's folder, or a file of it: queues in files may lie in the same folder."""
+    return path == folder or path.rpartition("/")[0] == folder and is_database_name(name_of(path))
 
 
 def plan_database(audit: Audited, log: NewLog, known: StoredEnds, served: Collection[QueueKey] | None) -> list[KeyedQueuePlan]:

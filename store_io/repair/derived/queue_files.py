@@ -21,6 +21,7 @@ from store_io.repair.repair_steps import REBUILD_QUEUE, REMOVE, WRITE_ENTRY
 from store_io.repair.repair_work import Work
 from store_io.rules.loading import Tree, is_folder
 from store_io.rules.releases import BrokerRules
+from store_io.rules.rocksdb.place import database_folder
 from store_io.source.byte_source import name_of
 
 _STRAY = "no queue of the store"
@@ -86,6 +87,8 @@ def remove_strays(work: Work, audit: Audited) -> None:
         for topic in tree.children(kind):
             if not is_folder(topic):
                 written_only = bool(work.rules.value("rocksdbCQDoubleWriteEnable")) and is_database_name(name_of(topic.path))
+                if written_only and work.rules.combined_queues and kind == database_folder(work.rules):
+                    continue
                 if not written_only or changes_log(work):
                     work.remove(topic.path, _STALE_DATABASE if written_only else _STRAY, tree)
                 continue

@@ -1,5 +1,5 @@
 """One round of making anew what is derived: the queues and the index that an audit blames. Queues in RocksDB are made as a
-whole (`keyed_rebuild`).
+whole (`keyed_rebuild`); of queues that are written twice both kinds are, each where it is blamed.
 
 One pass over the log writes the entries of both. Another round may follow: some findings appear only once the
 store counts as cleanly stopped.
@@ -7,10 +7,11 @@ store counts as cleanly stopped.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from schemas.rows import Finding, QueueKey, Row
+from store_io.audit.queue_views import QueueView
 from store_io.base.errors import StoreError
 from store_io.repair.derived import index_plan, keyed_rebuild, queue_files, queue_plan
 from store_io.repair.derived.index_link import link_index
@@ -18,13 +19,13 @@ from store_io.repair.derived.index_plan import IndexPlan
 from store_io.repair.derived.keyed_plan import KeyedQueuePlan
 from store_io.repair.derived.keyed_rebuild import RawFile
 from store_io.repair.derived.queue_places import BridgedRanges
-from store_io.repair.derived.queue_plan import NewLog, QueuePlan
+from store_io.repair.derived.queue_plan import NewLog, QueuePlan, is_findable
 from store_io.repair.derived.rebuild_tasks import BuildTask, QueueBuild, fill_entries
+from store_io.repair.derived.twin_plan import plan_twins
 from store_io.repair.log.edits import LogPlan
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_plan import BROKER, SALVAGE
 from store_io.repair.repair_work import Work
-from store_io.rules.loading import queue_folder
 
 
 @dataclass
@@ -47,23 +48,26 @@ class Rebuilt:
             self.index = index
 
 
-def is_findable(topic: str) -> bool:
-    """Whether a broker finds the queues of that topic again when it starts: only where its name can be that of a folder."""
-    return queue_folder(False, (topic, 0)).split("/")[1] == topic
-
-
 def rebuild(work: Work, log: LogPlan, before: Audited, audit: Audited, made: Rebuilt) -> None:
     """Make anew what `audit` blames. before: the audit of the copy. Raises StoreError."""
     if work.rules.rocksdb_queues:
         _rebuild_keyed(work, log, before, audit, made)
-        return
-    queues = _plan_queues(work, log, before, audit)
+    elif work.rules.combined_queues:
+        _rebuild_twins(work, log, before, audit, made)
+    else:
+        _rebuild_files(work, log, before, audit, made)
+
+
+def _rebuild_files(work: Work, log: LogPlan, before: Audited, audit: Audited, made: Rebuilt) -> list[QueuePlan]:
+    """Index and queues in files: which were made. Raises StoreError."""
+    views = audit.file_views
+    queues = _plan_queues(work, log, before, audit, views)
     index = index_plan.prepare_index(work, audit)
     queue_files.remove_strays(work, audit)
     made.add(queues, index)
     made_anew = {plan.key for plan in queues if not plan.keep_files}
     first_before = before.prediction.min_phy_offset if before.prediction is not None else None
-    queue_files.expire(work, log, first_before, {key: view for key, view in audit.views.items() if key not in made_anew})
+    queue_files.expire(work, log, first_before, {key: view for key, view in views.items() if key not in made_anew})
     queue_files.prepare_queues(work, queues)
     _write_entries(work, audit, queues, index)
     for plan in queues:
@@ -71,13 +75,16 @@ def rebuild(work: Work, log: LogPlan, before: Audited, audit: Audited, made: Reb
             fill_entries(work.writer, plan.folder, queue_files.file_bytes(plan, work.rules), low, high, entry)
     if index.paths:
         link_index(work, index)
+    return queues
 
 
-def _plan_queues(work: Work, log: LogPlan, before: Audited, audit: Audited) -> list[QueuePlan]:
+def _plan_queues(
+    work: Work, log: LogPlan, before: Audited, audit: Audited, views: Mapping[QueueKey, QueueView]
+) -> list[QueuePlan]:
     blamed = queue_plan.serious_by_folder(audit.serious, {folder: key for key, folder in audit.queue_folders.items()})
     new_log, served = _new_log(work, log, audit), _served(before)
     plans = []
-    for key, view in sorted(audit.views.items()):
+    for key, view in sorted(views.items()):
         if view.deleted_topic and work.request.policy == BROKER and key not in served:
             continue
         if view.of_other_kind or not is_findable(key[0]):
@@ -114,6 +121,19 @@ def _rebuild_keyed(work: Work, log: LogPlan, before: Audited, audit: Audited, ma
     made.add(plans, index)
     if index.paths:
         link_index(work, index)
+
+
+def _rebuild_twins(work: Work, log: LogPlan, before: Audited, audit: Audited, made: Rebuilt) -> None:
+    """Queues in files, then the database beside them, each where it is blamed; the index. Raises StoreError."""
+    reasons = keyed_rebuild.reasons(work, audit, made.database is not None)
+    in_files = {plan.key: plan for plan in _rebuild_files(work, log, before, audit, made)}
+    if not reasons:
+        return
+    served = _served(before) if work.request.policy == BROKER else None
+    plans = plan_twins(audit.file_views, in_files, _new_log(work, log, audit), served)
+    raw = keyed_rebuild.make_raw(work, audit, plans)
+    parts = _write_entries(work, audit, plans, IndexPlan(), raw)
+    made.database = keyed_rebuild.write_database(work, plans, raw, parts, log.end, reasons)
 
 
 def _served(before: Audited) -> frozenset[QueueKey]:
