@@ -127,7 +127,8 @@ def removed(location: StoreLocation, made: StoreLocation, moved: Container[str])
 def _made_anew(path: str) -> bool:
     """Whether a start or a repair makes such a file anew: the report names the whole queue or index instead."""
     top, *names = path.split("/")
-    if top in (rocksdb_layout.FOLDER, rocksdb_layout.SEPARATE_FOLDER) and len(names) == 1 and is_database_name(names[0]):
+    databases = rocksdb_layout.FOLDER, rocksdb_layout.SEPARATE_FOLDER, rocksdb_layout.TABLES_FOLDER
+    if top in databases and len(names) == 1 and is_database_name(names[0]):
         return True
     if top in (QUEUES, BATCH_QUEUES, EXT) and len(names) == 3:
         return _is_number(names[1]) and _is_number(names[2])

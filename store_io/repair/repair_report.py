@@ -95,6 +95,7 @@ def _decided(work: Work, begun: Begun, made: Rebuilt) -> Row:
             for q in made.queues
         ],
         "database": made.database,
+        "tables": made.tables,
         "index": made.index.row,
         "timers": made.timers,
         "answered": answered,

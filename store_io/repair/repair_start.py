@@ -84,7 +84,7 @@ def _take_away(work: Work, audit: Audited, path: str, refusal: str) -> None:
             work.remove(file, refusal, work.tree)
     elif top in (COMMITLOG, INDEX, QUEUES, BATCH_QUEUES, EXT) and "/" in path:
         work.remove(_in_the_way(audit, path, top), refusal, audit.tree)
-    elif not path and _twins_at_odds(work):
+    elif not work.tree.exists(path) and _twins_at_odds(work):
         for folder in (QUEUES, rocksdb_layout.SEPARATE_FOLDER):
             if work.tree.exists(folder):
                 work.remove(folder, refusal, work.tree)

@@ -18,11 +18,11 @@ from store_io.rules.loading import Tree
 ACTIONS = (
     COPY, TAKE, HEAL, REMOVE, RENAME, RESIZE, CREATE, CUT, ZERO, BRIDGE, FILL, ADD_SEGMENT,
     REBUILD_QUEUE, REBUILD_INDEX, WRITE_ENTRY, WRITE_HEADER, WRITE_CHECKPOINT, WRITE_EPOCHS, WRITE_CONFIG,
-    REBUILD_TIMERS, CORRECT_OFFSETS, REBUILD_DATABASE,
+    REBUILD_TIMERS, CORRECT_OFFSETS, REBUILD_DATABASE, REBUILD_TABLES,
 ) = (
     "copy", "take", "heal", "remove", "rename", "resize", "create", "cut", "zero", "bridge", "fill", "add_segment",
     "rebuild_queue", "rebuild_index", "write_entry", "write_header", "write_checkpoint", "write_epochs", "write_config",
-    "rebuild_timers", "correct_offsets", "rebuild_database",
+    "rebuild_timers", "correct_offsets", "rebuild_database", "rebuild_tables",
 )  # fmt: skip
 _NOT_ITS_PLAN = "the steps of the plan do not follow from the copy"
 

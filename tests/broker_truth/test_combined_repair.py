@@ -110,15 +110,14 @@ def test_both_kinds_serve_a_repaired_store(
     if policy == "broker" and repaired.plan["broker"] and repaired.plan["broker"]["starts"]:
         wanted = {key: data for key, data in wanted.items() if key[3] < repaired.plan["broker"]["truncate_at"]}
     keys = {(key[0], key[1]) for key in wanted}
-    for other in SETTINGS[release]:  # each kind is served, whoever gives the numbers
-        shutil.copytree(repaired.root, tmp_path / "other")
-        with jvm_of(release).broker(tmp_path / "other", TWICE | other) as broker:
+    for place, other in enumerate(SETTINGS[release]):  # each kind is served, whoever gives the numbers
+        shutil.copytree(repaired.root, tmp_path / f"other{place}")
+        with jvm_of(release).broker(tmp_path / f"other{place}", TWICE | other) as broker:
             opened(broker, wanted)
             assert broker.state()["maxPhyOffset"] == repaired.report["log_end"]
             assert_same(broker.serve(), wanted)
             numbers = both(broker, keys)
             assert all(one == another for one, another in numbers.values()), numbers
-        shutil.rmtree(tmp_path / "other")
     broker = opened(jvm_of(release).broker(repaired.root, settings), wanted)
     ends = {key: queue.max_offset for key, queue in broker.serve(keys=False).queues.items() if key in keys}
     puts = [Put(topic, b"new", queue_id, tags="new", keys=f"new-{queue_id}") for topic, queue_id in sorted(keys)]

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from schemas.finding_codes import (
     BY_A_REPAIR,
     NO_COMPACTED_REPAIR,
-    NO_MARKED_REPAIR,
     NO_REPAIR,
     NO_TWIN_REPAIR,
     STARTS_DISPATCH,
@@ -31,8 +30,6 @@ def no_repair(copy: OpenedCopy) -> str:
         return NO_REPAIR if len(ledger_peers(copy.rules.value("dLegerPeers"))) > 1 else ""
     if _beside_twins(copy):
         return NO_TWIN_REPAIR
-    if copy.marks:
-        return NO_MARKED_REPAIR
     return NO_COMPACTED_REPAIR if compacted_log(copy.listing) else ""
 
 

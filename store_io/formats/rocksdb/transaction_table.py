@@ -93,18 +93,23 @@ class TransactionTableTask:
         if key == layout.TABLE_MARK:
             found.mark = stored_number(value) or 0
             return
-        phy_offset = int.from_bytes(key[:8], "big", signed=True)
-        named = len(key) > 8 and len(value) == layout.TRANSACTION_VALUE_BYTES and key[8:9] == b"@" and key.count(b"@", 8) >= 2
-        asked, size = _FORM.unpack(value) if named else (-1, 0)
-        if not named or phy_offset < 0 or asked < 0 or size <= 0:
+        if not is_sound(key, value):
             found.odd += 1
             found.first_odd = found.first_odd or repr(key[:80])
             return
+        phy_offset, (_, size) = int.from_bytes(key[:8], "big", signed=True), _FORM.unpack(value)
         if is_passed_over(key):
             found.first_passed_over = phy_offset if not found.passed_over else found.first_passed_over
             found.passed_over += 1
         if len(rows) <= self.max_entries:
             rows.append((phy_offset, key_print(key[8:]), size))
+
+
+def is_sound(key: bytes, value: bytes) -> bool:
+    """Whether a broker can have written this entry."""
+    named = len(key) > 8 and len(value) == layout.TRANSACTION_VALUE_BYTES and key[8:9] == b"@" and key.count(b"@", 8) >= 2
+    asked, size = _FORM.unpack(value) if named else (-1, 0)
+    return named and key[0] < 0x80 and asked >= 0 and size > 0
 
 
 def is_passed_over(key: bytes) -> bool:

@@ -18,7 +18,7 @@ from store_io.base.errors import StoreError
 from store_io.formats.rocksdb.queue_keys import mark_key, offset_key, queue_prefix
 from store_io.repair.derived.queue_plan import Fill
 from store_io.repair.derived.rebuild_tasks import RAW_ENTRY_DTYPE
-from store_io.repair.writing.database_writer import DatabaseWriter, WrittenDatabase
+from store_io.repair.writing.database_writer import ENDS, ENTRIES, DatabaseWriter, WrittenDatabase
 from store_io.repair.writing.store_writer import StoreWriter
 from store_io.rules.rocksdb.stored import QueueEnd
 from store_io.source.byte_source import StoreLocation, open_source
@@ -68,12 +68,12 @@ class DatabaseTask:
                     _add_fill(database, queue.key, fill)
             ends = self._ends()
             while pairs := list(islice(ends, WINDOW_ENTRIES)):
-                database.add_ends(pairs)
+                database.add_pairs(ENDS.kind, pairs)
             written = database.finish(self.entries)
-        if written.entries != self.entries:
+        count = written.counts[ENTRIES.name]
+        if count != self.entries:
             raise StoreError(
-                f"the queues' database got {written.entries} entries where the audit counted {self.entries}:"
-                " a fault of this program"
+                f"the queues' database got {count} entries where the audit counted {self.entries}: a fault of this program"
             )
         return written
 

@@ -21,6 +21,7 @@ from store_io.repair.derived.keyed_rebuild import RawFile
 from store_io.repair.derived.queue_places import BridgedRanges
 from store_io.repair.derived.queue_plan import NewLog, QueuePlan, is_findable
 from store_io.repair.derived.rebuild_tasks import BuildTask, QueueBuild, fill_entries
+from store_io.repair.derived.table_rebuild import rebuild_tables
 from store_io.repair.derived.twin_plan import plan_twins
 from store_io.repair.log.edits import LogPlan
 from store_io.repair.repair_audit import Audited
@@ -33,13 +34,14 @@ class Rebuilt:
     """What all rounds so far have made: each queue as it was made last, and the index.
 
     timers: the report's row on the timer's files; None where they fit.  database: that on the queues' database; None where it
-    stays, or there is none.
+    stays, or there is none.  tables: the same of index and transactions in rocksdbstore/.
     """
 
     queues: list[QueuePlan] = field(default_factory=list)
     index: IndexPlan = field(default_factory=IndexPlan)
     timers: Row | None = None
     database: Row | None = None
+    tables: Row | None = None
 
     def add(self, queues: Sequence[QueuePlan], index: IndexPlan) -> None:
         again = {plan.key for plan in queues}
@@ -56,6 +58,7 @@ def rebuild(work: Work, log: LogPlan, before: Audited, audit: Audited, made: Reb
         _rebuild_twins(work, log, before, audit, made)
     else:
         _rebuild_files(work, log, before, audit, made)
+    made.tables = rebuild_tables(work, before, audit, made.tables)
 
 
 def _rebuild_files(work: Work, log: LogPlan, before: Audited, audit: Audited, made: Rebuilt) -> list[QueuePlan]:

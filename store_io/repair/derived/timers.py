@@ -21,6 +21,7 @@ from store_io.base.wording import count_text
 from store_io.formats.rocksdb.marks import filled_families
 from store_io.formats.timer.new_timers import NewLog, NewUnit, check_bytes, log_pieces, new_log, units_of_file, wheel_pieces
 from store_io.repair.derived.rebuild_round import Rebuilt
+from store_io.repair.derived.table_rebuild import leave_timers_out
 from store_io.repair.derived.waiting_timers import Found, find_waiting
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_steps import REBUILD_TIMERS
@@ -69,6 +70,7 @@ def mend(work: Work, audit: Audited, made: Rebuilt) -> bool:
         why = found if isinstance(found, str) else "the timer topic's queue has messages at other offsets than their own"
         made.timers = _row(False, f"timers: the files are not made anew: {why}")
         return False
+    _leave_out_keyed(work, view, audit, made)
     _write(work, view, found, clock)
     made.timers = _row(True, f"timers: {_counts(found)}", found)
     return True
@@ -116,9 +118,6 @@ def _write(work: Work, view: TimerView, found: Found, clock: Clock) -> None:
     """The files, each as a step of its own."""
     log, read_time = _new_log(view, found, clock)
     reason = "the timer's files do not fit the log"
-    if not view.database.absent:  # a start reads units of the timer log beside what lies there
-        why = "its timers do not fit the log, and those that wait get units in the timer log"
-        work.remove(TABLES_FOLDER, why + _left_with_them(work, view), work.tree)
     if work.tree.exists(TIMER_LOG):
         work.remove(TIMER_LOG, reason, work.tree)
     _remove_wheels(work, reason)
@@ -137,9 +136,18 @@ def _write(work: Work, view: TimerView, found: Found, clock: Clock) -> None:
     work.writer.put(layout.TIMER_CHECK, check_bytes(read_time, log.end, view.queue_max))
 
 
+def _leave_out_keyed(work: Work, view: TimerView, audit: Audited, made: Rebuilt) -> None:
+    """The timers in RocksDB go: as a family, or with the database where it has no other table that is in use."""
+    if not view.database.absent:  # a start reads units of the timer log beside what lies there
+        why = "its timers do not fit the log, and those that wait get units in the timer log"
+        if audit.copy.tables is None:
+            work.remove(TABLES_FOLDER, why + _left_with_them(work, view), work.tree)
+        else:
+            made.tables = leave_timers_out(work, audit, why)
+
+
 def _left_with_them(work: Work, view: TimerView) -> str:
-    """What else the database holds. A broker that uses it also asks for marks there, and is refused a repair; but not 5.4.0 with
-    transactions, nor one whose settings were changed since."""
+    """What else the database holds: of a broker whose settings were changed since."""
     filled = filled_families(work.source, view.database, tuple(OTHER_TABLES))
     if filled is None:
         return "; the index and transactions, where it holds any, are left out with it"

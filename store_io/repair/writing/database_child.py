@@ -1,9 +1,10 @@
-"""The program that writes a new database of ConsumeQueues into a folder that is made for it. It runs by its own text
-(`python -c`), in a process whose memory is limited: of the project it imports nothing.
+"""The program that writes a new database into a folder that is made for it. It runs by its own text (`python -c`), in a process
+whose memory is limited: of the project it imports nothing.
 
-It reads a line of JSON, then frames as the program that reads a database sends them (formats.rocksdb.child). Kinds: E entries of
-the family `default`, O of the family `offset`; F finish. It answers with one line of JSON: how many entries of each family the
-database has, and a SHA-256 over them; or `error`, a text.
+It reads a line of JSON, with `families`: of each its kind of frame, its name and what is kept in it. Then frames as the program
+that reads a database sends them (formats.rocksdb.child): entries of the family with that kind; X keys that are removed again and
+K entries that take the place of those with the same key and the same last four bytes, both of the last family; F finish. It
+answers with one line of JSON: how many entries of each family the database has, and a SHA-256 over them; or `error`, a text.
 
 Options are those of the releases (RocksDBOptionsFactory, read at 5.3.3), and format version 5, which is all that their
 library reads: it is older than this one.
@@ -21,7 +22,10 @@ from itertools import accumulate
 from typing import Any
 
 HEADER = struct.Struct("<cIQQ")
-FAMILIES = "default", "offset"
+DEFAULT = "default"  # the family that every database has
+BLOCK_BYTES = {"queues": 32 << 10, "ends": 32 << 10}  # of others:
+TABLE_BLOCK_BYTES = 128 << 10
+REMOVED, KEPT, FINISH = b"X", b"K", b"F"
 BUFFER_BYTES = 32 << 20  # of entries in memory, before a table is written
 
 
@@ -42,10 +46,10 @@ def _limits(memory_bytes: int) -> None:
             continue
 
 
-def _options(rocksdict: Any, family: str) -> Any:
+def _options(rocksdict: Any, use: str) -> Any:
     table = rocksdict.BlockBasedOptions()
     table.set_format_version(5)
-    table.set_block_size(32 << 10)
+    table.set_block_size(BLOCK_BYTES.get(use, TABLE_BLOCK_BYTES))
     table.set_bloom_filter(16, False)
     options = rocksdict.Options(raw_mode=True)
     options.create_if_missing(True)
@@ -55,15 +59,16 @@ def _options(rocksdict: Any, family: str) -> Any:
     options.set_keep_log_file_num(1)
     options.set_write_buffer_size(BUFFER_BYTES)
     options.set_num_levels(7)
-    if family == FAMILIES[0]:
+    options.set_compression_type(rocksdict.DBCompressionType.none())
+    if use != "ends":
         table.set_data_block_index_type(rocksdict.DataBlockIndexType.binary_and_hash())
         table.set_data_block_hash_ratio(0.75)
+        options.set_target_file_size_base(256 << 20)
+    if use not in ("ends", "timers"):
         options.set_compaction_style(rocksdict.DBCompactionStyle.universal())
+    if use == "queues":
         options.set_compression_type(rocksdict.DBCompressionType.lz4())
         options.set_bottommost_compression_type(rocksdict.DBCompressionType.zstd())
-        options.set_target_file_size_base(256 << 20)
-    else:
-        options.set_compression_type(rocksdict.DBCompressionType.none())
     options.set_block_based_table_factory(table)
     return options
 
@@ -75,25 +80,29 @@ def _bytes(size: int) -> bytes:
     return data
 
 
-def _take(rocksdict: Any, database: Any, handles: dict[bytes, Any]) -> bool:
-    """One frame; whether another one follows."""
+def _take(rocksdict: Any, database: Any, handles: dict[bytes, Any], last: Any) -> bool:
+    """One frame; whether another one follows. last: the last family."""
     kind, count, key_bytes, value_bytes = HEADER.unpack(_bytes(HEADER.size))
-    if kind == b"F":
+    if kind == FINISH:
         return False
     lengths = array.array("I", _bytes(8 * count))
     keys, values = _bytes(key_bytes), _bytes(value_bytes)
     batch, handle, k, v = rocksdict.WriteBatch(raw_mode=True), handles[kind], 0, 0
     for key_end, value_end in zip(accumulate(lengths[:count]), accumulate(lengths[count:]), strict=True):
-        batch.put(keys[k:key_end], values[v:value_end], handle)
+        key, value = keys[k:key_end], values[v:value_end]
+        if kind == REMOVED:
+            batch.delete(key, handle)
+        elif kind != KEPT or (last.get(key) or b"")[-4:] == value[-4:]:
+            batch.put(key, value, handle)
         k, v = key_end, value_end
     database.write(batch)
     return True
 
 
-def _counted(database: Any) -> dict[str, Any]:
-    """The whole, read back: for each entry its key's length, key, value's length and value, `default` before `offset`."""
+def _counted(database: Any, families: list[str]) -> dict[str, Any]:
+    """The whole, read back: for each entry its key's length, key, value's length and value, family after family."""
     digest, found = hashlib.sha256(), {}
-    for name in FAMILIES:
+    for name in families:
         count, entries = 0, database.get_column_family(name).iter()
         entries.seek_to_first()
         while entries.valid():
@@ -111,19 +120,21 @@ def _write(request: dict[str, Any]) -> dict[str, Any]:
         import rocksdict
     except ImportError:
         return {"error": "the package rocksdict, which writes it, is not installed"}
-    options = {name: _options(rocksdict, name) for name in FAMILIES}
-    database = rocksdict.Rdict(request["path"], options[FAMILIES[0]], options)
+    families = [name for _, name, _ in request["families"]]
+    options = {name: _options(rocksdict, use) for _, name, use in request["families"]}
+    database = rocksdict.Rdict(request["path"], options[DEFAULT], options)
     without_log: Any = rocksdict.WriteOptions()
     without_log.disable_wal = True
     database.set_write_options(without_log)
-    handles = {kind: database.get_column_family_handle(name) for kind, name in zip((b"E", b"O"), FAMILIES, strict=True)}
-    while _take(rocksdict, database, handles):
+    handles = {kind.encode(): database.get_column_family_handle(name) for kind, name, _ in request["families"]}
+    handles[REMOVED] = handles[KEPT] = database.get_column_family_handle(families[-1])
+    while _take(rocksdict, database, handles, database.get_column_family(families[-1])):
         pass
-    for name in FAMILIES:
+    for name in families:
         family = database.get_column_family(name)
         family.flush(True)
         family.compact_range(None, None)
-    found = _counted(database)
+    found = _counted(database, families)
     database.close()
     return found
 

@@ -5,7 +5,9 @@ Source: TransMessageRocksDBStore.buildTransIndex, makeOpMessageInner; TransRocks
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -31,6 +33,46 @@ NO_HALVES = np.zeros(0, HALF_ROW)
 REAL_TOPIC, UNIQUE, OF = "REAL_TOPIC", "__transactionId__", "TRANS_OFFSET"
 
 
+@dataclass(frozen=True)
+class Told:
+    """What a half message, or what marks one as done, says of an entry. of: the half message's physical offset.  suffix: what
+    follows it in the entry's key."""
+
+    phy_offset: int
+    of: int
+    store_time: int
+    suffix: bytes
+    size: int
+    done: bool
+
+    @property
+    def key(self) -> bytes:
+        """The entry's."""
+        return struct.pack(">q", self.of) + self.suffix
+
+
+def told_by(columns: Columns, keys: Sequence[QueueKey], window: SegmentWindow) -> Iterator[Told]:
+    """The half messages of one batch, and what marks such as done."""
+    rows, wanted = _wanted(columns, keys)
+    yield from (told for told in _each(rows, wanted, window) if told is not None)
+
+
+def _wanted(columns: Columns, keys: Sequence[QueueKey]) -> tuple[np.ndarray, Mapping[int, bool]]:
+    """(rows, topic reference -> whether these mark half messages as done)."""
+    rows = columns.rows[: columns.count]
+    wanted = {number: topic == DONE_TOPIC for number, (topic, _) in enumerate(keys) if topic in (HALF_TOPIC, DONE_TOPIC)}
+    return rows[np.isin(rows["topic_ref"], list(wanted))] if wanted else rows[:0], wanted
+
+
+def _each(rows: np.ndarray, wanted: Mapping[int, bool], window: SegmentWindow) -> Iterator[Told | None]:
+    if not len(rows):
+        return
+    buffer, origin = properties_of(window, rows)
+    for row, shift in zip(rows, origin.tolist(), strict=True):
+        at = int(row["position"]) + int(row["props_at"]) - shift
+        yield _told(row, buffer[at : at + int(row["props_len"])].tobytes(), wanted[int(row["topic_ref"])])
+
+
 class HalfMessages:
     """Collects at most `most` rows; what is beyond is counted in `dropped`."""
 
@@ -41,25 +83,16 @@ class HalfMessages:
 
     def add(self, columns: Columns, keys: Sequence[QueueKey], window: SegmentWindow) -> None:
         """The messages of one batch."""
-        rows = columns.rows[: columns.count]
-        wanted = {number: topic == DONE_TOPIC for number, (topic, _) in enumerate(keys) if topic in (HALF_TOPIC, DONE_TOPIC)}
-        if not wanted or not len(rows):
-            return
-        rows = rows[np.isin(rows["topic_ref"], list(wanted))]
+        rows, wanted = _wanted(columns, keys)
         if not len(rows):
             return
         kept = min(len(rows), self._most - self.count)
         self.dropped += len(rows) - kept
-        rows = rows[:kept]
-        buffer, origin = properties_of(window, rows) if kept else (np.zeros(0, np.uint8), np.zeros(0, np.int64))
         found = np.zeros(kept, HALF_ROW)
         used = 0
-        for row, shift in zip(rows, origin.tolist(), strict=True):
-            at = int(row["position"]) + int(row["props_at"]) - shift
-            done = wanted[int(row["topic_ref"])]
-            one = _row(row, buffer[at : at + int(row["props_len"])].tobytes(), done)
+        for one in _each(rows[:kept], wanted, window):
             if one is not None:
-                found[used] = one
+                found[used] = one.phy_offset, one.of, one.store_time, key_print(one.suffix), one.size, one.done
                 used += 1
         self._parts.append(found[:used])
         self.count += kept
@@ -70,7 +103,7 @@ class HalfMessages:
         return np.concatenate([NO_HALVES, *self._parts])
 
 
-def _row(row: np.void, properties: bytes, done: bool) -> tuple[int, int, int, int, int, bool] | None:
+def _told(row: np.void, properties: bytes, done: bool) -> Told | None:
     """None of a message that a broker passes over."""
     pairs = (piece.partition("\1")[::2] for piece in decode_utf8(properties).split("\2"))
     told = dict(pairs)
@@ -80,4 +113,4 @@ def _row(row: np.void, properties: bytes, done: bool) -> tuple[int, int, int, in
     if not topic or not unique or not of.isascii() or not of.isdigit() or len(of) > 18:
         return None
     suffix = f"@{topic}@{unique}".encode("utf-8", "surrogatepass")
-    return own, int(of), int(row["store_time"]), key_print(suffix), int(row["total_size"]), done
+    return Told(own, int(of), int(row["store_time"]), suffix, int(row["total_size"]), done)

@@ -283,6 +283,23 @@ def _halves_without(evidence: Evidence, used: TablesInUse, table: TransactionTab
         )
 
 
+def given_up_halves(evidence: Evidence) -> np.ndarray:
+    """The physical offsets, ascending, of half messages that this copy shows as given up: nothing marks them as done, they lie
+    below the mark of a database that was read whole and is no older state, have no entry there, and are so old that the broker
+    had asked all its questions when it ran last."""
+    none, copy, results = np.zeros(0, np.int64), evidence.copy, evidence.table_results
+    table, log, clock = results.transactions, results.log, _clock(evidence)
+    if copy.tables is None or copy.tables.database.absent or not results.read or clock is None or log is None or log.dropped:
+        return none
+    if table is None or table.rows is None or table.damaged is not None or table.unnamed or copy.unnamed_tables:
+        return none
+    halves, done = log.halves[~log.halves["done"]], log.halves[log.halves["done"]]
+    open_ones = halves[~among(halves["phy_offset"], np.concatenate([done["of"], table.rows["phy_offset"]]))]
+    old = (open_ones["phy_offset"] <= table.mark) & (open_ones["store_time"] <= clock - _given_up_after(evidence))
+    found: np.ndarray = np.sort(open_ones["phy_offset"][old])
+    return found
+
+
 def _halves(chosen: np.ndarray) -> str:
     return count_text(int(chosen.sum()), "half message")
 

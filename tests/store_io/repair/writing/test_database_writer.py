@@ -26,7 +26,7 @@ def write(folder: Path, keys: list[bytes], values: list[bytes]) -> database_writ
     with DatabaseWriter(str(folder)) as database:
         database.add_entries(parts[:3], np.frombuffer(b"".join(values[:3]), np.uint8))
         database.add_entries(parts[3:], np.frombuffer(b"".join(values[3:]), np.uint8))
-        database.add_ends(ENDS)
+        database.add_pairs(database_writer.ENDS.kind, ENDS)
         return database.finish(len(keys))
 
 
@@ -45,7 +45,7 @@ def test_what_was_added_in_any_order_is_there_by_key_and_the_digest_is_over_that
             (folder / "database" / name).unlink()  # a new store does not get these
         found = read_database(folder / "database")
         assert found == {"default": dict(zip(keys, values, strict=True)), "offset": dict(ENDS)}
-        assert (written.entries, written.ends) == (5, 2)
+        assert written.counts == {"default": 5, "offset": 2}
     pairs = [*sorted(zip(keys, values, strict=True)), *sorted(ENDS)]
     told = b"".join(struct.pack(">i", len(part)) + part for pair in pairs for part in pair)
     assert digests == [hashlib.sha256(told).hexdigest()] * 2
@@ -73,5 +73,5 @@ def test_a_process_that_is_lost_or_silent_is_a_sentence(tmp_path: Path, monkeypa
 
 def test_what_rocksdb_cannot_do_is_its_own_sentence(tmp_path: Path) -> None:
     (tmp_path / "database").write_text("a file", "utf-8")
-    with pytest.raises(StoreError, match=r"queues' database cannot be written: \w"), DatabaseWriter(str(tmp_path)) as database:
+    with pytest.raises(StoreError, match=r"a database cannot be written: \w"), DatabaseWriter(str(tmp_path)) as database:
         database.finish(0)
