@@ -71,29 +71,10 @@ STARTS_DISPATCH = "Nothing to do: a start of the release puts these entries."
 NO_COMPACTED_REPAIR = (
     "No repair is written for a store with the log of a compacted topic: look for another copy of the same broker."
 )
-NO_TIMER_ENTRIES = (
-    "No repair is written for a store with its index or transactions in RocksDB: take rocksdbstore/ of another copy of the same"
-    " broker and moment, or send again what is wanted of these messages."
-)
-NO_TABLE_REPAIR = (
-    "No repair writes rocksdbstore/: take it from another copy of the same broker and moment, or live with it."
-    " indexFileReadEnable=true answers queries by key from the index files."
-)
-NO_TABLE_REPAIR_ALONE = (
-    "No repair writes rocksdbstore/: take it from another copy of the same broker and moment, or live with it: with"
-    " indexFileWriteEnable=false there are no index files to answer from."
-)
-NO_HALF_REPAIR = (
-    "No repair writes rocksdbstore/: take it from another copy of the same broker and moment. Nothing is needed where producers"
-    " end their transactions themselves."
-)
 LOG_LACKS = "Keep rocksdbstore/: its entries name lost messages. Look for the log's bytes in another copy."
 SWITCHED_ON = (
-    "Nothing, where the index was switched on later or retention removed these; else take rocksdbstore/ from another copy of the"
-    " same broker and moment."
-)
-NO_MARKED_REPAIR = (
-    "No repair is written for a store with its index or transactions in RocksDB: look for another copy of the same broker."
+    "Nothing, where the index was switched on later or retention removed these; else move rocksdbstore/ out of a copy of the"
+    " store and repair that: a repair makes it anew."
 )
 NO_TWIN_REPAIR = (
     "No repair is written for a store that writes its queues twice, in files and in RocksDB, together with light queues, topics"
@@ -128,13 +109,17 @@ class Cure(Enum):
     REBUILD_TIMERS = (
         "Repair this copy: a repair makes the timer's files anew, and a start then delivers once what is not delivered yet."
     )
+    REBUILD_TABLES = "Repair this copy: a repair makes index and transactions in rocksdbstore/ anew from the CommitLog."
     CORRECT_OFFSETS = "Repair this copy with --fix-offsets: it sets the offset back to the queue's new end."
     OTHER_COPY = "Look for these bytes in another copy of the same broker; a repair takes them with --donor."
     WRITE_EPOCHS = "Repair this copy: a repair writes an epoch file with the epochs that fit its log."
     BY_HAND = ""  # a person decides: the row has the step
 
 
-_BY_ANY_REPAIR = {Cure.REBUILD_QUEUE, Cure.REBUILD_INDEX, Cure.WRITE_CHECKPOINT, Cure.WRITE_EPOCHS, Cure.SALVAGE, Cure.LEAVE_OUT}
+_BY_ANY_REPAIR = {
+    Cure.REBUILD_QUEUE, Cure.REBUILD_INDEX, Cure.REBUILD_TABLES, Cure.WRITE_CHECKPOINT, Cure.WRITE_EPOCHS, Cure.SALVAGE,
+    Cure.LEAVE_OUT,
+}  # fmt: skip
 
 
 class Stays(Flag):
@@ -560,18 +545,16 @@ _ROWS = (
                 meaning="Timers wait in RocksDB, and the time up to which timers were delivered is not stored there, as none was"
                         " delivered yet. A start then begins ten seconds before its own time.",
                 step="Start the broker before the first of them is due, or send again what is passed over."),
-    FindingCode(TABLES_DAMAGED, REBUILDABLE, Part.TIMER | Part.INDEX, Cure.BY_HAND, stays=Stays.ALWAYS,
+    FindingCode(TABLES_DAMAGED, REBUILDABLE, Part.TIMER | Part.INDEX, Cure.REBUILD_TABLES,
                 meaning="RocksDB finds bad bytes in rocksdbstore/, where index, timers or transactions lie. What lies in or after"
-                        " them is not found; timers there are never delivered. This audit does not judge its entries.",
-                step="Take rocksdbstore/ of another copy of the same broker and moment."),
-    FindingCode(HALF_MISSING, REBUILDABLE, Part.INDEX, Cure.BY_HAND, stays=Stays.ALWAYS,
+                        " them is not found; timers there are never delivered. This audit does not judge its entries."),
+    FindingCode(HALF_MISSING, REBUILDABLE, Part.INDEX, Cure.REBUILD_TABLES,
                 meaning="Half messages that nothing marks as done, and that have no entry in RocksDB: the broker never asks their"
-                        " producers. Each broker gives transactions up after so many questions, without a trace in the log.",
-                step="Nothing, where producers end their transactions themselves."),
-    FindingCode(HALF_WRONG, REBUILDABLE, Part.INDEX, Cure.BY_HAND, stays=Stays.ALWAYS,
+                        " producers. Each broker gives transactions up after so many questions, without a trace in the log."),
+    FindingCode(HALF_WRONG, REBUILDABLE, Part.INDEX, Cure.REBUILD_TABLES,
                 meaning="An entry of transactions in RocksDB that is not that of the half message to which it leads, that leads"
-                        " to none, or that was to be removed. The broker asks the producer about what lies there, or removes it.",
-                step="Nothing, where producers answer to questions about transactions that are done."),
+                        " to none, or that was to be removed. The broker asks the producer about what lies there, or removes"
+                        " it."),
     # ---- the copy as a whole ----------------------------------------------------------------------------------------
     FindingCode("file_unrecognised", NOTE, Part.COPY, Cure.NOTHING, "A file with a name that no release writes here.",
                 raised_step=_REMOVED),

@@ -1,5 +1,5 @@
-"""Stores with index and transactions in RocksDB, damaged and repaired: the real release opens them, finds each message by its keys
-there, has the transactions that are open, takes new ones, and a second start changes nothing (rocksdb.md 10)."""
+"""Stores with index and transactions in RocksDB, damaged and repaired: the real release opens them, finds each message by its
+keys there, has the transactions that are open, takes new ones, and a second start changes nothing (rocksdb.md 10)."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ from tests.broker_truth.test_tables import SETTINGS, done, half, put_all
 from tests.support import product
 from tests.support.builders import Record
 from tests.support.damage import invert_byte, remove
+from tests.support.repaired import content, plan_of, repaired
 from tests.support.rocksdb_stores import read_database
-from tests.support.rocksdb_tables import DONE, HALF, MARK, half_pair, index_pairs
+from tests.support.rocksdb_tables import DONE, HALF, MARK, half_pair, index_pairs, table_store
 
 pytestmark = pytest.mark.broker
 FROM_TABLES = SETTINGS | {"indexFileReadEnable": "false"}
@@ -134,3 +135,13 @@ def test_the_tables_of_a_repaired_store_are_those_of_its_log(
     again.shutdown()
     assert read_database(new / TABLES) == after
     assert product.audit(new, release, conf_of(SETTINGS)).above_note == []
+
+
+def test_a_sound_database_is_copied_and_one_that_is_not_in_use_goes_with_another_log(tmp_path: Path) -> None:
+    made = table_store(tmp_path / "store").write()
+    outcome = repaired(made.root, tmp_path / "whole", plan_of(made.root, "5.4.0", made.conf), "salvage")
+    assert outcome.report["tables"] is None and content(tmp_path / "whole") == content(made.root)
+    alone = made.plain.broker_conf + "indexRocksDBEnable=true\n"
+    (made.root / "abort").touch()
+    outcome = repaired(made.root, tmp_path / "index", plan_of(made.root, "5.4.0", alone), "salvage")
+    assert outcome.exit_code == 0 and read_database(tmp_path / "index" / TABLES)["trans"] == {}

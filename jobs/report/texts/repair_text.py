@@ -62,8 +62,9 @@ def _sections(report: Row) -> Iterator[tuple[str, Sequence[Any], Callable[[Any],
         yield "Left out", report[name], lambda row: ", ".join(f"{key} {value}" for key, value in row.items())
     yield "Removed", report["removed"], _removed
     database = report.get("database")  # which holds all queues
-    yield "Queue", report["queues"] if not database else [], _queue
+    yield "Queue", [row for row in report["queues"] if not database or row["folder"] != database["folder"]], _queue
     yield "Queues", [database] if database else [], _database
+    yield "Tables", [report["tables"]] if report.get("tables") else [], _tables
     yield "Index", [index] if index["reasons"] else [], _index
     yield "Timers", [report["timers"]] if report.get("timers") else [], lambda row: str(row["sentence"]).removeprefix("timers: ")
     yield "Moved", report["moved"], moved_text
@@ -191,6 +192,11 @@ def _queue(queue: Row) -> str:
 
 def _database(database: Row) -> str:
     return f"{database['folder']}: a database of {count_text(database['queues'], 'queue')} with {_rebuilt(database)}"
+
+
+def _tables(tables: Row) -> str:
+    entries = ", ".join(f"{tables[name]} of {name}" for name in ("index", "timers", "transactions"))
+    return f"{tables['folder']}: a database with entries {entries} ({', '.join(tables['reasons'])})"
 
 
 def _index(index: Row) -> str:

@@ -13,6 +13,7 @@ VERBS = {
     "write_header": "write a header into", "write_checkpoint": "write", "write_epochs": "write", "write_config": "write",
     "rebuild_timers": "rebuild",
     "correct_offsets": "set back offsets in", "rebuild_database": "rebuild the database",
+    "rebuild_tables": "rebuild the database",
 }  # fmt: skip
 _ONE = {"messages": "message", "bytes": "byte", "entries": "entry", "files": "file", "queues": "queue", "positions": "position"}
 

@@ -12,11 +12,9 @@ import numpy as np
 from schemas import finding_codes as codes
 from schemas.finding_codes import (
     LOG_LACKS,
-    NO_HALF_REPAIR,
-    NO_TABLE_REPAIR,
-    NO_TABLE_REPAIR_ALONE,
     STARTS_DISPATCH,
     SWITCHED_ON,
+    Cure,
 )
 from schemas.rocksdb_layout import DONE_TOPIC, HALF_TOPIC, TABLES_FOLDER
 from schemas.rows import NOTE, REBUILDABLE, Finding
@@ -33,6 +31,9 @@ from store_io.formats.rocksdb.transaction_table import TransactionTable
 from store_io.rules.releases import parse_known
 
 LATE_MS = 60_000  # before the end of the log: transactions are stopped before the last messages are dispatched
+STEP = Cure.REBUILD_TABLES.value
+ENDED_BY_PRODUCERS = "Nothing, where producers end their transactions themselves."
+ANSWERED = "Nothing, where producers answer to questions about transactions that are done."
 FIRST_WITH_TABLES = parse_known("5.4.0")
 
 
@@ -124,7 +125,7 @@ def _index(evidence: Evidence, used: TablesInUse, index: IndexTable) -> Iterator
     missing, strange = (
         (look.missing, look.strange) if not sure else (look.missing + differs.missing, look.strange + differs.strange)
     )
-    step = NO_TABLE_REPAIR if evidence.copy.rules.value("indexFileWriteEnable") else NO_TABLE_REPAIR_ALONE
+    step = STEP
     yield from _odd(codes.INDEX_WRONG, index.odd, index.first_odd, "the index", step)
     yield from _named(codes.INDEX_MISSING, missing, look.first_missing, "is missing in the index in RocksDB", step)
     what = "is in the index in RocksDB, and no message has it"
@@ -216,7 +217,7 @@ def _named(code: str, count: int, first: list[NamedEntry], what: str, step: str)
 
 
 def _transactions(evidence: Evidence, used: TablesInUse, log: LogTable, table: TransactionTable) -> Iterator[Finding]:
-    yield from _odd(codes.HALF_WRONG, table.odd, table.first_odd, "transactions", NO_HALF_REPAIR)
+    yield from _odd(codes.HALF_WRONG, table.odd, table.first_odd, "transactions", STEP)
     if log.dropped or table.rows is None:
         return
     rows, halves, done = table.rows, log.halves[~log.halves["done"]], log.halves[log.halves["done"]]
@@ -225,7 +226,7 @@ def _transactions(evidence: Evidence, used: TablesInUse, log: LogTable, table: T
     if beyond.any():
         text = f"{count_text(int(beyond.sum()), 'entry', 'entries')} of transactions in RocksDB lead beyond the end of the log"
         severity = NOTE if unclean else REBUILDABLE
-        step = NO_HALF_REPAIR if not unclean else "Nothing to do: after a power loss RocksDB may be ahead of the log."
+        step = STEP if not unclean else "Nothing to do: after a power loss RocksDB may be ahead of the log."
         yield _table_finding(codes.HALF_WRONG, text, int(beyond.sum()), step, severity, int(rows["phy_offset"][beyond][0]))
     inside = rows[~beyond & (rows["phy_offset"] >= places.start)]
     halves = halves[np.argsort(halves["phy_offset"], kind="stable")]
@@ -239,7 +240,7 @@ def _transactions(evidence: Evidence, used: TablesInUse, log: LogTable, table: T
         text = (
             f"{count_text(int(wrong.sum()), 'entry', 'entries')} of transactions in RocksDB: not that of the half message there"
         )
-        yield _half_finding(codes.HALF_WRONG, text, inside["phy_offset"][wrong], NO_HALF_REPAIR)
+        yield _half_finding(codes.HALF_WRONG, text, inside["phy_offset"][wrong], STEP)
     unheld = ~there & ~held
     if unheld.any():
         text = f"{_entries(int(unheld.sum()))} of transactions in RocksDB name half messages that the log lacks"
@@ -247,10 +248,10 @@ def _transactions(evidence: Evidence, used: TablesInUse, log: LogTable, table: T
     kept = among(inside["phy_offset"], done["of"][(done["phy_offset"] < table.mark) | (not unclean)])
     if kept.any():
         text = f"{count_text(int(kept.sum()), 'transaction')} in RocksDB done already: the broker asks their producers again"
-        yield _half_finding(codes.HALF_WRONG, text, inside["phy_offset"][kept], "", NOTE, DONE_TOPIC)
+        yield _half_finding(codes.HALF_WRONG, text, inside["phy_offset"][kept], ANSWERED, NOTE, DONE_TOPIC)
     yield from _halves_without(evidence, used, table, halves[~among(halves["phy_offset"], done["of"])])
     what = "half messages that are sent get no entry in RocksDB, and no producer is asked about them"
-    yield from _stands_still(evidence, table.mark, codes.HALF_WRONG, what, NO_HALF_REPAIR)
+    yield from _stands_still(evidence, table.mark, codes.HALF_WRONG, what, STEP)
 
 
 def _halves_without(evidence: Evidence, used: TablesInUse, table: TransactionTable, halves: np.ndarray) -> Iterator[Finding]:
@@ -260,7 +261,7 @@ def _halves_without(evidence: Evidence, used: TablesInUse, table: TransactionTab
     large = without["size"] > int(evidence.copy.rules.value("maxMessageSize"))
     if large.any():
         text = f"{_halves(large)} not in RocksDB: larger than maxMessageSize, so the broker never asks about them"
-        yield _half_finding(codes.HALF_MISSING, text, without["phy_offset"][large], "", NOTE)
+        yield _half_finding(codes.HALF_MISSING, text, without["phy_offset"][large], ENDED_BY_PRODUCERS, NOTE)
         without = without[~large]
     put, starts = without["phy_offset"] <= table.mark, _puts(evidence, table.mark)
     late = without["store_time"] > _last_stored(evidence) - LATE_MS
@@ -269,15 +270,15 @@ def _halves_without(evidence: Evidence, used: TablesInUse, table: TransactionTab
     gone = np.ones(len(put), bool) if used.database.absent else gone | ~put & ~late & (not starts)
     if gone.any():
         text = f"{_halves(gone)} not in RocksDB: the broker never asks the producer about them"
-        yield _half_finding(codes.HALF_MISSING, text, without["phy_offset"][gone], NO_HALF_REPAIR)
+        yield _half_finding(codes.HALF_MISSING, text, without["phy_offset"][gone], STEP)
     old, later = put & ~gone, ~put & ~gone
     if old.any():
         text = f"{_halves(old)} not in RocksDB: given up after all questions to the producer, or lost"
         text += "" if clock is not None else "; this copy does not show how long the broker ran on"
-        yield _half_finding(codes.HALF_MISSING, text, without["phy_offset"][old], "", NOTE)
+        yield _half_finding(codes.HALF_MISSING, text, without["phy_offset"][old], ENDED_BY_PRODUCERS, NOTE)
     if later.any():
         why = "a start puts them" if starts else "of the last minute, which a stop may leave out; no start puts them"
-        step = STARTS_DISPATCH if starts else ""
+        step = STARTS_DISPATCH if starts else ENDED_BY_PRODUCERS
         yield _half_finding(
             codes.HALF_MISSING, f"{_halves(later)} not in RocksDB: {why}", without["phy_offset"][later], step, NOTE
         )

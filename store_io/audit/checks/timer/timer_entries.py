@@ -6,10 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from schemas import finding_codes as codes
-from schemas.finding_codes import NO_TIMER_ENTRIES, Cure
+from schemas.finding_codes import Cure
 from schemas.rocksdb_layout import TABLES_FOLDER
 from schemas.rows import LOSS, NOTE, Finding
 from store_io.audit.checks.timer.timer_findings import between
@@ -28,13 +27,11 @@ def timer_entry_findings(evidence: Evidence) -> list[Finding]:
     found = []
     damaged = parts.table.damaged or (view.entries.damaged if view is not None else None)
     if damaged is not None:
-        step = "" if evidence.copy.marks else Cure.REBUILD_TIMERS.value
+        step = "" if evidence.copy.tables is not None else Cure.REBUILD_TIMERS.value
         found.append(Finding(codes.TABLES_DAMAGED, damaged[0], severity=LOSS, actual=damaged[1], message="timers", next=step))
     if view is None:
         return found
     found += [*_odd(view), *_entries(view, evidence.copy.unclean)]
-    if evidence.copy.marks:  # no repair is made of a store with other tables there
-        found = [replace(finding, next=NO_TIMER_ENTRIES) for finding in found]
     if not evidence.broken:
         found += _offset(view)
         found += _again(view)

@@ -12,7 +12,6 @@ from itertools import pairwise
 
 from schemas import finding_codes as codes
 from schemas import timer_layout as layout
-from schemas.finding_codes import NO_TIMER_ENTRIES
 from schemas.rocksdb_layout import TABLES_FOLDER
 from schemas.rows import LOSS, NOTE, REBUILDABLE, Finding
 from schemas.store_names import TIMER_LOG
@@ -219,7 +218,6 @@ def _lost(view: TimerView, evidence: Evidence) -> Iterator[Finding]:
                 expected="a delivered copy, or a time that is still to come",
                 actual=f"read up to {time_text(view.keyed_read_time if keyed else view.parts.check.read_time)}",
                 message=f"a start never delivers {count_text(count.messages, 'timer message')}, due {between(count)}: {why}",
-                next=NO_TIMER_ENTRIES if keyed and evidence.copy.marks else "",
                 count=count.messages,
             )
 
