@@ -10,6 +10,7 @@
 * `log`: the CommitLog: where it ends, what is cut, zeroed, bridged, taken from a donor.
 * `ledger`: the same of a DLedger log.
 * `derived`: queues, index and checkpoint, rebuilt from the log.
+* `tables`: index and transactions in rocksdbstore/, rebuilt from the log.
 * `repair_judge`: whether the new store is consistent.
 * `repair_offsets`: offsets of consumers and timers beyond the new ends of the queues.
 * `repair_steps`: what was done, step by step, for the report and the dry run; `repair_report`: NEW.repair.json.

@@ -44,7 +44,7 @@ DAMAGES: Mapping[str, tuple[str, Callable[[Path], object]]] = {
     "MANIFEST bit": ("stopped", bit_of("MANIFEST-*")),
     "CURRENT gone": ("stopped", lambda s: (s / TABLES / "CURRENT").unlink()),
     "table bit": ("stopped", bit_of("*.sst")),
-    "log of the database bit": ("killed", bit_of("*.log")),
+    "log of the database bit": ("stopped", bit_of("*.log")),
     "older": ("stopped", lambda s: older(s, TABLES)),
     "older, log zeroed, unclean": ("stopped", lambda s: (older(s, TABLES), zero(s, 0.7, 20), unclean(s))),
     "log zeroed": ("stopped", lambda s: zero(s, 0.5)),
@@ -102,12 +102,15 @@ def test_the_tables_of_a_repaired_store_are_those_of_its_log(
     records = [record for record, _ in kept.values()]
     wanted = {pair[0]: pair[1] for record in records for pair in index_pairs(record)}
     before = read_database(new / TABLES)
-    mark = before["default"].pop(MARK)
-    del before["default"][b"lastStoreTimeStamp"]
-    assert before["default"] == wanted and before["timer"] == {}
-    assert before["trans"] == open_halves(records) | {MARK: mark}
-    (last,) = struct.unpack(">q", mark)
-    assert max(kept) <= last < limit
+    puts = repaired.report["tables"] is None  # what is missing is put by a start
+    assert puts == ((release, what) == ("5.5.0", "older"))
+    if not puts:
+        mark = before["default"].pop(MARK)
+        del before["default"][b"lastStoreTimeStamp"]
+        assert before["default"] == wanted and before["timer"] == {}
+        assert before["trans"] == open_halves(records) | {MARK: mark}
+        (last,) = struct.unpack(">q", mark)
+        assert max(kept) <= last < limit
 
     broker = jvm_of(release).broker(new, FROM_TABLES)
     assert broker.load()
@@ -123,8 +126,9 @@ def test_the_tables_of_a_repaired_store_are_those_of_its_log(
     assert broker.query([("New", "fresh"), ("New", "NEW")]) == [{answers[0].phy_offset}] * 2
     broker.shutdown()
     after = read_database(new / TABLES)
-    gained = {key for key in after["trans"] if key not in before["trans"]}
+    gained = {key for key in after["trans"] if key not in open_halves(records)} - {MARK}
     assert {key[8:] for key in gained} == {b"@pay@H%031d" % 999} and half_pair(ended)[0] not in after["trans"]
+    assert len(after["trans"]) == len(open_halves(records)) + 1
     assert wanted.items() <= after["default"].items() and sum(b"@New@" in key for key in after["default"]) == 2
 
     again = jvm_of(release).broker(new, FROM_TABLES)

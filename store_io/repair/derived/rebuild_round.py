@@ -21,12 +21,12 @@ from store_io.repair.derived.keyed_rebuild import RawFile
 from store_io.repair.derived.queue_places import BridgedRanges
 from store_io.repair.derived.queue_plan import NewLog, QueuePlan, is_findable
 from store_io.repair.derived.rebuild_tasks import BuildTask, QueueBuild, fill_entries
-from store_io.repair.derived.table_rebuild import rebuild_tables
 from store_io.repair.derived.twin_plan import plan_twins
 from store_io.repair.log.edits import LogPlan
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_plan import BROKER, SALVAGE
 from store_io.repair.repair_work import Work
+from store_io.repair.tables.table_rebuild import rebuild_tables
 
 
 @dataclass

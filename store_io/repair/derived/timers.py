@@ -21,11 +21,11 @@ from store_io.base.wording import count_text
 from store_io.formats.rocksdb.marks import filled_families
 from store_io.formats.timer.new_timers import NewLog, NewUnit, check_bytes, log_pieces, new_log, units_of_file, wheel_pieces
 from store_io.repair.derived.rebuild_round import Rebuilt
-from store_io.repair.derived.table_rebuild import leave_timers_out
 from store_io.repair.derived.waiting_timers import Found, find_waiting
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_steps import REBUILD_TIMERS
 from store_io.repair.repair_work import Work
+from store_io.repair.tables.table_rebuild import leave_timers_out
 from store_io.rules.timer.timer_waiting import Clock, unit_times
 
 OTHER_TABLES = {INDEX_FAMILY: "the index", TRANSACTION_FAMILY: "transactions"}

@@ -116,7 +116,7 @@ class DatabaseWriter:
         self.add_frames(_packed(kind, sizes, batch.keys.tobytes(), batch.values.tobytes()))
 
     def add_frames(self, data: bytes) -> None:
-        """Frames, as `frame` makes them; they may end anywhere, and go on in the next call."""
+        """Frames, as `frame` makes them; one may be in several calls."""
         self._send(data)
 
     def finish(self, entries: int) -> WrittenDatabase:

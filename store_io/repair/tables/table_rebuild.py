@@ -16,10 +16,10 @@ from schemas.rows import Row
 from store_io.audit.checks.derived.rocksdb_tables import given_up_halves
 from store_io.formats.rocksdb.private_folder import is_database_name
 from store_io.repair.derived.queue_files import changes_log
-from store_io.repair.derived.table_tasks import SpoolTask, TablesTask
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_steps import REBUILD_TABLES, bytes_at
 from store_io.repair.repair_work import Work
+from store_io.repair.tables.table_tasks import SpoolTask, TablesTask
 from store_io.repair.writing.database_writer import INDEX, TABLE_FAMILIES, TIMERS, TRANSACTIONS, Family, WrittenDatabase
 from store_io.source.byte_source import name_of
 

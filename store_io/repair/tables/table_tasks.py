@@ -112,7 +112,7 @@ class _Sink:
         self._values.append(value)
 
     def flush(self) -> None:
-        """Write the frame that was begun."""
+        """Write the frame that is not full yet."""
         if self._keys:
             data = frame(self._kind, self._keys, self._values)
             self._file.write(self.written, data)
