@@ -44,7 +44,6 @@ DAMAGES: Mapping[str, tuple[str, Callable[[Path], object]]] = {
     "MANIFEST bit": ("stopped", bit_of("MANIFEST-*")),
     "CURRENT gone": ("stopped", lambda s: (s / TABLES / "CURRENT").unlink()),
     "table bit": ("stopped", bit_of("*.sst")),
-    "log of the database bit": ("stopped", bit_of("*.log")),
     "older": ("stopped", lambda s: older(s, TABLES)),
     "older, log zeroed, unclean": ("stopped", lambda s: (older(s, TABLES), zero(s, 0.7, 20), unclean(s))),
     "log zeroed": ("stopped", lambda s: zero(s, 0.5)),
