@@ -130,6 +130,14 @@ class Evidence:
             return None
         return confirmed
 
+    def puts_at_start(self, phy_first: int, phy_last: int) -> bool:
+        """Whether a start puts the entries of all messages from one physical offset to another, where the queue takes them."""
+        prediction = self.prediction
+        if prediction is None or not prediction.starts or prediction.start_segment is None:
+            return False
+        begin = max(int(prediction.start_segment), prediction.dispatches_after + 1)
+        return begin <= phy_first and phy_last < prediction.truncate_at
+
     @property
     def all_read(self) -> bool:
         """Whether every segment and all entries were read in this run."""

@@ -30,9 +30,10 @@ from store_io.rules.config.files import TOPICS
 from store_io.rules.dledger.ledger_walks import LedgerTexts
 from store_io.rules.index_state import IndexHeader
 from store_io.rules.loading import LoadedStore, Tree, load_store, numbered_files, queue_folders, segments_of
+from store_io.rules.multi_dispatch import LMQ_PREFIX
 from store_io.rules.prediction import Checkpoint
 from store_io.rules.releases import BrokerRules, Setting, broker_rules
-from store_io.rules.rocksdb.combination import combination_refusal, late_combination_refusal, reads_rocksdb
+from store_io.rules.rocksdb.combination import combination_refusal, late_combination_refusal, light_from_rocksdb, reads_rocksdb
 from store_io.rules.rocksdb.marks import FOLDER, keeps_other_tables, marked_families
 from store_io.rules.rocksdb.place import database_folder, folder_refusal
 from store_io.source import store_dir
@@ -93,6 +94,16 @@ class OpenedCopy:
     marks: tuple[int | None, ...] = ()
     unnamed_tables: tuple[str, ...] = ()
     tables: TablesInUse | None = None
+
+    @property
+    def light_table(self) -> QueueTable | None:
+        """Of light queues in RocksDB, where consumers are served from files but for these."""
+        return self.twins.table if self.twins is not None and light_from_rocksdb(self.rules) else None
+
+    def table_of(self, key: QueueKey) -> QueueTable | None:
+        """The database from which consumers of this queue are served; None: they are served from files."""
+        light = self.light_table
+        return light if light is not None and key[0].startswith(LMQ_PREFIX) else self.queue_table
 
     @property
     def database_table(self) -> QueueTable | None:
@@ -184,6 +195,9 @@ def open_copy(request: AuditRequest, short: Shortcomings, beside: OpenedCopy | N
         folders, queue_files = {}, {}
     elif twins is not None:
         table = None
+        if light_from_rocksdb(rules):
+            folders = {key: folder for key, folder in folders.items() if not key[0].startswith(LMQ_PREFIX)}
+            queue_files = {key: queue_files[key] for key in folders}
     index_files, ledger_index = _index_files(tree), _ledger_index(tree, loaded)
     stored = _marks(source, rules, short)
     return OpenedCopy(

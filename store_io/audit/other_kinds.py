@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from schemas.store_names import QUEUES, TIERED_METADATA
 from store_io.rules.dledger.ledger_files import ledger_folder, ledger_folders
 from store_io.rules.releases import ROCKSDB_STORE_TYPE, BrokerRules
-from store_io.rules.rocksdb.combination import combination, combination_refusal
 from store_io.rules.rocksdb.marks import marked_families
 from store_io.source.byte_source import folder_of, name_of
 from store_io.source.store_dir import StoreListing
@@ -71,12 +70,11 @@ def other_ledgers(listing: StoreListing, rules: BrokerRules) -> list[str]:
 def _beside_combined(rules: BrokerRules) -> Iterable[str]:
     """What is not modelled together with queues in files and in RocksDB."""
     together = "rocksdbCQDoubleWriteEnable=true: the two together are not modelled"
-    switches = "enableLmq", "enableMultiDispatch", "enableControllerMode", "enableDLegerCommitLog", "duplicationEnable"
-    for setting in (*switches, "recheckReputOffsetFromCq"):
+    for setting in ("enableControllerMode", "enableDLegerCommitLog"):
         if rules.value(setting):
             yield f"{setting}=true beside {together}"
-    if len(combination(rules).loads) == 1 and not combination_refusal(rules):
-        yield f"combineCQLoadingCQTypes={rules.value('combineCQLoadingCQTypes')} beside {together}"
+    if rules.value("duplicationEnable") and rules.value("recheckReputOffsetFromCq"):
+        yield f"duplicationEnable=true and recheckReputOffsetFromCq=true beside {together}"
 
 
 def _ledgers(listing: StoreListing, rules: BrokerRules) -> Iterable[str]:

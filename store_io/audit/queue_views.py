@@ -16,6 +16,7 @@ from schemas.store_names import BATCH_QUEUES
 from store_io.audit.queue_runs import QueueRuns, StoreRuns, matched, stretches
 from store_io.base.ranges import Ranges, intersect, subtract, total, union
 from store_io.rules.loading import queue_folder
+from store_io.rules.multi_dispatch import LMQ_PREFIX
 
 
 @dataclass
@@ -46,7 +47,8 @@ class KnownQueues:
     """What disk and config/ say of queues. summaries: of those that were scanned.  topics: configured ones; None: not known.
 
     batch_topics: those of type BatchCQ.  lmq_expected: whether a broker puts entries in multi-dispatch queues.
-    database: the folder of the queues' database; "" where they are in files.
+    database: the folder of the queues' database; "" where they are in files.  light_database: of light queues in RocksDB, where
+    others are in files.
     """
 
     summaries: Mapping[QueueKey, QueueSummary] = field(default_factory=dict)
@@ -56,26 +58,39 @@ class KnownQueues:
     topics: frozenset[str] | None = None
     lmq_expected: bool = False
     database: str = ""
+    light_database: str = ""
+
+    def database_of(self, key: QueueKey) -> str:
+        return self.light_database if self.light_database and key[0].startswith(LMQ_PREFIX) else self.database
+
+    @property
+    def there(self) -> Iterable[QueueKey]:
+        """The queues of which anything is there."""
+        if self.light_database:
+            light = {key for key in self.summaries if key[0].startswith(LMQ_PREFIX)}
+            return self.folders.keys() | light
+        return self.summaries if self.database else self.folders
 
 
 def queue_views(segments: Sequence[SegmentSummary], known: KnownQueues) -> dict[QueueKey, QueueView]:
     """Every queue that the log or the disk knows, with its matched, missing and unmatched entry numbers."""
     views: dict[QueueKey, QueueView] = {}
-    known_topics = {key[0] for key in (known.summaries if known.database else known.folders)}
+    on_disk = dict.fromkeys(known.there)
+    known_topics = {topic for topic, _ in on_disk}
 
     def view(key: QueueKey) -> QueueView:
         found = views.get(key)
         if found is None:
             batch = key[0] in known.batch_topics
-            folder = known.database or known.folders.get(key, queue_folder(batch, key))
+            database = known.database_of(key)
+            folder = database or known.folders.get(key, queue_folder(batch, key))
             of_other_kind = folder.startswith(BATCH_QUEUES + "/") != batch
             files, summary = known.files.get(key, ()), known.summaries.get(key)
             found = views[key] = QueueView(key, batch != of_other_kind, folder, files, summary)
-            found.of_other_kind, found.keyed = of_other_kind, bool(known.database)
+            found.of_other_kind, found.keyed = of_other_kind, bool(database)
             found.deleted_topic = known.topics is not None and key[0] not in known.topics and key[0] not in known_topics
         return found
 
-    on_disk = known.summaries if known.database else known.folders
     for key in on_disk:
         view(key)
     runs = StoreRuns(segments).by_queue(segments, known.lmq_expected, on_disk)
@@ -86,7 +101,8 @@ def queue_views(segments: Sequence[SegmentSummary], known: KnownQueues) -> dict[
         if found.of_other_kind:
             found.runs = QueueRuns()
         else:
-            _match(found, known.lmq_expected)
+            # A light queue whose name has "/" gets none in files (recovery.md 7.3), and may get some in RocksDB.
+            _match(found, known.lmq_expected and (found.keyed or "/" not in found.key[0]))
     return views
 
 

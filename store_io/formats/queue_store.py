@@ -21,7 +21,9 @@ from schemas.rows import MappedFile, QueueKey
 from store_io.formats.place import Place
 from store_io.formats.rocksdb.queue_entries import KeyedQueueStore
 from store_io.formats.rocksdb.queue_table import NO_DATABASE, QueueDatabase
+from store_io.rules.multi_dispatch import LMQ_PREFIX
 from store_io.rules.releases import BrokerRules
+from store_io.rules.rocksdb.combination import light_from_rocksdb
 from store_io.source.byte_source import ByteFile, ByteSource
 
 OPEN_FILES = 512
@@ -116,8 +118,37 @@ class FileQueueStore:
         return file
 
 
+class _LightQueuesApart:
+    """Light queues in RocksDB, all others in files (rocksdb.md 8)."""
+
+    def __init__(self, files: FileQueueStore, light: KeyedQueueStore):
+        self._files, self._light = files, light
+
+    @property
+    def queue_count(self) -> int:
+        return self._files.queue_count + self._light.queue_count
+
+    def _of(self, key: QueueKey) -> QueueStore:
+        return self._light if key[0].startswith(LMQ_PREFIX) else self._files
+
+    def has(self, key: QueueKey, batch: bool = False) -> bool:
+        return self._of(key).has(key, batch)
+
+    def entries(self, key: QueueKey, batch: bool = False) -> QueueEntries:
+        return self._of(key).entries(key, batch)
+
+    def ext_units(self, key: QueueKey) -> ExtUnits | None:
+        return self._of(key).ext_units(key)
+
+    def close(self) -> None:
+        self._files.close()
+        self._light.close()
+
+
 def open_queue_store(rules: BrokerRules, source: ByteSource, paths: QueuePaths) -> QueueStore:
     """The queues as a broker with these settings keeps them; in files where its kind of store is not known."""
+    if light_from_rocksdb(rules) and paths.database is not None:
+        return _LightQueuesApart(FileQueueStore(source, paths), KeyedQueueStore(source, paths.database, paths.stored))
     if rules.rocksdb_queues or paths.database is not None:
         return KeyedQueueStore(source, paths.database or NO_DATABASE, paths.stored)
     return FileQueueStore(source, paths)

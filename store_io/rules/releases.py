@@ -307,7 +307,9 @@ class BrokerRules(ReleaseRules):
     check_crc: bool
     verify_property_crc: bool
     dup_info: bool
-    multi_dispatch: bool
+    multi_dispatch: bool  # dispatch puts entries into light queues
+    lmq_in_files: bool  # of these queues: those in files
+    lmq_in_rocksdb: bool  # those in RocksDB
     builds_index: bool  # dispatch puts index entries
     dispatches_at_start: bool  # start() catches up
     controller_mode: bool  # a controller says which replica is master, and in which epoch
@@ -389,6 +391,14 @@ class BrokerRules(ReleaseRules):
         return index_bytes(self.index_slots, self.index_max)
 
 
+def _only_kind(settings: Mapping[str, Setting]) -> str:
+    """The kind of queues that a combined store opens where it opens one alone and is made (rocksdb.md 8), else ""."""
+    known = {"default", ROCKSDB_STORE_TYPE.lower()}
+    kinds = {part.strip().lower() for part in str(settings["combineCQLoadingCQTypes"].value).split(";")} & known
+    asked = {str(settings[key].value).lower() for key in ("combineCQPreferCQType", "combineAssignOffsetCQType")}
+    return next(iter(kinds)) if len(kinds) == 1 and asked == kinds else ""
+
+
 def broker_rules(release: str = NEWEST_RELEASE, settings: Mapping[str, Setting] | None = None) -> BrokerRules:
     """The rule set of that release under these settings (all defaults when None). Raises UsageError."""
     version = parse_release(release)
@@ -405,8 +415,18 @@ def broker_rules(release: str = NEWEST_RELEASE, settings: Mapping[str, Setting] 
         return bool(merged[key].value)
 
     in_rocksdb = own.knows_store_type and merged["storeType"].value == ROCKSDB_STORE_TYPE
+    combined = own.combines_queues and not in_rocksdb and on("rocksdbCQDoubleWriteEnable")
+    alone = _only_kind(merged) if combined and not own.lite_needs_rocksdb else ""  # with that one no such broker starts
+    if alone:
+        combined, in_rocksdb = False, alone == ROCKSDB_STORE_TYPE.lower()
+        own = replace(own, knows_rocksdb_acceleration=False)  # it goes by the storeType
+    lmq_in_rocksdb = own.knows_rocksdb_lmq and on("enableLmq") and (in_rocksdb or combined)
+    lmq_alone = in_rocksdb or combined and own.lite_needs_rocksdb and on("combineCQUseRocksdbForLmq")
+    lmq_in_files = own.knows_multi_dispatch and on("enableMultiDispatch") and not lmq_alone
     if in_rocksdb:
         own = replace(own, lmq_leaves_out_slashes=False, reads_unconfirmed=False)
+    elif lmq_in_rocksdb:
+        own = replace(own, lmq_leaves_out_slashes=False)
     return BrokerRules(
         **vars(own),
         release=release,
@@ -417,9 +437,9 @@ def broker_rules(release: str = NEWEST_RELEASE, settings: Mapping[str, Setting] 
         check_crc=on("checkCRCOnRecover"),
         verify_property_crc=own.knows_property_crc and on("forceVerifyPropCRC"),
         dup_info=own.knows_dup_info and on("duplicationEnable"),
-        multi_dispatch=own.knows_rocksdb_lmq and on("enableLmq")
-        if in_rocksdb
-        else own.knows_multi_dispatch and on("enableMultiDispatch"),
+        multi_dispatch=lmq_in_files or lmq_in_rocksdb,
+        lmq_in_files=lmq_in_files,
+        lmq_in_rocksdb=lmq_in_rocksdb,
         builds_index=on("messageIndexEnable") and (not own.knows_index_switch or on("indexFileWriteEnable")),
         dispatches_at_start=own.catches_up or on("recheckReputOffsetFromCq"),
         controller_mode=own.knows_controller_mode and on("enableControllerMode"),
@@ -440,5 +460,5 @@ def broker_rules(release: str = NEWEST_RELEASE, settings: Mapping[str, Setting] 
         timers_in_rocksdb=own.knows_timers_in_rocksdb and on("timerRocksDBEnable"),
         rocksdb_queues=in_rocksdb,
         separate_rocksdb_folder=own.knows_separate_folder and on("useSeparateStorePathForRocksdbCQ"),
-        combined_queues=own.combines_queues and not in_rocksdb and on("rocksdbCQDoubleWriteEnable"),
+        combined_queues=combined,
     )

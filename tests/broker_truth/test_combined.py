@@ -32,6 +32,9 @@ pytestmark = pytest.mark.broker
 
 TWICE = PLAIN | {"rocksdbCQDoubleWriteEnable": "true", "combineCQUseRocksdbForLmq": "true"}
 READS = {"combineCQPreferCQType": "defaultRocksDB"}
+LIGHT = {"enableLmq": "true", "enableMultiDispatch": "true"}
+LIGHT_IN_ROCKSDB = {"enableLmq": "true", "enableMultiDispatch": "false"}
+FILES_ALONE = {"combineCQLoadingCQTypes": "default", "combineCQUseRocksdbForLmq": "false"}
 NUMBERS = {"combineAssignOffsetCQType": "defaultRocksDB", "combineCQUseRocksdbForLmq": "false"}
 WRITTEN = (("5.4.0", False), ("5.4.0", True), ("5.5.0", False), ("5.5.0", True))  # release, whether it was killed
 
@@ -85,6 +88,14 @@ MORE: Mapping[str, Mapping[str, Any]] = {
     "RocksDB": READS | NUMBERS,
     "RocksDB gives the numbers": NUMBERS,
     "far": {"combineCQMaxExtraSearchCommitLogFiles": 100, "commitLogRecoverMaxNum": 100},
+    "light queues": LIGHT,
+    "light queues, reads RocksDB": LIGHT | READS,
+    "light queues in RocksDB": LIGHT_IN_ROCKSDB | READS,
+    "files alone": FILES_ALONE,
+    "RocksDB alone": READS | NUMBERS | {"combineCQLoadingCQTypes": "defaultRocksDB"},
+    "dispatches again": {"recheckReputOffsetFromCq": "true"},
+    "dispatches again, RocksDB": READS | NUMBERS | {"recheckReputOffsetFromCq": "true"},
+    "confirms": {"duplicationEnable": "true"},
 }
 
 
@@ -95,7 +106,7 @@ def written(
     """(release, store of two lives). Killed: a copy while it runs."""
     release, killed = request.param
     folder = tmp_path_factory.mktemp("written")
-    two_lives(jvm_of(release), folder, TWICE, random_lives(release), killed=killed)
+    two_lives(jvm_of(release), folder, TWICE | LIGHT, random_lives(release), killed=killed)
     return release, folder / ("killed" if killed else "stopped")
 
 
@@ -131,17 +142,20 @@ def test_the_plan_is_what_the_release_does(
         assert plan["starts"], plan["refusal"]
         time.sleep(0.1)  # entries are put by a thread of its own
         state = broker.state()
-        both = broker.java.getQueueStore()
-        stores = both.getConsumeQueueStore(), both.getRocksDBConsumeQueueStore()
-        reads = "RocksDB" in str(settings.get("combineCQPreferCQType", ""))
-        read, other = reversed(stores) if reads else stores
+        after = plan["after_dispatch"]
+        light = release >= "5.5" and settings.get("combineCQUseRocksdbForLmq") == "true"
         wrong = {}
-        for key, queue_store in (("queues", read), ("queues_files", other)):
-            for (topic, queue_id), answers in planned(plan["after_dispatch"][key]).items():
-                seen = numbers_of(queue_store.findOrCreateConsumeQueue(topic, queue_id))
+        for kind in {"queues", "queues_files"} & after.keys():
+            for (topic, queue_id), answers in planned(after[kind]).items():
+                rocks = "combineCQPreferCQType" in settings or light and topic.startswith("%LMQ%")
+                both = broker.java.getQueueStore()
+                if "queues_files" in after:
+                    in_rocksdb = rocks == (kind == "queues")
+                    both = both.getRocksDBConsumeQueueStore() if in_rocksdb else both.getConsumeQueueStore()
+                seen = numbers_of(both.findOrCreateConsumeQueue(topic, queue_id))
                 if seen not in answers:
-                    wrong[key, topic, queue_id] = answers, seen
-        listed = planned(plan["after_dispatch"]["queues"])
+                    wrong[kind, topic, queue_id] = answers, seen
+        listed = {key for kind in {"queues", "queues_files"} & after.keys() for key in planned(after[kind])}
         missing = {key for key, numbers in broker.queues().items() if numbers[1] and key not in listed}
     assert (state["maxPhyOffset"], state["minPhyOffset"]) == (plan["truncate_at"], plan["min_phy_offset"])
     assert not wrong and not missing

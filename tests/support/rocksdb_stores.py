@@ -127,6 +127,29 @@ def combined_store(root: Path, release: str = "5.4.0", clean: bool = True, dispa
     return keyed
 
 
+def light_store(root: Path, release: str = "5.4.0", dispatched: int = 60) -> KeyedStore:
+    """The same messages, of which each third enters two light queues, too."""
+    builder = StoreBuilder(release, SIZES, lmq=True)
+    for n in range(60):
+        light = ("%LMQ%a", "%LMQ%b") if n % 3 == 0 else ()
+        builder.put(Message(f"Topic{n % 2}", n // 2 % 2, b"body %d " % n * 3, uniq=f"7F0000010{n:08X}", lmq=light))
+    plain = builder.write(root)
+    files = root.parent / f"{root.name}-queues"
+    shutil.copytree(root / "consumequeue", files)
+    shutil.copy(root / "checkpoint", files / "checkpoint")
+    keyed = _keyed(plain, True, dispatched)
+    for number, record in enumerate(r for r in keyed.records[:dispatched] if "INNER_MULTI_DISPATCH" in r.properties):
+        value = record.at, record.size, builders.tags_code(record, release=release), record.store_time
+        for name in record.properties["INNER_MULTI_DISPATCH"].split(","):
+            keyed.entries[name, 0, number] = value
+            keyed.maxima[name, 0] = record.at, number
+    shutil.copy(files / "checkpoint", root / "checkpoint")
+    (files / "checkpoint").unlink()
+    shutil.copytree(files, root / "consumequeue", dirs_exist_ok=True)
+    shutil.rmtree(files)
+    return keyed
+
+
 TWICE = "rocksdbCQDoubleWriteEnable=true\ncombineCQUseRocksdbForLmq=true\n"
 
 

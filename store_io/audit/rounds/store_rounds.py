@@ -41,6 +41,7 @@ from store_io.rules.dledger.ledger_fold import LedgerFold, LedgerRead
 from store_io.rules.prediction import Needs, Prediction, ScanId
 from store_io.rules.queue_state import CHUNK_ENTRIES, DiskEntries
 from store_io.rules.recovery import Fold
+from store_io.rules.rocksdb.combination import light_expected
 from store_io.rules.rocksdb.combined import CombinedFold
 from store_io.rules.rocksdb.recovery import RocksFold
 from store_io.scan.segment_scan import SegmentTask
@@ -105,7 +106,7 @@ class StoreRounds:
             broken=self._short.broken,
             segments=found.segments,
             queues=self._read_queues,
-            other_queues=found.keyed_queues if self._read_queues is found.file_queues else found.file_queues,
+            other_queues=self._by_reading(False),
             twin_gaps=found.twin_gaps,
             index=found.index,
             edges=found.edges,
@@ -129,7 +130,15 @@ class StoreRounds:
     @property
     def _read_queues(self) -> dict[QueueKey, QueueSummary]:
         """Of the queues that consumers are served from."""
-        return self.collected.file_queues if self._copy.queue_table is None else self.collected.keyed_queues
+        return self._by_reading(True)
+
+    def _by_reading(self, read: bool) -> dict[QueueKey, QueueSummary]:
+        """What was read of the queues that consumers are served from; of a combined store, of all others."""
+        files, keyed = self.collected.file_queues, self.collected.keyed_queues
+        if self._copy.light_table is None:
+            return files if (self._copy.queue_table is None) == read else keyed
+        found = {key: summary for key, summary in files.items() if (self._copy.table_of(key) is None) == read}
+        return found | {key: summary for key, summary in keyed.items() if (self._copy.table_of(key) is not None) == read}
 
     @property
     def unread(self) -> list[MappedFile]:
@@ -312,8 +321,9 @@ class StoreRounds:
             copy.queue_folders,
             copy.batch_topics,
             copy.known_topics,
-            copy.rules.multi_dispatch,
+            light_expected(copy.rules),
             copy.queue_table.database.folder if copy.queue_table is not None else "",
+            copy.light_table.database.folder if copy.light_table is not None else "",
         )
         self.views = queue_views(found.segments, known)
         damaged = any(self._request.was_damaged(s.path) for s in found.segments)  # then any entry may lead to what is gone there

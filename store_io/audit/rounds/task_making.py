@@ -28,7 +28,9 @@ from store_io.formats.timer.timer_task import TimerTask
 from store_io.rules.compaction.sparse_recovery import RECOVERED_FILES
 from store_io.rules.index_state import IndexHeader
 from store_io.rules.loading import numbered_files
+from store_io.rules.multi_dispatch import LMQ_PREFIX
 from store_io.rules.prediction import Needs, ScanId
+from store_io.rules.rocksdb.combination import light_expected, light_twice
 from store_io.rules.timer.timer_recovery import recovery_begin
 from store_io.scan.compaction.compacted_file import CompactedFileTask
 from store_io.scan.compaction.log_messages import LogFiles
@@ -58,6 +60,10 @@ class TaskMaker:
 
     def _base(self) -> SegmentTask:
         request, copy = self._request, self._copy
+        table = copy.light_table or copy.queue_table
+        stored = table.queues if table is not None else frozenset()
+        if copy.light_table is not None:
+            stored = frozenset(key for key in stored if key[0].startswith(LMQ_PREFIX))
         ext = {
             key: tuple(numbered_files(copy.tree, f"{EXT}/{folder.partition('/')[2]}"))
             for key, folder in copy.queue_folders.items()
@@ -74,10 +80,10 @@ class TaskMaker:
             expect_queues=not copy.unmodelled,
             batch_queue_files=self._files_below(BATCH_QUEUES),
             ext_files={k: v for k, v in ext.items() if v},
-            database=copy.queue_table.database if copy.queue_table is not None else None,
-            stored_queues=copy.queue_table.queues if copy.queue_table is not None else frozenset(),
+            database=table.database if table is not None else None,
+            stored_queues=stored,
             index_files=() if request.quick else tuple(self._index_ref(i) for i in range(len(copy.index_files))),
-            lmq=copy.rules.multi_dispatch,
+            lmq=light_expected(copy.rules),
             log_end=max((f.start + f.size for f in copy.segment_files), default=0),
             most_timers=max(1, MAX_TIMERS // max(1, len(copy.segment_files))) if self._has_timers() else 0,
             unclean=copy.unclean,
@@ -285,7 +291,10 @@ class TaskMaker:
         log_min = min((f.start for f in self._copy.segment_files), default=-1)
         ends, tags = twins.table.ends, not self._copy.rules.value("enableConsumeQueueExt")
         queues = []
+        light = light_twice(self._copy.rules)
         for key in sorted(twins.files.keys() | ends.maxima.keys()):
+            if key[0].startswith(LMQ_PREFIX) and not light:
+                continue
             used = in_files[key].used if key in in_files else []
             numbers = (used[0][0], used[-1][1]) if used else (0, 0)
             queues.append(TwinQueue(key, twins.files.get(key, ()), numbers, ends.maxima.get(key), ends.minima.get(key)))
@@ -434,7 +443,7 @@ class TaskMaker:
                 tuple(view.covered),
                 log,
                 self._request.not_after,
-                self._copy.queue_table.database if self._copy.queue_table is not None else None,
+                table.database if (table := self._copy.table_of(key)) is not None else None,
             )
             for key, view in sorted(views.items())
             if view.leftover

@@ -1,6 +1,7 @@
 """Which queues a broker combines that writes them twice, in files and in RocksDB, and which of the two it asks (rocksdb.md 8).
 
-Source: CombineConsumeQueueStore's constructor, StoreType.fromString, RocksDBLiteLifecycleManager.init, read at 5.4.0 and 5.5.0.
+Source: CombineConsumeQueueStore's constructor and getCurrentReadStoreForTopic, MultiDispatchUtils.checkMultiDispatchQueue,
+StoreType.fromString, RocksDBLiteLifecycleManager.init, read at 5.4.0 and 5.5.0.
 """
 
 from __future__ import annotations
@@ -17,12 +18,13 @@ _TYPES = FILES, ROCKSDB_STORE_TYPE.lower()
 class Combination:
     """reads_rocksdb: consumers get what RocksDB has, else what the files have.  assigns_rocksdb: RocksDB gives the numbers.
     extra_files: so many segments more are looked at for the store that gives no numbers; None: as many as there are.
-    loads: the kinds that are opened."""
+    loads: the kinds that are opened.  light_in_rocksdb: light queues are in RocksDB alone, whatever is said of others."""
 
     loads: frozenset[str]
     reads_rocksdb: bool = False
     assigns_rocksdb: bool = False
     extra_files: int | None = None
+    light_in_rocksdb: bool = False
 
     @property
     def one_gives_all(self) -> bool:
@@ -39,12 +41,28 @@ def combination(rules: BrokerRules) -> Combination:
         _kind(rules, "combineCQPreferCQType") != FILES,
         _kind(rules, "combineAssignOffsetCQType") != FILES,
         None if waits else int(rules.value("combineCQMaxExtraSearchCommitLogFiles")),
+        waits,
     )
 
 
 def reads_rocksdb(rules: BrokerRules) -> bool:
     """Whether consumers get what lies in RocksDB."""
     return rules.rocksdb_queues or rules.combined_queues and combination(rules).reads_rocksdb
+
+
+def light_from_rocksdb(rules: BrokerRules) -> bool:
+    """Whether light queues are read in RocksDB and all others in files."""
+    return rules.combined_queues and combination(rules).light_in_rocksdb and not combination(rules).reads_rocksdb
+
+
+def light_expected(rules: BrokerRules) -> bool:
+    """Whether light queues get entries where consumers are served from."""
+    return rules.lmq_in_rocksdb if reads_rocksdb(rules) or light_from_rocksdb(rules) else rules.lmq_in_files
+
+
+def light_twice(rules: BrokerRules) -> bool:
+    """Whether both kinds of queues of a combined store get entries of light queues."""
+    return rules.lmq_in_files and rules.lmq_in_rocksdb
 
 
 def combination_refusal(rules: BrokerRules) -> str:

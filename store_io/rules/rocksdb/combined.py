@@ -7,33 +7,56 @@ verifyAndInitOffsetForAllStore; CommitLog.recoverNormally, recoverAbnormally; re
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from schemas.rows import FirstRecord, QueueKey, SegmentSummary
-from store_io.rules.dispatch import Dispatch, Puts
+from schemas.rows import RUN_LMQ, FirstRecord, QueueKey, SegmentSummary
+from store_io.rules.dispatch import Choice, Dispatch, Puts
+from store_io.rules.multi_dispatch import LMQ_PREFIX
 from store_io.rules.prediction import BrokerQueue, Memory, Prediction, Refused, ScanId
 from store_io.rules.recovery import Fold
-from store_io.rules.rocksdb.combination import combination
+from store_io.rules.releases import BrokerRules
+from store_io.rules.rocksdb.combination import combination, light_from_rocksdb
 from store_io.rules.rocksdb.queue import RocksQueue
 from store_io.rules.rocksdb.recovery import RocksFold
 from store_io.rules.start_segment import StartSearch
 
 
 class _BothPuts:
-    """What dispatch puts goes into both."""
+    """What dispatch puts goes into both; entries of light queues into those that get such. A name with "/" has none in files."""
 
-    def __init__(self, *puts: Puts):
-        self._puts = puts
+    def __init__(self, rules: BrokerRules, files: Puts, keyed: Puts):
+        self._rules, self._files, self._keyed = rules, files, keyed
+        # ConsumeQueue.doDispatchLmqQueue asks the kind that is read for the queue, and takes what it gets for one in files.
+        self._throws = combination(rules).reads_rocksdb
 
     def put(self, scan: ScanId, scan_number: int, summary: SegmentSummary, numbers: np.ndarray) -> None:
-        for puts in self._puts:
-            puts.put(scan, scan_number, summary, numbers)
+        light = summary.runs["kind"][numbers] == RUN_LMQ
+        keyed = files = numbers
+        if light.any():
+            keyed = numbers if self._rules.lmq_in_rocksdb else numbers[~light]
+            named = np.array([self._rules.lmq_in_files and "/" not in topic for topic, _ in summary.queues])
+            into_files = light & named[summary.runs["queue"][numbers]]
+            if self._throws and into_files.any():
+                raise _cast_fails(summary, int(summary.runs["first_phy_offset"][numbers[into_files]].min()))
+            files = numbers[~light | into_files]
+        if len(files):
+            self._files.put(scan, scan_number, summary, files)
+        if len(keyed):
+            self._keyed.put(scan, scan_number, summary, keyed)
 
     def settle(self) -> None:
-        for puts in self._puts:
-            puts.settle()
+        self._files.settle()
+        self._keyed.settle()
+
+
+def _cast_fails(summary: SegmentSummary, phy_offset: int) -> Refused:
+    return Refused(
+        f"{summary.path}: the message at physical offset {phy_offset:,} enters light queues, and dispatch throws there:"
+        " enableMultiDispatch=true does not go with combineCQPreferCQType=defaultRocksDB",
+        phy_offset,
+    )
 
 
 @dataclass(eq=False)
@@ -46,7 +69,7 @@ class CombinedFold(RocksFold):
         self.combination = combination(self.rules)
         self.dispatch = Dispatch(self.rules, self.batch_topics, self.disk, self.needs)
         self._file_puts = self.dispatch.puts
-        self.dispatch.puts = _BothPuts(self._file_puts, self.put_into)
+        self.dispatch.puts = _BothPuts(self.rules, self._file_puts, self.put_into)
         self.queues, self.index = self.dispatch.queues, self.dispatch.index
         self._extra_left = self.combination.extra_files or 0
         self._file_reach = -1  # when recovery begins
@@ -61,8 +84,17 @@ class CombinedFold(RocksFold):
     def memory(self) -> Memory:
         """A snapshot with both kinds of queues."""
         found = super().memory()
-        files, keyed = Fold._queues_now(self), RocksFold._queues_now(self)
+        files, log_min = Fold._queues_now(self), self.min_offset()
+        # Nobody asks for a minimum between load() and what start() dispatches then: a copy of the queue remembers the answer.
+        rocks = {key: replace(queue) if self.rules.dispatches_at_start else queue for key, queue in self.rocks.items()}
+        keyed: dict[QueueKey, BrokerQueue] = {key: queue.snapshot(log_min) for key, queue in rocks.items()}
         found.queues, found.twins = (keyed, files) if self.combination.reads_rocksdb else (files, keyed)
+        if light_from_rocksdb(self.rules):
+            light = {key for key in files.keys() | keyed.keys() if key[0].startswith(LMQ_PREFIX)}
+            found.queues, found.twins = (
+                {key: queue for kind, those in both for key, queue in kind.items() if (key in light) == those}
+                for both in (((files, False), (keyed, True)), ((keyed, False), (files, True)))
+            )
         return found
 
     def _queues_now(self) -> dict[QueueKey, BrokerQueue]:
@@ -123,6 +155,21 @@ class CombinedFold(RocksFold):
     def _named(self, in_rocksdb: bool) -> str:
         return "in RocksDB" if in_rocksdb else "in files"
 
+    def _read_on(self, scan: ScanId, choice: Choice | None) -> int | None:
+        end = super()._read_on(scan, choice)
+        if self.rules.lmq_in_rocksdb and not self.rules.lmq_in_files and choice is not None:
+            read = (summary for place in self.prediction.scanned if (summary := self._read_at(scan, place)) is not None)
+            fault = next((f for summary in read for f in summary.lmq_faults if choice.takes(f[0])), None)
+            if fault is not None:
+                self.start_undecided = (
+                    f"the message at physical offset {fault[0]:,} names the LMQ offset {fault[1]!r}, which is no number:"
+                    " queues in RocksDB stand still there, which is not modelled"
+                )
+        return end
+
+    def _read_at(self, first: ScanId, place: int) -> SegmentSummary | None:
+        return self.scans.get(first if place == first.segment else ScanId("segment", place))
+
     def _tell_skipped(self, start: int) -> None:
         """Which messages the queues that are read lack because of where recovery begins."""
         reads = self.combination.reads_rocksdb
@@ -151,11 +198,17 @@ class CombinedFold(RocksFold):
     def _start(self) -> None:
         """Each queue of the other store gets the maximum of the one that gives the numbers, without entries. RocksDB lists no
         queue yet when it is the one."""
+        if self.rules.dispatches_at_start:  # a look at the kind that is read, and RocksDB lists no queue yet
+            reached = -1 if self.combination.reads_rocksdb else Fold.max_cq_phy(self)
+            self.catch_up(max(self.min_offset(), 0, reached))
+            self._settle()
         numbers: Mapping[QueueKey, BrokerQueue] = {} if self.combination.assigns_rocksdb else self.queues
         ahead: list[QueueKey] = []
         perhaps_ahead: list[QueueKey] = []
         for key, assigning in numbers.items():
             other = self._find(key)
+            if self.combination.light_in_rocksdb and key[0].startswith(LMQ_PREFIX) and other.max_offset > 0:
+                continue
             if _take_number(other, assigning.max_offset):
                 ahead.append(key)
             if other.or_else is not None and _take_number(other.or_else, assigning.max_offset):

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import accumulate
 
+from schemas.finding_codes import STARTS_DISPATCH
 from schemas.rows import MATCH_MISSING, MATCH_SHIFTED, NOTE, Finding
 from store_io.audit.evidence import Evidence
 from store_io.audit.queue_views import QueueView, never_put
@@ -25,7 +27,8 @@ def queue_entries(evidence: Evidence) -> list[Finding]:
     for key, view in evidence.views.items() if evidence.queues_whole else ():
         leftover = evidence.leftovers.get(key)
         if entries_known:
-            found += missing_findings(view, evidence.copy.rules, leftover.wrong if leftover else [], evidence.held_back)
+            missing = missing_findings(view, evidence.copy.rules, leftover.wrong if leftover else [], evidence.held_back)
+            found += _put_again(missing, view) if _not_flushed(evidence, view) else _written_since(evidence, view, missing)
         found += shifted_findings(view)
         if evidence.log_whole and evidence.all_read:
             found += hole_findings(view)
@@ -33,6 +36,32 @@ def queue_entries(evidence: Evidence) -> list[Finding]:
         if leftover is not None and evidence.log_whole:
             found += leftover.findings
     return found
+
+
+def _not_flushed(evidence: Evidence, view: QueueView) -> bool:
+    """Whether a start after an unclean exit puts all that a queue in RocksDB lacks, of a combined store (rocksdb.md 8)."""
+    if evidence.copy.twins is None or not view.keyed or not evidence.copy.unclean or not view.missing:
+        return False
+    rows = view.runs.rows
+    rows = rows[rows["match"] == MATCH_MISSING]
+    return evidence.puts_at_start(int(rows["first_phy_offset"].min()), int(rows["last_phy_offset"].max()))
+
+
+def _put_again(missing: list[Finding], view: QueueView) -> list[Finding]:
+    return missing if view.deleted_topic else [replace(found, severity=NOTE, next=STARTS_DISPATCH) for found in missing]
+
+
+def _written_since(evidence: Evidence, view: QueueView, missing: list[Finding]) -> list[Finding]:
+    """Light queues may be written to RocksDB since a later day than that of these messages: then the database is empty, or their
+    minimum is where a start has set it without an entry (rocksdb.md 8)."""
+    table = evidence.copy.light_table
+    if table is None or not view.keyed or not missing or view.deleted_topic:
+        return missing
+    minimum = table.ends.minima.get(view.key)
+    since = minimum.queue_offset if minimum is not None and minimum.phy_offset == 0 else 0
+    if not table.ends.mark and not table.ends.maxima:
+        since = view.missing[-1][1]
+    return [replace(f, severity=NOTE) if (f.queue_offset or 0) + f.count <= since else f for f in missing]
 
 
 def missing_findings(view: QueueView, rules: BrokerRules, wrong: Ranges, held_back: int | None = None) -> list[Finding]:

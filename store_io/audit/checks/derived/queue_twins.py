@@ -40,7 +40,7 @@ def _unwritten(evidence: Evidence, gaps: list[TwinGap]) -> Finding:
 
 
 def _missing(evidence: Evidence, gap: TwinGap) -> Finding:
-    healed = _put_by_start(evidence, gap)
+    healed = evidence.puts_at_start(gap.phy_first, gap.phy_last)
     return Finding(
         "queue_twin_missing",
         _folder(evidence, gap.key),
@@ -85,12 +85,3 @@ def _folder(evidence: Evidence, key: QueueKey) -> str:
     if copy.queue_table is None:
         return copy.twins.table.database.folder
     return copy.twins.folders.get(key, queue_folder(False, key))
-
-
-def _put_by_start(evidence: Evidence, gap: TwinGap) -> bool:
-    """Whether a start puts all of these entries."""
-    prediction = evidence.prediction
-    if prediction is None or not prediction.starts or prediction.start_segment is None:
-        return False
-    begin = int(prediction.start_segment)
-    return gap.phy_first >= max(begin, prediction.dispatches_after + 1) and gap.phy_last < prediction.truncate_at

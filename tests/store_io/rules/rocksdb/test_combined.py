@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import product
-from tests.support.rocksdb_stores import TWICE, KeyedStore, combined_store
+from tests.support.rocksdb_stores import TWICE, KeyedStore, combined_store, light_store
 
 READS = "combineCQPreferCQType=defaultRocksDB\n"
 NUMBERS = "combineAssignOffsetCQType=defaultRocksDB\n"
@@ -84,7 +84,7 @@ def test_settings_that_stop_a_start(more: str, where: str, tmp_path: Path) -> No
     assert broker is not None and not broker["starts"] and where in broker["refusal"]
 
 
-@pytest.mark.parametrize("more", ["enableLmq=true\n", "combineCQLoadingCQTypes=default\n", "duplicationEnable=true\n"])
+@pytest.mark.parametrize("more", ["enableControllerMode=true\n", "duplicationEnable=true\nrecheckReputOffsetFromCq=true\n"])
 def test_what_is_not_modelled_together(more: str, tmp_path: Path) -> None:
     audit = audited(combined_store(tmp_path / "s"), more)
     assert audit.broker is None and any("not modelled" in sentence for sentence in audit.incomplete)
@@ -101,3 +101,87 @@ def test_a_kind_that_was_never_written_is_a_note(tmp_path: Path) -> None:
     no_database(store)
     (found,) = audited(store).findings
     assert (found.code, found.severity, found.file, found.count) == ("queue_twin_missing", "note", "consumequeue", 60)
+
+
+# ---- light queues --------------------------------------------------------------------------------------------------------
+
+LIGHT = "enableLmq=true\nenableMultiDispatch=true\n"
+A, B = ("%LMQ%a", 0), ("%LMQ%b", 0)
+Ends = dict[tuple[str, int], int]
+
+
+def ends(audit: product.Audited, kind: str) -> Ends:
+    """The maxima of light queues after a start."""
+    assert audit.broker is not None, audit.incomplete
+    found = {(q["topic"], q["queue_id"]): q["max_offset"] for q in audit.broker["after_dispatch"][kind]}
+    return {key: found[key] for key in (A, B) if key in found}
+
+
+ALONE = LIGHT + "enableMultiDispatch=false\n"  # files get none
+
+
+@pytest.mark.parametrize(("release", "more"), [("5.4.0", LIGHT), ("5.5.0", LIGHT), ("5.4.0", ALONE)])
+def test_light_queues_of_a_sound_store(release: str, more: str, tmp_path: Path) -> None:
+    audit = audited(light_store(tmp_path / "s", release), more, release)
+    assert audit.findings == []
+    assert ends(audit, "queues") == ends(audit, "queues_files") == {A: 20, B: 20}
+
+
+@pytest.mark.parametrize(("release", "code"), [("5.4.0", "queue_twin_missing"), ("5.5.0", "queue_entry_missing")])
+def test_a_light_queue_that_lacks_an_entry_in_rocksdb(release: str, code: str, tmp_path: Path) -> None:
+    store = light_store(tmp_path / "s", release)
+    del store.entries[(*A, 7)]
+    (found,) = audited(store, LIGHT, release).findings
+    assert (found.code, found.topic, found.queue_offset, found.severity) == (code, A[0], 7, "rebuildable")
+    assert found.file == "consumequeue"
+
+
+def test_a_light_queue_that_lacks_entries_which_a_start_puts_after_a_kill(tmp_path: Path) -> None:
+    store = light_store(tmp_path / "s", "5.5.0", dispatched=40)
+    (store.root / "abort").touch()
+    audit = audited(store, LIGHT + "commitLogRecoverMaxNum=100\n", "5.5.0")
+    assert {f.code for f in audit.findings} >= {"queue_entry_missing"}
+    assert {f.severity for f in audit.findings} == {"note"}
+    assert ends(audit, "queues") == {A: 20, B: 20}
+
+
+def test_light_queues_that_rocksdb_has_since_a_later_day(tmp_path: Path) -> None:
+    store = light_store(tmp_path / "s", "5.5.0")
+    for key in (A, B):
+        for number in range(12):
+            del store.entries[(*key, number)]
+        store.minima[key] = 0, 12
+    assert {(f.code, f.severity) for f in audited(store, LIGHT, "5.5.0").findings} == {("queue_entry_missing", "note")}
+    no_database(store)
+    assert {f.severity for f in audited(store, LIGHT, "5.5.0").findings} == {"note"}
+
+
+def test_dispatch_of_light_queues_throws_where_rocksdb_is_read(tmp_path: Path) -> None:
+    store = light_store(tmp_path / "s", dispatched=40)
+    (store.root / "abort").touch()
+    reads = audited(store, LIGHT + READS)
+    assert reads.broker is not None and not reads.broker["starts"] and "light queues" in reads.broker["refusal"]
+    alone = audited(store, ALONE + READS)
+    assert alone.broker is not None and alone.broker["starts"]
+
+
+# ---- one kind alone, and other settings ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["default", "defaultRocksDB"])
+def test_one_kind_alone(kind: str, tmp_path: Path) -> None:
+    store = combined_store(tmp_path / "s")
+    more = f"combineCQLoadingCQTypes={kind}\ncombineCQPreferCQType={kind}\ncombineAssignOffsetCQType={kind}\n"
+    alone = audited(store, more)
+    assert alone.findings == [] and alone.broker is not None
+    assert "queues_files" not in alone.broker["after_dispatch"] and len(alone.broker["after_dispatch"]["queues"]) == 4
+    later = audited(store, more, "5.5.0").broker
+    assert later is not None and not later["starts"] and "combineCQUseRocksdbForLmq" in later["refusal"]
+
+
+def test_a_start_that_looks_at_the_queues_dispatches_again(tmp_path: Path) -> None:
+    store = combined_store(tmp_path / "s", dispatched=2)
+    more = f"{READS}{NUMBERS}combineCQMaxExtraSearchCommitLogFiles=0\ncommitLogRecoverMaxNum=1\n"
+    assert audited(store, more).broker["lost"]["messages"] > 10  # type: ignore[index]
+    again = audited(store, more + "recheckReputOffsetFromCq=true\n").broker
+    assert again is not None and again["lost"]["messages"] == 0
