@@ -190,7 +190,7 @@ class CombinedFold(RocksFold):
 
     def _cut(self, m: int, end: int) -> None:
         if Fold.max_cq_phy(self) >= end:
-            self.truncate_queues(end)
+            Fold.truncate_queues(self, end)
         super()._cut(self.ends.mark, end)
 
     # ---- start() ---------------------------------------------------------------------------------------------------
