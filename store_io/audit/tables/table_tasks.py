@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from schemas.rocksdb_layout import HOUR_MS
 from store_io.audit import log_map as lm
 from store_io.audit.log_map import LogMap
 from store_io.audit.tables.hour_spans import AbsentHours, HourSpans, hour_spans
@@ -118,7 +119,8 @@ class IndexCounts:
     """missing: entries of messages that are not there; before, after_mark: the same below the first entry, and above the mark;
     before_same_hour: below the first entry, of hours with entries; hours: between these, of hours without any entry.
 
-    strange: entries that are no message's; unheld: that lead to where the log has no message.
+    strange: entries that are no message's; unheld: that lead to where the log has no message; other_time: that are a message's
+    but for its store time, or although it says that it was rolled back.
     """
 
     missing: int = 0
@@ -128,6 +130,7 @@ class IndexCounts:
     hours: AbsentHours = field(default_factory=AbsentHours)
     strange: int = 0
     unheld: int = 0
+    other_time: int = 0
 
 
 @dataclass
@@ -181,6 +184,8 @@ class IndexLookTask:
                     continue
                 elif self.log.kind_at(np.array([phy_offset]))[0] != lm.MESSAGE:
                     found.unheld += 1  # it names what was there: the entry is right, and the log lacks the message
+                elif sink.take_other_time(key, value):
+                    found.other_time += 1
                 else:
                     found.strange += 1
                     if len(found.first_strange) < MOST_NAMED:
@@ -212,7 +217,9 @@ def _named(key: bytes, phy_offset: int) -> NamedEntry:
 
 
 class _Entries:
-    """The entries that the messages in some stretches have. left_out: messages beyond what is held."""
+    """The entries that the messages in some stretches have. left_out: messages beyond what is held.
+
+    timeless: entries without their hours, of messages that have none because of their store time or flag."""
 
     want_keys = False
 
@@ -220,6 +227,21 @@ class _Entries:
         self._stretches, self._wanted = stretches, wanted
         self.expected: dict[bytes, bytes] = {}
         self.left_out: set[int] = set()
+        self.timeless: set[bytes] = set()
+        self._by_rest: dict[bytes, bytes] | None = None
+
+    def take_other_time(self, key: bytes, value: bytes) -> bool:
+        """Whether an entry agrees with itself, and with its message but for the time: RocksDB has checksums over it, and no CRC
+        covers a message's header, so that is what was changed. Then what the message would have is not missing."""
+        if self._by_rest is None:
+            self._by_rest = {own[8:]: own for own in self.expected}
+        hour, time = int.from_bytes(key[:8], "big"), int.from_bytes(value, "big")
+        if hour <= 0 or time // HOUR_MS * HOUR_MS != hour:
+            return False
+        own = self._by_rest.get(key[8:])
+        if own is not None:
+            self.expected.pop(own, None)
+        return own is not None or key[8:] in self.timeless
 
     def add(self, scanned: ScannedRows) -> None:
         """The messages of one batch."""
@@ -240,5 +262,8 @@ class _Entries:
                 for name in ("uniq", "keys", "tags")
             )
             topic = scanned.keys[int(row["topic_ref"])][0]
-            told = index_entries(topic, (unique, keys, tags), int(row["sys_flag"]), int(row["store_time"]), phy_offset)
+            parts, time = (unique, keys, tags), int(row["store_time"])
+            told = list(index_entries(topic, parts, int(row["sys_flag"]), time, phy_offset))
             self.expected.update(told)
+            if not told and unique and len(self.timeless) <= MOST_ENTRIES:
+                self.timeless.update(key[8:] for key, _ in index_entries(topic, parts, 0, HOUR_MS, phy_offset))

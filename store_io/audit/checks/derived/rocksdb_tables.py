@@ -32,6 +32,7 @@ from store_io.rules.releases import parse_known
 
 LATE_MS = 60_000  # before the end of the log: transactions are stopped before the last messages are dispatched
 STEP = Cure.REBUILD_TABLES.value
+HEADER_CHANGED = "Look for these messages in another copy of the same broker: their headers differ from what was indexed."
 ENDED_BY_PRODUCERS = "Nothing, where producers end their transactions themselves."
 ANSWERED = "Nothing, where producers answer to questions about transactions that are done."
 FIRST_WITH_TABLES = parse_known("5.4.0")
@@ -134,6 +135,10 @@ def _index(evidence: Evidence, used: TablesInUse, index: IndexTable) -> Iterator
     if unheld:
         text = f"{_entries(unheld)} of the index in RocksDB name messages that the log lacks"
         yield Finding(codes.INDEX_DANGLING, TABLES_FOLDER, severity=NOTE, message=text, next=LOG_LACKS, count=unheld)
+    if look.other_time:
+        text = f"{_entries(look.other_time)} of the index in RocksDB are right but for the header of their message, which has another"
+        text += " store time, or says that it was rolled back: no checksum covers a header, so that is damaged"
+        yield Finding(codes.INDEX_WRONG, TABLES_FOLDER, severity=NOTE, message=text, next=HEADER_CHANGED, count=look.other_time)
     yield from _index_ends(evidence, used, index, look, differs, step)
     hours = look.hours + differs.hours
     if hours.count:

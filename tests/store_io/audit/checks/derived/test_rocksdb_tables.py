@@ -236,3 +236,14 @@ def test_a_note_on_what_a_start_puts_says_so(tmp_path: Path) -> None:
     made.index = {key: time for key, time in made.index.items() if int.from_bytes(key[-8:], "big") <= made.index_mark}
     audit = audited(made.write(), "5.5.0")
     assert [(f.severity, f.next) for f in findings(audit)] == [("note", STARTS_DISPATCH)]
+
+
+@pytest.mark.parametrize("time", [0, 1_700_000_000_000 - 9 * HOUR])
+def test_of_a_message_whose_header_was_changed_the_entries_are_right(time: int, tmp_path: Path) -> None:
+    made = table_store(tmp_path / "store").write()
+    record = next(r for r in made.records if r.properties.get("KEYS") and r.properties.get("UNIQ_KEY"))
+    path = made.root / "commitlog" / f"{0:020d}"
+    data = path.read_bytes()
+    path.write_bytes(data[: record.at + 56] + struct.pack(">q", time) + data[record.at + 64 :])
+    told = of_tables(audited(made))
+    assert told == {("index_entry_wrong", "note"): len(list(index_pairs(record)))}
