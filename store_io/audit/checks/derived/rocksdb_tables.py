@@ -136,8 +136,8 @@ def _index(evidence: Evidence, used: TablesInUse, index: IndexTable) -> Iterator
         text = f"{_entries(unheld)} of the index in RocksDB name messages that the log lacks"
         yield Finding(codes.INDEX_DANGLING, TABLES_FOLDER, severity=NOTE, message=text, next=LOG_LACKS, count=unheld)
     if look.other_time:
-        text = f"{_entries(look.other_time)} of the index in RocksDB are right but for the header of their message, which has another"
-        text += " store time, or says that it was rolled back: no checksum covers a header, so that is damaged"
+        text = f"{_entries(look.other_time)} of the index in RocksDB are right but for the header of their message: it has"
+        text += " another store time, or says that it was rolled back; no checksum covers it, so it is damaged"
         yield Finding(codes.INDEX_WRONG, TABLES_FOLDER, severity=NOTE, message=text, next=HEADER_CHANGED, count=look.other_time)
     yield from _index_ends(evidence, used, index, look, differs, step)
     hours = look.hours + differs.hours
