@@ -10,6 +10,7 @@ from schemas.finding_codes import (
     CATALOGUE,
     NO_COMPACTED_REPAIR,
     NO_REPAIR,
+    NO_TWIN_REPAIR,
     WITHOUT_DONOR,
 )
 from schemas.rows import Finding
@@ -44,6 +45,14 @@ def test_no_step_promises_what_no_repair_does(kind: str) -> None:
         return
     why = {"dledger": NO_REPAIR, "compacted": NO_COMPACTED_REPAIR}[kind]
     assert told["checkpoint_missing"] == told["queue_entry_missing"] == no_repair(evidence.copy) == why
+
+
+@pytest.mark.parametrize("more", ["", "enableLmq", "duplicationEnable", "recheckReputOffsetFromCq", "enableControllerMode"])
+def test_queues_that_are_written_twice_are_refused_beside_what_no_repair_knows(more: str) -> None:
+    settings = {name: Setting(True, "broker.conf") for name in ("rocksdbCQDoubleWriteEnable", more) if name}
+    evidence = evidence_of(copy_of({}))
+    copy = replace(evidence.copy, rules=broker_rules("5.4.0", settings))
+    assert no_repair(copy) == (NO_TWIN_REPAIR if more else "")
 
 
 def test_each_step_with_a_donor_has_a_form_without() -> None:
