@@ -103,7 +103,7 @@ class Dispatch:
     def put(self, scan: ScanId, summary: SegmentSummary, choice: Choice) -> None:
         """Put a segment's runs into queues and index, in scan order. Raises Refused at a message whose LMQ offset is no number,
         when it is in its own queue and before it is indexed."""
-        # Of a combined store with light queues in RocksDB alone the dispatching thread goes on (rocksdb.md 8).
+        # Of a combined store with light queues in RocksDB alone another thread fails (rocksdb.md 8).
         throws = self.rules.lmq_in_files or self.rules.multi_dispatch and self.rules.rocksdb_queues
         faults = summary.lmq_faults if throws else []
         fault = next((f for f in faults if choice.takes(f[0])), None)

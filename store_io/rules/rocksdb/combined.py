@@ -163,7 +163,7 @@ class CombinedFold(RocksFold):
             if fault is not None:
                 self.start_undecided = (
                     f"the message at physical offset {fault[0]:,} names the LMQ offset {fault[1]!r}, which is no number:"
-                    " queues in RocksDB stand still there, which is not modelled"
+                    " no queue in RocksDB gets anything from there on, which is not modelled"
                 )
         return end
 
