@@ -78,7 +78,8 @@ SWITCHED_ON = (
 )
 NO_TWIN_REPAIR = (
     "No repair is written for a store that writes its queues twice, in files and in RocksDB, together with light queues, topics"
-    " of type BatchCQ, controller mode, duplicationEnable or recheckReputOffsetFromCq: look for another copy of the same broker."
+    " of type BatchCQ, controller mode, one kind alone, duplicationEnable or recheckReputOffsetFromCq: look for another copy of"
+    " the same broker."
 )
 
 

@@ -16,6 +16,7 @@ from schemas.finding_codes import (
 from schemas.rows import Finding
 from schemas.store_names import COMPACTED_LOG, COMPACTED_QUEUE
 from store_io.rules.dledger.ledger_files import ledger_peers
+from store_io.rules.rocksdb.combination import combination
 from store_io.source.store_dir import StoreListing
 
 if TYPE_CHECKING:  # a repair asks here before it loads what audits
@@ -38,7 +39,7 @@ def _beside_twins(copy: OpenedCopy) -> bool:
     if not rules.combined_queues:
         return False
     switches = "enableLmq", "enableMultiDispatch", "enableControllerMode", "duplicationEnable", "recheckReputOffsetFromCq"
-    return bool(copy.batch_topics) or any(rules.value(name) for name in switches)
+    return bool(copy.batch_topics) or len(combination(rules).loads) == 1 or any(rules.value(name) for name in switches)
 
 
 def compacted_log(listing: StoreListing) -> str:
