@@ -42,7 +42,9 @@ def unmodelled(listing: StoreListing, rules: BrokerRules, conf: bool = False) ->
             f" storeType={ROCKSDB_STORE_TYPE} alone"
         )
     store_type = str(rules.value("storeType"))
-    if store_type not in ("default", ROCKSDB_STORE_TYPE) and rules.knows_store_type:  # earlier ones do not know the setting
+    if (
+        store_type.lower() not in ("default", ROCKSDB_STORE_TYPE.lower()) and rules.knows_store_type
+    ):  # earlier ones do not know the setting
         found.append(f"storeType={store_type}: only default and {ROCKSDB_STORE_TYPE} are modelled")
     if marked_families(rules) and rules.value("enableDLegerCommitLog"):
         found.append("index or transactions in rocksdbstore/ beside a DLedger CommitLog: the two together are not modelled")

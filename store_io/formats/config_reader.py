@@ -31,7 +31,14 @@ from store_io.formats.config.tables import (
 from store_io.rules.config.built_in import built_in_groups, built_in_topics
 from store_io.rules.config.databases import table_places
 from store_io.rules.config.files import CONSUMER_OFFSETS, DELAY_OFFSETS, GROUPS, LMQ_OFFSETS, TOPICS, config_files
-from store_io.rules.config.reading import ConfigRules, config_rules, imports_files, tables_database
+from store_io.rules.config.reading import (
+    SECOND_VERSION_FOLDER,
+    ConfigRules,
+    config_rules,
+    imports_files,
+    record_rules,
+    tables_database,
+)
 from store_io.rules.releases import BrokerRules
 from store_io.source.byte_source import ByteSource
 from store_io.source.store_dir import StoreListing
@@ -110,13 +117,13 @@ class Load:
 class StoreConfig:
     """What the managers hold after their load. topics: name -> settings; None where no topics.json was taken.
 
-    offsets: (group, topic, queue id) -> offset; `offset_file` gives the file that says so.  delay_offsets: level -> offset, as
-    stored.  read_from: file -> itself, or the .bak that was read in its place.  files: all that were read.  loads: file -> how
-    that went, of each file over which a start may end.  rules: by which.  database: the folder of the database that holds the
-    tables instead; "" where files do.  held: file -> what a database has in its place.  built_in_topics, built_in_groups: those
-    that the broker has without a file; with a database they are in the tables.  useless_backups: .bak files beside a file that
-    is taken, which no release could take. backup_versions: file -> counter of the dataVersion of its .bak, where that could be
-    taken.
+    offsets: (group, topic, queue id) -> offset; `offset_file` gives the file that says so.  delay_offsets: level -> offset,
+    as stored.  read_from: file -> itself, or the .bak that was read in its place.  files: all that were read.  loads: file ->
+    how that went, of each file over which a start may end.  rules: by which.  database: the folder of the database that holds
+    the tables instead; "" where files do.  imports_files: a database takes newer files in.  held: file -> what a database has
+    in its place.  built_in_topics, built_in_groups: those that the broker has without a file; with a database they are in the
+    tables.  useless_backups: .bak files beside a file that is taken, which no release could take. backup_versions: file ->
+    counter of the dataVersion of its .bak, where that could be taken.
     """
 
     topics: dict[str, Row] | None = None
@@ -131,6 +138,7 @@ class StoreConfig:
     findings: list[Finding] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     database: str = ""
+    imports_files: bool = True
     held: dict[str, HeldTable] = field(default_factory=dict)
     useless_backups: list[str] = field(default_factory=list)
     backup_versions: dict[str, int] = field(default_factory=dict)
@@ -282,7 +290,7 @@ def read_config(source: ByteSource, listing: StoreListing, rules: BrokerRules) -
     """All that the release loads of config/. Never raises over bytes; a file that cannot be opened is in `problems`."""
     own = config_rules(rules)
     loads = {file.path: load(source, listing, file.path, own) for file in config_files(rules) if file.stops}
-    config = StoreConfig(rules=own, database=tables_database(rules), loads=loads)
+    config = StoreConfig(rules=own, database=tables_database(rules), imports_files=imports_files(rules), loads=loads)
     if config.database:
         config.held = _held_tables(source, listing, rules)
         _import_files(config, rules)
@@ -302,7 +310,8 @@ def read_config(source: ByteSource, listing: StoreListing, rules: BrokerRules) -
     config.offsets_from = [(config.read_from.get(offsets_path, offsets_from), config.offsets.keys())]
     config.delay_offsets, config.groups = delays.entries, groups.entries
     config.topics = topics.entries if topics.name or topics.entries or config.database else None
-    if config.database:  # there they are made after the load, and are put into the database as any other
+    if config.database and config.database != SECOND_VERSION_FOLDER:
+        # There they are made after the load, and are put into the database as any other.
         config.topics = {**topics.entries, **built_in_topics(rules)}
         config.groups = {**dict.fromkeys(sorted(built_in_groups(rules)), PLAIN_GROUP), **groups.entries}
     else:
@@ -324,7 +333,8 @@ def _import_files(config: StoreConfig, rules: BrokerRules) -> None:
         elif held.refusal:
             config.loads[path] = Load(database_refusal=held.refusal)
         elif not imports_files(rules):
-            config.loads[path] = Load(entries=held.entries)
+            left_out = 0 if held.present or not done.name else len(done.entries)
+            config.loads[path] = Load(files=[done.name] if left_out else [], entries=held.entries, left_out=left_out)
         elif done.bad and done.bad[0].name == path:
             config.loads[path] = Load(files=done.files, bad=done.bad[:1], refused=True, good_backup=bool(done.name))
         elif done.counter <= held.counter or done.name != path:
@@ -336,9 +346,10 @@ def _import_files(config: StoreConfig, rules: BrokerRules) -> None:
 
 def _held_tables(source: ByteSource, listing: StoreListing, rules: BrokerRules) -> dict[str, HeldTable]:
     found = {}
+    held_rules = record_rules(rules) if tables_database(rules) == SECOND_VERSION_FOLDER else config_rules(rules)
     for path, places in table_places(rules).items():
         table = _TABLE_NAMES[path], _TABLES[path]
-        held, *others = (read_held(source, listing.files, place, table, config_rules(rules)) for place in places)
+        held, *others = (read_held(source, listing.files, place, table, held_rules) for place in places)
         for other in others:
             if other.present:
                 held = with_newer(held, other, table[0] == OFFSETS)

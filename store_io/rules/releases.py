@@ -414,7 +414,7 @@ def broker_rules(release: str = NEWEST_RELEASE, settings: Mapping[str, Setting] 
     def on(key: str) -> bool:
         return bool(merged[key].value)
 
-    in_rocksdb = own.knows_store_type and merged["storeType"].value == ROCKSDB_STORE_TYPE
+    in_rocksdb = own.knows_store_type and str(merged["storeType"].value).lower() == ROCKSDB_STORE_TYPE.lower()
     combined = own.combines_queues and not in_rocksdb and on("rocksdbCQDoubleWriteEnable")
     alone = _only_kind(merged) if combined and not own.lite_needs_rocksdb else ""  # with that one no such broker starts
     if alone:

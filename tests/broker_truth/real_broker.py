@@ -69,13 +69,13 @@ def conf_of(settings: Mapping[str, Any]) -> str:
 # ---- the jars ------------------------------------------------------------------------------------------------------
 
 
-def class_path(release: str, dledger: bool = False, cluster: bool = False) -> list[Path]:
+def class_path(release: str, dledger: bool = False, cluster: bool = False, managers: bool = False) -> list[Path]:
     """The release's jars, fetched where they are not there yet. Raises environment.SetupFailed with a sentence.
 
-    cluster: with those of a name server, a whole broker and a client.
+    cluster: with those of a name server, a whole broker and a client.  managers: with those of a broker's managers.
     """
     pins, found = tomllib.loads((HERE / "brokers.toml").read_text("utf-8")), []
-    further = [kind for kind, wanted in (("dledger", dledger), ("cluster", cluster)) if wanted]
+    further = [kind for kind, wanted in (("dledger", dledger), ("cluster", cluster), ("managers", managers)) if wanted]
     for name in [release, *(f"{release}-{kind}" for kind in further)]:
         folder = environment.state() / "brokers" / name
         environment.fetch_jars(pins[name], folder, f"RocketMQ {name}'s jars", "tests/broker_truth/brokers.toml")

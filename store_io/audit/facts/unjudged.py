@@ -14,7 +14,7 @@ from store_io.base.errors import StoreError
 from store_io.formats.config_reader import Load, StoreConfig
 from store_io.rules.config.databases import table_places
 from store_io.rules.config.files import CONSUMER_OFFSETS, DELAY_OFFSETS, GROUPS, LMQ_OFFSETS, TOPICS, ConfigFile, config_files
-from store_io.rules.config.reading import SECOND_VERSION_FOLDER, config_rules
+from store_io.rules.config.reading import config_rules
 from store_io.rules.releases import BrokerRules
 from store_io.rules.rocksdb.marks import keeps_other_tables
 from store_io.source.byte_source import ByteSource
@@ -65,7 +65,6 @@ def start_files(source: ByteSource, listing: StoreListing, config: StoreConfig, 
     for file in config_files(rules):
         if file.stops:
             _judge(config.loads[file.path], file, config.database, found)
-    found.broken += _databases(listing, config.database)
     found.names = sorted(_names(source, listing, rules), key=lambda name: (name.startswith("config/"), name))
     return found
 
@@ -93,13 +92,6 @@ def _judge(loaded: Load, file: ConfigFile, database: str, found: StartFiles) -> 
         found.late_refusal, found.late_refused_by = found.late_refusal or sentence, found.late_refused_by or path
     else:
         found.refusal, found.refused_by = found.refusal or sentence, found.refused_by or path
-
-
-def _databases(listing: StoreListing, folder: str) -> list[str]:
-    """A sentence where the tables are in a database of the second version: what it holds is not read."""
-    if folder == SECOND_VERSION_FOLDER and any(e.kind == "file" and e.path.startswith(f"{folder}/") for e in listing.files):
-        return [f"{folder}/: topics, groups and offsets are in RocksDB here, and what it holds is not modelled"]
-    return []
 
 
 # ---- names ---------------------------------------------------------------------------------------------------------

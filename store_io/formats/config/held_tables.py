@@ -11,6 +11,7 @@ from typing import Any
 
 from schemas.rows import Row, StoreFile
 from store_io.base.errors import StoreError
+from store_io.formats.config import records
 from store_io.formats.config.fastjson import OTHER_SHAPE, ConfigFault, parse_tolerant, parse_written
 from store_io.formats.config.tables import Offset, SharedSettings, Table, integer, member
 from store_io.formats.rocksdb.database import Database, DatabaseDamaged
@@ -51,10 +52,13 @@ def read_held(
     if database.absent:
         return held
     try:
-        with database.open(source) as opened:
+        with database.open(source, skips_bad_log=True) as opened:  # ConfigHelper.createConfigDBOptions
             others = set(opened.families) - {place.family}
             if place.other_families_refused and others:
                 held.refusal = f"{place.folder}/: a later release's database, with families that this one does not open"
+                return held
+            if place.number:
+                _take_records(opened, place, table[1], rules, held)
                 return held
             held.counter = _counter(opened, place, rules)
             _take(opened, place, table, rules, held)
@@ -129,6 +133,37 @@ def _take(opened: Database, place: TablePlace, table: tuple[str, Decode], rules:
             return
     try:
         held.entries = decode({name: texts}, rules).entries
+    except (ValueError, TypeError, AttributeError, RecursionError) as why:
+        raise _BadValue(str(why) or OTHER_SHAPE) from why
+
+
+def _take_records(opened: Database, place: TablePlace, decode: Decode, rules: ConfigRules, held: HeldTable) -> None:
+    """A table of the second version: the broker looks up its version first, and ends where that cannot be read."""
+    try:
+        opened.get(place.family, records.version_key(place.number))
+    except DatabaseDamaged as why:
+        held.refusal = f"{why.path}: bad bytes hold the version of a table of config/: {why.reason}"
+        return
+    taken = records.Records(place.number, SharedSettings(), rules)
+    size = values = 0
+    try:
+        for batch in opened.scan(place.family, *records.key_range(place.number)):
+            size += len(batch.keys) + len(batch.values)
+            values += len(batch)
+            if not taken.are_offsets:
+                data = batch.values.tobytes()
+                values += sum(data.count(separator) for separator in _SEPARATORS)
+            if size > MAX_TABLE_BYTES or values > MAX_TABLE_VALUES:
+                held.problem = f"{place.folder}/: more than is read of a table of config/"
+                return
+            for key, value in batch.pairs():
+                taken.take(key, value, _parse)
+    except records.BadRecord as why:
+        raise _BadValue(str(why)) from why
+    except DatabaseDamaged as why:
+        held.damaged = why.path, why.reason
+    try:
+        held.entries = taken.offsets if taken.are_offsets else decode({taken.table: taken.named}, rules).entries
     except (ValueError, TypeError, AttributeError, RecursionError) as why:
         raise _BadValue(str(why) or OTHER_SHAPE) from why
 

@@ -67,6 +67,8 @@ def _open(request: dict[str, Any]) -> Any:
     options = rocksdict.Options(raw_mode=True)
     options.set_paranoid_checks(True)
     options.set_keep_log_file_num(1)
+    if request.get("skips_bad_log"):
+        options.set_wal_recovery_mode(rocksdict.DBRecoveryMode.skip_any_corrupted_record())
     try:
         names = rocksdict.Rdict.list_cf(request["path"], options)
         access = rocksdict.AccessType.read_only(False)

@@ -91,18 +91,19 @@ class TableFile(NamedTuple):
 
 class Database:
     """A context manager. families: names of its column families; live_files: the table files that it consists of, by name.
+    skips_bad_log: bad records of the write-ahead log are left out, as a broker does for config/; else the log ends there.
 
     Entering raises DatabaseDamaged, DatabaseUnread, Unreadable or StoreChanged.
     """
 
-    def __init__(self, source: ByteSource, folder: str, files: Sequence[StoreFile]):
+    def __init__(self, source: ByteSource, folder: str, files: Sequence[StoreFile], skips_bad_log: bool = False):
         self.folder = folder
         self._source, self._files = source, [f for f in files if f.path.rpartition("/")[0] == folder]
         self.families: tuple[str, ...] = ()
         self.live_files: dict[str, TableFile] = {}
         self._private: PrivateFolder | None = None
         self._process: Process | None = None
-        self._busy = False
+        self._busy, self._skips_bad_log = False, skips_bad_log
 
     def __enter__(self) -> Database:
         self._private = PrivateFolder(self._source, self._files)
@@ -122,7 +123,7 @@ class Database:
             self._process = start_process("store_io.formats.rocksdb", "child.py", path, "-S")
         except OSError as error:
             raise DatabaseUnread(f"{self.folder}/: the process that reads it cannot be started: {error.strerror}") from error
-        self._ask({"path": path, "memory_bytes": CHILD_BYTES})
+        self._ask({"path": path, "memory_bytes": CHILD_BYTES, "skips_bad_log": self._skips_bad_log})
         kind, _, keys, _ = self._frame()
         said = self._said(kind, keys)
         if kind != b"O":

@@ -38,9 +38,9 @@ class QueueDatabase:
         """Of all its files."""
         return tuple(file.path for file in self.files)
 
-    def open(self, source: ByteSource) -> Database:
+    def open(self, source: ByteSource, skips_bad_log: bool = False) -> Database:
         """To be entered; raises as `Database` does."""
-        return Database(source, self.folder, self.files)
+        return Database(source, self.folder, self.files, skips_bad_log)
 
 
 NO_DATABASE = QueueDatabase("", (), absent=True)

@@ -2,6 +2,8 @@
 
 Source: RocksDBTopicConfigManager, RocksDBSubscriptionGroupManager, RocksDBConsumerOffsetManager (rocksdbConfigFilePath, load,
 migrateFromSeparateRocksDBs), RocksDBConfigManager.loadData, ConfigRocksDBStorage.iterate; 5.1.4, 5.3.0 to 5.3.3, 5.4.0, 5.5.0.
+Of the second version ConfigStorage, TableId, TopicConfigManagerV2, SubscriptionGroupManagerV2, ConsumerOffsetManagerV2; 5.3.2 to
+5.5.0.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ class TablePlace:
     """One table: the family of a database, and the family with its dataVersion; "" where a release keeps none.
 
     other_families_refused: a database with families that the release does not name stops it.  ends_silently: a load that meets
-    bad bytes takes what lies before them; else the broker ends.
+    bad bytes takes what lies before them; else the broker ends.  number: of the table, in the keys of a database of the second
+    version, which holds all in one family; 0 of the first.
     """
 
     folder: str
@@ -30,14 +33,22 @@ class TablePlace:
     versions: str
     other_families_refused: bool = False
     ends_silently: bool = False
+    number: int = 0
 
 
 def table_places(rules: BrokerRules) -> dict[str, list[TablePlace]]:
     """By the path of the file in its place: the database that is read, and the one that is taken into it where that is newer."""
     folder = tables_database(rules)
-    if not folder or folder == SECOND_VERSION_FOLDER:
+    if not folder:
         return {}
     own = config_rules(rules)
+    if folder == SECOND_VERSION_FOLDER:
+        offsets = LMQ_OFFSETS if rules.lmq_offsets else CONSUMER_OFFSETS
+        numbers = {TOPICS: 3, offsets: 1, GROUPS: 4}
+        return {
+            path: [TablePlace(folder, "default", "", other_families_refused=True, ends_silently=True, number=number)]
+            for path, number in numbers.items()
+        }
     found = {}
     for path, name in _SEPARATE.items():
         place = TablePlace(

@@ -7,9 +7,9 @@ RocksDBTopicConfigManager.merge.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from store_io.rules.releases import BrokerRules, changed_until
+from store_io.rules.releases import BrokerRules, changed_until, parse_known
 
 TABLES_IN_ROCKSDB = "defaultrocksdb"
 SECOND_VERSION, SECOND_VERSION_FOLDER = "v2", "config/rdb"
@@ -72,6 +72,12 @@ CHANGES: dict[str, dict[str, bool]] = {
 }  # fmt: skip
 
 
+_PARSER = (
+    "blank_is_nothing", "bare_names", "names_by_likeness", "null_number_is_zero", "long_wraps", "hash_map_type", "ignores_types",
+    "blank_offsets_refused", "empty_text_offsets_refused",
+)  # fmt: skip
+
+
 def config_rules(rules: BrokerRules) -> ConfigRules:
     """The rules of the newest known release that is not above this one."""
     return ConfigRules(**changed_until(rules.version, CHANGES))
@@ -80,12 +86,19 @@ def config_rules(rules: BrokerRules) -> ConfigRules:
 def tables_database(rules: BrokerRules) -> str:
     """The folder of the database in which the release keeps topics, as these settings say; "" where it keeps them in files."""
     own = config_rules(rules)
-    if own.knows_second_version and str(rules.value("configManagerVersion")).lower() == SECOND_VERSION:
+    if own.knows_second_version and rules.value("configManagerVersion") == SECOND_VERSION:
         return SECOND_VERSION_FOLDER
     if not own.tables_in_rocksdb or str(rules.value("storeType")).lower() != TABLES_IN_ROCKSDB:
         return ""
     single = own.knows_single_database and rules.value("useSingleRocksDBForAllConfigs")
     return SINGLE_FOLDER if single else "config/topics"
+
+
+def record_rules(rules: BrokerRules) -> ConfigRules:
+    """How the values of a database of the second version are parsed: by fastjson2 in all releases that know it."""
+    own = config_rules(rules)
+    later = ConfigRules(**changed_until(parse_known("5.4.0"), CHANGES))
+    return own if own.ignores_types else replace(own, **{name: getattr(later, name) for name in _PARSER})
 
 
 def imports_files(rules: BrokerRules) -> bool:

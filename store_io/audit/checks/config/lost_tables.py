@@ -45,6 +45,17 @@ def lost_tables(evidence: Evidence) -> list[Finding]:
 
 def _left_out(evidence: Evidence, path: str, done: Load, folder: str) -> Finding:
     """A table that no database holds yet, and whose file is not taken into a new one (docs/config.md 6)."""
+    config = evidence.copy.config
+    if not config.imports_files:
+        name = done.files[0]
+        return Finding(
+            "config_table_lost",
+            name,
+            *_range(evidence, name),
+            message=f"{name}: a start takes none of its {done.left_out:,} entries: it reads {folder}/ alone, which is not there",
+            next=f"Before a start copy {folder}/ of this broker back, or make topics and groups anew with mqadmin after it; where"
+            " the broker never kept its tables there, correct its broker.conf.",
+        )
     missing = done.files[0] != path
     name, why = (path + BACKUP, f"{path} is missing") if missing else (path, "the counter in its dataVersion is 0")
     copied = f"copy {name} to {path}, and " if missing else ""

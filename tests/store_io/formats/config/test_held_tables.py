@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import json
+import shutil
+import struct
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import settings as example_settings
+from hypothesis import strategies as st
 
+from store_io.formats.config import held_tables
+from store_io.formats.config.records import BadRecord, Records
+from store_io.formats.config.tables import SharedSettings
 from store_io.formats.config_reader import StoreConfig, read_config
 from store_io.rules.config.files import CONSUMER_OFFSETS, GROUPS, TOPICS
+from store_io.rules.config.reading import ConfigRules
 from store_io.rules.releases import Setting, broker_rules
 from store_io.source.byte_source import StoreLocation, open_source
 from store_io.source.store_dir import list_store
@@ -104,3 +113,93 @@ def test_a_database_that_does_not_open_ends_the_broker(tmp_path: Path) -> None:
     held(tmp_path, "topics", {"A": topic()})
     next((tmp_path / "config" / "topics").glob("*.sst")).unlink()
     assert read(tmp_path).loads[TOPICS].refuses
+
+
+# ---- the second version ----------------------------------------------------------------------------------------------
+
+
+def name(text: bytes) -> bytes:
+    return struct.pack(">H", len(text)) + text
+
+
+def entry(number: int, text: bytes) -> bytes:
+    return b"\x01" + struct.pack(">H", number) + b"\x02" + name(text)
+
+
+def place(group: bytes, of: bytes, queue: int) -> bytes:
+    return entry(1, group) + b"\x01" + name(of) + b"\x01" + struct.pack(">i", queue)
+
+
+TOPIC_KEY, GROUP_KEY = entry(3, b"A"), entry(4, b"g")
+RECORDS = {
+    b"\x01\x00\x03\x01data_version": struct.pack(">qqq", 0, 1, 7),
+    TOPIC_KEY: b"\x01" + topic(),
+    GROUP_KEY: b'\x01{"groupName":"g","retryMaxTimes":2}',
+    place(b"g", b"A", 0): struct.pack(">q", 5),
+    place(b"g", b"%LMQ%x", 0): struct.pack(">q", 9),
+    b"\x01\x00\x02\x02" + place(b"g", b"A", 0)[4:]: struct.pack(">q", 4),
+}
+
+
+def records(root: Path, more: Mapping[bytes, bytes], release: str = "5.5.0", **settings: Any) -> StoreConfig:
+    write_database(root / "config" / "rdb", {"default": sorted({**RECORDS, **more}.items())})
+    return read(root, release, storeType="default", **{"configManagerVersion": "v2", **settings})
+
+
+@pytest.mark.parametrize("release", ["5.3.2", "5.3.3", "5.4.0", "5.5.0"])
+def test_the_tables_of_the_second_version(release: str, tmp_path: Path) -> None:
+    config = records(tmp_path, {}, release)
+    assert config.topics == {"A": {"order": False, "readQueueNums": 3, "writeQueueNums": 3, "perm": 6, "topicSysFlag": 0}}
+    assert config.groups["g"]["retryMaxTimes"] == 2 and config.offsets == {("g", "A", 0): 5}
+    assert config.database == "config/rdb" and "TBW102" in (config.known_topics or ())
+    assert not config.findings and not config.problems and not any(done.refuses for done in config.loads.values())
+    assert records(tmp_path, {}, release, enableLmq=True).offsets == config.offsets
+
+
+def test_only_v2_itself_asks_for_it(tmp_path: Path) -> None:
+    for release, value in (("5.5.0", "V2"), ("5.3.1", "v2")):
+        assert records(tmp_path, {}, release, configManagerVersion=value).database == ""
+
+
+REFUSALS: list[tuple[dict[bytes, bytes], str]] = [
+    ({TOPIC_KEY: b""}, TOPICS),
+    ({TOPIC_KEY: b"\x01{"}, TOPICS),
+    ({TOPIC_KEY: b'\x01{"readQueueNums":3}'}, TOPICS),
+    ({TOPIC_KEY: b'\x01{"topicName":"A","perm":"x"}'}, TOPICS),
+    ({entry(3, b"A")[:-2] + b"\x07": b"\x01{}"}, TOPICS),
+    ({GROUP_KEY: b"\x01[]"}, GROUPS),
+    ({place(b"g", b"A", 1)[:-1]: struct.pack(">q", 5)}, CONSUMER_OFFSETS),
+    ({place(b"g", b"A", 1): b"\0" * 7}, CONSUMER_OFFSETS),
+    ({b"\x01\x00\x01\x02\xff\xffg": b"\0" * 8}, CONSUMER_OFFSETS),
+    ({TOPIC_KEY: b"\x01null", GROUP_KEY: b"\x02x", place(b"g", b"A", 0) + b"rest": b"\0" * 9}, ""),
+    ({TOPIC_KEY: b"\x01"}, ""),
+]
+ODD_RECORDS = [more for more, _ in REFUSALS]
+
+
+@pytest.mark.parametrize(("more", "refused"), REFUSALS)
+def test_which_records_end_a_broker(more: dict[bytes, bytes], refused: str, tmp_path: Path) -> None:
+    config = records(tmp_path, more)
+    assert [path for path, done in config.loads.items() if done.refuses] == ([refused] if refused else [])
+    if not refused:
+        assert config.topics == {} and not config.problems
+
+
+def test_the_name_in_the_value_counts_and_files_beside_are_not_read(tmp_path: Path) -> None:
+    (tmp_path / "config").mkdir()
+    (tmp_path / TOPICS).write_text('{"dataVersion":{"counter":99},"topicConfigTable":{"F":{"topicName":"F"}}}')
+    config = records(tmp_path, {TOPIC_KEY: b"\x01" + topic("B")})
+    assert (config.topics or {}).keys() == {"B"} and not config.loads[TOPICS].left_out
+    shutil.rmtree(tmp_path / "config" / "rdb")
+    assert read(tmp_path, "5.5.0", storeType="default", configManagerVersion="v2").loads[TOPICS].left_out == 1
+
+
+@example_settings(deadline=None, max_examples=200)
+@given(st.sampled_from((1, 3, 4)), st.binary(max_size=40), st.binary(max_size=40))
+def test_any_record_is_taken_or_refused(number: int, key: bytes, value: bytes) -> None:
+    taken = Records(number, SharedSettings(), ConfigRules(ignores_types=True))
+    for own in (key, entry(number, b"g") + b"\x01" + name(b"A") + key):
+        try:
+            taken.take(own, value, held_tables._parse)
+        except (BadRecord, held_tables._BadValue, held_tables._UnknownValue):
+            pass
