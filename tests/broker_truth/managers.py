@@ -80,6 +80,12 @@ class Managers:
             self.controller.getConsumerOffsetManager().commitOffset("client", group_name, topic, queue, offset)
         self.controller.getConsumerOffsetManager().persist()
 
+    def put_records(self, records: Mapping[bytes, bytes]) -> None:
+        """Into the database of the second version, after `load`, whatever they are."""
+        database = _field(_field(self.controller, "configStorage"), "db")
+        for key, value in records.items():
+            database.put(key, value)
+
     def stop(self) -> None:
         """As a clean stop does: tables are written, databases closed."""
         managers = [
@@ -93,16 +99,18 @@ class Managers:
         for manager in managers:
             with suppress(Exception):
                 manager.stop()
-        storage = self._field("configStorage")
+        storage = _field(self.controller, "configStorage")
         if storage is not None:
             storage.shutdown()
 
-    def _field(self, name: str) -> Any:
-        kind = self.controller.getClass()
-        while kind is not None:
-            with suppress(Py4JJavaError):
-                field = kind.getDeclaredField(name)
-                field.setAccessible(True)
-                return field.get(self.controller)
-            kind = kind.getSuperclass()
-        return None
+
+def _field(owner: Any, name: str) -> Any:
+    """The value of a field of whatever access; None without one."""
+    kind = owner.getClass()
+    while kind is not None:
+        with suppress(Py4JJavaError):
+            field = kind.getDeclaredField(name)
+            field.setAccessible(True)
+            return field.get(owner)
+        kind = kind.getSuperclass()
+    return None

@@ -19,7 +19,6 @@ from tests.broker_truth.managers import Loaded, Managers
 from tests.broker_truth.real_broker import Jvm, class_path, conf_of
 from tests.store_io.formats.config.test_held_tables import ODD_RECORDS, RECORDS
 from tests.support.damage import invert_byte
-from tests.support.rocksdb_stores import write_database
 
 pytestmark = pytest.mark.broker
 RELEASES = ("5.3.3", "5.4.0", "5.5.0")
@@ -153,9 +152,12 @@ def shown(loaded: Loaded | None) -> Any:
 def test_odd_records_of_the_second_version(release: str, tmp_path: Path) -> None:
     wrong = []
     with Jvm(release, jars(release)) as jvm:
-        for number, more in enumerate(ODD_RECORDS):
+        for number, more in enumerate([{}, *ODD_RECORDS]):
             copy = tmp_path / str(number)
-            write_database(copy / "config" / "rdb", {"default": sorted({**RECORDS, **more}.items())})
+            managers = Managers(jvm, copy, V2)
+            assert managers.load().starts
+            managers.put_records({**RECORDS, **more})
+            managers.stop()
             said = audited(copy, release, V2)
             seen = Managers(jvm, copy, V2).load()
             if not same(said, seen):
