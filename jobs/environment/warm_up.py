@@ -1,11 +1,14 @@
 """An audit of the example store, and its messages, so that what each run loads and compiles is loaded and compiled already.
 
 For `setup.class_archive`, in a process of its own: `python -m jobs.environment.warm_up ARCHIVE`. The JVM leaves its class archive
-there when it ends, and the compiled decoders stay in numba's cache.
+there when it ends, and the compiled decoders stay in the folder for compiled code: numba's own files, and object files for
+single questions.
 """
 
 from __future__ import annotations
 
+import contextlib
+import io
 import sys
 import tempfile
 
@@ -13,6 +16,7 @@ from jobs import session, sources
 from jobs.audit import run_audit as audit
 from jobs.command_line import options
 from jobs.environment import setup as environment
+from jobs.explore import explain, query
 
 
 def main(archive: str) -> None:
@@ -27,6 +31,9 @@ def main(archive: str) -> None:
             audit.run_with(started, asked)
         sources.read(started.spark, "messages", str(example / "store"), body="decoded").count()
         started.stop(wait=True)
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            query.run(options.parse(["query", str(example / "store"), "--format", "jsonl"]))
+            explain.run(options.parse(["explain", str(example / "store"), "--phy-offset", "530831"]))
 
 
 if __name__ == "__main__":

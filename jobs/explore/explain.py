@@ -14,6 +14,7 @@ from store_io.audit.audit_request import AuditRequest
 from store_io.audit.premises import assumed_sentence
 from store_io.base import checksum
 from store_io.base.errors import UsageError
+from store_io.base.native import start_quickly
 from store_io.explore.explain import explain
 from store_io.source.byte_source import StoreLocation
 
@@ -31,6 +32,7 @@ def run(command: Command) -> int:
     form = choice(options, "--format", FORMATS)
     redaction = redaction_of(command)
     checksum.trust()
+    start_quickly()
     request = AuditRequest(store.name, StoreLocation(store.path, store.parts), store.release, store.broker_conf)
     said = explain(request, phy_offset, redaction)
     if store.release_from == DEFAULT:

@@ -35,6 +35,7 @@ from schemas.sources import BODY_COLUMNS, LOST
 from store_io.audit.premises import assumed_sentence
 from store_io.base import checksum
 from store_io.base.errors import UsageError
+from store_io.base.native import start_quickly
 from store_io.base.paths import is_uri
 from store_io.explore.choice.by_queues import QueueChoice, choose_by_queues
 from store_io.explore.lost.segment_loss import NONE_SPARED
@@ -112,6 +113,7 @@ def run(command: Command) -> int:
         refuse_inside(query.out, "--out", [store.path, *(path for _, paths in store.parts for path in paths)])
         _refuse_existing(query.out)
     checksum.trust()
+    start_quickly()
     leave_pandas_out()
     if store.release_from == DEFAULT and (query.broker or query.needs_audit):
         say(assumed_sentence(store.release))

@@ -1,232 +1,364 @@
-"""The machine operations that numba lacks: big-endian loads, 64-byte compares, a CRC-32 call. Needs numba.
+"""Compiled code, declared here and made when it is first called: numba and LLVM's compiler take longer to load than a small
+question takes to be answered.
 
-All take plain addresses. The caller makes sure that every byte there may be read: nothing is checked here.
+A function that is `kept` is compiled by numba, which keeps its code on disk. In a process that is to answer one question
+(`start_quickly`) object files do instead: one for each set of argument types, beside numba's own files, and handed to LLVM's
+loader without numba. Each call then costs some ten microseconds more, so audits, which call often, do not take them. Where an
+object file cannot be had, numba does it. What compiled code calls, `Deferred` things, takes its real form when something is
+compiled.
+
+The operations take plain addresses. The caller makes sure that every byte there may be read: nothing is checked here.
 """
 
 from __future__ import annotations
 
 import ctypes
 import hashlib
+import importlib
+import importlib.util
+import json
+import os
+import platform
 import sys
-from collections.abc import Callable
-from types import ModuleType
-from typing import Any
+import tempfile
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import cache
+from glob import escape, glob
+from pathlib import Path
+from types import CodeType, ModuleType
+from typing import Any, NamedTuple
 
 import numpy as np
-from llvmlite import binding, ir
-from numba import config, njit, types
-from numba.core import cgutils
-from numba.extending import intrinsic
 
 from store_io.base.checksum import crc32, native_engine
 
-if getattr(config, "DISABLE_JIT", 0):
-    raise ImportError("numba is set not to compile")
 
-_intrinsic: Callable[..., Any] = intrinsic  # what it makes are functions of compiled code, with types that mypy cannot know
-_declare: Callable[..., Any] = cgutils.get_or_insert_function
-_INT8, _INT32, _INT64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
-
-
-def _load(builder: Any, address: Any, kind: Any) -> Any:
-    return builder.load(builder.inttoptr(address, kind.as_pointer()), align=1)
+def _can_compile() -> bool:
+    try:
+        return importlib.util.find_spec("numba") is not None and not int(os.environ.get("NUMBA_DISABLE_JIT") or 0)
+    except ValueError:  # it is shut out
+        return False
 
 
-def _integer_load(bits: int, order: str = "big", signed: bool = True) -> Any:
-    kind = ir.IntType(bits)
+if not _can_compile():
+    raise ImportError("there is no numba, or it is set not to compile")
 
-    def load(typing_context: Any, address: Any) -> Any:
-        def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            value = _load(builder, arguments[0], kind)
-            if bits > 8 and order != sys.byteorder:
-                value = builder.bswap(value)
-            if bits == 64:
-                return value
-            return builder.sext(value, _INT64) if signed else builder.zext(value, _INT64)
-
-        result = types.uint64 if bits == 64 and not signed else types.int64
-        return result(types.int64), code
-
-    return _intrinsic(load)
+FOLDER = "NUMBA_CACHE_DIR"  # the variable that names the folder for compiled code; without it, it lies beside the source
+FORM = 1  # of an object file's name and head; raised where they change, or how a compiled function is called
+DIGEST_BYTES = 16
+CRC_SYMBOL, FREE_SYMBOL = "store_auditor_crc32", "store_auditor_free"
+OFFERED = frozenset({CRC_SYMBOL, FREE_SYMBOL, "memcpy", "memmove", "memset"})  # what an object file may ask of the process
+_lock = threading.Lock()
 
 
-def _integer_store(bits: int) -> Any:
-    kind = ir.IntType(bits)
+class _Quickly:
+    asked = False
 
-    def store(typing_context: Any, address: Any, value: Any) -> Any:
-        def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            value = arguments[1] if bits == 64 else builder.trunc(arguments[1], kind)
-            builder.store(value, builder.inttoptr(arguments[0], kind.as_pointer()), align=1)
-            return context.get_dummy_value()
 
-        return types.void(types.int64, types.int64), code
+_quickly = _Quickly()
 
-    return _intrinsic(store)
+
+def start_quickly(asked: bool = True) -> None:
+    """Have this process take object files: it answers one question, and numba would take most of its time."""
+    _quickly.asked = asked
+
+
+# ---- declarations ----------------------------------------------------------------------------------------------------
+
+
+class Deferred:
+    """Something that compiled code uses, made when code is compiled."""
+
+    def __init__(self, make: Callable[[], Any]):
+        self._make = make
+        self._made: Any = None
+
+    def made(self) -> Any:
+        """It, as numba knows it."""
+        if self._made is None:
+            self._made = self._make()
+        return self._made
+
+
+def _machine() -> Any:
+    return importlib.import_module("store_io.base.machine")
+
+
+def _operation(name: str) -> Any:
+    return Deferred(lambda: getattr(_machine(), name))
 
 
 # From a store's bytes: big-endian, into an int64.
-load_u8 = _integer_load(8, signed=False)
-load_i8 = _integer_load(8)
-load_i16 = _integer_load(16)
-load_i32 = _integer_load(32)
-load_i64 = _integer_load(64)
-load_word = _integer_load(64, "little", signed=False)  # 8 bytes in the order of their bits -> uint64
-
-# Our own arrays, in the machine's order. Compiled code that holds an array counts references to it at every turn, which
-# costs more than the work on a message; an address costs nothing.
-peek_i32 = _integer_load(32, sys.byteorder)
-peek_i64 = _integer_load(64, sys.byteorder)
-peek_word = _integer_load(64, sys.byteorder, signed=False)  # -> uint64
-poke_u8 = _integer_store(8)
-poke_i32 = _integer_store(32)
-poke_i64 = _integer_store(64)
+load_u8, load_i8, load_i16 = _operation("load_u8"), _operation("load_i8"), _operation("load_i16")
+load_i32, load_i64, load_word = _operation("load_i32"), _operation("load_i64"), _operation("load_word")
+# Our own arrays, in the machine's order.
+peek_i32, peek_i64, peek_word = _operation("peek_i32"), _operation("peek_i64"), _operation("peek_word")
+poke_u8, poke_i32, poke_i64 = _operation("poke_u8"), _operation("poke_i32"), _operation("poke_i64")
+# See `machine`.
+prefetch, lowest_bit, count_bits = _operation("prefetch"), _operation("lowest_bit"), _operation("count_bits")
+block_masks, unequal_mask = _operation("block_masks"), _operation("unequal_mask")
+odd_mask, equal_mask, copy_bytes = _operation("odd_mask"), _operation("equal_mask"), _operation("copy_bytes")
+hash_of_last, masked_crc32 = _operation("hash_of_last"), _operation("masked_crc32")
 
 
-@_intrinsic
-def prefetch(typing_context: Any, address: Any) -> Any:
-    """Ask for the cache line of any address, readable or not."""
+def compiled_helper(inline: bool = True) -> Callable[[Callable[..., Any]], Any]:
+    """Declare a function that is only called from compiled code."""
 
-    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        pointer = _INT8.as_pointer()
-        kind = ir.FunctionType(ir.VoidType(), [pointer, _INT32, _INT32, _INT32])
-        function = _declare(builder.module, kind, "llvm.prefetch.p0")
-        read, keep, data = (ir.Constant(_INT32, number) for number in (0, 3, 1))
-        builder.call(function, [builder.inttoptr(arguments[0], pointer), read, keep, data])
-        return context.get_dummy_value()
+    def declared(function: Callable[..., Any]) -> Any:
+        return Deferred(lambda: _machine().helper_of(_with_real_names(function), inline))
 
-    return types.void(types.int64), code
-
-
-@_intrinsic
-def lowest_bit(typing_context: Any, word: Any) -> Any:
-    """Number of the lowest bit that is set in a uint64; 64 where none is."""
-
-    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
-
-    return types.int64(types.uint64), code
-
-
-@_intrinsic
-def block_masks(typing_context: Any, address: Any) -> Any:
-    """Of the 64 bytes at `address`, one bit each: those that are 1, that are 2, that are 0, that are 128 or more."""
-    block = ir.VectorType(_INT8, 64)
-
-    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        value = _load(builder, arguments[0], block)
-        tests = [builder.icmp_unsigned("==", value, ir.Constant(block, [byte] * 64)) for byte in (1, 2, 0)]
-        tests.append(builder.icmp_signed("<", value, ir.Constant(block, [0] * 64)))
-        return context.make_tuple(builder, signature.return_type, [builder.bitcast(test, _INT64) for test in tests])
-
-    result: Any = types.UniTuple  # numba has not typed it
-    return result(types.uint64, 4)(types.int64), code
-
-
-@_intrinsic
-def unequal_mask(typing_context: Any, left: Any, right: Any) -> Any:
-    """Of the 64 bytes at `left`, one bit each: those that differ from their counterpart at `right`."""
-    block = ir.VectorType(_INT8, 64)
-
-    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        one, other = (_load(builder, address, block) for address in arguments)
-        return builder.bitcast(builder.icmp_unsigned("!=", one, other), _INT64)
-
-    return types.uint64(types.int64, types.int64), code
-
-
-@_intrinsic
-def odd_mask(typing_context: Any, address: Any) -> Any:
-    """Of the 64 bytes at `address`, one bit each: those that are 0, 1, 2, or 128 and more."""
-    block = ir.VectorType(_INT8, 64)
-
-    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        odd = builder.icmp_signed("<", _load(builder, arguments[0], block), ir.Constant(block, [3] * 64))
-        return builder.bitcast(odd, _INT64)
-
-    return types.uint64(types.int64), code
-
-
-@_intrinsic
-def equal_mask(typing_context: Any, address: Any, byte: Any) -> Any:
-    """Of the 64 bytes at `address`, one bit each: those that are `byte`."""
-    block = ir.VectorType(_INT8, 64)
-
-    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        wanted = _splat(builder, builder.trunc(arguments[1], _INT8), 64)
-        return builder.bitcast(builder.icmp_unsigned("==", _load(builder, arguments[0], block), wanted), _INT64)
-
-    return types.uint64(types.int64, types.int64), code
-
-
-@_intrinsic
-def count_bits(typing_context: Any, word: Any) -> Any:
-    """How many bits are set in a uint64."""
-
-    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.ctpop(arguments[0])
-
-    return types.int64(types.uint64), code
-
-
-@_intrinsic
-def hash_of_last(typing_context: Any, end: Any, count: Any) -> Any:
-    """String.hashCode of the `count` (0 to 16) ASCII bytes before address `end`; 32 bits of it count. Reads 16 bytes."""
-    narrow, wide = ir.VectorType(_INT8, 16), ir.VectorType(_INT32, 16)
-    powers = ir.Constant(wide, [pow(31, 15 - i, 1 << 32) for i in range(16)])
-    lanes = ir.Constant(narrow, [16 - i for i in range(16)])
-
-    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        text = _load(builder, builder.sub(arguments[0], ir.Constant(_INT64, 16)), narrow)
-        inside = builder.icmp_unsigned("<=", lanes, _splat(builder, builder.trunc(arguments[1], _INT8), 16))
-        text = builder.select(inside, text, ir.Constant(narrow, [0] * 16))
-        products = builder.mul(builder.zext(text, wide), powers)
-        add = _declare(builder.module, ir.FunctionType(_INT32, [wide]), "llvm.vector.reduce.add.v16i32")
-        return builder.zext(builder.call(add, [products]), _INT64)
-
-    return types.int64(types.int64, types.int64), code
-
-
-def _splat(builder: Any, value: Any, lanes: int) -> Any:
-    vector = ir.VectorType(value.type, lanes)
-    first = builder.insert_element(ir.Constant(vector, ir.Undefined), value, ir.Constant(_INT32, 0))
-    return builder.shuffle_vector(
-        first, ir.Constant(vector, ir.Undefined), ir.Constant(ir.VectorType(_INT32, lanes), [0] * lanes)
-    )
-
-
-def compiled_helper(inline: bool = True) -> Any:
-    """Compile a function that is only called from compiled code: without the ways in from Python, which take a third of the
-    time that a compilation takes, and without a place on disk, because it lives in its caller's code."""
-    options: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    return njit(nogil=True, forceinline=inline, **options)
+    return declared
 
 
 def kept(*modules: ModuleType) -> Callable[[Callable[..., Any]], Any]:
     """Compile a function at its first call and keep its code on disk, where there is a place for it.
 
-    modules: those whose constants and helpers the code holds, besides the function's own module. numba forgets kept code
-    when the function's own source changes, and knows nothing of other modules: so their sources become part of its name.
+    modules: those whose constants and helpers the code holds, besides the function's own module and this one. Their sources
+    become part of its name, so that code is forgotten when one of them changes.
     """
-    digest = hashlib.blake2b(digest_size=8)
-    for module in modules:
-        loader: Any = module.__loader__
-        digest.update((loader.get_source(module.__name__) or "").encode())
 
-    def compiled(function: Callable[..., Any]) -> Any:
-        function.__qualname__ += "_" + digest.hexdigest()
+    def declared(function: Callable[..., Any]) -> Any:
+        return Kept(function, modules)
+
+    return declared
+
+
+def _with_real_names(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, after what it calls has taken its real form in its module."""
+    names = function.__globals__
+    for name in _names(function.__code__):
+        if isinstance(names.get(name), Deferred):
+            names[name] = names[name].made()
+    return function
+
+
+def _names(code: CodeType) -> set[str]:
+    inner = (_names(constant) for constant in code.co_consts if isinstance(constant, CodeType))
+    return set(code.co_names).union(*inner)
+
+
+# ---- functions that are called ---------------------------------------------------------------------------------------
+
+
+class _Types(NamedTuple):
+    """Arguments' types: equal ones run the same code. None in `of`: one that object files do not take."""
+
+    of: tuple[Any, ...]
+
+    @property
+    def text(self) -> str:
+        return repr([str(kind) if kind is None or isinstance(kind, str) else (str(kind[0]), *kind[1:]) for kind in self.of])
+
+
+def _type_of(value: Any) -> Any:
+    kind = type(value)
+    if kind is int or kind is np.int64:
+        return "int64" if int(value).bit_length() < 64 else None
+    if kind is bool:
+        return "bool"
+    if kind is np.ndarray:
+        flags = value.flags
+        order = "C" if flags.c_contiguous else "F" if flags.f_contiguous else "A"
+        return value.dtype, value.ndim, order, flags.writeable, flags.aligned
+    return None
+
+
+class Kept(Deferred):
+    """A compiled function as Python calls it."""
+
+    def __init__(self, function: Callable[..., Any], modules: Sequence[ModuleType]):
+        super().__init__(self._by_numba)
+        self.function, self.modules = function, modules
+        self.__doc__, self.__name__, self.__module__ = function.__doc__, function.__name__, function.__module__
+        self._code: dict[tuple[Any, ...], Callable[..., Any]] = {}
+
+    def __call__(self, *arguments: Any) -> Any:
+        if not _quickly.asked:
+            return self.by_dispatcher(*arguments)
+        of = tuple(map(_type_of, arguments))
+        code = self._code.get(of)
+        if code is None:
+            with _lock:
+                code = self._code[of] = self._code.get(of) or self._found(_Types(of), arguments)
+        return code(*arguments)
+
+    def _found(self, types: _Types, arguments: Sequence[Any]) -> Callable[..., Any]:
+        home = os.path.dirname(self.function.__code__.co_filename)
+        folder = os.environ.get(FOLDER) or (os.path.join(home, "__pycache__") if os.path.isdir(home) else "")
+        name = self._file_name(types)
+        if not folder or None in types.of or not name:
+            return self.by_dispatcher
+        path = os.path.join(folder, name)
+        code = _read(path)
+        if code is None:
+            made = _machine().machine_code(_with_real_names(self.function), arguments)
+            if made is None:
+                return self.by_dispatcher
+            code = _Object(made.symbol, made.result, made.code)
+            _write(path, code)
+        return _linked(code, types, self)
+
+    def _file_name(self, types: _Types) -> str:
+        """The function for these types, then a digest of all else that decides what the code is: sources and the machine. Empty
+        where a source is not known."""
+        sources = [_source(self.function.__module__), _source(__name__), _source("store_io.base.machine")]
+        sources += [_source(module.__name__) for module in self.modules]
+        if not all(sources):
+            return ""
+        kind = hashlib.blake2b(repr((self.__module__, self.__name__, types.text)).encode(), digest_size=8).hexdigest()
+        digest = hashlib.blake2b(b"\0".join([*sources, repr((FORM, _this_machine())).encode()]), digest_size=DIGEST_BYTES)
+        return f"{self.__name__.strip('_')}-{kind}-{digest.hexdigest()}.object"
+
+    def by_dispatcher(self, *arguments: Any) -> Any:
+        """Call it as numba does."""
         try:
-            return njit(nogil=True, cache=True)(function)
-        except RuntimeError:  # nowhere to write to
-            return njit(nogil=True)(function)
+            return self.made()(*arguments)
+        except OSError:  # what numba keeps can be neither read nor written
+            self._made = _machine().dispatcher_of(self.function, False)
+            return self._made(*arguments)
 
-    return compiled
+    def _by_numba(self) -> Any:
+        """The same where numba loads and calls it."""
+        function = _with_real_names(self.function)
+        own = hashlib.blake2b(b"".join(_source(module.__name__) for module in self.modules), digest_size=8)
+        if "_" + own.hexdigest() not in function.__qualname__:
+            function.__qualname__ += "_" + own.hexdigest()
+        return _machine().dispatcher_of(function)
+
+
+@cache
+def _source(module: str) -> bytes:
+    """A module's source; numba forgets kept code when the function's own changes, and knows nothing of other modules."""
+    found = importlib.util.find_spec(module) if module not in sys.modules else sys.modules[module].__spec__
+    if found is None:
+        return b""
+    try:
+        return importlib.util.decode_source(Path(found.origin or "").read_bytes()).encode()
+    except OSError:  # in a zip
+        loader: Any = found.loader
+        return (loader.get_source(module) or "").encode()
+
+
+@cache
+def _this_machine() -> tuple[str, ...]:
+    from llvmlite import __version__, binding
+
+    features = binding.get_host_cpu_features().flatten()
+    return platform.machine(), sys.platform, binding.get_host_cpu_name(), features, __version__
+
+
+# ---- object files ----------------------------------------------------------------------------------------------------
+
+
+class _Object(NamedTuple):
+    """An object file and how its function is called, as `machine.MachineCode`."""
+
+    symbol: str
+    result: str
+    code: bytes
+
+
+def _read(path: str) -> _Object | None:
+    """What `_write` has written there; None where it is not whole."""
+    try:
+        with open(path, "rb") as file:
+            digest, data = file.read(DIGEST_BYTES), file.read()
+        if hashlib.blake2b(data, digest_size=DIGEST_BYTES).digest() != digest:
+            return None
+        head, _, code = data.partition(b"\n")
+        symbol, result = json.loads(head)
+        return _Object(symbol, result, code)
+    except (OSError, ValueError):
+        return None
+
+
+def _write(path: str, code: _Object) -> None:
+    """Keep it, whole or not at all."""
+    data = json.dumps([code.symbol, code.result]).encode() + b"\n" + code.code
+    with suppress(OSError):
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        descriptor, name = tempfile.mkstemp(dir=os.path.dirname(path), prefix=".object-")
+        try:
+            with open(descriptor, "wb") as file:
+                file.write(hashlib.blake2b(data, digest_size=DIGEST_BYTES).digest() + data)
+            os.chmod(name, 0o644)
+            os.replace(name, path)
+        except OSError:
+            os.unlink(name)
+            raise
+        for older in glob(f"{escape(path.rpartition('-')[0])}-*.object"):  # of sources that have changed
+            if older != path:
+                os.unlink(older)
+
+
+@cache
+def target_machine() -> Any:
+    """What object files are made for and loaded on: this machine."""
+    from llvmlite import binding
+
+    binding.initialize_native_target()
+    binding.initialize_native_asmprinter()
+    options = {"cpu": binding.get_host_cpu_name(), "features": binding.get_host_cpu_features().flatten(), "opt": 3, "jit": True}
+    return binding.Target.from_default_triple().create_target_machine(**options)
+
+
+@cache
+def offer() -> None:
+    """Have LLVM's loader know the CRC-32 by a fixed name, so that code from the disk finds whatever engine there is."""
+    from llvmlite import binding
+
+    binding.add_symbol(CRC_SYMBOL, _CRC_ADDRESS)
+    binding.add_symbol(FREE_SYMBOL, ctypes.cast(_free, ctypes.c_void_p).value)
+
+
+_engines: list[Any] = []  # they own the code
+
+
+def _linked(found: _Object, types: _Types, kept: Kept) -> Callable[..., Any]:
+    """The function in an object file, called as numba's compiled code is: a place for the result, one for an exception, then
+    each argument, arrays in their parts."""
+    from llvmlite import binding
+
+    offer()
+    target = target_machine()
+    engine = binding.create_mcjit_compiler(binding.parse_assembly(""), target)
+    engine.add_object_file(binding.ObjectFileRef.from_data(found.code))
+    engine.finalize_object()
+    _engines.append(engine)
+    kinds: list[Any] = [ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p]
+    for kind in types.of:
+        if kind == "int64":
+            kinds.append(ctypes.c_int64)
+        elif kind == "bool":
+            kinds.append(ctypes.c_uint8)
+        else:
+            numbers = 2 * kind[1]
+            kinds += [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p]
+            kinds += [ctypes.c_int64] * numbers
+    function = ctypes.CFUNCTYPE(*kinds)(engine.get_function_address(found.symbol))
+    count = {"none": 0, "int64": 1}.get(found.result) if not found.result.isdigit() else int(found.result)
+    room = ctypes.c_int64 * max(1, count or 0)
+
+    def call(*arguments: Any) -> Any:
+        words: list[Any] = []
+        for value in arguments:
+            if isinstance(value, np.ndarray):
+                words += (None, None, value.size, value.itemsize, value.ctypes.data, *value.shape, *value.strides)
+            else:
+                words.append(value)
+        result, problem = room(), ctypes.c_void_p()
+        if function(ctypes.addressof(result), ctypes.addressof(problem), *words):
+            return kept.by_dispatcher(*arguments)  # it raises; numba knows what
+        if found.result == "none":
+            return None
+        return result[0] if found.result == "int64" else tuple(result)
+
+    return call
 
 
 # ---- CRC-32 ----------------------------------------------------------------------------------------------------------
-
-
-_CRC_TYPE = types.uint64(types.uint64, types.int64, types.int64)
-_CRC_SYMBOL = "store_auditor_crc32"
 
 
 @ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_uint64)
@@ -235,15 +367,11 @@ def _python_crc32(value: int, address: int | None, length: int) -> int:
     return crc32((ctypes.c_char * length).from_address(address or 0), value)
 
 
-# Compiled code knows the engine by a fixed symbol only, so that code from the disk cache finds whatever engine there is.
+@ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+def _free(_address: int | None) -> None:
+    """Never called: compiled code owns no array."""
+
+
 _engine = native_engine()
 CRC_ENGINE = _engine.name if _engine else "Python"
-_address = _engine.address if _engine else ctypes.cast(_python_crc32, ctypes.c_void_p).value
-binding.add_symbol(_CRC_SYMBOL, _address)
-call_crc32: Any = types.ExternalFunction(_CRC_SYMBOL, _CRC_TYPE)
-
-
-@compiled_helper()
-def masked_crc32(address: int, length: int) -> Any:
-    """CRC-32 of `length` bytes with the top bit cleared, as it is stored."""
-    return np.int64(call_crc32(np.uint64(0), address, length) & np.uint64(0x7FFFFFFF))
+_CRC_ADDRESS = _engine.address if _engine else ctypes.cast(_python_crc32, ctypes.c_void_p).value

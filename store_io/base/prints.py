@@ -5,19 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numba import njit
+
+from store_io.base.native import kept
 
 SEED = np.uint64(0xCBF29CE484222325)
 _FACTOR = np.uint64(0x100000001B3)
 
 
-@njit(cache=True, nogil=True)
+@kept()
 def fold_byte(value, byte):  # type: ignore[no-untyped-def]
     """A hash (SEED at first) after one byte."""
     return (value ^ np.uint64(byte)) * _FACTOR
 
 
-@njit(cache=True, nogil=True)
+@kept()
 def fold_bytes(value, data, at, end):  # type: ignore[no-untyped-def]
     """The same after these bytes."""
     for i in range(at, end):
@@ -25,7 +26,7 @@ def fold_bytes(value, data, at, end):  # type: ignore[no-untyped-def]
     return value
 
 
-@njit(cache=True, nogil=True)
+@kept()
 def fold_number(value, number):  # type: ignore[no-untyped-def]
     """The same after the eight bytes of a number, big-endian."""
     for shift in range(56, -8, -8):
@@ -33,7 +34,7 @@ def fold_number(value, number):  # type: ignore[no-untyped-def]
     return value
 
 
-@njit(cache=True, nogil=True)
+@kept()
 def finished(value):  # type: ignore[no-untyped-def]
     """Spread over all bits, so that differences of members do not cancel each other out in a sum."""
     value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

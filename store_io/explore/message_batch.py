@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numba import njit
 
 from schemas import commitlog_layout as layout
 from schemas.rows import QueueKey
 from store_io.base.java_compat import decode_utf8, parse_number
+from store_io.base.native import kept
 from store_io.explore.lost.segment_loss import KEPT, LOSSES, SegmentLoss
 from store_io.formats.commitlog.message_bodies import STATUS_NAMES
 from store_io.formats.commitlog.message_decode import host_text
@@ -215,7 +215,8 @@ def _property_maps(buffer: np.ndarray, start: np.ndarray, size: np.ndarray) -> p
     room = int((size // 4 + 1).sum())  # a property has three bytes at least, and one ends it
     ends = np.zeros(len(size) + 1, np.int32)
     name_at, name_size, value_at, value_size = (np.empty(room, np.int64) for _ in range(4))
-    count = _list_properties(buffer, start, size, ends, name_at, name_size, value_at, value_size)
+    slots = np.zeros(1 << 15, np.int32)  # a row has no more than a quarter of as many names
+    count = _list_properties(buffer, start, size, ends, name_at, name_size, value_at, value_size, slots)
     whole = np.ones(count, bool)
     names = gather_bytes(buffer, name_at[:count], name_size[:count], whole).view(pa.string())
     try:
@@ -231,7 +232,7 @@ def _property_maps(buffer: np.ndarray, start: np.ndarray, size: np.ndarray) -> p
 # ---- compiled --------------------------------------------------------------------------------------------------------
 
 
-@njit(cache=True, nogil=True)
+@kept()
 def _find_property(buffer, start, size, name, value_start, value_size):  # type: ignore[no-untyped-def]
     """Where the value of the property of that name is in each row's properties; size 0: nowhere. The last one counts."""
     for row in range(len(start)):
@@ -255,10 +256,12 @@ def _find_property(buffer, start, size, name, value_start, value_size):  # type:
             at = stop + 1
 
 
-@njit(cache=True, nogil=True)
-def _list_properties(buffer, start, size, ends, name_at, name_size, value_at, value_size):  # type: ignore[no-untyped-def]
-    """Fill one element per property; ends[row + 1]: one after the row's last. Returns their number."""
-    slots = np.zeros(1 << 15, np.int32)  # of the row's names: element + 1; a row has no more than a quarter of as many
+@kept()
+def _list_properties(buffer, start, size, ends, name_at, name_size, value_at, value_size, slots):  # type: ignore[no-untyped-def]
+    """Fill one element per property; ends[row + 1]: one after the row's last. Returns their number.
+
+    slots: zeros, a power of two, for the row's names: element + 1.
+    """
     count = 0
     for row in range(len(start)):
         first = count

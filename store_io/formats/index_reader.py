@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import astuple, dataclass, field
 
 import numpy as np
-from numba import njit
 
 from schemas import finding_codes as codes
 from schemas import index_layout as layout
@@ -19,6 +18,7 @@ from schemas.entries import INDEX_DTYPE, STORED_INDEX_DTYPE
 from schemas.rows import NOTE, Finding, IndexFileSummary
 from store_io.base.errors import StoreChanged, StoreError
 from store_io.base.java_compat import divide
+from store_io.base.native import compiled_helper, kept
 from store_io.formats.settings import infer_slots
 from store_io.rules.index_state import IndexHeader
 from store_io.rules.releases import BrokerRules
@@ -436,7 +436,7 @@ def without_header_echoes(findings: Sequence[Finding], summary: IndexFileSummary
 # ---- compiled ------------------------------------------------------------------------------------------------------
 
 
-@njit(nogil=True)
+@compiled_helper(inline=False)
 def _slot_of(heads: np.ndarray, number: int) -> int:
     """The first slot whose chain should give this entry next; -1: none."""
     for slot in range(len(heads)):
@@ -445,7 +445,7 @@ def _slot_of(heads: np.ndarray, number: int) -> int:
     return -1
 
 
-@njit(nogil=True, cache=True)
+@kept()
 def _follow_back(
     entries: np.ndarray, first: int, heads: np.ndarray, sources: np.ndarray, faults: np.ndarray, found: int
 ) -> tuple[int, int]:
@@ -482,7 +482,7 @@ def _follow_back(
     return found, 0
 
 
-@njit(nogil=True, cache=True)
+@kept()
 def _open_ends(heads: np.ndarray, sources: np.ndarray, faults: np.ndarray, found: int) -> int:
     """Chains that do not end with 0: their last link, or a slot without any entry. All are counted, as many as fit are kept."""
     for slot in range(len(heads)):

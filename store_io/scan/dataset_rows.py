@@ -11,10 +11,10 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
-from numba import njit
 
 from schemas.arrow import DATASET_SCHEMAS
 from schemas.rows import RUN_LMQ, RUN_UNQUEUED, QueueKey
+from store_io.base.native import kept
 from store_io.formats.commitlog.index_columns import entry_counts, puts_tag_key
 from store_io.formats.commitlog.message_columns import HAS_KEYS, HAS_UNIQ, Columns
 from store_io.formats.commitlog.segment_items import KIND_BATCH
@@ -127,7 +127,7 @@ def _flags(count: int, value: bool) -> pa.Array:
     return pa.array(np.full(count, value))
 
 
-@njit(cache=True, nogil=True)
+@kept()
 def _list_keys(rows, tagged, buffer, origin, hashes, of, number, kind, key_hash, start, size):  # type: ignore[no-untyped-def]
     """Fill one element per index entry: its row, place, kind, hash, and where its text is in the buffer."""
     at = 0

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
-from numba import njit
 
 from schemas.rows import QueueKey
 from store_io.base.java_compat import decode_utf8
+from store_io.base.native import copy_bytes, kept, load_u8, poke_u8
 from store_io.source.segment_window import SegmentWindow
 
 LONG_BYTES = 256  # from here on a slice is copied faster than byte by byte
@@ -74,18 +74,26 @@ def gather_bytes(buffer: np.ndarray, start: np.ndarray, size: np.ndarray, valid:
     ends = np.zeros(len(size) + 1, np.int32)
     np.cumsum(size, out=ends[1:])
     data = np.empty(int(ends[-1]), np.uint8)
-    copy_pieces(buffer, start, ends, data)
+    if buffer.dtype != np.uint8 or not buffer.flags.c_contiguous or len(start) != len(size) or not _inside(buffer, start, size):
+        raise ValueError("pieces have to lie in a buffer of bytes")
+    _copy_pieces(buffer.ctypes.data, start, ends, data.ctypes.data)
     nulls = None if valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little"))
     return pa.Array.from_buffers(pa.binary(), len(size), [nulls, pa.py_buffer(ends), pa.py_buffer(data)])
 
 
-@njit(cache=True, nogil=True)
-def copy_pieces(buffer, start, ends, data):  # type: ignore[no-untyped-def]
-    """Copy to data[ends[i]:ends[i + 1]] what begins at start[i] in the buffer."""
+def _inside(buffer: np.ndarray, start: np.ndarray, size: np.ndarray) -> bool:
+    """Whether all pieces are parts of the buffer; empty ones are, wherever they begin."""
+    some = size > 0
+    return bool(np.all(size >= 0) and np.all(start[some] >= 0) and np.all((start + size)[some] <= len(buffer)))
+
+
+@kept()
+def _copy_pieces(source, start, ends, target):  # type: ignore[no-untyped-def]
+    """Copy to [ends[i], ends[i + 1]) of the bytes at `target`, an address, what begins at start[i] of those at `source`."""
     for i in range(len(start)):
-        at, low, size = start[i], np.int64(ends[i]), np.int64(ends[i + 1] - ends[i])
+        at, low, size = source + start[i], target + np.int64(ends[i]), np.int64(ends[i + 1] - ends[i])
         if size > LONG_BYTES:
-            data[low : low + size] = buffer[at : at + size]
+            copy_bytes(low, at, size)
         else:
             for k in range(size):
-                data[low + k] = buffer[at + k]
+                poke_u8(low + k, load_u8(at + k))

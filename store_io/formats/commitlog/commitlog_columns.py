@@ -48,7 +48,7 @@ def decode(stretch: Stretch, check: RecordCheck, columns: Columns, topics: Topic
     address = buffer.ctypes.data - int(origin)
     record, end, final = int(start) + header, int(end), bool(stretch.final)  # other types would have the code compiled again
     while True:
-        ended, record, need, columns.count, columns.key_hash_count, topics.count, topics.text_used = _kernel.run(
+        ended, record, need, columns.count, columns.key_hash_count, topics.count, topics.text_used = _kernel.decode_window(
             address + record, address + end, final, record, header, check.base_offset, check.settings,
             delays.ctypes.data, len(delays), columns.rows.ctypes.data, columns.capacity, columns.count,
             columns.key_hash.ctypes.data, len(columns.key_hash), columns.key_hash_count,

@@ -20,7 +20,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from schemas import commitlog_layout as layout
 from store_io.base import native
@@ -860,17 +859,3 @@ def decode_window(
         at += total + header
         position += total + header
     return ended, position, need, count, key_count, topic_count, text_used
-
-
-_in_use = decode_window
-
-
-def run(*arguments: Any) -> tuple[int, int, int, int, int, int, int]:
-    """`decode_window`; where its code on disk can be neither read nor written, compiled for this process alone."""
-    global _in_use
-    try:
-        result = _in_use(*arguments)
-    except OSError:
-        _in_use = njit(nogil=True)(decode_window.py_func)
-        result = _in_use(*arguments)
-    return result  # type: ignore[no-any-return]

@@ -11,10 +11,10 @@ import struct
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from schemas import index_layout
 from schemas.entries import STORED_INDEX_DTYPE
+from store_io.base.native import kept
 from store_io.formats.index_reader import entry_position
 from store_io.repair.derived.index_plan import IndexPlan
 from store_io.repair.repair_work import Work
@@ -91,7 +91,7 @@ class LinkTask:
             out.write(0, header)
 
 
-@njit(cache=True, nogil=True)
+@kept()
 def _link(hashes, times, slots, number, first_begin, begin, seconds, previous):  # type: ignore[no-untyped-def]
     """Chain entries from `number` on; how many slots came into use. first_begin: what entry 1's time counts from."""
     used = 0

@@ -13,12 +13,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from schemas import consumequeue_layout
 from schemas.entries import STORED_BATCH_DTYPE, STORED_ENTRY_DTYPE, STORED_KEYED_ENTRY_DTYPE
 from schemas.rows import RUN_UNQUEUED, QueueKey
 from store_io.base.errors import StoreError
+from store_io.base.native import kept
 from store_io.formats.commitlog.index_columns import entries_in_order
 from store_io.formats.commitlog.message_columns import Columns
 from store_io.formats.commitlog.segment_items import KIND_BATCH
@@ -218,7 +218,7 @@ class _Sink:
             done += len(part)
 
 
-@njit(cache=True, nogil=True)
+@kept()
 def _by_queue(rows, ends):  # type: ignore[no-untyped-def]
     """The rows in the order of their queues, those of a queue in their own order. ends: gets where each queue's end."""
     for i in range(len(rows)):

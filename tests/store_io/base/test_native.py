@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 import zlib
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,29 +14,30 @@ import pytest
 pytest.importorskip("numba")
 from numba import njit
 
-from store_io.base import native
+from store_io.base import machine, native
+from store_io.base.native import kept
 
 DATA = np.frombuffer(random.Random(7).randbytes(256), np.uint8)
 
 
 @njit
 def _loads(at: Any) -> Any:
-    return native.load_u8(at), native.load_i8(at), native.load_i16(at), native.load_i32(at), native.load_i64(at)
+    return machine.load_u8(at), machine.load_i8(at), machine.load_i16(at), machine.load_i32(at), machine.load_i64(at)
 
 
 @njit
 def _masks(at: Any, other: Any) -> Any:
-    return native.equal_mask(at, 7), native.unequal_mask(at, other), native.block_masks(at)
+    return machine.equal_mask(at, 7), machine.unequal_mask(at, other), machine.block_masks(at)
 
 
 @njit
 def _bits(word: Any) -> Any:
-    return native.lowest_bit(word), native.count_bits(word)
+    return machine.lowest_bit(word), machine.count_bits(word)
 
 
 @njit
 def _crc(at: Any, length: Any) -> Any:
-    return native.masked_crc32(at, length)
+    return machine.masked_crc32(at, length)
 
 
 def test_loads_are_big_endian_and_signed() -> None:
@@ -62,3 +65,103 @@ def test_bits_and_checksums() -> None:
     for length in (0, 1, 5, 63, 64, 65, 255):
         assert _crc(DATA.ctypes.data, length) == zlib.crc32(DATA[:length].tobytes()) & 0x7FFFFFFF
     assert native.CRC_ENGINE
+
+
+# ---- object files ----------------------------------------------------------------------------------------------------
+
+
+@kept()
+def _spread(numbers, places, twice, factor):  # type: ignore[no-untyped-def]
+    """Something of each kind of argument: arrays of one and two dimensions, a bool and a number."""
+    total = np.int64(0)
+    for i in range(len(numbers)):
+        places[i, 0] = numbers[i] * factor
+        places[i, 1] = len(numbers) + (1 if twice else 0)
+        total += places[i, 0]
+    return total, np.int64(places.shape[1])
+
+
+@kept()
+def _nothing(data):  # type: ignore[no-untyped-def]
+    data[0] += 1
+
+
+@kept()
+def _quotient(one, other):  # type: ignore[no-untyped-def]
+    return one // other
+
+
+@kept()
+def _half(number):  # type: ignore[no-untyped-def]
+    return number / 2
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.setenv(native.FOLDER, str(tmp_path))
+    native.start_quickly()
+    for function in (_spread, _nothing, _quotient, _half):
+        function._code.clear()
+    yield tmp_path
+    native.start_quickly(False)
+
+
+def objects(folder: Path) -> list[str]:
+    return sorted(path.name.partition("-")[0] for path in folder.iterdir())
+
+
+def spread(rows: np.ndarray, twice: bool) -> tuple[Any, list[list[int]]]:
+    places = np.zeros((len(rows), 2), np.int64)
+    return _spread(rows, places, twice, -3), places.tolist()
+
+
+def test_an_object_file_does_what_numba_does(folder: Path) -> None:
+    strided, plain = np.arange(12, dtype=np.int32)[::3], np.arange(5, dtype=np.int64)
+    plain.flags.writeable = False
+    asked = [(strided, True), (plain, False), (plain, True)]
+    found = [spread(*question) for question in asked]
+    assert found[0] == ((-54, 2), [[0, 5], [-9, 5], [-18, 5], [-27, 5]])
+    data = np.full(2, 6, np.uint8)
+    assert _nothing(data) is None and data.tolist() == [7, 6]
+    assert objects(folder) == ["nothing", "spread", "spread"]
+    native.start_quickly(False)
+    assert [spread(*question) for question in asked] == found
+
+
+def test_what_object_files_do_not_take_numba_does(folder: Path) -> None:
+    """A number without 64 bits, a result of another type; and what is raised is raised."""
+    assert _quotient(1 << 63, 1) % (1 << 64) == 1 << 63 and _half(5) == 2.5 and objects(folder) == []
+    assert _quotient(-7, 2) == -4
+    with pytest.raises(ZeroDivisionError):
+        _quotient(1, 0)
+
+
+def test_a_damaged_file_or_one_of_other_sources_is_made_anew(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = np.zeros(1, np.uint8)
+    _nothing(data)
+    (path,) = folder.iterdir()
+    whole = path.read_bytes()
+    for harm in (whole[:-1], whole[:-1] + bytes([whole[-1] ^ 1]), b""):
+        path.write_bytes(harm)
+        _nothing._code.clear()
+        _nothing(data)
+        assert native._read(str(path)) is not None and _nothing._code
+    made = native._machine().machine_code
+    monkeypatch.setattr(native._machine(), "machine_code", None)  # it is there, so nothing is compiled
+    _nothing._code.clear()
+    _nothing(data)
+    monkeypatch.setattr(native._machine(), "machine_code", made)
+    monkeypatch.setattr(native, "FORM", 0)
+    _nothing._code.clear()
+    _nothing(data)
+    assert [other != path for other in folder.iterdir()] == [True] and data.tolist() == [6]
+
+
+def test_where_nothing_can_be_kept_it_is_compiled_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: Path
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv(native.FOLDER, str(tmp_path / "file"))
+    data = np.zeros(1, np.uint8)
+    _nothing(data)
+    assert data[0] == 1
