@@ -222,7 +222,8 @@ class Kept(Deferred):
     def _by_numba(self) -> Any:
         """The same where numba loads and calls it."""
         function = _with_real_names(self.function)
-        own = hashlib.blake2b(b"".join(_source(module.__name__) for module in self.modules), digest_size=8)
+        sources = [_source(__name__), _source("store_io.base.machine"), *(_source(module.__name__) for module in self.modules)]
+        own = hashlib.blake2b(b"".join(sources), digest_size=8)
         if "_" + own.hexdigest() not in function.__qualname__:
             function.__qualname__ += "_" + own.hexdigest()
         return _machine().dispatcher_of(function)

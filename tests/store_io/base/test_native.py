@@ -107,7 +107,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def objects(folder: Path) -> list[str]:
-    return sorted(path.name.partition("-")[0] for path in folder.iterdir())
+    return sorted(path.name.partition("-")[0] for path in folder.glob("*.object"))
 
 
 def spread(rows: np.ndarray, twice: bool) -> tuple[Any, list[list[int]]]:
@@ -154,7 +154,7 @@ def test_a_damaged_file_or_one_of_other_sources_is_made_anew(folder: Path, monke
     monkeypatch.setattr(native, "FORM", 0)
     _nothing._code.clear()
     _nothing(data)
-    assert [other != path for other in folder.iterdir()] == [True] and data.tolist() == [6]
+    assert [other != path for other in folder.glob("*.object")] == [True] and data.tolist() == [6]
 
 
 def test_where_nothing_can_be_kept_it_is_compiled_all_the_same(
