@@ -8,6 +8,7 @@
 * `prints`: sums of hashes by which sets are compared.
 * `crc_errors`: the single wrong byte that a checksum leads to.
 * `native`: compiled functions, kept on disk.  `machine`: what they are compiled with.
+  `code_files`: their files.
 * `scratch`: folders for temporary files, which the next run removes where a killed one left them.
 * `paths`: what a path or an address is, by its text alone.
 * `wording`, `times`: numbers and lists of names in sentences; times as people read them.

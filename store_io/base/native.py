@@ -16,23 +16,19 @@ import ctypes
 import hashlib
 import importlib
 import importlib.util
-import json
 import os
 import platform
 import sys
-import tempfile
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from functools import cache
-from glob import escape, glob
-from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from store_io.base.checksum import crc32, native_engine
+from store_io.base.code_files import DIGEST_BYTES, CodeFile, read_code, source_of, write_code
 
 
 def _can_compile() -> bool:
@@ -47,7 +43,6 @@ if not _can_compile():
 
 FOLDER = "NUMBA_CACHE_DIR"  # the variable that names the folder for compiled code; without it, it lies beside the source
 FORM = 1  # of an object file's name and head; raised where they change, or how a compiled function is called
-DIGEST_BYTES = 16
 CRC_SYMBOL, FREE_SYMBOL = "store_auditor_crc32", "store_auditor_free"
 OFFERED = frozenset({CRC_SYMBOL, FREE_SYMBOL, "memcpy", "memmove", "memset"})  # what an object file may ask of the process
 _lock = threading.Lock()
@@ -191,20 +186,20 @@ class Kept(Deferred):
         if not folder or None in types.of or not name:
             return self.by_dispatcher
         path = os.path.join(folder, name)
-        code = _read(path)
+        code = read_code(path)
         if code is None:
             made = _machine().machine_code(_with_real_names(self.function), arguments)
             if made is None:
                 return self.by_dispatcher
-            code = _Object(made.symbol, made.result, made.code)
-            _write(path, code)
+            code = CodeFile(made.symbol, made.result, made.code)
+            write_code(path, code)
         return _linked(code, types, self)
 
     def _file_name(self, types: _Types) -> str:
         """The function for these types, then a digest of all else that decides what the code is: sources and the machine. Empty
         where a source is not known."""
-        sources = [_source(self.function.__module__), _source(__name__), _source("store_io.base.machine")]
-        sources += [_source(module.__name__) for module in self.modules]
+        sources = [source_of(self.function.__module__), source_of(__name__), source_of("store_io.base.machine")]
+        sources += [source_of(module.__name__) for module in self.modules]
         if not all(sources):
             return ""
         kind = hashlib.blake2b(repr((self.__module__, self.__name__, types.text)).encode(), digest_size=8).hexdigest()
@@ -222,24 +217,15 @@ class Kept(Deferred):
     def _by_numba(self) -> Any:
         """The same where numba loads and calls it."""
         function = _with_real_names(self.function)
-        sources = [_source(__name__), _source("store_io.base.machine"), *(_source(module.__name__) for module in self.modules)]
+        sources = [
+            source_of(__name__),
+            source_of("store_io.base.machine"),
+            *(source_of(module.__name__) for module in self.modules),
+        ]
         own = hashlib.blake2b(b"".join(sources), digest_size=8)
         if "_" + own.hexdigest() not in function.__qualname__:
             function.__qualname__ += "_" + own.hexdigest()
         return _machine().dispatcher_of(function)
-
-
-@cache
-def _source(module: str) -> bytes:
-    """A module's source; numba forgets kept code when the function's own changes, and knows nothing of other modules."""
-    found = importlib.util.find_spec(module) if module not in sys.modules else sys.modules[module].__spec__
-    if found is None:
-        return b""
-    try:
-        return importlib.util.decode_source(Path(found.origin or "").read_bytes()).encode()
-    except OSError:  # in a zip
-        loader: Any = found.loader
-        return (loader.get_source(module) or "").encode()
 
 
 @cache
@@ -251,47 +237,6 @@ def _this_machine() -> tuple[str, ...]:
 
 
 # ---- object files ----------------------------------------------------------------------------------------------------
-
-
-class _Object(NamedTuple):
-    """An object file and how its function is called, as `machine.MachineCode`."""
-
-    symbol: str
-    result: str
-    code: bytes
-
-
-def _read(path: str) -> _Object | None:
-    """What `_write` has written there; None where it is not whole."""
-    try:
-        with open(path, "rb") as file:
-            digest, data = file.read(DIGEST_BYTES), file.read()
-        if hashlib.blake2b(data, digest_size=DIGEST_BYTES).digest() != digest:
-            return None
-        head, _, code = data.partition(b"\n")
-        symbol, result = json.loads(head)
-        return _Object(symbol, result, code)
-    except (OSError, ValueError):
-        return None
-
-
-def _write(path: str, code: _Object) -> None:
-    """Keep it, whole or not at all."""
-    data = json.dumps([code.symbol, code.result]).encode() + b"\n" + code.code
-    with suppress(OSError):
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        descriptor, name = tempfile.mkstemp(dir=os.path.dirname(path), prefix=".object-")
-        try:
-            with open(descriptor, "wb") as file:
-                file.write(hashlib.blake2b(data, digest_size=DIGEST_BYTES).digest() + data)
-            os.chmod(name, 0o644)
-            os.replace(name, path)
-        except OSError:
-            os.unlink(name)
-            raise
-        for older in glob(f"{escape(path.rpartition('-')[0])}-*.object"):  # of sources that have changed
-            if older != path:
-                os.unlink(older)
 
 
 @cache
@@ -317,7 +262,7 @@ def offer() -> None:
 _engines: list[Any] = []  # they own the code
 
 
-def _linked(found: _Object, types: _Types, kept: Kept) -> Callable[..., Any]:
+def _linked(found: CodeFile, types: _Types, kept: Kept) -> Callable[..., Any]:
     """The function in an object file, called as numba's compiled code is: a place for the result, one for an exception, then
     each argument, arrays in their parts."""
     from llvmlite import binding

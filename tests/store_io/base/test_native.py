@@ -15,6 +15,7 @@ pytest.importorskip("numba")
 from numba import njit
 
 from store_io.base import machine, native
+from store_io.base.code_files import read_code
 from store_io.base.native import kept
 
 DATA = np.frombuffer(random.Random(7).randbytes(256), np.uint8)
@@ -145,7 +146,7 @@ def test_a_damaged_file_or_one_of_other_sources_is_made_anew(folder: Path, monke
         path.write_bytes(harm)
         _nothing._code.clear()
         _nothing(data)
-        assert native._read(str(path)) is not None and _nothing._code
+        assert read_code(str(path)) is not None and _nothing._code
     made = native._machine().machine_code
     monkeypatch.setattr(native._machine(), "machine_code", None)  # it is there, so nothing is compiled
     _nothing._code.clear()
