@@ -124,7 +124,7 @@ def test_schemas_hold_no_logic() -> None:
 
 
 def test_only_byte_source_opens_files_of_a_store() -> None:
-    """And one module alone writes: a new store, never one that is read. Others write temporary files, and compiled code, of our own."""
+    """And one module alone writes: a new store, never one that is read. Others write our own temporary files and code."""
     for path in modules("store_io"):
         if path.name in ("store_writer.py", "private_folder.py", "scratch.py", "code_files.py"):
             continue
@@ -173,17 +173,18 @@ def test_scratch_files_are_written_into_a_temporary_folder_alone() -> None:
 
 def test_compiled_code_is_written_beside_its_name_alone() -> None:
     """A new file of a name of its own, which then takes the name that it is to have; what is removed has the function's name."""
-    path = ROOT / "store_io" / "base" / "code_files.py"
-    made = {
-        name: ast.unparse(node.args[0])
-        for name, node in calls(path)
-        if name.rsplit(".", 1)[-1] in CHANGERS | {"chmod"} and node.args
+    found = list(calls(ROOT / "store_io" / "base" / "code_files.py"))
+    made = {(name, ast.unparse(node.args[0])) for name, node in found if name.rsplit(".", 1)[-1] in CHANGERS}
+    folder = "os.path.dirname(path)"
+    changed = {
+        ("os.makedirs", folder),
+        ("os.chmod", "name"),
+        ("os.replace", "name"),
+        ("os.unlink", "name"),
+        ("os.unlink", "older"),
     }
-    assert made == {"os.makedirs": "os.path.dirname(path)", "os.chmod": "name", "os.replace": "name", "os.unlink": "older"}
-    folders = [
-        ast.unparse(k.value) for name, node in calls(path) if name == "tempfile.mkstemp" for k in node.keywords if k.arg == "dir"
-    ]
-    assert folders == ["os.path.dirname(path)"]
+    assert made == changed
+    assert [ast.unparse(k.value) for name, node in found if name == "tempfile.mkstemp" for k in node.keywords][:1] == [folder]
 
 
 def test_jobs_know_no_bytes() -> None:
