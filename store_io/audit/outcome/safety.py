@@ -158,7 +158,8 @@ def no_config(outcome: AuditOutcome) -> bool:
         return False
     if config_losses(outcome) or outcome.counts.get(LOSS):  # what is graver comes alone
         return False
-    return bool(loads["read"]) and not any(loads["read"].values())
+    held = any(loads[kind] for kind in ("topics", "groups", "offsets"))  # by a database, without a file
+    return bool(loads["read"]) and not held and not any(loads["read"].values())
 
 
 def differs_from_log(outcome: AuditOutcome) -> bool:
