@@ -49,8 +49,6 @@ def unmodelled(listing: StoreListing, rules: BrokerRules, conf: bool = False) ->
     if marked_families(rules) and rules.value("enableDLegerCommitLog"):
         found.append("index or transactions in rocksdbstore/ beside a DLedger CommitLog: the two together are not modelled")
     found += _ledgers(listing, rules)
-    if rules.rocksdb_queues and rules.value("enableDLegerCommitLog"):
-        found.append("ConsumeQueues in RocksDB with a DLedger CommitLog: the two together are not modelled")
     for setting in ("duplicationEnable", "recheckReputOffsetFromCq"):
         if rules.controller_mode and rules.value(setting):
             found.append(f"{setting}=true beside enableControllerMode=true: the two together are not modelled")
@@ -98,8 +96,8 @@ def _ledgers(listing: StoreListing, rules: BrokerRules) -> Iterable[str]:
     path = str(rules.value("storePathDLedgerCommitLog"))
     if path and rules.ledger_data_path and (own not in folders or "," in path):
         yield f"storePathDLedgerCommitLog={path}: data files outside of the node's own folder are not read"
-    if own and str(rules.value("storeType")) != "default":
-        yield "enableDLegerCommitLog=true: with ConsumeQueues in RocksDB it is not modelled"
+    if rules.rocksdb_queues and not rules.flushes_after_unclean_exit:
+        yield "ConsumeQueues in RocksDB beside a DLedger CommitLog are modelled from 5.3.2 on"
 
 
 def _size(listing: StoreListing, path: str) -> int:

@@ -43,6 +43,7 @@ from store_io.rules.queue_state import CHUNK_ENTRIES, DiskEntries
 from store_io.rules.recovery import Fold
 from store_io.rules.rocksdb.combination import light_expected
 from store_io.rules.rocksdb.combined import CombinedFold
+from store_io.rules.rocksdb.ledger import KeyedLedgerFold
 from store_io.rules.rocksdb.recovery import RocksFold
 from store_io.scan.segment_scan import SegmentTask
 from store_io.source.byte_source import ByteSource
@@ -231,7 +232,12 @@ class StoreRounds:
         read = found.scans, found.file_queues, copy.headers, self._disk, firsts
         fold: Fold
         keyed: RocksFold | None = None
-        if self._table is not None:
+        if self._table is not None and loaded.ledger is not None:
+            of_group = LedgerRead(found.ledger, copy.ledger_texts)
+            fold = keyed = KeyedLedgerFold(
+                *known, *read, read=of_group, ends=self._table.ends, stored=self._keyed, marks=copy.marks
+            )
+        elif self._table is not None:
             made = RocksFold if copy.twins is None else CombinedFold
             fold = keyed = made(*known, *read, copy.epochs.epochs, ends=self._table.ends, stored=self._keyed, marks=copy.marks)
         elif loaded.ledger is None:

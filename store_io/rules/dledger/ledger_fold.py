@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from schemas import commitlog_layout
 from schemas.dledger_layout import DATA, HEADER_BYTES
-from schemas.rows import WALK_BROKER, MappedFile, SegmentSummary
+from schemas.rows import WALK_BROKER, FirstRecord, MappedFile, SegmentSummary
 from store_io.rules.dispatch import EVERYTHING, Choice
 from store_io.rules.dledger.ledger_files import LedgerFiles
 from store_io.rules.dledger.ledger_recovery import Ledger, recover_ledger
@@ -22,6 +22,7 @@ from store_io.rules.dledger.unit_list import UnitList
 from store_io.rules.prediction import LogFile, Refused, ScanId
 from store_io.rules.queue_state import QueueRefusal
 from store_io.rules.recovery import Fold
+from store_io.rules.start_segment import StartSearch
 
 
 @dataclass(frozen=True)
@@ -127,8 +128,12 @@ class LedgerFold(Fold):
             if summary.broker.kind != "end" or i + 1 == len(self.log):
                 break
             i += 1
-        self.dispatch.puts.settle()
+        self._settle()
         counted = self.segments[i].start + _message_bytes(summary)
+        self._cut_after_crash(m, counted)
+
+    def _cut_after_crash(self, m: int, counted: int) -> None:
+        """Cut the queues at the place that was counted, if one reaches it. m: as it was before recovery."""
         if self.rules.start_by_logics_offset:
             m = self.checkpoint.logics_phy_offset
         if m >= counted:
@@ -148,11 +153,16 @@ class LedgerFold(Fold):
         search = self._search(self.unclean)
         for i in reversed(range(len(self.ledger.data))):
             first = search.first(self.files.old_segments + i)
-            if first is None or first.magic != commitlog_layout.MAGIC_V1 or first.store_time == 0:
-                continue
-            if search.dispatched(first):
+            if first is not None and self._begins_at(search, first):
                 return i
         return 0
+
+    def _begins_at(self, search: StartSearch, first: FirstRecord) -> bool:
+        """Whether the scan may begin in a file with this first record."""
+        return first.magic == commitlog_layout.MAGIC_V1 and first.store_time != 0 and self._is_dispatched(search, first)
+
+    def _is_dispatched(self, search: StartSearch, first: FirstRecord) -> bool:
+        return search.dispatched(first)
 
     # ---- start() ---------------------------------------------------------------------------------------------------------
 

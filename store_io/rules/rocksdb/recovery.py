@@ -127,14 +127,23 @@ class RocksFold(Fold):
         if end >= self.mark:
             return
         for queue in self.rocks.values():
-            for row in queue.puts[(queue.puts["first_phy"] < end) & (end <= queue.puts["last_phy"])]:
-                self.needs.queue_cuts[self._scan(row)][queue.key].add(end)
+            self._ask_inside(queue, end)
             for answer in (queue, queue.or_else):
                 if answer is not None:
                     answer.truncate(end, self.min_offset())
-            if queue.maximum is not None and (held := queue.held_inside(queue.maximum.queue_offset)) is not None:
-                self.needs.number_cuts[self._scan(held)][queue.key].add(queue.maximum.queue_offset + 1)
+            self._ask_maximum(queue)
         self.mark = end
+
+    def _ask_inside(self, queue: RocksQueue, phy_offset: int) -> None:
+        """Ask for a cut there of what was put: the queue is searched for it."""
+        for row in queue.puts[(queue.puts["first_phy"] < phy_offset) & (phy_offset <= queue.puts["last_phy"])]:
+            self.needs.queue_cuts[self._scan(row)][queue.key].add(phy_offset)
+
+    def _ask_maximum(self, queue: RocksQueue) -> None:
+        """Ask where the maximum leads, if that is not known."""
+        held = queue.held_inside(queue.maximum.queue_offset) if queue.maximum is not None else None
+        if queue.maximum is not None and held is not None:
+            self.needs.number_cuts[self._scan(held)][queue.key].add(queue.maximum.queue_offset + 1)
 
     def _scan(self, row: np.void) -> ScanId:
         found = self.dispatch.scan_ids[row["scan"]]
