@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from schemas.store_names import QUEUES, TIERED_METADATA
+from schemas.store_names import COMMITLOG, QUEUES, TIERED_METADATA
 from store_io.rules.dledger.ledger_files import ledger_folder, ledger_folders
 from store_io.rules.releases import ROCKSDB_STORE_TYPE, BrokerRules
 from store_io.rules.rocksdb.marks import marked_families
@@ -97,7 +97,12 @@ def _ledgers(listing: StoreListing, rules: BrokerRules) -> Iterable[str]:
     if path and rules.ledger_data_path and (own not in folders or "," in path):
         yield f"storePathDLedgerCommitLog={path}: data files outside of the node's own folder are not read"
     if rules.rocksdb_queues and not rules.flushes_after_unclean_exit:
-        yield "ConsumeQueues in RocksDB beside a DLedger CommitLog are modelled from 5.3.2 on"
+        yield "ConsumeQueues in RocksDB beside a DLedger CommitLog: not modelled before 5.3.2"
+    elif rules.rocksdb_queues and any(e.kind == "file" and e.size and e.path.startswith(f"{COMMITLOG}/") for e in listing.files):
+        yield f"{COMMITLOG}/: a log from before DLedger, with ConsumeQueues in RocksDB: the two together are not modelled"
+    for setting in ("duplicationEnable", "recheckReputOffsetFromCq") if rules.rocksdb_queues else ():
+        if rules.value(setting):
+            yield f"{setting}=true beside a DLedger CommitLog and ConsumeQueues in RocksDB: not modelled"
 
 
 def _size(listing: StoreListing, path: str) -> int:

@@ -97,3 +97,12 @@ def test_logs_of_other_dledger_nodes_are_named_beside_this_ones_own() -> None:
     foreign = listed({names[0]: 8})  # this node's own is not there
     (sentence,) = unmodelled(foreign, rules)
     assert "dledger-n0/: the log of another DLedger node" in sentence and other_ledgers(foreign, rules) == []
+
+
+@pytest.mark.parametrize(("release", "log", "named"), [("5.5.0", "", 0), ("5.3.1", "", 1), ("5.5.0", log_path(0), 1)])
+def test_keyed_queues_beside_a_ledger(release: str, log: str, named: int) -> None:
+    told = {"enableDLegerCommitLog": True, "dLegerSelfId": "n0", "storeType": "defaultRocksDB"}
+    rules = broker_rules(release, {key: Setting(value, "broker.conf") for key, value in told.items()})
+    files = {f"dledger-n0/data/{0:020d}": 8, **({log: 8} if log else {})}
+    sentences = unmodelled(listing_of(files), rules, conf=True)
+    assert len(sentences) == named and all("RocksDB" in sentence for sentence in sentences)

@@ -1,0 +1,141 @@
+"""DLedger stores whose ConsumeQueues are in RocksDB, damaged: the plan against what the real release does."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from py4j.protocol import Py4JError
+
+from tests.broker_truth import ledgers, own_network
+from tests.broker_truth.damaged_copies import older, planned, seen_by
+from tests.broker_truth.kinds import ROCKSDB, ROCKSDB_RELEASES
+from tests.broker_truth.real_broker import Broker, Jvm, Put, class_path, conf_of
+from tests.broker_truth.test_ledgers import LEDGER, index_gone, sparse, tail, wrong_body, wrong_position
+from tests.support import product
+from tests.support.damage import remove
+
+pytestmark = pytest.mark.broker
+
+SETTINGS = ledgers.SETTINGS | ROCKSDB
+PUTS = [Put(f"Topic{n % 2}", b"body %d " % n * (n % 30 + 1), n // 2 % 2, "tag", f"key{n}", f"U{n}") for n in range(240)]
+State = dict[str, Any]
+
+
+def unclean(store: Path) -> None:
+    (store / "abort").touch()
+
+
+def group_checkpoint_gone(store: Path) -> None:
+    remove(store / LEDGER / "checkpoint")
+
+
+def database_gone(store: Path) -> None:
+    remove(store / "consumequeue")
+
+
+def last_data_gone(store: Path) -> None:
+    max((store / LEDGER / "data").iterdir()).unlink()
+
+
+DAMAGES: Mapping[str, Sequence[Callable[[Path], object]]] = {
+    "none": [],
+    "unclean": [unclean],
+    "no group checkpoint, unclean": [group_checkpoint_gone, unclean],
+    "wrong body, unclean": [wrong_body, unclean],
+    "wrong position": [wrong_position],
+    "wrong position, unclean": [wrong_position, unclean],
+    "tail, unclean": [tail, unclean],
+    "index gone": [index_gone],
+    "older": [older],
+    "older, unclean": [older, unclean],
+    "database gone": [database_gone],
+    "database gone, unclean": [database_gone, unclean],
+    "database and group checkpoint gone": [database_gone, group_checkpoint_gone],
+    "last data file gone, unclean": [last_data_gone, unclean],
+}
+
+
+def write(release: str, jars: Sequence[Path], folder: Path) -> None:
+    """Two lives of a node that is alone; `older` is the database after the first."""
+    with Jvm(release, jars) as jvm:
+        for wanted in (PUTS[:100], PUTS[100:]):
+            broker = jvm.broker(folder / "store", SETTINGS)
+            assert broker.load()
+            broker.start()
+            broker.lead()
+            broker.put(wanted)
+            broker.catch_up()
+            time.sleep(ledgers.CHECKPOINT_SECONDS)
+            with suppress(Py4JError):
+                broker.shutdown()
+            if not (folder / "older").exists():
+                shutil.copytree(folder / "store" / "consumequeue", folder / "older")
+
+
+def look(release: str, jars: Sequence[Path], stores: Sequence[tuple[Path, State]]) -> list[State]:
+    """What the release makes of each store; {}: it does not start. Each comes with its plan, whose queues are asked for."""
+    found: list[State] = []
+    jvm = Jvm(release, jars)
+    try:
+        for root, plan in stores:
+            if not jvm.alive:  # DLedger has ended the process
+                jvm.close()
+                jvm = Jvm(release, jars)
+            with jvm.broker(root, SETTINGS) as broker:
+                found.append(_looked(broker, plan))
+    finally:
+        jvm.close()
+    return found
+
+
+def _looked(broker: Broker, plan: State) -> State:
+    try:
+        if not broker.load():
+            return {}
+    except Py4JError:
+        return {}
+    after_load = seen_by(broker, plan.get("after_load", {}))
+    end = broker.java.getMaxPhyOffset()
+    broker.start()
+    broker.lead()
+    time.sleep(0.1)  # entries are put by a thread of its own
+    return {"end": end, "after_load": after_load, "after_dispatch": seen_by(broker, plan.get("after_dispatch", {}))}
+
+
+def plan_of(root: Path, release: str) -> State:
+    """The same of the audit's prediction, each queue with all answers that it leaves open."""
+    audit = product.audit(root, release, conf_of(SETTINGS))
+    assert audit.broker is not None, audit.incomplete
+    if not audit.broker["starts"]:
+        return {}
+    moments = {moment: planned(audit.broker[moment]["queues"]) for moment in ("after_load", "after_dispatch")}
+    return {"end": audit.broker["truncate_at"], **moments}
+
+
+@pytest.mark.parametrize("release", ROCKSDB_RELEASES)
+def test_plans_of_damaged_logs(release: str, tmp_path: Path) -> None:
+    if reason := own_network.allowed():
+        pytest.skip(reason)
+    jars = class_path(release, dledger=True)
+    own_network.run(write, release, jars, tmp_path)
+    stores: dict[str, Path] = {}
+    for number, (name, damages) in enumerate(DAMAGES.items()):
+        stores[name] = tmp_path / str(number) / "store"
+        shutil.copytree(tmp_path / "store", stores[name], copy_function=sparse)
+        shutil.copytree(tmp_path / "older", stores[name].parent / "older")
+        for damage in damages:
+            damage(stores[name])
+    plans = {name: plan_of(root, release) for name, root in stores.items()}
+    real = own_network.run(look, release, jars, [(root, plans[name]) for name, root in stores.items()])
+    for name, seen in zip(stores, real, strict=True):
+        plan = plans[name]
+        assert plan.keys() == seen.keys() and plan.get("end") == seen.get("end"), name
+        for moment in ("after_load", "after_dispatch"):
+            wrong = {key: numbers for key, numbers in seen.get(moment, {}).items() if numbers not in plan[moment].get(key, [])}
+            assert not wrong, (name, moment, plan[moment])
