@@ -8,4 +8,5 @@ recovery  the fold over a store of this kind
 marks     how far index and transactions in RocksDB reach, as a start asks
 combination  of queues that are written twice, in files and in RocksDB: settings, and refusals over them
 combined  the fold over a store with both
+ledger    the fold over a DLedger log with such queues (dledger.md 8)
 """
