@@ -1,8 +1,8 @@
 """Bytes of a copied store: the only module that opens its files, and only to read.
 
 A store lies under one root; parts of it (`commitlog`, `consumequeue`, `index`) may lie elsewhere. All paths here are those of
-`StoreFile.path`: relative to the root, with "/", wherever their files lie. Local folders are read with system calls, other
-file systems (`s3://`, `hdfs://`, ...) through pyarrow.
+`StoreFile.path`: relative to the root, with "/", wherever their files lie. Local folders are read with system calls, objects
+(`s3://`) by `s3_folder`, other file systems (`hdfs://`, ...) through pyarrow.
 
 Nothing of the source is changed: no file is opened but a regular one of the store itself (a link that leads out of it is not),
 never for writing, and its access time is left alone where the system allows that. Reads are plain reads, so a file that shrinks
@@ -15,10 +15,11 @@ import errno
 import os
 import re
 import stat
+import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import unquote, urlsplit
 
 import numpy as np
@@ -29,6 +30,9 @@ from schemas.rows import StoreFile
 from schemas.store_names import COMMITLOG, PARTS
 from store_io.base.errors import NotAStore, StoreChanged, StoreError, Unreadable, UsageError
 from store_io.base.paths import is_inner_path, is_uri
+
+if TYPE_CHECKING:
+    from store_io.source.s3_folder import S3Folder
 
 MAX_DEPTH = 8  # folders below a part; a store has five, so what is deeper is listed by its name alone
 SMALL_BYTES = 64 << 20
@@ -48,10 +52,12 @@ class StoreLocation:
 
     root: a local path or a URI.  parts: (name, folders) for each part that lies elsewhere, folders again paths or URIs; the
     part's folder below the root, if there is one, is then not looked at. Only a CommitLog can have several folders.
+    since: when it was named, ns. What a process keeps of objects is used again for the same location alone, or if it was read later.
     """
 
     root: str
     parts: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    since: int = field(default_factory=time.time_ns, compare=False, repr=False)
 
 
 class DerivedLocation(StoreLocation):
@@ -321,11 +327,16 @@ class _ArrowFolder:
     def _full(self, relative: str) -> str:
         return f"{self.root}/{relative}" if relative else self.root
 
-    def has(self, relative: str) -> bool:
+    def kind(self, relative: str) -> str:
+        """ "file", "directory", or "" where nothing is there."""
         try:
-            return bool(self.file_system.get_file_info(self._full(relative)).type != pafs.FileType.NotFound)
+            kind = self.file_system.get_file_info(self._full(relative)).type
         except (OSError, pa.ArrowException) as error:
-            raise Unreadable(f"{relative}: cannot be looked up: {_reason(error)}") from error
+            raise Unreadable(f"{self._full(relative)}: cannot be looked up: {_reason(error)}") from error
+        return {pafs.FileType.Directory: "directory", pafs.FileType.NotFound: ""}.get(kind, "file")
+
+    def has(self, relative: str) -> bool:
+        return bool(self.kind(relative))
 
     def open(self, relative: str, path: str) -> ByteFile:
         try:
@@ -455,8 +466,8 @@ def open_source(location: StoreLocation) -> ByteSource:
             raise UsageError(f"{name!r}: only {', '.join(PARTS)} can lie elsewhere, each in at least one folder")
         if name != COMMITLOG and len(folders) > 1:
             raise UsageError(f"{name}: {len(folders)} folders, only the CommitLog can have several")
-    root = _open_folder(location.root)
-    parts = {name: [_open_folder(folder) for folder in folders] for name, folders in location.parts}
+    root = _open_folder(location.root, location.since)
+    parts = {name: [_open_folder(folder, location.since) for folder in folders] for name, folders in location.parts}
     local = [f for f in (root, *(f for part in parts.values() for f in part)) if isinstance(f, _LocalFolder)]
     for folder in local:
         folder.allowed = tuple(f.real for f in local)
@@ -474,9 +485,8 @@ def read_beside(location: StoreLocation, suffix: str, limit: int) -> bytes | Non
             around, name = os.path.split(os.path.realpath(path))
             folder: _Folder = _LocalFolder(around)
         else:
-            file_system, root = _arrow(location.root)
-            around, _, name = root.rstrip("/").rpartition("/")
-            folder = _ArrowFolder(file_system, around)
+            around, _, name = location.root.rstrip("/").rpartition("/")
+            folder = _open_folder(around, location.since)
         if not name:
             return None
         with folder.open(name + suffix, name + suffix) as file:
@@ -506,14 +516,9 @@ def check_root(location: str) -> None:
     """Raise NotAStore or Unreadable, in one sentence, where the location is not a folder that can be listed."""
     path = local_path(location)
     if path is None:
-        file_system, root = _arrow(location)
-        try:
-            kind = file_system.get_file_info(root).type
-        except (OSError, pa.ArrowException) as error:
-            raise Unreadable(f"{shown(location)}: cannot be looked up: {_reason(error)}") from error
-        # An object store has no folder where nothing lies.
-        if kind != pafs.FileType.Directory:
-            found = "a file" if kind == pafs.FileType.File else "nothing"
+        kind = _open_remote(location, time.time_ns()).kind("")
+        if kind != "directory":  # where nothing lies an object store has no folder
+            found = "a file" if kind == "file" else "nothing"
             raise NotAStore(f"{shown(location)}: {found} is there, not a store directory")
         return
     try:
@@ -528,23 +533,27 @@ def check_root(location: str) -> None:
         raise Unreadable(f"{shown(location)}: no permission to list it")
 
 
-def _open_folder(location: str) -> _Folder:
+def _open_folder(location: str, since: int) -> _Folder:
     path = local_path(location)
     if path is not None:
         if not path or "\0" in path:
             raise UsageError(f"{location!r}: not a path")
         return _LocalFolder(path)
-    return _ArrowFolder(*_arrow(location))
+    return _open_remote(location, since)
 
 
-def _arrow(location: str) -> tuple[pafs.FileSystem, str]:
+def _open_remote(location: str, since: int) -> _ArrowFolder | S3Folder:
+    if urlsplit(location).scheme.lower() in ("s3", "s3a", "s3n"):
+        from store_io.source.s3_folder import S3Folder  # its client takes 0.2 s to load
+
+        return S3Folder(location, since)
     try:
         file_system, root = pafs.FileSystem.from_uri(location)
     except (ValueError, pa.ArrowException) as error:
         raise UsageError(f"{shown(location)}: not a URI that can be read: {_reason(error)}") from error
     except OSError as error:
         raise NotAStore(f"{shown(location)}: the file system does not answer: {_reason(error)}") from error
-    return file_system, root
+    return _ArrowFolder(file_system, root)
 
 
 def _open_unmarked(path: str, flags: int = 0, follow: bool = False) -> int:

@@ -1,0 +1,135 @@
+"""How this process reaches an S3-compatible server: login, endpoint, retries, and what went wrong in a sentence.
+
+Credentials, region and endpoint come from where every AWS tool looks: AWS_ACCESS_KEY_ID and so on in the environment,
+AWS_PROFILE and ~/.aws, a container's or machine's role; AWS_ENDPOINT_URL names another server.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from typing import Any
+from urllib.parse import urlsplit
+
+from store_io.base.errors import NotAStore, StoreChanged, StoreError, Unreadable, UsageError
+
+SCHEMES = ("s3", "s3a", "s3n")
+ATTEMPTS = 6  # of a request; botocore waits longer before each, up to 20 s
+CONNECT_SECONDS = 10
+READ_SECONDS = 60
+_THREADS = 32
+_LOGIN = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or name a profile of ~/.aws with AWS_PROFILE"
+_REGION = "set AWS_REGION to the region of the bucket"
+_WRONG_REGION = {"PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException", "301"}
+_REFUSED = {"AccessDenied", "AllAccessDisabled", "403", "Forbidden", "AccountProblem"}
+_UNKNOWN_LOGIN = {"InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "ExpiredTokenException"}
+_THROTTLED = {"SlowDown", "Throttling", "ThrottlingException", "RequestLimitExceeded", "TooManyRequests", "503", "429"}
+_ABSENT = {"NoSuchKey", "NotFound", "404"}
+
+
+def is_s3(uri: str) -> bool:
+    """Whether the URI names an object or a prefix of such a server."""
+    return urlsplit(uri).scheme.lower() in SCHEMES
+
+
+def bucket_and_key(uri: str) -> tuple[str, str]:
+    """The bucket, and the key without "/" at either end. Raises UsageError where no bucket is named."""
+    rest = uri.partition("://")[2]
+    bucket, _, key = rest.partition("/")
+    if not bucket or "@" in bucket:
+        raise UsageError(f"{uri.partition('://')[0]}://{bucket.rpartition('@')[2]}/{key}: name it as s3://BUCKET/FOLDER, without a login in it")
+    return bucket, key.strip("/")
+
+
+def client() -> Any:
+    """The client of this process. Threads may share it; a process that was forked makes its own. Raises StoreError."""
+    return _client(os.getpid())
+
+
+@functools.lru_cache(maxsize=1)
+def _client(process: int) -> Any:
+    import botocore.session  # 0.2 s: only where something lies in S3
+    from botocore.config import Config
+    from botocore.exceptions import BotoCoreError
+
+    session = botocore.session.get_session()
+    region = os.environ.get("AWS_REGION") or None  # botocore itself asks for AWS_DEFAULT_REGION alone
+    try:
+        region = region or session.get_config_variable("region") or "us-east-1"
+        options: dict[str, Any] = {
+            "retries": {"mode": "standard", "total_max_attempts": ATTEMPTS},
+            "connect_timeout": CONNECT_SECONDS,
+            "read_timeout": READ_SECONDS,
+            "max_pool_connections": _THREADS,
+            # Other servers than Amazon's do not know the checksums that botocore would ask for by itself.
+            "request_checksum_calculation": "when_required",
+            "response_checksum_validation": "when_required",
+        }
+        made = session.create_client("s3", region_name=region, config=Config(**options))
+        if not (urlsplit(made.meta.endpoint_url).hostname or "").endswith((".amazonaws.com", ".amazonaws.com.cn")):
+            options["s3"] = {"addressing_style": "path"}  # BUCKET.minio has no address
+            made = session.create_client("s3", region_name=region, config=Config(**options))
+        return made
+    except (BotoCoreError, ValueError) as error:
+        raise Unreadable(f"S3 cannot be used: {' '.join(str(error).split())}") from error
+
+
+def reason(error: Exception) -> str:
+    """What botocore's error means, and what to set, in the middle of a sentence."""
+    from botocore import exceptions as known
+
+    if isinstance(error, known.ClientError):
+        return _answer(error)
+    if isinstance(error, known.NoCredentialsError | known.PartialCredentialsError):
+        return f"no credentials were found; {_LOGIN}"
+    if isinstance(error, known.CredentialRetrievalError | known.UnauthorizedSSOTokenError | known.SSOTokenLoadError):
+        return f"the credentials of the profile cannot be had ({_plain(error)}); {_LOGIN}"
+    if isinstance(error, known.ConnectionError | known.HTTPClientError | known.ReadTimeoutError | known.ConnectTimeoutError):
+        endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+        named = "AWS_ENDPOINT_URL names it" if endpoint else "AWS_ENDPOINT_URL would name another than Amazon's"
+        return f"the server does not answer ({_plain(error)}); {named}"
+    return _plain(error)
+
+
+def problem(error: Exception, what: str) -> StoreError:
+    """The error to raise where `what` could not be read, as a sentence that begins with it."""
+    code = _code(error)
+    if code == "PreconditionFailed" or code == "412":
+        return StoreChanged(f"{what}: was replaced by another object while it was read")
+    if code in _ABSENT:
+        return StoreChanged(f"{what}: is not there any more")
+    if code == "NoSuchBucket":
+        return NotAStore(f"{what}: {reason(error)}")
+    return Unreadable(f"{what}: cannot be read: {reason(error)}")
+
+
+def _code(error: Exception) -> str:
+    answer = getattr(error, "response", None) or {}
+    return str(answer.get("Error", {}).get("Code", ""))
+
+
+def is_code(error: Exception, *codes: str) -> bool:
+    """Whether the server's answer had one of these codes."""
+    return _code(error) in codes
+
+
+def _answer(error: Any) -> str:
+    code, said = _code(error), " ".join(str(error.response.get("Error", {}).get("Message", "")).split())
+    headers = error.response.get("ResponseMetadata", {}).get("HTTPHeaders", {})
+    region = error.response.get("Error", {}).get("Region") or headers.get("x-amz-bucket-region")
+    quoted = f"{code}: {said}" if said else code
+    if code == "NoSuchBucket":
+        return "there is no bucket of this name on that server"
+    if code in _WRONG_REGION:
+        return f"the bucket is in another region ({quoted}); {_REGION}" + (f": {region}" if region else "")
+    if code in _UNKNOWN_LOGIN:
+        return f"the server does not take these credentials ({quoted}); {_LOGIN}"
+    if code in _REFUSED:
+        return f"access is denied ({quoted}); these credentials need s3:ListBucket and s3:GetObject there"
+    if code in _THROTTLED:
+        return f"the server throttles ({quoted}), also after {ATTEMPTS} attempts; try again later, or with fewer tasks at a time"
+    return quoted
+
+
+def _plain(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
