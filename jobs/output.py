@@ -11,8 +11,8 @@ import os
 import secrets
 import stat
 from collections.abc import Iterable, Sequence
-from typing import Any
 
+from jobs.remote_files import TEMPORARY, RemoteFiles, remote_files
 from store_io.base.errors import StoreError
 from store_io.base.paths import is_inner_path, is_uri
 
@@ -20,7 +20,6 @@ RESULT = "result.json"
 INDEX = "index.html"
 REPLICAS = "replicas.json"
 STORE_FILES = ("plan.json", "findings.jsonl", "config.json", "report.html")
-_TEMPORARY = ".writing"
 
 
 class OutputFailed(StoreError):
@@ -28,23 +27,22 @@ class OutputFailed(StoreError):
 
 
 class OutputFolder:
-    """The folder of --out: a path, or a URI that pyarrow knows. Nothing is touched before a method is called.
+    """The folder of --out: a path, or a URI of `s3://` or of what pyarrow knows. Nothing is touched before a method is called.
 
     Names are relative to it, with at most one "/": "result.json", "NAME/plan.json". All methods raise OutputFailed.
     """
 
     def __init__(self, out: str):
         self.out = out
-        self._remote: Any = None
-        self._root = out
+        self._remote: RemoteFiles | None = None
         if is_uri(out):
-            from pyarrow import ArrowException, fs
+            from pyarrow import ArrowException
 
             try:
-                self._remote, self._root = fs.FileSystem.from_uri(out)
-            except (ArrowException, OSError, ValueError) as problem:
+                self._remote = remote_files(out)
+            except (ArrowException, OSError, ValueError, StoreError) as problem:
                 raise OutputFailed(f"{out}: {problem}") from None
-        self._root = self._root.rstrip("/") or "/"
+        self._root = out.rstrip("/") or "/"
 
     def begin(self, stores: Sequence[str]) -> None:
         """Make the folders, also the one of --out itself, and remove what an earlier run left there for these stores."""
@@ -63,7 +61,7 @@ class OutputFolder:
         path = self._path(name)
         try:
             if self._remote is not None:
-                self._write_remote(path, parts)
+                self._remote.write(name, parts)
             else:
                 write_local(path, parts)
         except OSError as problem:
@@ -74,8 +72,7 @@ class OutputFolder:
         path = self._path(name)
         try:
             if self._remote is not None:
-                with self._remote.open_input_stream(path) as file:
-                    return bytes(file.read())
+                return self._remote.read(name)
             with open(path, "rb") as local:
                 return local.read()
         except FileNotFoundError:
@@ -83,21 +80,11 @@ class OutputFolder:
         except OSError as problem:
             raise OutputFailed(f"{self.out}/{name}: cannot read: {problem.strerror or problem}") from None
 
-    def _write_remote(self, path: str, parts: Iterable[bytes]) -> None:
-        """An object store shows an object once it is whole; elsewhere a rename does it."""
-        whole = self._remote.type_name in ("s3", "gcs", "abfs")
-        target = path if whole else f"{path}.{secrets.token_hex(4)}{_TEMPORARY}"
-        with self._remote.open_output_stream(target) as file:
-            for part in parts:
-                file.write(part)
-        if not whole:
-            self._remote.move(target, path)
-
     def _make_folder(self, store: str) -> None:
         path = self._path(store) if store else self._root
         try:
             if self._remote is not None:
-                self._remote.create_dir(path, recursive=True)
+                self._remote.make_folder(store)
                 return
             if store:
                 with contextlib.suppress(FileExistsError):
@@ -107,7 +94,7 @@ class OutputFolder:
             else:
                 os.makedirs(path, exist_ok=True)
             for left in os.scandir(path):
-                if left.name.startswith(".") and left.name.endswith(_TEMPORARY):
+                if left.name.startswith(".") and left.name.endswith(TEMPORARY):
                     os.unlink(left.path)
         except OSError as problem:
             raise OutputFailed(f"{path}: cannot make the folder: {problem.strerror or problem}") from None
@@ -116,7 +103,7 @@ class OutputFolder:
         path = self._path(name)
         try:
             if self._remote is not None:
-                self._remote.delete_file(path)
+                self._remote.remove(name)
             else:
                 os.unlink(path)
         except (FileNotFoundError, NotADirectoryError):
@@ -137,7 +124,7 @@ def write_local(path: str, parts: Iterable[bytes], for_all: bool = False) -> Non
     """
     folder, _, last = path.rpartition("/")
     folder = folder or "/"
-    temporary = f"{folder}/.{last}.{secrets.token_hex(4)}{_TEMPORARY}"
+    temporary = f"{folder}/.{last}.{secrets.token_hex(4)}{TEMPORARY}"
     try:
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
         with os.fdopen(handle, "wb") as file:

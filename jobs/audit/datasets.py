@@ -26,11 +26,12 @@ from schemas.rows import SegmentSummary
 from store_io.base.errors import StoreError
 from store_io.scan import dataset_rows
 from store_io.scan.segment_scan import SegmentTask, scan_segment
+from store_io.source.s3_client import arrow_file_system, bucket_and_key, is_s3
 
 ROW_GROUP_ROWS = 1 << 18
 _BOUNDED = ("phy_offset", "queue_offset", "store_time_ms")  # columns whose smallest and largest value go into the table's log
 _DICTIONARY = ["topic", "tags", "kind", "queue_id", "segment", "sys_flag", "batch_count", "message_count", "plausible"]
-_HADOOP_ONLY = {"s3a": "s3", "s3n": "s3", "abfss": "abfs"}  # names that Spark has for file systems of pyarrow
+_HADOOP_ONLY = {"abfss": "abfs"}  # names that Spark has for file systems of pyarrow
 
 
 class DatasetFailed(StoreError):
@@ -170,6 +171,8 @@ class _File:
         if is_local(self.uri):
             self._system, self._path = fs.LocalFileSystem(), hadoop_path(self.uri)
             os.makedirs(os.path.dirname(self._path), exist_ok=True)
+        elif is_s3(self.uri):
+            self._system, self._path = arrow_file_system(), "/".join(bucket_and_key(self.uri))
         else:
             scheme, _, rest = self.uri.partition("://")
             self._system, self._path = fs.FileSystem.from_uri(f"{_HADOOP_ONLY.get(scheme, scheme)}://{rest}")

@@ -1,9 +1,9 @@
 """Parquet files -> versions of Delta tables. The only module that calls Delta's kernel.
 
 Spark's own writer needs half a second per small table and rewrites what is Parquet already. On this machine's disks delta-rs
-(`jobs.tables.local_log`) commits files where they lie. Elsewhere, and from the first time that it cannot, Delta's kernel does, on
+(`jobs.tables.delta_rs_log`) commits files where they lie. Elsewhere, and from the first time that it cannot, Delta's kernel does, on
 which delta-spark itself depends: both make the log entry, settle races with other writers, and write checkpoints. Every table
-is partitioned by `run_id`; a run's files lie in the folder `run_id=<id>`.
+is partitioned by `run_id`; a run's files lie in the folder `run_id=<id>`. For tables in S3 see `jobs.tables.s3_log`.
 """
 
 from __future__ import annotations
@@ -23,12 +23,14 @@ from pyspark.sql.types import StructType
 
 from jobs.faults import reason
 from jobs.tables.data_file import DataFile
-from jobs.tables.local_log import LocalLog, Raced, is_from_delta_rs
+from jobs.tables.delta_rs_log import DeltaRsLog, Raced, is_from_delta_rs
 from jobs.tables.table_address import TablesFailed, delta_rs_misreads, hadoop_path, is_local
 from schemas.rows import Row
 from schemas.tables import RUN_ID, Column, struct_of
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
     from jobs.session import Session
 
 ENGINE_NAME = "rocketmq-store-audit"
@@ -46,12 +48,12 @@ class DeltaLog:
         self._columns = columns
         self._partition = partition
         self._partition_names = (RUN_ID.name, *(column.name for column in partition))
-        self._local: LocalLog | None = None
+        self._by_rs: DeltaRsLog | None = None
         self.uri = uri
         if not uri.startswith("file:"):
             self.uri = str(self._call(lambda: self._files.makeQualified(self._path(uri)).toString()))
         elif not delta_rs_misreads(uri):
-            self._local = LocalLog(hadoop_path(uri), (*columns, *partition, RUN_ID), self._partition_names)
+            self._by_rs = DeltaRsLog(hadoop_path(uri), (*columns, *partition, RUN_ID), self._partition_names)
 
     @property
     def _jvm(self) -> Any:
@@ -86,22 +88,25 @@ class DeltaLog:
         data = sink.getvalue()
         uri = f"{self.run_folder(run_id)}/part-{uuid.uuid4()}.parquet"
         try:
-            if is_local(self.uri):
-                path = hadoop_path(uri)
-                os.makedirs(os.path.dirname(path), exist_ok=True)
-                with open(path, "xb") as file:
-                    file.write(data)
-                    file.flush()
-                    os.fsync(file.fileno())
-            else:
-                out = self._files.create(self._path(uri))
-                try:
-                    out.write(data.to_pybytes())
-                finally:
-                    out.close()
+            self._write(uri, data)
         except (OSError, Py4JJavaError) as problem:
             raise TablesFailed(f"{uri}: cannot write: {reason(problem)}") from None
         return DataFile(uri, data.size, int(time.time() * 1000), rows.num_rows)
+
+    def _write(self, uri: str, data: pa.Buffer) -> None:
+        if is_local(self.uri):
+            path = hadoop_path(uri)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "xb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            return
+        out = self._files.create(self._path(uri))
+        try:
+            out.write(data.to_pybytes())
+        finally:
+            out.close()
 
     def rows(self, columns: Sequence[str], run_id: str | None = None) -> list[Row]:
         """Rows of these columns and `run_id`, of one run alone where one is named; a column that a file lacks is null.
@@ -117,7 +122,7 @@ class DeltaLog:
 
     def _live_files(self, run_id: str | None) -> dict[str, str | None]:
         """Address -> run, of the files of the newest version; none where there is no table."""
-        return self._by_either(lambda local: local.files(run_id), lambda: self._files_of_kernel(run_id))
+        return self._by_either(lambda log: log.files(run_id), lambda: self._files_of_kernel(run_id))
 
     def _files_of_kernel(self, run_id: str | None) -> dict[str, str | None]:
         snapshot = self._snapshot()
@@ -130,34 +135,38 @@ class DeltaLog:
         }
 
     def _parquet(self, uri: str, columns: Sequence[str]) -> list[Row]:
-        if is_local(uri):
-            source: Any = hadoop_path(uri)
-        else:
-            stream = self._files.open(self._path(uri))
-            try:
-                source = pa.BufferReader(bytes(self._jvm.org.apache.commons.io.IOUtils.toByteArray(stream)))
-            finally:
-                stream.close()
-        file = pq.ParquetFile(source)
+        file = pq.ParquetFile(hadoop_path(uri) if is_local(uri) else pa.BufferReader(self._read(uri)))
         present = [name for name in columns if name in file.schema_arrow.names]
         absent = dict.fromkeys(set(columns) - set(present))
         return [{**row, **absent} for row in file.read(columns=present).to_pylist()]
+
+    def _read(self, uri: str) -> bytes:
+        """All of a file that does not lie on this machine."""
+        stream = self._files.open(self._path(uri))
+        try:
+            return bytes(self._jvm.org.apache.commons.io.IOUtils.toByteArray(stream))
+        finally:
+            stream.close()
+
+    def frame(self) -> DataFrame:
+        """All rows of the newest version, by Spark. The table must exist."""
+        return self._started.spark.read.format("delta").load(self.uri)
 
     # ---- the log -----------------------------------------------------------------------------------------------
 
     def exists(self) -> bool:
         """Whether the table has a version. Raises TablesFailed."""
-        return bool(self._call(lambda: self._by_either(LocalLog.exists, lambda: self._snapshot() is not None)))
+        return bool(self._call(lambda: self._by_either(DeltaRsLog.exists, lambda: self._snapshot() is not None)))
 
-    def _by_either(self, by_delta_rs: Callable[[LocalLog], _Found], by_kernel: Callable[[], _Found]) -> _Found:
+    def _by_either(self, by_delta_rs: Callable[[DeltaRsLog], _Found], by_kernel: Callable[[], _Found]) -> _Found:
         """By delta-rs as long as it can; what the kernel then says counts."""
-        if self._local is not None:
+        if self._by_rs is not None:
             try:
-                return by_delta_rs(self._local)
+                return by_delta_rs(self._by_rs)
             except Exception as problem:
                 if isinstance(problem, Raced) or not is_from_delta_rs(problem):
                     raise
-                self._local = None
+                self._by_rs = None
         return by_kernel()
 
     def _snapshot(self) -> Any:
@@ -195,11 +204,11 @@ class DeltaLog:
             f"table {self.uri}: other writers were quicker {_ATTEMPTS} times: repeat the run once fewer of them write"
         )
 
-    def _commit_locally(self, run_id: str, files: Sequence[DataFile], local: LocalLog) -> None:
-        newest = local.newest()
+    def _commit_locally(self, run_id: str, files: Sequence[DataFile], log: DeltaRsLog) -> None:
+        newest = log.newest()
         if newest is not None and self._add_columns({field.name for field in newest.schema().fields}):
-            newest = local.newest()
-        local.commit(newest, run_id, files)
+            newest = log.newest()
+        log.commit(newest, run_id, files)
 
     def _commit_by_kernel(self, run_id: str, files: Sequence[DataFile]) -> None:
         kernel = self._jvm.io.delta.kernel

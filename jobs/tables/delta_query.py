@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from jobs.faults import reason
-from jobs.tables.table_address import TablesFailed, delta_rs_misreads, hadoop_path, is_local
+from jobs.tables.table_address import TablesFailed, delta_rs_misreads, delta_rs_options, hadoop_path, is_local
 from schemas.rows import Row
 
 
@@ -63,7 +63,7 @@ class DeltaQuery:
             odd = "'%', a backslash or a control character"
             raise TablesFailed(f"table {self.uri}: delta-rs cannot read below a folder that has {odd} in its name: rename it")
         try:
-            return DeltaTable(place)
+            return DeltaTable(place, storage_options=delta_rs_options(place))
         except TableNotFoundError as problem:
             if "scheme" in str(problem):  # of an address that delta-rs does not know at all
                 raise

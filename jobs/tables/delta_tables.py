@@ -19,11 +19,13 @@ from jobs.report.files.result_json import RunInfo
 from jobs.report.files.store_json import finding_row
 from jobs.tables.data_file import DataFile
 from jobs.tables.delta_log import DeltaLog, spark_schema
+from jobs.tables.s3_log import S3Log
 from jobs.tables.table_address import TablesFailed, hadoop_path, is_local
 from schemas.arrow import arrow_schema
 from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome, Row
 from schemas.tables import DATASETS, RUN_ID, STORE, TABLES, Column
 from store_io.audit.outcome.safety import decide, lacks_of, lost_of
+from store_io.source.s3_client import is_s3
 
 if TYPE_CHECKING:
     from jobs.session import Session
@@ -39,9 +41,10 @@ class Tables:
         self._started = started
         self.uri = uri.rstrip("/")
         place = self._place()
-        self._logs = {name: DeltaLog(started, f"{place}/{name}", columns) for name, columns in TABLES.items()}
+        kind = S3Log if is_s3(place) else DeltaLog
+        self._logs = {name: kind(started, f"{place}/{name}", columns) for name, columns in TABLES.items()}
         for name, columns in DATASETS.items():
-            self._logs[name] = DeltaLog(started, f"{place}/{name}", columns, (STORE,))
+            self._logs[name] = kind(started, f"{place}/{name}", columns, (STORE,))
 
     def _place(self) -> str:
         """The address with its file system named: a path alone is on the one that Spark takes for such paths."""
@@ -110,7 +113,7 @@ class Tables:
 
     def _frame(self, name: str) -> DataFrame:
         if self._logs[name].exists():
-            return self._started.spark.read.format("delta").load(self._logs[name].uri)
+            return self._logs[name].frame()
         columns = (*DATASETS[name], STORE) if name in DATASETS else TABLES[name]
         return self._started.spark.createDataFrame([], spark_schema((*columns, RUN_ID)))
 

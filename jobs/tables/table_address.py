@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from store_io.base.errors import StoreError
+from store_io.source.s3_client import delta_options, is_s3
 
 
 class TablesFailed(StoreError):
@@ -26,3 +27,8 @@ def delta_rs_misreads(path: str) -> bool:
     """Whether delta-rs looks for a local path elsewhere or not at all: it decodes "%20", takes a backslash for a slash, and
     refuses control characters."""
     return re.search(r"[%\\\x00-\x1f\x7f]", path) is not None
+
+
+def delta_rs_options(uri: str) -> dict[str, str] | None:
+    """What delta-rs needs to reach the table: the login of S3. Raises StoreError."""
+    return delta_options() if is_s3(uri) else None

@@ -57,7 +57,7 @@ class StoreLocation:
 
     root: str
     parts: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    since: int = field(default_factory=time.time_ns, compare=False, repr=False)
+    since: int = field(default_factory=time.time_ns, compare=False, repr=False, kw_only=True)
 
 
 class DerivedLocation(StoreLocation):

@@ -48,6 +48,7 @@ def client() -> Any:
 
 @functools.lru_cache(maxsize=1)
 def _client(process: int) -> Any:
+    """A process that was forked must not use its parent's connections."""
     import botocore.session  # 0.2 s: only where something lies in S3
     from botocore.config import Config
     from botocore.exceptions import BotoCoreError
@@ -72,6 +73,37 @@ def _client(process: int) -> Any:
         return made
     except (BotoCoreError, ValueError) as error:
         raise Unreadable(f"S3 cannot be used: {' '.join(str(error).split())}") from error
+
+
+def delta_options() -> dict[str, str]:
+    """The same login, server and region as options for delta-rs. Raises StoreError."""
+    made = client()
+    endpoint = str(made.meta.endpoint_url)
+    options = {"AWS_REGION": str(made.meta.region_name), "AWS_ENDPOINT_URL": endpoint}
+    if endpoint.startswith("http:"):
+        options["AWS_ALLOW_HTTP"] = "true"
+    login = _login()
+    if login is not None:
+        options |= {"AWS_ACCESS_KEY_ID": login.access_key, "AWS_SECRET_ACCESS_KEY": login.secret_key}
+        if login.token:
+            options["AWS_SESSION_TOKEN"] = login.token
+    return options
+
+
+def arrow_file_system() -> Any:
+    """The same login, server and region as a file system of pyarrow. Raises StoreError."""
+    from pyarrow import fs
+
+    made, login = client(), _login()
+    scheme, _, host = str(made.meta.endpoint_url).partition("://")
+    keys = {} if login is None else {"access_key": login.access_key, "secret_key": login.secret_key, "session_token": login.token}
+    return fs.S3FileSystem(region=made.meta.region_name, endpoint_override=host, scheme=scheme, **keys)
+
+
+def _login() -> Any:
+    """The credentials as they are now, None where there are none."""
+    held = client()._request_signer._credentials
+    return held.get_frozen_credentials() if held is not None else None
 
 
 def reason(error: Exception) -> str:

@@ -60,7 +60,7 @@ def _table(scratch: str, number: int) -> Table:
 
 class _TrialSource(ByteSource):
     def __init__(self, location: TrialLocation):
-        origin = open_source(StoreLocation(location.root, location.parts))
+        origin = open_source(StoreLocation(location.root, location.parts, since=location.since))
         super().__init__(location, origin._root, origin._parts)
         self._origin, self._scratch = origin, open_source(StoreLocation(location.scratch))
         live = live_tables.get((os.getpid(), location.scratch))

@@ -1,6 +1,7 @@
-"""A Delta table's log in a folder of this machine, by delta-rs in this process.
+"""A Delta table's log in a folder of this machine or in S3, by delta-rs in this process.
 
-The first call to Delta's kernel in a JVM takes as long as all commits of a run here. `jobs.tables.delta_log` chooses.
+The first call to Delta's kernel in a JVM takes as long as all commits of a run here, and Spark as it is shipped cannot reach S3.
+`jobs.tables.delta_log` chooses.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from typing import Any
 from urllib.parse import unquote
 
 from jobs.tables.data_file import DataFile
+from jobs.tables.table_address import delta_rs_options
 from schemas.tables import RUN_ID, Column, struct_of
+from store_io.source.s3_client import is_s3
 
 _CHECKPOINT_VERSIONS = 10  # as Delta's own writers: readers need not open all versions
 
@@ -32,8 +35,8 @@ def is_from_delta_rs(problem: Exception) -> bool:
     return isinstance(problem, (DeltaError, OSError, ValueError))
 
 
-class LocalLog:
-    """One table's log. place: the folder.  columns, partition: all columns, and those that divide the files."""
+class DeltaRsLog:
+    """One table's log. place: the folder, or an `s3://` URI.  columns, partition: all columns, and those that divide the files."""
 
     def __init__(self, place: str, columns: Sequence[Column], partition: Sequence[str]):
         self.place = place
@@ -50,7 +53,7 @@ class LocalLog:
         if newest is None:
             return {}
         runs = {name: re.match(f"{RUN_ID.name}=([^/]*)/", name) for name in _names(newest, run_id)}
-        return {os.path.join(self.place, name): run[1] if run else None for name, run in runs.items()}
+        return {f"{self.place.rstrip('/')}/{name}": run[1] if run else None for name, run in runs.items()}
 
     def commit(self, newest: Any, run_id: str, files: Sequence[DataFile]) -> None:
         """Replace the run's files by these, in the version after the newest; none where nothing changes.
@@ -64,9 +67,11 @@ class LocalLog:
         added = [self._added(run_id, file) for file in files]
         if newest is None:
             schema = Schema.from_json(json.dumps(struct_of(*self._columns)))
-            os.makedirs(self.place, exist_ok=True)
+            options = delta_rs_options(self.place)
+            if not is_s3(self.place):
+                os.makedirs(self.place, exist_ok=True)
             try:
-                create_table_with_add_actions(self.place, schema, added, "error", self._partition)
+                create_table_with_add_actions(self.place, schema, added, "error", self._partition, storage_options=options)
             except DeltaError as problem:
                 if self.exists():
                     raise Raced from problem
@@ -88,15 +93,21 @@ class LocalLog:
             with contextlib.suppress(Exception):  # it speeds up readers; the version itself is committed
                 newest.create_checkpoint()
 
+    def add_columns(self, columns: Sequence[Column]) -> None:
+        """Give a table that is there these columns. Raises delta-rs' errors."""
+        from deltalake import Schema
+
+        self.newest().alter.add_columns(list(Schema.from_json(json.dumps(struct_of(*columns))).fields))
+
     def newest(self) -> Any:
         """The newest version, None where there is none yet."""
         from deltalake import DeltaTable
         from deltalake.exceptions import TableNotFoundError
 
-        if not os.path.isdir(f"{self.place}/_delta_log"):
+        if not is_s3(self.place) and not os.path.isdir(f"{self.place}/_delta_log"):
             return None
         try:
-            return DeltaTable(self.place)
+            return DeltaTable(self.place, storage_options=delta_rs_options(self.place))
         except TableNotFoundError:  # a writer has only made the folder
             return None
 
@@ -113,7 +124,7 @@ class LocalLog:
     def _removed(self, newest: Any, run_id: str) -> list[Any]:
         from deltalake.transaction import RemoveAction
 
-        if not os.path.isdir(f"{self.place}/run_id={run_id}"):
+        if not is_s3(self.place) and not os.path.isdir(f"{self.place}/run_id={run_id}"):
             return []
         now = int(time.time() * 1000)
         return [RemoveAction(name, True, now) for name in _names(newest, run_id)]

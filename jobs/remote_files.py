@@ -1,0 +1,123 @@
+"""Files of result folders that do not lie on this machine. Errors are OSError, with a sentence as `strerror`."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import secrets
+import tempfile
+from collections.abc import Iterable, Iterator
+from typing import Any, Protocol
+
+from store_io.base.errors import StoreError
+from store_io.source.s3_client import bucket_and_key, client, is_code, is_s3, reason
+
+TEMPORARY = ".writing"
+_IN_MEMORY = 8 << 20  # of a file that is being made; what is longer waits on this machine's disk
+
+
+class RemoteFiles(Protocol):
+    """Whole files of one tree. Names are relative, with "/"."""
+
+    def write(self, name: str, parts: Iterable[bytes]) -> None:
+        """Write a file in place of an earlier one; nobody sees a part of it."""
+
+    def read(self, name: str) -> bytes:
+        """All of it. Raises FileNotFoundError."""
+
+    def remove(self, name: str) -> None:
+        """Raises FileNotFoundError where there is none, if the file system says."""
+
+    def make_folder(self, name: str) -> None:
+        """Make it where it is missing; "" is the tree itself."""
+
+
+class S3Files:
+    """A prefix of a bucket. It has no folders, and shows an object once it is whole."""
+
+    def __init__(self, uri: str):
+        self.bucket, self.root = bucket_and_key(uri)
+
+    def key(self, name: str) -> str:
+        """The object's key."""
+        return "/".join(part for part in (self.root, name) if part)
+
+    def write(self, name: str, parts: Iterable[bytes]) -> None:
+        """See `RemoteFiles`."""
+        with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY) as whole:
+            for part in parts:
+                whole.write(part)
+            whole.seek(0)
+            with self._asking():
+                client().put_object(Bucket=self.bucket, Key=self.key(name), Body=whole)
+
+    def read(self, name: str) -> bytes:
+        """See `RemoteFiles`."""
+        with self._asking():
+            return bytes(client().get_object(Bucket=self.bucket, Key=self.key(name))["Body"].read())
+
+    def remove(self, name: str) -> None:
+        """See `RemoteFiles`."""
+        with self._asking():
+            client().delete_object(Bucket=self.bucket, Key=self.key(name))
+
+    def make_folder(self, name: str) -> None:
+        """See `RemoteFiles`. Asks whether the bucket is there."""
+        if not name:
+            with self._asking():
+                client().list_objects_v2(Bucket=self.bucket, Prefix=self.key(""), MaxKeys=1)
+
+    @contextlib.contextmanager
+    def _asking(self) -> Iterator[None]:
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        try:
+            yield
+        except (BotoCoreError, ClientError) as problem:
+            absent = is_code(problem, "NoSuchKey", "404")
+            raise OSError(errno.ENOENT if absent else errno.EIO, reason(problem)) from problem
+        except StoreError as problem:
+            raise OSError(errno.EIO, str(problem)) from problem
+
+
+class ArrowFiles:
+    """A tree on any other file system that pyarrow reaches."""
+
+    def __init__(self, uri: str):
+        """Raises OSError, ValueError, ArrowException."""
+        from pyarrow import fs
+
+        self._system, root = fs.FileSystem.from_uri(uri)
+        self._root = root.rstrip("/") or "/"
+
+    def _path(self, name: str) -> str:
+        return f"{self._root}/{name}" if name else self._root
+
+    def write(self, name: str, parts: Iterable[bytes]) -> None:
+        """See `RemoteFiles`."""
+        whole = self._system.type_name in ("gcs", "abfs")  # they show an object once it is whole; elsewhere a rename does it
+        target = self._path(name) if whole else f"{self._path(name)}.{secrets.token_hex(4)}{TEMPORARY}"
+        with self._system.open_output_stream(target) as file:
+            for part in parts:
+                file.write(part)
+        if not whole:
+            self._system.move(target, self._path(name))
+
+    def read(self, name: str) -> bytes:
+        """See `RemoteFiles`."""
+        with self._system.open_input_stream(self._path(name)) as file:
+            return bytes(file.read())
+
+    def remove(self, name: str) -> None:
+        """See `RemoteFiles`."""
+        self._system.delete_file(self._path(name))
+
+    def make_folder(self, name: str) -> None:
+        """See `RemoteFiles`."""
+        self._system.create_dir(self._path(name), recursive=True)
+
+
+def remote_files(uri: str) -> RemoteFiles:
+    """The tree at that address. Raises OSError, ValueError, StoreError, pyarrow's errors."""
+    files: Any = S3Files(uri) if is_s3(uri) else ArrowFiles(uri)
+    return files

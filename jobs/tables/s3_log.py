@@ -1,0 +1,93 @@
+"""Delta tables in S3: Spark as it is shipped cannot reach them, so delta-rs commits, and tasks read the files themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from jobs.remote_files import S3Files
+from jobs.tables.delta_log import DeltaLog, spark_schema
+from jobs.tables.delta_rs_log import DeltaRsLog
+from jobs.tables.table_address import delta_rs_options
+from schemas.arrow import arrow_schema
+from schemas.tables import RUN_ID, Column
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from jobs.session import Session
+
+_Found = TypeVar("_Found")
+
+
+class S3Log(DeltaLog):
+    """One table's log. uri: an `s3://` URI. Two writers at a time: the second one's commit finds the version taken, as S3 creates
+    an object only where there is none, and is tried again."""
+
+    def __init__(self, started: Session, uri: str, columns: Sequence[Column], partition: tuple[Column, ...] = ()):
+        self._started = started
+        self._columns = columns
+        self._partition = partition
+        self._partition_names = (RUN_ID.name, *(column.name for column in partition))
+        self.uri = uri
+        self._objects = S3Files(uri)
+        self._log = DeltaRsLog(uri, (*columns, *partition, RUN_ID), self._partition_names)
+
+    def _write(self, uri: str, data: pa.Buffer) -> None:
+        self._objects.write(uri.removeprefix(f"{self.uri}/"), [data.to_pybytes()])
+
+    def _read(self, uri: str) -> bytes:
+        return self._objects.read(uri.removeprefix(f"{self.uri}/"))
+
+    def _by_either(self, by_delta_rs: Callable[[DeltaRsLog], _Found], by_kernel: Callable[[], _Found]) -> _Found:
+        return by_delta_rs(self._log)
+
+    def has_run(self, run_id: str) -> bool:
+        """Whether the table holds files of this run."""
+        return bool(self._call(lambda: self._log.files(run_id)))
+
+    def _add_columns(self, present: set[str]) -> bool:
+        absent = [column for column in self._columns if column.name not in present]
+        if absent:
+            self._log.add_columns(absent)
+        return bool(absent)
+
+    def frame(self) -> DataFrame:
+        """All rows of the newest version; a column that a file lacks is null. Each task reads one file after the other."""
+        from deltalake import DeltaTable
+
+        added = pa.table(DeltaTable(self.uri, storage_options=delta_rs_options(self.uri)).get_add_actions(flatten=True))
+        files = added.select(["path", *(f"partition.{name}" for name in self._partition_names)]).to_pylist()
+        columns = (*self._columns, *self._partition, RUN_ID)
+        schema, uri, names = arrow_schema(columns), self.uri, self._partition_names
+
+        def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            objects = S3Files(uri)
+            for batch in batches:
+                for row in batch.to_pylist():
+                    own = {name: row[name] for name in names}
+                    yield from _rows(objects.read(row["path"]), schema, own)
+
+        spark = self._started.spark
+        given = pa.schema([("path", pa.string()), *((name, pa.string()) for name in names)])
+        listed = pa.Table.from_pylist([dict(zip(given.names, file.values(), strict=True)) for file in files], given)
+        frame = spark.createDataFrame(listed).repartition(max(1, min(len(files), self._started.context.defaultParallelism * 4)))
+        return frame.mapInArrow(read, spark_schema(columns))
+
+
+def _rows(data: bytes, schema: pa.Schema, own: dict[str, Any]) -> Iterator[pa.RecordBatch]:
+    """A file's rows in the schema of the table. own: the values of its partition."""
+    file = pq.ParquetFile(pa.BufferReader(data))
+    for batch in file.iter_batches():
+        arrays = [
+            pa.array([own[field.name]] * batch.num_rows, field.type)
+            if field.name in own
+            else batch.column(field.name).cast(field.type)
+            if field.name in batch.schema.names
+            else pa.nulls(batch.num_rows, field.type)
+            for field in schema
+        ]
+        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
