@@ -7,7 +7,7 @@ import errno
 import secrets
 import tempfile
 from collections.abc import Iterable, Iterator
-from typing import Any, Protocol
+from typing import Protocol
 
 from store_io.base.errors import StoreError
 from store_io.source.s3_client import bucket_and_key, client, is_code, is_s3, reason
@@ -119,5 +119,4 @@ class ArrowFiles:
 
 def remote_files(uri: str) -> RemoteFiles:
     """The tree at that address. Raises OSError, ValueError, StoreError, pyarrow's errors."""
-    files: Any = S3Files(uri) if is_s3(uri) else ArrowFiles(uri)
-    return files
+    return S3Files(uri) if is_s3(uri) else ArrowFiles(uri)

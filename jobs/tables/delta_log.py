@@ -1,8 +1,8 @@
 """Parquet files -> versions of Delta tables. The only module that calls Delta's kernel.
 
 Spark's own writer needs half a second per small table and rewrites what is Parquet already. On this machine's disks delta-rs
-(`jobs.tables.delta_rs_log`) commits files where they lie. Elsewhere, and from the first time that it cannot, Delta's kernel does, on
-which delta-spark itself depends: both make the log entry, settle races with other writers, and write checkpoints. Every table
+commits files where they lie (`jobs.tables.delta_rs_log`). Elsewhere, and from the first time that it cannot, Delta's kernel does,
+on which delta-spark itself depends: both make the log entry, settle races with other writers, and write checkpoints. Every table
 is partitioned by `run_id`; a run's files lie in the folder `run_id=<id>`. For tables in S3 see `jobs.tables.s3_log`.
 """
 

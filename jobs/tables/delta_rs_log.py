@@ -36,7 +36,7 @@ def is_from_delta_rs(problem: Exception) -> bool:
 
 
 class DeltaRsLog:
-    """One table's log. place: the folder, or an `s3://` URI.  columns, partition: all columns, and those that divide the files."""
+    """One table's log. place: the folder, or an `s3://` URI.  columns: all of them.  partition: those that divide the files."""
 
     def __init__(self, place: str, columns: Sequence[Column], partition: Sequence[str]):
         self.place = place

@@ -52,7 +52,7 @@ class StoreLocation:
 
     root: a local path or a URI.  parts: (name, folders) for each part that lies elsewhere, folders again paths or URIs; the
     part's folder below the root, if there is one, is then not looked at. Only a CommitLog can have several folders.
-    since: when it was named, ns. What a process keeps of objects is used again for the same location alone, or if it was read later.
+    since: when it was named, ns. What a process keeps of an object is used again only if it was read after that.
     """
 
     root: str

@@ -37,7 +37,9 @@ def bucket_and_key(uri: str) -> tuple[str, str]:
     rest = uri.partition("://")[2]
     bucket, _, key = rest.partition("/")
     if not bucket or "@" in bucket:
-        raise UsageError(f"{uri.partition('://')[0]}://{bucket.rpartition('@')[2]}/{key}: name it as s3://BUCKET/FOLDER, without a login in it")
+        raise UsageError(
+            f"{uri.partition('://')[0]}://{bucket.rpartition('@')[2]}/{key}: name it as s3://BUCKET/FOLDER, without a login in it"
+        )
     return bucket, key.strip("/")
 
 

@@ -1,8 +1,8 @@
 """A store's files as objects of an S3-compatible server.
 
 Requests are what this costs. A file is opened by reading its first block: the answer says how long the object is and its
-ETag, so nothing is asked beforehand. Later blocks are asked for under that ETag, so two objects are never mixed. Who reads one block after
-the other has the next ones on their way.
+ETag, so nothing is asked beforehand. Later blocks are asked for under that ETag, so two objects are never mixed. Where one
+block is read after the other, the next ones are on their way.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ class S3Folder:
             if depth == 1 and path.endswith("/"):
                 folders.add(path[:-1])
                 continue
-            folder, _, name = path.rpartition("/")
             parts = path.split("/")
+            name = parts[-1]
             if name and any(part in ("", ".", "..") for part in parts):
                 files[path] = path, "special", 0, 0
                 continue
@@ -96,7 +96,9 @@ class S3Folder:
                 files[path] = path, "file", int(entry["Size"]), _nanoseconds(entry["LastModified"])
         folders = {folder for folder in folders if folder and folder.count("/") < depth}
         if both := sorted(folders & files.keys()):
-            raise Unreadable(f"{self._shown(prefix + both[0])}: an object and a folder have this name; a store has only one of them")
+            raise Unreadable(
+                f"{self._shown(prefix + both[0])}: an object and a folder have this name; a store has only one of them"
+            )
         yield from sorted([*files.values(), *((folder, "directory", 0, 0) for folder in folders)])
 
     def _listed(self, prefix: str, one_level: bool) -> Iterator[dict[str, Any]]:
@@ -166,7 +168,11 @@ class S3File(BasicFile):
 
     def _read_ahead(self, block: int) -> None:
         for following in range(block + 1, block + 1 + AHEAD):
-            if following * BLOCK_BYTES < self.size and following not in self._waiting and _kept().get(self._name(following)) is None:
+            if (
+                following * BLOCK_BYTES < self.size
+                and following not in self._waiting
+                and _kept().get(self._name(following)) is None
+            ):
                 self._waiting[following] = _threads(os.getpid()).submit(self._fetch, following)
 
     def _fetch(self, block: int) -> bytes:

@@ -12,6 +12,7 @@ import pytest
 
 from jobs import output
 from jobs.output import OutputFailed, OutputFolder
+from jobs.remote_files import ArrowFiles
 
 
 def names(folder: Path) -> list[str]:
@@ -122,10 +123,8 @@ def test_text_that_is_no_unicode_is_written_escaped(tmp_path: Path) -> None:
 
 def test_a_remote_folder_is_written_the_same_way(tmp_path: Path) -> None:
     """pyarrow's own local file system stands in for one that has no other client here."""
-    from pyarrow import fs
-
     out = OutputFolder(str(tmp_path / "out"))
-    out._remote = fs.LocalFileSystem()
+    out._remote = ArrowFiles((tmp_path / "out").as_uri())
     out.begin(["s"])
     out.write("s/plan.json", ["a", "b"])
     out.write("s/plan.json", ["c"])

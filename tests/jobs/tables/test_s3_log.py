@@ -1,0 +1,106 @@
+"""Delta tables in S3: versions, writers at a time, younger columns; and a whole command that has everything there."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from jobs.environment.setup import ROOT
+from jobs.tables.delta_query import DeltaQuery
+from jobs.tables.s3_log import S3Log
+from jobs.tables.table_address import TablesFailed
+from schemas.arrow import arrow_schema
+from schemas.tables import TABLES, Column
+from tests.support import corpus_tools
+from tests.support.s3_server import BUCKET, Refusal, S3Server, emptied, served
+
+URI = f"s3://{BUCKET}/tables/replica_parts"
+COLUMNS = TABLES["replica_parts"]
+NO_SESSION: Any = None  # only frames need one
+
+
+@pytest.fixture(scope="module")
+def serving() -> Iterator[S3Server]:
+    with served() as server:
+        yield server
+
+
+@pytest.fixture
+def server(serving: S3Server) -> S3Server:
+    return emptied(serving)
+
+
+def rows(count: int, columns: tuple[Column, ...] = COLUMNS) -> pa.Table:
+    schema = arrow_schema(columns)
+    return pa.Table.from_arrays([pa.nulls(count, field.type) for field in schema], schema=schema)
+
+
+def test_a_run_is_replaced_and_others_stay(server: S3Server) -> None:
+    log = S3Log(NO_SESSION, URI, COLUMNS)
+    assert not log.exists() and not log.has_run("a")
+    log.replace_run("a", [log.write_file("a", rows(2))])
+    log.replace_run("b", [log.write_file("b", rows(1))])
+    assert log.has_run("a") and sorted(row["run_id"] for row in log.rows(["store"])) == ["a", "a", "b"]
+    log.replace_run("a", [log.write_file("a", rows(1))])
+    assert [row["run_id"] for row in log.rows(["store"], "a")] == ["a"] and log.has_run("b")
+    assert DeltaQuery(URI).ask(["run_id", "count(*) AS rows"], "GROUP BY run_id ORDER BY run_id") == [
+        {"run_id": "a", "rows": 1}, {"run_id": "b", "rows": 1}
+    ]  # fmt: skip
+
+
+def test_two_writers_at_a_time_lose_nothing(server: S3Server) -> None:
+    def write(run_id: str) -> None:
+        log = S3Log(NO_SESSION, URI, COLUMNS)
+        log.replace_run(run_id, [log.write_file(run_id, rows(1))])
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(write, "abcd"))
+    assert sorted(row["run_id"] for row in S3Log(NO_SESSION, URI, COLUMNS).rows(["store"])) == list("abcd")
+
+
+def test_a_column_that_is_younger_than_the_table_is_added(server: S3Server) -> None:
+    older = S3Log(NO_SESSION, URI, COLUMNS[:-1])
+    older.replace_run("a", [older.write_file("a", rows(1, COLUMNS[:-1]))])
+    log = S3Log(NO_SESSION, URI, COLUMNS)
+    log.replace_run("b", [log.write_file("b", rows(1))])
+    assert {field.name for field in log._log.newest().schema().fields} >= {COLUMNS[-1].name}
+    assert [row[COLUMNS[-1].name] for row in log.rows([COLUMNS[-1].name])] == [None, None]
+
+
+def test_a_server_that_refuses_is_a_sentence(server: S3Server) -> None:
+    log = S3Log(NO_SESSION, URI, COLUMNS)
+    server.refuse = lambda request: Refusal("403 Forbidden", "AccessDenied")
+    with pytest.raises(TablesFailed, match=r"part-.*cannot write: access is denied"):
+        log.write_file("a", rows(1))
+    with pytest.raises(TablesFailed, match=f"table {URI}: "):
+        log.exists()
+
+
+@pytest.mark.spark
+def test_an_audit_has_its_copy_results_and_tables_there(server: S3Server, tmp_path: Path) -> None:
+    (case,) = corpus_tools.cases("g14")
+    copy = server.put_folder(case.unpack(tmp_path), "copy")
+    out = f"s3://{BUCKET}/results"
+    words = [copy, "--release", case.release, "--broker-conf", str(tmp_path / "broker.conf"), "--out", out]
+    for more in ([], ["--since-run", "last"]):
+        done = subprocess.run(
+            [ROOT / "spark-submit.sh", "audit", *words, *more], env=server.environment(), capture_output=True, text=True
+        )
+        assert done.returncode in (0, 10, 20), done.stdout + done.stderr
+        assert f"tables in {out}/tables" in done.stdout
+    report = subprocess.run(
+        [ROOT / "spark-submit.sh", "report", "--tables", f"{out}/tables"],
+        env=server.environment(),
+        capture_output=True,
+        text=True,
+    )
+    lines = [line for line in report.stdout.splitlines() if line.split()[:1] == [datetime.now(UTC).date().isoformat()]]
+    assert report.returncode == 0 and len(lines) == 2, report.stdout + report.stderr
+    assert b'"exit_code"' in server.get("results/result.json")

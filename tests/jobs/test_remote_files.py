@@ -1,0 +1,53 @@
+"""Results in S3: whole or not there, and what goes wrong is a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from jobs.output import OutputFailed, OutputFolder
+from tests.support.s3_server import BUCKET, Refusal, S3Server, emptied, served
+
+
+@pytest.fixture(scope="module")
+def serving() -> Iterator[S3Server]:
+    with served() as server:
+        yield server
+
+
+@pytest.fixture
+def server(serving: S3Server) -> S3Server:
+    return emptied(serving)
+
+
+def test_a_run_replaces_what_an_earlier_one_left(server: S3Server) -> None:
+    folder = OutputFolder(f"s3://{BUCKET}/out/")
+    server.put("out/result.json", b"old")
+    server.put("out/a/plan.json", b"old")
+    folder.begin(["a"])
+    assert folder.read("result.json") is None and folder.read("a/plan.json") is None
+    folder.write("a/plan.json", ["{", "}"])
+    folder.write("result.json", "whole")
+    assert server.get("out/a/plan.json") == b"{}" and folder.read("result.json") == b"whole"
+
+
+def test_what_cannot_be_written_leaves_no_part(server: S3Server) -> None:
+    def chunks() -> Iterator[str]:
+        yield "a part"
+        raise OSError("the disk of the parts is full")
+
+    folder = OutputFolder(f"s3://{BUCKET}/out")
+    with pytest.raises(OutputFailed, match=f"s3://{BUCKET}/out/a/plan.json: cannot write: the disk of the parts is full"):
+        folder.write("a/plan.json", chunks())
+    assert not [request for request in server.requests if request.method == "PUT"]
+
+
+def test_a_refusal_and_an_absent_bucket_are_sentences(server: S3Server) -> None:
+    with pytest.raises(OutputFailed, match=r"result\.json: cannot remove the earlier one: there is no bucket"):
+        OutputFolder("s3://no-such-bucket/out").begin([])
+    server.refuse = lambda request: Refusal("403 Forbidden", "AccessDenied")
+    with pytest.raises(OutputFailed, match="cannot write: access is denied"):
+        OutputFolder(f"s3://{BUCKET}/out").write("result.json", "x")
+    with pytest.raises(OutputFailed, match="name it as s3://BUCKET/FOLDER"):
+        OutputFolder("s3://")

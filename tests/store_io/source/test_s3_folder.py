@@ -1,0 +1,214 @@
+"""A store in S3 is read as one on a disk, with a request for each file and block, and never as a mixture of two objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from store_io.audit.audit_request import AuditRequest
+from store_io.audit.audit_store import run_local
+from store_io.base.errors import NotAStore, StoreChanged, Unreadable, UsageError
+from store_io.source import s3_client, s3_folder
+from store_io.source.byte_source import ByteSource, StoreLocation, check_root, open_source, read_beside
+from store_io.source.s3_folder import BLOCK_BYTES, KeptBlocks
+from tests.support import corpus_tools
+from tests.support.s3_server import BUCKET, Refusal, Request, S3Server, emptied, forget, served
+
+SEGMENT = "commitlog/00000000000000000000"
+
+
+@pytest.fixture(scope="module")
+def serving() -> Iterator[S3Server]:
+    with served() as server:
+        yield server
+
+
+@pytest.fixture
+def server(serving: S3Server) -> S3Server:
+    return emptied(serving)
+
+
+@pytest.fixture
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> int:
+    monkeypatch.setattr(s3_folder, "BLOCK_BYTES", 1000)
+    return 1000
+
+
+def source(prefix: str = "s") -> ByteSource:
+    return open_source(StoreLocation(f"s3://{BUCKET}/{prefix}"))
+
+
+def kinds(found: ByteSource, name: str) -> dict[str, str]:
+    return {entry.path: entry.kind for entry in found.list_tree(name)}
+
+
+def test_reads_ranges_across_blocks_with_one_request_for_each(server: S3Server, small_blocks: int) -> None:
+    data = bytes(i % 251 for i in range(4500))
+    server.put(f"s/{SEGMENT}", data)
+    server.requests.clear()
+    with source().open(SEGMENT) as file:
+        assert file.size == 4500 and file.path == SEGMENT
+        assert file.read(990, 30) == data[990:1020]
+        assert file.read(0, 4500) == data and file.read(4400, 500) == data[4400:] and file.read(4500, 1) == b""
+    assert sorted(request.range for request in server.requests) == [f"bytes={at}-{at + 999}" for at in range(0, 5000, 1000)]
+    assert {request.method for request in server.requests} == {"GET"}
+
+
+def test_who_reads_on_has_the_next_blocks_on_their_way(server: S3Server, small_blocks: int) -> None:
+    server.put(f"s/{SEGMENT}", bytes(6000))
+    with source().open(SEGMENT) as file:
+        file.read(1000, 10)
+        assert isinstance(file, s3_folder.S3File) and sorted(file._waiting) == [2, 3]
+        file.read(5000, 10)
+        assert sorted(file._waiting) == [2, 3], "a jump tells nothing of what comes next"
+
+
+def test_an_empty_object_is_an_empty_file(server: S3Server) -> None:
+    server.put("s/abort", b"")
+    with source().open("abort") as file:
+        assert file.size == 0 and file.read(0, 10) == b""
+
+
+def test_an_object_that_is_replaced_while_it_is_read_is_noticed(server: S3Server, small_blocks: int) -> None:
+    server.put(f"s/{SEGMENT}", bytes(3000))
+    with source().open(SEGMENT) as file:
+        file.read(0, 10)
+        server.put(f"s/{SEGMENT}", bytes([1]) * 3000)
+        with pytest.raises(StoreChanged, match=f"{SEGMENT}: was replaced by another object while it was read"):
+            file.read(1500, 10)
+
+
+def test_what_is_kept_is_asked_for_again_by_a_later_location(server: S3Server) -> None:
+    server.put("s/checkpoint", b"old")
+    before = source()
+    assert before.read_small("checkpoint") == b"old"
+    server.put("s/checkpoint", b"new")
+    assert before.read_small("checkpoint") == b"old", "the same audit sees the same bytes"
+    assert source().read_small("checkpoint") == b"new"
+
+
+def test_an_absent_object_and_an_absent_store_are_sentences(server: S3Server) -> None:
+    with pytest.raises(StoreChanged, match="commitlog/none: is not there any more"):
+        source().open("commitlog/none")
+    with pytest.raises(NotAStore, match=f"s3://{BUCKET}/s: nothing is there, not a store directory"):
+        check_root(f"s3://{BUCKET}/s")
+    server.put("s", b"x")
+    with pytest.raises(NotAStore, match="a file is there, not a store directory"):
+        check_root(f"s3://{BUCKET}/s")
+    with pytest.raises(NotAStore, match="no bucket of this name"):
+        check_root("s3://no-such-bucket/s")
+    for uri in ("s3:///s", "s3://key:secret@bucket/s"):
+        with pytest.raises(UsageError, match="name it as s3://BUCKET/FOLDER, without a login") as problem:
+            check_root(uri)
+        assert "secret" not in str(problem.value)
+
+
+def test_lists_folders_and_files_as_a_disk_does(server: S3Server) -> None:
+    for key in ("commitlog/a", "consumequeue/T/0/b", "abort", "empty/"):
+        server.put(f"s/{key}", b"12")
+    server.put("s-other/x", b"")
+    names = {entry.path: (entry.kind, entry.size) for entry in source().names()}
+    assert names == {
+        "abort": ("file", 2), "commitlog": ("directory", 0), "consumequeue": ("directory", 0), "empty": ("directory", 0)
+    }  # fmt: skip
+    tree = kinds(source(), "consumequeue")
+    assert tree == {"consumequeue/T": "directory", "consumequeue/T/0": "directory", "consumequeue/T/0/b": "file"}
+    assert all(entry.mtime_ns > 0 for entry in source().list_tree("commitlog"))
+    assert kinds(source(), "index") == {}
+
+
+def test_a_listing_of_several_pages_is_whole(server: S3Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(7):
+        server.put(f"s/index/{number}", b"")
+    whole = s3_client.client()
+    pages = whole.list_objects_v2
+    monkeypatch.setattr(whole, "list_objects_v2", lambda **asked: pages(**asked, MaxKeys=3))
+    assert len(source().list_tree("index")) == 7
+
+
+def test_keys_that_are_no_paths_are_never_opened(server: S3Server) -> None:
+    for key in ("a//b", "../up", "x/./y", "c\x01d", "%41", "ü"):
+        server.put(f"s/commitlog/{key}", b"x")
+    found = kinds(source(), "commitlog")
+    assert found["commitlog/a//b"] == found["commitlog/../up"] == found["commitlog/x/./y"] == "special"
+    assert found["commitlog/c\x01d"] == found["commitlog/%41"] == found["commitlog/ü"] == "file"
+    assert source().read_small("commitlog/%41") == source().read_small("commitlog/ü") == b"x"
+    with pytest.raises(Unreadable, match="no path inside a store"):
+        source().open("commitlog/../up")
+
+
+def test_a_name_that_is_an_object_and_a_folder_is_refused(server: S3Server) -> None:
+    server.put("s/commitlog/0", b"x")
+    server.put("s/commitlog/0/1", b"x")
+    with pytest.raises(Unreadable, match=f"s3://{BUCKET}/s/commitlog/0: an object and a folder have this name"):
+        source().list_tree("commitlog")
+
+
+def test_reads_what_lies_beside_a_store(server: S3Server) -> None:
+    server.put("s.repair.json", b"{}")
+    assert read_beside(StoreLocation(f"s3://{BUCKET}/s"), ".repair.json", 10) == b"{}"
+    assert read_beside(StoreLocation(f"s3://{BUCKET}/s"), ".nothing", 10) is None
+
+
+def test_a_server_that_throttles_is_asked_again(server: S3Server) -> None:
+    server.put("s/abort", b"x")
+    left = iter([True, True])
+    server.refuse = lambda request: Refusal("503 Slow Down", "SlowDown") if next(left, False) else None
+    server.requests.clear()
+    assert source().read_small("abort") == b"x"
+    assert len(server.requests) == 3
+
+
+@pytest.mark.parametrize(
+    ("refusal", "said"),
+    [
+        (Refusal("403 Forbidden", "AccessDenied"), "access is denied .AccessDenied: it says so.; these credentials need s3:Li"),
+        (
+            Refusal("403 Forbidden", "InvalidAccessKeyId"),
+            "the server does not take these credentials .*; set AWS_ACCESS_KEY_ID and",
+        ),
+        (
+            Refusal("400 Bad Request", "AuthorizationHeaderMalformed"),
+            "the bucket is in another region .*; set AWS_REGION to the region",
+        ),
+    ],
+)
+def test_a_refusal_says_what_to_set(server: S3Server, refusal: Refusal, said: str) -> None:
+    server.refuse = lambda request: refusal
+    with pytest.raises(Unreadable, match=f"abort: cannot be read: {said}"):
+        source().open("abort")
+    with pytest.raises(Unreadable, match=said):
+        check_root(f"s3://{BUCKET}/s")
+
+
+def test_blocks_that_were_not_used_for_longest_make_room() -> None:
+    kept = KeptBlocks(10)
+    kept.put(("b", "k", "e", 0), bytes(4))
+    kept.put(("b", "k", "e", 1), bytes(4))
+    assert kept.get(("b", "k", "e", 0)) == bytes(4)
+    kept.put(("b", "k", "e", 2), bytes(4))
+    assert kept.get(("b", "k", "e", 1)) is None and kept.get(("b", "k", "e", 0)) is not None
+
+
+def test_an_audit_equals_that_of_the_disk_and_costs_few_requests(server: S3Server, tmp_path: Path) -> None:
+    (case,) = corpus_tools.cases("g04")
+    root = case.unpack(tmp_path)
+    uri = server.put_folder(root, "store")
+    files = [path for path in root.rglob("*") if path.is_file()]
+    windows = sum(max(1, -(-path.stat().st_size // BLOCK_BYTES)) for path in files)
+    forget()
+    server.requests.clear()
+    here, there = (
+        run_local(AuditRequest("store", StoreLocation(place), case.release, case.broker_conf)) for place in (str(root), uri)
+    )
+    assert here.plan == there.plan and here.findings == there.findings and not there.incomplete
+    assert {request.method for request in server.requests} == {"GET"}
+    assert len(server.reads()) <= 1.1 * (len(files) + windows), "a request for each file and block"
+    assert len(server.requests) - len(server.reads()) <= 20
+
+
+def test_a_request_is_what_the_test_server_notes(server: S3Server) -> None:
+    server.put("s/a b", b"x")
+    assert server.requests == [Request("PUT", "s/a b", False, "")]

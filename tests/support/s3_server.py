@@ -1,0 +1,126 @@
+"""An S3 server of this machine (moto), that notes each request and can be made to refuse some."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import parse_qs
+
+import pytest
+
+from store_io.source import s3_client, s3_folder
+
+BUCKET = "stores"
+LOGIN = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": "us-east-1"}
+
+
+class Request(NamedTuple):
+    """key: without the bucket.  range: the header's value, "" without one."""
+
+    method: str
+    key: str
+    listing: bool
+    range: str
+
+
+class Refusal(NamedTuple):
+    """An answer in place of the server's own."""
+
+    status: str
+    code: str
+    message: str = "it says so"
+
+    def body(self) -> bytes:
+        return f"<Error><Code>{self.code}</Code><Message>{self.message}</Message></Error>".encode()
+
+
+class S3Server:
+    """Serves until `stop`. requests: all since it was last cleared. refuse: Request -> Refusal, or None."""
+
+    def __init__(self) -> None:
+        from moto.server import DomainDispatcherApplication, create_backend_app
+        from werkzeug.serving import WSGIRequestHandler, make_server
+
+        class Quiet(WSGIRequestHandler):
+            def log(self, *_: Any) -> None:
+                pass
+
+        self.requests: list[Request] = []
+        self.refuse: Callable[[Request], Refusal | None] = lambda request: None
+        self._answer = DomainDispatcherApplication(create_backend_app)
+        self._server = make_server("127.0.0.1", 0, self._app, threaded=True, request_handler=Quiet)
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        self.endpoint = f"http://127.0.0.1:{self._server.server_port}"
+
+    def _app(self, environ: Any, start: Any) -> Any:
+        key = environ["PATH_INFO"].encode("latin-1").decode().removeprefix(f"/{BUCKET}").removeprefix("/")
+        listing = "list-type" in parse_qs(environ["QUERY_STRING"])
+        request = Request(environ["REQUEST_METHOD"], key, listing, environ.get("HTTP_RANGE", ""))
+        self.requests.append(request)
+        refusal = self.refuse(request)
+        if refusal is None:
+            return self._answer(environ, start)
+        start(refusal.status, [("Content-Type", "application/xml")])
+        return [refusal.body()]
+
+    def reads(self) -> list[Request]:
+        """The requests but for listings."""
+        return [request for request in self.requests if not request.listing]
+
+    def put(self, key: str, data: bytes) -> None:
+        s3_client.client().put_object(Bucket=BUCKET, Key=key, Body=data)
+
+    def get(self, key: str) -> bytes:
+        return bytes(s3_client.client().get_object(Bucket=BUCKET, Key=key)["Body"].read())
+
+    def put_folder(self, folder: Path, prefix: str) -> str:
+        """All files of the folder; the URI of the prefix."""
+        for path in sorted(folder.rglob("*")):
+            if path.is_file():
+                self.put(f"{prefix}/{path.relative_to(folder)}", path.read_bytes())
+        return f"s3://{BUCKET}/{prefix}"
+
+    def environment(self) -> dict[str, str]:
+        """What a command needs to reach it."""
+        return {**os.environ, **LOGIN, "AWS_ENDPOINT_URL": self.endpoint}
+
+    def stop(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+@contextmanager
+def served() -> Iterator[S3Server]:
+    """A server, which this process reaches by its environment."""
+    server = S3Server()
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_SESSION_TOKEN", "AWS_ENDPOINT_URL_S3"):
+            patch.delenv(name, raising=False)
+        for name, value in {**LOGIN, "AWS_ENDPOINT_URL": server.endpoint, "AWS_CONFIG_FILE": "/dev/null"}.items():
+            patch.setenv(name, value)
+        forget()
+        yield server
+        forget()
+    server.stop()
+
+
+def emptied(server: S3Server) -> S3Server:
+    """The server as it is for each test: one empty bucket, no refusals, nothing kept of it in this process."""
+    from moto.moto_api._internal import moto_api_backend
+
+    moto_api_backend.reset()
+    forget()
+    server.refuse = lambda request: None
+    s3_client.client().create_bucket(Bucket=BUCKET)
+    server.requests.clear()
+    return server
+
+
+def forget() -> None:
+    """What this process keeps: its client, and of objects."""
+    s3_client._client.cache_clear()
+    s3_folder._kept_of.cache_clear()
