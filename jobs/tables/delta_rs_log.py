@@ -94,7 +94,7 @@ class DeltaRsLog:
                 newest.create_checkpoint()
 
     def add_columns(self, columns: Sequence[Column]) -> None:
-        """Give a table that is there these columns. Raises delta-rs' errors."""
+        """Give an existing table these columns. Raises delta-rs' errors."""
         from deltalake import Schema
 
         self.newest().alter.add_columns(list(Schema.from_json(json.dumps(struct_of(*columns))).fields))

@@ -12,7 +12,7 @@ import os
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -56,10 +56,10 @@ class S3Folder:
         """ "file", "directory", or "" where nothing is there. Raises StoreError."""
         key = self._key(relative)
         prefix = f"{key}/" if key else ""
-        listed = self._asked(key, "list_objects_v2", Bucket=self.bucket, Prefix=prefix, MaxKeys=1)
+        listed = self._asked(key, lambda: client().list_objects_v2(Bucket=self.bucket, Prefix=prefix, MaxKeys=1))
         if listed.get("Contents"):
             return "directory"
-        if key and self._asked(key, "head_object", absent=True, Bucket=self.bucket, Key=key) is not None:
+        if key and self._asked(key, lambda: client().head_object(Bucket=self.bucket, Key=key)) is not None:
             return "file"
         return ""
 
@@ -106,21 +106,21 @@ class S3Folder:
         if one_level:
             asked["Delimiter"] = "/"
         while True:
-            page = self._asked(prefix, "list_objects_v2", **asked)
+            page = self._asked(prefix, lambda: client().list_objects_v2(**asked))
             yield from ({"Key": common["Prefix"]} for common in page.get("CommonPrefixes", ()))
             yield from page.get("Contents", ())
             if not page.get("IsTruncated"):
                 return
             asked["ContinuationToken"] = page["NextContinuationToken"]
 
-    def _asked(self, key: str, operation: str, absent: bool = False, **arguments: Any) -> Any:
-        """The answer; None where the object is `absent`."""
+    def _asked(self, key: str, request: Callable[[], Any]) -> Any:
+        """The answer; None where it is that there is no such object. key: for the sentence of another problem."""
         from botocore.exceptions import BotoCoreError, ClientError
 
         try:
-            return getattr(client(), operation)(**arguments)
+            return request()
         except (BotoCoreError, ClientError) as error:
-            if absent and is_code(error, "404", "NoSuchKey", "NotFound"):
+            if is_code(error, "404", "NoSuchKey", "NotFound"):
                 return None
             raise problem(error, self._shown(key)) from error
 
