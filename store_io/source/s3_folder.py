@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NamedTuple
 
+from store_io.base import checksum
 from store_io.base.errors import Unreadable
 from store_io.source.byte_source import BasicFile, ByteFile, Found
 from store_io.source.s3_client import bucket_and_key, client, is_code, problem
@@ -25,6 +26,7 @@ AHEAD = 2  # blocks that are read before they are asked for
 KEPT_BYTES = 96 << 20  # of all files of a process; a queue's file has two blocks
 KEPT_OBJECTS = 100_000  # whose length and ETag are kept
 ATTEMPTS = 4  # of a block whose connection breaks in its middle: botocore tries again only until an answer begins
+SECOND = 1_000_000_000  # ns
 _THREADS = 16
 
 
@@ -93,7 +95,7 @@ class S3Folder:
                 continue
             folders.update("/".join(parts[:count]) for count in range(1, len(parts)))
             if name and len(parts) <= depth:
-                files[path] = path, "file", int(entry["Size"]), _nanoseconds(entry["LastModified"])
+                files[path] = path, "file", int(entry["Size"]), _moment(entry)
         folders = {folder for folder in folders if folder and folder.count("/") < depth}
         if both := sorted(folders & files.keys()):
             raise Unreadable(
@@ -238,8 +240,10 @@ def _threads(process: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(_THREADS, "read-ahead")
 
 
-def _nanoseconds(moment: Any) -> int:
-    return int(moment.timestamp()) * 1_000_000_000
+def _moment(entry: dict[str, Any]) -> int:
+    """When it was stored, ns. S3 knows whole seconds: the rest is made of the ETag, so that another object of that second differs."""
+    version = checksum.crc32(str(entry.get("ETag", "")).encode()) % SECOND
+    return int(entry["LastModified"].timestamp()) * SECOND + version
 
 
 def _get(bucket: str, key: str, path: str, block: int, etag: str | None) -> tuple[bytes, int, str]:

@@ -80,6 +80,14 @@ def test_an_object_that_is_replaced_while_it_is_read_is_noticed(server: S3Server
             file.read(1500, 10)
 
 
+def test_an_object_that_is_replaced_within_a_second_has_another_time(server: S3Server) -> None:
+    times = []
+    for data in (b"one", b"two"):
+        server.put(f"s/{SEGMENT}", data)
+        times += [entry.mtime_ns for entry in source().list_tree("commitlog")]
+    assert times[0] != times[1]
+
+
 def test_what_is_kept_is_asked_for_again_by_a_later_location(server: S3Server) -> None:
     server.put("s/checkpoint", b"old")
     before = source()
