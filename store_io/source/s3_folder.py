@@ -241,7 +241,7 @@ def _threads(process: int) -> ThreadPoolExecutor:
 
 
 def _moment(entry: dict[str, Any]) -> int:
-    """When it was stored, ns. S3 knows whole seconds: the rest is made of the ETag, so that another object of that second differs."""
+    """When it was stored, ns. S3 knows whole seconds: the rest is of the ETag, so another object of that second differs."""
     version = checksum.crc32(str(entry.get("ETag", "")).encode()) % SECOND
     return int(entry["LastModified"].timestamp()) * SECOND + version
 
