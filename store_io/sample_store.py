@@ -22,8 +22,8 @@ from schemas import commitlog_layout as layout
 from schemas.dledger_layout import DATA, HEADER_BYTES
 from schemas.entries import STORED_ENTRY_DTYPE
 from schemas.timer_layout import TIMER_TOPIC
+from store_io.base.compiled.machine import masked_crc32
 from store_io.base.java_compat import string_hash
-from store_io.base.machine import masked_crc32
 from store_io.sample_kinds import (
     CONTROLLER,
     LEDGER,

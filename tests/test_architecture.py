@@ -175,7 +175,7 @@ def test_scratch_files_are_written_into_a_temporary_folder_alone() -> None:
 
 def test_compiled_code_is_written_beside_its_name_alone() -> None:
     """A new file of a name of its own, which then takes the name that it is to have; what is removed has the function's name."""
-    found = list(calls(ROOT / "store_io" / "base" / "code_files.py"))
+    found = list(calls(ROOT / "store_io" / "base" / "compiled" / "code_files.py"))
     made = {(name, ast.unparse(node.args[0])) for name, node in found if name.rsplit(".", 1)[-1] in CHANGERS}
     folder = "os.path.dirname(path)"
     changed = {

@@ -21,7 +21,7 @@ from store_io.formats.properties import parse_properties
 from store_io.repair.repair_work import RepairOutcome, RepairRequest
 from store_io.repair.unsaved import cut_rows, missing_rows
 from store_io.rules.releases import Setting, broker_rules
-from store_io.rules.unsafe_settings import unsafe_settings
+from store_io.rules.settings.unsafe_settings import unsafe_settings
 
 PAGE, UNSAVED, RESEND = ".handover.html", ".unsaved.jsonl", ".resend.jsonl"
 SUFFIXES = (REPORT_SUFFIX, PAGE, UNSAVED, RESEND)

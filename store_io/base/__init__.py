@@ -7,8 +7,7 @@
 * `checksum`, `crc_folding`, `range_crc`: CRC-32 of bytes, at the speed of reading them, and of any part of a file.
 * `prints`: sums of hashes by which sets are compared.
 * `crc_errors`: the single wrong byte that a checksum leads to.
-* `native`: compiled functions, kept on disk.  `machine`: what they are compiled with.
-  `code_files`: their files.
+* `compiled`: compiled functions, and their machine code kept on disk.
 * `scratch`: folders for temporary files, which the next run removes where a killed one left them.
 * `paths`: what a path or an address is, by its text alone.
 * `wording`, `times`: numbers and lists of names in sentences; times as people read them.

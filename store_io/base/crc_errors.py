@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from store_io.base.native import kept
+from store_io.base.compiled.native import kept
 
 CRC_BITS = 31  # of a stored checksum: its top bit is always cleared
 MOST_ERRORS = 16  # that are given; more than one is too many already

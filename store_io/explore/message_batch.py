@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 
 from schemas import commitlog_layout as layout
 from schemas.rows import QueueKey
+from store_io.base.compiled.native import kept
 from store_io.base.java_compat import decode_utf8, parse_number
-from store_io.base.native import kept
 from store_io.explore.lost.segment_loss import KEPT, LOSSES, SegmentLoss
 from store_io.formats.commitlog.message_bodies import STATUS_NAMES
 from store_io.formats.commitlog.message_decode import host_text

@@ -16,9 +16,9 @@ from schemas import finding_codes as codes
 from schemas import index_layout as layout
 from schemas.entries import INDEX_DTYPE, STORED_INDEX_DTYPE
 from schemas.rows import NOTE, Finding, IndexFileSummary
+from store_io.base.compiled.native import compiled_helper, kept
 from store_io.base.errors import StoreChanged, StoreError
 from store_io.base.java_compat import divide
-from store_io.base.native import compiled_helper, kept
 from store_io.formats.settings import infer_slots
 from store_io.rules.index_state import IndexHeader
 from store_io.rules.releases import BrokerRules

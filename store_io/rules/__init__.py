@@ -1,7 +1,7 @@
 """What the BROKER would do, release by release. Pure functions of summaries; each cites its Java method.
 
 * `releases`: release and settings -> the rule set that all others take as an argument.
-* `given_settings`: a value of broker.conf -> what the release takes it for.
+* `settings`: values of broker.conf, what a release takes them for, and which of them harm.
 * `message_verdict`, `header_faults`: one frame -> what the release's check says of it, and what the audit says.
 * `config`: the files below config/: which the release reads, how, and without which of them it does not start.
 * `multi_dispatch`: one message -> the light queues that it enters too.
@@ -16,7 +16,6 @@
 * `controller`: what controller mode adds: confirmOffset, epochs, elections.
 * `dledger`: a log kept by DLedger: its own recovery, and the fold of a broker with one.
 * `rocksdb`: stores whose ConsumeQueues are in RocksDB: where, their ends, their own form of the fold.
-* `unsafe_settings`: those under which a broker harms what it writes from now on.
 * `recovery`: the fold itself, summaries -> cut, states after load and after dispatch.
 * `timer`: recovery of the timer store, and which timer messages are delivered after it.
 """

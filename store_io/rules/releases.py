@@ -12,7 +12,7 @@ from typing import Any
 from schemas import commitlog_layout, consumequeue_layout, index_layout, timer_layout
 from store_io.base.errors import UsageError
 from store_io.base.java_compat import parse_number, split_dropping_tail
-from store_io.rules.given_settings import FIRST_KNOWN, taken_value
+from store_io.rules.settings.given_settings import FIRST_KNOWN, taken_value
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from schemas import commitlog_layout as layout
-from store_io.base.native import kept
+from store_io.base.compiled.native import kept
 from store_io.rules.message_verdict import Frames
 
 DECIDING = (layout.PROPERTY_CRC_NAME, "DELAY", "DUP_INFO", "INNER_NUM", "INNER_BASE")  # all that can make a message invalid

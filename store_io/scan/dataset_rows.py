@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from schemas.arrow import DATASET_SCHEMAS
 from schemas.rows import RUN_LMQ, RUN_UNQUEUED, QueueKey
-from store_io.base.native import kept
+from store_io.base.compiled.native import kept
 from store_io.formats.commitlog.index_columns import entry_counts, puts_tag_key
 from store_io.formats.commitlog.message_columns import HAS_KEYS, HAS_UNIQ, Columns
 from store_io.formats.commitlog.segment_items import KIND_BATCH

@@ -16,7 +16,7 @@ import numpy as np
 from schemas import commitlog_layout as layout
 from schemas import finding_codes as codes
 from schemas.rows import EXTENT_DAMAGED, EXTENT_FILLER, EXTENT_UNWRITTEN, LOSS, Extent, Finding
-from store_io.base.native import kept
+from store_io.base.compiled.native import kept
 from store_io.base.wording import count_text
 from store_io.formats.commitlog.framing import filler_size
 from store_io.formats.commitlog.message_columns import RecordCheck

@@ -15,8 +15,8 @@ from schemas import commitlog_layout
 from schemas import consumequeue_layout as layout
 from schemas import rows as of_rows
 from schemas.rows import INDEX_RUN_DTYPE, RUN_DTYPE, Cuts, QueueKey
-from store_io.base import native
-from store_io.base.native import kept, load_i16, load_i32, load_i64, peek_i32, peek_i64, prefetch
+from store_io.base.compiled import native
+from store_io.base.compiled.native import kept, load_i16, load_i32, load_i64, peek_i32, peek_i64, prefetch
 from store_io.formats.commitlog import message_columns
 from store_io.formats.commitlog import segment_items as item
 from store_io.formats.commitlog.index_columns import entry_counts

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 
 from store_io.formats.properties import Property, properties_of
-from store_io.rules.given_settings import FIRST_KNOWN
 from store_io.rules.releases import ALL_DEFAULTS, NEWEST_RELEASE, BrokerRules, Setting, parse_known, taken_setting
+from store_io.rules.settings.given_settings import FIRST_KNOWN
 
 MOST_NAMED = 8
 MOST_LETTERS = 80

@@ -15,8 +15,8 @@ import numpy as np
 from schemas import commitlog_layout as layout
 from store_io.audit.healing.changes import Candidate, Change, Place
 from store_io.base import checksum
+from store_io.base.compiled.native import kept
 from store_io.base.crc_errors import CRC_BITS, ByteError, byte_errors
-from store_io.base.native import kept
 from store_io.formats.commitlog.message_columns import RecordCheck
 from store_io.formats.commitlog.message_decode import fixed_fields
 from store_io.rules.header_faults import HEAD_BYTES, header_faults

@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 
 from schemas import commitlog_layout as layout
-from store_io.base import native
-from store_io.base.native import (
+from store_io.base.compiled import native
+from store_io.base.compiled.native import (
     block_masks,
     compiled_helper,
     count_bits,

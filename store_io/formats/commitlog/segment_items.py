@@ -7,8 +7,8 @@ import numpy as np
 from schemas import commitlog_layout
 from schemas import rows as rows_module
 from schemas.rows import RUN_QUEUE, RUN_UNQUEUED
-from store_io.base import native
-from store_io.base.native import kept, peek_i32, peek_i64
+from store_io.base.compiled import native
+from store_io.base.compiled.native import kept, peek_i32, peek_i64
 from store_io.formats.commitlog import message_columns
 from store_io.formats.commitlog.message_columns import ROW_DTYPE
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from schemas import dledger_layout as layout
 from schemas.rows import MappedFile
+from store_io.base.compiled.native import kept
 from store_io.base.errors import StoreError
-from store_io.base.native import kept
 from store_io.formats.dledger.unit_reader import UnitReader
 from store_io.rules.dledger.ledger_walks import (
     CHAIN,

@@ -13,8 +13,8 @@ import numpy as np
 
 from schemas import rocksdb_layout as layout
 from store_io.base import prints
+from store_io.base.compiled.native import kept
 from store_io.base.errors import StoreError
-from store_io.base.native import kept
 from store_io.base.prints import SEED, Prints, PrintSums, Stretches, finished, fold_bytes
 from store_io.formats.rocksdb.database import Batch, DatabaseDamaged, stored_number
 from store_io.formats.rocksdb.queue_table import QueueDatabase

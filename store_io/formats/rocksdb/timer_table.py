@@ -14,8 +14,8 @@ import numpy as np
 from schemas import rocksdb_layout as layout
 from schemas.rows import StoreFile
 from store_io.base import prints
+from store_io.base.compiled.native import compiled_helper, kept
 from store_io.base.errors import StoreError
-from store_io.base.native import compiled_helper, kept
 from store_io.base.prints import SEED, fold_bytes
 from store_io.formats.rocksdb.database import Batch, DatabaseDamaged, stored_number
 from store_io.formats.rocksdb.queue_table import NO_DATABASE, QueueDatabase, find_database

@@ -14,7 +14,7 @@ import numpy as np
 
 from schemas import index_layout
 from schemas.entries import STORED_INDEX_DTYPE
-from store_io.base.native import kept
+from store_io.base.compiled.native import kept
 from store_io.formats.index_reader import entry_position
 from store_io.repair.derived.index_plan import IndexPlan
 from store_io.repair.repair_work import Work

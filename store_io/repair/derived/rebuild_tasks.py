@@ -17,8 +17,8 @@ import numpy as np
 from schemas import consumequeue_layout
 from schemas.entries import STORED_BATCH_DTYPE, STORED_ENTRY_DTYPE, STORED_KEYED_ENTRY_DTYPE
 from schemas.rows import RUN_UNQUEUED, QueueKey
+from store_io.base.compiled.native import kept
 from store_io.base.errors import StoreError
-from store_io.base.native import kept
 from store_io.formats.commitlog.index_columns import entries_in_order
 from store_io.formats.commitlog.message_columns import Columns
 from store_io.formats.commitlog.segment_items import KIND_BATCH

@@ -16,9 +16,9 @@ from schemas import commitlog_layout
 from schemas import finding_codes as codes
 from schemas import index_layout as layout
 from schemas.rows import NOTE, Extent, Finding
-from store_io.base import native
+from store_io.base.compiled import native
+from store_io.base.compiled.native import kept, load_i32, load_i64, peek_i32, peek_i64
 from store_io.base.errors import StoreError
-from store_io.base.native import kept, load_i32, load_i64, peek_i32, peek_i64
 from store_io.formats.commitlog import message_columns, segment_items
 from store_io.formats.commitlog.index_columns import entries_in_order
 from store_io.formats.commitlog.message_columns import HAS_TAGS, Columns

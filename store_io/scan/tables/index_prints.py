@@ -12,7 +12,7 @@ import numpy as np
 from schemas import commitlog_layout
 from schemas.rows import QueueKey
 from store_io.base import prints
-from store_io.base.native import compiled_helper, kept
+from store_io.base.compiled.native import compiled_helper, kept
 from store_io.base.prints import SEED, Prints, Stretches, finished, fold_byte, fold_bytes, fold_number, prints_of
 from store_io.formats.commitlog.message_columns import MAX_RECORD_KEYS, Columns
 from store_io.scan.row_texts import properties_of

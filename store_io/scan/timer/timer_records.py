@@ -14,7 +14,7 @@ import numpy as np
 from schemas.rows import QueueKey
 from schemas.timer_layout import TIMER_TOPIC
 from store_io.base import prints
-from store_io.base.native import compiled_helper, kept
+from store_io.base.compiled.native import compiled_helper, kept
 from store_io.base.prints import SEED, fold_bytes
 from store_io.formats.commitlog.message_columns import Columns
 from store_io.scan.row_texts import properties_of

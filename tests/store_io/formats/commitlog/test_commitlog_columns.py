@@ -1057,7 +1057,7 @@ from store_io.base import checksum
 engine = {found.get(engine, f"checksum.find_native({engine!r})")}
 checksum.native_engine = lambda: engine
 import numpy as np, zlib
-from store_io.base import machine, native
+from store_io.base.compiled import machine, native
 assert native.CRC_ENGINE == (engine.name if engine else "Python")
 from numba import njit
 @njit
@@ -1075,7 +1075,7 @@ for length in [*range(520), 1000, 4096, 5000]:
 def test_kept_code_depends_on_the_modules_that_it_names(tmp_path: Path) -> None:
     """A constant from elsewhere must not live on in code kept on disk."""
     (tmp_path / "kernel.py").write_text(
-        "import constants\nfrom store_io.base.native import kept\n"
+        "import constants\nfrom store_io.base.compiled.native import kept\n"
         "@kept(constants)\ndef answer(x):\n    return x + constants.NUMBER\n"
     )
     code = "import sys, kernel\nprint(kernel.answer(1), int('numba' not in sys.modules))\n"

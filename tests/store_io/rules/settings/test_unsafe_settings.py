@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from store_io.rules.releases import Setting, broker_rules
-from store_io.rules.unsafe_settings import unsafe_settings
+from store_io.rules.settings.unsafe_settings import unsafe_settings
 
 FORCED, DOUBLED = {"forceVerifyPropCRC": True}, {"duplicationEnable": True}
 

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from store_io.base.checksum import crc32, native_engine
-from store_io.base.code_files import DIGEST_BYTES, CodeFile, read_code, source_of, write_code
+from store_io.base.compiled.code_files import DIGEST_BYTES, CodeFile, read_code, source_of, write_code
 
 
 def _can_compile() -> bool:
@@ -78,7 +78,7 @@ class Deferred:
 
 
 def _machine() -> Any:
-    return importlib.import_module("store_io.base.machine")
+    return importlib.import_module("store_io.base.compiled.machine")
 
 
 def _operation(name: str) -> Any:
@@ -198,7 +198,7 @@ class Kept(Deferred):
     def _file_name(self, types: _Types) -> str:
         """The function for these types, then a digest of all else that decides what the code is: sources and the machine. Empty
         where a source is not known."""
-        sources = [source_of(self.function.__module__), source_of(__name__), source_of("store_io.base.machine")]
+        sources = [source_of(self.function.__module__), source_of(__name__), source_of("store_io.base.compiled.machine")]
         sources += [source_of(module.__name__) for module in self.modules]
         if not all(sources):
             return ""
@@ -219,7 +219,7 @@ class Kept(Deferred):
         function = _with_real_names(self.function)
         sources = [
             source_of(__name__),
-            source_of("store_io.base.machine"),
+            source_of("store_io.base.compiled.machine"),
             *(source_of(module.__name__) for module in self.modules),
         ]
         own = hashlib.blake2b(b"".join(sources), digest_size=8)

@@ -14,9 +14,9 @@ import pytest
 pytest.importorskip("numba")
 from numba import njit
 
-from store_io.base import machine, native
-from store_io.base.code_files import read_code
-from store_io.base.native import kept
+from store_io.base.compiled import machine, native
+from store_io.base.compiled.code_files import read_code
+from store_io.base.compiled.native import kept
 
 DATA = np.frombuffer(random.Random(7).randbytes(256), np.uint8)
 

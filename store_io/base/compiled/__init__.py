@@ -1,0 +1,6 @@
+"""Compiled functions, and their machine code kept on disk.
+
+* `native`: a function that is compiled when it is first called, by numba or out of a file.
+* `machine`: what the functions are compiled with.
+* `code_files`: the files of machine code.
+"""
