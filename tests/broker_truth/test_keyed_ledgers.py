@@ -100,12 +100,23 @@ def _looked(broker: Broker, plan: State) -> State:
             return {}
     except Py4JError:
         return {}
-    after_load = seen_by(broker, plan.get("after_load", {}))
+    after_load = _settled(broker, plan.get("after_load", {}))
     end = broker.java.getMaxPhyOffset()
     broker.start()
     broker.lead()
-    time.sleep(0.1)  # entries are put by a thread of its own
-    return {"end": end, "after_load": after_load, "after_dispatch": seen_by(broker, plan.get("after_dispatch", {}))}
+    return {"end": end, "after_load": after_load, "after_dispatch": _settled(broker, plan.get("after_dispatch", {}))}
+
+
+def _settled(broker: Broker, queues: State) -> State:
+    """What the broker answers once nothing moves any more: entries are put by a thread of its own, after load() too."""
+    before: State = {}
+    for _ in range(50):
+        time.sleep(0.1)
+        seen = seen_by(broker, queues)
+        if seen == before:
+            break
+        before = seen
+    return before
 
 
 def plan_of(root: Path, release: str) -> State:

@@ -60,3 +60,25 @@ def test_a_batch_s_keys_put_again_are_normal(tmp_path: Path, release: str, keys:
     each = 1 + (keys is not None) + (release == "5.5.0")
     assert sum(f.count for f in again) == len(builder.restarts) * each
     assert {f.phy_offset for f in again} <= builder.restarts
+
+
+@pytest.mark.parametrize("release", ["5.3.3", "5.5.0"])
+@pytest.mark.parametrize("bare", [1, 3])
+@pytest.mark.parametrize("more", [[], [Message("T", body=b"m", uniq="last", tags="a")]], ids=["end", "more"])
+def test_a_message_put_again_before_messages_with_tags_alone(
+    tmp_path: Path, release: str, bare: int, more: list[Message]
+) -> None:
+    """5.4.0 and later put the tags of a message without a unique key too: they are in the index once, as they should be."""
+    builder = Batches(release, Sizes(segment=4096, slots=20, index_max=60))
+    again = builder.put(Message("T", body=b"m", uniq="U", keys="k", tags="a"))
+    builder.restarts = {again.at}
+    for message in [*[Message("T", body=b"m", tags=f"tag{n}") for n in range(bare)], *more]:
+        builder.put(message)
+    store = builder.write(tmp_path / "store")
+    (found,) = product.audit(store.root, store.release, store.broker_conf).findings
+    assert (found.code, found.severity, found.phy_offset, found.count) == (
+        "index_entry_duplicate",
+        "note",
+        again.at,
+        2 + (release == "5.5.0"),
+    )
