@@ -62,6 +62,7 @@ class Evidence:
     database_findings: Sequence[Finding] = ()  # of tasks, on the database of the queues
     other_queues: Mapping[QueueKey, QueueSummary] = field(default_factory=dict)  # of a combined store: those not served from
     twin_gaps: Sequence[TwinGap] = ()  # where the two kinds of queues of a combined store differ
+    twin_from: int = -1  # least physical offset to which an entry in RocksDB leads there
 
     @property
     def every_queue(self) -> list[QueueSummary]:

@@ -84,9 +84,11 @@ class TwinTask:
 
 @dataclass
 class TwinResult:
-    """problem: why they could not be compared."""
+    """keyed_from: least physical offset to which an entry in RocksDB leads, -1 without one.  problem: why they could not be
+    compared."""
 
     gaps: list[TwinGap] = field(default_factory=list)
+    keyed_from: int = -1
     problem: str = ""
 
 
@@ -99,7 +101,9 @@ def compare_twins(task: TwinTask, source: ByteSource | None = None) -> TwinResul
         files = FileQueueStore(own, QueuePaths({queue.key: queue.files for queue in task.queues}, {}, {}))
         try:
             for queue in task.queues:
-                result.gaps += _Comparison(task, queue, files, reader).run()
+                comparison = _Comparison(task, queue, files, reader)
+                result.gaps += comparison.run()
+                result.keyed_from = least_offset(result.keyed_from, comparison.keyed_from)
         finally:
             files.close()
             reader.close()
@@ -108,12 +112,18 @@ def compare_twins(task: TwinTask, source: ByteSource | None = None) -> TwinResul
     return result
 
 
+def least_offset(one: int, other: int) -> int:
+    """The lesser of two physical offsets; -1: none."""
+    return min(one, other) if one >= 0 <= other else max(one, other)
+
+
 class _Comparison:
-    """One queue."""
+    """One queue. keyed_from: see TwinResult."""
 
     def __init__(self, task: TwinTask, queue: TwinQueue, files: FileQueueStore, reader: EntryReader):
         self._task, self._queue, self._files, self._reader = task, queue, files, reader
         self._gaps: dict[int, list[TwinGap]] = {}
+        self.keyed_from = -1
 
     def run(self) -> list[TwinGap]:
         queue = self._queue
@@ -137,6 +147,7 @@ class _Comparison:
         for numbers, rows in self._reader.windows(self._queue.key, first, min(end, LAST_NUMBER)):
             found = plain_entries(rows)
             there = found["phy_offset"] >= self._task.log_min
+            self._meet(found[there])
             self._add(NOT_IN_FILES, numbers[there], None, found[there])
 
     def _window(self, first: int, end: int, maximum: int) -> None:
@@ -145,6 +156,7 @@ class _Comparison:
         for numbers, rows in self._reader.windows(self._queue.key, first, min(end, maximum)):
             keyed[numbers - first] = plain_entries(rows)
         there, here = (is_used(rows) & (rows["phy_offset"] >= self._task.log_min) for rows in (in_files, keyed))
+        self._meet(keyed[here])
         names = ("phy_offset", "size", "tags_code") if self._task.tags else ("phy_offset", "size")
         same = np.logical_and.reduce([in_files[name] == keyed[name] for name in names])
         numbers = np.arange(first, end)
@@ -152,6 +164,11 @@ class _Comparison:
         self._add(DIFFERS, numbers[differs], in_files[differs], keyed[differs])
         self._add(NOT_IN_ROCKSDB, numbers[in_files_alone], in_files[in_files_alone], None)
         self._add(NOT_IN_FILES, numbers[keyed_alone], None, keyed[keyed_alone])
+
+    def _meet(self, keyed: np.ndarray) -> None:
+        """Entries in RocksDB."""
+        if len(keyed):
+            self.keyed_from = least_offset(self.keyed_from, int(keyed["phy_offset"].min()))
 
     def _add(self, kind: int, numbers: np.ndarray, in_files: np.ndarray | None, keyed: np.ndarray | None) -> None:
         """in_files, keyed: the entries of these numbers; None where there are none."""

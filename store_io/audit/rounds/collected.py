@@ -27,7 +27,7 @@ from store_io.scan.compaction.compacted_file import CompactedFileSummary, Compac
 from store_io.scan.segment_edges import EdgeTask, SegmentEdges
 from store_io.scan.segment_scan import SegmentTask
 from store_io.scan.summary_pickle import KeyTable
-from store_io.scan.twin_queues import TwinGap, TwinTask
+from store_io.scan.twin_queues import TwinGap, TwinTask, least_offset
 
 LEFTOVERS_LATE = "the time limit was reached: ConsumeQueue entries that lead to no message were not examined"
 TWINS_LATE = "the time limit was reached: ConsumeQueues in files were not compared with those in RocksDB"
@@ -55,6 +55,7 @@ class Collected:
         self.file_queues: dict[QueueKey, QueueSummary] = {}
         self.keyed_queues: dict[QueueKey, QueueSummary] = {}
         self.twin_gaps: list[TwinGap] = []
+        self.twin_from = -1
         self.index: dict[str, IndexFileSummary] = {}
         self.edges: dict[str, SegmentEdges] = {}
         self.scans: dict[ScanId, SegmentSummary] = {}
@@ -97,6 +98,7 @@ class Collected:
                 self.keyed_queues[summary.key] = summary
         elif isinstance(task, TwinTask):
             self.twin_gaps += result.gaps
+            self.twin_from = least_offset(self.twin_from, result.keyed_from)
         elif isinstance(task, EdgeTask):
             for edges in result:
                 self.edges[edges.path] = edges

@@ -109,6 +109,7 @@ class StoreRounds:
             queues=self._read_queues,
             other_queues=self._by_reading(False),
             twin_gaps=found.twin_gaps,
+            twin_from=found.twin_from,
             index=found.index,
             edges=found.edges,
             leftovers=found.leftovers,

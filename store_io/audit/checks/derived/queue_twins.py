@@ -40,12 +40,23 @@ def _unwritten(evidence: Evidence, gaps: list[TwinGap]) -> Finding:
 
 
 def _missing(evidence: Evidence, gap: TwinGap) -> Finding:
+    """Also a hole that a kill left, if no start fills it: whoever is served from there later gets none of these messages."""
     healed = evidence.puts_at_start(gap.phy_first, gap.phy_last)
+    later = gap.kind == NOT_IN_ROCKSDB and gap.phy_last < evidence.twin_from
+    where, message = "RocksDB" if gap.kind == NOT_IN_ROCKSDB else "files", ""
+    if later:
+        message = (
+            f"RocksDB has entries from physical offset {evidence.twin_from:,} on, as where double write was switched on later:"
+            " those before are in files alone"
+        )
+    elif not healed and evidence.prediction is not None and evidence.prediction.starts:
+        message = f"entries that a start does not put, at least not all: whoever is served from {where} lacks these messages"
     return Finding(
         "queue_twin_missing",
         _folder(evidence, gap.key),
-        severity=NOTE if healed and evidence.copy.unclean else "",
+        severity=NOTE if later or healed and evidence.copy.unclean else "",
         next=STARTS_DISPATCH if healed else "",
+        message=message,
         phy_offset=gap.phy_first,
         topic=gap.key[0],
         queue_id=gap.key[1],

@@ -103,6 +103,34 @@ def test_a_kind_that_was_never_written_is_a_note(tmp_path: Path) -> None:
     assert (found.code, found.severity, found.file, found.count) == ("queue_twin_missing", "note", "consumequeue", 60)
 
 
+@pytest.mark.parametrize(
+    ("release", "clean", "more"),
+    [("5.4.0", True, ""), ("5.5.0", False, "commitLogRecoverMaxNum=100\ncombineCQMaxExtraSearchCommitLogFiles=100\n")],
+)
+def test_entries_from_before_double_write_was_switched_on_are_a_note(
+    release: str, clean: bool, more: str, tmp_path: Path
+) -> None:
+    """The first start with it puts what its recovery reads, into queues whose numbers agree then: no minimum says so."""
+    store = combined_store(tmp_path / "s", release, clean)
+    first = list(store.entries)
+    for key in first[:20]:
+        del store.entries[key]
+    found = audited(store, more, release).findings
+    assert {(f.code, f.severity) for f in found} == {("queue_twin_missing", "note")} and sum(f.count for f in found) == 20
+
+
+def test_a_hole_that_a_kill_left_and_no_start_fills(tmp_path: Path) -> None:
+    """Whoever is served from RocksDB later gets none of these messages."""
+    store = combined_store(tmp_path / "s")
+    first = list(store.entries)
+    for key in [*first[:8], *first[20:40]]:
+        del store.entries[key]
+    found = [f for f in audited(store).findings if f.code == "queue_twin_missing"]
+    assert {f.severity for f in found} == {"note", "rebuildable"}
+    assert sum(f.count for f in found if f.severity == "note") == 8
+    assert all("a start does not put" in f.message for f in found if f.severity != "note")
+
+
 # ---- light queues --------------------------------------------------------------------------------------------------------
 
 LIGHT = "enableLmq=true\nenableMultiDispatch=true\n"
