@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from schemas.store_names import COMMITLOG, QUEUES, TIERED_METADATA
 from store_io.rules.dledger.ledger_files import ledger_folder, ledger_folders
 from store_io.rules.releases import ROCKSDB_STORE_TYPE, BrokerRules
+from store_io.rules.rocksdb.combination import reads_rocksdb
 from store_io.rules.rocksdb.marks import marked_families
 from store_io.source.byte_source import folder_of, name_of
 from store_io.source.store_dir import StoreListing
@@ -52,6 +53,12 @@ def unmodelled(listing: StoreListing, rules: BrokerRules, conf: bool = False) ->
     for setting in ("duplicationEnable", "recheckReputOffsetFromCq"):
         if rules.controller_mode and rules.value(setting):
             found.append(f"{setting}=true beside enableControllerMode=true: the two together are not modelled")
+    apart = rules.controller_mode or rules.value("enableDLegerCommitLog")  # what is said of these is said there
+    if rules.value("recheckReputOffsetFromCq") and reads_rocksdb(rules) and not apart:
+        found.append(
+            "recheckReputOffsetFromCq=true with ConsumeQueues that are read in RocksDB: from where a start dispatches again hangs"
+            " on which queues the broker's services ask for before it, which is not modelled"
+        )
     if rules.reads_uncommitted and (rules.controller_mode or rules.value("duplicationEnable")):
         found.append("readUnCommitted=true: what a broker then dispatches beyond confirmOffset is not modelled")
     if rules.tiered and _size(listing, TIERED_METADATA):

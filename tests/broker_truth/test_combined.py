@@ -94,7 +94,6 @@ MORE: Mapping[str, Mapping[str, Any]] = {
     "files alone": FILES_ALONE,
     "RocksDB alone": READS | NUMBERS | {"combineCQLoadingCQTypes": "defaultRocksDB"},
     "dispatches again": {"recheckReputOffsetFromCq": "true"},
-    "dispatches again, RocksDB": READS | NUMBERS | {"recheckReputOffsetFromCq": "true"},
     "confirms": {"duplicationEnable": "true"},
 }
 

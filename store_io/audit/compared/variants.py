@@ -11,6 +11,7 @@ from store_io.audit.opened_copy import OpenedCopy
 from store_io.rules.config.files import config_files
 from store_io.rules.config.reading import config_rules
 from store_io.rules.releases import BrokerRules
+from store_io.rules.rocksdb.combination import reads_rocksdb
 
 # Switches that change what a start cuts, deletes or leaves out (recovery.md 0). Those that say of which kind the store is, and
 # how large its files are, are not tried: a store has one kind.
@@ -43,6 +44,8 @@ def changed_settings(copy: OpenedCopy) -> list[Variant]:
         tried.discard("enableConsumeQueueExt")
     if copy.timers is None and rules.timers:
         tried.discard("timerWheelEnable")
+    if reads_rocksdb(rules):  # not modelled (rocksdb.md 5)
+        tried.discard("recheckReputOffsetFromCq")
     return [Variant(rules.release, (key, not rules.value(key))) for key in SETTINGS if key in tried]
 
 

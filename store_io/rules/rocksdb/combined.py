@@ -198,9 +198,8 @@ class CombinedFold(RocksFold):
     def _start(self) -> None:
         """Each queue of the other store gets the maximum of the one that gives the numbers, without entries. RocksDB lists no
         queue yet when it is the one."""
-        if self.rules.dispatches_at_start:  # a look at the kind that is read, and RocksDB lists no queue yet
-            reached = -1 if self.combination.reads_rocksdb else Fold.max_cq_phy(self)
-            self.catch_up(max(self.min_offset(), 0, reached))
+        if self.rules.dispatches_at_start:  # a look at the kind that is read; of RocksDB that is not modelled
+            self.catch_up(max(self.min_offset(), 0, Fold.max_cq_phy(self)))
             self._settle()
         numbers: Mapping[QueueKey, BrokerQueue] = {} if self.combination.assigns_rocksdb else self.queues
         ahead: list[QueueKey] = []

@@ -151,7 +151,7 @@ class RocksFold(Fold):
         return found
 
     def _start(self) -> None:
-        """start() dispatches nothing."""
+        """start() dispatches nothing: `recheckReputOffsetFromCq` is not modelled here (rocksdb.md 5)."""
 
     def compacts(self, entry_runs: int) -> bool:
         """Whether RocksDB makes one table of these while the broker starts. recoverAbnormally flushes the queues at its end."""

@@ -59,6 +59,17 @@ def test_controller_mode_is_modelled_by_itself(other: str) -> None:
     assert unmodelled(listed({}), broker_rules("4.9.8", settings)) == []
 
 
+@pytest.mark.parametrize("beside", [None, "enableControllerMode", "enableDLegerCommitLog"])
+def test_a_start_that_looks_at_queues_in_rocksdb_is_not_modelled(beside: str | None) -> None:
+    """It is said once, whatever lies beside them."""
+    settings = {name: Setting(True, "broker.conf") for name in ("recheckReputOffsetFromCq", beside) if name}
+    in_files = unmodelled(listed({}), broker_rules("5.4.0", settings))
+    assert any("recheckReputOffsetFromCq" in sentence for sentence in in_files) == (beside == "enableControllerMode")
+    settings["storeType"] = Setting("defaultRocksDB", "broker.conf")
+    found = unmodelled(listed({}), broker_rules("5.4.0", settings))
+    assert sum("recheckReputOffsetFromCq" in sentence for sentence in found) == 1
+
+
 @pytest.mark.parametrize("beside", ["enableControllerMode", "duplicationEnable"])
 def test_what_is_dispatched_uncommitted_is_not_modelled(beside: str) -> None:
     settings = {"readUnCommitted": Setting(True, "broker.conf")}
