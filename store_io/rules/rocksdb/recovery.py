@@ -104,12 +104,16 @@ class RocksFold(Fold):
     def _cut(self, m: int, end: int) -> None:
         """After an unclean exit the records read are dispatched again, by a thread of its own: if it has put anything before
         recovery comes here, the mark is at or below the cut already, and nothing is truncated; if it has not, all is. Which one,
-        nobody can say; only of queues into which it puts something the end is the same."""
+        nobody can say; only of queues into which it puts something the end is the same. Up to 5.3.1 recovery has put all by then
+        (finishCommitLogDispatch)."""
         self.truncate(end, queues=False)
         foreign = any(self.rocks[key].max_phy >= end for key in self.met)  # a record names a wrong offset, and moves the mark
         if m <= end and not foreign:
             return
         undecided = self.put_into.count > 0
+        if undecided and not foreign and not self.rules.keyed_puts_by_thread:
+            self.mark = self.put_into.mark
+            return
         for queue in self.rocks.values():
             if queue.maximum is None or queue.maximum.phy_offset < end:
                 continue

@@ -192,6 +192,20 @@ def test_after_a_crash_a_race_decides(tmp_path: Path) -> None:
         assert key in again or queue["or"]["max_offset"] == 15
 
 
+@pytest.mark.parametrize("release", ["5.2.0", "5.3.1"])
+def test_after_a_crash_recovery_has_put_all_before_it_truncates_up_to_5_3_1(release: str, tmp_path: Path) -> None:
+    """The mark is at the cut by then: queues into which it puts nothing keep a maximum beyond the cut."""
+    store = keyed_store(tmp_path / "s", release, clean=False)
+    end = cut_in_last_segment(store, 2)
+    again = {(r.topic, r.queue_id) for r in store.records if end - end % 4096 <= r.at < end}
+    assert 0 < len(again) < 4
+    audit = audited(store)
+    assert all(f.code != "queue_end_undecided" for f in audit.findings)
+    for key, queue in queues(audit).items():
+        below = sum((r.topic, r.queue_id) == key and r.at < end for r in store.records)
+        assert "or" not in queue and queue["max_offset"] == (below if key in again else 15)
+
+
 def test_a_database_in_the_other_folder_stops_5_5_0(tmp_path: Path) -> None:
     store = keyed_store(tmp_path / "s", "5.5.0").write("consumequeue_rocksdb")
     own = product.audit(store.root, "5.5.0", store.broker_conf + "useSeparateStorePathForRocksdbCQ=true\n")
