@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -158,3 +159,24 @@ def test_the_plan_is_what_the_release_does(
         missing = {key for key, numbers in broker.queues().items() if numbers[1] and key not in listed}
     assert (state["maxPhyOffset"], state["minPhyOffset"]) == (plan["truncate_at"], plan["min_phy_offset"])
     assert not wrong and not missing
+
+
+@pytest.mark.parametrize("release", ["5.4.0", "5.5.0"])
+@pytest.mark.parametrize("far", [{}, MORE["far"]], ids=["near", "far"])
+def test_double_write_that_was_switched_on_later_is_no_alarm(
+    release: str, far: Mapping[str, Any], jvm_of: Callable[[str], Jvm], tmp_path: Path
+) -> None:
+    """In the first life queues are in files alone. The index gets the last message before it once more."""
+    lives = [*random_lives(release), [replace(put, uniq=f"again {put.uniq}") for put in random_lives(release)[0][:60]]]
+    for life, wanted in enumerate(lives):
+        settings = TWICE | far if life else PLAIN
+        with jvm_of(release).broker(tmp_path / "store", settings) as broker:
+            assert broker.load()
+            broker.start()
+            assert {answer.status for answer in broker.put(wanted)} == {"PUT_OK"}
+            broker.catch_up()
+            time.sleep(0.1)  # entries are put by a thread of its own
+            broker.shutdown()
+        audit = product.audit(tmp_path / "store", release, conf_of(settings))
+        assert audit.broker is not None and not audit.above_note, (life, audit.above_note[:3])
+        assert not life or "queue_twin_missing" in {f.code for f in audit.findings}
