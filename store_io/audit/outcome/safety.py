@@ -158,7 +158,7 @@ def no_config(outcome: AuditOutcome) -> bool:
         return False
     if config_losses(outcome) or outcome.counts.get(LOSS):  # what is graver comes alone
         return False
-    held = any(loads[kind] for kind in ("topics", "groups", "offsets"))  # by a database, without a file
+    held = any(loads.get(kind) for kind in ("topics", "groups", "offsets"))  # by a database, without a file
     return bool(loads["read"]) and not held and not any(loads["read"].values())
 
 

@@ -30,6 +30,20 @@ def source_of(module: str) -> bytes:
         return (loader.get_source(module) or "").encode()
 
 
+class _Quickly:
+    asked = False
+
+
+def start_quickly(asked: bool = True) -> None:
+    """Have this process take object files: it answers one question, and numba would take most of its time."""
+    _Quickly.asked = asked
+
+
+def takes_files() -> bool:
+    """Whether it does."""
+    return _Quickly.asked
+
+
 class CodeFile(NamedTuple):
     """An object file and how its function is called, as `machine.MachineCode`."""
 

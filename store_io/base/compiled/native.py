@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from store_io.base.checksum import crc32, native_engine
-from store_io.base.compiled.code_files import DIGEST_BYTES, CodeFile, read_code, source_of, write_code
+from store_io.base.compiled.code_files import DIGEST_BYTES, CodeFile, read_code, source_of, takes_files, write_code
 
 
 def _can_compile() -> bool:
@@ -46,18 +46,6 @@ FORM = 1  # of an object file's name and head; raised where they change, or how 
 CRC_SYMBOL, FREE_SYMBOL = "store_auditor_crc32", "store_auditor_free"
 OFFERED = frozenset({CRC_SYMBOL, FREE_SYMBOL, "memcpy", "memmove", "memset"})  # what an object file may ask of the process
 _lock = threading.Lock()
-
-
-class _Quickly:
-    asked = False
-
-
-_quickly = _Quickly()
-
-
-def start_quickly(asked: bool = True) -> None:
-    """Have this process take object files: it answers one question, and numba would take most of its time."""
-    _quickly.asked = asked
 
 
 # ---- declarations ----------------------------------------------------------------------------------------------------
@@ -170,7 +158,7 @@ class Kept(Deferred):
         self._code: dict[tuple[Any, ...], Callable[..., Any]] = {}
 
     def __call__(self, *arguments: Any) -> Any:
-        if not _quickly.asked:
+        if not takes_files():
             return self.by_dispatcher(*arguments)
         of = tuple(map(_type_of, arguments))
         code = self._code.get(of)

@@ -14,7 +14,7 @@ import pytest
 pytest.importorskip("numba")
 from numba import njit
 
-from store_io.base.compiled import machine, native
+from store_io.base.compiled import code_files, machine, native
 from store_io.base.compiled.code_files import read_code
 from store_io.base.compiled.native import kept
 
@@ -100,11 +100,11 @@ def _half(number):  # type: ignore[no-untyped-def]
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv(native.FOLDER, str(tmp_path))
-    native.start_quickly()
+    code_files.start_quickly()
     for function in (_spread, _nothing, _quotient, _half):
         function._code.clear()
     yield tmp_path
-    native.start_quickly(False)
+    code_files.start_quickly(False)
 
 
 def objects(folder: Path) -> list[str]:
@@ -125,7 +125,7 @@ def test_an_object_file_does_what_numba_does(folder: Path) -> None:
     data = np.full(2, 6, np.uint8)
     assert _nothing(data) is None and data.tolist() == [7, 6]
     assert objects(folder) == ["nothing", "spread", "spread"]
-    native.start_quickly(False)
+    code_files.start_quickly(False)
     assert [spread(*question) for question in asked] == found
 
 
