@@ -12,6 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 from store_io.base.errors import UsageError
 from store_io.base.paths import is_uri
+from store_io.source.s3_client import bucket_and_key, is_s3
 
 _NAME_KEPT = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-")
 _NAME_BYTES = 200  # a folder's name may have 255; "-2" and a file's suffix must fit too
@@ -24,6 +25,8 @@ def absolute(text: str, base: str | None = None) -> str:
     if "\0" in text:
         raise UsageError(f"path {text!r}: a zero byte")
     if is_uri(text):
+        if is_s3(text):
+            bucket_and_key(text)  # a login in it is refused before anything repeats it
         parts = urlsplit(text)
         if parts.scheme.lower() != "file":
             return text
@@ -115,8 +118,8 @@ def _identities_within(root: str) -> Iterator[str | tuple[int, int]]:
 
 def _normal_uri(uri: str) -> str:
     parts = urlsplit(uri)
-    scheme = {"s3a": "s3", "s3n": "s3"}.get(parts.scheme.lower(), parts.scheme.lower())
-    path = os.path.normpath("/" + parts.path.strip("/"))
+    scheme = {"s3a": "s3"}.get(parts.scheme.lower(), parts.scheme.lower())
+    path = os.path.normpath("/" + unquote(parts.path).strip("/"))  # some clients decode, others do not: both are kept out
     return f"{scheme}://{parts.netloc}{path if path != '/' else ''}"
 
 

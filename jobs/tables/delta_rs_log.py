@@ -62,7 +62,7 @@ class DeltaRsLog:
         """
         from deltalake import Schema
         from deltalake.exceptions import CommitFailedError, DeltaError
-        from deltalake.transaction import PostCommitHookProperties, create_table_with_add_actions
+        from deltalake.transaction import PostCommitHookProperties, RemoveAction, create_table_with_add_actions
 
         added = [self._added(run_id, file) for file in files]
         if newest is None:
@@ -77,7 +77,13 @@ class DeltaRsLog:
                     raise Raced from problem
                 raise
             return
-        actions = [*self._removed(newest, run_id), *added]
+        present = self._of_run(newest, run_id)
+        kept = {action.path for action in added} & set(present)  # of a commit whose answer was lost
+        now = int(time.time() * 1000)
+        actions = [
+            *(RemoveAction(name, True, now) for name in present if name not in kept),
+            *(action for action in added if action.path not in kept),
+        ]
         if not actions:
             return
         before = newest.version()
@@ -121,13 +127,10 @@ class DeltaRsLog:
         path = f"run_id={run_id}/{file.uri.rpartition('/')[2]}"
         return AddAction(path, file.size_bytes, values, file.modified_ms, True, json.dumps(statistics))
 
-    def _removed(self, newest: Any, run_id: str) -> list[Any]:
-        from deltalake.transaction import RemoveAction
-
+    def _of_run(self, newest: Any, run_id: str) -> list[str]:
         if not is_s3(self.place) and not os.path.isdir(f"{self.place}/run_id={run_id}"):
             return []
-        now = int(time.time() * 1000)
-        return [RemoveAction(name, True, now) for name in _names(newest, run_id)]
+        return _names(newest, run_id)
 
 
 def _names(newest: Any, run_id: str | None) -> list[str]:

@@ -33,6 +33,7 @@ class S3Log(DeltaLog):
         self._partition = partition
         self._partition_names = (RUN_ID.name, *(column.name for column in partition))
         self.uri = uri
+        delta_rs_options(uri)  # before anything is written: it refuses what delta-rs would look for elsewhere
         self._objects = S3Files(uri)
         self._log = DeltaRsLog(uri, (*columns, *partition, RUN_ID), self._partition_names)
 

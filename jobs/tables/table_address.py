@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from store_io.base.errors import StoreError
-from store_io.source.s3_client import delta_options, is_s3
+from store_io.source.s3_client import bucket_and_key, delta_options, is_s3
 
 
 class TablesFailed(StoreError):
@@ -30,5 +30,10 @@ def delta_rs_misreads(path: str) -> bool:
 
 
 def delta_rs_options(uri: str) -> dict[str, str] | None:
-    """What delta-rs needs to reach the table: the login of S3. Raises StoreError."""
-    return delta_options() if is_s3(uri) else None
+    """What delta-rs needs to reach the table: the login of S3. Raises StoreError; TablesFailed where it would look elsewhere."""
+    if not is_s3(uri):
+        return None
+    bucket_and_key(uri)
+    if delta_rs_misreads(uri):
+        raise TablesFailed(f"table {uri}: delta-rs would look elsewhere, as it decodes '%': choose another folder")
+    return delta_options()

@@ -30,6 +30,7 @@ from schemas.rows import StoreFile
 from schemas.store_names import COMMITLOG, PARTS
 from store_io.base.errors import NotAStore, StoreChanged, StoreError, Unreadable, UsageError
 from store_io.base.paths import is_inner_path, is_uri
+from store_io.source.s3_client import is_s3
 
 if TYPE_CHECKING:
     from store_io.source.s3_folder import S3Folder
@@ -543,7 +544,7 @@ def _open_folder(location: str, since: int) -> _Folder:
 
 
 def _open_remote(location: str, since: int) -> _ArrowFolder | S3Folder:
-    if urlsplit(location).scheme.lower() in ("s3", "s3a", "s3n"):
+    if is_s3(location):
         from store_io.source.s3_folder import S3Folder  # its client takes 0.2 s to load
 
         return S3Folder(location, since)

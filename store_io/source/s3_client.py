@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 from typing import Any
 from urllib.parse import urlsplit
 
 from store_io.base.errors import NotAStore, StoreChanged, StoreError, Unreadable, UsageError
 
-SCHEMES = ("s3", "s3a", "s3n")
+SCHEMES = ("s3", "s3a")
 ATTEMPTS = 6  # of a request; botocore waits longer before each, up to 20 s
 CONNECT_SECONDS = 10
 READ_SECONDS = 60
 _THREADS = 32
+_SAID = 300  # letters of what a server says
+_BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}|arn:[A-Za-z0-9:_-]{1,254}")
+_LOGIN_IN = re.compile(r"//[^/\s]*@")
 _LOGIN = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or name a profile of ~/.aws with AWS_PROFILE"
 _REGION = "set AWS_REGION to the region of the bucket"
 _WRONG_REGION = {"PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException", "301"}
@@ -33,14 +37,20 @@ def is_s3(uri: str) -> bool:
 
 
 def bucket_and_key(uri: str) -> tuple[str, str]:
-    """The bucket, and the key without "/" at either end. Raises UsageError where no bucket is named."""
-    rest = uri.partition("://")[2]
-    bucket, _, key = rest.partition("/")
-    if not bucket or "@" in bucket:
+    """The bucket, and the key without "/" at either end.
+
+    Raises UsageError for what names no bucket, which is not quoted: it may be a login. So for parts that other clients change
+    ("//", ".", "..", "?", "#"), as two of them would mean different objects.
+    """
+    bucket, _, key = uri.partition("://")[2].partition("/")
+    if not _BUCKET.fullmatch(bucket):
+        raise UsageError("an S3 address is s3://BUCKET/FOLDER, without a login; this one does not begin with a bucket's name")
+    key = key.strip("/")
+    if key and (any(part in ("", ".", "..") for part in key.split("/")) or re.search(r"[?#\x00-\x1f\x7f]", key)):
         raise UsageError(
-            f"{uri.partition('://')[0]}://{bucket.rpartition('@')[2]}/{key}: name it as s3://BUCKET/FOLDER, without a login in it"
+            f"{f's3://{bucket}/{key}'!r}: a folder in S3 has a name without '//', '.', '..', '?', '#' and control characters"
         )
-    return bucket, key.strip("/")
+    return bucket, key
 
 
 def client() -> Any:
@@ -74,7 +84,7 @@ def _client(process: int) -> Any:
             made = session.create_client("s3", region_name=region, config=Config(**options))
         return made
     except (BotoCoreError, ValueError) as error:
-        raise Unreadable(f"S3 cannot be used: {' '.join(str(error).split())}") from error
+        raise Unreadable(f"S3 cannot be used: {_plain(error)}") from error
 
 
 def delta_options() -> dict[str, str]:
@@ -139,7 +149,7 @@ def problem(error: Exception, what: str) -> StoreError:
 
 def _code(error: Exception) -> str:
     answer = getattr(error, "response", None) or {}
-    return str(answer.get("Error", {}).get("Code", ""))
+    return _text(answer.get("Error", {}).get("Code", ""))
 
 
 def is_code(error: Exception, *codes: str) -> bool:
@@ -148,10 +158,10 @@ def is_code(error: Exception, *codes: str) -> bool:
 
 
 def _answer(error: Any) -> str:
-    code, said = _code(error), " ".join(str(error.response.get("Error", {}).get("Message", "")).split())
+    code, said = _code(error), _text(error.response.get("Error", {}).get("Message", ""))
     headers = error.response.get("ResponseMetadata", {}).get("HTTPHeaders", {})
     region = error.response.get("Error", {}).get("Region") or headers.get("x-amz-bucket-region")
-    quoted = f"{code}: {said}" if said else code
+    quoted = f"{code}: {said}" if said else code or "the server's answer is none of S3's"
     if code == "NoSuchBucket":
         return "there is no bucket of this name on that server"
     if code in _WRONG_REGION:
@@ -159,11 +169,19 @@ def _answer(error: Any) -> str:
     if code in _UNKNOWN_LOGIN:
         return f"the server does not take these credentials ({quoted}); {_LOGIN}"
     if code in _REFUSED:
-        return f"access is denied ({quoted}); these credentials need s3:ListBucket and s3:GetObject there"
+        writes = error.operation_name.startswith(("Put", "Delete"))
+        rights = "s3:PutObject and s3:DeleteObject" if writes else "s3:ListBucket and s3:GetObject"
+        return f"access is denied ({quoted}); these credentials need {rights} there"
     if code in _THROTTLED:
         return f"the server throttles ({quoted}), also after {ATTEMPTS} attempts; try again later, or with fewer tasks at a time"
     return quoted
 
 
 def _plain(error: Exception) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
+    return _text(_LOGIN_IN.sub("//", str(error))) or type(error).__name__
+
+
+def _text(said: object) -> str:
+    """What a server or its client says: a line that can be shown."""
+    text = "".join(letter if letter.isprintable() else " " for letter in str(said)[: 4 * _SAID])
+    return " ".join(text.split())[:_SAID]

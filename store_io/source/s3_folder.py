@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import threading
 import time
 from collections import OrderedDict
@@ -17,13 +18,14 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 from store_io.base import checksum
-from store_io.base.errors import Unreadable
+from store_io.base.errors import StoreChanged, Unreadable
 from store_io.source.byte_source import BasicFile, ByteFile, Found
 from store_io.source.s3_client import bucket_and_key, client, is_code, problem
 
 BLOCK_BYTES = 4 << 20
 AHEAD = 2  # blocks that are read before they are asked for
 KEPT_BYTES = 96 << 20  # of all files of a process; a queue's file has two blocks
+ENTRY_BYTES = 500  # that keeping a block takes besides its bytes, about
 KEPT_OBJECTS = 100_000  # whose length and ETag are kept
 ATTEMPTS = 4  # of a block whose connection breaks in its middle: botocore tries again only until an answer begins
 SECOND = 1_000_000_000  # ns
@@ -58,12 +60,17 @@ class S3Folder:
         """ "file", "directory", or "" where nothing is there. Raises StoreError."""
         key = self._key(relative)
         prefix = f"{key}/" if key else ""
-        listed = self._asked(key, lambda: client().list_objects_v2(Bucket=self.bucket, Prefix=prefix, MaxKeys=1))
+        listed = self._page(key, Prefix=prefix, MaxKeys=1)
         if listed.get("Contents"):
             return "directory"
-        if key and self._asked(key, lambda: client().head_object(Bucket=self.bucket, Key=key)) is not None:
-            return "file"
-        return ""
+        return "file" if key and self._is_object(key) else ""
+
+    def _is_object(self, key: str) -> bool:
+        try:
+            self._asked(key, lambda: client().head_object(Bucket=self.bucket, Key=key))
+        except StoreChanged:
+            return False
+        return True
 
     def has(self, relative: str) -> bool:
         """Whether there is anything of this name. Raises StoreError."""
@@ -85,18 +92,16 @@ class S3Folder:
         folders: set[str] = set()
         for entry in self._listed(prefix, depth == 1):
             path = entry["Key"][len(prefix) :]
-            if depth == 1 and path.endswith("/"):
-                folders.add(path[:-1])
-                continue
-            parts = path.split("/")
-            name = parts[-1]
-            if name and any(part in ("", ".", "..") for part in parts):
+            parts = path.removesuffix("/").split("/")
+            if not path:
+                continue  # the folder itself, which some clients make an empty object of
+            if any(part in ("", ".", "..") for part in parts):
                 files[path] = path, "special", 0, 0
                 continue
-            folders.update("/".join(parts[:count]) for count in range(1, len(parts)))
-            if name and len(parts) <= depth:
+            folders.update("/".join(parts[:count]) for count in range(1, len(parts) + path.endswith("/")))
+            if not path.endswith("/") and len(parts) <= depth:
                 files[path] = path, "file", int(entry["Size"]), _moment(entry)
-        folders = {folder for folder in folders if folder and folder.count("/") < depth}
+        folders = {folder for folder in folders if folder.count("/") < depth}
         if both := sorted(folders & files.keys()):
             raise Unreadable(
                 f"{self._shown(prefix + both[0])}: an object and a folder have this name; a store has only one of them"
@@ -104,26 +109,33 @@ class S3Folder:
         yield from sorted([*files.values(), *((folder, "directory", 0, 0) for folder in folders)])
 
     def _listed(self, prefix: str, one_level: bool) -> Iterator[dict[str, Any]]:
-        asked: dict[str, Any] = {"Bucket": self.bucket, "Prefix": prefix}
+        asked: dict[str, Any] = {"Prefix": prefix}
         if one_level:
             asked["Delimiter"] = "/"
         while True:
-            page = self._asked(prefix, lambda: client().list_objects_v2(**asked))
+            page = self._page(prefix, **asked)
             yield from ({"Key": common["Prefix"]} for common in page.get("CommonPrefixes", ()))
             yield from page.get("Contents", ())
             if not page.get("IsTruncated"):
                 return
-            asked["ContinuationToken"] = page["NextContinuationToken"]
+            following = page.get("NextContinuationToken")
+            if not following or following == asked.get("ContinuationToken"):
+                raise Unreadable(f"{self._shown(prefix)}: cannot be listed: the server says that there is more, and not where")
+            asked["ContinuationToken"] = following
+
+    def _page(self, key: str, **asked: Any) -> Any:
+        page = self._asked(key, lambda: client().list_objects_v2(Bucket=self.bucket, **asked))
+        if "KeyCount" not in page and "Name" not in page:
+            raise Unreadable(f"{self._shown(key)}: cannot be listed: what answers there is no S3 server")
+        return page
 
     def _asked(self, key: str, request: Callable[[], Any]) -> Any:
-        """The answer; None where it is that there is no such object. key: for the sentence of another problem."""
+        """The answer. key: for the sentence where there is none."""
         from botocore.exceptions import BotoCoreError, ClientError
 
         try:
             return request()
         except (BotoCoreError, ClientError) as error:
-            if is_code(error, "404", "NoSuchKey", "NotFound"):
-                return None
             raise problem(error, self._shown(key)) from error
 
 
@@ -169,6 +181,8 @@ class S3File(BasicFile):
         return data
 
     def _read_ahead(self, block: int) -> None:
+        for passed in [number for number in self._waiting if not block < number <= block + AHEAD]:
+            self._waiting.pop(passed).cancel()
         for following in range(block + 1, block + 1 + AHEAD):
             if (
                 following * BLOCK_BYTES < self.size
@@ -178,7 +192,10 @@ class S3File(BasicFile):
                 self._waiting[following] = _threads(os.getpid()).submit(self._fetch, following)
 
     def _fetch(self, block: int) -> bytes:
-        return _get(self._bucket, self._key, self.path, block, self._etag)[0]
+        data, size, etag = _get(self._bucket, self._key, self.path, block, self._etag)
+        if (size, etag) != (self.size, self._etag):  # the server does not mind under which ETag it is asked
+            raise StoreChanged(f"{self.path}: was replaced by another object while it was read")
+        return data
 
     def close(self) -> None:
         for waiting in self._waiting.values():
@@ -206,10 +223,12 @@ class KeptBlocks:
     def put(self, name: BlockName, data: bytes) -> None:
         """Keep it, in place of those that were not used for longest."""
         with self._lock:
-            self._bytes += len(data) - len(self._blocks.pop(name, b""))
+            if name in self._blocks:
+                self._bytes -= _held(self._blocks.pop(name))
             self._blocks[name] = data
+            self._bytes += _held(data)
             while self._bytes > self._most and len(self._blocks) > 1:
-                self._bytes -= len(self._blocks.popitem(last=False)[1])
+                self._bytes -= _held(self._blocks.popitem(last=False)[1])
 
     def opened(self, bucket: str, key: str, since: int) -> Opened | None:
         """The object as it was asked for since then; None: ask the server."""
@@ -224,6 +243,10 @@ class KeptBlocks:
             self._opened[bucket, key] = opened
             if len(self._opened) > KEPT_OBJECTS:
                 self._opened.popitem(last=False)
+
+
+def _held(data: bytes) -> int:
+    return len(data) + ENTRY_BYTES
 
 
 @functools.lru_cache(maxsize=1)
@@ -257,16 +280,34 @@ def _get(bucket: str, key: str, path: str, block: int, etag: str | None) -> tupl
     for left in reversed(range(ATTEMPTS)):
         try:
             answer = client().get_object(**asked)
-            data = answer["Body"].read()
-            if "ContentRange" not in answer and (start or len(data) > BLOCK_BYTES):
-                raise Unreadable(f"{path}: cannot be read: the server answers with the whole object where a range is asked for")
-            break
         except ClientError as error:
             if is_code(error, "InvalidRange", "416") and not start:
                 return b"", 0, ""  # no range of bytes fits an empty object
             raise problem(error, path) from error
-        except BotoCoreError as error:  # also where the connection breaks in the middle of the answer
+        except BotoCoreError as error:  # it has been tried again already
+            raise problem(error, path) from error
+        size = _length(answer, start, path)
+        try:
+            data = answer["Body"].read()
+        except BotoCoreError as error:
             if not left:
                 raise problem(error, path) from error
-    size = int(answer["ContentRange"].rpartition("/")[2]) if "ContentRange" in answer else len(data)
+            continue
+        if len(data) != min(BLOCK_BYTES, size - start):
+            raise Unreadable(f"{path}: cannot be read: the server sends {len(data)} bytes from {start} on of {size}")
+        break
     return data, size, answer.get("ETag", "")
+
+
+def _length(answer: Any, start: int, path: str) -> int:
+    """The object's length, by what comes before its bytes. Raises Unreadable where that is no answer to a range."""
+    told = re.fullmatch(r"bytes ([0-9]{1,19})-[0-9]{1,19}/([0-9]{1,19})", answer.get("ContentRange", ""))
+    if told is None and not start and answer.get("ContentLength", BLOCK_BYTES + 1) <= BLOCK_BYTES:
+        size = int(answer["ContentLength"])  # all of a small object may come without being asked for
+    elif told is None or int(told[1]) != start or int(told[2]) < start:
+        raise Unreadable(f"{path}: cannot be read: the server does not answer with the range that is asked for")
+    else:
+        size = int(told[2])
+    if size and not answer.get("ETag"):
+        raise Unreadable(f"{path}: cannot be read: the server gives no ETag, so nobody could see that the object is replaced")
+    return size

@@ -38,7 +38,7 @@ def test_output_in_a_store_is_refused_however_it_is_said(store: Path, tmp_path: 
             with pytest.raises(UsageError, match="inside the store"):
                 audit(path, *words)
     assert audit(store, "--out", tmp_path / "store-2").out == f"{tmp_path}/store-2"
-    for out in ("s3a://bucket/a/store/out", "s3://bucket/a/./store/", "s3://bucket/a"):
+    for out in ("s3a://bucket/a/store/out", "s3://bucket/a/%73tore/", "s3://bucket/a"):
         with pytest.raises(UsageError, match="inside the store"):
             audit("s3://bucket/a/store", "--out", out)
     assert audit("s3://bucket/a/store", "--out", "s3://bucket/a/store-out").out == "s3://bucket/a/store-out"

@@ -55,6 +55,22 @@ def test_a_run_is_replaced_and_others_stay(server: S3Server) -> None:
     ]  # fmt: skip
 
 
+def test_a_commit_whose_answer_was_lost_is_not_made_again(server: S3Server) -> None:
+    log = S3Log(NO_SESSION, URI, COLUMNS)
+    log.replace_run("a", [])
+    file = log.write_file("b", rows(1))
+    log.replace_run("b", [file])
+    version = log._log.newest().version()
+    log.replace_run("b", [file])
+    assert log._log.newest().version() == version and len(log.rows(["store"], "b")) == 1
+
+
+def test_a_folder_that_delta_rs_would_look_for_elsewhere_is_refused(server: S3Server) -> None:
+    for make in (lambda uri: S3Log(NO_SESSION, uri, COLUMNS), DeltaQuery):
+        with pytest.raises(TablesFailed, match="delta-rs would look elsewhere"):
+            make(f"s3://{BUCKET}/c%6fpy/runs")
+
+
 def test_two_writers_at_a_time_lose_nothing(server: S3Server) -> None:
     def write(run_id: str) -> None:
         log = S3Log(NO_SESSION, URI, COLUMNS)

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from botocore.exceptions import ReadTimeoutError
 
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_local
-from store_io.base.errors import NotAStore, StoreChanged, Unreadable, UsageError
+from store_io.base.errors import NotAStore, StoreChanged, StoreError, Unreadable, UsageError
 from store_io.source import s3_client, s3_folder
 from store_io.source.byte_source import ByteSource, StoreLocation, check_root, open_source, read_beside
 from store_io.source.s3_folder import BLOCK_BYTES, KeptBlocks
@@ -65,6 +66,15 @@ def test_who_reads_on_has_the_next_blocks_on_their_way(server: S3Server, small_b
         assert sorted(file._waiting) == [2, 3], "a jump tells nothing of what comes next"
 
 
+def test_blocks_that_were_read_ahead_and_passed_are_dropped(server: S3Server, small_blocks: int) -> None:
+    server.put(f"s/{SEGMENT}", bytes(9000))
+    with source().open(SEGMENT) as file:
+        assert isinstance(file, s3_folder.S3File)
+        for position in (1000, 5000, 6000):
+            file.read(position, 10)
+        assert sorted(file._waiting) == [7, 8]
+
+
 def test_an_empty_object_is_an_empty_file(server: S3Server) -> None:
     server.put("s/abort", b"")
     with source().open("abort") as file:
@@ -88,6 +98,64 @@ def test_an_object_that_is_replaced_within_a_second_has_another_time(server: S3S
     assert times[0] != times[1]
 
 
+@pytest.mark.parametrize("sent", ["no If-Match", "no ETag"])
+def test_a_server_without_etags_is_no_danger(
+    server: S3Server, small_blocks: int, monkeypatch: pytest.MonkeyPatch, sent: str
+) -> None:
+    server.put(f"s/{SEGMENT}", bytes(3000))
+    client = s3_client.client()
+    asked = client.get_object
+
+    def answer(**words: str) -> dict[str, object]:
+        found = dict(asked(**{name: word for name, word in words.items() if name != "IfMatch"}))
+        return found if sent == "no If-Match" else {**found, "ETag": ""}
+
+    monkeypatch.setattr(client, "get_object", answer)
+    if sent == "no ETag":
+        with pytest.raises(Unreadable, match="the server gives no ETag"):
+            source().open(SEGMENT)
+        return
+    with source().open(SEGMENT) as file:
+        server.put(f"s/{SEGMENT}", bytes([1]) * 3000)
+        with pytest.raises(StoreChanged, match="was replaced by another object"):
+            file.read(1500, 10)
+
+
+def test_answers_that_are_none_of_s3_are_sentences(server: S3Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    server.refuse = lambda request: Refusal("404 Not Found", "NotFound")
+    with pytest.raises(StoreError, match=r"cannot be read|is not there any more"):
+        source().names()
+    server.refuse = lambda request: None
+    client = s3_client.client()
+    page = {"KeyCount": 0, "IsTruncated": True, "NextContinuationToken": "again"}
+    for answer, said in (
+        ({}, "no S3 server"),
+        (page, "says that there is more"),
+        ({**page, "NextContinuationToken": ""}, "more"),
+    ):
+        monkeypatch.setattr(client, "list_objects_v2", lambda answer=answer, **asked: answer)
+        with pytest.raises(Unreadable, match=said):
+            source().names()
+    whole = {"ContentLength": 1 << 40, "ETag": "e", "Body": None}
+    for more in ({}, {"ContentRange": "bytes 0-9/*"}, {"ContentRange": "bytes 5-9/100"}):
+        monkeypatch.setattr(client, "get_object", lambda more=more, **asked: {**whole, **more})
+        with pytest.raises(Unreadable, match="does not answer with the range"):
+            source().open(SEGMENT)
+
+
+def test_a_request_that_stays_without_answer_is_not_tried_twice_over(server: S3Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = []
+
+    def stalled(**asked: str) -> None:
+        tried.append(asked)
+        raise ReadTimeoutError(endpoint_url="http://user:secret@host")
+
+    monkeypatch.setattr(s3_client.client(), "get_object", stalled)
+    with pytest.raises(Unreadable, match="the server does not answer") as problem:
+        source().open(SEGMENT)
+    assert len(tried) == 1 and "secret" not in str(problem.value)
+
+
 def test_what_is_kept_is_asked_for_again_by_a_later_location(server: S3Server) -> None:
     server.put("s/checkpoint", b"old")
     before = source()
@@ -107,10 +175,13 @@ def test_an_absent_object_and_an_absent_store_are_sentences(server: S3Server) ->
         check_root(f"s3://{BUCKET}/s")
     with pytest.raises(NotAStore, match="no bucket of this name"):
         check_root("s3://no-such-bucket/s")
-    for uri in ("s3:///s", "s3://key:secret@bucket/s"):
-        with pytest.raises(UsageError, match="name it as s3://BUCKET/FOLDER, without a login") as problem:
+    for uri in ("s3:///s", "s3://key:secret@bucket/s", "s3://key:sec/ret@bucket/s"):
+        with pytest.raises(UsageError, match="is s3://BUCKET/FOLDER, without a login") as problem:
             check_root(uri)
-        assert "secret" not in str(problem.value)
+        assert "sec" not in str(problem.value)
+    for uri in ("s3://bucket/a//b", "s3://bucket/../x", "s3://bucket/a?b", "s3://bucket/a#b"):
+        with pytest.raises(UsageError, match="a folder in S3 has a name without"):
+            check_root(uri)
 
 
 def test_lists_folders_and_files_as_a_disk_does(server: S3Server) -> None:
@@ -137,9 +208,10 @@ def test_a_listing_of_several_pages_is_whole(server: S3Server, monkeypatch: pyte
 
 
 def test_keys_that_are_no_paths_are_never_opened(server: S3Server) -> None:
-    for key in ("a//b", "../up", "x/./y", "c\x01d", "%41", "ü"):
+    for key in ("a//b", "../up", "x/./y", "c\x01d", "%41", "ü", "/", "../", "z/./"):
         server.put(f"s/commitlog/{key}", b"x")
     found = kinds(source(), "commitlog")
+    assert "commitlog/.." not in found and found["commitlog/../"] == found["commitlog/z/./"] == "special"
     assert found["commitlog/a//b"] == found["commitlog/../up"] == found["commitlog/x/./y"] == "special"
     assert found["commitlog/c\x01d"] == found["commitlog/%41"] == found["commitlog/ü"] == "file"
     assert source().read_small("commitlog/%41") == source().read_small("commitlog/ü") == b"x"
@@ -192,10 +264,10 @@ def test_a_refusal_says_what_to_set(server: S3Server, refusal: Refusal, said: st
 
 
 def test_blocks_that_were_not_used_for_longest_make_room() -> None:
-    kept = KeptBlocks(10)
+    kept = KeptBlocks(10 + 2 * s3_folder.ENTRY_BYTES)
     kept.put(("b", "k", "e", 0), bytes(4))
     kept.put(("b", "k", "e", 1), bytes(4))
-    assert kept.get(("b", "k", "e", 0)) == bytes(4)
+    assert kept.get(("b", "k", "e", 0)) == bytes(4) and kept._bytes == 8 + 2 * s3_folder.ENTRY_BYTES
     kept.put(("b", "k", "e", 2), bytes(4))
     assert kept.get(("b", "k", "e", 1)) is None and kept.get(("b", "k", "e", 0)) is not None
 
