@@ -407,8 +407,6 @@ def broker_rules(release: str = NEWEST_RELEASE, settings: Mapping[str, Setting] 
         key: setting if setting.text is None else taken_setting(key, setting.text, version)
         for key, setting in {**default_settings(), **(settings or {})}.items()
     }
-    if int(merged["commitLogRecoverMaxNum"].value) <= 0:
-        merged["commitLogRecoverMaxNum"] = replace(merged["commitLogRecoverMaxNum"], value=10)
     delays = parse_delay_levels(str(merged["messageDelayLevel"].value))
     own = release_rules(version)
 

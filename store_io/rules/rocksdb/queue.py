@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from schemas.rows import QueueKey
+from store_io.base.java_compat import int64
 from store_io.base.ranges import Ranges, subtract, union
 from store_io.rules.rocksdb.stored import EntryUnreadable, QueueEnd, StoredEntry
 
@@ -42,8 +43,8 @@ class RocksQueue:
 
     @property
     def max_offset(self) -> int:
-        """As getMaxOffsetInQueue answers: the stored maximum is the last used one."""
-        return self.maximum.queue_offset + 1 if self.maximum is not None else 0
+        """As getMaxOffsetInQueue answers: the stored maximum is the last used one. Bad bytes can hold the greatest long."""
+        return int64(self.maximum.queue_offset + 1) if self.maximum is not None else 0
 
     @property
     def max_phy(self) -> int:
@@ -62,7 +63,7 @@ class RocksQueue:
 
     def initialise(self, number: int) -> None:
         """initializeWithOffset: no entry goes, and the queue continues with this number."""
-        self.maximum = QueueEnd(0, number - 1)
+        self.maximum = QueueEnd(0, int64(number - 1))
         self.known_minimum = self.stored_minimum = QueueEnd(0, number)
 
     # ---- entries ---------------------------------------------------------------------------------------------------
@@ -115,7 +116,7 @@ class RocksQueue:
         if self.maximum is None:
             return QueueEnd(log_min, 0), True
         if self.maximum.phy_offset < log_min:
-            return QueueEnd(log_min, self.maximum.queue_offset + 1), True
+            return QueueEnd(log_min, self.max_offset), True
         found: QueueEnd | None = None
         least, high = low, self.maximum.queue_offset
         while high >= low:

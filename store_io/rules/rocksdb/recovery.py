@@ -147,7 +147,7 @@ class RocksFold(Fold):
         """Ask where the maximum leads, if that is not known."""
         held = queue.held_inside(queue.maximum.queue_offset) if queue.maximum is not None else None
         if queue.maximum is not None and held is not None:
-            self.needs.number_cuts[self._scan(held)][queue.key].add(queue.maximum.queue_offset + 1)
+            self.needs.number_cuts[self._scan(held)][queue.key].add(queue.max_offset)
 
     def _scan(self, row: np.void) -> ScanId:
         found = self.dispatch.scan_ids[row["scan"]]

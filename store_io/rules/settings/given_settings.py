@@ -12,6 +12,7 @@ from store_io.base.java_compat import parse_number
 
 ROLES = ("ASYNC_MASTER", "SYNC_MASTER", "SLAVE")
 _PRECISIONS_MS = 100, 200, 500, 1000
+_RECOVER_MAX = 10
 _LONGS = frozenset({"brokerId", "transactionCheckInterval"})
 _TRIMMED = "".join(map(chr, range(33)))  # String.trim
 # The first release with a setter of this name, of settings that 4.8.0 does not have.
@@ -59,7 +60,9 @@ def taken_value(key: str, text: str, default: Any, trims: bool) -> Any:
         return text.lower() == "true"
     if isinstance(default, int):
         number = parse_number(_plain_digits(text), 64 if key in _LONGS else 32)
-        return _precision(number) if key == "timerPrecisionMs" and number is not None else number
+        if number is not None and key == "timerPrecisionMs":
+            return _precision(number)
+        return _RECOVER_MAX if number is not None and key == "commitLogRecoverMaxNum" and number <= 0 else number
     text = text.strip(_TRIMMED) if trims else text
     return None if key == "brokerRole" and text not in ROLES else text
 

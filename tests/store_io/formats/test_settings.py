@@ -12,7 +12,7 @@ from hypothesis import settings as example_settings
 from hypothesis import strategies as st
 
 from store_io.base.errors import UsageError
-from store_io.formats.settings import infer_slots, read_settings
+from store_io.formats.settings import infer_slots, read_given, read_settings
 from store_io.rules.releases import ALL_DEFAULTS, broker_rules
 from store_io.source.byte_source import StoreLocation, open_source
 from store_io.source.store_dir import StoreListing, list_store
@@ -170,3 +170,10 @@ def test_data_of_a_dledger_group_turn_it_on_and_an_empty_folder_does_not(tmp_pat
         assert read_settings(conf, listing)["enableDLegerCommitLog"].value is False
     listing = store(tmp_path, {f"dledger-n0/data/{0:020d}": 100})
     assert read_settings("", listing)["enableDLegerCommitLog"].value is True
+
+
+@pytest.mark.parametrize("line", ["commitLogRecoverMaxNum=0", "commitLogRecoverMaxNum=-3", "timerPrecisionMs=300"])
+def test_a_repair_takes_the_same_of_a_broker_conf_as_the_plan(tmp_path: Path, line: str) -> None:
+    key, planned = line.partition("=")[0], broker_rules("5.4.0", read_settings(line, store(tmp_path / "store", {SEGMENT: 1})))
+    assert read_given(line, "5.4.0") == {key: planned.value(key)}
+    assert int(planned.value(key)) > 0

@@ -83,6 +83,16 @@ def test_puts_set_the_maximum_whatever_their_number() -> None:
     assert served.stored_and_served() == [(0, 3)] and served.put_and_served() == [(3, 5, 5000, 5010)]
 
 
+def test_the_number_after_the_greatest_long_wraps_as_in_java() -> None:
+    """Bad bytes can hold any maximum: such a queue serves nothing."""
+    odd = queue(maximum=QueueEnd(5, 2**63 - 1), stored_minimum=QueueEnd(0, 0), puts=put(3, 2, 5000))
+    served = odd.snapshot(0)
+    assert (served.max_offset, served.stored_and_served(), served.put_and_served()) == (-(2**63), [], [])
+    assert odd.ask_minimum(6) == -(2**63)
+    odd.initialise(-(2**63))
+    assert odd.maximum == QueueEnd(0, 2**63 - 1)
+
+
 def test_what_is_put_later_counts_for_both_answers() -> None:
     twice = queue(cut_back=True, or_else=queue(maximum=QueueEnd(2500, 15)))
     assert twice.snapshot(0).or_else is not None
