@@ -25,7 +25,7 @@ CURRENT = "CURRENT"
 """The file of a database that names its MANIFEST: where it is missing and no log is there either, a broker makes a new one."""
 
 TABLES_FOLDER = "rocksdbstore"
-INDEX_FAMILY, TIMER_FAMILY, TRANSACTION_FAMILY = "default", "timer", "trans"
+INDEX_FAMILY, TIMER_FAMILY, TRANSACTION_FAMILY = TABLE_FAMILIES = "default", "timer", "trans"
 TABLE_MARK = b"lastOffsetPy"
 """Of index and transactions: int64, the physical offset of the newest record in the family (MessageRocksDBStorage, 5.4.0)."""
 TIMER_OFFSET_KEY, TIMER_TIME_KEY = b"sys_topic_scan_offset_checkpoint", b"timeline_checkpoint"

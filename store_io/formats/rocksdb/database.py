@@ -92,12 +92,20 @@ class TableFile(NamedTuple):
 class Database:
     """A context manager. families: names of its column families; live_files: the table files that it consists of, by name.
     skips_bad_log: bad records of the write-ahead log are left out, as a broker does for config/; else the log ends there.
+    known: the families with which a broker opens it, where others are to count as damage: RocksDB refuses to open without them.
 
     Entering raises DatabaseDamaged, DatabaseUnread, Unreadable or StoreChanged.
     """
 
-    def __init__(self, source: ByteSource, folder: str, files: Sequence[StoreFile], skips_bad_log: bool = False):
-        self.folder = folder
+    def __init__(
+        self,
+        source: ByteSource,
+        folder: str,
+        files: Sequence[StoreFile],
+        skips_bad_log: bool = False,
+        known: Sequence[str] = (),
+    ):
+        self.folder, self._known = folder, frozenset(known)
         self._source, self._files = source, [f for f in files if f.path.rpartition("/")[0] == folder]
         self.families: tuple[str, ...] = ()
         self.live_files: dict[str, TableFile] = {}
@@ -129,6 +137,9 @@ class Database:
         if kind != b"O":
             raise self._error(kind, said)
         self.families = tuple(str(name) for name in said["families"])
+        others = sorted(set(self.families) - self._known) if self._known else []
+        if others:
+            raise DatabaseDamaged(self.folder, f"Column families not opened: {', '.join(others)}"[:300])
         self.live_files = {
             str(file["name"]): TableFile(int(file["level"]), bytes.fromhex(file["first"])) for file in said["files"]
         }

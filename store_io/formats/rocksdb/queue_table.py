@@ -39,8 +39,9 @@ class QueueDatabase:
         return tuple(file.path for file in self.files)
 
     def open(self, source: ByteSource, skips_bad_log: bool = False) -> Database:
-        """To be entered; raises as `Database` does."""
-        return Database(source, self.folder, self.files, skips_bad_log)
+        """To be entered; raises as `Database` does. In rocksdbstore/ a broker opens these families alone (rocksdb.md 10)."""
+        known = layout.TABLE_FAMILIES if self.folder == layout.TABLES_FOLDER else ()
+        return Database(source, self.folder, self.files, skips_bad_log, known)
 
 
 NO_DATABASE = QueueDatabase("", (), absent=True)
