@@ -57,6 +57,7 @@ TASK_ROWS, TASK_BYTES = 10_000, 8 << 20  # that a task brings back at most; what
 WAVE_BYTES = 64 << 20  # that all tasks of a wave bring back at most
 TABLE_COLUMNS = ("phy_offset", "topic", "queue_id", "queue_offset", "store_time", "total_size", "tags", "keys", "status")
 LINE_COLUMNS = tuple(name for name in COLUMNS if name not in (*BODY_COLUMNS, LOST, "store_time_ms", "born_time_ms"))
+PLACE = "phy_offset"
 PIPE_WIDTH = 200
 SENTENCE = 500  # letters of a reason
 
@@ -365,16 +366,30 @@ def _chosen(
     kept = [f for f in segments if f.path in choice.ends]
     batches = _read(replace(scans, choice=choice), query, kept, spark)
     if choice.enough:
-        found: list[pa.RecordBatch] = []
-        while sum(batch.num_rows for batch in found) < choice.enough and (batch := next(batches, None)) is not None:
-            found.append(batch)
-        if sum(batch.num_rows for batch in found) < choice.enough:
+        bodies = not set(BODY_COLUMNS).isdisjoint(scans.scan.columns)  # too large to be held: read once more
+        columns = (PLACE,) if bodies else tuple(dict.fromkeys((*scans.scan.columns, PLACE)))
+        first = replace(scans, choice=choice, scan=replace(scans.scan, columns=columns, decompress=False))
+        held = _held(choice, _read(first, query, kept, spark))
+        if not held:
             say(f"the ConsumeQueues do not answer this, and {whole}: they lead to messages that lie inside of damage")
             yield from _read(scans, query, segments, spark)
             return
-        batches = iter(found)
+        batches = batches if bodies else iter(held)
     say(f"answered from the ConsumeQueues: {len(kept)} of {len(segments)} segments read; --scan reads the whole log")
     yield from batches
+
+
+def _held(choice: QueueChoice, batches: Iterator[pa.RecordBatch]) -> list[pa.RecordBatch]:
+    """As many messages as are enough; none where one before the last of these is missing to which an entry leads."""
+    held: list[pa.RecordBatch] = []
+    found: list[int] = []
+    for batch in batches:
+        held.append(batch)
+        found += batch.column(PLACE).to_pylist()
+        if len(found) >= choice.enough:
+            last = found[choice.enough - 1]
+            return held if {place for place in choice.named if place <= last}.issubset(found) else []
+    return []
 
 
 def _read(scans: _Scans, query: Query, segments: list[MappedFile], spark: LazySpark) -> Iterator[pa.RecordBatch]:

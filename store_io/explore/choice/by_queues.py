@@ -3,14 +3,16 @@
 Each entry must lead to a message that the audit accepts, of its topic, queue, queue offset and size, and further into the log
 than the one before. Where one does not, anything may be wrong, and the whole log is read. So it is where a queue has no files,
 or empty entries between others. What the entries do not reach is read, too: the log from the last one on where the question
-goes beyond it, and up to the first one where it begins before that. What is read is read from a segment's start, so a message's
-status is that of the whole log. A second message with a queue offset that an entry leads to can be anywhere: the log
-alone shows it, so an answer that is narrowed down like this has to say so.
+goes beyond it, and up to the first one where it begins before that. Entries that lead below the log's start say nothing, as
+messages that are gone and damage look alike: where the question begins with such, the first one behind them that leads into
+the log counts as the queue's first. What is read is read from a segment's start, so a message's status is that of the whole
+log. A second message with a queue offset that an entry leads to can be anywhere, and so can one whose stored queue offset is
+damaged: the log alone shows them, so an answer that is narrowed down like this has to say so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import pairwise
@@ -33,6 +35,8 @@ ENTRY_BYTES = 1 << 19  # of a log that are read in the time that it takes to loo
 MOST_ENTRIES = 8192  # that are looked at, of all queues
 MOST_BYTES = 32 << 20  # of messages of which only the first few are wanted
 WINDOW_ENTRIES = 1 << 15
+MOST_WINDOWS = 128  # of entries that a look for the queue's first or last one takes
+LARGEST_OFFSET = (1 << 63) - 1
 WORTH_IT = 0.75  # of a log, where so much is to be read it may be all
 _UNREAD = -1
 
@@ -43,11 +47,13 @@ class QueueChoice:
 
     ends is None where entries say nothing: `refused` is why, or "" where the question is none for them.
     enough: so many messages must be found, or entries lead to some that cannot be reached; 0: any number is right.
+    named: where they lead, if `enough` is not 0. None of these may be missing up to the last one of so many messages.
     """
 
     ends: Mapping[str, int | None] | None = None
     refused: str = ""
     enough: int = 0
+    named: frozenset[int] = frozenset()
 
     def bytes_of(self, file: MappedFile) -> int:
         """How much of a segment is to be read, about."""
@@ -100,7 +106,9 @@ def _choice(
         room, cut = room - taken.entries, cut or taken.cut
         if cut and log.named_bytes > MOST_BYTES:
             raise _TooMany
-    return QueueChoice(log.ends, enough=most if cut and most is not None else 0)
+    if cut and most is not None:
+        return QueueChoice(log.ends, enough=most, named=frozenset(log.wanted))
+    return QueueChoice(log.ends)
 
 
 def _name(key: QueueKey) -> str:
@@ -124,11 +132,14 @@ class _Log:
         self.segments, self.start, self._rules, self._opened = segments, segments[0].start, rules, opened
         self._starts = np.array([f.start for f in segments])
         self.ends: dict[str, int | None] = {}
+        self.wanted: set[int] = set()  # where messages of the answer are
         self.named_bytes = 0
         self._messages: dict[str, SingleMessages] = {}  # of the segment that was asked last
 
     def name(self, key: QueueKey, number: int, phy_offset: int, size: int) -> None:
         """Have the message read to which entry `number` leads. Raises _Unsound where it is another one, or none."""
+        if phy_offset < self.start:
+            raise _Unsound(f"entry {number} of {_name(key)} leads below the log's start")
         place = int(np.searchsorted(self._starts, phy_offset, "right")) - 1
         file = self.segments[place]
         if phy_offset >= file.start + file.size:
@@ -159,13 +170,19 @@ class _Log:
 
 
 class _Queue:
-    """One queue of the question."""
+    """One queue of the question. Raises _Unsound where its files do not follow one another: their names are not to be trusted."""
 
     def __init__(self, source: ByteSource, queue: QueueFiles, log: _Log):
-        self._source, self._files, self._key, self._log = source, queue.files, queue.key, log
+        files = sorted(queue.files, key=lambda f: f.start)
+        self._source, self._files, self._key, self._log = source, files, queue.key, log
+        for one, after in pairwise(files):
+            if one.start + one.size != after.start:
+                raise _Unsound(f"{after.path} does not begin where {one.path} ends")
         unit = unit_bytes(False)
-        self._first = min(f.start for f in self._files) // unit
-        self._end = max(f.start // unit + f.size // unit for f in self._files)  # the number after the last slot
+        first, end = files[0].start, files[-1].start + files[-1].size
+        if first % unit or end > LARGEST_OFFSET:
+            raise _Unsound(f"no broker gives a file the name of {files[0].path}")
+        self._first, self._end = first // unit, end // unit  # end: the number after the last slot
 
     def take(self, wanted: MessageFilter, room: int, most: int | None) -> _Taken:
         """Have what the question needs of this queue read. room: entries that may be looked at.
@@ -175,7 +192,7 @@ class _Queue:
         low, high = wanted.queue_offsets
         low = low or 0
         cut = most is not None and most <= room
-        begin = self._after_blanks(max(low, self._first))
+        begin = self._first_in_log(max(low, self._first))
         wished = begin + (most if cut and most is not None else room + 1)
         rows = self._rows(begin, min(self._end if high is None else high, wished))
         valid = valid_entries(rows)
@@ -185,6 +202,7 @@ class _Queue:
         if begin > low:
             self._before(begin)
         self._name(begin, rows[:count])
+        self._log.wanted.update(rows["phy_offset"][:count].tolist())
         stop = begin + count
         if stop == wished:
             return _Taken(count, True)
@@ -195,58 +213,66 @@ class _Queue:
     def _rows(self, first: int, last: int) -> np.ndarray:
         return read_entries(self._source, self._files, first, min(last, self._end))
 
-    def _after_blanks(self, number: int) -> int:
-        """The first slot from this one on that was not filled up because the queue does not begin at 0."""
-        while number < self._end:
-            rows = self._rows(number, number + WINDOW_ENTRIES)
+    def _first_in_log(self, number: int) -> int:
+        """The first slot from this one on that is not passed over.
+
+        Passed over are slots that were filled up because the queue does not begin at 0, and entries that lead below the log.
+        """
+        for start in self._windows(number, self._end):
+            rows = self._rows(start, start + WINDOW_ENTRIES)
             blank = (rows["phy_offset"] == 0) & (rows["size"] == layout.PRE_BLANK_SIZE)
-            if not blank.all():
-                return number + int(np.argmin(blank))
-            number += len(rows)
-        return number
+            passed = blank | (valid_entries(rows) & (rows["phy_offset"] < self._log.start))
+            if not passed.all():
+                return start + int(np.argmin(passed))
+        return max(number, self._end)
+
+    def _windows(self, first: int, end: int) -> Iterator[int]:
+        """Where each window of these slots begins. Raises _TooMany."""
+        for count, start in enumerate(range(first, end, WINDOW_ENTRIES)):
+            if count == MOST_WINDOWS:
+                raise _TooMany
+            yield start
 
     def _before(self, first: int) -> None:
         """The question begins before the queue's first entry."""
         rows = self._rows(first, first + 1)
         if not len(rows) or not valid_entries(rows)[0]:
-            raise _Unsound(f"that of {_name(self._key)} holds no entries")
+            raise _Unsound(f"no entry of {_name(self._key)} leads into the log")
         self._name(first, rows)
         self._log.all_before(int(rows[0]["phy_offset"]))
 
     def _beyond(self, stop: int) -> None:
         """The question goes beyond the queue's last entry, which must be before `stop`."""
-        for number in range(stop, self._end, WINDOW_ENTRIES):
+        for number in self._windows(stop, self._end):
             used = np.flatnonzero(_used(self._rows(number, number + WINDOW_ENTRIES)))
             if len(used) and number + used[0] == stop:
                 raise _Unsound(f"entry {stop} of {_name(self._key)} is not valid")
             if len(used):
                 raise _Unsound(f"entry {stop} of {_name(self._key)} is empty, and entry {number + used[0]} is not")
         number, stop = stop, min(stop, self._end)
-        while stop > self._first:
-            start = max(self._first, stop - WINDOW_ENTRIES)
-            rows = self._rows(start, stop)
+        for back in self._windows(0, stop - self._first):
+            end = stop - back
+            start = max(self._first, end - WINDOW_ENTRIES)
+            rows = self._rows(start, end)
             used = np.flatnonzero(_used(rows))
             if len(used):
                 last = used[-1:]
                 if not valid_entries(rows[last])[0]:
                     break
                 self._name(start + int(last[0]), rows[last])
-                self._log.all_after(max(self._log.start, int(rows[last]["phy_offset"][0])))
+                self._log.all_after(int(rows[last]["phy_offset"][0]))
                 return
-            stop = start
         raise _Unsound(f"that of {_name(self._key)} holds no entry before {number}")
 
     def _name(self, first: int, rows: np.ndarray) -> None:
-        """Have these entries' messages read; those before the log's start are gone. first: the number of the first of them."""
+        """Have these entries' messages read. first: the number of the first of them."""
         places = rows["phy_offset"]
         back = np.flatnonzero(np.diff(places) <= 0)
         if len(back):
             number = first + int(back[0])
             raise _Unsound(f"entry {number + 1} of {_name(self._key)} leads no further than entry {number}")
         for number, row in enumerate(rows.tolist(), first):
-            phy_offset, size = row[0], row[1]
-            if phy_offset >= self._log.start:
-                self._log.name(self._key, number, phy_offset, size)
+            self._log.name(self._key, number, row[0], row[1])
 
 
 def _used(rows: np.ndarray) -> np.ndarray:

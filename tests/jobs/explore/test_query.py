@@ -13,6 +13,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.ipc
 import pytest
 
@@ -171,6 +172,11 @@ def test_a_queue_range_is_looked_up_and_a_damaged_entry_hides_nothing(
         answer = capsys.readouterr()
         assert at([json.loads(line) for line in answer.out.splitlines()]) == wanted[: 2 if count == 1 else 3]
         assert len(read) <= count and ("answered from the ConsumeQueues" in answer.err) == (more != ("--scan",))
+    columns: list[tuple[str, ...]] = []
+    monkeypatch.setattr(query, "search", lambda scan, contents: (columns.append(scan.columns), real(scan, contents))[1])
+    assert at(found(capsys, copy, *words, "--limit", "2", "--body", "text")) == wanted[:2]
+    assert columns[0] == ("phy_offset",) and "body" in columns[1]  # what is looked at before the first line holds no bodies
+    monkeypatch.setattr(query, "search", lambda scan, contents: (read.append(scan.path), real(scan, contents))[1])
     queue = copy.root / "consumequeue" / "TopicA" / "0" / f"{400:020d}"
     data = bytearray(queue.read_bytes())
     struct.pack_into(">q", data, 31 * 20 - 400, records[5].at)
@@ -180,6 +186,15 @@ def test_a_queue_range_is_looked_up_and_a_damaged_entry_hides_nothing(
     answer = capsys.readouterr()
     assert at([json.loads(line) for line in answer.out.splitlines()]) == wanted and len(read) == segments
     assert "the whole log is read: entry 31 of topic TopicA, queue 0 leads no further than entry 30" in answer.err
+
+
+def test_a_message_that_is_missing_before_the_last_one_makes_the_first_few_unsure() -> None:
+    def held(named: set[int], *batches: list[int]) -> int:
+        choice = by_queues.QueueChoice({}, enough=2, named=frozenset(named))
+        return len(query._held(choice, iter([pa.record_batch({"phy_offset": batch}) for batch in batches])))
+
+    assert held({10, 20, 40}, [10], [20, 30], [40]) == 2
+    assert held({10, 15, 20}, [10], [20, 30]) == 0 and held({10, 20}, [10]) == 0
 
 
 def witnessed(data: bytes, base: int) -> list[int]:

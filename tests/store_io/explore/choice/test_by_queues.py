@@ -24,6 +24,7 @@ from tests.support.builders import Message, Sizes, Store, StoreBuilder
 SEGMENT, QUEUE_FILE = 2048, 200  # ten entries a file
 COLUMNS = ("phy_offset", "topic", "queue_id", "queue_offset", "status")
 ROWS = 120
+FAR = f"consumequeue/TopicA/0/{(1 << 62) // QUEUE_FILE * QUEUE_FILE:020d}"
 
 
 @pytest.fixture(scope="module")
@@ -59,8 +60,8 @@ def rows(store: OpenStore, wanted: MessageFilter, choice: QueueChoice) -> list[d
     return found
 
 
-def chosen(store: OpenStore, queue: int, offsets: Range = ALL, most: int | None = None) -> QueueChoice:
-    wanted = MessageFilter(frozenset({"TopicA"}), frozenset({queue}), offsets)
+def chosen(store: OpenStore, queue: int | tuple[int, ...], offsets: Range = ALL, most: int | None = None) -> QueueChoice:
+    wanted = MessageFilter(frozenset({"TopicA"}), frozenset({queue} if isinstance(queue, int) else queue), offsets)
     choice = choose_by_queues(store, wanted, store.segments(), most)
     whole, found = rows(store, wanted, QueueChoice()), rows(store, wanted, choice)
     if most is not None and len(found) >= choice.enough:
@@ -161,6 +162,19 @@ def nothing_in_it(root: Path) -> None:
         path.write_bytes(bytes(QUEUE_FILE))
 
 
+def far_file(root: Path) -> None:
+    """A name that a walk of all entries up to it would not end at."""
+    (root / FAR).write_bytes(bytes(QUEUE_FILE))
+
+
+def no_number(root: Path) -> None:
+    """The largest physical offset lies inside of the file."""
+    folder = root / "consumequeue" / "TopicA" / "0"
+    for path in folder.iterdir():
+        path.unlink()
+    (folder / f"{(1 << 63) - 8:020d}").write_bytes(bytes(QUEUE_FILE))
+
+
 @pytest.mark.parametrize(
     ("harm", "sentence"),
     [
@@ -169,9 +183,14 @@ def nothing_in_it(root: Path) -> None:
         (elsewhere, "entry 22 of topic TopicA, queue 0 leads no further than entry 21"),
         (stale, "entry 22 of topic TopicA, queue 0 leads no further than entry 21"),
         (other_size, "entry 21 of topic TopicA, queue 0 leads to no such message"),
-        (no_file, "entry 20 of topic TopicA, queue 0 is empty, and entry 30 is not"),
+        (
+            no_file,
+            "consumequeue/TopicA/0/00000000000000000600 does not begin where consumequeue/TopicA/0/00000000000000000200 ends",
+        ),
         (no_queue, "there is none of topic TopicA, queue 0"),
         (nothing_in_it, "that of topic TopicA, queue 0 holds no entry before 20"),
+        (far_file, f"{FAR} does not begin where consumequeue/TopicA/0/00000000000000001000 ends"),
+        (no_number, "no broker gives a file the name of consumequeue/TopicA/0/09223372036854775800"),
     ],
 )
 def test_entries_that_are_not_sound_have_the_whole_log_read(copy: Path, harm: Callable[[Path], None], sentence: str) -> None:
@@ -201,6 +220,46 @@ def test_a_log_without_its_begin_and_a_queue_without_its_own(base: Store, copy: 
     ends = chosen(opened(copy), 0, (0, 3)).ends
     assert ends is not None and max(end or 0 for end in ends.values()) == first + 1
     assert set(ends) == {f.path for f in store.segments() if f.start <= first}
+
+
+@pytest.fixture
+def expired(copy: Path) -> Path:
+    """A log whose first three segments are gone, as retention leaves it: its queues begin further back."""
+    for path in sorted((copy / "commitlog").iterdir())[:3]:
+        path.unlink()
+    return copy
+
+
+def test_messages_that_are_gone_are_not_among_the_first_few(base: Store, expired: Path) -> None:
+    store = opened(expired)
+    first = next(r.queue_offset for r in base.records if r.queue_id == 0 and r.at >= 3 * SEGMENT)
+    for queues in ((0,), (0, 2)):
+        for offsets in (ALL, (1, None), (first - 1, None)):
+            choice = chosen(store, queues, offsets, most=3)
+            assert choice.enough == 3 and choice.narrows(store.segments()) and min(choice.named) >= 3 * SEGMENT
+            assert len(rows(store, MessageFilter(frozenset({"TopicA"}), frozenset(queues), offsets), choice)) >= 3
+    for at in range(first):
+        put_entry(expired, 0, at, at * 100, 0)  # what was never valid is not passed over
+    assert chosen(opened(expired), 0, most=3).refused
+
+
+def test_an_entry_that_leads_below_the_log_hides_no_message(base: Store, expired: Path) -> None:
+    """Damage to any one entry, the first that leads into the log and the last one too."""
+    mine = [r for r in base.records if r.queue_id == 0]
+    first = next(r.queue_offset for r in mine if r.at >= 3 * SEGMENT)
+    for number in (first, first + 1, first + 4, len(mine) - 1):
+        root = Path(shutil.copytree(expired, expired.parent / str(number)))
+        put_entry(root, 0, number, 3 * SEGMENT - 1, mine[number].size)
+        for offsets in (
+            (number, number + 1),
+            (number, number + 2),
+            (number - 1, number + 1),
+            (number, None),
+            (number + 1, None),
+            ALL,
+        ):
+            for most in (None, 1, 3):
+                chosen(opened(root), 0, offsets, most)
 
 
 def test_whatever_is_wrong_nothing_is_missed(base: Store, tmp_path: Path) -> None:
