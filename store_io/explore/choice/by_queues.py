@@ -4,7 +4,7 @@ Each entry must lead to a message that the audit accepts, of its topic, queue, q
 than the one before. Where one does not, anything may be wrong, and the whole log is read. So it is where a queue has no files,
 or empty entries between others. What the entries do not reach is read, too: the log from the last one on where the question
 goes beyond it, and up to the first one where it begins before that. Entries that lead below the log's start say nothing, as
-messages that are gone and damage look alike: where the question begins with such, the first one behind them that leads into
+messages that are gone and damage look alike: where the question begins with such, the first one after them that leads into
 the log counts as the queue's first. What is read is read from a segment's start, so a message's status is that of the whole
 log. A second message with a queue offset that an entry leads to can be anywhere, and so can one whose stored queue offset is
 damaged: the log alone shows them, so an answer that is narrowed down like this has to say so.
