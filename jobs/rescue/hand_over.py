@@ -18,6 +18,7 @@ from schemas.rows import Row
 from store_io.audit.checks.repaired_store import REPORT_SUFFIX
 from store_io.audit.facts.odd_settings import odd_settings
 from store_io.formats.properties import parse_properties
+from store_io.formats.settings import given_settings
 from store_io.repair.repair_work import RepairOutcome, RepairRequest
 from store_io.repair.unsaved import cut_rows, missing_rows
 from store_io.rules.releases import Setting, broker_rules
@@ -46,7 +47,10 @@ def hand_over(store: StoreArgument, request: RepairRequest, outcome: RepairOutco
         if plan.origins[key] != "default"
     ]
     conf = parse_properties(store.broker_conf or "")
-    rules = broker_rules(plan.release, {key: Setting(value, plan.origins[key]) for key, value in plan.settings.items()})
+    given = given_settings(store.broker_conf or "", plan.release)
+    texts = {key: setting.text for key, setting in given.items()}
+    settings = {key: Setting(value, plan.origins[key], texts.get(key)) for key, value in plan.settings.items()}
+    rules = broker_rules(plan.release, settings)
     handed = HandOver(
         copy=store.path,
         target=request.target,

@@ -64,7 +64,7 @@ def read_settings(broker_conf: str | None, listing: StoreListing, source: ByteSo
     a text settles `broker_rules`; here it is as the newest one takes it.
     Raises UsageError naming key and value where no broker works with a value.
     """
-    settings = default_settings() | (_given(broker_conf, NEWEST_RELEASE) if broker_conf is not None else {})
+    settings = default_settings() | (given_settings(broker_conf, NEWEST_RELEASE) if broker_conf is not None else {})
     if broker_conf is None:
         for key, value in {**_file_sizes(listing), **_index_numbers(listing, source, settings)}.items():
             settings[key] = Setting(value, "inferred" if value != ALL_DEFAULTS[key] else "default")
@@ -81,12 +81,14 @@ def read_settings(broker_conf: str | None, listing: StoreListing, source: ByteSo
 def read_given(broker_conf: str, release: str) -> dict[str, Any]:
     """What this release takes of a broker.conf, by key. Raises UsageError."""
     return {
-        key: setting.value for key, setting in sorted(_given(broker_conf, release).items()) if setting.origin == "broker.conf"
+        key: setting.value
+        for key, setting in sorted(given_settings(broker_conf, release).items())
+        if setting.origin == "broker.conf"
     }
 
 
-def _given(broker_conf: str, release: str) -> dict[str, Setting]:
-    """The modelled keys that a broker.conf names, as this release takes them."""
+def given_settings(broker_conf: str, release: str) -> dict[str, Setting]:
+    """The modelled keys that a broker.conf names, as this release takes them. Raises UsageError."""
     texts = parse_properties(broker_conf)
     version = parse_release(release)
     found = {}

@@ -65,7 +65,10 @@ def test_a_repair(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str
     before = content(store)
     assert typed(store, "--to", str(tmp_path / "new"), "--dry-run") == 0
     assert "would be made of it" in capsys.readouterr().out and not list(tmp_path.iterdir())
-    assert typed(store, "--to", str(tmp_path / "new"), "--broker-conf", str(store / "broker.conf")) == 0
+    given = tmp_path.parent / f"{tmp_path.name}.conf"
+    given.write_text((store / "broker.conf").read_text() + "duplicationEnable=no\n")
+    assert typed(store, "--to", str(tmp_path / "new"), "--broker-conf", str(given)) == 0
+    assert "takes that for false, as all that is not true" in (tmp_path / "new.handover.html").read_text()
     said = capsys.readouterr().out
     report = json.loads((tmp_path / "new.repair.json").read_text())
     assert report["consistent"] is True and report["policy"] == "broker" and "Queue " in said

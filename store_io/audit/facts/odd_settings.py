@@ -12,6 +12,7 @@ from store_io.rules.settings.given_settings import FIRST_KNOWN
 
 MOST_NAMED = 8
 MOST_LETTERS = 80
+_KINDS = {"storeType": "(?i:default|defaultRocksDB)", "configManagerVersion": "v1|v2"}  # whatever else is its default
 _PLAIN = {re.sub(r"[^a-z0-9]", "", key.lower()): key for key in ALL_DEFAULTS}
 
 
@@ -49,6 +50,8 @@ def _taken(key: str, setting: Setting, rules: BrokerRules) -> str:
         return "" if str(setting.value) == text.lstrip("+0") or not setting.value else f"makes {_shown(setting.value)} of that"
     if isinstance(default, str) and setting.value != meant and (key != "messageDelayLevel" or setting.value.rstrip(" ") != meant):
         return "keeps the white space, which makes it another value"
+    if key in _KINDS and not re.fullmatch(_KINDS[key], str(setting.value)):
+        return f"knows no such kind and does as with its default, {_shown(default)}"
     return ""
 
 

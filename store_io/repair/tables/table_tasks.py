@@ -39,6 +39,7 @@ from store_io.scan.tables.index_entries import index_entries
 from store_io.source.byte_source import ByteFile, StoreLocation, open_source
 
 FRAME_ENTRIES = 1 << 14
+FRAME_BYTES = 8 << 20  # each key of a message holds its unique key again
 PIECE_BYTES = 4 << 20
 
 
@@ -84,7 +85,7 @@ class _Sink:
 
     def __init__(self, task: SpoolTask, file: StoreFileWriter):
         self._task, self._file = task, file
-        self.written = 0
+        self.written = self._held = 0
         self._kind, self._keys, self._values = INDEX.kind, list[bytes](), list[bytes]()
 
     def add(self, scanned: ScannedRows) -> None:
@@ -105,19 +106,21 @@ class _Sink:
                 self._put(TRANSACTIONS.kind, told.key, struct.pack(">ii", 0, told.size))
 
     def _put(self, kind: bytes, key: bytes, value: bytes) -> None:
-        if kind != self._kind or len(self._keys) >= FRAME_ENTRIES:
+        if kind != self._kind or len(self._keys) >= FRAME_ENTRIES or self._held >= FRAME_BYTES:
             self.flush()
             self._kind = kind
         self._keys.append(key)
         self._values.append(value)
+        self._held += len(key) + len(value)
 
     def flush(self) -> None:
         """Write the frame that is not full yet."""
         if self._keys:
             data = frame(self._kind, self._keys, self._values)
+            self._task.writer.require(len(data), "the entries of rocksdbstore/ need")
             self._file.write(self.written, data)
             self.written += len(data)
-            self._keys, self._values = [], []
+            self._keys, self._values, self._held = [], [], 0
 
 
 def _of_index(scanned: ScannedRows) -> Iterator[tuple[bytes, bytes]]:

@@ -36,6 +36,8 @@ def rules(conf: str, release: str) -> BrokerRules:
         ("brokerRole=SLAVE\t", "5.1.4", "ASYNC_MASTER", "knows no such role and keeps its default"),
         ("brokerRole=MASTER", "5.4.0", "ASYNC_MASTER", "knows no such role"),
         ("timerPrecisionMs=300", "5.0.0", 200, "makes 200 of that"),
+        ("storeType=rocksdb", "5.5.0", "rocksdb", "knows no such kind and does as with its default, default"),
+        ("configManagerVersion=V2", "5.4.0", "V2", "knows no such kind and does as with its default, v1"),
         ("enableAcceleratedRecovery=true", "5.3.3", False, "has no such setting"),
     ],
 )

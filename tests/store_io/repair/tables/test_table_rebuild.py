@@ -6,9 +6,12 @@ import json
 import struct
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
+from store_io.repair.tables import table_tasks
 from tests.support import damage
 from tests.support.builders import Record
 from tests.support.json_schemas import faults
@@ -38,6 +41,19 @@ def expected(records: Iterable[Record], asked: Mapping[int, int] | None = None) 
 
 def at_of(key: bytes) -> int:
     return int.from_bytes(key[:8], "big")
+
+
+def test_a_frame_is_bounded_by_its_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many entries of a frame as there may be could take gigabytes: each holds its message's unique key."""
+    written: list[bytes] = []
+    writer = SimpleNamespace(require=lambda size, what: None)
+    file = SimpleNamespace(write=lambda at, data: written.append(data))
+    monkeypatch.setattr(table_tasks, "FRAME_BYTES", 1000)
+    sink = table_tasks._Sink(cast(Any, SimpleNamespace(writer=writer)), cast(Any, file))
+    for _ in range(10):
+        sink._put(b"i", bytes(400), b"")
+    sink.flush()
+    assert len(written) == 4 and max(map(len, written)) < 1400
 
 
 def test_all_three_tables(tmp_path: Path) -> None:
