@@ -11,7 +11,7 @@ from jobs.report.texts.judgement import judge
 from jobs.report.texts.text import count_text, printable
 from schemas.finding_codes import CATALOGUE, CURED, Part
 from schemas.rows import DEFAULT, DOUBT, NOTE, AuditOutcome, Finding
-from store_io.audit.outcome.safety import Safety, counted, is_emptied, lost_of
+from store_io.audit.outcome.safety import Safety, counted, is_emptied, lost_of, setting_at_fault
 from store_io.repair.repair_steps import COPY, CORRECT_OFFSETS
 
 if TYPE_CHECKING:
@@ -101,8 +101,8 @@ def repair_withheld(outcome: AuditOutcome) -> str:
     """Why no command repairs this store although there is something to do; "" where one is shown or nothing is to be done."""
     if not (_acts(outcome) or config_helps(outcome)):
         return ""
-    if outcome.no_repair:
-        return outcome.no_repair
+    if setting_at_fault(outcome) or outcome.no_repair:
+        return setting_at_fault(outcome) or outcome.no_repair
     if outcome.release_from == DEFAULT:
         return _UNNAMED
     return _MISFIT if any(premise.kind == DOUBT for premise in outcome.premises) else ""

@@ -23,6 +23,7 @@ from store_io.audit.outcome.safety import (
     lacks_of,
     lost_of,
     no_config,
+    setting_at_fault,
     timers_lost,
 )
 from store_io.base.exit_codes import rank
@@ -240,7 +241,8 @@ def _refusal(outcome: AuditOutcome) -> Iterable[str]:
             " file, or set it and its .bak aside, before any start."
         )
     else:
-        yield "A refused start loses nothing." + ("" if outcome.no_repair else " A repair removes the cause.")
+        cause = setting_at_fault(outcome) or ("" if outcome.no_repair else "A repair removes the cause.")
+        yield f"A refused start loses nothing. {cause}".rstrip()
     if outcome.counts.get(LOSS, 0) > counted(outcome, "broker_refuses"):
         yield "Bytes of the CommitLog are also damaged or missing."
 

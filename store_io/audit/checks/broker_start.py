@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from schemas import dledger_layout
 from schemas.checkpoint_layout import ABORT_FILE
-from schemas.finding_codes import COMPACTED_FILES
+from schemas.finding_codes import COMPACTED_FILES, CORRECT_LINE
 from schemas.rows import NOTE, REBUILDABLE, RUN_QUEUE, Finding, QueueKey, Row
 from schemas.store_names import COMMITLOG, COMPACTION
 from store_io.audit.evidence import Evidence
@@ -20,6 +20,7 @@ from store_io.rules.config.files import DELAY_OFFSETS
 from store_io.rules.config.reading import config_rules
 from store_io.rules.loading import NOT_NAMED, queue_folder
 from store_io.rules.prediction import BrokerQueue, Prediction
+from store_io.rules.rocksdb.combination import line_to_correct
 from store_io.rules.rocksdb.queue import RocksQueue
 
 _RESTORE_TOPICS = (
@@ -61,6 +62,9 @@ def broker_findings(evidence: Evidence, beyond: OffsetsBeyond) -> list[Finding]:
             next_step = _RESTORE_TOPICS
         if blamed.startswith(COMPACTION + "/"):
             next_step = f"See {COMPACTED_FILES} of the same file."
+        line = line_to_correct(evidence.copy.rules, prediction.refusal)
+        if line:
+            next_step = f"{CORRECT_LINE}{line}."
         return [Finding("broker_refuses", blamed, message=prediction.refusal, next=next_step)]
     assert loss is not None
     found = [

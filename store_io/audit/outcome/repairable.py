@@ -23,23 +23,39 @@ if TYPE_CHECKING:  # a repair asks here before it loads what audits
     from store_io.audit.evidence import Evidence
     from store_io.audit.opened_copy import OpenedCopy
 
+_UNKNOWN_TO_TWINS = {
+    "enableLmq": "light queues (enableLmq)",
+    "enableMultiDispatch": "light queues (enableMultiDispatch)",
+    "enableControllerMode": "controller mode",
+    "duplicationEnable": "duplicationEnable",
+    "recheckReputOffsetFromCq": "recheckReputOffsetFromCq",
+}
+
 
 def no_repair(copy: OpenedCopy) -> str:
     """Why no repair can be made of a store of this kind, a sentence or two; "" where one can."""
     if copy.rules.value("enableDLegerCommitLog"):
         return NO_REPAIR if len(ledger_peers(copy.rules.value("dLegerPeers"))) > 1 else ""
-    if _beside_twins(copy):
-        return NO_TWIN_REPAIR
+    beside = _beside_twins(copy)
+    if beside:
+        return NO_TWIN_REPAIR.format(beside)
     return NO_COMPACTED_REPAIR if compacted_log(copy.listing) else ""
 
 
-def _beside_twins(copy: OpenedCopy) -> bool:
-    """Whether queues are written twice, together with something else of which no repair knows what both kinds have."""
+def _beside_twins(copy: OpenedCopy) -> str:
+    """Where queues are written twice: something else that is in use, of which no repair knows what both kinds have; else ""."""
     rules = copy.rules
     if not rules.combined_queues:
-        return False
-    switches = "enableLmq", "enableMultiDispatch", "enableControllerMode", "duplicationEnable", "recheckReputOffsetFromCq"
-    return bool(copy.batch_topics) or len(combination(rules).loads) == 1 or any(rules.value(name) for name in switches)
+        return ""
+    if copy.batch_topics:
+        return "topics of type BatchCQ"
+    for name, words in _UNKNOWN_TO_TWINS.items():
+        if rules.value(name):
+            return words
+    loads = combination(rules).loads
+    return (
+        f"queues of one kind alone (combineCQLoadingCQTypes={rules.value('combineCQLoadingCQTypes')})" if len(loads) == 1 else ""
+    )
 
 
 def compacted_log(listing: StoreListing) -> str:

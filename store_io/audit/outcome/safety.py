@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, StrEnum, auto
 
-from schemas.finding_codes import CATALOGUE, TIMER_LOST, Part
+from schemas.finding_codes import CATALOGUE, CORRECT_LINE, TIMER_LOST, Part
 from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome, Row
 from store_io.audit.as_master import AsMaster, as_master
 from store_io.base.wording import count_text, names_text
@@ -104,6 +104,12 @@ def decide(outcome: AuditOutcome) -> Decision:
     other_release = bool(outcome.written_by) and outcome.plan.get("broker") is not None and in_group not in OF_ANY_RELEASE
     safety = Safety.UNKNOWN if other_release and in_group != Safety.STOP else in_group
     return Decision(safety, start, alone, lacking, in_group, other_release)
+
+
+def setting_at_fault(outcome: AuditOutcome) -> str:
+    """The next step where a line of broker.conf stops the start, which no repair changes; else ""."""
+    steps = (finding.next for finding in outcome.findings if finding.code == "broker_refuses")
+    return next((step for step in steps if step.startswith(CORRECT_LINE)), "")
 
 
 def start_of(outcome: AuditOutcome) -> Start:

@@ -12,6 +12,7 @@ from store_io.rules.releases import ROCKSDB_STORE_TYPE, BrokerRules
 
 FILES = "default"
 _TYPES = FILES, ROCKSDB_STORE_TYPE.lower()
+CAST_FAILS = "enableMultiDispatch=true does not go with combineCQPreferCQType=defaultRocksDB"
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,25 @@ def late_combination_refusal(rules: BrokerRules) -> str:
             " after its recovery"
         )
     return ""
+
+
+def line_to_correct(rules: BrokerRules, refusal: str) -> str:
+    """The line of broker.conf because of which a broker refuses with this sentence; "" where the cause is another one."""
+    keys: tuple[str, ...] = ()
+    if refusal.endswith(CAST_FAILS):
+        keys = "combineCQPreferCQType", "enableMultiDispatch"
+    elif rules.combined_queues and refusal == late_combination_refusal(rules):
+        keys = "combineCQUseRocksdbForLmq", "rocksdbCQDoubleWriteEnable"
+    elif rules.combined_queues and refusal == combination_refusal(rules):
+        key = refusal.partition("=")[0]
+        if key == "combineCQUseRocksdbForLmq" and combination(rules).assigns_rocksdb:
+            key = "combineAssignOffsetCQType"
+        keys = (key, "combineCQLoadingCQTypes") if key != "combineCQUseRocksdbForLmq" else ("combineCQLoadingCQTypes",)
+    if not refusal or not keys:
+        return ""
+    named = next((key for key in keys if rules.settings[key].origin == "broker.conf"), keys[0])
+    value = rules.value(named)
+    return f"{named}={str(value).lower() if isinstance(value, bool) else value}"
 
 
 def _kind(rules: BrokerRules, key: str) -> str:

@@ -17,7 +17,7 @@ from store_io.rules.multi_dispatch import LMQ_PREFIX
 from store_io.rules.prediction import BrokerQueue, Memory, Prediction, Refused, ScanId
 from store_io.rules.recovery import Fold
 from store_io.rules.releases import BrokerRules
-from store_io.rules.rocksdb.combination import combination, light_from_rocksdb
+from store_io.rules.rocksdb.combination import CAST_FAILS, combination, light_from_rocksdb
 from store_io.rules.rocksdb.queue import RocksQueue
 from store_io.rules.rocksdb.recovery import RocksFold
 from store_io.rules.start_segment import StartSearch
@@ -54,7 +54,7 @@ class _BothPuts:
 def _cast_fails(summary: SegmentSummary, phy_offset: int) -> Refused:
     return Refused(
         f"{summary.path}: the message at physical offset {phy_offset:,} enters light queues, and dispatch throws there:"
-        " enableMultiDispatch=true does not go with combineCQPreferCQType=defaultRocksDB",
+        f" {CAST_FAILS}",
         phy_offset,
     )
 

@@ -14,7 +14,7 @@ from jobs.report.texts.deleted_files import deleted_files
 from jobs.report.texts.judgement import judge
 from jobs.report.texts.next_steps import next_steps
 from jobs.report.texts.summary_text import summary_text
-from schemas.finding_codes import CATALOGUE
+from schemas.finding_codes import CATALOGUE, CORRECT_LINE
 from schemas.rows import AuditOutcome, Finding
 from tests.support import samples
 
@@ -123,6 +123,14 @@ def test_where_a_repair_is_offered_its_own_steps_are_not_listed() -> None:
 def test_where_no_repair_is_offered_none_is_asked_for() -> None:
     text = summary_text(samples.RUN, [hurt()], "/out", words=("s3://bucket/store", "--release", "4.9.8"))
     assert "Repair line" not in text and REPAIR in " ".join(text.split())
+
+
+def test_where_a_setting_stops_the_start_no_repair_is_offered() -> None:
+    outcome = hurt(starts=False, refusal="combineCQPreferCQType=x: no such queues")
+    outcome.findings = [Finding("broker_refuses", "x", severity="loss", next=f"{CORRECT_LINE}combineCQPreferCQType=x.")]
+    steps = next_steps(outcome, WORDS, PLAN)
+    assert (steps.withheld, steps.repairs) == (f"{CORRECT_LINE}combineCQPreferCQType=x.", [])
+    assert "A repair removes the cause" not in page_text(outcome)
 
 
 def test_a_consistent_store_has_nothing_to_do() -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pytest
 
+from schemas.finding_codes import CORRECT_LINE
 from schemas.rows import NOTE, REBUILDABLE, Finding, MappedFile, QueueKey
 from store_io.audit.checks.broker_start import OffsetsBeyond, broker_findings, offsets_beyond
 from store_io.audit.evidence import Evidence
@@ -15,7 +18,8 @@ from store_io.formats.config_reader import Load, StoreConfig
 from store_io.rules.config.files import CONSUMER_OFFSETS, DELAY_OFFSETS
 from store_io.rules.prediction import Memory, Prediction
 from store_io.rules.queue_state import QueueState
-from store_io.rules.releases import broker_rules
+from store_io.rules.releases import Setting, broker_rules
+from store_io.rules.rocksdb.combination import CAST_FAILS, combination_refusal, late_combination_refusal
 from tests.support.evidence import QUEUE_FILE, copy_of, evidence_of, queue_path
 
 KEY: QueueKey = ("T", 0)
@@ -51,6 +55,32 @@ def test_a_refusal_names_the_file_and_a_step_for_config() -> None:
     log, config = refused(refusal="commitlog/0: 1 byte"), refused(refusal="config/topics.json: no JSON")
     assert (log.code, log.file, log.next) == ("broker_refuses", "commitlog/0", "")
     assert config.file == "config/topics.json" and config.next.startswith(NEXT_STEP)
+
+
+@pytest.mark.parametrize(
+    ("release", "given", "line"),
+    [
+        ("5.5.0", {}, "rocksdbCQDoubleWriteEnable=true"),
+        ("5.5.0", {"combineCQUseRocksdbForLmq": False}, "combineCQUseRocksdbForLmq=false"),
+        ("5.4.0", {"combineCQLoadingCQTypes": "x"}, "combineCQLoadingCQTypes=x"),
+        ("5.4.0", {"combineCQPreferCQType": "rocksdb"}, "combineCQPreferCQType=rocksdb"),
+        ("5.5.0", {"combineCQUseRocksdbForLmq": True, "combineCQLoadingCQTypes": "default"}, "combineCQLoadingCQTypes=default"),
+        (
+            "5.5.0",
+            {"combineCQUseRocksdbForLmq": True, "combineAssignOffsetCQType": "defaultRocksDB"},
+            "combineAssignOffsetCQType=",
+        ),
+        ("5.4.0", {"combineCQPreferCQType": "defaultRocksDB"}, "combineCQPreferCQType=defaultRocksDB"),
+    ],
+)
+def test_a_setting_that_stops_the_start_is_to_be_corrected(release: str, given: dict[str, Any], line: str) -> None:
+    settings = {key: Setting(value, "broker.conf") for key, value in {"rocksdbCQDoubleWriteEnable": True, **given}.items()}
+    rules = broker_rules(release, settings)
+    why = combination_refusal(rules) or late_combination_refusal(rules) or f"commitlog/0: {CAST_FAILS}"
+    (finding,) = found(evidence_of(replace(copy_of(), rules=rules), prediction=Prediction(False, False, refusal=why)))
+    assert finding.next.startswith(f"{CORRECT_LINE}{line}")
+    other = Prediction(False, False, refusal="commitlog/0: 1 byte")
+    assert found(evidence_of(replace(copy_of(), rules=rules), prediction=other))[0].next == ""
 
 
 def test_messages_that_a_start_cuts_and_messages_that_it_never_serves() -> None:

@@ -52,7 +52,14 @@ def test_queues_that_are_written_twice_are_refused_beside_what_no_repair_knows(m
     settings = {name: Setting(True, "broker.conf") for name in ("rocksdbCQDoubleWriteEnable", more) if name}
     evidence = evidence_of(copy_of({}))
     copy = replace(evidence.copy, rules=broker_rules("5.4.0", settings))
-    assert no_repair(copy) == (NO_TWIN_REPAIR if more else "")
+    named = {"enableLmq": "light queues (enableLmq)", "enableControllerMode": "controller mode"}.get(more, more)
+    assert no_repair(copy) == (NO_TWIN_REPAIR.format(named) if more else "")
+
+
+def test_queues_of_one_kind_alone_are_named() -> None:
+    given = {"rocksdbCQDoubleWriteEnable": True, "combineCQUseRocksdbForLmq": True, "combineCQLoadingCQTypes": "default"}
+    rules = broker_rules("5.5.0", {name: Setting(value, "broker.conf") for name, value in given.items()})
+    assert "one kind alone (combineCQLoadingCQTypes=default)" in no_repair(replace(evidence_of(copy_of({})).copy, rules=rules))
 
 
 def test_each_step_with_a_donor_has_a_form_without() -> None:
