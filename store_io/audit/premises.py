@@ -9,11 +9,9 @@ from schemas.rows import ASSUMED, DEFAULT, DOUBT, TAKEN, Premise
 from schemas.store_names import EPOCH_FILE
 from store_io.audit.written_by import HEAD_BYTES, HEADS, WrittenBy
 from store_io.base.errors import StoreError
-from store_io.rules.releases import NEWEST_RELEASE, BrokerRules, Setting, parse_known
+from store_io.rules.releases import DECISIVE, NEWEST_RELEASE, BrokerRules, Setting, parse_known
 from store_io.source.byte_source import ByteSource
 from store_io.source.store_dir import StoreListing
-
-DECISIVE = "duplicationEnable, forceVerifyPropCRC or storeType"  # they move where recovery of the same bytes ends
 
 
 @dataclass(frozen=True)
@@ -48,12 +46,13 @@ def premises(
         found.append(Premise(ASSUMED, f"{sentence} Name the broker's own with --release"))
     if conf is None:
         inferred = [f"{key} = {setting.value}" for key, setting in sorted(settings.items()) if setting.origin == "inferred"]
+        decisive = f"{', '.join(DECISIVE[:-1])} or {DECISIVE[-1]}"
         from_files = f"from the files {', '.join(inferred)}; " if inferred else ""
         found.append(
             Premise(
                 ASSUMED,
                 f"No broker.conf was named: {from_files}RocketMQ's defaults for all {'else' if inferred else 'settings'}. Other"
-                f" settings, such as {DECISIVE}, change what a start does. Name the broker's own with --broker-conf",
+                f" settings, such as {decisive}, change what a start does. Name the broker's own with --broker-conf",
             )
         )
     return found

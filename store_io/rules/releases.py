@@ -193,6 +193,9 @@ class Setting:
 TIERED_PLUG_IN = "org.apache.rocketmq.tieredstore.TieredMessageStore"
 DEFAULT_COMPACTED_LOG_BYTES = 100 << 20
 DEFAULT_COMPACTED_QUEUE_BYTES = 10 << 20
+DECISIVE = "duplicationEnable", "forceVerifyPropCRC", "storeType"
+"""Settings that move where recovery of the same bytes ends."""
+
 SIZE_DEFAULTS: dict[str, int] = {
     "mappedFileSizeCommitLog": commitlog_layout.DEFAULT_SEGMENT_BYTES,
     "mappedFileSizeConsumeQueue": consumequeue_layout.DEFAULT_FILE_BYTES,

@@ -5,9 +5,19 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from store_io.formats.properties import Property, properties_of
-from store_io.rules.releases import ALL_DEFAULTS, NEWEST_RELEASE, BrokerRules, Setting, parse_known, taken_setting
+from store_io.rules.releases import (
+    ALL_DEFAULTS,
+    DECISIVE,
+    NEWEST_RELEASE,
+    SIZE_DEFAULTS,
+    BrokerRules,
+    Setting,
+    parse_known,
+    taken_setting,
+)
 from store_io.rules.settings.given_settings import FIRST_KNOWN
 
 MOST_NAMED = 8
@@ -16,21 +26,29 @@ _KINDS = {"storeType": "(?i:default|defaultRocksDB)", "configManagerVersion": "v
 _PLAIN = {re.sub(r"[^a-z0-9]", "", key.lower()): key for key in ALL_DEFAULTS}
 
 
+class _Odd(NamedTuple):
+    key: str
+    sentence: str
+
+
 def odd_settings(broker_conf: str | None, rules: BrokerRules) -> list[str]:
-    """A sentence for each, without a full stop; the last counts those beyond MOST_NAMED."""
+    """A sentence for each, without a full stop, of sizes and of what moves the log's end first; the last counts those beyond
+    MOST_NAMED."""
     lines = list(properties_of(broker_conf or ""))
-    found = [*_values(rules), *_repeated(lines), *_misspelt(lines)]
+    odd = [*_values(rules), *_repeated(lines), *_misspelt(lines)]
+    odd.sort(key=lambda line: line.key not in SIZE_DEFAULTS and line.key not in DECISIVE)
+    found = [line.sentence for line in odd]
     left = len(found) - MOST_NAMED
     return found[:MOST_NAMED] + (
         [f"broker.conf has {left} more lines that RocketMQ takes otherwise than they read"] if left > 0 else []
     )
 
 
-def _values(rules: BrokerRules) -> Iterator[str]:
+def _values(rules: BrokerRules) -> Iterator[_Odd]:
     for key, setting in sorted(rules.settings.items()):
         taken = _taken(key, setting, rules) if setting.text is not None else ""
         if taken:
-            yield f"broker.conf has {key}={_quoted(setting.text or '')}: RocketMQ {rules.release} {taken}"
+            yield _Odd(key, f"broker.conf has {key}={_quoted(setting.text or '')}: RocketMQ {rules.release} {taken}")
 
 
 def _taken(key: str, setting: Setting, rules: BrokerRules) -> str:
@@ -55,20 +73,20 @@ def _taken(key: str, setting: Setting, rules: BrokerRules) -> str:
     return ""
 
 
-def _repeated(lines: list[Property]) -> Iterator[str]:
+def _repeated(lines: list[Property]) -> Iterator[_Odd]:
     last = {line.key: line.value for line in lines}
     given = {key: {line.value.strip() for line in lines if line.key == key} for key in last.keys() & ALL_DEFAULTS.keys()}
     for key in sorted(key for key, values in given.items() if len(values) > 1):
-        yield f"broker.conf has {key} more than once: the last line counts, {key}={_quoted(last[key])}"
+        yield _Odd(key, f"broker.conf has {key} more than once: the last line counts, {key}={_quoted(last[key])}")
 
 
-def _misspelt(lines: list[Property]) -> Iterator[str]:
+def _misspelt(lines: list[Property]) -> Iterator[_Odd]:
     """Keys that differ in case, or by characters that may not be seen, from one that changes a verdict."""
     given = {line.key for line in lines}
     for key in sorted(given - ALL_DEFAULTS.keys()):
         meant = _PLAIN.get(re.sub(r"[^a-z0-9]", "", key.lower()))
         if meant is not None and meant not in given:
-            yield f"broker.conf has {_quoted(key)}, which RocketMQ does not know: the setting is {meant}"
+            yield _Odd(meant, f"broker.conf has {_quoted(key)}, which RocketMQ does not know: the setting is {meant}")
 
 
 def _shown(value: object) -> str:

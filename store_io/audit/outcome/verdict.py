@@ -6,6 +6,7 @@ from schemas.rows import DEFAULT, DOUBT, REBUILDABLE, TAKEN, AuditOutcome
 from store_io.audit.as_master import as_master
 from store_io.audit.checks.log import emptied
 from store_io.audit.checks.repaired_store import repair_note
+from store_io.audit.facts.odd_settings import MOST_NAMED
 from store_io.audit.outcome.safety import (
     Start,
     config_losses,
@@ -37,7 +38,9 @@ def verdict_sentence(outcome: AuditOutcome) -> str:
         sentence = f"{doubts[0]}. With what was named: {sentence}"
     taken = [premise.sentence for premise in outcome.premises if premise.kind == TAKEN]
     if taken:
-        sentence = f"{taken[0]}. {sentence}"
+        least = "at least " if len(taken) > MOST_NAMED else ""
+        more = f" (and {least}{count_text(len(taken) - 1, 'more line')} of broker.conf)" if len(taken) > 1 else ""
+        sentence = f"{taken[0]}{more}. {sentence}"
     if outcome.release_from == DEFAULT and broker is not None:
         sentence += " (no release was named: this one is assumed)"
     if outcome.settings_from == DEFAULT and broker is not None:

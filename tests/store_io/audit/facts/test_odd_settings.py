@@ -83,6 +83,13 @@ def test_many_lines_are_counted() -> None:
     assert len(found) == MOST_NAMED + 1 and "more lines" in found[-1]
 
 
+def test_sizes_and_what_moves_the_end_of_the_log_come_first() -> None:
+    conf = "brokerRole=MASTER\nautoX=1\nstoreType=x \nenableLmq=yes\nmaxIndexNum=4\nmaxIndexNum=5\nduplicationEnable=true "
+    found = odd_settings(conf, rules(conf, "5.1.4"))
+    firsts = [sentence.removeprefix("broker.conf has ").partition("=")[0].partition(" ")[0] for sentence in found]
+    assert firsts == ["duplicationEnable", "storeType", "maxIndexNum", "brokerRole", "enableLmq"]
+
+
 @example_settings(deadline=None, max_examples=30)
 @given(st.sampled_from(sorted(rules("", "5.5.0").settings)), st.text(max_size=12), st.sampled_from(KNOWN_RELEASES))
 def test_any_value_is_taken_or_refused(key: str, text: str, release: str) -> None:

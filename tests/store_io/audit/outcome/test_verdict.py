@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from schemas.rows import DEFAULT, DOUBT, LOSS, NAMED, REBUILDABLE, AuditOutcome, Finding, Premise, Row
+from schemas.rows import DEFAULT, DOUBT, LOSS, NAMED, REBUILDABLE, TAKEN, AuditOutcome, Finding, Premise, Row
 from store_io.audit.outcome.verdict import verdict_sentence
 
 
@@ -61,3 +61,12 @@ def test_a_doubt_and_the_copying_come_before_the_verdict() -> None:
     facts = {"premises": [Premise(DOUBT, "a doubt")], "findings": [Finding("live_copy", "commitlog", message="copied live")]}
     told = verdict_sentence(outcome(started(), **facts))
     assert told.startswith("a doubt. With what was named: Copied live. RocketMQ 5.3.3 would start")
+
+
+@pytest.mark.parametrize(
+    ("lines", "more"),
+    [(1, "odd 0. Rock"), (3, "odd 0 (and 2 more lines of broker.conf). Rock"), (9, "(and at least 8 more lines of")],
+)
+def test_how_many_lines_are_taken_otherwise_than_they_read(lines: int, more: str) -> None:
+    premises = [Premise(TAKEN, f"odd {n}") for n in range(lines)]
+    assert more in verdict_sentence(outcome(started(), premises=premises))
