@@ -149,7 +149,7 @@ class StoreConfig:
     def known_topics(self) -> frozenset[str] | None:
         """Every topic that the broker knows; None where the table cannot say that a topic was deleted."""
         done = self.loads.get(TOPICS)
-        if self.topics is None or done is not None and done.hollow:
+        if self.topics is None or done is not None and (done.hollow or done.problems):
             return None
         return self.built_in_topics.union(self.topics)
 
@@ -351,7 +351,7 @@ def _held_tables(source: ByteSource, listing: StoreListing, rules: BrokerRules) 
         table = _TABLE_NAMES[path], _TABLES[path]
         held, *others = (read_held(source, listing.files, place, table, held_rules) for place in places)
         for other in others:
-            if other.present:
+            if other.present or other.refusal:
                 held = with_newer(held, other, table[0] == OFFSETS)
         found[path] = held
     return found

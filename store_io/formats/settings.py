@@ -32,6 +32,8 @@ from store_io.base.errors import StoreError, UsageError
 from store_io.base.java_compat import parse_number
 from store_io.formats.properties import parse_properties
 from store_io.rules.compaction.compacted_queues import inferred_settings
+from store_io.rules.config.files import TOPICS
+from store_io.rules.config.reading import SECOND_VERSION, SECOND_VERSION_FOLDER
 from store_io.rules.dledger.ledger_files import ledger_folders
 from store_io.rules.releases import (
     ALL_DEFAULTS,
@@ -56,8 +58,8 @@ TAIL_WINDOW_BYTES = 1 << 20
 
 
 def read_settings(broker_conf: str | None, listing: StoreListing, source: ByteSource | None = None) -> dict[str, Setting]:
-    """Every modelled key: as broker.conf has it, or the release's default; without a broker.conf sizes, controller mode and
-    queues in RocksDB as the files show them.
+    """Every modelled key: as broker.conf has it, or the release's default; without a broker.conf sizes, controller mode,
+    queues and tables in RocksDB as the files show them.
 
     A broker whose file is silent about a size takes the default, whatever the files are (contract.md), so nothing is inferred
     then. broker_conf: the file's text; None where there is none. Keys that are not modelled are ignored. What a release makes of
@@ -70,6 +72,8 @@ def read_settings(broker_conf: str | None, listing: StoreListing, source: ByteSo
             settings[key] = Setting(value, "inferred" if value != ALL_DEFAULTS[key] else "default")
         if _queues_in_database(listing):
             settings["storeType"] = Setting(ROCKSDB_STORE_TYPE, "inferred")
+        if _tables_in_second_version(listing):
+            settings["configManagerVersion"] = Setting(SECOND_VERSION, "inferred")
         if listing.is_file(EPOCH_FILE):  # only a broker in controller mode writes it
             settings["enableControllerMode"] = Setting(True, "inferred")
         tiered = listing.get(TIERED_METADATA)
@@ -103,6 +107,13 @@ def _queues_in_database(listing: StoreListing) -> bool:
     """Whether the queues' folder holds a database and no queue in files."""
     own = [entry for entry in listing.files if entry.path.startswith(f"{QUEUES}/")]
     return listing.is_file(f"{QUEUES}/{rocksdb_layout.CURRENT}") and all(entry.kind != "directory" for entry in own)
+
+
+def _tables_in_second_version(listing: StoreListing) -> bool:
+    """Whether config/ holds the database of the second version and no file of topics, which a broker without it writes."""
+    return listing.is_file(f"{SECOND_VERSION_FOLDER}/{rocksdb_layout.CURRENT}") and not any(
+        listing.is_file(TOPICS + end) for end in ("", ".bak")
+    )
 
 
 def _ledger_settings(listing: StoreListing, settings: dict[str, Setting]) -> dict[str, Setting]:

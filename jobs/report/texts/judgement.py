@@ -195,7 +195,7 @@ def _by_itself(outcome: AuditOutcome, start: Start) -> _Words:
             if no_config(outcome):
                 unsure = f" once config/ is there{unsure}"
                 reasons.append(
-                    "No file of config/ in this copy holds topics, groups or offsets: a broker started on it alone knows none."
+                    "No file of config/ that this broker reads holds topics, groups or offsets: by this copy alone it knows none."
                 )
             reasons += _not_judged(outcome.not_judged)
             return f"Safe to start{unsure}", tuple(reasons)

@@ -16,6 +16,8 @@ from store_io.audit.loss import Loss
 from store_io.audit.queue_runs import matched
 from store_io.base.wording import count_text
 from store_io.formats import config_reader
+from store_io.formats.config.held_tables import HeldTable
+from store_io.formats.config_reader import StoreConfig
 from store_io.rules.config.files import DELAY_OFFSETS
 from store_io.rules.config.reading import config_rules
 from store_io.rules.loading import NOT_NAMED, queue_folder
@@ -23,6 +25,10 @@ from store_io.rules.prediction import BrokerQueue, Prediction
 from store_io.rules.rocksdb.combination import line_to_correct
 from store_io.rules.rocksdb.queue import RocksQueue
 
+MAX_KEY_BYTES = 80  # of a key in a finding
+_RESTORE_TABLES = (
+    "Restore {}/ from a backup, or from another broker of the cluster, before a start: a repair does not write it anew."
+)
 _RESTORE_TOPICS = (
     "Restore config/topics.json before a start, or repair this copy with --fix-config: a repair without it turns this topic's"
     " queues into ordinary ones."
@@ -65,7 +71,11 @@ def broker_findings(evidence: Evidence, beyond: OffsetsBeyond) -> list[Finding]:
         line = line_to_correct(evidence.copy.rules, prediction.refusal)
         if line:
             next_step = f"{CORRECT_LINE}{line}."
-        return [Finding("broker_refuses", blamed, message=prediction.refusal, next=next_step)]
+        actual, tables = None, _refused_tables(config, prediction.refusal)
+        if tables is not None:
+            next_step = _RESTORE_TABLES.format(tables.folder)
+            actual = f"key {tables.refused_key[:MAX_KEY_BYTES].hex(' ')}" if tables.refused_key else None
+        return [Finding("broker_refuses", blamed, actual=actual, message=prediction.refusal, next=next_step)]
     assert loss is not None
     found = [
         *_dropped(evidence, prediction, loss), *_skipped(evidence, prediction, loss),
@@ -75,6 +85,11 @@ def broker_findings(evidence: Evidence, beyond: OffsetsBeyond) -> list[Finding]:
         message = "a start waits here and never ends"
         found.append(Finding("broker_hangs", COMMITLOG, phy_offset=prediction.hangs_at, message=message))
     return [*found, *_groups_beyond(evidence, loss, beyond), *_delays_beyond(evidence, beyond)]
+
+
+def _refused_tables(config: StoreConfig, refusal: str) -> HeldTable | None:
+    """The database of config/ over which the broker ends, if it is one."""
+    return next((held for held in config.held.values() if held.refusal and refusal.startswith(held.refusal)), None)
 
 
 def _dropped(evidence: Evidence, prediction: Prediction, loss: Loss) -> Iterator[Finding]:

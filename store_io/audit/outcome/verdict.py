@@ -46,7 +46,7 @@ def verdict_sentence(outcome: AuditOutcome) -> str:
     if outcome.settings_from == DEFAULT and broker is not None:
         sentence += f" (no broker.conf was named: {_assumed_settings(outcome)})"
     if no_config(outcome):
-        sentence += ". Topics, groups and offsets are not in this copy: no file of config/ holds them"
+        sentence += ". A start knows no topics, groups and offsets: nothing in config/ that it reads holds them"
     unseen = sum(outcome.timers.get(name, {}).get("messages", 0) for name in ("after_end", "no_unit"))
     if unseen and not timers_lost(outcome):
         sentence += f". {count_text(unseen, 'timer message')}, due after the copy's last message, would not be delivered"

@@ -14,7 +14,7 @@ from store_io.base.errors import StoreError
 from store_io.formats.config import records
 from store_io.formats.config.fastjson import OTHER_SHAPE, ConfigFault, parse_tolerant, parse_written
 from store_io.formats.config.tables import Offset, SharedSettings, Table, integer, member
-from store_io.formats.rocksdb.database import Database, DatabaseDamaged
+from store_io.formats.rocksdb.database import Batch, Database, DatabaseDamaged
 from store_io.formats.rocksdb.queue_table import find_database
 from store_io.rules.config.databases import VERSION_KEY, TablePlace
 from store_io.rules.config.reading import ConfigRules
@@ -23,19 +23,22 @@ from store_io.source.byte_source import ByteSource
 MAX_TABLE_BYTES = 256 << 20  # keys and values of one table
 MAX_TABLE_VALUES = 12_000_000  # in all its texts
 OFFSETS = "offsetTable"
+_WORDS = {"topicConfigTable": "topic", "subscriptionGroupTable": "group", OFFSETS: "the offsets of"}
 _SEPARATORS = b",:{["  # one for each value
 
 
 @dataclass
 class HeldTable:
-    """present: a database is there.  counter: of its dataVersion.  refusal: why the broker ends over it, else empty.  damaged:
-    (file, reason) of bad bytes at which its load ends.  problem: why nobody knows what it holds."""
+    """present: a database is there.  counter: of its dataVersion.  refusal: why the broker ends over it, else empty.
+    refused_key: of the entry over which it ends.  damaged: (file, reason) of bad bytes at which its load ends.  problem: why
+    nobody knows what it holds."""
 
     folder: str
     present: bool = False
     entries: dict[Any, Any] = field(default_factory=dict)
     counter: int = 0
     refusal: str = ""
+    refused_key: bytes = b""
     damaged: tuple[str, str] | None = None
     problem: str = ""
 
@@ -48,7 +51,7 @@ def read_held(
 ) -> HeldTable:
     """Never raises over bytes. table: the name of the table in a file, and what decodes such a file."""
     database = find_database(files, place.folder)
-    held = HeldTable(place.folder, present=not database.absent)
+    held = HeldTable(place.folder, present=not database.absent, refusal=_folder_refusal(files, place.folder))
     if database.absent:
         return held
     try:
@@ -65,10 +68,20 @@ def read_held(
     except DatabaseDamaged as why:
         held.refusal = f"{why.path}: RocksDB does not open the tables of config/: {why.reason}"
     except _BadValue as why:
-        held.refusal = f"{place.folder}/: {why}"
-    except (_UnknownValue, StoreError) as why:
+        held.refusal, held.refused_key = f"{place.folder}/: {why}", why.key
+    except _UnknownValue as why:
+        held.problem = f"{place.folder}/: {why}"
+    except StoreError as why:
         held.problem = str(why)
     return held
+
+
+def _folder_refusal(files: Sequence[StoreFile], folder: str) -> str:
+    """RocksDB opens no database where a file is (ConfigRocksDBStorage.postLoad, ConfigStorage.postLoad)."""
+    kinds = {entry.kind for entry in files if entry.path == folder}
+    if not kinds & {"file", "special"} or any(entry.path.startswith(f"{folder}/") for entry in files):
+        return ""
+    return f"{folder}: a file where the folder with the tables of config/ should be, which RocksDB does not open"
 
 
 def with_newer(held: HeldTable, newer: HeldTable, offsets: bool) -> HeldTable:
@@ -89,11 +102,19 @@ def _name(place: Offset) -> tuple[str, str]:
     return place[:2]
 
 
-class _BadValue(Exception):
+class _ValueFault(Exception):
+    """key: of the entry, where it is one entry's."""
+
+    def __init__(self, sentence: str, key: bytes = b""):
+        super().__init__(sentence)
+        self.key = key
+
+
+class _BadValue(_ValueFault):
     """A value that the release's parser refuses: its load fails."""
 
 
-class _UnknownValue(Exception):
+class _UnknownValue(_ValueFault):
     """A value of which nobody knows what the release makes."""
 
 
@@ -101,11 +122,14 @@ def _counter(opened: Database, place: TablePlace, rules: ConfigRules) -> int:
     text = opened.get(place.versions, VERSION_KEY) if place.versions else None
     if text is None or not text.strip():
         return 0
-    read = _parse(text, VERSION_KEY, rules, None)
+    try:
+        read = _parse(text, rules, None)
+    except _ValueFault as why:
+        raise type(why)(f"its dataVersion: {why}", VERSION_KEY) from why
     try:
         return integer(member(read, "counter", rules), 64) if isinstance(read, dict) and "counter" in read else 0
     except ConfigFault as why:
-        raise _BadValue(f"its dataVersion: {why}") from why
+        raise _BadValue(f"its dataVersion: {why}", VERSION_KEY) from why
 
 
 def _take(opened: Database, place: TablePlace, table: tuple[str, Decode], rules: ConfigRules, held: HeldTable) -> None:
@@ -122,10 +146,14 @@ def _take(opened: Database, place: TablePlace, table: tuple[str, Decode], rules:
                 held.problem = f"{place.folder}/: more than is read of a table of config/"
                 return
             for key, value in batch.pairs():
-                read = _parse(value, key, rules, hook)
+                text = key.decode("utf-8", "replace")
+                try:
+                    read = _parse(value, rules, hook)
+                except _ValueFault as why:
+                    raise type(why)(f"the value of {_WORDS[name]} {text[: records.SHOWN]!r}: {why}", key) from why
                 if not isinstance(read, dict):
-                    raise _BadValue(f"the value of {key[:80]!r} is no object")
-                texts[key.decode("utf-8", "replace")] = member(read, name, rules) if name == OFFSETS else read
+                    raise _BadValue(f"the value of {_WORDS[name]} {text[: records.SHOWN]!r} is no object", key)
+                texts[text] = member(read, name, rules) if name == OFFSETS else read
     except DatabaseDamaged as why:
         held.damaged = why.path, why.reason
         if not place.ends_silently:
@@ -148,18 +176,18 @@ def _take_records(opened: Database, place: TablePlace, decode: Decode, rules: Co
     size = values = 0
     try:
         for batch in opened.scan(place.family, *records.key_range(place.number)):
-            size += len(batch.keys) + len(batch.values)
-            values += len(batch)
-            if not taken.are_offsets:
+            if taken.are_offsets:  # light queues' are not held, and do not count
+                _take_batch(batch, taken)
+                size, values = taken.offset_bytes, len(taken.offsets)
+            else:
+                size += len(batch.keys) + len(batch.values)
                 data = batch.values.tobytes()
-                values += sum(data.count(separator) for separator in _SEPARATORS)
+                values += len(batch) + sum(data.count(separator) for separator in _SEPARATORS)
             if size > MAX_TABLE_BYTES or values > MAX_TABLE_VALUES:
                 held.problem = f"{place.folder}/: more than is read of a table of config/"
                 return
-            for key, value in batch.pairs():
-                taken.take(key, value, _parse)
-    except records.BadRecord as why:
-        raise _BadValue(str(why)) from why
+            if not taken.are_offsets:
+                _take_batch(batch, taken)
     except DatabaseDamaged as why:
         held.damaged = why.path, why.reason
     try:
@@ -168,7 +196,17 @@ def _take_records(opened: Database, place: TablePlace, decode: Decode, rules: Co
         raise _BadValue(str(why) or OTHER_SHAPE) from why
 
 
-def _parse(data: bytes, key: bytes, rules: ConfigRules, hook: Callable[[Row], Any] | None) -> Any:
+def _take_batch(batch: Batch, taken: records.Records) -> None:
+    for key, value in batch.pairs():
+        try:
+            taken.take(key, value, _parse)
+        except records.BadRecord as why:
+            raise _BadValue(str(why), key) from why
+        except _ValueFault as why:
+            raise type(why)(f"the value of {taken.words(key)}: {why}", key) from why
+
+
+def _parse(data: bytes, rules: ConfigRules, hook: Callable[[Row], Any] | None) -> Any:
     try:
         return parse_written(data, hook)
     except ConfigFault:
@@ -176,4 +214,4 @@ def _parse(data: bytes, key: bytes, rules: ConfigRules, hook: Callable[[Row], An
     try:
         return parse_tolerant(data, rules)
     except ConfigFault as why:
-        raise (_BadValue if why.known else _UnknownValue)(f"the value of {key[:80]!r}: {why}") from why
+        raise (_BadValue if why.known else _UnknownValue)(str(why)) from why

@@ -22,8 +22,9 @@ OFFSETS, TOPICS, GROUPS = 1, 3, 4
 JSON = 1  # the only kind of value that a broker writes, or reads
 _VERSION, _ENTRY = b"\x01", b"\x02"
 _NAMES = {TOPICS: ("topicConfigTable", "topicName"), GROUPS: ("subscriptionGroupTable", "groupName")}
+SHOWN = 80  # characters of a name in a sentence
 
-Parse = Callable[[bytes, bytes, ConfigRules, Callable[[Row], Any] | None], Any]
+Parse = Callable[[bytes, ConfigRules, Callable[[Row], Any] | None], Any]
 
 
 class BadRecord(Exception):
@@ -42,13 +43,14 @@ def key_range(number: int) -> tuple[bytes, bytes]:
 
 class Records:
     """One table, entry by entry. named: what its JSON says, by the name in it, not by that of the key.  offsets: of light queues
-    none, which no manager holds."""
+    none, which no manager holds.  offset_bytes: of the keys and values of those held."""
 
     def __init__(self, number: int, hook: Callable[[Row], Any], rules: ConfigRules):
         self.are_offsets = number == OFFSETS
         self.table, self._name = _NAMES.get(number, ("", ""))
         self.named: dict[str, Any] = {}
         self.offsets: dict[Offset, int] = {}
+        self.offset_bytes = 0
         self._hook, self._rules = hook, rules
         self._texts: dict[bytes, str] = {}
 
@@ -59,26 +61,38 @@ class Records:
             return
         _name(key, 4)
         if not value:
-            raise BadRecord(f"the value of {key[:80]!r} is empty")
+            raise BadRecord(f"the value of {self.words(key)} is empty")
         if value[0] != JSON:
             return
         text = value[1:].decode("utf-8", "replace").encode()  # as a broker decodes it
-        read = parse(text, key, self._rules, None) if text.strip() else Nothing(blank=True)
+        read = parse(text, self._rules, None) if text.strip() else Nothing(blank=True)
         if isinstance(read, Nothing) or read is None:
             return
         name = read.get(self._name) if isinstance(read, dict) else None
         if not isinstance(name, str):
-            raise BadRecord(f"the value of {key[:80]!r} has no {self._name}")
+            raise BadRecord(f"the value of {self.words(key)} has no {self._name}")
         self.named[name] = self._hook(read)
+
+    def words(self, key: bytes) -> str:
+        """The entry at that key, as a sentence names it."""
+        try:
+            name, at = _name(key, 4)
+            if not self.are_offsets:
+                return f"{'topic' if self.table == _NAMES[TOPICS][0] else 'group'} {_shown(name)}"
+            topic, at = _name(key, at + 1)
+        except BadRecord as why:
+            return str(why)
+        return f"the offset of group {_shown(name)} in topic {_shown(topic)}"
 
     def _take_offset(self, key: bytes, value: bytes) -> None:
         group, at = _name(key, 4)
         topic, at = _name(key, at + 1)
         place = key[at + 1 : at + 5]
         if len(place) < 4 or len(value) < 8:
-            raise BadRecord(f"the offset at {key[:80]!r} is cut short")
+            raise BadRecord(f"{self.words(key)} is cut short")
         if topic.startswith(LMQ_PREFIX.encode()):
             return
+        self.offset_bytes += len(key) + len(value)
         names = (self._texts.setdefault(text, text.decode("utf-8", "replace")) for text in (group, topic))
         self.offsets[(*names, int.from_bytes(place, "big", signed=True))] = int.from_bytes(value[:8], "big", signed=True)  # type: ignore[index]
 
@@ -88,5 +102,9 @@ def _name(key: bytes, at: int) -> tuple[bytes, int]:
     size = int.from_bytes(key[at : at + 2], "big", signed=True)
     end = at + 2 + size
     if len(key) < at + 2 or not 0 <= size or end > len(key):
-        raise BadRecord(f"the key {key[:80]!r} is cut short")
+        raise BadRecord("a name in a key is cut short")
     return key[at + 2 : end], end
+
+
+def _shown(name: bytes) -> str:
+    return repr(name.decode("utf-8", "replace")[:SHOWN])

@@ -163,6 +163,15 @@ def test_an_epoch_file_shows_controller_mode_where_no_broker_conf_says_otherwise
         assert read_settings(conf, listing)["enableControllerMode"].value is False
 
 
+def test_a_database_of_tables_shows_the_second_version(tmp_path: Path) -> None:
+    listing = store(tmp_path, {SEGMENT: 8, "config/rdb/CURRENT": 16})
+    inferred = read_settings(None, listing)["configManagerVersion"]
+    assert (inferred.value, inferred.origin) == ("v2", "inferred")
+    assert read_settings("", listing)["configManagerVersion"].value == "v1"
+    listing = store(tmp_path, {SEGMENT: 8, "config/topics.json": 2})
+    assert read_settings(None, listing)["configManagerVersion"].value == "v1"
+
+
 def test_data_of_a_dledger_group_turn_it_on_and_an_empty_folder_does_not(tmp_path: Path) -> None:
     (tmp_path / "dledger-n0" / "data").mkdir(parents=True)
     listing = store(tmp_path, {SEGMENT: 100})

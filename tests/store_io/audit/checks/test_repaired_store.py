@@ -26,7 +26,9 @@ from tests.support import damage
 from tests.support.builders import Message, Sizes, Store, StoreBuilder
 from tests.support.repaired import numbers, plan_of, previewed, repaired
 
-NOTHING_FOUND = "everything is consistent. Topics, groups and offsets are not in this copy: no file of config/ holds them"
+NOTHING_FOUND = (
+    "everything is consistent. A start knows no topics, groups and offsets: nothing in config/ that it reads holds them"
+)
 MADE_AT = "2026-11-22 03:50:07"
 
 

@@ -156,6 +156,39 @@ def test_the_tables_of_the_second_version(release: str, tmp_path: Path) -> None:
     assert records(tmp_path, {}, release, enableLmq=True).offsets == config.offsets
 
 
+def test_a_file_in_the_place_of_the_folder_ends_the_broker(tmp_path: Path) -> None:
+    (tmp_path / "config").mkdir()
+    for folder, own, release, path in (
+        ("rdb", {"storeType": "default", "configManagerVersion": "v2"}, "5.4.0", GROUPS),
+        ("topics", {}, "5.1.4", TOPICS),
+        ("consumerOffsets", {}, "5.3.3", CONSUMER_OFFSETS),
+    ):
+        assert not any(done.refuses for done in read(tmp_path, release, **own).loads.values())
+        (tmp_path / "config" / folder).write_bytes(b"x")
+        done = read(tmp_path, release, **own).loads[path]
+        assert done.refuses and done.database_refusal.startswith(f"config/{folder}: a file where")
+        (tmp_path / "config" / folder).unlink()
+
+
+def test_light_queues_do_not_count(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    light = {place(b"g", b"%%LMQ%%%d" % n, 0): bytes(8) for n in range(100)}
+    monkeypatch.setattr(held_tables, "MAX_TABLE_VALUES", 50)
+    assert records(tmp_path, light).offsets == {("g", "A", 0): 5}
+    monkeypatch.setattr(held_tables, "MAX_TABLE_VALUES", 0)
+    kept = read(tmp_path, "5.5.0", storeType="default", configManagerVersion="v2")
+    assert kept.held[CONSUMER_OFFSETS].problem.startswith("config/rdb/: more than is read")
+
+
+def test_sentences_name_the_entry_and_not_its_key(tmp_path: Path) -> None:
+    """Whatever the name is: no control sequence."""
+    odd = {entry(3, b"B\x1b"): b"", GROUP_KEY: b"\x01" + b"[" * 2000, place(b"g", b"A", 1): b""}
+    tables = records(tmp_path, odd).held
+    bad = tables[TOPICS]
+    assert (bad.refusal, bad.refused_key) == ("config/rdb/: the value of topic 'B\\x1b' is empty", entry(3, b"B\x1b"))
+    assert tables[GROUPS].problem.startswith("config/rdb/: the value of group 'g': ")
+    assert tables[CONSUMER_OFFSETS].refusal == "config/rdb/: the offset of group 'g' in topic 'A' is cut short"
+
+
 def test_only_v2_itself_asks_for_it(tmp_path: Path) -> None:
     for release, value in (("5.5.0", "V2"), ("5.3.1", "v2")):
         assert records(tmp_path, {}, release, configManagerVersion=value).database == ""

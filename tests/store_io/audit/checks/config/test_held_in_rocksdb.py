@@ -37,11 +37,22 @@ def test_topics_that_the_database_lacks(names: tuple[str, ...], codes: set[str],
     assert audit.broker["config"]["read"]["topics.json"] is None
 
 
+def test_a_table_that_could_not_be_read_lacks_no_topic(tmp_path: Path) -> None:
+    """Nobody knows what it names."""
+    pytest.importorskip("rocksdict")
+    store = keyed_store(tmp_path / "s").write()
+    write_database(store.root / "config" / "topics", {"default": [(b"X", b"[" * 2000)]})
+    audit = product.audit(store.root, "5.3.3", store.broker_conf)
+    assert audit.above_note == [] and audit.incomplete[0].startswith("config/topics/: the value of topic 'X': ")
+
+
 def test_a_database_that_ends_the_broker(tmp_path: Path) -> None:
     pytest.importorskip("rocksdict")
     store = keyed_store(tmp_path / "s").write()
     write_database(store.root / "config" / "topics", {"default": [(b"Topic0", b"{")]})
-    broker = product.audit(store.root, "5.3.3", store.broker_conf).broker
+    audit = product.audit(store.root, "5.3.3", store.broker_conf)
+    (finding,), broker = audit.above_note, audit.broker
+    assert finding.actual == "key 54 6f 70 69 63 30" and finding.next.startswith("Restore config/topics/ from a backup")
     assert broker is not None and not broker["starts"] and broker["config"]["refused_by"] == "topics.json"
     assert "config/topics/" in broker["refusal"]
 
