@@ -42,7 +42,7 @@ def _home_cache() -> str | None:
 
 def _is_writable(folder: str) -> bool:
     try:
-        os.makedirs(folder, exist_ok=True)
+        os.makedirs(folder, 0o755, exist_ok=True)  # code in a folder that others may write to is not run
         with tempfile.TemporaryFile(dir=folder):  # what numba tries as well; os.access does not know every file system's mind
             return True
     except OSError:

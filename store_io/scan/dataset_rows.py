@@ -15,6 +15,7 @@ import pyarrow as pa
 from schemas.arrow import DATASET_SCHEMAS
 from schemas.rows import RUN_LMQ, RUN_UNQUEUED, QueueKey
 from store_io.base.compiled.native import kept
+from store_io.formats.commitlog import message_columns
 from store_io.formats.commitlog.index_columns import entry_counts, puts_tag_key
 from store_io.formats.commitlog.message_columns import HAS_KEYS, HAS_UNIQ, Columns
 from store_io.formats.commitlog.segment_items import KIND_BATCH
@@ -127,7 +128,7 @@ def _flags(count: int, value: bool) -> pa.Array:
     return pa.array(np.full(count, value))
 
 
-@kept()
+@kept(message_columns)
 def _list_keys(rows, tagged, buffer, origin, hashes, of, number, kind, key_hash, start, size):  # type: ignore[no-untyped-def]
     """Fill one element per index entry: its row, place, kind, hash, and where its text is in the buffer."""
     at = 0

@@ -6,8 +6,10 @@ import hashlib
 import importlib.util
 import json
 import os
+import stat
 import sys
 import tempfile
+import time
 from contextlib import suppress
 from functools import cache
 from glob import escape, glob
@@ -15,6 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 DIGEST_BYTES = 16
+KEPT_SECONDS = 14 * 86_400  # of files with other digests: releases and machines may share a folder
 
 
 @cache
@@ -28,6 +31,19 @@ def source_of(module: str) -> bytes:
     except OSError:  # in a zip
         loader: Any = found.loader
         return (loader.get_source(module) or "").encode()
+
+
+def numba_version() -> str:
+    """Of which release numba is, without loading it."""
+    found = importlib.util.find_spec("numba")
+    home = os.path.dirname(found.origin or "") if found else ""
+    try:
+        with open(os.path.join(home, "_version.py"), encoding="utf-8") as file:
+            return file.read()
+    except OSError:  # in a zip, or built in another way
+        from importlib.metadata import version
+
+        return version("numba")
 
 
 class _Quickly:
@@ -52,25 +68,45 @@ class CodeFile(NamedTuple):
     code: bytes
 
 
-def read_code(path: str) -> CodeFile | None:
-    """What `write_code` has written there; None where it is not whole."""
+def is_safe_folder(folder: str) -> bool:
+    """Whether code in it may be run: nobody but this user and root can have put it there. One that is not there is safe."""
     try:
-        with open(path, "rb") as file:
+        status = os.stat(folder)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return stat.S_ISDIR(status.st_mode) and _is_ours(status, bool(status.st_mode & stat.S_ISVTX))
+
+
+def _is_ours(status: os.stat_result, sticky: bool = False) -> bool:
+    """sticky: others who may write there cannot replace what is not theirs."""
+    return status.st_uid in (0, os.geteuid()) and (sticky or not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
+
+
+def read_code(path: str) -> CodeFile | None:
+    """What `write_code` has written there; None where it is not whole, no regular file, or others may have written it."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(descriptor, "rb") as file:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode) or not _is_ours(status):
+                return None
             digest, data = file.read(DIGEST_BYTES), file.read()
         if hashlib.blake2b(data, digest_size=DIGEST_BYTES).digest() != digest:
             return None
         head, _, code = data.partition(b"\n")
         symbol, result = json.loads(head)
-        return CodeFile(symbol, result, code)
-    except (OSError, ValueError):
+    except (OSError, ValueError, TypeError):
         return None
+    return CodeFile(symbol, result, code) if isinstance(symbol, str) and isinstance(result, str) else None
 
 
 def write_code(path: str, code: CodeFile) -> None:
     """Keep it, whole or not at all."""
     data = json.dumps([code.symbol, code.result]).encode() + b"\n" + code.code
     with suppress(OSError):
-        os.makedirs(os.path.dirname(path), exist_ok=True)
+        os.makedirs(os.path.dirname(path), 0o755, exist_ok=True)
         descriptor, name = tempfile.mkstemp(dir=os.path.dirname(path), prefix=".object-")
         try:
             with open(descriptor, "wb") as file:
@@ -80,6 +116,6 @@ def write_code(path: str, code: CodeFile) -> None:
         except OSError:
             os.unlink(name)
             raise
-        for older in glob(f"{escape(path.rpartition('-')[0])}-*.object"):  # of sources that have changed
-            if older != path:
+        for older in glob(f"{escape(path.rpartition('-')[0])}-*.object"):  # of sources that have changed, or another machine's
+            if older != path and os.stat(older).st_mtime < time.time() - KEPT_SECONDS:
                 os.unlink(older)

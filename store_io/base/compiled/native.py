@@ -28,7 +28,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from store_io.base.checksum import crc32, native_engine
-from store_io.base.compiled.code_files import DIGEST_BYTES, CodeFile, read_code, source_of, takes_files, write_code
+from store_io.base.compiled.code_files import (
+    DIGEST_BYTES,
+    CodeFile,
+    is_safe_folder,
+    numba_version,
+    read_code,
+    source_of,
+    takes_files,
+    write_code,
+)
 
 
 def _can_compile() -> bool:
@@ -171,7 +180,7 @@ class Kept(Deferred):
         home = os.path.dirname(self.function.__code__.co_filename)
         folder = os.environ.get(FOLDER) or (os.path.join(home, "__pycache__") if os.path.isdir(home) else "")
         name = self._file_name(types)
-        if not folder or None in types.of or not name:
+        if not folder or None in types.of or not name or not is_safe_folder(folder):
             return self.by_dispatcher
         path = os.path.join(folder, name)
         code = read_code(path)
@@ -221,7 +230,7 @@ def _this_machine() -> tuple[str, ...]:
     from llvmlite import __version__, binding
 
     features = binding.get_host_cpu_features().flatten()
-    return platform.machine(), sys.platform, binding.get_host_cpu_name(), features, __version__
+    return platform.machine(), sys.platform, binding.get_host_cpu_name(), features, __version__, numba_version()
 
 
 # ---- object files ----------------------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from store_io.formats.commitlog import message_columns, segment_items
 from store_io.formats.commitlog.index_columns import entries_in_order
 from store_io.formats.commitlog.message_columns import HAS_TAGS, Columns
 from store_io.rules.message_verdict import Verdict
+from store_io.scan.index import index_files
 from store_io.scan.index.index_files import (
     BLOCK_ENTRIES,
     PHY_OFFSET_POSITION,
@@ -109,7 +110,7 @@ def _advance(expected, i, found, j, wrong):  # type: ignore[no-untyped-def]
 _ROW, _KEY, _ENTRY, _ENTRIES, _BEGIN, _FIRST_BEGIN, _LOW_PHY, _HIGH_PHY, _AGREED = range(9)
 
 
-@kept(commitlog_layout, layout, message_columns, native, segment_items)
+@kept(commitlog_layout, index_files, layout, message_columns, native, segment_items)
 def _agree(rows, count, key_hash, entries, state, outside):  # type: ignore[no-untyped-def]
     """Step through messages and entries, both as stored, as long as they agree in everything; gives why it stopped.
 

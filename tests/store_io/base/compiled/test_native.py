@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import random
 import zlib
 from collections.abc import Iterator
@@ -12,10 +14,11 @@ import numpy as np
 import pytest
 
 pytest.importorskip("numba")
+import numba
 from numba import njit
 
 from store_io.base.compiled import code_files, machine, native
-from store_io.base.compiled.code_files import read_code
+from store_io.base.compiled.code_files import DIGEST_BYTES, read_code
 from store_io.base.compiled.native import kept
 
 DATA = np.frombuffer(random.Random(7).randbytes(256), np.uint8)
@@ -153,9 +156,73 @@ def test_a_damaged_file_or_one_of_other_sources_is_made_anew(folder: Path, monke
     _nothing(data)
     monkeypatch.setattr(native._machine(), "machine_code", made)
     monkeypatch.setattr(native, "FORM", 0)
+    os.utime(path, (0, 0))
     _nothing._code.clear()
     _nothing(data)
     assert [other != path for other in folder.glob("*.object")] == [True] and data.tolist() == [6]
+
+
+@pytest.fixture
+def made(folder: Path) -> Path:
+    """A sound object file."""
+    _nothing(np.zeros(1, np.uint8))
+    (path,) = folder.iterdir()
+    assert read_code(str(path)) is not None
+    return path
+
+
+def test_what_others_may_have_written_is_not_run(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = str(made.parent)
+    for mode in (0o664, 0o646):
+        made.chmod(mode)
+        assert read_code(str(made)) is None
+    made.chmod(0o644)
+    for mode, safe in ((0o775, False), (0o757, False), (0o1777, True), (0o755, True)):
+        made.parent.chmod(mode)
+        assert code_files.is_safe_folder(folder) == safe
+    made.parent.chmod(0o777)
+    monkeypatch.setattr(native, "_linked", None)
+    _nothing._code.clear()
+    _nothing(np.zeros(1, np.uint8))  # numba's way
+    made.parent.chmod(0o755)
+    assert code_files.is_safe_folder(folder + "/new") and not code_files.is_safe_folder(str(made))
+    os.chown(made, 65534, -1) if os.geteuid() == 0 else monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    assert read_code(str(made)) is None
+
+
+def test_a_name_that_is_no_regular_file_is_not_waited_for(made: Path) -> None:
+    link, pipe = made.parent / "link", made.parent / "pipe"
+    link.symlink_to(made)
+    os.mkfifo(pipe)
+    assert read_code(str(link)) is read_code(str(pipe)) is read_code(str(made.parent)) is None
+
+
+def test_a_head_that_is_no_pair_of_names_is_damage(made: Path) -> None:
+    for head in (b"5", b"[]", b'["a", 1]', b"null", b"{}"):
+        data = head + b"\ncode"
+        made.write_bytes(hashlib.blake2b(data, digest_size=DIGEST_BYTES).digest() + data)
+        assert read_code(str(made)) is None
+
+
+def test_releases_that_share_a_folder_leave_each_other_their_files(made: Path) -> None:
+    kind = made.name.rpartition("-")[0]
+    fresh, old = (made.with_name(f"{kind}-{digest * 32}.object") for digest in "ab")
+    for path in (fresh, old):
+        path.write_bytes(b"")
+    os.utime(old, (0, 0))
+    os.utime(made, (0, 0))
+    code_files.write_code(str(made), code_files.CodeFile("a", "none", b""))
+    assert sorted(made.parent.glob("*.object")) == sorted([made, fresh])
+
+
+def test_another_numba_makes_other_code(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert numba.__version__ in code_files.numba_version()
+    types = native._Types((None,))
+    before = _nothing._file_name(types)
+    monkeypatch.setattr(native, "numba_version", lambda: "0")
+    native._this_machine.cache_clear()
+    assert _nothing._file_name(types) != before
+    native._this_machine.cache_clear()
 
 
 def test_where_nothing_can_be_kept_it_is_compiled_all_the_same(
