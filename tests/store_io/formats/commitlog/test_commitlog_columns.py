@@ -1073,7 +1073,7 @@ for length in [*range(520), 1000, 4096, 5000]:
 
 
 def test_kept_code_depends_on_the_modules_that_it_names(tmp_path: Path) -> None:
-    """A constant from elsewhere must not live on in code kept on disk."""
+    """A constant from elsewhere must not live on in code kept on disk; that of the earlier one is found again."""
     (tmp_path / "kernel.py").write_text(
         "import constants\nfrom store_io.base.compiled.native import kept\n"
         "@kept(constants)\ndef answer(x):\n    return x + constants.NUMBER\n"
@@ -1085,7 +1085,7 @@ def test_kept_code_depends_on_the_modules_that_it_names(tmp_path: Path) -> None:
     for number in (41, 41, 99, 41):
         (tmp_path / "constants.py").write_text(f"NUMBER = {number}\n")
         outputs.append(python(code, tmp_path, PYTHONPATH=path, PYTHONDONTWRITEBYTECODE="1").split())
-    assert outputs == [["42", "0"], ["42", "1"], ["100", "0"], ["42", "0"]]
+    assert outputs == [["42", "0"], ["42", "1"], ["100", "0"], ["42", "1"]]
 
 
 def test_without_numba_the_reference_stands_in(tmp_path: Path) -> None:
