@@ -20,10 +20,9 @@ from store_io.base.prints import Prints, Stretches
 from store_io.formats.rocksdb.index_table import entries_leading_into
 from store_io.formats.rocksdb.queue_table import QueueDatabase
 from store_io.scan.dataset_rows import ScannedRows
-from store_io.scan.row_texts import properties_of
 from store_io.scan.segment_scan import SegmentTask
 from store_io.scan.tables.half_messages import NO_HALVES, HalfMessages
-from store_io.scan.tables.index_entries import index_entries
+from store_io.scan.tables.index_entries import index_entries, indexed_messages
 from store_io.scan.tables.index_prints import IndexPrints
 from store_io.source.byte_source import open_source
 
@@ -247,23 +246,12 @@ class _Entries:
         """The messages of one batch."""
         rows = scanned.columns.rows[: scanned.columns.count]
         numbers = (rows["phy_offset"] - self._stretches.start) // self._stretches.size
-        rows = rows[np.isin(numbers, self._wanted)]
-        if not len(rows):
-            return
-        buffer, origin = properties_of(scanned.window, rows)
-        for row, shift in zip(rows, origin.tolist(), strict=True):
-            phy_offset = int(row["phy_offset"])
+        for message in indexed_messages(scanned, rows[np.isin(numbers, self._wanted)]):
             if len(self.expected) > MOST_ENTRIES:
-                self.left_out.add(phy_offset)
+                self.left_out.add(message.phy_offset)
                 continue
-            start = int(row["position"]) - shift
-            unique, keys, tags = (
-                buffer[start + int(row[f"{name}_at"]) : start + int(row[f"{name}_at"]) + int(row[f"{name}_len"])].tobytes()
-                for name in ("uniq", "keys", "tags")
-            )
-            topic = scanned.keys[int(row["topic_ref"])][0]
-            parts, time = (unique, keys, tags), int(row["store_time"])
-            told = list(index_entries(topic, parts, int(row["sys_flag"]), time, phy_offset))
+            told = list(index_entries(*message))
             self.expected.update(told)
-            if not told and unique and len(self.timeless) <= MOST_ENTRIES:
-                self.timeless.update(key[8:] for key, _ in index_entries(topic, parts, 0, HOUR_MS, phy_offset))
+            if not told and message.parts[0] and len(self.timeless) <= MOST_ENTRIES:
+                timed = message._replace(sys_flag=0, store_time=HOUR_MS)
+                self.timeless.update(key[8:] for key, _ in index_entries(*timed))

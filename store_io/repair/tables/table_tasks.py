@@ -8,7 +8,7 @@ of the old database.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,10 +32,9 @@ from store_io.repair.writing.database_writer import (
 )
 from store_io.repair.writing.store_writer import StoreFileWriter, StoreWriter
 from store_io.scan.dataset_rows import ScannedRows
-from store_io.scan.row_texts import properties_of
 from store_io.scan.segment_scan import SegmentTask, scan_segment
 from store_io.scan.tables.half_messages import told_by
-from store_io.scan.tables.index_entries import index_entries
+from store_io.scan.tables.index_entries import index_entries, indexed_messages
 from store_io.source.byte_source import ByteFile, StoreLocation, open_source
 
 FRAME_ENTRIES = 1 << 14
@@ -91,8 +90,10 @@ class _Sink:
     def add(self, scanned: ScannedRows) -> None:
         """The messages of one batch."""
         if self._task.index:
-            for key, value in _of_index(scanned):
-                self._put(INDEX.kind, key, value)
+            rows = scanned.columns.rows[: scanned.columns.count]
+            for message in indexed_messages(scanned, rows[rows["uniq_len"] > 0]):
+                for key, value in index_entries(*message):
+                    self._put(INDEX.kind, key, value)
         if self._task.transactions:
             self._add_halves(scanned)
 
@@ -121,26 +122,6 @@ class _Sink:
             self._file.write(self.written, data)
             self.written += len(data)
             self._keys, self._values, self._held = [], [], 0
-
-
-def _of_index(scanned: ScannedRows) -> Iterator[tuple[bytes, bytes]]:
-    """(key, value) of all entries of the messages of one batch."""
-    rows = scanned.columns.rows[: scanned.columns.count]
-    if not len(rows):
-        return
-    buffer, origin = properties_of(scanned.window, rows)
-    for row, shift in zip(rows, origin.tolist(), strict=True):
-        if row["uniq_len"] <= 0:
-            continue
-        start = int(row["position"]) - shift
-        unique, keys, tags = (
-            buffer[start + int(row[f"{name}_at"]) : start + int(row[f"{name}_at"]) + int(row[f"{name}_len"])].tobytes()
-            if row[f"{name}_len"] > 0
-            else b""
-            for name in ("uniq", "keys", "tags")
-        )
-        topic, phy_offset = scanned.keys[int(row["topic_ref"])][0], int(row["phy_offset"])
-        yield from index_entries(topic, (unique, keys, tags), int(row["sys_flag"]), int(row["store_time"]), phy_offset)
 
 
 @dataclass(frozen=True)

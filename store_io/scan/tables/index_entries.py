@@ -1,4 +1,4 @@
-"""The entries that a message has in an index in RocksDB, as bytes (rocksdb.md 10): what `index_prints` takes prints of.
+"""The entries that messages have in an index in RocksDB, as bytes (rocksdb.md 10): what `index_prints` takes prints of.
 
 Source: IndexRocksDBStore.buildIndex, IndexRocksDBRecord.getKeyBytes (5.4.0, 5.5.0).
 """
@@ -7,10 +7,43 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
 
 from schemas import commitlog_layout
 from schemas.rocksdb_layout import HOUR_MS
 from store_io.base.java_compat import decode_utf8
+from store_io.scan.dataset_rows import ScannedRows
+from store_io.scan.row_texts import properties_of
+
+
+class IndexedMessage(NamedTuple):
+    """What of a message its entries are made of, as `index_entries` takes it."""
+
+    topic: str
+    parts: tuple[bytes, bytes, bytes]
+    sys_flag: int
+    store_time: int
+    phy_offset: int
+
+
+def indexed_messages(scanned: ScannedRows, rows: np.ndarray) -> Iterator[IndexedMessage]:
+    """These rows of a batch."""
+    if not len(rows):
+        return
+    buffer, origin = properties_of(scanned.window, rows)
+    for row, shift in zip(rows, origin.tolist(), strict=True):
+        start = int(row["position"]) - shift
+        unique, keys, tags = (
+            buffer[start + int(row[f"{name}_at"]) : start + int(row[f"{name}_at"]) + int(row[f"{name}_len"])].tobytes()
+            if row[f"{name}_len"] > 0
+            else b""
+            for name in ("uniq", "keys", "tags")
+        )
+        topic = scanned.keys[int(row["topic_ref"])][0]
+        parts = unique, keys, tags
+        yield IndexedMessage(topic, parts, int(row["sys_flag"]), int(row["store_time"]), int(row["phy_offset"]))
 
 
 def index_entries(
