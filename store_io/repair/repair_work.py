@@ -71,6 +71,13 @@ class QueueEnds:
     count: int
 
 
+def unused_name(tree: Tree, stem: str) -> str:
+    """A name for a file that goes afterwards, with which no other of the new store begins."""
+    while any(entry.path.startswith(stem) for entry in tree.all):
+        stem += "~"
+    return stem
+
+
 @dataclass
 class Work:
     """One repair while it is under way. steps: what was done so far.  refusals: why the release would not have started before.

@@ -54,6 +54,7 @@ FOLDER = "NUMBA_CACHE_DIR"  # the variable that names the folder for compiled co
 FORM = 1  # of an object file's name and head; raised where they change, or how a compiled function is called
 CRC_SYMBOL, FREE_SYMBOL = "store_auditor_crc32", "store_auditor_free"
 OFFERED = frozenset({CRC_SYMBOL, FREE_SYMBOL, "memcpy", "memmove", "memset"})  # what an object file may ask of the process
+_MACHINE = "store_io.base.compiled.machine"  # loads numba
 _lock = threading.Lock()
 
 
@@ -75,7 +76,7 @@ class Deferred:
 
 
 def _machine() -> Any:
-    return importlib.import_module("store_io.base.compiled.machine")
+    return importlib.import_module(_MACHINE)
 
 
 def _operation(name: str) -> Any:
@@ -195,13 +196,16 @@ class Kept(Deferred):
     def _file_name(self, types: _Types) -> str:
         """The function for these types, then a digest of all else that decides what the code is: sources and the machine. Empty
         where a source is not known."""
-        sources = [source_of(self.function.__module__), source_of(__name__), source_of("store_io.base.compiled.machine")]
-        sources += [source_of(module.__name__) for module in self.modules]
+        sources = [source_of(self.function.__module__), *self._other_sources()]
         if not all(sources):
             return ""
         kind = hashlib.blake2b(repr((self.__module__, self.__name__, types.text)).encode(), digest_size=8).hexdigest()
         digest = hashlib.blake2b(b"\0".join([*sources, repr((FORM, _this_machine())).encode()]), digest_size=DIGEST_BYTES)
         return f"{self.__name__.strip('_')}-{kind}-{digest.hexdigest()}.object"
+
+    def _other_sources(self) -> list[bytes]:
+        """What its code is made of besides its own module."""
+        return [source_of(name) for name in (__name__, _MACHINE, *(module.__name__ for module in self.modules))]
 
     def by_dispatcher(self, *arguments: Any) -> Any:
         """Call it as numba does."""
@@ -214,12 +218,7 @@ class Kept(Deferred):
     def _by_numba(self) -> Any:
         """The same where numba loads and calls it."""
         function = _with_real_names(self.function)
-        sources = [
-            source_of(__name__),
-            source_of("store_io.base.compiled.machine"),
-            *(source_of(module.__name__) for module in self.modules),
-        ]
-        own = hashlib.blake2b(b"".join(sources), digest_size=8)
+        own = hashlib.blake2b(b"".join(self._other_sources()), digest_size=8)
         if "_" + own.hexdigest() not in function.__qualname__:
             function.__qualname__ += "_" + own.hexdigest()
         return _machine().dispatcher_of(function)

@@ -19,7 +19,7 @@ from store_io.repair.derived.queue_plan import NewLog
 from store_io.repair.derived.rebuild_tasks import RAW_ENTRY_DTYPE, RawEntries
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_steps import REBUILD_DATABASE
-from store_io.repair.repair_work import Work
+from store_io.repair.repair_work import Work, unused_name
 from store_io.repair.writing.database_writer import WrittenDatabase
 from store_io.rules.loading import Tree
 from store_io.rules.rocksdb.place import database_folder
@@ -84,10 +84,7 @@ def make_raw(work: Work, audit: Audited, plans: Sequence[KeyedQueuePlan]) -> Raw
     firsts = [0]
     for segment in audit.segments:
         firsts.append(firsts[-1] + _entries_of(segment))
-    tree = work.tree
-    path = f"{database_folder(work.rules)}.entries"
-    while tree.exists(path):
-        path += "~"
+    path = unused_name(work.tree, f"{database_folder(work.rules)}.entries")
     work.writer.create(path, firsts[-1] * RAW_ENTRY_DTYPE.itemsize)
     return RawFile(path, tuple(firsts[:-1]), {plan.key: number for number, plan in enumerate(plans)})
 

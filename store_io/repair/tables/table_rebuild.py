@@ -18,7 +18,7 @@ from store_io.formats.rocksdb.private_folder import is_database_name
 from store_io.repair.derived.queue_files import changes_log
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_steps import REBUILD_TABLES, bytes_at
-from store_io.repair.repair_work import Work
+from store_io.repair.repair_work import Work, unused_name
 from store_io.repair.tables.table_tasks import SpoolTask, TablesTask
 from store_io.repair.writing.database_writer import INDEX, TABLE_FAMILIES, TIMERS, TRANSACTIONS, Family, WrittenDatabase
 from store_io.source.byte_source import name_of
@@ -103,9 +103,7 @@ def _spool(work: Work, before: Audited, audit: Audited, made: Sequence[Family]) 
     given_up = given_up_halves(before.evidence) if TRANSACTIONS in made else np.zeros(0, np.int64)
     most = int(work.rules.value("maxMessageSize"))
     tree, tasks = work.tree, list[SpoolTask]()
-    stem = f"{FOLDER}.entries"
-    while any(e.path.startswith(stem) for e in tree.all):
-        stem += "~"
+    stem = unused_name(tree, f"{FOLDER}.entries")
     for number, segment in enumerate(audit.segments):
         if segment.path not in tree.by_path:
             continue
