@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 from store_io.base.errors import StoreError
-from store_io.source.s3_client import bucket_and_key, client, is_code, is_s3, reason
+from store_io.base.paths import bucket_and_key, is_s3
+from store_io.source.s3_client import client, is_code, reason
 
 TEMPORARY = ".writing"
 _IN_MEMORY = 8 << 20  # of a file that is being made; what is longer waits on this machine's disk

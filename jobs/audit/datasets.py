@@ -24,9 +24,10 @@ from jobs.tables.table_address import hadoop_path, is_local
 from schemas.arrow import DATASET_SCHEMAS
 from schemas.rows import SegmentSummary
 from store_io.base.errors import StoreError
+from store_io.base.paths import bucket_and_key, is_s3
 from store_io.scan import dataset_rows
 from store_io.scan.segment_scan import SegmentTask, scan_segment
-from store_io.source.s3_client import arrow_file_system, bucket_and_key, is_s3
+from store_io.source.s3_client import arrow_file_system
 
 ROW_GROUP_ROWS = 1 << 18
 _BOUNDED = ("phy_offset", "queue_offset", "store_time_ms")  # columns whose smallest and largest value go into the table's log

@@ -11,8 +11,7 @@ from typing import BinaryIO
 from urllib.parse import unquote, urlsplit
 
 from store_io.base.errors import UsageError
-from store_io.base.paths import is_uri
-from store_io.source.s3_client import bucket_and_key, is_s3
+from store_io.base.paths import bucket_and_key, is_s3, is_uri
 
 _NAME_KEPT = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-")
 _NAME_BYTES = 200  # a folder's name may have 255; "-2" and a file's suffix must fit too
@@ -118,7 +117,7 @@ def _identities_within(root: str) -> Iterator[str | tuple[int, int]]:
 
 def _normal_uri(uri: str) -> str:
     parts = urlsplit(uri)
-    scheme = {"s3a": "s3"}.get(parts.scheme.lower(), parts.scheme.lower())
+    scheme = "s3" if is_s3(uri) else parts.scheme.lower()
     path = os.path.normpath("/" + unquote(parts.path).strip("/"))  # some clients decode, others do not: both are kept out
     return f"{scheme}://{parts.netloc}{path if path != '/' else ''}"
 

@@ -48,12 +48,18 @@ class DeltaLog:
         self._columns = columns
         self._partition = partition
         self._partition_names = (RUN_ID.name, *(column.name for column in partition))
-        self._by_rs: DeltaRsLog | None = None
         self.uri = uri
-        if not uri.startswith("file:"):
-            self.uri = str(self._call(lambda: self._files.makeQualified(self._path(uri)).toString()))
-        elif not delta_rs_misreads(uri):
-            self._by_rs = DeltaRsLog(hadoop_path(uri), (*columns, *partition, RUN_ID), self._partition_names)
+        self._by_rs = self._open()
+
+    def _open(self) -> DeltaRsLog | None:
+        """The log by delta-rs; None where the kernel has to do it. Makes the address whole."""
+        if not self.uri.startswith("file:"):
+            self.uri = str(self._call(lambda: self._files.makeQualified(self._path(self.uri)).toString()))
+            return None
+        return None if delta_rs_misreads(self.uri) else self._rs_log(hadoop_path(self.uri))
+
+    def _rs_log(self, place: str) -> DeltaRsLog:
+        return DeltaRsLog(place, (*self._columns, *self._partition, RUN_ID), self._partition_names)
 
     @property
     def _jvm(self) -> Any:
@@ -292,11 +298,15 @@ class DeltaLog:
     def _add_columns(self, present: set[str]) -> bool:
         """Give a table that an earlier version of this tool made the columns that it lacks."""
         absent = [column for column in self._columns if column.name not in present]
+        if absent:
+            self._alter(absent)
+        return bool(absent)
+
+    def _alter(self, absent: Sequence[Column]) -> None:
         for column in absent:
             simple = spark_schema([column])[0].dataType.simpleString()
             comment = column.comment.replace("\\", "\\\\").replace("'", "\\'")
             self._started.spark.sql(f"ALTER TABLE delta.`{self.uri}` ADD COLUMNS (`{column.name}` {simple} COMMENT '{comment}')")
-        return bool(absent)
 
     def _call(self, action: Callable[[], Any]) -> Any:
         try:

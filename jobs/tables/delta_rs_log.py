@@ -18,7 +18,7 @@ from urllib.parse import unquote
 from jobs.tables.data_file import DataFile
 from jobs.tables.table_address import delta_rs_options
 from schemas.tables import RUN_ID, Column, struct_of
-from store_io.source.s3_client import is_s3
+from store_io.base.paths import is_s3
 
 _CHECKPOINT_VERSIONS = 10  # as Delta's own writers: readers need not open all versions
 

@@ -25,7 +25,7 @@ from schemas.arrow import arrow_schema
 from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome, Row
 from schemas.tables import DATASETS, RUN_ID, STORE, TABLES, Column
 from store_io.audit.outcome.safety import decide, lacks_of, lost_of
-from store_io.source.s3_client import is_s3
+from store_io.base.paths import is_s3
 
 if TYPE_CHECKING:
     from jobs.session import Session

@@ -18,8 +18,6 @@ from schemas.tables import RUN_ID, Column
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from jobs.session import Session
-
 _Found = TypeVar("_Found")
 
 
@@ -27,15 +25,11 @@ class S3Log(DeltaLog):
     """One table's log. uri: an `s3://` URI. Two writers at a time: the second one's commit finds the version taken, as S3 creates
     an object only where there is none, and is tried again."""
 
-    def __init__(self, started: Session, uri: str, columns: Sequence[Column], partition: tuple[Column, ...] = ()):
-        self._started = started
-        self._columns = columns
-        self._partition = partition
-        self._partition_names = (RUN_ID.name, *(column.name for column in partition))
-        self.uri = uri
-        delta_rs_options(uri)  # before anything is written: it refuses what delta-rs would look for elsewhere
-        self._objects = S3Files(uri)
-        self._log = DeltaRsLog(uri, (*columns, *partition, RUN_ID), self._partition_names)
+    def _open(self) -> DeltaRsLog:
+        delta_rs_options(self.uri)  # before anything is written: it refuses what delta-rs would look for elsewhere
+        self._objects = S3Files(self.uri)
+        self._log = self._rs_log(self.uri)
+        return self._log
 
     def _write(self, uri: str, data: pa.Buffer) -> None:
         self._objects.write(uri.removeprefix(f"{self.uri}/"), [data.to_pybytes()])
@@ -50,17 +44,12 @@ class S3Log(DeltaLog):
         """Whether the table holds files of this run."""
         return bool(self._call(lambda: self._log.files(run_id)))
 
-    def _add_columns(self, present: set[str]) -> bool:
-        absent = [column for column in self._columns if column.name not in present]
-        if absent:
-            self._log.add_columns(absent)
-        return bool(absent)
+    def _alter(self, absent: Sequence[Column]) -> None:
+        self._log.add_columns(absent)
 
     def frame(self) -> DataFrame:
         """All rows of the newest version; a column that a file lacks is null. Each task reads one file after the other."""
-        from deltalake import DeltaTable
-
-        added = pa.table(DeltaTable(self.uri, storage_options=delta_rs_options(self.uri)).get_add_actions(flatten=True))
+        added = pa.table(self._log.newest().get_add_actions(flatten=True))
         files = added.select(["path", *(f"partition.{name}" for name in self._partition_names)]).to_pylist()
         columns = (*self._columns, *self._partition, RUN_ID)
         schema, uri, names = arrow_schema(columns), self.uri, self._partition_names

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from store_io.base.errors import StoreError
-from store_io.source.s3_client import bucket_and_key, delta_options, is_s3
+from store_io.base.paths import bucket_and_key, is_s3
+from store_io.source.s3_client import delta_options
 
 
 class TablesFailed(StoreError):

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import re
+from urllib.parse import urlsplit
 
+from store_io.base.errors import UsageError
+
+S3_SCHEMES = ("s3", "s3a")
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
+_LOGIN = re.compile(r"//[^/\s]*@")
+_BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}|arn:[A-Za-z0-9:_-]{1,254}")
 
 
 def is_uri(text: str) -> bool:
@@ -15,3 +21,30 @@ def is_uri(text: str) -> bool:
 def is_inner_path(path: str) -> bool:
     """Whether a relative path stays below its folder: names joined by "/", none of them empty, "." or ".."."""
     return "\0" not in path and not any(name in ("", ".", "..") for name in path.split("/"))
+
+
+def without_login(text: str) -> str:
+    """The text without what an address in it may carry to log in."""
+    return _LOGIN.sub("//", text)
+
+
+def is_s3(uri: str) -> bool:
+    """Whether the URI names an object or a prefix of such a server."""
+    return urlsplit(uri).scheme.lower() in S3_SCHEMES
+
+
+def bucket_and_key(uri: str) -> tuple[str, str]:
+    """The bucket, and the key without "/" at either end.
+
+    Raises UsageError for what names no bucket, which is not quoted: it may be a login. So for parts that other clients change
+    ("//", ".", "..", "?", "#"), as two of them would mean different objects.
+    """
+    bucket, _, key = uri.partition("://")[2].partition("/")
+    if not _BUCKET.fullmatch(bucket):
+        raise UsageError("an S3 address is s3://BUCKET/FOLDER, without a login; this one does not begin with a bucket's name")
+    key = key.strip("/")
+    if key and (any(part in ("", ".", "..") for part in key.split("/")) or re.search(r"[?#\x00-\x1f\x7f]", key)):
+        raise UsageError(
+            f"{f's3://{bucket}/{key}'!r}: a folder in S3 has a name without '//', '.', '..', '?', '#' and control characters"
+        )
+    return bucket, key

@@ -1,4 +1,4 @@
-"""Bytes of a copied store: the only module that opens its files, and only to read.
+"""Bytes of a copied store: with `s3_folder` the only module that opens its files, and only to read.
 
 A store lies under one root; parts of it (`commitlog`, `consumequeue`, `index`) may lie elsewhere. All paths here are those of
 `StoreFile.path`: relative to the root, with "/", wherever their files lie. Local folders are read with system calls, objects
@@ -29,8 +29,7 @@ import pyarrow.fs as pafs
 from schemas.rows import StoreFile
 from schemas.store_names import COMMITLOG, PARTS
 from store_io.base.errors import NotAStore, StoreChanged, StoreError, Unreadable, UsageError
-from store_io.base.paths import is_inner_path, is_uri
-from store_io.source.s3_client import is_s3
+from store_io.base.paths import is_inner_path, is_s3, is_uri, without_login
 
 if TYPE_CHECKING:
     from store_io.source.s3_folder import S3Folder
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
 MAX_DEPTH = 8  # folders below a part; a store has five, so what is deeper is listed by its name alone
 SMALL_BYTES = 64 << 20
 
-_LOGIN = re.compile(r"//[^/\s]*@")
 _TWIN = re.compile(r"(commitlog|consumequeue|index)\[([2-9]|[1-9][0-9]+)\]")
 _NO_ATIME = getattr(os, "O_NOATIME", 0)
 _OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
@@ -510,7 +508,7 @@ def local_path(location: str) -> str | None:
 
 def shown(location: str) -> str:
     """The location as text for people: without what a URI may carry to log in."""
-    return _LOGIN.sub("//", location) if is_uri(location) else location
+    return without_login(location) if is_uri(location) else location
 
 
 def check_root(location: str) -> None:
@@ -590,4 +588,4 @@ def _readable(name: str) -> str:
 def _reason(error: BaseException) -> str:
     """The system's words for what went wrong, without its number."""
     text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return _LOGIN.sub("//", " ".join(text.split())) or type(error).__name__
+    return without_login(" ".join(text.split())) or type(error).__name__

@@ -8,20 +8,17 @@ from __future__ import annotations
 
 import functools
 import os
-import re
 from typing import Any
 from urllib.parse import urlsplit
 
-from store_io.base.errors import NotAStore, StoreChanged, StoreError, Unreadable, UsageError
+from store_io.base.errors import NotAStore, StoreChanged, StoreError, Unreadable
+from store_io.base.paths import without_login
 
-SCHEMES = ("s3", "s3a")
 ATTEMPTS = 6  # of a request; botocore waits longer before each, up to 20 s
 CONNECT_SECONDS = 10
 READ_SECONDS = 60
 _THREADS = 32
 _SAID = 300  # letters of what a server says
-_BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}|arn:[A-Za-z0-9:_-]{1,254}")
-_LOGIN_IN = re.compile(r"//[^/\s]*@")
 _LOGIN = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or name a profile of ~/.aws with AWS_PROFILE"
 _REGION = "set AWS_REGION to the region of the bucket"
 _WRONG_REGION = {"PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException", "301"}
@@ -29,28 +26,6 @@ _REFUSED = {"AccessDenied", "AllAccessDisabled", "403", "Forbidden", "AccountPro
 _UNKNOWN_LOGIN = {"InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "ExpiredTokenException"}
 _THROTTLED = {"SlowDown", "Throttling", "ThrottlingException", "RequestLimitExceeded", "TooManyRequests", "503", "429"}
 _ABSENT = {"NoSuchKey", "NotFound", "404"}
-
-
-def is_s3(uri: str) -> bool:
-    """Whether the URI names an object or a prefix of such a server."""
-    return urlsplit(uri).scheme.lower() in SCHEMES
-
-
-def bucket_and_key(uri: str) -> tuple[str, str]:
-    """The bucket, and the key without "/" at either end.
-
-    Raises UsageError for what names no bucket, which is not quoted: it may be a login. So for parts that other clients change
-    ("//", ".", "..", "?", "#"), as two of them would mean different objects.
-    """
-    bucket, _, key = uri.partition("://")[2].partition("/")
-    if not _BUCKET.fullmatch(bucket):
-        raise UsageError("an S3 address is s3://BUCKET/FOLDER, without a login; this one does not begin with a bucket's name")
-    key = key.strip("/")
-    if key and (any(part in ("", ".", "..") for part in key.split("/")) or re.search(r"[?#\x00-\x1f\x7f]", key)):
-        raise UsageError(
-            f"{f's3://{bucket}/{key}'!r}: a folder in S3 has a name without '//', '.', '..', '?', '#' and control characters"
-        )
-    return bucket, key
 
 
 def client() -> Any:
@@ -178,7 +153,7 @@ def _answer(error: Any) -> str:
 
 
 def _plain(error: Exception) -> str:
-    return _text(_LOGIN_IN.sub("//", str(error))) or type(error).__name__
+    return _text(without_login(str(error))) or type(error).__name__
 
 
 def _text(said: object) -> str:

@@ -19,8 +19,9 @@ from typing import Any, NamedTuple
 
 from store_io.base import checksum
 from store_io.base.errors import StoreChanged, Unreadable
+from store_io.base.paths import bucket_and_key
 from store_io.source.byte_source import BasicFile, ByteFile, Found
-from store_io.source.s3_client import bucket_and_key, client, is_code, problem
+from store_io.source.s3_client import client, is_code, problem
 
 BLOCK_BYTES = 4 << 20
 AHEAD = 2  # blocks that are read before they are asked for
