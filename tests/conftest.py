@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from jobs import session
+from tests.support.s3_server import S3Server, emptied, served
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -30,6 +31,19 @@ def spark_session() -> Iterator[session.Session]:
     """The project's own session on two cores, as `jobs.audit.run_audit.run_with` takes it."""
     with session.start(["--master", "local[2]"]) as started:
         yield started
+
+
+@pytest.fixture(scope="module")
+def serving() -> Iterator[S3Server]:
+    """An S3 server of this machine, for the tests of one module."""
+    with served() as server:
+        yield server
+
+
+@pytest.fixture
+def server(serving: S3Server) -> S3Server:
+    """It with an empty bucket."""
+    return emptied(serving)
 
 
 @pytest.fixture

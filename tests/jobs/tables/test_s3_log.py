@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,22 +18,11 @@ from jobs.tables.table_address import TablesFailed
 from schemas.arrow import arrow_schema
 from schemas.tables import TABLES, Column
 from tests.support import corpus_tools
-from tests.support.s3_server import BUCKET, Refusal, S3Server, emptied, served
+from tests.support.s3_server import BUCKET, Refusal, S3Server
 
 URI = f"s3://{BUCKET}/tables/replica_parts"
 COLUMNS = TABLES["replica_parts"]
 NO_SESSION: Any = None  # only frames need one
-
-
-@pytest.fixture(scope="module")
-def serving() -> Iterator[S3Server]:
-    with served() as server:
-        yield server
-
-
-@pytest.fixture
-def server(serving: S3Server) -> S3Server:
-    return emptied(serving)
 
 
 def rows(count: int, columns: tuple[Column, ...] = COLUMNS) -> pa.Table:

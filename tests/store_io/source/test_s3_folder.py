@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,20 +14,9 @@ from store_io.source import s3_client, s3_folder
 from store_io.source.byte_source import ByteSource, StoreLocation, check_root, open_source, read_beside
 from store_io.source.s3_folder import BLOCK_BYTES, KeptBlocks
 from tests.support import corpus_tools
-from tests.support.s3_server import BUCKET, Refusal, Request, S3Server, emptied, forget, served
+from tests.support.s3_server import BUCKET, Refusal, Request, S3Server, forget
 
 SEGMENT = "commitlog/00000000000000000000"
-
-
-@pytest.fixture(scope="module")
-def serving() -> Iterator[S3Server]:
-    with served() as server:
-        yield server
-
-
-@pytest.fixture
-def server(serving: S3Server) -> S3Server:
-    return emptied(serving)
 
 
 @pytest.fixture
