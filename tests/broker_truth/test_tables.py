@@ -7,43 +7,17 @@ import shutil
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from random import Random
 
 import pytest
 
-from tests.broker_truth.damaged_copies import PLAIN, older, puts, unclean, zero
-from tests.broker_truth.real_broker import Broker, Jvm, Put, conf_of
+from tests.broker_truth.damaged_copies import older, unclean, zero
+from tests.broker_truth.real_broker import Jvm, Put, conf_of
+from tests.broker_truth.table_stores import SETTINGS, half, write_lives
 from tests.support import product
 from tests.support.product import Audited
 from tests.support.rocksdb_stores import read_database
-from tests.support.rocksdb_tables import DONE, HALF
 
 pytestmark = pytest.mark.broker
-SETTINGS = PLAIN | {"indexRocksDBEnable": "true", "transRocksDBEnable": "true"}
-
-
-def half(number: int) -> Put:
-    unique = f"H{number:031d}"
-    properties = {"REAL_TOPIC": "pay", "REAL_QID": "0", "TRAN_MSG": "true", "__transactionId__": unique}
-    return Put(HALF, b"half", uniq=unique, properties=properties)
-
-
-def done(number: int, phy_offset: int) -> Put:
-    properties = {"REAL_TOPIC": "pay", "TRANS_OFFSET": str(phy_offset), "__transactionId__": f"H{number:031d}"}
-    return Put(DONE, b"\0", tags="d", uniq=f"D{number:031d}", properties=properties)
-
-
-def put_all(broker: Broker, life: int) -> None:
-    """Messages with keys and tags, text that is no ASCII, delayed ones, batches; nine half messages, three of them done."""
-    random = Random(life)
-    keyed = [Put("Topic0", b"k", keys=f"k{n} schlüssel k{n}", tags="tägs", uniq=f"K{life}-{n}") for n in range(60)]
-    broker.put([*puts(random, 1000 * life, 100), *keyed])
-    first = 100 * life
-    answers = broker.put([half(first + n) for n in range(9)])
-    broker.put([done(first + n, answers[n].phy_offset) for n in range(3)])
-    broker.put([*puts(random, 1000 * life + 500, 30)])
-    broker.catch_up()
-    time.sleep(1)  # threads of their own write the tables
 
 
 def started(jvm: Jvm, store: Path, more: Sequence[Put] = ()) -> None:
@@ -62,19 +36,7 @@ def written(
     request: pytest.FixtureRequest, jvm_of: Callable[[str], Jvm], tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[str, Path]:
     """(release, folder): `stopped` after two lives, `killed` a copy from within the second, `older` the database of the first."""
-    folder = tmp_path_factory.mktemp("written")
-    for life in range(2):
-        broker = jvm_of(request.param).broker(folder / "live", SETTINGS)
-        assert broker.load()
-        broker.start()
-        put_all(broker, life)
-        if life:
-            shutil.copytree(folder / "live", folder / "killed")
-        broker.shutdown()
-        if not life:
-            shutil.copytree(folder / "live" / "rocksdbstore", folder / "older")
-    (folder / "live").rename(folder / "stopped")
-    return request.param, folder
+    return request.param, write_lives(jvm_of(request.param), tmp_path_factory.mktemp("written"))
 
 
 def audited(release: str, store: Path) -> Audited:

@@ -14,8 +14,8 @@ import pytest
 from tests.broker_truth.damaged_copies import flip, older, remove_segments, unclean, zero
 from tests.broker_truth.real_broker import Jvm, Put, conf_of
 from tests.broker_truth.repairs import POLICIES, expected, repair, valid_records
+from tests.broker_truth.table_stores import SETTINGS, done, half, write_lives
 from tests.broker_truth.test_combined_repair import assert_same
-from tests.broker_truth.test_tables import SETTINGS, done, half, put_all
 from tests.support import product
 from tests.support.builders import Record
 from tests.support.damage import invert_byte, remove
@@ -60,19 +60,7 @@ def written(
     request: pytest.FixtureRequest, jvm_of: Callable[[str], Jvm], tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[str, Path]:
     """(release, folder): `stopped` after two lives, `killed` a copy from within the second, `older` the database of the first."""
-    folder = tmp_path_factory.mktemp("written")
-    for life in range(2):
-        broker = jvm_of(request.param).broker(folder / "live", SETTINGS)
-        assert broker.load()
-        broker.start()
-        put_all(broker, life)
-        if life:
-            shutil.copytree(folder / "live", folder / "killed")
-        broker.shutdown()
-        if not life:
-            shutil.copytree(folder / "live" / TABLES, folder / "older")
-    (folder / "live").rename(folder / "stopped")
-    return request.param, folder
+    return request.param, write_lives(jvm_of(request.param), tmp_path_factory.mktemp("written"))
 
 
 def open_halves(records: list[Record]) -> dict[bytes, bytes]:
