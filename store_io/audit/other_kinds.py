@@ -53,11 +53,11 @@ def unmodelled(listing: StoreListing, rules: BrokerRules, conf: bool = False) ->
     for setting in ("duplicationEnable", "recheckReputOffsetFromCq"):
         if rules.controller_mode and rules.value(setting):
             found.append(f"{setting}=true beside enableControllerMode=true: the two together are not modelled")
-    apart = rules.controller_mode or rules.value("enableDLegerCommitLog")  # what is said of these is said there
+    apart = rules.controller_mode or rules.value("enableDLegerCommitLog")  # other sentences name these
     if rules.value("recheckReputOffsetFromCq") and reads_rocksdb(rules) and not apart:
         found.append(
-            "recheckReputOffsetFromCq=true with ConsumeQueues that are read in RocksDB: from where a start dispatches again hangs"
-            " on which queues the broker's services ask for before it, which is not modelled"
+            "recheckReputOffsetFromCq=true with ConsumeQueues that are read in RocksDB: where a start begins to dispatch again"
+            " depends on which queues the broker's services ask for before it, which is not modelled"
         )
     if rules.reads_uncommitted and (rules.controller_mode or rules.value("duplicationEnable")):
         found.append("readUnCommitted=true: what a broker then dispatches beyond confirmOffset is not modelled")

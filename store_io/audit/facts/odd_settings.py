@@ -56,7 +56,7 @@ def _taken(key: str, setting: Setting, rules: BrokerRules) -> str:
     text, default = setting.text or "", ALL_DEFAULTS[key]
     meant = taken_setting(key, text.strip(), parse_known(NEWEST_RELEASE)).value
     if parse_known(FIRST_KNOWN.get(key, "0")) > rules.version:
-        return "" if meant == default else f"has no such setting; what it does is as with {_shown(default)}"
+        return "" if meant == default else f"has no such setting and behaves as with {_shown(default)}"
     if isinstance(default, bool):
         if text.strip().lower() in ("true", "false"):
             return "" if setting.value == meant else f"takes that for {_shown(setting.value)}, because of the white space"
