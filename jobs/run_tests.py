@@ -1,6 +1,7 @@
 """The project's own checks: lint, format, types and tests. All are run; the first failure's code counts.
 
 The tests that use Spark wait for its JVM much of the time, so the others run beside them: about half the time on two cores.
+Those are two processes, as there are many more of them: none of the two cores waits when Spark's tests have ended.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ SLOW_MARKS = ("broker", "soak", "big", "browser")  # left out unless asked for, 
 _NOT_SLOW = f"not ({' or '.join(SLOW_MARKS)})"
 _PYTEST = ["-m", "pytest", "-p", "no:cacheprovider"]
 WITH_SPARK = [*_PYTEST, "-m", f"spark and {_NOT_SLOW}"]
-WITHOUT_SPARK = [*_PYTEST, "-m", f"not spark and {_NOT_SLOW}"]
+WITHOUT_SPARK = [*_PYTEST, "-n", "2", "--dist", "loadfile", "-m", f"not spark and {_NOT_SLOW}"]
 
 
 def run(command: Command) -> int:
