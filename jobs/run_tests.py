@@ -19,7 +19,7 @@ _LINT = (
     ("format", ["-m", "ruff", "format", "--check"]),
     ("mypy", ["-m", "mypy"]),
 )
-SLOW_MARKS = ("broker", "soak", "big", "browser", "hdfs")  # left out unless asked for, as in pyproject.toml
+SLOW_MARKS = ("broker", "soak", "big", "browser", "cluster", "hdfs")  # left out unless asked for, as in pyproject.toml
 _NOT_SLOW = f"not ({' or '.join(SLOW_MARKS)})"
 _PYTEST = ["-m", "pytest", "-p", "no:cacheprovider"]
 WITH_SPARK = [*_PYTEST, "-m", f"spark and {_NOT_SLOW}"]
