@@ -22,6 +22,7 @@ from jobs.command_line.command_table import COMMAND_TABLE
 from jobs.command_line.options import AuditOptions, Command
 from jobs.environment import setup as environment
 from jobs.environment.compiled_code import numba_cache
+from jobs.environment.installation import SPEAKER, module_name
 from jobs.faults import fault_sentence
 from jobs.report.texts.text import printable
 from store_io.base.errors import StoreError, UsageError
@@ -44,6 +45,12 @@ def main(words: Sequence[str]) -> int:
             if sentence:
                 _complain(sentence)
             return code
+
+
+def console() -> int:
+    """The command rmq-audit of an installed wheel."""
+    os.environ["PYTHONSAFEPATH"] = "1"  # for the processes that it starts: a module in the folder where it is typed is not ours
+    return main(sys.argv[1:])
 
 
 def _stand_in_for_closed_streams() -> None:
@@ -86,7 +93,7 @@ def run_other(command: Command) -> int:
     spec = COMMAND_TABLE[command.name]
     if spec.group:
         environment.ensure(spec.group)
-    code: int = importlib.import_module(spec.module).run(command)
+    code: int = importlib.import_module(module_name(spec.module)).run(command)
     return code
 
 
@@ -185,7 +192,7 @@ def show_help(command: Command) -> int:
 
 
 def _complain(problem: object) -> None:
-    print(f"spark-submit.sh: {printable(problem)}", file=sys.stderr, flush=True)
+    print(f"{SPEAKER}: {printable(problem)}", file=sys.stderr, flush=True)
 
 
 _COMMANDS: dict[str, Callable[[Command], int]] = {"audit": audit_command, "help": show_help}

@@ -8,7 +8,6 @@ starts it directly, with the same words (`org.apache.spark.launcher.SparkSubmitC
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import os
 import subprocess
 import sys
@@ -21,6 +20,7 @@ from typing import IO, Any
 from jobs.command_line import parser
 from jobs.environment import setup as environment
 from jobs.environment.compiled_code import numba_cache
+from jobs.environment.installation import folder_of, python_path
 from jobs.faults import reason
 from jobs.worker_daemon import PLACE
 from store_io.base.errors import StoreError
@@ -168,17 +168,16 @@ def _prepare_process() -> None:
     # The JVM looks for data sources with the driver's Python: else the first python3 on the PATH, whatever that is.
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ["JAVA_HOME"] = environment.java_runtime().home
-    own = str(environment.ROOT)  # for the workers on this machine, also where pytest or a notebook started this process
-    paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path and path != own]
-    os.environ["PYTHONPATH"] = os.pathsep.join([own, *paths])
+    # For the workers on this machine, also where pytest or a notebook started this process.
+    os.environ["PYTHONPATH"] = python_path(os.environ.get("PYTHONPATH", ""))
     os.environ["NUMBA_CACHE_DIR"] = numba_cache()
 
 
 def spark_home() -> str:
     """Where the package pyspark lies, without loading it."""
-    found = importlib.util.find_spec("pyspark")
-    assert found is not None and found.submodule_search_locations
-    return str(found.submodule_search_locations[0])
+    found = folder_of("pyspark")
+    assert found is not None
+    return str(found)
 
 
 def command(spark_words: Sequence[str], java_options: Sequence[str], scratch: str) -> list[str]:

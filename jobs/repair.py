@@ -18,6 +18,7 @@ from jobs import interrupts
 from jobs.command_line import options, places
 from jobs.command_line.options import Command
 from jobs.command_line.stores import StoreArgument
+from jobs.environment.installation import SPEAKER
 from jobs.output import OutputFolder
 from jobs.report.files.json_text import document
 from jobs.report.texts.text import printable
@@ -88,9 +89,7 @@ def carry_out(command: Command, assumed: Sequence[str] = ()) -> Done:
     except BaseException as problem:
         if in_place and (interrupts.came() or not isinstance(problem, StoreError)):  # whose sentence says enough
             said = f"the new store {request.target} is in place and complete; its hand-over page is not written,"
-            print(
-                f"spark-submit.sh: {printable(said)} and lists of messages beside it may be missing", file=sys.stderr, flush=True
-            )
+            print(f"{SPEAKER}: {printable(said)} and lists of messages beside it may be missing", file=sys.stderr, flush=True)
         raise
 
 
@@ -106,7 +105,7 @@ def _hand_over(store: StoreArgument, request: RepairRequest, outcome: RepairOutc
     try:
         return Done(0, hand_over(store, request, outcome, assumed))
     except StoreError as problem:  # the new store is in place, whatever becomes of its page
-        print(f"spark-submit.sh: no hand-over page: {printable(problem)}", file=sys.stderr, flush=True)
+        print(f"{SPEAKER}: no hand-over page: {printable(problem)}", file=sys.stderr, flush=True)
         return Done(0)
 
 

@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Sequence
 
 from jobs.command_line.options import Command
-from jobs.environment import setup as environment
+from jobs.environment import installation
 
 _LINT = (
     ("ruff", ["-m", "ruff", "check"]),
@@ -32,7 +32,7 @@ def run(command: Command) -> int:
         return _run("pytest", ["-m", "pytest", *command.arguments])
     codes = [_run(name, words) for name, words in _LINT]
     with tempfile.TemporaryFile() as kept:
-        beside = subprocess.Popen([sys.executable, *WITHOUT_SPARK], cwd=environment.ROOT, stdout=kept, stderr=kept)
+        beside = subprocess.Popen([sys.executable, *WITHOUT_SPARK], cwd=installation.ROOT, stdout=kept, stderr=kept)
         try:
             codes.append(_run("tests with Spark", WITH_SPARK))
             codes.append(beside.wait())
@@ -47,4 +47,4 @@ def run(command: Command) -> int:
 
 def _run(name: str, words: Sequence[str]) -> int:
     print(f"== {name}", flush=True)
-    return subprocess.run([sys.executable, *words], cwd=environment.ROOT).returncode
+    return subprocess.run([sys.executable, *words], cwd=installation.ROOT).returncode

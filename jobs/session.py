@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from jobs import interrupts
 from jobs.environment import setup as environment
+from jobs.environment.installation import module_name
 from jobs.faults import ending, is_sparks, reason
 from jobs.jvm import QUICK_START, Jvm, SparkFailed, is_local, spark_home, sparks_own
 
@@ -53,7 +54,7 @@ LOCAL_DEFAULTS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
 }
-DAEMON = "jobs.worker_daemon"  # of workers that are ready
+DAEMON = module_name("jobs.worker_daemon")  # of workers that are ready
 _LOST = {"Py4JNetworkError", "Py4JError"}  # the connection to the JVM was
 _QUERY_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 _LOCAL = re.compile(r"local(?:\[([0-9]+|\*)\])?")

@@ -23,25 +23,15 @@ where the query is planned, by one process: for a large store take export --lost
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.datasource import (
-    DataSource,
-    DataSourceReader,
-    EqualNullSafe,
-    EqualTo,
-    Filter,
-    GreaterThan,
-    GreaterThanOrEqual,
-    In,
-    InputPartition,
-    LessThan,
-    LessThanOrEqual,
-)
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
@@ -60,6 +50,18 @@ from store_io.explore.redaction import Redaction, read_redaction
 from store_io.explore.scans import DEFAULT_COLUMNS, MAX_BODY_BYTES, EntryScan, MessageScan
 from store_io.source.byte_source import StoreLocation
 
+with suppress(ImportError):  # PySpark 4.0 passes no conditions to a source
+    from pyspark.sql.datasource import (
+        EqualNullSafe,
+        EqualTo,
+        Filter,
+        GreaterThan,
+        GreaterThanOrEqual,
+        In,
+        LessThan,
+        LessThanOrEqual,
+    )
+
 if TYPE_CHECKING:
     from store_io.explore.lost.lost_places import LostPlaces
     from store_io.explore.lost.segment_loss import SegmentLoss
@@ -71,6 +73,8 @@ GROUP_QUEUES = 256
 _STORE_OPTIONS = {option.name.removeprefix("--").replace("-", "_"): option.name for option in STORE_OPTIONS}
 _COMMON_OPTIONS = _STORE_OPTIONS.keys() | {"path", "columns", "pushdown"}
 _MESSAGE_OPTIONS = frozenset("body decompress unpack max_body_bytes since until trust_clock lost redact redact_salt_file".split())
+# PySpark 4.0 takes no time zone here: it means UTC.
+_UTC: dict[str, Any] = {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -157,7 +161,7 @@ class StoreSource(DataSource):
         if [f.dataType for f in schema] != [f.dataType for f in self.types(names)]:
             raise UsageError(f"{self.name()}: a schema can choose columns, not change their types")
         store = open_store(self.location, self.release, self.broker_conf)
-        reader = self.make_reader(store, tuple(names), to_arrow_schema(schema, timezone="UTC"))
+        reader = self.make_reader(store, tuple(names), to_arrow_schema(schema, **_UTC))
         return reader if self.flag("pushdown", True) else _Unpushed(reader)
 
     def make_reader(self, store: OpenStore, names: tuple[str, ...], arrow: pa.Schema) -> StoreReader:

@@ -19,6 +19,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from jobs.audit.datasets import DatasetPlan, scan_and_write
+from jobs.environment.installation import module_name
 from jobs.faults import ending, reason
 from store_io.base import checksum
 from store_io.base.tasks import Task, run_task
@@ -72,7 +73,7 @@ class Apart:
             self._line, theirs = multiprocessing.Pipe()
             with theirs:
                 self._process = subprocess.Popen(
-                    [sys.executable, "-m", "jobs.task_process", str(theirs.fileno())],
+                    [sys.executable, "-m", module_name("jobs.task_process"), str(theirs.fileno())],
                     env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,

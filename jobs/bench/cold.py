@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from jobs.bench.store import BenchFailed
+from jobs.environment import installation
 from jobs.environment import setup as environment
 from store_io.sample_store import RELEASE
 
@@ -45,7 +46,7 @@ class ColdRun:
 
 def cold_runs(small: Path, large: Path, out: Path, spark_words: Sequence[str]) -> list[ColdRun]:
     """The yardstick and what is compared with it. small, large: stores.  out: a folder for the audits' results."""
-    command = str(environment.ROOT / "spark-submit.sh")
+    command = installation.command_words()
     known = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PYSPARK", "SPARK_"))}
     python = str(environment.python())
     plain = {**known, "JAVA_HOME": environment.java_runtime().home, "PYSPARK_PYTHON": python}
@@ -53,12 +54,12 @@ def cold_runs(small: Path, large: Path, out: Path, spark_words: Sequence[str]) -
     audit = ["--release", RELEASE, "--out", str(out), *spark_words]
     return [
         ColdRun(YARDSTICK, [python, "-c", _SESSION], variables=plain),
-        ColdRun(SMALL_AUDIT, [command, "audit", str(small), *audit], out, variables=ours),
-        ColdRun(LARGE_AUDIT, [command, "audit", str(large), *audit], out, variables=ours),
-        ColdRun(EXPLAIN, [command, "explain", str(small), "--phy-offset", "0"], variables=ours),
-        ColdRun(QUERY, [command, "query", str(small), "--limit", "5"], variables=ours),
-        ColdRun(HELP, [command, "--help"], variables=ours),
-        ColdRun(FAULT, [command, "audit", str(small), "--no-such-option"], None, 2, ours),
+        ColdRun(SMALL_AUDIT, [*command, "audit", str(small), *audit], out, variables=ours),
+        ColdRun(LARGE_AUDIT, [*command, "audit", str(large), *audit], out, variables=ours),
+        ColdRun(EXPLAIN, [*command, "explain", str(small), "--phy-offset", "0"], variables=ours),
+        ColdRun(QUERY, [*command, "query", str(small), "--limit", "5"], variables=ours),
+        ColdRun(HELP, [*command, "--help"], variables=ours),
+        ColdRun(FAULT, [*command, "audit", str(small), "--no-such-option"], None, 2, ours),
     ]
 
 

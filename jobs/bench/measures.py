@@ -28,6 +28,7 @@ from jobs.bench.store import BenchFailed
 from jobs.command_line.options import AuditOptions
 from jobs.command_line.stores import StoreArgument
 from jobs.environment import setup as environment
+from jobs.environment.installation import command_words
 from schemas.tables import DATASETS
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import StoreAudit, run_local
@@ -264,7 +265,7 @@ def measure_command(root: Path, out: Path, spark_words: Sequence[str], rounds: i
     """Seconds of the audit command as a process of its own. None where the environment is not made."""
     if not environment.is_ready():
         return None
-    words = [str(environment.ROOT / "spark-submit.sh"), "audit", str(root), "--out", str(out), "--release", RELEASE, *spark_words]
+    words = [*command_words(), "audit", str(root), "--out", str(out), "--release", RELEASE, *spark_words]
     best = float("inf")
     for _ in range(rounds):
         shutil.rmtree(out, ignore_errors=True)
@@ -307,7 +308,7 @@ def measure_repair(root: Path, body: int, spark_words: Sequence[str], rounds: in
     outcome = run_local(AuditRequest(root.name, StoreLocation(str(root)), RELEASE))
     plan, copy, new = (root.with_name(f"{root.name}-{what}") for what in ("plan.json", "copy", "new"))
     plan.write_text(json.dumps(outcome.plan), "utf-8")
-    words = [str(environment.ROOT / "spark-submit.sh"), "repair", str(root), "--plan", str(plan), "--to", str(new), *spark_words]
+    words = [*command_words(), "repair", str(root), "--plan", str(plan), "--to", str(new), *spark_words]
     best: dict[str, float] = {}
     for _ in range(rounds):
         began = time.perf_counter()

@@ -10,6 +10,7 @@ from __future__ import annotations
 from jobs.command_line.message_filters import FILTER_OPTIONS
 from jobs.command_line.parser import CommandSpec, Option
 from jobs.command_line.values import duration, earlier_run, one_of, risk, run_id, some_of
+from jobs.environment.installation import COMMAND
 from schemas.tables import DATASETS
 from store_io.rules.releases import NEWEST_RELEASE
 
@@ -36,7 +37,7 @@ COMMAND_TABLE: dict[str, CommandSpec] = {}
 
 COMMAND_TABLE["audit"] = CommandSpec(
     module="",
-    usage="STORE [STORE ...] --out DIR [options]\n       ./spark-submit.sh audit --fleet FILE --out DIR [options]",
+    usage=f"STORE [STORE ...] --out DIR [options]\n       {COMMAND} audit --fleet FILE --out DIR [options]",
     about="Check copied RocketMQ stores: is a start safe, what would it lose, what would make the store consistent.",
     arguments=STORE,
     options=(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from jobs.command_line.values import near
+from jobs.environment.installation import COMMAND
 from store_io.base.errors import UsageError
 
 # Spark's options that reach spark-submit unchanged. Its others would change what is run, or have no effect here.
@@ -60,7 +61,7 @@ class CommandParser(argparse.ArgumentParser):
 
     def __init__(self, name: str, spec: CommandSpec) -> None:
         super().__init__(
-            usage=f"./spark-submit.sh {name} {spec.usage}",
+            usage=f"{COMMAND} {name} {spec.usage}",
             description=spec.about,
             epilog=spec.epilog,
             formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, max_help_position=28, width=120),

@@ -17,7 +17,7 @@ from pathlib import Path
 from jobs.audit import results
 from jobs.command_line import options, parser
 from jobs.command_line.options import AuditOptions
-from jobs.environment import packaging
+from jobs.environment import installation, packaging
 from jobs.environment import setup as environment
 from store_io.base.errors import StoreError, UsageError
 
@@ -68,7 +68,7 @@ def _command(spark_words: Sequence[str], word: str, packages: str) -> list[str]:
     for name, values in lists.items():
         rest += [name, ",".join(values)]
     script = Path(pyspark.__file__).parent / "bin" / "spark-submit"
-    driver = [str(environment.ROOT / "jobs" / "cli.py"), "--submitted", word]
+    driver = [str(installation.ROOT / "jobs" / "cli.py"), "--submitted", word]
     # A driver that fails must not be started again: its result would come late, under an answer already given.
     once = ["--conf", "spark.yarn.maxAppAttempts=1"]
     return [str(script), "--deploy-mode", "cluster", *once, *rest, *driver]

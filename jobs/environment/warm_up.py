@@ -15,13 +15,13 @@ import tempfile
 from jobs import session, sources
 from jobs.audit import run_audit as audit
 from jobs.command_line import options
-from jobs.environment import setup as environment
+from jobs.environment import installation
 from jobs.explore import explain, query
 
 
 def main(archive: str) -> None:
     """Audit the example twice, as the first run and as one more: tables are made, then added to."""
-    example = environment.ROOT / "examples" / "damaged-store"
+    example = installation.ROOT / "examples" / "damaged-store"
     with tempfile.TemporaryDirectory(prefix="store-audit-") as out:
         words = ["audit", str(example / "store"), "--broker-conf", str(example / "broker.conf"), "--out", out]
         started = session.start(java_options=[f"-XX:ArchiveClassesAtExit={archive}"])

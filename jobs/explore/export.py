@@ -30,6 +30,7 @@ from jobs.command_line.message_filters import FILTER_OPTIONS, read_filter
 from jobs.command_line.options import Command, single_store
 from jobs.command_line.places import absolute, read_salt, refuse_all_inside, refuse_not_utf8
 from jobs.command_line.stores import StoreArgument
+from jobs.environment.installation import SPEAKER
 from jobs.explore.arguments import RESEND, choice, chosen_columns, redaction_of, refuse_with_resend
 from jobs.explore.audited import LazySpark, loss_sentence, places_of, request_of
 from jobs.explore.export_files import PARQUET, NamedSegment, SegmentFiles, export_segment, write_empty
@@ -89,7 +90,7 @@ def run(command: Command) -> int:
     """Export; 0 once the manifest is written."""
     asked = read_arguments(command)
     check_target(asked)
-    with run_lock.hold(asked.to, "export", lambda sentence: print(f"spark-submit.sh: {sentence}", file=sys.stderr)):
+    with run_lock.hold(asked.to, "export", lambda sentence: print(f"{SPEAKER}: {sentence}", file=sys.stderr)):
         manifest = read_json(f"{asked.to}/{MANIFEST}")
         if manifest is not None:
             check_same(asked, manifest)

@@ -6,11 +6,12 @@ import os
 import sys
 
 from jobs.command_line.options import Command
+from jobs.environment import installation
 from jobs.environment import setup as environment
 from jobs.environment.compiled_code import numba_cache
 from store_io.base.errors import StoreError, UsageError
 
-FOLDER = environment.ROOT / "notebooks"
+FOLDER = installation.ROOT / "notebooks"
 _PLACES = ("--ServerApp.root_dir", "--notebook-dir", "--root-dir", "--preferred-dir")
 
 
@@ -20,7 +21,8 @@ def run(command: Command) -> int:
         raise UsageError(f"{command.spark[0]} is Spark's: say it in the notebook, session.start(['{command.spark[0]}', ...])")
     words = list(command.arguments)
     # Jupyter takes a folder or a notebook as its one plain word; without one it opens the project's own.
-    if not any(not word.startswith("-") and os.path.exists(word) or word.split("=")[0] in _PLACES for word in words):
+    named = any(not word.startswith("-") and os.path.exists(word) or word.split("=")[0] in _PLACES for word in words)
+    if FOLDER.is_dir() and not named:  # a wheel has no notebooks
         words.append(f"--ServerApp.root_dir={FOLDER}")
     try:
         os.execve(sys.executable, [sys.executable, "-m", "jupyterlab", *words], kernel_environment())
@@ -30,11 +32,11 @@ def run(command: Command) -> int:
 
 def kernel_environment() -> dict[str, str]:
     """The variables that a kernel needs to import the packages and to start Spark: this process's, completed."""
-    paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path and path != str(environment.ROOT)]
+    paths = installation.python_path(os.environ.get("PYTHONPATH", "")).split(os.pathsep)
     return {
         **os.environ,
         # ipykernel takes the first folder off the path where it is the kernel's working folder.
-        "PYTHONPATH": os.pathsep.join([str(FOLDER), str(environment.ROOT), *paths]),
+        "PYTHONPATH": os.pathsep.join([str(FOLDER), *filter(None, paths)]),
         "STORE_AUDIT_HOME": str(environment.home()),
         "JAVA_HOME": environment.java_runtime().home,
         "NUMBA_CACHE_DIR": numba_cache(),

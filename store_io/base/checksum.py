@@ -61,7 +61,7 @@ def find_native(name: str) -> NativeEngine | None:
 def find_folding(library: NativeEngine) -> NativeEngine | None:
     """`crc_folding`, with a library for what it leaves out; None where this processor cannot, or where it is wrong."""
     try:
-        address = importlib.import_module("store_io.base.crc_folding").compiled(library.address)
+        address = importlib.import_module(".crc_folding", __package__).compiled(library.address)
     except (ImportError, OSError, RuntimeError):  # no code generator, or one that does not take this code
         return None
     engine = NativeEngine(f"folding with {library.name}", address) if address else None

@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from jobs.environment.installation import COMMAND
 from jobs.report.texts.judgement import judge
 from jobs.report.texts.text import count_text, printable
 from schemas.finding_codes import CATALOGUE, CURED, Part
@@ -17,7 +18,6 @@ from store_io.repair.repair_steps import COPY, CORRECT_OFFSETS
 if TYPE_CHECKING:
     from jobs.command_line.stores import StoreArgument
 
-_COMMAND = "./spark-submit.sh"
 _UNNAMED = "Name the release with --release; no repair command is shown for an assumed one."
 _MISFIT = "Audit again with this store's own release and broker.conf; no repair command is shown for those that do not fit it."
 _FIX_CONFIG = "--fix-config"
@@ -66,7 +66,7 @@ def store_words(store: StoreArgument) -> tuple[str, ...]:
 
 def command_line(command: str, words: Sequence[str], options: Sequence[tuple[str, object]]) -> str:
     """`./spark-submit.sh COMMAND STORE ... --option value`; "" where a word cannot be written."""
-    shown = [_COMMAND, command, *map(shell_word, words)]
+    shown = [COMMAND, command, *map(shell_word, words)]
     for option, value in options:
         text = shell_word(str(value))
         # A value that begins with a dash would be taken for an option of its own.

@@ -54,7 +54,7 @@ FOLDER = "NUMBA_CACHE_DIR"  # the variable that names the folder for compiled co
 FORM = 1  # of an object file's name and head; raised where they change, or how a compiled function is called
 CRC_SYMBOL, FREE_SYMBOL = "store_auditor_crc32", "store_auditor_free"
 OFFERED = frozenset({CRC_SYMBOL, FREE_SYMBOL, "memcpy", "memmove", "memset"})  # what an object file may ask of the process
-_MACHINE = "store_io.base.compiled.machine"  # loads numba
+_MACHINE = f"{__package__}.machine"  # loads numba
 _lock = threading.Lock()
 
 

@@ -87,7 +87,7 @@ class DatabaseWriter:
 
     def __enter__(self) -> DatabaseWriter:
         try:
-            self._process = start_process("store_io.repair.writing", "database_child.py", self._folder)
+            self._process = start_process(__package__, "database_child.py", self._folder)
         except OSError as error:
             raise WriteFailed(f"the process that writes a database cannot be started: {error.strerror}") from error
         families = [(family.kind.decode(), family.name, family.use) for family in self._families]

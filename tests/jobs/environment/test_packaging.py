@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.environment import packaging
+from jobs.environment import installation, packaging
 from jobs.environment import setup as environment
 from store_io.base.errors import StoreError
 
@@ -22,7 +22,7 @@ def test_the_zip_holds_every_module_and_is_repeatable(tmp_path: Path) -> None:
         names = set(archive.namelist())
     wanted = {
         p.relative_to(environment.ROOT).as_posix()
-        for package in packaging.PACKAGES
+        for package in installation.PACKAGES
         for p in (environment.ROOT / package).rglob("*")
         if p.suffix in (".py", ".html", ".css")
     }
