@@ -7,6 +7,7 @@ once the arguments are sound, a result.json that says so.
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import io
 import logging
@@ -199,4 +200,6 @@ _COMMANDS: dict[str, Callable[[Command], int]] = {"audit": audit_command, "help"
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    code = main(sys.argv[1:])
+    gc.freeze()  # nothing is looked for in memory that goes as a whole
+    sys.exit(code)

@@ -24,6 +24,7 @@ from jobs.report.files.json_text import document
 from jobs.report.texts.text import printable
 from schemas.rows import Row
 from store_io.base import checksum
+from store_io.base.compiled.code_files import start_quickly
 from store_io.base.errors import StoreError, UsageError
 from store_io.base.paths import is_uri
 from store_io.base.tasks import Task, run_task
@@ -246,6 +247,8 @@ def runner(spark_words: Sequence[str], location: StoreLocation) -> Iterator[RunT
         with _on_spark(spark_words) as run_tasks:
             yield run_tasks
         return
+    if "numba" not in sys.modules:  # which would take longer to load than a pass over a gigabyte
+        start_quickly()
     yield lambda tasks, _: _side_by_side(tasks)
 
 

@@ -26,6 +26,7 @@ from store_io.source.byte_source import ByteFile, ByteSource, StoreLocation, ope
 from store_io.source.segment_window import PieceDigest
 
 WINDOW_BYTES = 1 << 20
+_LOOKED_AT_BYTES = 1 << 14
 MAX_FINDINGS = 1000
 
 
@@ -165,8 +166,7 @@ class _Scan:
                 take = min(self.file.size - at, WINDOW_BYTES)
                 self.summary.bytes_read += self.file.read_into(at, buffer[:take])
                 digest.feed(buffer[:take])
-                if buffer[:take].max():
-                    end = at + take - int(np.argmax(buffer[:take][::-1] != 0))
+                end = max(end, at + _data_end(buffer[:take]))
             at += take
         if self.task.digest:
             self.summary.digest = digest.text()
@@ -199,8 +199,9 @@ class _Scan:
         """How many entries the file holds: what two of three say: the header, the largest number in a slot, the last data."""
         stored = self.header.index_count - 1
         at = layout.INDEX_COUNT_POSITION
-        plausible = slots[(slots > 0) & (slots < self.most)]
-        newest = int(plausible.max()) if len(plausible) else 0
+        newest = max(0, int(slots.max())) if len(slots) else 0
+        if newest >= self.most:
+            newest = int(slots[slots < self.most].max(initial=0))
         fits = -1 <= stored < self.most
         stored = max(stored, 0) if fits else stored
         self.one_moment = fits and stored == last == newest
@@ -387,6 +388,15 @@ class _Scan:
             start, end = min(r[0] for r in self.torn), max(r[1] for r in self.torn)
             expected, actual = "all pages of one moment", "pages of several"
             self._add(_Fault("index_part_flushed", start, end, expected, actual, self.torn_count, NOTE))
+
+
+def _data_end(data: np.ndarray) -> int:
+    """The position after the last byte that is not zero; 0 where all are."""
+    for high in range(len(data), 0, -_LOOKED_AT_BYTES):
+        low = max(0, high - _LOOKED_AT_BYTES)
+        if data[low:high].max():
+            return low + int(np.flatnonzero(data[low:high])[-1]) + 1
+    return 0
 
 
 def _entry_to_blame(header: int, entry: int, neighbours: np.ndarray, order: int) -> bool:

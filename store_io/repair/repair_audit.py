@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from schemas.rows import EXTENT_MESSAGE, NOTE, AuditOutcome, QueueKey, SegmentSummary
+from schemas.rows import EXTENT_DAMAGED, EXTENT_MESSAGE, NOTE, AuditOutcome, QueueKey, SegmentSummary
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import StoreAudit, run_rounds
 from store_io.audit.queue_views import KnownQueues, QueueView, queue_views
@@ -75,7 +75,12 @@ class Audited:
         return {s.path for s in self.segments if any(e.kind == EXTENT_MESSAGE for e in s.extents)}
 
     def scan_of(self, segment: SegmentSummary) -> SegmentTask:
-        """A scan of the segment alone, for a sink that takes its messages."""
+        """A scan of the segment alone, for a sink that takes its messages.
+
+        Where this audit found no damage, every checksum of a body was right and is not taken again: the audit of the new store
+        does that.
+        """
+        damaged = any(e.kind == EXTENT_DAMAGED for e in segment.extents)
         return replace(
             self._audit.base_task,
             path=segment.path,
@@ -88,6 +93,7 @@ class Audited:
             expect_queues=False,
             probe=False,
             digest=False,
+            sums=damaged or self.copy.loaded.ledger is not None,  # DLedger's files end where its index says
         )
 
 

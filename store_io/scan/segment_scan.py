@@ -103,6 +103,7 @@ class SegmentTask:
     expect_queues: bool = False  # entries are looked for although there is no queue file at all
     digest: bool = True
     walk_audit: bool = True
+    sums: bool = True  # whether the audit's walk takes checksums of bodies: not where they were just found to be right
     reput: tuple[int, int] | None = None  # (from position, the log's end as one): start()'s walk alone
     elect: tuple[int, int] | None = None  # (from position, limit): the check before an election's dispatch alone
     unconfirmed: tuple[int, int] | None = None  # (from position, limit): what load() reads after confirmOffset alone
@@ -164,7 +165,7 @@ class _Scan:
         self.topics = TopicTable()
         self.others = OtherWalks(self.rules, task.others, self.window, task.path)
         audit = RecordCheck.audit_of(self.base, self.rules, task.path)
-        self.audit = replace(audit, watches_old_parser=self.others.watches_old_parser)
+        self.audit = replace(audit, watches_old_parser=self.others.watches_old_parser, sums=task.sums)
         self.broker = RecordCheck.broker(self.rules, task.path)
         self.header = self.audit.framing.header_bytes  # from a frame's beginning to its record
         self.findings = Findings()

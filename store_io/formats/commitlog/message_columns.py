@@ -251,7 +251,7 @@ class RecordCheck:
     """Which check a decoder applies; make one with `audit`, `broker` or `reput`. Picklable.
 
     delays: the table that tags codes of delayed messages are computed with.  base_offset: of the segment; AUDIT only.
-    watches_old_parser: rows have OLD_PARSER_DIFFERS.
+    watches_old_parser: rows have OLD_PARSER_DIFFERS.  sums: without it compiled code takes the checksums of bodies as right.
     """
 
     mode: str
@@ -260,6 +260,7 @@ class RecordCheck:
     base_offset: int = 0
     framing: Framing = PLAIN
     watches_old_parser: bool = False
+    sums: bool = True
 
     @staticmethod
     def audit(base_offset: int, delays: Mapping[int, int] | None = None, rules: BrokerRules = AUDIT_RULES) -> RecordCheck:
@@ -337,7 +338,7 @@ class RecordCheck:
         for bit, holds in (
             (KNOWS_V2, rules.knows_v2),
             (CHECK_PHY_OFFSET, self.mode == AUDIT),
-            (CHECK_BODY_CRC, crc and not need),
+            (CHECK_BODY_CRC, crc and not need and self.sums),
             (CHECK_PROPERTY_CRC, need or self.mode == AUDIT),
             (NEED_PROPERTY_CRC, need),
             (ZERO_CRC_OK, rules.property_crc_zero_ok),

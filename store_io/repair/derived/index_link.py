@@ -16,6 +16,7 @@ from schemas import index_layout
 from schemas.entries import STORED_INDEX_DTYPE
 from store_io.base.compiled.native import kept
 from store_io.formats.index_reader import entry_position
+from store_io.repair.derived.entry_rows import RAW_DTYPE
 from store_io.repair.derived.index_plan import IndexPlan
 from store_io.repair.repair_work import Work
 from store_io.repair.writing.store_writer import StoreWriter
@@ -24,7 +25,6 @@ from store_io.source.byte_source import StoreLocation, open_source
 
 LINK_ENTRIES = 1 << 18
 SLOT_BLOCK = 1 << 18
-RAW_DTYPE = np.dtype([("key_hash", ">i4"), ("phy_offset", ">i8"), ("store_time", ">i8")])
 
 
 def link_index(work: Work, plan: IndexPlan) -> None:

@@ -16,28 +16,18 @@ import numpy as np
 
 from schemas import consumequeue_layout
 from schemas.entries import STORED_BATCH_DTYPE, STORED_ENTRY_DTYPE, STORED_KEYED_ENTRY_DTYPE
-from schemas.rows import RUN_UNQUEUED, QueueKey
-from store_io.base.compiled.native import kept
+from schemas.rows import QueueKey
 from store_io.base.errors import StoreError
-from store_io.formats.commitlog.index_columns import entries_in_order
 from store_io.formats.commitlog.message_columns import Columns
 from store_io.formats.commitlog.segment_items import KIND_BATCH
 from store_io.formats.index_reader import entry_position
-from store_io.repair.derived.index_link import RAW_DTYPE
+from store_io.repair.derived.entry_rows import WAITING_ROWS, QueuedRows, raw_index_entries
 from store_io.repair.derived.queue_plan import Shift
 from store_io.repair.writing.store_writer import StoreFileWriter, StoreWriter
 from store_io.scan.dataset_rows import ScannedRows
 from store_io.scan.segment_scan import SegmentTask, scan_segment
 
 OPEN_FILES = 256
-WAITING_ROWS = 1 << 18  # entries that are sorted by queue together: 10 MB
-_ITEM = np.dtype(
-    [
-        ("topic_ref", "i4"), ("total_size", "i4"), ("queue_offset", "i8"), ("phy_offset", "i8"), ("tags_code", "i8"),
-        ("store_time", "i8"), ("batch_base", "i8"), ("batch_count", "i4"), ("kind", "u1"),
-    ],
-    align=True,
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -119,8 +109,7 @@ class _Sink:
         self.keys = self.entries = 0
         self._open: OrderedDict[str, StoreFileWriter] = OrderedDict()
         self._next_batch: dict[QueueKey, int] = {}
-        self._waiting: list[np.ndarray] = []
-        self._waiting_rows = 0
+        self._waiting = QueuedRows()
         self._keys: Sequence[QueueKey] = ()
 
     def close(self) -> None:
@@ -139,32 +128,20 @@ class _Sink:
 
     def add(self, scanned: ScannedRows) -> None:
         if self.task.queues:
-            self._wait(scanned.items, scanned.kinds)
-            self._keys = scanned.keys
-            if self._waiting_rows >= WAITING_ROWS:
+            if self._waiting.count + len(scanned.items) > WAITING_ROWS:
                 self.flush()
+            self._waiting.add(scanned.items, scanned.kinds)
+            self._keys = scanned.keys
         if self.want_keys:
             self._put_keys(scanned.columns)
 
-    def _wait(self, items: np.ndarray, kinds: np.ndarray) -> None:
-        kept = np.empty(len(items), _ITEM)
-        for name in _ITEM.names or ():
-            kept[name] = kinds if name == "kind" else items[name]
-        if (kinds == RUN_UNQUEUED).any():
-            kept = kept[kinds != RUN_UNQUEUED]
-        self._waiting.append(kept)
-        self._waiting_rows += len(kept)
-
     def flush(self) -> None:
         """Write what waits, queue by queue."""
-        if not self._waiting_rows:
+        if not self._waiting.count:
             return
-        rows = np.concatenate(self._waiting)
-        self._waiting, self._waiting_rows = [], 0
-        ends = np.zeros(len(self._keys), np.int64)
-        rows = _by_queue(rows, ends)
+        rows, ends = self._waiting.in_order(self._keys)
         low = 0
-        for key, high in zip(self._keys, ends.tolist(), strict=True):
+        for key, high in zip(self._keys, ends, strict=True):
             build = self.task.queues.get(key)
             if build is not None and low < high:
                 self._put_queue(build, key, rows[low:high])
@@ -204,11 +181,8 @@ class _Sink:
         self.entries += len(entries)
 
     def _put_keys(self, columns: Columns) -> None:
-        rules, rows = self.task.scan.rules, columns.rows[: columns.count]
-        of, hashes = entries_in_order(rows, rules.tag_index)
-        raw = np.empty(len(of), RAW_DTYPE)
-        raw["key_hash"] = columns.key_hash[hashes]
-        raw["phy_offset"], raw["store_time"] = rows["phy_offset"][of], rows["store_time"][of]
+        rules = self.task.scan.rules
+        raw = raw_index_entries(columns, rules.tag_index)
         capacity, done = rules.index_max - 1, 0
         while done < len(raw):
             number, entry = divmod(self.task.first_key + self.keys - 1, capacity)
@@ -216,24 +190,6 @@ class _Sink:
             self._file(self.task.index_paths[number]).write(entry_position(rules.index_slots, entry + 1), part.view(np.uint8))
             self.keys += len(part)
             done += len(part)
-
-
-@kept()
-def _by_queue(rows, ends):  # type: ignore[no-untyped-def]
-    """The rows in the order of their queues, those of a queue in their own order. ends: gets where each queue's end."""
-    for i in range(len(rows)):
-        ends[rows[i].topic_ref] += 1
-    at = 0
-    for queue in range(len(ends)):
-        count = ends[queue]
-        ends[queue] = at
-        at += count
-    ordered = np.empty_like(rows)
-    for i in range(len(rows)):
-        queue = rows[i].topic_ref
-        ordered[ends[queue]] = rows[i]
-        ends[queue] += 1
-    return ordered
 
 
 def _placed(build: QueueBuild, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

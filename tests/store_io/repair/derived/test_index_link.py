@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from store_io.formats.index_reader import entry_position
-from store_io.repair.derived.index_link import RAW_DTYPE, LinkTask
+from store_io.repair.derived.entry_rows import RAW_DTYPE
+from store_io.repair.derived.index_link import LinkTask
 from tests.support.small_repairs import copied, small_store
 
 
