@@ -15,13 +15,16 @@ Options of all: release, broker_conf (a file), commitlog, consumequeue, index (w
 Spark's own spark.sql.python.filterPushdown.enabled is off).
 Options of messages: body (none, raw, decoded), decompress (true: the same as body = decoded), unpack (true: the messages of inner
 batches instead of the batches), max_body_bytes, since and until (as on the command line), trust_clock (true: skip segments by
-their first messages' store times), lost (true: only what a start would lose), redact (hide, or hash: keyed tokens, the same ones
-within one load), redact_salt_file. The option lost and the column `lost` want `release`, and have the whole store audited first,
-where the query is planned, by one process: for a large store take export --lost.
+their first messages' store times), tables (those that audits of this copy wrote: skips segments that hold no message of the store
+times asked for, as an earlier audit with the same release and settings saw them, and says on standard error how many), lost
+(true: only what a start would lose), redact (hide, or hash: keyed tokens, the same ones within one load), redact_salt_file. The
+option lost and the column `lost` want `release`, and have the whole store audited first, where the query is planned, by one
+process: for a large store take export --lost.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -39,12 +42,14 @@ from jobs.command_line import options as command_line
 from jobs.command_line import places
 from jobs.command_line.command_table import STORE_OPTIONS
 from jobs.command_line.message_filters import read_time
+from jobs.report.texts.text import printable
 from schemas.rows import DEFAULT, MappedFile
 from schemas.sources import BODY_COLUMNS, LOST, SOURCES
 from schemas.tables import field_json
 from store_io.audit.audit_request import AuditRequest
 from store_io.base.errors import UsageError
-from store_io.explore.message_filter import EVERY_MESSAGE, MessageFilter, Range
+from store_io.explore.choice.by_tables import EarlierTimes, needed, skipped_sentence
+from store_io.explore.message_filter import ALL, EVERY_MESSAGE, MessageFilter, Range
 from store_io.explore.open_store import OpenStore, QueueFiles, SegmentTimes, check_store, open_store, segment_times
 from store_io.explore.redaction import Redaction, read_redaction
 from store_io.explore.scans import DEFAULT_COLUMNS, MAX_BODY_BYTES, EntryScan, MessageScan
@@ -72,7 +77,9 @@ GROUP_QUEUES = 256
 
 _STORE_OPTIONS = {option.name.removeprefix("--").replace("-", "_"): option.name for option in STORE_OPTIONS}
 _COMMON_OPTIONS = _STORE_OPTIONS.keys() | {"path", "columns", "pushdown"}
-_MESSAGE_OPTIONS = frozenset("body decompress unpack max_body_bytes since until trust_clock lost redact redact_salt_file".split())
+_MESSAGE_OPTIONS = frozenset(
+    "body decompress unpack max_body_bytes since until trust_clock tables lost redact redact_salt_file".split()
+)
 # PySpark 4.0 takes no time zone here: it means UTC.
 _UTC: dict[str, Any] = {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -302,6 +309,7 @@ class MessagesSource(StoreSource):
         self.redaction = read_redaction(None if mode == "none" else mode, salt)
         low, high = (read_time(self.given[name], name) if name in self.given else None for name in ("since", "until"))
         self.times: Range = (low, high)
+        self.tables = places.tables_at("option tables", self.given["tables"]) if "tables" in self.given else None
 
     def default_columns(self) -> tuple[str, ...]:
         return DEFAULT_COLUMNS + (() if self.body == "none" else BODY_COLUMNS) + ((LOST,) if self.lost else ())
@@ -322,7 +330,15 @@ class MessagesSource(StoreSource):
             self.location, "", 0, 0, names, MessageFilter(store_times=self.times), self.body == "decoded", self.unpack,
             store.rules, self.max_body, only_lost=self.lost,
         )  # fmt: skip
-        return MessagesReader(arrow, scan, segments, self.redaction, self._places(names))
+        return MessagesReader(arrow, scan, segments, self.redaction, self._places(names), self._earlier(store))
+
+    def _earlier(self, store: OpenStore) -> EarlierTimes | None:
+        """What earlier audits say of the segments, where they are to be asked."""
+        if self.tables is None:
+            return None
+        from jobs.explore.earlier_times import earlier_times
+
+        return earlier_times(self.tables, store, self.release)
 
     def _places(self, names: tuple[str, ...]) -> LostPlaces | None:
         """What a start would take, where that is asked for."""
@@ -344,17 +360,24 @@ class MessagesReader(StoreReader):
         segments: list[SegmentTimes],
         redaction: Redaction,
         places: LostPlaces | None = None,
+        earlier: EarlierTimes | None = None,
     ) -> None:
         super().__init__(arrow)
-        self.scan, self.listed, self.redaction, self.places = scan, segments, redaction, places
+        self.scan, self.listed, self.redaction, self.places, self.earlier = scan, segments, redaction, places, earlier
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "places": None}
+        return {**super().__getstate__(), "places": None, "earlier": None}
 
     def partitions(self) -> list[InputPartition]:
         wanted = self.wanted.narrowed(self.scan.wanted)
         found = [times.file for times in self.listed if times.may_hold(wanted.store_times)]
-        parts = _longest_first(f for f in found if wanted.may_be_in(f.start, f.size))
+        found = [f for f in found if wanted.may_be_in(f.start, f.size)]
+        if self.earlier is not None and wanted.store_times != ALL:
+            kept = needed(found, self.earlier, wanted.store_times)
+            said = printable(skipped_sentence(self.earlier, len(found) - len(kept), len(found)))
+            print(f"rocketmq.messages: {said}", file=sys.stderr, flush=True)
+            found = kept
+        parts = _longest_first(found)
         if self.places is None:
             return parts
         parts = [part for part in parts if not self.scan.only_lost or self.places.of(part.value.path)]

@@ -262,6 +262,11 @@ They are shown in order of physical offset, also those after damage (status "pla
         OUT_FILE,
         Option("--scan", "", "read the whole log, also where ConsumeQueues say which segments hold what is asked of a queue"),
         TRUST_CLOCK,
+        Option(
+            "--tables",
+            "URI",
+            "with --since or --until: skip segments that by these tables of earlier audits hold no such message",
+        ),
         Option("--redact", REDACT, "bodies, keys, tags and the like, and their checksums"),
         *STORE_OPTIONS,
     ),

@@ -65,6 +65,15 @@ def refuse_not_utf8(option: str, place: str) -> None:
         raise UsageError(f"{option} {place!r}: not UTF-8, and Spark cannot write its tables there{more}") from None
 
 
+def tables_at(option: str, uri: str) -> str:
+    """The address of tables, absolute. option: how the user calls it. Raises UsageError for an empty one."""
+    if not uri.strip():
+        raise UsageError(f"{option} is empty: it names the tables that audits wrote (DIR/tables of their --out DIR)")
+    found = absolute(uri)
+    refuse_not_utf8(option, found)
+    return found
+
+
 def refuse_inside(target: str, option: str, roots: Sequence[str]) -> None:
     """Raise UsageError where the target lies inside one of these stores' folders: links and mounts are followed."""
     refuse_all_inside([(option, target)], roots)

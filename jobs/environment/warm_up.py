@@ -1,4 +1,4 @@
-"""An audit of the example store, its messages and a repair, so that what each run loads and compiles is loaded and compiled already.
+"""An audit of the example store, its messages and a repair, so that what each run loads and compiles is there already.
 
 For `setup.class_archive`, in a process of its own: `python -m jobs.environment.warm_up ARCHIVE`. The JVM leaves its class archive
 there when it ends, and the compiled decoders stay in the folder for compiled code: numba's own files, and object files for
@@ -26,7 +26,16 @@ def main(archive: str) -> None:
     """Audit the example twice, as the first run and as one more: tables are made, then added to."""
     example = installation.ROOT / "examples" / "damaged-store"
     with tempfile.TemporaryDirectory(prefix="store-audit-") as out:
-        words = ["audit", str(example / "store"), "--broker-conf", str(example / "broker.conf"), "--release", RELEASE, "--out", out]
+        words = [
+            "audit",
+            str(example / "store"),
+            "--broker-conf",
+            str(example / "broker.conf"),
+            "--release",
+            RELEASE,
+            "--out",
+            out,
+        ]
         started = session.start(java_options=[f"-XX:ArchiveClassesAtExit={archive}"])
         for _ in range(2):
             asked = options.parse(words).audit

@@ -3,7 +3,7 @@
 * `explain`, `query`, `manifest`: one place, messages that match, digests of a copy.
 * `broker_rows`: what `query --view broker` shows.
 * `export`, `export_files`: messages as files.
-* `audited`: an audit for those that ask what a start does.
+* `audited`: an audit for those that ask what a start does.  `earlier_times`: store times of segments, by the tables of audits.
 * `arguments`: options of them all.  `unknown_topics`: a topic that a copy does not have.
 * `notebook`: JupyterLab with this environment.
 """

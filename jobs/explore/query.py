@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from jobs.command_line.message_filters import read_filter, read_number
 from jobs.command_line.options import Command, single_store
-from jobs.command_line.places import absolute, refuse_inside
+from jobs.command_line.places import absolute, refuse_inside, tables_at
 from jobs.command_line.stores import StoreArgument
 from jobs.explore.arguments import RESEND, choice, chosen_columns, redaction_of, refuse_with_resend
 from jobs.explore.audited import LazySpark, loss_sentence, places_of, request_of
@@ -38,11 +38,12 @@ from store_io.base.compiled.code_files import start_quickly
 from store_io.base.errors import UsageError
 from store_io.base.paths import is_uri
 from store_io.explore.choice.by_queues import QueueChoice, choose_by_queues
+from store_io.explore.choice.by_tables import needed, skipped_sentence
 from store_io.explore.lost.segment_loss import NONE_SPARED
 from store_io.explore.lost.sendable import resend_scan, sendable_rows
 from store_io.explore.message_filter import ALL, MessageFilter
 from store_io.explore.message_search import Contents, SearchTask, run_search, search
-from store_io.explore.open_store import open_store, segments_at
+from store_io.explore.open_store import OpenStore, open_store, segments_at
 from store_io.explore.redaction import Redaction
 from store_io.explore.scans import COLUMNS, NOTE, MessageScan
 from store_io.source.byte_source import StoreLocation
@@ -69,6 +70,7 @@ class Query:
     """A checked command line. at: the physical offset that --phy-offset or offset_id, an id as RocketMQ prints it, names.
 
     lost: only what a start would lose.  out: the file to write; None: standard output.  scan: the whole log is to be read.
+    tables: of earlier audits, which say what store times segments hold; None: they are not asked.
     """
 
     wanted: MessageFilter
@@ -85,6 +87,7 @@ class Query:
     lost: bool = False
     out: str | None = None
     scan: bool = False
+    tables: str | None = None
 
     @property
     def resend(self) -> bool:
@@ -247,14 +250,22 @@ def read_query(command: Command) -> Query:
             "--view broker shows what a start leaves: it cannot be combined with --lost, the column lost or --format resend"
         )
     scan = "--scan" in command.flags
-    if scan and (broker or trust_clock):
-        raise UsageError(
-            f"--scan reads the whole log: it cannot be combined with {'--view broker' if broker else '--trust-clock'}"
-        )
+    tables = tables_at("--tables", options["--tables"]) if "--tables" in options else None
+    narrowing = [
+        name for name, given in (("--view broker", broker), ("--trust-clock", trust_clock), ("--tables", tables)) if given
+    ]
+    if scan and narrowing:
+        raise UsageError(f"--scan reads the whole log: it cannot be combined with {narrowing[0]}")
+    if tables is not None and broker:
+        raise UsageError("--tables says which segments of the copy to read: it cannot be combined with --view broker")
+    if tables is not None and wanted.store_times == ALL:
+        raise UsageError("--tables skips segments by store time: say --since or --until, too")
     out = absolute(options["--out"]) if "--out" in options else None
     if out is not None and is_uri(out):
         raise UsageError(f"--out {options['--out']!r}: a file of this machine, not a URI")
-    return Query(wanted, contents, at, offset_id, limit, columns, form, body, broker, redaction, trust_clock, lost, out, scan)
+    return Query(
+        wanted, contents, at, offset_id, limit, columns, form, body, broker, redaction, trust_clock, lost, out, scan, tables
+    )
 
 
 def _limit(options: Mapping[str, str], default: int | None) -> int | None:
@@ -324,6 +335,8 @@ def copy_batches(
         kept = segments_at(store, query.wanted.store_times)
         segments = [f for f in segments if f in kept]
     segments = [f for f in segments if query.wanted.may_be_in(f.start, f.size)]
+    if query.tables is not None:
+        segments = _needed(store, segments, query.tables, release, query.wanted)
     scan = MessageScan(
         location, "", 0, 0, query.columns, query.wanted, query.body != "none", query.lost, store.rules, only_lost=query.lost
     )
@@ -336,6 +349,16 @@ def copy_batches(
             other = "has another id: it was stored by another broker, or the id is damaged"
             say(f"the message at physical offset {query.at} {other}")
         yield batch
+
+
+def _needed(store: OpenStore, segments: list[MappedFile], tables: str, release: str, wanted: MessageFilter) -> list[MappedFile]:
+    """The segments that earlier audits do not rule out. Says how many they do."""
+    from jobs.explore.earlier_times import earlier_times
+
+    times = earlier_times(tables, store, release)
+    kept = needed(segments, times, wanted.store_times)
+    say(printable(skipped_sentence(times, len(segments) - len(kept), len(segments)), SENTENCE))
+    return kept
 
 
 @dataclass(frozen=True)

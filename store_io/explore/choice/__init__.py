@@ -1,4 +1,5 @@
 """Which segments a question needs, so that the others are not read.
 
 * `by_queues`: ConsumeQueue entries name the messages of a queue, and so their segments.
+* `by_tables`: what an earlier audit wrote of each segment's store times.
 """

@@ -1,4 +1,4 @@
-"""What a rebuild keeps of decoded messages: what their queue entries are made of, in the order of their queues, and raw index entries.
+"""What a rebuild keeps of decoded messages: rows from which their queue entries are made, queue by queue, and raw index entries.
 
 Compiled code goes from row to row by address: NumPy's copies of single fields took longer than decoding.
 """

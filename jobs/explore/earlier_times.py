@@ -1,0 +1,56 @@
+"""The store times of a copy's segments, as the newest audit that counts wrote them to its tables. Read without a JVM."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from jobs import RULES_VERSION
+from jobs.tables.delta_query import DeltaQuery, text
+from schemas.rows import Row
+from store_io.base.errors import UsageError
+from store_io.explore.choice.by_tables import EarlierTimes, KnownSegment, unchanged
+from store_io.explore.open_store import OpenStore
+
+_RUN = ("run_id", "store", "release", "rules_version", "settings")
+_SEGMENT = (
+    "file", "size_bytes", "modified_ns", "edge_digest", "verified_run", "problem", "first_store_time_ms", "last_store_time_ms",
+)  # fmt: skip
+
+
+def earlier_times(tables: str, store: OpenStore, release: str) -> EarlierTimes:
+    """What the newest run with this release, these settings and today's rules says of the segments that are still the same.
+
+    Raises UsageError where there are no tables, TablesFailed where they cannot be read.
+    """
+    runs, segments = DeltaQuery(f"{tables}/runs"), DeltaQuery(f"{tables}/segments")
+    if not runs.exists() or not segments.exists():
+        raise UsageError(f"{tables} holds no tables of audits: name DIR/tables of their --out DIR, or their --tables")
+    root = store.location.root
+    rows = runs.ask(_RUN, f'WHERE "location" = {text(root)} ORDER BY "started_at" DESC, "run_id" DESC')
+    if not rows:
+        return EarlierTimes(refused=f"the tables {tables} have no run of the store {root}")
+    settings = {key: str(setting.value) for key, setting in store.rules.settings.items()}
+    row = next((row for row in rows if _fits(row, release, settings)), None)
+    if row is None:
+        alike = f"release {release}, the same settings and rules version {RULES_VERSION}"
+        return EarlierTimes(refused=f"the tables {tables} have no run of the store {root} with {alike}")
+    own = f'"run_id" = {text(row["run_id"])} AND "store" = {text(row["store"])}'
+    found = {one["file"]: _known(one) for one in segments.ask(_SEGMENT, f"WHERE {own}") if _says_times(one)}
+    return unchanged(store, EarlierTimes(row["run_id"], found))
+
+
+def _fits(row: Row, release: str, settings: Mapping[str, str]) -> bool:
+    """Whether that run took the same bytes for messages."""
+    own = {setting["key"]: setting["value"] for setting in row["settings"] or ()}
+    return (row["release"], row["rules_version"], own) == (release, RULES_VERSION, settings)
+
+
+def _says_times(row: Row) -> bool:
+    """Whether all of the segment was read, in that run or one before, and both times are there: 0 is written as null."""
+    times = row["first_store_time_ms"], row["last_store_time_ms"]
+    return bool(row["verified_run"] and row["edge_digest"]) and not row["problem"] and None not in times
+
+
+def _known(row: Row) -> KnownSegment:
+    times = row["first_store_time_ms"], row["last_store_time_ms"]
+    return KnownSegment(row["size_bytes"], row["modified_ns"], row["edge_digest"], *times)
