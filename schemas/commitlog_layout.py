@@ -70,6 +70,8 @@ PROPERTY_END = b"\x02"
 PROPERTY_CRC_BYTES = 20  # "__CRC32#", 0x01, ten digits (least significant first), 0x02, at the properties' end
 PROPERTY_CRC_NAME = "__CRC32#"
 SCHEDULE_TOPIC = "SCHEDULE_TOPIC_XXXX"
+HALF_TOPIC, OPERATION_TOPIC = "RMQ_SYS_TRANS_HALF_TOPIC", "RMQ_SYS_TRANS_OP_HALF_TOPIC"
+GIVEN_UP_TOPIC = "TRANS_CHECK_MAX_TIME_TOPIC"  # of half messages whose producers were asked too often
 DEFAULT_SEGMENT_BYTES = 1 << 30
 
 # One message in the body of an inner batch: int32 size, int32 magic (0), int32 CRC (0), then:

@@ -1,8 +1,8 @@
 """What a store shows to people who explore it: messages as clients know them, and the entries and byte ranges on disk.
 
-Columns of the Spark data sources rocketmq.messages, rocketmq.consumequeue, rocketmq.index and rocketmq.extents, of exports and
-of queries. Types as in `tables`. Times come twice: as timestamps for people, null where a damaged one lies outside of the years
-1970 to 2261, which is what all kinds of timestamps can hold, and in ms as stored.
+Columns of the Spark data sources rocketmq.messages, rocketmq.consumequeue, rocketmq.index, rocketmq.extents, rocketmq.offsets and
+rocketmq.transactions, of exports and of queries. Types as in `tables`. Times come twice: as timestamps for people, null where a
+damaged one lies outside of the years 1970 to 2261, which is what all kinds of timestamps can hold, and in ms as stored.
 """
 
 from __future__ import annotations
@@ -120,10 +120,56 @@ EXTENTS = (
     Column("reason", "string", "Why a damaged one is damaged; values in schemas/finding_codes.py."),
 )
 
+OFFSETS = (
+    Column("kind", "string", "consumer (what a group has consumed) or delay (what a delay level has delivered)."),
+    Column("group", "string", "Consumer group; null of a delay level."),
+    Column("topic", "string", "Topic; of a delay level SCHEDULE_TOPIC_XXXX."),
+    Column("queue_id", "integer", "Queue id; of a delay level the level less 1."),
+    Column("delay_level", "integer", "Delay level; null of a consumer group."),
+    Column("committed_offset", "long", "Queue offset of the next message, as stored: a start may move one of a delay level."),
+    Column("queue_end", "long", "Queue offset after the last entry of the queue on disk; null: the copy has no such queue."),
+    Column("lag", "long", "Entries from the committed offset to the end; 0 beyond the end; null: no such queue."),
+    Column("status", "string", "behind, at_end, beyond_end (the offset is larger than the end) or no_queue."),
+    Column("file", "string", "What it was read from: a file, the .bak that a start takes in its place, or a database's folder."),
+)
+
+TRANSACTIONS = (
+    _FILE,
+    _POSITION,
+    Column("phy_offset", "long", "Key: physical offset of the half message."),
+    Column("total_size", "integer", "Bytes of the half message."),
+    Column("topic", "string", "The broker's own topic in which it waits; that of transactions in RocksDB is another one."),
+    Column("queue_id", "integer", "Queue id there."),
+    Column("queue_offset", "long", "Entry number there: operation messages name it."),
+    Column("real_topic", "string", "Topic for which it waits; null without."),
+    Column("real_queue_id", "integer", "Queue id for which it waits; null without."),
+    Column("store_time", "timestamp", "When the broker stored it, UTC."),
+    Column("store_time_ms", "long", "The same, ms since 1970."),
+    Column("born_time_ms", "long", "When the producer made it, by the producer's clock, ms since 1970."),
+    Column("producer_group", "string", "The producer group that is asked for its end; null without."),
+    Column("transaction_id", "string", "The id that producers know it by: as stored, or else the unique key; null without."),
+    Column("unique_key", "string", "The client's unique key; null without."),
+    Column("check_times", "integer", "How often its producer had been asked when it was stored; null: never."),
+    Column(
+        "state",
+        "string",
+        "The first that the log shows after it. committed: a committed message; rolled_back: an operation message without one; "
+        "put_back: a newer half message in its place; given_up: the broker put it aside; open: nothing.",
+    ),
+    Column("end_phy_offset", "long", "Physical offset of the message that shows this; null of an open one."),
+    Column("end_time_ms", "long", "When that message was stored, ms since 1970; null of an open one."),
+    Column("status", "string", "Of the half message: valid or plausible, as in rocketmq.messages."),
+)
+
+STORE = Column("store", "string", "The store, by its folder's name or that in the fleet file.")
+"""The column that tells several stores of one load apart."""
+
 SOURCES: dict[str, tuple[Column, ...]] = {
     "messages": MESSAGES,
     "consumequeue": CONSUMEQUEUE,
     "index": INDEX,
     "extents": EXTENTS,
+    "offsets": OFFSETS,
+    "transactions": TRANSACTIONS,
 }
-"""Source -> its columns in their order."""
+"""Source -> its columns in their order, without `store`."""

@@ -16,6 +16,7 @@ from store_io.explore.message_filter import MessageFilter, Range
 FILTER_OPTIONS = (
     Option("--topic", "NAME[,NAME]", "messages of these topics (write a comma in a name as \\,)"),
     Option("--queue", "ID[,ID]", "of these queue ids"),
+    Option("--tag", "TAG[,TAG]", "with one of these tags (write a comma in a tag as \\,)"),
     Option("--from-queue-offset", "N", "from this queue offset on"),
     Option("--to-queue-offset", "N", "below this queue offset"),
     Option("--from-phy-offset", "N", "from this physical offset on"),
@@ -35,21 +36,35 @@ _LARGEST = (1 << 63) - 1
 
 def read_filter(options: Mapping[str, str]) -> MessageFilter:
     """The filter that these options ask for; options of other names are not looked at. Raises UsageError."""
-    topics = queue_ids = None
-    if "--topic" in options:
-        names = [name.replace("\\,", ",") for name in re.split(r"(?<!\\),", options["--topic"])]
-        if not all(names):
-            raise UsageError(f"--topic {options['--topic']!r}: an empty name")
-        topics = frozenset(names)
+    queue_ids = None
     if "--queue" in options:
         queue_ids = frozenset(_number(text.strip(), "--queue", 31) for text in options["--queue"].split(","))
     return MessageFilter(
-        topics,
+        _names(options, "--topic"),
         queue_ids,
         _range(options, "--from-queue-offset", "--to-queue-offset", read_number),
         _range(options, "--from-phy-offset", "--to-phy-offset", read_number),
         _range(options, "--since", "--until", read_time),
+        _tags(options),
     )
+
+
+def _names(options: Mapping[str, str], option: str) -> frozenset[str] | None:
+    if option not in options:
+        return None
+    names = [name.replace("\\,", ",") for name in re.split(r"(?<!\\),", options[option])]
+    if not all(names):
+        raise UsageError(f"{option} {options[option]!r}: an empty name")
+    return frozenset(names)
+
+
+def _tags(options: Mapping[str, str]) -> frozenset[str] | None:
+    tags = _names(options, "--tag")
+    try:
+        "".join(tags or ()).encode("utf-8")
+    except UnicodeEncodeError:
+        raise UsageError(f"--tag {options['--tag']!r}: not UTF-8, which tags are") from None
+    return tags
 
 
 def _range(options: Mapping[str, str], low: str, high: str, read: Callable[[str, str], int]) -> Range:

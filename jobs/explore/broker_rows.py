@@ -71,9 +71,11 @@ def _meets(view: BrokerView, one: Served, query: Query) -> bool:
     if looked_up and not in_queue:
         return False
     contents = Contents(body=query.contents.body)  # a lookup by key compares hashes alone, and so do we
-    if wanted.store_times == ALL and contents.body is None:
+    if wanted.store_times == ALL and wanted.tags is None and contents.body is None:
         return True
     if m is None:
+        return False
+    if wanted.tags is not None and m.properties.get("TAGS") not in wanted.tags:
         return False
     if not _within(m.store_time, wanted.store_times):
         return False

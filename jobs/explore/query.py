@@ -103,7 +103,7 @@ class Query:
         """So many of the messages of a queue and a range of its offsets are enough; None: other conditions choose among them."""
         wanted = self.wanted
         free = self.contents == Contents() and not (self.lost or self.resend)
-        free &= (wanted.phy_offsets, wanted.store_times) == (ALL, ALL)
+        free &= (wanted.phy_offsets, wanted.store_times, wanted.tags) == (ALL, ALL, None)
         return self.limit + 1 if free and self.limit is not None else None
 
 

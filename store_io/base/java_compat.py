@@ -61,6 +61,11 @@ def decode_utf8(data: bytes) -> str:
     return bytes(data).decode("utf-8", "replace")
 
 
+def whole_text(text: str) -> str:
+    """The text as UTF-8 can hold it: halves of surrogate pairs, which JSON can name, become U+FFFD."""
+    return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
 def is_blank(text: str) -> bool:
     """StringUtils.isBlank: empty, or nothing but what Character.isWhitespace names (which leaves out no-break spaces)."""
     return all(letter.isspace() and letter not in "\x85\xa0\u2007\u202f" for letter in text)

@@ -13,8 +13,8 @@ ALL: Range = (None, None)
 class MessageFilter:
     """Conditions on messages. Picklable. None, or a range without bounds: any.
 
-    queue_offsets counts as the column of that name does: an unpacked message of an inner batch has its own.
-    store_times: ms since 1970-01-01 UTC, as stored.
+    queue_offsets counts as the column of that name does: an unpacked message of an inner batch has its own; so does tags.
+    store_times: ms since 1970-01-01 UTC, as stored.  of_transactions: half messages, what ends them, and committed ones alone.
     """
 
     topics: frozenset[str] | None = None
@@ -22,6 +22,8 @@ class MessageFilter:
     queue_offsets: Range = ALL
     phy_offsets: Range = ALL
     store_times: Range = ALL
+    tags: frozenset[str] | None = None
+    of_transactions: bool = False
 
     def may_be_in(self, base_offset: int, size: int) -> bool:
         """Whether a segment can hold such a message, by its name and size."""
@@ -36,6 +38,8 @@ class MessageFilter:
             _overlap(self.queue_offsets, other.queue_offsets),
             _overlap(self.phy_offsets, other.phy_offsets),
             _overlap(self.store_times, other.store_times),
+            _both(self.tags, other.tags),
+            self.of_transactions or other.of_transactions,
         )
 
 

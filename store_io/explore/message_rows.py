@@ -12,11 +12,14 @@ from itertools import groupby
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from schemas import commitlog_layout as layout
+from schemas import rocksdb_layout
 from schemas.arrow import arrow_schema
 from schemas.sources import BODY_COLUMNS
 from store_io.base.errors import StoreChanged, UsageError
+from store_io.base.java_compat import decode_utf8
 from store_io.base.ranges import inside
 from store_io.explore.lost.segment_loss import KEPT
 from store_io.explore.message_batch import MessageBatch
@@ -24,6 +27,7 @@ from store_io.explore.scans import COLUMNS, MessageScan
 from store_io.formats.commitlog.message_bodies import STORED, TOO_LARGE, decode_body, inner_messages
 from store_io.formats.commitlog.message_columns import Columns, RecordCheck, TopicTable
 from store_io.formats.commitlog.segment_walk import Decoding, StrayChain, capacity_for, decoder_of, stray_chain, walk_batches
+from store_io.rules.message_verdict import parse_properties
 from store_io.scan.resync import Resync
 from store_io.scan.row_texts import gather_bytes, record_bytes
 from store_io.source.byte_source import ByteFile, ByteSource, open_source
@@ -32,6 +36,8 @@ from store_io.source.segment_window import SegmentWindow
 BATCH_BYTES = 32 << 20  # of bodies in one batch, unless a single one is larger
 INNER_BYTES = 512  # of a message of an inner batch, besides its own bytes, which may be none
 _INNER = layout.SYS_INNER_BATCH | layout.SYS_NEED_UNWRAP
+HALF_TOPICS = frozenset((layout.HALF_TOPIC, rocksdb_layout.HALF_TOPIC))
+TRANSACTION_TOPICS = HALF_TOPICS | {layout.OPERATION_TOPIC, rocksdb_layout.DONE_TOPIC, layout.GIVEN_UP_TOPIC}
 
 
 def message_schema(columns: Sequence[str]) -> pa.Schema:
@@ -112,10 +118,14 @@ class _Reading:
             unpacked = rows["sys_flag"] & _INNER == _INNER
         mask = inside(rows["phy_offset"], wanted.phy_offsets) & inside(rows["store_time"], wanted.store_times)
         mask &= inside(rows["queue_offset"], wanted.queue_offsets) | unpacked
+        if wanted.of_transactions:
+            mask &= self._of_transactions(rows)
         if wanted.topics is not None or wanted.queue_ids is not None:
             mask &= self._chosen_refs()[rows["topic_ref"]]
         if self.scan.only_lost and self.scan.loss is not None:
             mask &= self.scan.loss.of_rows(rows, self.topics.keys) != KEPT
+        if wanted.tags is not None:
+            mask[mask] &= unpacked[mask] | self._tagged(rows[mask], wanted.tags)
         if not mask.all():
             rows, unpacked = rows[mask], unpacked[mask]
         if not len(rows):
@@ -135,6 +145,22 @@ class _Reading:
             chosen = (topics is None or topic in topics) and (ids is None or queue_id in ids)
             self._chosen = np.append(self._chosen, chosen)
         return self._chosen
+
+    def _of_transactions(self, rows: np.ndarray) -> np.ndarray:
+        """Which rows are part of a transaction: by their topics, or as committed messages."""
+        refs = [number for number, (topic, _) in enumerate(self.topics.keys) if topic in TRANSACTION_TOPICS]
+        found: np.ndarray = np.isin(rows["topic_ref"], refs) | (
+            rows["sys_flag"] & layout.SYS_TRANSACTION_MASK == layout.SYS_COMMIT
+        )
+        return found
+
+    def _tagged(self, rows: np.ndarray, tags: frozenset[str]) -> np.ndarray:
+        """Which rows have one of these tags."""
+        if not len(rows):
+            return np.zeros(0, bool)
+        column = self.batch(rows).property_texts("TAGS", "tags")
+        found = pc.is_in(column, value_set=pa.array(sorted(tags), pa.string()))
+        return np.asarray(found.to_numpy(zero_copy_only=False), bool)
 
     def batch(self, rows: np.ndarray, bodies: list[tuple[bytes | None, int]] | None = None) -> MessageBatch:
         """A batch of these rows. bodies: each with its status."""
@@ -248,6 +274,9 @@ class _Inner:
     def _put(self, inner: _InnerMessage) -> None:
         low, high = self._reading.wanted.queue_offsets
         if low is not None and inner.queue_offset < low or high is not None and inner.queue_offset >= high:
+            return
+        tags = self._reading.wanted.tags
+        if tags is not None and parse_properties(decode_utf8(inner.properties)).get("TAGS") not in tags:
             return
         if not self._reading.with_bodies:
             inner = replace(inner, body=(None, STORED))

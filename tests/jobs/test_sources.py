@@ -31,7 +31,8 @@ from pyspark.sql.datasource import (
 
 from jobs import sources
 from jobs.environment import setup as environment
-from jobs.sources import PUSHDOWN_CONF, MessagesSource, as_message_filter, read, register
+from jobs.sources import PUSHDOWN_CONF, MessagesSource, read, register
+from jobs.spark_sources.conditions import as_message_filter
 from schemas.sources import SOURCES
 from store_io.base.errors import NotAStore, StoreError, UsageError
 from store_io.explore.message_filter import EVERY_MESSAGE, MessageFilter
@@ -81,7 +82,8 @@ NOON_MS = 1_795_176_000_000
         (IsNotNull(("topic",)), EVERY_MESSAGE, False),
         (StringStartsWith(("topic",), "a"), EVERY_MESSAGE, False),
         (EqualTo(("properties", "key"), "a"), EVERY_MESSAGE, False),
-        (EqualTo(("tags",), "a"), EVERY_MESSAGE, False),
+        (EqualTo(("tags",), "a"), MessageFilter(tags=frozenset("a")), True),
+        (EqualTo(("keys",), "a"), EVERY_MESSAGE, False),
     ],
 )
 def test_what_a_condition_asks_of_messages(condition: Filter, wanted: MessageFilter, exact: bool) -> None:

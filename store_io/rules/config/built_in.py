@@ -12,7 +12,7 @@ from store_io.rules.config.reading import config_rules
 from store_io.rules.releases import BrokerRules
 
 READ_WRITE, INHERITED, ONLY_INHERITED = 6, 7, 1  # perm
-TRANSACTION_DONE = "RMQ_SYS_TRANS_OP_HALF_TOPIC"
+TRANSACTION_DONE = commitlog_layout.OPERATION_TOPIC
 SYSTEM_PREFIXES = ("rmq_sys_", "RMQ_SYS_")  # no client asks for these; some releases have them in no table
 _GROUPS = (
     "TOOLS_CONSUMER",
@@ -50,7 +50,7 @@ def built_in_topics(rules: BrokerRules) -> dict[str, Row]:
     if not own.topics_of_transactions:
         return topics
     topics |= {
-        "RMQ_SYS_TRANS_HALF_TOPIC": _topic(1),
+        commitlog_layout.HALF_TOPIC: _topic(1),
         TRANSACTION_DONE: _topic(1),
         f"rmq_sys_REVIVE_LOG_{cluster}": _topic(8),
     }

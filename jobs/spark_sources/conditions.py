@@ -1,0 +1,68 @@
+"""Spark's conditions as filters of messages. Where PySpark passes none to a source (4.0), nothing here is called."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from store_io.explore.message_filter import EVERY_MESSAGE, MessageFilter, Range
+
+if TYPE_CHECKING:
+    from pyspark.sql.datasource import Filter
+with suppress(ImportError):
+    from pyspark.sql.datasource import EqualNullSafe, EqualTo, GreaterThan, GreaterThanOrEqual, In, LessThan, LessThanOrEqual
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def as_message_filter(condition: Filter) -> tuple[MessageFilter, bool]:
+    """(a filter that keeps at least what the condition keeps, whether it is exact)."""
+    path: tuple[str, ...] = getattr(condition, "attribute", ())
+    value = getattr(condition, "value", None)
+    if len(path) != 1 or value is None:
+        return EVERY_MESSAGE, False
+    name = path[0]
+    values = list(value) if isinstance(condition, In) else [value]
+    one_of = isinstance(condition, In | EqualTo | EqualNullSafe)
+    if name == "topic" and one_of and all(isinstance(v, str) for v in values):
+        return MessageFilter(topics=frozenset(values)), True
+    if name == "tags" and one_of and all(isinstance(v, str) for v in values):
+        return MessageFilter(tags=frozenset(values)), True
+    if name == "queue_id" and one_of and all(type(v) is int for v in values):
+        return MessageFilter(queue_ids=frozenset(values)), True
+    if name in ("phy_offset", "queue_offset", "store_time_ms") and values and all(type(v) is int for v in values):
+        bounds, exact = _bounds(condition, values), len(values) == 1
+        if name == "phy_offset":
+            return MessageFilter(phy_offsets=bounds), exact
+        return (MessageFilter(queue_offsets=bounds) if name == "queue_offset" else MessageFilter(store_times=bounds)), exact
+    if name == "store_time" and all(isinstance(v, datetime) and v.tzinfo is not None for v in values) and values:
+        low, high = _bounds(condition, [(v - _EPOCH) // timedelta(milliseconds=1) for v in values], coarse=True)
+        return MessageFilter(store_times=(low, high)), False
+    return EVERY_MESSAGE, False
+
+
+def _bounds(condition: Filter, values: Sequence[int], coarse: bool = False) -> Range:
+    """The half-open range that the condition leaves. coarse: values were rounded down."""
+    low, high = min(values), max(values)
+    if isinstance(condition, In | EqualTo | EqualNullSafe):
+        return low, high + 1
+    if isinstance(condition, GreaterThanOrEqual):
+        return low, None
+    if isinstance(condition, GreaterThan):
+        return (low if coarse else low + 1), None
+    if isinstance(condition, LessThanOrEqual):
+        return None, high + 1
+    if isinstance(condition, LessThan):
+        return None, (high + 1 if coarse else high)
+    return None, None
+
+
+def wanted_texts(condition: Filter, column: str) -> frozenset[str] | None:
+    """The texts of this column that the condition keeps, and nothing else; None where it says nothing so simple of it."""
+    if getattr(condition, "attribute", ()) != (column,) or not isinstance(condition, In | EqualTo | EqualNullSafe):
+        return None
+    value = condition.value
+    values: list[Any] = list(value) if isinstance(condition, In) else [value]
+    return frozenset(values) if all(isinstance(v, str) for v in values) else None

@@ -1,0 +1,144 @@
+"""rocketmq.messages."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import InputPartition
+from pyspark.sql.types import StructType
+
+from jobs.command_line import places
+from jobs.command_line.message_filters import read_time
+from jobs.command_line.stores import StoreArgument
+from jobs.report.texts.text import printable
+from jobs.spark_sources.store_source import StoreReader, StoreSource, longest_first
+from schemas.rows import DEFAULT, MappedFile
+from schemas.sources import BODY_COLUMNS, LOST
+from store_io.base.errors import UsageError
+from store_io.explore.choice.by_tables import EarlierTimes, needed, skipped_sentence
+from store_io.explore.message_filter import ALL, MessageFilter, Range
+from store_io.explore.open_store import OpenStore, SegmentTimes, segment_times
+from store_io.explore.redaction import Redaction, read_redaction
+from store_io.explore.scans import DEFAULT_COLUMNS, MAX_BODY_BYTES, MessageScan
+
+if TYPE_CHECKING:
+    from store_io.explore.lost.lost_places import LostPlaces
+    from store_io.explore.lost.segment_loss import SegmentLoss
+
+_OPTIONS = frozenset("body decompress unpack max_body_bytes since until trust_clock tables lost redact redact_salt_file".split())
+
+
+class MessagesSource(StoreSource):
+    """The messages that the audit accepts."""
+
+    source = "messages"
+    own_options = _OPTIONS
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        super().__init__(options)
+        self.body = self.given.get("body", "decoded" if self.flag("decompress") else "none").strip().lower()
+        if self.body not in ("none", "raw", "decoded"):
+            raise UsageError(f"option body={self.given['body']!r}: none, raw or decoded")
+        if self.flag("decompress") and self.body != "decoded":
+            raise UsageError(f"options decompress=true and body={self.body}: say one of them")
+        self.lost, self.trust_clock = self.flag("lost"), self.flag("trust_clock")
+        self.unpack = self.flag("unpack", self.lost)
+        self.max_body = MAX_BODY_BYTES
+        if "max_body_bytes" in self.given:
+            text = self.given["max_body_bytes"].strip()
+            if not text.isdecimal() or not 0 < int(text) < 1 << 31:
+                raise UsageError(f"option max_body_bytes={text!r}: a number from 1 to {(1 << 31) - 1}")
+            self.max_body = int(text)
+        mode, salt_file = self.given.get("redact", "none").strip(), self.given.get("redact_salt_file")
+        salt = None if salt_file is None else places.read_salt(salt_file, "redact_salt_file")
+        self.redaction = read_redaction(None if mode == "none" else mode, salt)
+        low, high = (read_time(self.given[name], name) if name in self.given else None for name in ("since", "until"))
+        self.times: Range = (low, high)
+        self.tables = places.tables_at("option tables", self.given["tables"]) if "tables" in self.given else None
+
+    def default_columns(self) -> tuple[str, ...]:
+        return DEFAULT_COLUMNS + (() if self.body == "none" else BODY_COLUMNS) + ((LOST,) if self.lost else ())
+
+    def check_columns(self, names: Sequence[str]) -> None:
+        super().check_columns(names)
+        if (self.lost or LOST in names) and any(store.release_from == DEFAULT for store in self.stores):
+            asked = "option lost" if self.lost else f"column {LOST!r}"
+            raise UsageError(f"{asked}: what a start would lose depends on the release; say it with the option release")
+
+    def types(self, names: Sequence[str]) -> StructType:
+        self.check_columns(names)
+        return super().types(names)
+
+    def make_reader(self, store: OpenStore, argument: StoreArgument, arrow: pa.Schema) -> StoreReader:
+        segments = segment_times(store) if self.trust_clock else [SegmentTimes(file, None, None) for file in store.segments()]
+        scan = MessageScan(
+            store.location, "", 0, 0, tuple(arrow.names), MessageFilter(store_times=self.times), self.body == "decoded",
+            self.unpack, store.rules, self.max_body, only_lost=self.lost,
+        )  # fmt: skip
+        return MessagesReader(
+            arrow, scan, segments, self.redaction, self._places(store, argument, arrow.names), self._earlier(store, argument)
+        )
+
+    def _earlier(self, store: OpenStore, argument: StoreArgument) -> EarlierTimes | None:
+        """What earlier audits say of the segments, where they are to be asked."""
+        if self.tables is None:
+            return None
+        from jobs.explore.earlier_times import earlier_times
+
+        return earlier_times(self.tables, store, argument.release)
+
+    def _places(self, store: OpenStore, argument: StoreArgument, names: Sequence[str]) -> LostPlaces | None:
+        """What a start would take, where that is asked for."""
+        if not self.lost and LOST not in names:
+            return None
+        from store_io.audit.audit_request import AuditRequest
+        from store_io.audit.audit_store import run_audit
+        from store_io.base import checksum
+        from store_io.explore.lost.lost_places import lost_places
+
+        checksum.trust()
+        return lost_places(run_audit(AuditRequest("store", store.location, argument.release, argument.broker_conf)))
+
+
+class MessagesReader(StoreReader):
+    def __init__(
+        self,
+        arrow: pa.Schema,
+        scan: MessageScan,
+        segments: list[SegmentTimes],
+        redaction: Redaction,
+        places: LostPlaces | None = None,
+        earlier: EarlierTimes | None = None,
+    ) -> None:
+        super().__init__(arrow)
+        self.scan, self.listed, self.redaction, self.places, self.earlier = scan, segments, redaction, places, earlier
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "places": None, "earlier": None}
+
+    def partitions(self) -> list[InputPartition]:
+        wanted = self.wanted.narrowed(self.scan.wanted)
+        found = [times.file for times in self.listed if times.may_hold(wanted.store_times)]
+        found = [f for f in found if wanted.may_be_in(f.start, f.size)]
+        if self.earlier is not None and wanted.store_times != ALL:
+            kept = needed(found, self.earlier, wanted.store_times)
+            said = printable(skipped_sentence(self.earlier, len(found) - len(kept), len(found)))
+            print(f"rocketmq.messages: {said}", file=sys.stderr, flush=True)
+            found = kept
+        parts = longest_first(found)
+        if self.places is None:
+            return parts
+        parts = [part for part in parts if not self.scan.only_lost or self.places.of(part.value.path)]
+        return [InputPartition((part.value, self.places.of(part.value.path))) for part in parts]
+
+    def batches(self, part: MappedFile | tuple[MappedFile, SegmentLoss]) -> Iterator[pa.RecordBatch]:
+        from store_io.explore.message_rows import scan_messages
+
+        file, loss = part if isinstance(part, tuple) else (part, None)
+        wanted = self.wanted.narrowed(self.scan.wanted)
+        scan = replace(self.scan, wanted=wanted).of(file, loss)
+        yield from map(self.redaction.batch, scan_messages(scan))

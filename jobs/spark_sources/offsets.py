@@ -1,0 +1,60 @@
+"""rocketmq.offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark.sql.datasource import InputPartition
+
+from jobs.command_line.stores import StoreArgument
+from jobs.spark_sources.conditions import wanted_texts
+from jobs.spark_sources.store_source import StoreReader, StoreSource
+from store_io.explore.offset_rows import OffsetScan, scan_offsets
+from store_io.explore.open_store import OpenStore
+
+if TYPE_CHECKING:
+    from pyspark.sql.datasource import Filter
+
+PART_FILES = 4096  # so many files of a copy are worth a task of their own; each task parses the table of offsets
+MOST_PARTS = 16
+
+
+class OffsetsSource(StoreSource):
+    """How far consumer groups and delay levels have come."""
+
+    source = "offsets"
+
+    def make_reader(self, store: OpenStore, argument: StoreArgument, arrow: pa.Schema) -> StoreReader:
+        scan = OffsetScan(store.location, argument.release, argument.broker_conf, tuple(arrow.names))
+        return OffsetsReader(arrow, scan, min(MOST_PARTS, 1 + len(store.listing.files) // PART_FILES))
+
+
+class OffsetsReader(StoreReader):
+    """By topics. A task lists the store again: queues are too many to be sent."""
+
+    def __init__(self, arrow: pa.Schema, scan: OffsetScan, parts: int) -> None:
+        super().__init__(arrow)
+        self.scan, self.parts = scan, parts
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
+        left: list[Filter] = []
+        for condition in filters:
+            groups, kinds = (wanted_texts(condition, name) for name in ("group", "kind"))
+            if groups is not None:
+                self.scan = replace(self.scan, groups=groups if self.scan.groups is None else groups & self.scan.groups)
+            elif kinds is not None:
+                self.scan = replace(self.scan, kinds=kinds if self.scan.kinds is None else kinds & self.scan.kinds)
+            elif getattr(condition, "attribute", ()) in (("topic",), ("queue_id",)):
+                left += super().pushFilters([condition])
+            else:
+                left.append(condition)
+        return left
+
+    def partitions(self) -> list[InputPartition]:
+        return [InputPartition(part) for part in range(self.parts)]
+
+    def batches(self, part: int) -> Iterator[pa.RecordBatch]:
+        return scan_offsets(replace(self.scan, wanted=self.wanted).of(part, self.parts))
