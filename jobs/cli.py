@@ -17,7 +17,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
-from jobs import interrupts
+from jobs import RULES_VERSION, VERSION, interrupts
 from jobs.command_line import options
 from jobs.command_line.command_table import COMMAND_TABLE
 from jobs.command_line.options import AuditOptions, Command
@@ -27,6 +27,7 @@ from jobs.environment.installation import SPEAKER, module_name
 from jobs.faults import fault_sentence
 from jobs.report.texts.text import printable
 from store_io.base.errors import StoreError, UsageError
+from store_io.rules.releases import KNOWN_RELEASES
 
 TRACEBACK = "STORE_AUDIT_TRACEBACK"
 
@@ -68,7 +69,7 @@ def _run(words: Sequence[str]) -> int:
     if words[:1] == ["--submitted"]:  # the driver of cluster deploy mode: the options were checked before
         return run_in_cluster(options.from_word(words[1]))
     command = options.parse(words)
-    if command.name not in ("help", "test"):  # before anything that compiles is loaded
+    if options.needs_environment(command.name) and command.name != "test":  # before anything that compiles is loaded
         os.environ["NUMBA_CACHE_DIR"] = numba_cache()
     return _COMMANDS.get(command.name, run_other)(command)
 
@@ -192,11 +193,17 @@ def show_help(command: Command) -> int:
     return 0
 
 
+def show_version(_: Command) -> int:
+    """Print the versions of this program, of its rules, and the releases that it knows."""
+    print(f"rocketmq-store-audit {VERSION}, rules {RULES_VERSION}, RocketMQ {KNOWN_RELEASES[0]} to {KNOWN_RELEASES[-1]}")
+    return 0
+
+
 def _complain(problem: object) -> None:
     print(f"{SPEAKER}: {printable(problem)}", file=sys.stderr, flush=True)
 
 
-_COMMANDS: dict[str, Callable[[Command], int]] = {"audit": audit_command, "help": show_help}
+_COMMANDS: dict[str, Callable[[Command], int]] = {"audit": audit_command, "help": show_help, "version": show_version}
 
 
 if __name__ == "__main__":

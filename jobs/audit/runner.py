@@ -110,6 +110,31 @@ def partition(tasks: Sequence[Task], cores: int) -> list[list[int]]:
 _COMMON = ("rules", "queue_files", "batch_queue_files", "ext_files", "index_files", "location", "log", "others")
 
 
+# Classes of their own: Python 3.13.0 lets nobody set these methods of a pickler.
+
+
+class _Referring(pickle.Pickler):
+    """Writes a number for each object that has one."""
+
+    def __init__(self, stream: io.BytesIO, numbers: dict[int, int]) -> None:
+        super().__init__(stream, protocol=5)
+        self._numbers = numbers
+
+    def persistent_id(self, value: Any) -> int | None:
+        return self._numbers.get(id(value))
+
+
+class _Resolving(pickle.Unpickler):
+    """Reads the object for each such number."""
+
+    def __init__(self, content: bytes, load: Callable[[int], Any]) -> None:
+        super().__init__(io.BytesIO(content))
+        self._load = load
+
+    def persistent_load(self, reference: int) -> Any:
+        return self._load(reference)
+
+
 def pack(tasks: Sequence[Task], bins: Sequence[Sequence[int]]) -> tuple[list[bytes], list[bytes]]:
     """(pickles of the objects that tasks share, one pickle per partition that refers to them by number)."""
     numbers: dict[int, int] = {}
@@ -123,9 +148,7 @@ def pack(tasks: Sequence[Task], bins: Sequence[Sequence[int]]) -> tuple[list[byt
     packed = []
     for bin_ in bins:
         stream = io.BytesIO()
-        pickler = pickle.Pickler(stream, protocol=5)
-        pickler.persistent_id = lambda value: numbers.get(id(value))  # type: ignore[method-assign]
-        pickler.dump([(i, tasks[i]) for i in bin_])
+        _Referring(stream, numbers).dump([(i, tasks[i]) for i in bin_])
         packed.append(stream.getvalue())
     return common, packed
 
@@ -140,9 +163,7 @@ def unpack(shared: tuple[list[bytes], list[bytes]], number: int) -> list[tuple[i
             loaded[reference] = pickle.loads(common[reference])
         return loaded[reference]
 
-    unpickler = pickle.Unpickler(io.BytesIO(packed[number]))
-    unpickler.persistent_load = load  # type: ignore[method-assign]
-    tasks: list[tuple[int, Task]] = unpickler.load()
+    tasks: list[tuple[int, Task]] = _Resolving(packed[number], load).load()
     return tasks
 
 

@@ -30,6 +30,8 @@ OUT_FILE = Option("--out", "FILE", "write there instead of standard output")
 LOST = Option("--lost", "", "only messages that a start of the release would lose; the store is audited first")
 TRUST_CLOCK = Option("--trust-clock", "", "skip segments whose first messages were stored more than an hour outside the range")
 LEVELS, PROGRESS, POLICY, REDACT = "full|quick", "line|json|none", "broker|salvage", "none|hide|hash"
+CODE_FORMATS = "text|json|markdown"
+SHELLS = ("bash", "zsh", "fish")
 BENCH_PARTS = ("scan", "audit", "datasets", "memory", "command", "cold", "kinds", "repair")
 PASSED_ON = "Spark's own options are passed on."
 
@@ -98,7 +100,7 @@ COMMAND_TABLE["explain"] = CommandSpec(
     module="jobs.explore.explain",
     usage="STORE --phy-offset N [options]",
     about="""\
-Show what is at a physical offset: the record field by field, its neighbours, the entries that lead to it.
+Show what is at a physical offset: the record field by field, its neighbours, entries that lead to it.
 Says which check fails and why. Needs no Spark.""",
     arguments=STORE,
     options=(
@@ -143,7 +145,7 @@ changed bytes""",
 COMMAND_TABLE["coverage"] = CommandSpec(
     module="jobs.history.coverage",
     usage="--tables URI --within WHEN [options]",
-    about="Show how much of each CommitLog the runs within a time have read, and which segments were read longest ago.",
+    about="Show how much of each CommitLog the runs within a time have read, and what was read longest ago.",
     options=(
         TABLES,
         Option("--within", "WHEN", "a span back from now (12h, 7d, 4w) or a date (2026-11-01), UTC"),
@@ -277,7 +279,7 @@ COMMAND_TABLE["notebook"] = CommandSpec(
     module="jobs.explore.notebook",
     usage="[JupyterLab's own arguments]",
     about="""\
-Start JupyterLab on the notebooks of this project, with the packages, Java and Spark ready in every kernel.
+Start JupyterLab on the notebooks of this project, with packages, Java and Spark ready in every kernel.
 In a notebook:
   from jobs import session, sources
   spark = session.start().spark
@@ -323,4 +325,35 @@ COMMAND_TABLE["pack"] = CommandSpec(
     usage="--out FILE",
     about="Write an archive of the Python environment for the executors of a cluster, to be named by --archives.",
     options=(Option("--out", "FILE", "a name that ends in .tar.gz"),),
+)
+
+COMMAND_TABLE["explain-code"] = CommandSpec(
+    module="jobs.explore.explain_code",
+    usage="[CODE ...] [options]",
+    about="""\
+Say what a finding or a stop reason means, what follows from it, and what to do about it.
+Codes are in findings.jsonl, on the pages and in summaries; stop reasons in plan.json. Without CODE all are listed.""",
+    arguments=(("CODE", "a finding's code (queue_entry_missing) or a stop reason (body_crc)"),),
+    options=(
+        Option(
+            "--format",
+            "text|json|markdown",
+            "for people (default), one JSON object a line, or a page",
+            one_of("text|json|markdown"),
+        ),
+    ),
+    takes_spark=False,
+)
+
+COMMAND_TABLE["completion"] = CommandSpec(
+    module="jobs.command_line.completion",
+    usage="|".join(SHELLS),
+    about=f"""\
+Print a script with which a shell completes commands, options and their values.
+  bash   source <({COMMAND} completion bash)
+  zsh    source <({COMMAND} completion zsh), after compinit
+  fish   {COMMAND} completion fish | source""",
+    arguments=(("SHELL", " or ".join(SHELLS)),),
+    takes_spark=False,
+    bare=True,
 )

@@ -64,7 +64,9 @@ class Command:
 
 
 def parse(words: Sequence[str]) -> Command:
-    """The command that these words ask for. Raises UsageError. `help` comes back as a command of that name."""
+    """The command that these words ask for. Raises UsageError. `help` and `version` come back as commands of these names."""
+    if words and words[0] == "--version":
+        return Command("version")
     before = CommandParser("", CommandSpec("", "", ""))  # only Spark's options may come before the command
     position = before.count_leading(words)
     leading = before.read(words[:position])
@@ -97,8 +99,13 @@ def usage_of(command: str) -> str:
 
 def usage() -> str:
     """What --help prints: the audit's usage, and a line for every command."""
-    lines = [f"  {name:10}{spec.about.splitlines()[0]}\n" for name, spec in COMMAND_TABLE.items()]
+    lines = [f"  {name:13}{spec.about.splitlines()[0]}\n" for name, spec in COMMAND_TABLE.items()]
     return f"{usage_of('audit')}\ncommands (COMMAND --help shows its options):\n{''.join(lines)}"
+
+
+def needs_environment(command: str) -> bool:
+    """Whether a command needs more than Python."""
+    return command in COMMAND_TABLE and not COMMAND_TABLE[command].bare
 
 
 def single_store(command: Command) -> StoreArgument:

@@ -35,6 +35,7 @@ class CommandSpec:
     """module: imported when the command runs; "" for one that `jobs.cli` runs itself.  usage: what follows its name.
     about, epilog: before and after the options.  arguments: (name, meaning), for --help.
     group: the dependency group that it needs besides the product's own packages.
+    bare: it needs nothing but Python, so no environment is made for it.
     others_pass: words that are no options of its own or Spark's are its arguments, also those that begin with "-"."""
 
     module: str
@@ -45,6 +46,7 @@ class CommandSpec:
     epilog: str = ""
     group: str = ""
     others_pass: bool = False
+    bare: bool = False
     takes_spark: bool = True
 
 

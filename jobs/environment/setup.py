@@ -463,7 +463,7 @@ def main(words: Sequence[str]) -> int:
 
     try:
         command = options.parse(words)
-        if command.name != "help":
+        if options.needs_environment(command.name):
             ensure(COMMAND_TABLE[command.name].group)
     except (UsageError, SetupFailed) as problem:
         say(str(problem))

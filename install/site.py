@@ -1,0 +1,52 @@
+"""What mkdocs.yml adds to the documents: the pages of the project's folder, and a page for each finding and stop reason.
+
+Links to files that are no pages of the site become plain text.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from jobs.report.texts.code_words import all_codes, section  # noqa: E402
+
+PAGES = {"README.md": "index.md", **{name: name for name in ("INCIDENT.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")}}
+_LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s]+)\)")
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Add the pages."""
+    for name, page in PAGES.items():
+        files.append(File.generated(config, page, content=linked((ROOT / name).read_text("utf-8"), name)))
+    for code, words in all_codes().items():
+        text = f"{section(words, '#')}\n[All findings](../findings.md)\n"
+        files.append(File.generated(config, f"findings/{code}.md", content=text))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """The same links from a document to the project's folder."""
+    return markdown if page.file.generated_by else linked(markdown, f"docs/{page.file.src_uri}")
+
+
+def linked(markdown: str, name: str) -> str:
+    """A page's text with links as the site has them. name: of its file, from the project's folder."""
+
+    def replaced(found: re.Match[str]) -> str:
+        picture, text, target = found.groups()
+        path, hash_, anchor = target.partition("#")
+        if "://" in path or not path:
+            return found[0]
+        inside = posixpath.normpath(posixpath.join(posixpath.dirname(name), path))
+        place = PAGES.get(inside, inside.removeprefix("docs/") if inside.startswith("docs/") else "")
+        return f"{picture}[{text}]({place}{hash_}{anchor})" if place else text
+
+    return _LINK.sub(replaced, markdown)

@@ -1,0 +1,146 @@
+"""What a finding's code or a stop reason means, what follows, and what to do: the catalogue's row in whole sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from schemas.finding_codes import CATALOGUE, CURED, STOP_REASONS, FindingCode, Part, Stays
+from schemas.rows import LOSS, NOTE, REBUILDABLE
+
+FINDING, STOP_REASON = "finding", "stop reason"
+_FOLLOWS = {
+    NOTE: "A healthy broker leaves such a state, or it changes nothing. The exit code stays 0.",
+    REBUILDABLE: "No message of the CommitLog is lost by it. Exit code 10.",
+    LOSS: "Bytes of the CommitLog are damaged or missing, or a start would drop messages, or would fail. Exit code 20.",
+}
+_ABOUT = {
+    Part.LOG: ("CommitLog", "The CommitLog holds the messages themselves: everything else can be made of it."),
+    Part.QUEUE: (
+        "ConsumeQueue",
+        "Consumers find messages through ConsumeQueues: what has no right entry there is not delivered.",
+    ),
+    Part.INDEX: ("index", "Lookups by key go through the index. Consumers do not need it."),
+    Part.CHECKPOINT: ("checkpoint, epochs", "These files decide where a recovery begins, or which log is continued."),
+    Part.CONFIG: ("config/, settings", "These tables say which topics, groups and offsets the broker knows."),
+    Part.START: ("start", "It is what a start of the audited release does with this copy."),
+    Part.REPLICAS: ("copies of one log", "It compares this copy with others of its replica group."),
+    Part.COPY: ("copy", "It is about the copy as a whole, or a file that no part of a broker reads."),
+    Part.TIMER: ("timers", "Timer messages wait in the log for their time: they may come late, again, or never."),
+}
+_STAYS = {
+    Stays.ALWAYS: "A repair keeps the message or file that it is about as it is, so the new store may still show it.",
+    Stays.AS_BEFORE: "Where the copy shows it, the new store may still show it.",
+    Stays.MOVED_MESSAGE: "The new store may show it for messages that the repair put at another queue offset.",
+    Stays.PARTIAL_QUEUE: "The new store may show it for queues in which the repair left messages without an entry.",
+    Stays.EMPTY_LOG: "The new store still shows it where the repair kept no message.",
+}
+_CURED = "Any repair of the copy cures it."
+_NO_DAMAGE = {"filler", "unwritten", "empty", "no_commitlog", "end_of_last_file"}  # where a sound log ends, too
+_ENDS = "A log that is sound ends like this, too: nothing is lost by it unless valid messages follow."
+_CUTS = (
+    "Where a start's recovery reads this record, it cuts the CommitLog here: valid messages after it would be lost, as"
+    " broker_drops_messages says."
+)
+_LOOK = (
+    "Read what the audit prints at Ends and Loses. explain with --phy-offset shows the record field by field; a repair with"
+    " --policy salvage keeps every valid message after it."
+)
+_NO_ACT = "Nothing, unless the audit lists findings beside it."
+
+
+@dataclass(frozen=True)
+class CodeWords:
+    """One code. kind: FINDING or STOP_REASON.  severity, about: of a finding, else empty.  The others are whole sentences."""
+
+    code: str
+    kind: str
+    meaning: str
+    consequence: str
+    what_to_do: str
+    severity: str = ""
+    about: str = ""
+    after_a_repair: str = ""
+
+    def facts(self) -> Iterator[tuple[str, str]]:
+        """(label, sentence), those that there are."""
+        yield "Meaning", self.meaning
+        yield "Consequence", self.consequence
+        yield "What to do", self.what_to_do
+        if self.after_a_repair:
+            yield "After a repair", self.after_a_repair
+
+    def heading(self) -> str:
+        """The kind, and what a finding is about."""
+        return f"{self.kind}, {self.severity}; {self.about}" if self.severity else self.kind
+
+
+def all_codes() -> dict[str, CodeWords]:
+    """Every finding, then every stop reason, by its code."""
+    return {**{code: _of_finding(row) for code, row in CATALOGUE.items()}, **_stop_reasons(STOP_REASONS)}
+
+
+def _of_finding(row: FindingCode) -> CodeWords:
+    parts = [_ABOUT[part] for part in row.about]
+    follows = [_FOLLOWS[row.severity], *(sentence for _, sentence in parts)]
+    act = [row.next]
+    if row.raised_step:
+        follows.append("An audit may find it worse than a note: its own severity is in findings.jsonl.")
+        act.append(f"Above a note: {row.raised_step}")
+    if row.wrong_size_of:
+        act.append("First compare the file sizes in broker.conf with the copy's: a wrong one causes this finding, too.")
+    after = [_CURED] if row.code in CURED else []
+    after += [_STAYS[stays] for stays in row.stays]
+    return CodeWords(
+        row.code,
+        FINDING,
+        row.meaning,
+        " ".join(follows),
+        " ".join(act),
+        row.severity,
+        ", ".join(name for name, _ in parts),
+        " ".join(after),
+    )
+
+
+def _stop_reasons(reasons: Mapping[str, str]) -> dict[str, CodeWords]:
+    return {
+        code: CodeWords(
+            code, STOP_REASON, meaning, _ENDS if code in _NO_DAMAGE else _CUTS, _NO_ACT if code in _NO_DAMAGE else _LOOK
+        )
+        for code, meaning in reasons.items()
+    }
+
+
+# ---- as a document -----------------------------------------------------------------------------------------------------
+
+_HEAD = """\
+# Findings and stop reasons
+
+Every code that an audit writes: in `findings.jsonl`, on its pages, in the tables, and as `stop_reason` in `plan.json`.
+`./spark-submit.sh explain-code CODE` prints the same. Codes are stable, sentences are not ([versioning.md](versioning.md)).
+
+A severity says what follows: a *note* changes nothing, what is *rebuildable* can be made of the CommitLog, a *loss* is about
+messages. The exit code of an audit follows from the highest one ([contract.md](contract.md)).
+"""
+
+
+def page(codes: Mapping[str, CodeWords]) -> str:
+    """The document of these codes, in Markdown: a list by subject, then a section for each code, whose anchor is the code."""
+    groups: dict[str, list[CodeWords]] = {}
+    for words in codes.values():
+        groups.setdefault(words.about or "stop reasons", []).append(words)
+    lines = [_HEAD]
+    for about, members in groups.items():
+        lines.append(
+            f"**{about[0].upper()}{about[1:]}**: " + ", ".join(f"[{words.code}](#{words.code})" for words in members) + "\n"
+        )
+    for words in codes.values():
+        lines.append(section(words))
+    return "\n".join(lines)
+
+
+def section(words: CodeWords, level: str = "##") -> str:
+    """One code in Markdown. level: of its heading."""
+    facts = [f"* **{label}**: {sentence}" for label, sentence in words.facts()]
+    return "\n".join([f"{level} {words.code}\n", f"{words.heading()[0].upper()}{words.heading()[1:]}.\n", *facts, ""])

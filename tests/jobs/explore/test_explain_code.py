@@ -1,0 +1,55 @@
+"""explain-code: every code, in three forms, and the document that is one of them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from jobs.command_line import options
+from jobs.explore import explain_code
+from jobs.report.texts.code_words import all_codes, page
+from schemas.finding_codes import CATALOGUE, STOP_REASONS
+from store_io.base.errors import UsageError
+from tests import ROOT
+
+
+def shown(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    assert explain_code.run(options.parse(["explain-code", *words])) == 0
+    return capsys.readouterr().out
+
+
+def test_no_stop_reason_has_a_findings_name() -> None:
+    assert not CATALOGUE.keys() & STOP_REASONS.keys()
+    assert list(all_codes()) == [*CATALOGUE, *STOP_REASONS]
+
+
+def test_a_finding_says_what_follows_and_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
+    text = shown(capsys, "segment_missing", "body_crc")
+    assert text.startswith("segment_missing: finding, loss; CommitLog\n  Meaning         A segment is missing: ")
+    assert "Exit code 20" in text and "file sizes in broker.conf" in text and "\n\nbody_crc: stop reason\n" in text
+    assert max(map(len, text.splitlines())) <= 110
+    assert "\n  After a repair  Any repair of the copy cures it. " in shown(capsys, "queue_entry_missing")
+    assert "Above a note: " in shown(capsys, "commitlog_torn_tail")
+    assert "Nothing, unless" in shown(capsys, "unwritten")
+
+
+def test_without_a_code_each_has_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = shown(capsys).splitlines()
+    assert [line.split()[0] for line in lines] == list(all_codes())
+
+
+def test_json_has_an_object_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [json.loads(line) for line in shown(capsys, "--format", "json").splitlines()]
+    assert [row["code"] for row in rows] == list(all_codes())
+    assert rows[0]["severity"] == "loss" and rows[-1]["kind"] == "stop reason"
+
+
+def test_a_code_that_does_not_exist() -> None:
+    with pytest.raises(UsageError, match=r"no code 'queue_entry_mising' \(did you mean queue_entry_missing\?\)"):
+        explain_code.run(options.parse(["explain-code", "queue_entry_mising"]))
+
+
+def test_the_document_has_what_the_catalogue_has() -> None:
+    written = (ROOT / "docs" / "findings.md").read_text("utf-8")
+    assert written == page(all_codes()), "write it anew: ./spark-submit.sh explain-code --format markdown > docs/findings.md"
