@@ -512,6 +512,7 @@ class AuditOutcome:
     release_from: str = NAMED  # or DEFAULT: none was named, and the newest known was taken
     settings_from: str = NAMED  # or DEFAULT: no broker.conf was named; sizes are from the files, all else is RocketMQ's default
     written_by: str = ""  # by its files the releases that wrote it, where none was named and the one assumed is none of these
+    config_database: str = ""  # the folder of the database that holds the tables of config/; no repair writes it
     premises: list[Premise] = field(default_factory=list)
     timers: Row = field(default_factory=dict)  # of the timer store (`TimerView.report`); {} where there is none
     not_judged: list[str] = field(default_factory=list)  # what a start reads and no check judges: a verdict names it

@@ -180,7 +180,7 @@ def open_copy(request: AuditRequest, short: Shortcomings, beside: OpenedCopy | N
         loaded.refusal = combination_refusal(rules) or loaded.refusal
         loaded.index_refusal = loaded.index_refusal or late_combination_refusal(rules)
     short.add_new(problem for problem in (of_timers.problem, epochs.problem) if problem)
-    not_modelled += _unmodelled_queues(table, loaded) if table is not None else []
+    not_modelled += _unmodelled_queues(table, loaded, rules) if table is not None else []
     not_modelled += [
         f"{f.path}: a segment with physical offsets beyond 63 bits" for f in loaded.segments if f.start + f.size > MAX_PHY_OFFSET
     ]
@@ -260,16 +260,18 @@ def _mark_refusal(table: QueueTable) -> str:
     return f"{table.damaged[0]}: bad bytes hold the end mark of the queues: {table.damaged[1]}"
 
 
-def _unmodelled_queues(table: QueueTable, loaded: LoadedStore) -> list[str]:
+def _unmodelled_queues(table: QueueTable, loaded: LoadedStore, rules: BrokerRules) -> list[str]:
     """What the rules for queues in RocksDB do not cover."""
     found = []
-    if table.opened and table.damaged is not None and not table.mark_unreadable:
+    why = table.hidden_unknown
+    if rules.combined_queues:
+        why = why or "start() writes to such queues where they are written twice as well, and RocksDB then compacts them"
+    elif rules.value("enableDLegerCommitLog"):
+        why = why or "beside a DLedger CommitLog"
+    if table.gaps and table.damaged is not None and not table.mark_unreadable and why:
         file, reason = table.damaged
-        found.append(
-            f"{file}: bad bytes among the ends of the queues ({reason}): not modelled. A broker that starts serves nothing of the"
-            " queues whose ends lie there, and refuses messages to them; without the files of"
-            f" {table.database.folder}/ the copy can be audited whole"
-        )
+        without = f"without the files of {table.database.folder}/ the copy can be audited whole"
+        found.append(f"{file}: bad bytes among the ends of the queues ({reason}): not modelled, {why}; {without}")
     if not loaded.segments and table.ends.maxima:
         found.append(f"{table.database.folder}/ holds queues in RocksDB, and there is no CommitLog: not modelled")
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from schemas import checkpoint_layout, dledger_layout, rocksdb_layout
+from schemas.finding_codes import CORRECT_LINE
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from store_io.base.errors import StoreError
 from store_io.formats.controller.epoch_file import FILES
@@ -16,7 +17,7 @@ from store_io.repair.repair_steps import RESIZE
 from store_io.repair.repair_work import Work
 from store_io.rules.config.files import DELAY_OFFSETS
 from store_io.rules.loading import Tree
-from store_io.rules.rocksdb.combination import combination_refusal, late_combination_refusal
+from store_io.rules.rocksdb.combination import combination_refusal, late_combination_refusal, line_to_correct
 from store_io.rules.rocksdb.place import database_folder
 from store_io.source.byte_source import name_of
 
@@ -33,8 +34,9 @@ _SPARE_CONFIG = (
 def unblock(work: Work, audit: Audited) -> Audited:
     """The audit of the copy on which the release starts; under policy salvage, of the copy as it is. Notes refusals in `work`.
 
-    Raises StoreError where the policy wants a start, and no change leads to one.
+    Raises StoreError where a setting stops the release, and where the policy wants a start, and no change leads to one.
     """
+    _check_settings(audit)
     for _ in range(MAX_UNBLOCKED):
         prediction = audit.prediction
         if prediction is None or prediction.starts or work.request.policy == SALVAGE:
@@ -45,6 +47,18 @@ def unblock(work: Work, audit: Audited) -> Audited:
     if work.request.policy == BROKER and not audit.starts:
         raise _no_start(audit.prediction.refusal if audit.prediction is not None else "nothing is predicted")
     return audit
+
+
+def _check_settings(audit: Audited) -> None:
+    """Refuse a copy on which a line of broker.conf stops the release: a new store would not start either."""
+    prediction = audit.prediction
+    if prediction is None or prediction.starts:
+        return
+    line = line_to_correct(audit.copy.rules, prediction.refusal)
+    if line:
+        raise StoreError(
+            f"{CORRECT_LINE}{line}. Then audit it again. With this line the release would start on no store: {prediction.refusal}"
+        )
 
 
 def _no_start(why: str) -> StoreError:

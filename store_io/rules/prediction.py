@@ -199,6 +199,7 @@ class Prediction:
     skips: list[str] = field(default_factory=list)  # which messages recovery leaves without an entry, and why
     dispatches_after: int = -1  # recovery dispatches what lies beyond this physical offset alone
     hangs_at: int = -1  # start() waits without end at this physical offset
+    hangs_why: str = ""  # what dispatch throws there again and again; "" where it waits for bytes
     ledger: Row | None = None
     ledger_end: int | None = None
     ledger_cut: int = -1  # where recovery of a DLedger log cuts the queues after an unclean exit; -1: it does not

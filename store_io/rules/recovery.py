@@ -79,7 +79,7 @@ class Fold:
         try:
             self._start()
         except Refused as why:  # the dispatching thread throws at this message again and again: start() never catches up
-            p.hangs_at = why.phy_offset
+            p.hangs_at, p.hangs_why = why.phy_offset, str(why)
         p.after_dispatch = self.memory()
         if self.rules.controller_mode:
             p.controller = elected(self)

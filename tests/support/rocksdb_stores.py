@@ -104,7 +104,7 @@ class KeyedStore:
 
 def keyed_store(root: Path, release: str = "5.3.3", clean: bool = True, dispatched: int = 60) -> KeyedStore:
     """Sixty messages of two topics with two queues each; the first `dispatched` have entries."""
-    return _keyed(_sixty(release).write(root, clean=clean), clean, dispatched)
+    return keyed_of(_sixty(release).write(root, clean=clean), clean, dispatched)
 
 
 def _sixty(release: str) -> StoreBuilder:
@@ -137,7 +137,7 @@ def light_store(root: Path, release: str = "5.4.0", dispatched: int = 60) -> Key
     files = root.parent / f"{root.name}-queues"
     shutil.copytree(root / "consumequeue", files)
     shutil.copy(root / "checkpoint", files / "checkpoint")
-    keyed = _keyed(plain, True, dispatched)
+    keyed = keyed_of(plain, True, dispatched)
     for number, record in enumerate(r for r in keyed.records[:dispatched] if "INNER_MULTI_DISPATCH" in r.properties):
         value = record.at, record.size, builders.tags_code(record, release=release), record.store_time
         for name in record.properties["INNER_MULTI_DISPATCH"].split(","):
@@ -160,10 +160,11 @@ def keyed_batches(root: Path, offsets: Iterable[tuple[int, int]], release: str =
         flags = builders.NEED_UNWRAP | builders.INNER_BATCH
         properties = [("INNER_NUM", str(count))]
         builder.put(Message("Batch", 0, b"x" * 40, sys_flag=flags, properties=properties, queue_offset=offset))
-    return _keyed(builder.write(root), True, 1 << 30)
+    return keyed_of(builder.write(root))
 
 
-def _keyed(store: Store, clean: bool, dispatched: int) -> KeyedStore:
+def keyed_of(store: Store, clean: bool = True, dispatched: int = 1 << 30) -> KeyedStore:
+    """The store with its queues in RocksDB; the first `dispatched` messages have entries. `write` makes the database."""
     root = store.root
     shutil.rmtree(root / "consumequeue")
     (root / "consumequeue").mkdir()

@@ -119,7 +119,9 @@ def _acts(outcome: AuditOutcome) -> bool:
 
 
 def config_helps(outcome: AuditOutcome) -> bool:
-    """Whether --fix-config writes a file of config/ that is damaged, lost or older."""
+    """Whether --fix-config writes a file of config/ that is damaged, lost or older; it writes no database."""
+    if outcome.config_database:
+        return False
     loads = (outcome.plan.get("broker") or {}).get("config") or {}
     return bool(loads.get("refused_by")) or any(f.code in _CONFIG_CODES and f.severity != NOTE for f in outcome.findings)
 

@@ -82,7 +82,7 @@ def broker_findings(evidence: Evidence, beyond: OffsetsBeyond) -> list[Finding]:
         *_cut_by_crash(evidence, prediction, loss),
     ]  # fmt: skip
     if prediction.hangs_at >= 0:
-        message = "a start waits here and never ends"
+        message = f"a start waits here and never ends{f': {prediction.hangs_why}' if prediction.hangs_why else ''}"
         found.append(Finding("broker_hangs", COMMITLOG, phy_offset=prediction.hangs_at, message=message))
     return [*found, *_groups_beyond(evidence, loss, beyond), *_delays_beyond(evidence, beyond)]
 
@@ -139,7 +139,9 @@ def _skipped(evidence: Evidence, prediction: Prediction, loss: Loss) -> Iterator
                 topic=key[0],
                 queue_id=key[1],
                 count=lost.messages - lost.cut,
-                message=_below_minimum(evidence, queue, key, count) or left + (_why_skipped(prediction, queue) or first_left_out),
+                message=_end_unread(queue, count)
+                or _below_minimum(evidence, queue, key, count)
+                or left + (_why_skipped(prediction, queue) or first_left_out),
                 next=_start_without_crash(evidence) if prediction.ledger_cut >= 0 else "",
             )
 
@@ -150,6 +152,15 @@ def _first_left_out(evidence: Evidence, loss: Loss) -> str:
     if skipped != 1 or copy.unclean or not (copy.rules.controller_mode and copy.rules.dispatches_after_clean_exit):
         return ""
     return ": after a clean exit dispatch continues after the first message that was not confirmed, not with it"
+
+
+def _end_unread(queue: BrokerQueue | None, count: str) -> str:
+    """Of a queue in RocksDB whose ends a broker cannot read (rocksdb.md 3)."""
+    if not isinstance(queue, RocksQueue) or not (queue.maximum_bad or queue.minimum_bad):
+        return ""
+    if queue.maximum_bad:
+        return f"bad bytes hold the queue's maximum: consumers get nothing, {count} here, and each new message is refused"
+    return f"bad bytes hold the queue's minimum: consumers get nothing, {count} here"
 
 
 def _below_minimum(evidence: Evidence, queue: BrokerQueue | None, key: QueueKey, count: str) -> str:

@@ -88,6 +88,7 @@ def _judged(evidence: Evidence, judged: Judgement) -> AuditOutcome:
     """What decides an outcome's exit code: its findings, and what is not complete."""
     out = _blank(evidence.request, judged.short.sentences)
     out.config = config_tables(evidence)
+    out.config_database = evidence.copy.config.database
     out.level, out.not_read = evidence.request.level, not_read(evidence)
     out.incomplete += not_read_sentences(evidence, out.not_read, judged.short.on_purpose)
     out.complete = not out.incomplete

@@ -34,6 +34,7 @@ from store_io.audit.timer.timer_view import TimerView, timer_view
 from store_io.base.errors import StoreError
 from store_io.base.tasks import NotRead, Task
 from store_io.formats.consumequeue_reader import read_file_entries
+from store_io.formats.rocksdb.queue_ends import KnownEnds
 from store_io.formats.rocksdb.queue_entries import EntryReader, KnownEntries
 from store_io.formats.rocksdb.queue_table import NO_DATABASE
 from store_io.rules.dledger.ledger_chain import live_ends
@@ -236,11 +237,25 @@ class StoreRounds:
         if self._table is not None and loaded.ledger is not None:
             of_group = LedgerRead(found.ledger, copy.ledger_texts)
             fold = keyed = KeyedLedgerFold(
-                *known, *read, read=of_group, ends=self._table.ends, stored=self._keyed, marks=copy.marks
+                *known,
+                *read,
+                read=of_group,
+                ends=self._table.ends,
+                stored=self._keyed,
+                marks=copy.marks,
+                bad_ends=self._bad_ends(),
             )
         elif self._table is not None:
             made = RocksFold if copy.twins is None else CombinedFold
-            fold = keyed = made(*known, *read, copy.epochs.epochs, ends=self._table.ends, stored=self._keyed, marks=copy.marks)
+            fold = keyed = made(
+                *known,
+                *read,
+                copy.epochs.epochs,
+                ends=self._table.ends,
+                stored=self._keyed,
+                marks=copy.marks,
+                bad_ends=self._bad_ends(),
+            )
         elif loaded.ledger is None:
             fold = Fold(*known, *read, copy.epochs.epochs, marks=copy.marks)
         else:
@@ -248,7 +263,7 @@ class StoreRounds:
         try:
             self.prediction = fold.run()
             if keyed is not None and self.prediction.starts:
-                self._doubt_bad_entries(keyed)
+                self._doubt_bad_bytes(keyed)
             if isinstance(fold, CombinedFold) and fold.start_undecided:
                 self.prediction = None
                 self._short.add_new([fold.start_undecided])
@@ -259,16 +274,27 @@ class StoreRounds:
             self._keyed.close()
         return fold.needs
 
-    def _doubt_bad_entries(self, fold: RocksFold) -> None:
-        """Where RocksDB compacts bad entries while the broker starts, each write after that fails, the database is closed, and
+    def _bad_ends(self) -> KnownEnds | None:
+        """Of a database with bad bytes among the ends of its queues."""
+        if self._table is None or not self._table.gaps:
+            return None
+        return KnownEnds(self._keyed.reader, self._table)
+
+    def _doubt_bad_bytes(self, fold: RocksFold) -> None:
+        """Where RocksDB compacts bad bytes while the broker starts, each write after that fails, the database is closed, and
         what the broker does next depends on the moment (rocksdb.md 5)."""
         table = self._table
-        bad = [f for f in self.collected.database_findings if f.code == "queue_database_damaged"]
-        if table is not None and bad and fold.compacts(table.entry_runs):
+        if table is None:
+            return
+        entries = [f.file for f in self.collected.database_findings if f.code == "queue_database_damaged"]
+        ends = [table.damaged[0]] if table.damaged is not None else []
+        bad = entries if fold.compacts(table.entry_runs) else []
+        bad += ends if fold.compacts(table.end_tables) else []
+        if bad:
             self.prediction = None
             without = f"a copy without the files of {table.database.folder}/ can be audited whole, and a repair makes them anew"
             self._short.add_new(
-                [f"{bad[0].file}: bad bytes in tables that RocksDB compacts when a broker starts: not modelled; {without}"]
+                [f"{bad[0]}: bad bytes in tables that RocksDB compacts when a broker starts: not modelled; {without}"]
             )
 
     def _measure_loss(self, place: dict[str, int]) -> Needs:

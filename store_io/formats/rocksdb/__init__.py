@@ -10,5 +10,6 @@ marks           how far the other tables of a store in RocksDB reach
 timer_table     entries of timers
 index_table, transaction_table  entries of the index, and of transactions
 queue_pass      one pass over a range of keys: which numbers each queue has, what no broker writes
+queue_ends      single ends by key, where bad bytes hold others
 queue_entries   entries by queue and number, also as a scan of the CommitLog asks for them
 """

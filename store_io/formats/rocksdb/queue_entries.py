@@ -116,20 +116,20 @@ class KnownEntries:
     """Single entries for a fold, each read once. Raises EntryUnreadable where the bytes are bad."""
 
     def __init__(self, reader: EntryReader):
-        self._reader = reader
+        self.reader = reader
         self._seen: dict[tuple[QueueKey, int], int | None] = {}
 
     def __call__(self, key: QueueKey, number: int) -> int | None:
         place = key, number
         if place not in self._seen:
             try:
-                self._seen[place] = self._reader.phy_offset(key, number)
+                self._seen[place] = self.reader.phy_offset(key, number)
             except DatabaseDamaged as why:
                 raise EntryUnreadable(str(why)) from why
         return self._seen[place]
 
     def close(self) -> None:
-        self._reader.close()
+        self.reader.close()
 
 
 class KeyedQueueStore:

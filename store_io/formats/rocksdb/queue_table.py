@@ -13,11 +13,13 @@ from schemas import rocksdb_layout as layout
 from schemas.rows import QueueKey, StoreFile
 from store_io.base.errors import StoreError
 from store_io.formats.rocksdb.database import Database, DatabaseDamaged, TableFile
-from store_io.formats.rocksdb.queue_keys import mark_key, offset_of_key
+from store_io.formats.rocksdb.queue_keys import after, mark_key, offset_key, offset_of_key, queue_of_prefix
 from store_io.rules.rocksdb.stored import QueueEnd, StoredEnds
 from store_io.source.byte_source import ByteSource, name_of
 
 MAX_ODD_KEYS = 1000
+MAX_GAPS = 100  # stretches of bad bytes among the ends, after which no more are read
+KEY_BYTES = 272  # of the longest key of an end: Java's topics have at most 255 bytes
 
 
 @dataclass(frozen=True)
@@ -49,10 +51,13 @@ NO_DATABASE = QueueDatabase("", (), absent=True)
 
 @dataclass(frozen=True)
 class QueueTable:
-    """ends: of all queues.  damaged: (file, reason) where RocksDB calls bytes bad, of opening or of the family; then what follows
-    the bad bytes is not in `ends`.  mark_unreadable: they hold the mark.  opened: whether the database opens.
+    """ends: of all queues whose ends can be read.  damaged: (file, reason) where RocksDB calls bytes bad, of opening or of the
+    family.  gaps: between which keys of ends they lie, each (last key before them, a key from which on ends can be read).
+    hidden: queues with entries whose maximum they may hold; hidden_unknown: why some of these are not known, else empty.
+    mark_unreadable: they hold the mark.  opened: whether the database opens.
     unread: why nothing can be said, else empty.  odd_keys: keys that no broker writes.  unnamed: table files of the folder of
-    which the database knows nothing.  entry_runs: so many tables of entries there are that a compaction would make one of.
+    which the database knows nothing.  entry_runs: so many tables of entries there are that a compaction would make one of;
+    end_tables: so many tables of ends in the first level, where two are made one.
     """
 
     database: QueueDatabase
@@ -64,11 +69,19 @@ class QueueTable:
     odd_keys: tuple[str, ...] = ()
     unnamed: tuple[str, ...] = ()
     entry_runs: int = 0
+    end_tables: int = 0
+    gaps: tuple[tuple[bytes, bytes], ...] = ()
+    hidden: frozenset[QueueKey] = frozenset()
+    hidden_unknown: str = ""
 
     @property
     def queues(self) -> frozenset[QueueKey]:
-        """Those with an end."""
-        return frozenset(self.ends.maxima)
+        """Those with an end, and those with entries whose end bad bytes may hold."""
+        return frozenset(self.ends.maxima) | self.hidden
+
+    def hides(self, key: bytes) -> bool:
+        """Whether bad bytes may hold the end with this key."""
+        return any(before < key < after for before, after in self.gaps)
 
 
 def find_database(files: Sequence[StoreFile], folder: str) -> QueueDatabase:
@@ -88,15 +101,25 @@ def read_queue_table(source: ByteSource, database: QueueDatabase) -> QueueTable:
     opened, live, unnamed = False, dict[str, TableFile](), tuple[str, ...]()
     damaged: tuple[str, str] | None = None
     mark_unreadable = False
+    gaps: list[tuple[bytes, bytes]] = []
+    hidden, hidden_unknown = frozenset[QueueKey](), ""
     try:
         with database.open(source) as entries:
             opened, live, unnamed = True, entries.live_files, entries.unnamed
-            try:
-                for batch in entries.scan(layout.OFFSET_FAMILY):
-                    for key, value in batch.pairs():
-                        reading.take(key, value)
-            except DatabaseDamaged as why:
-                damaged, mark_unreadable = (why.path, why.reason), not _can_read_mark(entries)
+            first: bytes | None = b""
+            while first is not None:
+                try:
+                    for batch in entries.scan(layout.OFFSET_FAMILY, first):
+                        for key, value in batch.pairs():
+                            reading.take(key, value)
+                    first = None
+                except DatabaseDamaged as why:
+                    damaged = damaged or (why.path, why.reason)
+                    first = _next_readable(entries, reading.last) if len(gaps) < MAX_GAPS else None
+                    gaps.append((reading.last, first if first is not None else b"\xff" * KEY_BYTES))
+            hidden, hidden_unknown = _hidden(entries, gaps)
+            if gaps:
+                mark_unreadable = not _read_mark(entries, reading)
     except DatabaseDamaged as why:
         damaged = why.path, why.reason
     except StoreError as why:
@@ -111,6 +134,10 @@ def read_queue_table(source: ByteSource, database: QueueDatabase) -> QueueTable:
         odd_keys=tuple(reading.odd),
         unnamed=unnamed,
         entry_runs=_entry_runs(live.values()),
+        end_tables=sum(not table.level and offset_of_key(table.first_key) is not None for table in live.values()),
+        gaps=tuple(gaps),
+        hidden=hidden,
+        hidden_unknown=hidden_unknown,
     )
 
 
@@ -120,12 +147,60 @@ def _entry_runs(tables: Iterable[TableFile]) -> int:
     return levels.count(0) + len({level for level in levels if level})
 
 
-def _can_read_mark(entries: Database) -> bool:
+def _read_mark(entries: Database, reading: _Reading) -> bool:
+    """Ask for the mark by its key, as a broker does; whether it can be read."""
     try:
-        entries.get(layout.OFFSET_FAMILY, mark_key())
+        value = entries.get(layout.OFFSET_FAMILY, mark_key())
     except DatabaseDamaged:
         return False
+    if value is not None:
+        reading.take(mark_key(), value)
     return True
+
+
+def _hidden(entries: Database, gaps: Sequence[tuple[bytes, bytes]]) -> tuple[frozenset[QueueKey], str]:
+    """(queues with entries whose maximum lies in one of the gaps, why some of them are not known), by a look at one entry each.
+    Entries come in the order of their topics, as ends do."""
+    found: set[QueueKey] = set()
+    if len(gaps) > MAX_GAPS:
+        return frozenset(), f"they are in more than {MAX_GAPS} places"
+    for before, after_gap in gaps:
+        at = before[: _topic_end(before)]
+        while at <= after_gap:
+            try:
+                keys = [key for batch in entries.scan(layout.ENTRY_FAMILY, at, None, 1) for key, _ in batch.pairs()]
+            except DatabaseDamaged as why:
+                return frozenset(found), f"as {why.path} has bad bytes among the entries, too"
+            prefix = keys[0][: -layout.NUMBER_BYTES] if keys else b""
+            queue = queue_of_prefix(prefix)
+            if queue is None:
+                if not keys:
+                    break
+                at = keys[0] + b"\0"
+                continue
+            if before < offset_key(layout.MAXIMUM, queue) < after_gap:
+                found.add(queue)
+            elif offset_key(layout.MAXIMUM, queue) > after_gap:
+                break
+            at = after(prefix)
+    return frozenset(found), ""
+
+
+def _topic_end(key: bytes) -> int:
+    """Where the topic in the key of an end ends."""
+    return layout.AFTER_TOPIC + int.from_bytes(key[: layout.LENGTH_BYTES], "big") if offset_of_key(key) is not None else 0
+
+
+def _next_readable(entries: Database, last: bytes) -> bytes | None:
+    """A key after `last` from which on ends can be read; None where there is none. Bad bytes are a block of some hundred ends."""
+    low, high = (int.from_bytes(key[:KEY_BYTES].ljust(KEY_BYTES, fill), "big") for key, fill in ((last, b"\0"), (b"", b"\xff")))
+    if not entries.can_read(layout.OFFSET_FAMILY, high.to_bytes(KEY_BYTES, "big"), None):
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        can = entries.can_read(layout.OFFSET_FAMILY, middle.to_bytes(KEY_BYTES, "big"), None)
+        low, high = (low, middle) if can else (middle, high)
+    return high.to_bytes(KEY_BYTES, "big")
 
 
 class _Reading:
@@ -134,8 +209,10 @@ class _Reading:
         self.maxima: dict[QueueKey, QueueEnd] = {}
         self.minima: dict[QueueKey, QueueEnd] = {}
         self.odd: list[str] = []
+        self.last = b""  # key taken
 
     def take(self, key: bytes, value: bytes) -> None:
+        self.last = max(self.last, key)
         named = offset_of_key(key)
         mark = layout.MARK_TOPIC.decode(), layout.MARK_QUEUE_ID
         if named is not None and named[1] == mark and len(value) == layout.MARK_BYTES:

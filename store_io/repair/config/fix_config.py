@@ -17,7 +17,8 @@ def fix_config(work: Work, audit: Audited) -> Audited:
     if work.request.fix_config and audit.config.database:
         raise StoreError(IN_DATABASE.format(audit.config.database))
     if not work.request.fix_config:
-        if audit.starts:  # else a repair by policy broker ends, and says that the option helps
+        # Where the release does not start a repair by policy broker ends, and says that the option helps.
+        if audit.starts and not audit.config.database:
             work.config = [change.row for change in _changes(work, audit)]
         return audit
     for change in _changes(work, audit):

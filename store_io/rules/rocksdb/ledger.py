@@ -50,6 +50,6 @@ class KeyedLedgerFold(LedgerFold, RocksFold):
     def _start(self) -> None:
         LedgerFold._start(self)
 
-    def compacts(self, entry_runs: int) -> bool:
+    def compacts(self, runs: int) -> bool:
         """dledgerRecoverAbnormally flushes nothing."""
-        return entry_runs >= COMPACTED_FROM
+        return runs >= COMPACTED_FROM

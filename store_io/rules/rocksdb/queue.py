@@ -27,7 +27,7 @@ NONE = -1
 @dataclass
 class RocksQueue:
     """stored: reads entries of the database.  cut_back: truncation moved the maximum.  or_else: the other answer, where the
-    release itself leaves two open."""
+    release itself leaves two open.  maximum_bad, minimum_bad: bad bytes hold it; reading it throws."""
 
     key: QueueKey
     folder: str
@@ -40,6 +40,8 @@ class RocksQueue:
     cut_back: bool = False
     or_else: RocksQueue | None = None
     batch: bool = False
+    maximum_bad: bool = False
+    minimum_bad: bool = False
 
     @property
     def max_offset(self) -> int:
@@ -73,7 +75,7 @@ class RocksQueue:
         self.puts = np.concatenate([self.puts, rows]) if len(self.puts) else rows
         last = rows[-1]
         self.maximum = QueueEnd(int(last["last_phy"]), int(last["first"] + last["count"]) - 1)
-        self.cut_back = False
+        self.cut_back = self.maximum_bad = False
         if self.or_else is not None:
             self.or_else.add(rows)
 
@@ -105,6 +107,8 @@ class RocksQueue:
         if known is not None and known.phy_offset >= log_min:
             self.known_minimum = known
             return known.queue_offset
+        if self.maximum_bad or self.minimum_bad and known is None:
+            raise EntryUnreadable(f"the ends of queue {self.key[1]} of topic {self.key[0]!r}")
         low = known.queue_offset if known is not None else 0
         found, corrected = self._corrected_minimum(low, log_min)
         if found is not None:

@@ -6,6 +6,7 @@ isMappedFileMatchedRecover, read at 5.2.0, 5.3.1 and 5.3.3; 5.4.0 and 5.5.0 as t
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -18,17 +19,19 @@ from store_io.rules.recovery import Fold
 from store_io.rules.rocksdb.place import database_folder
 from store_io.rules.rocksdb.puts import RocksPuts
 from store_io.rules.rocksdb.queue import RocksQueue
-from store_io.rules.rocksdb.stored import StoredEnds, StoredEntry
+from store_io.rules.rocksdb.stored import BadEnds, EntryUnreadable, StoredEnds, StoredEntry
 
-COMPACTED_FROM = 2  # so many tables of entries are compacted at once (RocksDBOptionsFactory.createCQCFOptions)
+COMPACTED_FROM = 2  # so many tables are compacted at once (RocksDBOptionsFactory.createCQCFOptions, createOffsetCFOptions)
 
 
 @dataclass(eq=False)
 class RocksFold(Fold):
-    """One run of the fold. ends: what the database says of queues' ends; stored: reads its entries."""
+    """One run of the fold. ends: what the database says of queues' ends; stored: reads its entries; bad_ends: where bad bytes
+    hold some of the ends, else None."""
 
     ends: StoredEnds = field(kw_only=True)
     stored: StoredEntry = field(kw_only=True)
+    bad_ends: BadEnds | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -42,7 +45,9 @@ class RocksFold(Fold):
     def _find(self, key: QueueKey) -> RocksQueue:
         if key not in self.rocks:
             minimum = self.ends.minima.get(key)
-            self.rocks[key] = RocksQueue(key, database_folder(self.rules), self.stored, None, minimum)
+            made = self.rocks[key] = RocksQueue(key, database_folder(self.rules), self.stored, None, minimum)
+            if self.bad_ends is not None:
+                _ask_ends(made, self.bad_ends)
         return self.rocks[key]
 
     def _load_queues(self) -> None:
@@ -50,6 +55,8 @@ class RocksFold(Fold):
             raise Refused(self.ends.refusal)
         for key, maximum in self.ends.maxima.items():
             self._find(key).maximum = maximum
+        for key in self.bad_ends.hidden() if self.bad_ends is not None else ():
+            self._find(key)
 
     def _recover_queues(self) -> None:
         """Nothing of the database is recovered but what RocksDB itself does when it is opened."""
@@ -114,7 +121,7 @@ class RocksFold(Fold):
         if undecided and not foreign and not self.rules.keyed_puts_by_thread:
             self.mark = self.put_into.mark
             return
-        for queue in self.rocks.values():
+        for queue in self._listed():
             if queue.maximum is None or queue.maximum.phy_offset < end:
                 continue
             as_it_was = replace(queue)
@@ -130,13 +137,18 @@ class RocksFold(Fold):
             self.mark = self.put_into.mark
         if end >= self.mark:
             return
-        for queue in self.rocks.values():
+        for queue in self._listed():
             self._ask_inside(queue, end)
             for answer in (queue, queue.or_else):
                 if answer is not None:
                     answer.truncate(end, self.min_offset())
             self._ask_maximum(queue)
         self.mark = end
+
+    def _listed(self) -> Iterator[RocksQueue]:
+        """The queues to which truncation comes: it lists them, and bad bytes end the list without an error."""
+        bad = self.bad_ends
+        return (queue for key, queue in self.rocks.items() if bad is None or bad.lists(key))
 
     def _ask_inside(self, queue: RocksQueue, phy_offset: int) -> None:
         """Ask for a cut there of what was put: the queue is searched for it."""
@@ -157,7 +169,19 @@ class RocksFold(Fold):
     def _start(self) -> None:
         """start() dispatches nothing: `recheckReputOffsetFromCq` is not modelled here (rocksdb.md 5)."""
 
-    def compacts(self, entry_runs: int) -> bool:
-        """Whether RocksDB makes one table of these while the broker starts. recoverAbnormally flushes the queues at its end."""
+    def compacts(self, runs: int) -> bool:
+        """Whether RocksDB makes one table of so many while the broker starts. recoverAbnormally flushes the queues at its end."""
         flushed = self.rules.flushes_after_unclean_exit and self.unclean and self.put_into.count > 0
-        return entry_runs + flushed >= COMPACTED_FROM
+        return runs + flushed >= COMPACTED_FROM
+
+
+def _ask_ends(queue: RocksQueue, bad: BadEnds) -> None:
+    """Both ends as a broker gets them that asks by key."""
+    try:
+        queue.maximum = bad.maximum(queue.key)
+    except EntryUnreadable:
+        queue.maximum_bad = True
+    try:
+        queue.stored_minimum = bad.minimum(queue.key)
+    except EntryUnreadable:
+        queue.minimum_bad = True

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from schemas.rows import QueueKey
 
@@ -27,8 +27,24 @@ class StoredEnds:
 
 
 class EntryUnreadable(Exception):
-    """Reading the entry meets bad bytes: RocksDB throws, and so does what asked for it."""
+    """Reading the entry, or the end, meets bad bytes: RocksDB throws, and so does what asked for it."""
 
 
 StoredEntry = Callable[[QueueKey, int], int | None]
 """(queue, queue offset) -> the physical offset to which the stored entry leads; None: there is none. Raises EntryUnreadable."""
+
+
+class BadEnds(Protocol):
+    """The ends of queues where the family `offset` has bad bytes: what a broker gets that asks by key, and how far it lists."""
+
+    def lists(self, key: QueueKey) -> bool:
+        """Whether the queue's maximum comes before the first bad bytes: there a list ends, without an error."""
+
+    def maximum(self, key: QueueKey) -> QueueEnd | None:
+        """The stored one, None where there is none. Raises EntryUnreadable."""
+
+    def minimum(self, key: QueueKey) -> QueueEnd | None:
+        """The stored one, None where there is none. Raises EntryUnreadable."""
+
+    def hidden(self) -> Iterable[QueueKey]:
+        """Queues with entries, whose maximum the bad bytes may hold."""

@@ -9,6 +9,7 @@ import pytest
 from store_io.base.errors import StoreError
 from tests.support import builders
 from tests.support.repaired import plan_of, repaired
+from tests.support.rocksdb_stores import TWICE, combined_store
 
 
 @pytest.mark.parametrize(("name", "spared"), [("consumerFilter.json", True), ("consumerOffset.json", False)])
@@ -27,3 +28,16 @@ def test_a_file_of_config_is_set_aside_only_where_a_broker_goes_on_without_it(tm
     done = repaired(store.root, tmp_path / "new", plan)
     assert done.exit_code == 0 and done.report["unblocked"][0].startswith(f"config/{name}: ")
     assert not list((tmp_path / "new" / "config").glob(f"{name}*"))
+
+
+@pytest.mark.parametrize("policy", ["broker", "salvage"])
+def test_a_line_of_broker_conf_that_stops_the_release_is_to_be_corrected_first(policy: str, tmp_path: Path) -> None:
+    pytest.importorskip("rocksdict")
+    store = combined_store(tmp_path / "s").write()
+    conf = store.plain.broker_conf + TWICE + "combineCQPreferCQType=other\n"
+    plan = plan_of(store.root, "5.4.0", conf)
+    with pytest.raises(
+        StoreError, match=r"Correct this line of broker\.conf, the copy is not at fault: combineCQPreferCQType=other"
+    ):
+        repaired(store.root, tmp_path / "new", plan, policy)
+    assert [path.name for path in tmp_path.iterdir()] == ["s"]

@@ -88,6 +88,14 @@ def test_a_repair_is_offered_where_there_is_something_to_do() -> None:
     assert repair_commands(replace(outcome, segment_count=0), WORDS, "/p") == []  # nothing to repair from
 
 
+def test_fix_config_is_offered_for_files_alone() -> None:
+    outcome = samples.damaged()
+    outcome.findings.append(Finding("config_table_lost", "config/topics.json", severity="loss"))
+    assert all(command.endswith("--fix-config") for _, command in repair_commands(outcome, WORDS, "/p"))
+    in_database = repair_commands(replace(outcome, config_database="config/topics"), WORDS, "/p")
+    assert in_database and not any("--fix-config" in what + command for what, command in in_database)
+
+
 def test_a_repair_is_offered_where_a_start_leaves_every_file_as_it_is() -> None:
     outcome = samples.clean()
     outcome.plan["steps"] = [{"action": "keep", "file": "commitlog/0"}]

@@ -25,13 +25,15 @@ from tests.support.evidence import QUEUE_FILE, copy_of, evidence_of, queue_path
 KEY: QueueKey = ("T", 0)
 
 
-def started(loss: Loss, *, entries: int = 5, hangs_at: int = -1, config: StoreConfig | None = None) -> Evidence:
+def started(
+    loss: Loss, *, entries: int = 5, hangs_at: int = -1, hangs_why: str = "", config: StoreConfig | None = None
+) -> Evidence:
     """Evidence of a start that cuts the log at 700 and keeps so many entries."""
     queue = QueueState(KEY, False, "consumequeue/T/0", broker_rules(), lambda *_: np.zeros(0))
     queue.set_recovered([MappedFile(queue_path(0), 0, QUEUE_FILE)], 20 * entries, -1)
     prediction = Prediction(
         True, False, stop_segment="commitlog/0", stop_position=700, truncate_at=700, stop_reason="size",
-        hangs_at=hangs_at, after_dispatch=Memory([], {KEY: queue}, []),
+        hangs_at=hangs_at, hangs_why=hangs_why, after_dispatch=Memory([], {KEY: queue}, []),
     )  # fmt: skip
     copy = copy_of({CONSUMER_OFFSETS: 30, DELAY_OFFSETS: 20}, config=config or StoreConfig())
     return evidence_of(copy, prediction=prediction, loss=loss)
@@ -94,7 +96,9 @@ def test_messages_that_a_start_cuts_and_messages_that_it_never_serves() -> None:
 
 def test_a_start_that_never_ends() -> None:
     (finding,) = found(started(Loss(), hangs_at=400))
-    assert (finding.code, finding.phy_offset) == ("broker_hangs", 400)
+    assert (finding.code, finding.phy_offset, finding.message) == ("broker_hangs", 400, "a start waits here and never ends")
+    (finding,) = found(started(Loss(), hangs_at=400, hangs_why="the LMQ offset 'x' is no number"))
+    assert finding.message.endswith("never ends: the LMQ offset 'x' is no number")
 
 
 def test_offsets_beyond_the_new_end_are_a_loss_to_consumers_only_where_messages_are_lost() -> None:
