@@ -19,6 +19,7 @@ from store_io.base.paths import is_inner_path, is_uri
 RESULT = "result.json"
 INDEX = "index.html"
 REPLICAS = "replicas.json"
+KEPT = ".finished"  # in a store's folder while its run goes on (jobs.audit.finished_stores)
 STORE_FILES = ("plan.json", "findings.jsonl", "config.json", "report.html")
 
 
@@ -44,16 +45,19 @@ class OutputFolder:
                 raise OutputFailed(f"{out}: {problem}") from None
         self._root = out.rstrip("/") or "/"
 
-    def begin(self, stores: Sequence[str]) -> None:
-        """Make the folders, also the one of --out itself, and remove what an earlier run left there for these stores."""
-        self._remove(RESULT)
-        self._remove(INDEX)
-        self._remove(REPLICAS)
+    def begin(self, stores: Sequence[str], keep: bool = False) -> None:
+        """Make the folders, also the one of --out itself, and remove what an earlier run left there for these stores.
+
+        keep: not what that run may have kept for being started again.
+        """
+        self.remove(RESULT)
+        self.remove(INDEX)
+        self.remove(REPLICAS)
         self._make_folder("")
         for store in stores:
             self._make_folder(store)  # first: where it is a link, what it leads to is not ours
-            for name in STORE_FILES:
-                self._remove(f"{store}/{name}")
+            for name in STORE_FILES if keep else (*STORE_FILES, KEPT):
+                self.remove(f"{store}/{name}")
 
     def write(self, name: str, chunks: str | Iterable[str]) -> None:
         """Write one file, in UTF-8, in place of an earlier one. Where it fails no part of the new one is left."""
@@ -99,7 +103,8 @@ class OutputFolder:
         except OSError as problem:
             raise OutputFailed(f"{path}: cannot make the folder: {problem.strerror or problem}") from None
 
-    def _remove(self, name: str) -> None:
+    def remove(self, name: str) -> None:
+        """Remove one file, if it is there."""
         path = self._path(name)
         try:
             if self._remote is not None:

@@ -286,7 +286,7 @@ def _on_spark(spark_words: Sequence[str]) -> Iterator[RunTasks]:
     from jobs.task_process import Fault
 
     with session.start(spark_words) as started:
-        runner = Runner(started.context, lambda size, segments: None)
+        runner = Runner(started.context, lambda *_: None)
 
         def submitted(tasks: Sequence[Any], describe: str) -> list[Any]:
             answers = runner.run(tasks, describe)

@@ -129,7 +129,9 @@ class Session:
         if self._jvm.process is not None and type(problem).__name__ in _LOST:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 return f"its JVM has ended in the middle ({ending(self._jvm.process.wait(5))}); is memory short?"
-        if "Python worker exited unexpectedly" in (why := reason(problem)):
+        if "stopped SparkContext" in (why := reason(problem)) and (logged := self._jvm.logged()):
+            return f"the cluster has ended this application: {logged[0][:500]}"
+        if "Python worker exited unexpectedly" in why:
             return "its Python workers were lost again and again; is memory short?"
         return why
 

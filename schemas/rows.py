@@ -498,6 +498,7 @@ class AuditOutcome:
     counts: dict[str, int] = field(default_factory=dict)
     bytes_read: int = 0
     seconds: float = 0.0
+    task_seconds: float = 0.0  # that its tasks took, one after the other, wherever they ran
     segments: list[Row] = field(default_factory=list)
     queues: list[Row] = field(default_factory=list)
     index_files: list[Row] = field(default_factory=list)

@@ -92,8 +92,8 @@ class SampleStore:
     timers: int = 0  # of the kind with timers: how many wait, in a segment of their own
 
     def topic(self, number: int) -> str:
-        """Name of a topic."""
-        return f"SampleTopic{number:02d}"
+        """Name of a topic; all of a store are of one length."""
+        return f"SampleTopic{number:0{max(2, len(str(self.topics - 1)))}d}"
 
 
 def sample_pieces(store: SampleStore) -> Iterator[Piece | Pairs]:

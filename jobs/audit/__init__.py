@@ -1,7 +1,8 @@
 """A run over one or many stores.
 
 * `run_audit`: the run as a table of contents.
-* `runner`: tasks on Spark.
+* `runner`: tasks on Spark; `store_batches`: which stores go through it together.
+* `finished_stores`: what a killed run had finished, for the one that is started again under its id.
 * `listing`, `earlier_runs`: Spark's own listing as a second witness; what earlier runs saw.
 * `outcomes`, `results`, `datasets`: stores that no audit could judge; result.json; record-level datasets.
 * `add_repair_sections`: the steps of a repair, in each store's plan.

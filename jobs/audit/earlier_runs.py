@@ -31,6 +31,7 @@ class Reading:
     earlier: dict[str, EarlierRun] = field(default_factory=dict)
     reuse: bool = False
     past: Future[Furthest] | None = None
+    max_rate: int = 0  # bytes per second, on each machine; 0: any
 
 
 def earlier_runs(

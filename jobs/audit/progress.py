@@ -8,14 +8,18 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, TextIO
 
-from jobs.report.texts.text import bytes_text, count_text, seconds_text
+from pyspark.accumulators import AccumulatorParam
+
+from jobs.report.texts.text import bytes_text, count_text, printable, seconds_text
 
 _INTERVAL_SECONDS = 0.2
 _JSON_SECONDS = 1.0
+_FEW = 3  # stores that others wait for
 _CLEAR = "\r\x1b[2K"
 
 
@@ -33,12 +37,54 @@ class Progress:
         self._total = (0, 0)
         self._what = "starting"
         self._began = time.monotonic()
+        self._names: Sequence[str] = ()
+        self._by_store: Counter[int] = Counter()  # bytes expected
+        self._ended = 0
+        self._drawing = threading.Lock()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def expect(self, what: str, size_bytes: int, segments: int) -> None:
-        """What comes next: a word for it, and how much work it adds."""
+    def expect(self, what: str, size_bytes: int, segments: int, by_store: Mapping[int, int] | None = None) -> None:
+        """What comes next: a word for it, and how much work it adds. by_store: a store's number -> its bytes of that."""
         self._what, self._total = what, (self._total[0] + size_bytes, self._total[1] + segments)
+        self._by_store.update(by_store or {})
+
+    def of_stores(self, names: Sequence[str]) -> None:
+        """The stores that the run is about. Of several, each is told of when it has ended, and those that the others wait for."""
+        self._names = names if len(names) > 1 else ()
+
+    def taken_over(self, count: int) -> None:
+        """So many of the stores were finished before the run was killed."""
+        self._ended += count
+        if self._names and count:
+            self._tell(f"{count} of {len(self._names)} stores taken over: they were finished before", {"taken_over": count})
+
+    def ended(self, name: str, code: int, size_bytes: int, seconds: float) -> None:
+        """A store has ended. seconds: that its tasks took, one after the other."""
+        self._ended += 1
+        if not self._names:
+            return
+        rate = f", {bytes_text(int(size_bytes / seconds))}/s" if seconds > 0 else ""
+        told = f"{self._ended} of {len(self._names)}: {printable(name)}: code {code}, {bytes_text(size_bytes)}{rate}"
+        self._tell(told, {"store": name, "code": code, "bytes": size_bytes, "task_seconds": round(seconds, 3)})
+
+    def say(self, sentence: str) -> None:
+        """A line that stays."""
+        self._tell(sentence, {"said": sentence})
+
+    def _tell(self, line: str, row: dict[str, Any]) -> None:
+        if self._stream is not None:
+            self._write(json.dumps({"phase": "store", **row}) + "\n" if self._json else f"{_CLEAR}{line}\n")
+
+    def _waiting(self) -> str:
+        """The few stores that all others wait for; "" while there are many, or as long as none has ended."""
+        if len(self._by_store) <= _FEW or not isinstance(self._counters, SparkCounters):
+            return ""
+        done = self._counters.by_store()
+        left = [number for number, size in self._by_store.items() if done.get(number, 0) < size]
+        if not 0 < len(left) <= _FEW:
+            return ""
+        return f", waiting for {', '.join(printable(self._names[n]) for n in sorted(left) if n < len(self._names))}"
 
     def done(self) -> tuple[int, int]:
         """(bytes, segments) so far."""
@@ -64,7 +110,8 @@ class Progress:
         while not self._stop.wait(_INTERVAL_SECONDS):
             size, segments = self.done()
             rate = size / (time.monotonic() - self._began)
-            self._write(_CLEAR + progress_line(self._what, size, self._total[0], segments, self._total[1], rate))
+            line = progress_line(self._what, size, self._total[0], segments, self._total[1], rate)
+            self._write(_CLEAR + line + self._waiting())
 
     def _json_line(self, phase: str = "") -> str:
         size, segments = self.done()
@@ -87,8 +134,9 @@ class Progress:
     def _write(self, text: str) -> None:
         assert self._stream is not None
         try:
-            self._stream.write(text)
-            self._stream.flush()
+            with self._drawing:
+                self._stream.write(text)
+                self._stream.flush()
         except (OSError, ValueError):
             self._stop.set()  # nobody looks any more
 
@@ -110,23 +158,41 @@ def progress_line(what: str, size: int, total: int, segments: int, total_segment
 
 
 class SparkCounters:
-    """Two accumulators that tasks add to. Hand `report` into the task's closure; the object itself stays in the driver."""
+    """Accumulators that tasks add to. Hand `report` into the task's closure; the object itself stays in the driver."""
 
     def __init__(self, context: Any):
         self._bytes = context.accumulator(0)
         self._segments = context.accumulator(0)
+        self._by_store = context.accumulator({}, _Sums())
 
     def __call__(self) -> tuple[int, int]:
         """(bytes, segments) of the tasks that have ended."""
         return self._bytes.value, self._segments.value
 
-    @property
-    def report(self) -> Callable[[int, int], None]:
-        """What a task calls with (bytes, segments) that it has done."""
-        sizes, segments = self._bytes, self._segments
+    def by_store(self) -> dict[int, int]:
+        """A store's number -> bytes of its tasks that have ended."""
+        return dict(self._by_store.value)
 
-        def report(size_bytes: int, segment_count: int) -> None:
+    @property
+    def report(self) -> Callable[..., None]:
+        """What a task calls with (bytes, segments) that it has done, and in an audit with the number of its store."""
+        sizes, segments, by_store = self._bytes, self._segments, self._by_store
+
+        def report(size_bytes: int, segment_count: int, store: int = 0) -> None:
             sizes.add(size_bytes)
             segments.add(segment_count)
+            by_store.add({store: size_bytes})
 
         return report
+
+
+class _Sums(AccumulatorParam[dict[int, int]]):
+    """Sums by number."""
+
+    def zero(self, value: dict[int, int]) -> dict[int, int]:
+        return {}
+
+    def addInPlace(self, value1: dict[int, int], value2: dict[int, int]) -> dict[int, int]:
+        for key, size in value2.items():
+            value1[key] = value1.get(key, 0) + size
+        return value1

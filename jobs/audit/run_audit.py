@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -15,15 +16,17 @@ from typing import TYPE_CHECKING, Any
 from jobs import RULES_VERSION, VERSION
 from jobs.audit.datasets import DatasetPlan, SegmentOutput, by_dataset
 from jobs.audit.earlier_runs import Furthest, Reading, earlier_runs
+from jobs.audit.finished_stores import FinishedStores
 from jobs.audit.listing import listing_problems
 from jobs.audit.outcomes import not_audited
 from jobs.audit.progress import Progress, SparkCounters
+from jobs.audit.store_batches import BYTES_PER_CORE, batches, slow_stores
 from jobs.command_line.options import AuditOptions
 from jobs.command_line.stores import StoreArgument
-from jobs.faults import reason
+from jobs.faults import fault_sentence, reason
 from jobs.output import INDEX, REPLICAS, RESULT, OutputFolder
 from jobs.report.files.result_json import RunInfo, result_json
-from jobs.report.files.store_json import config_json, findings_jsonl, plan_json, replicas_json
+from jobs.report.files.store_json import config_json, findings_jsonl, plan_parts, replicas_json
 from jobs.report.pages.index_html import index_html
 from jobs.report.pages.report_html import PageContext, report_html
 from jobs.report.texts.commands import store_words
@@ -46,8 +49,6 @@ if TYPE_CHECKING:
     from jobs.jvm import Jvm
     from jobs.session import Session
 
-BATCH_STORES = 256  # audited together; bounds what the driver holds of a large fleet
-
 
 def run(asked: AuditOptions, jvm: Jvm) -> int:
     """Audit all stores, write all results; the exit code. jvm: the one that starts for it."""
@@ -67,7 +68,8 @@ def run_with(started: Session, asked: AuditOptions) -> int:
     checksum.trust()  # the engine that this machine offers is trusted once crcmod agrees with it
     info = RunInfo(asked.run_id, VERSION, RULES_VERSION, datetime.now(UTC), tables=asked.tables or f"{asked.out}/tables")
     output = OutputFolder(asked.out)
-    output.begin([store.name for store in asked.stores])
+    output.begin([store.name for store in asked.stores], keep=True)
+    finished = FinishedStores(output, asked)
     problems: list[str] = []
     outcomes: list[AuditOutcome] = []
     counters = SparkCounters(started.context)
@@ -75,16 +77,19 @@ def run_with(started: Session, asked: AuditOptions) -> int:
     with Progress(shown, counters, asked.progress_json) as progress:
         reading = replace(_reading(started, asked, info), past=_past(started, info))
         wanted = Wanted(DatasetPlan(info.tables, info.run_id, tuple(sorted(asked.write)))) if asked.write else None
-        for outcome in audit_stores(started, asked.stores, progress, counters, wanted, reading):
+        for outcome in audit_stores(started, asked.stores, progress, counters, wanted, reading, finished):
             outcomes.append(outcome)
             plan = f"{asked.out}/{outcome.name}/plan.json"
             context = PageContext(info, store_words(asked.stores[len(outcomes) - 1]), plan, index=True)
             problems += write_store(output, outcome, context)
         problems += [problem for problem in (reading.past.result().problem,) if problem] if reading.past is not None else []
         problems += write_tables(started, info, outcomes, wanted)
-    info = replace(info, seconds=time.monotonic() - began, problems=tuple(problems))
+        for sentence in slow_stores([(o.name, o.bytes_read, o.task_seconds) for o in outcomes]):
+            progress.say(sentence)
+    info = replace(info, taken_over=finished.taken_over, seconds=time.monotonic() - began, problems=tuple(problems))
     info = replace(info, problems=(*problems, *write_run_files(output, info, outcomes)))
     output.write(RESULT, result_json(info, outcomes))
+    finished.forget()
     words = store_words(asked.stores[0]) if len(asked.stores) == 1 else ()
     print(summary_text(info, outcomes, asked.out, asked.color, words), end="", flush=True)
     return of_run((o.exit_code for o in outcomes), info.problems)
@@ -115,72 +120,104 @@ def audit_stores(
     counters: SparkCounters,
     wanted: Wanted | None = None,
     reading: Reading | None = None,
+    finished: FinishedStores | None = None,
 ) -> Iterator[AuditOutcome]:
-    """The outcome of each store, in their order; BATCH_STORES of them share each Spark job, and all copies of a group do.
+    """The outcome of each store, in their order; several of them share each Spark job, and all copies of a group do.
 
     wanted: datasets that the first round, which reads each segment whole, writes on the way.  reading: how much is read;
-    None: every byte.
+    None: every byte.  finished: what this run had finished before it was killed, and keeps now.
     """
-    from jobs.audit.add_repair_sections import add_repair_sections
     from jobs.audit.runner import Runner
 
-    runner = Runner(started.context, counters.report)
-    names = [store.name for store in stores]
-    done: dict[int, AuditOutcome] = {}  # those whose turn has not come
-    turn = 0
+    reading, names = reading or Reading(), [store.name for store in stores]
+    together = _Together(Runner(started.context, counters.report), progress, wanted, reading, names)
+    progress.of_stores(names)
+    done = finished.take(reading.earlier) if finished is not None else {}  # outcomes of stores whose turn has not come, too
+    progress.taken_over(len(done))
+    taken, turn = frozenset(done), 0
     for batch in batches(stores):
+        waiting = [one for one in batch if one[0] not in taken]
         with ThreadPoolExecutor(8) as threads:
-            prepared = list(threads.map(lambda one: _prepare(one[0], one[1], reading or Reading()), batch))
-        audits = [a for a in prepared if isinstance(a, StoreAudit)]
-        witness = ThreadPoolExecutor(1)  # Spark's listing runs beside the first round: neither waits for the other
-        listed = witness.submit(listing_problems, started.context, audits)
-        witness.shutdown(wait=False)
-        plans = [wanted.plan] if wanted is not None else []  # of the first round alone
+            prepared = list(threads.map(lambda one: _prepare(one[0], one[1], reading), waiting))
+        for part in _read_together(started, reading, [store for _, store in waiting], prepared):
+            audits = [prepared[place] for place in part]
+            outcomes = together.outcomes([waiting[place] for place in part], audits)
+            for place, one, outcome in zip(part, audits, outcomes, strict=True):
+                number, store = waiting[place]
+                done[number] = prepared[place] = outcome  # what is known of the store besides is not needed any more
+                progress.ended(outcome.name, outcome.exit_code, outcome.bytes_read, outcome.task_seconds)
+                if finished is not None and isinstance(one, StoreAudit) and not one.failed:
+                    finished.keep(store, outcome, one.copy.listing)
+            while turn in done:
+                yield done.pop(turn)
+                turn += 1
+    while turn in done:
+        yield done.pop(turn)
+        turn += 1
 
-        def run_tasks(tasks: list[Task], plans: list[DatasetPlan] = plans) -> list[Any]:
+
+def _read_together(
+    started: Session, reading: Reading, stores: Sequence[StoreArgument], prepared: Sequence[StoreAudit | AuditOutcome]
+) -> Iterator[list[int]]:
+    """Places in `stores`, as many together as keep all cores busy for a while. Where time is limited all are read together: each
+    gets its share of it."""
+    if reading.not_after:
+        yield from [[*range(len(stores))]] if stores else []
+        return
+    weights = [sum(t.bytes_to_read for t in one.first) if isinstance(one, StoreAudit) else 0 for one in prepared]
+    for part in batches(stores, BYTES_PER_CORE * max(1, started.context.defaultParallelism), weights):
+        yield [place for place, _ in part]
+
+
+@dataclass
+class _Together:
+    """Audits of stores that share each Spark job. names: of all stores of the run."""
+
+    runner: Runner
+    progress: Progress
+    wanted: Wanted | None
+    reading: Reading
+    names: Sequence[str]
+
+    def outcomes(
+        self, part: Sequence[tuple[int, StoreArgument]], prepared: Sequence[StoreAudit | AuditOutcome]
+    ) -> list[AuditOutcome]:
+        """The outcomes of these stores, with their numbers in the run, which `_prepare` has opened."""
+        from jobs.audit.add_repair_sections import add_repair_sections
+
+        audits = [a for a in prepared if isinstance(a, StoreAudit)]
+        for audit in audits:
+            audit.begin()
+        witness = ThreadPoolExecutor(1)  # Spark's listing runs beside the first round: neither waits for the other
+        listed = witness.submit(listing_problems, self.runner.context, audits)
+        witness.shutdown(wait=False)
+        plans = [self.wanted.plan] if self.wanted is not None else []  # of the first round alone
+
+        def run_tasks(tasks: list[Task]) -> list[Any]:
             segments = sum(isinstance(task, SegmentTask) for task in tasks)
-            progress.expect("reading", sum(task.bytes_to_read for task in tasks), segments)
-            asking = len({task.store for task in tasks})
-            answers = runner.answers(tasks, f"{asking} stores", plans.pop() if plans else None, names)
-            return answers if wanted is None else [wanted.take(answer) for answer in answers]
+            sizes: Counter[int] = Counter()
+            for task in tasks:
+                sizes[task.store] += task.bytes_to_read
+            self.progress.expect("reading", sizes.total(), segments, sizes)
+            answers = self.runner.answers(tasks, f"{len(sizes)} stores", plans.pop() if plans else None, self.names)
+            return answers if self.wanted is None else [self.wanted.take(answer) for answer in answers]
 
         run_rounds([(a, a.first) for a in audits], run_tasks)
         for audit, sentences in zip(audits, listed.result(), strict=True):
             audit.incomplete.extend(sentences)
-        for (_, store), one in zip(batch, prepared, strict=True):
+        for (_, store), one in zip(part, prepared, strict=True):
             if isinstance(one, StoreAudit):
-                if reading is not None and reading.past is not None:
-                    past = reading.past.result()
-                    one.hold_against(past.of(store), store.named, partial(past.segments, store))
-                one.settle()
-        compare_replicas(runner, prepared, progress)
+                with one.no_fault_beyond():
+                    if self.reading.past is not None:
+                        past = self.reading.past.result()
+                        one.hold_against(past.of(store), store.named, partial(past.segments, store))
+                    one.settle()
+        compare_replicas(self.runner, prepared, self.progress)
         outcomes = [answer.outcome() if isinstance(answer, StoreAudit) else answer for answer in prepared]
-        add_repair_sections(runner, [store for _, store in batch], outcomes)
-        done.update(zip((number for number, _ in batch), outcomes, strict=True))
-        while turn in done:
-            yield done.pop(turn)
-            turn += 1
-
-
-def batches(stores: Sequence[StoreArgument], most: int = BATCH_STORES) -> Iterator[list[tuple[int, StoreArgument]]]:
-    """The stores with their numbers, `most` together, and more only where a group's copies would be separated."""
-    groups: dict[str, list[int]] = {}
-    for number, store in enumerate(stores):
-        if store.replica_group:
-            groups.setdefault(store.replica_group, []).append(number)
-    batch: list[int] = []
-    taken: set[int] = set()
-    for number, store in enumerate(stores):
-        if number in taken:
-            continue
-        together = groups[store.replica_group] if store.replica_group else [number]
-        taken.update(together)
-        batch += together
-        if len(batch) >= most:
-            yield [(n, stores[n]) for n in sorted(batch)]
-            batch = []
-    if batch:
-        yield [(n, stores[n]) for n in sorted(batch)]
+        add_repair_sections(self.runner, [store for _, store in part], outcomes, self.reading.max_rate)
+        for (number, _), outcome in zip(part, outcomes, strict=True):
+            outcome.task_seconds = self.runner.seconds[number]
+        return outcomes
 
 
 def compare_replicas(runner: Runner, prepared: Sequence[StoreAudit | AuditOutcome], progress: Progress) -> None:
@@ -209,11 +246,11 @@ def _reading(started: Session, asked: AuditOptions, info: RunInfo) -> Reading:
     """How much is to be read. The time that was granted counts from here, where Spark is there."""
     not_after = time.time() + asked.max_seconds if asked.max_seconds is not None else 0
     if asked.since_run is None and asked.max_seconds is None:
-        return Reading(asked.level)
+        return Reading(asked.level, max_rate=asked.max_rate)
     from jobs.tables.delta_tables import Tables
 
     before = earlier_runs(Tables(started, info.tables), asked.stores, asked.since_run, info.run_id, info.rules_version)
-    return Reading(asked.level, not_after, before, asked.since_run is not None)
+    return Reading(asked.level, not_after, before, asked.since_run is not None, max_rate=asked.max_rate)
 
 
 def _past(started: Session, info: RunInfo) -> Future[Furthest]:
@@ -230,8 +267,9 @@ def _prepare(number: int, store: StoreArgument, reading: Reading) -> StoreAudit 
     """The store's audit with its first tasks; an outcome of code 3 where it cannot even begin."""
     if store.problem:
         return not_audited(store, store.problem)
+    location = StoreLocation(store.path, store.parts, max_rate=reading.max_rate)
     request = AuditRequest(
-        store.name, StoreLocation(store.path, store.parts), store.release, store.broker_conf, store.replica_group or "", number,
+        store.name, location, store.release, store.broker_conf, store.replica_group or "", number,
         level=reading.level, not_after=reading.not_after, earlier=reading.earlier.get(store.name), reuse=reading.reuse,
         release_from=store.release_from, releases=store.releases, perhaps_emptied=True,
     )  # fmt: skip
@@ -246,7 +284,7 @@ def _prepare(number: int, store: StoreArgument, reading: Reading) -> StoreAudit 
 def write_store(output: OutputFolder, outcome: AuditOutcome, context: PageContext | None = None) -> list[str]:
     """The store's own files; sentences about what could not be written."""
     with _noted() as problems:
-        output.write(f"{outcome.name}/plan.json", plan_json(outcome))
+        output.write(f"{outcome.name}/plan.json", plan_parts(outcome))
         output.write(f"{outcome.name}/findings.jsonl", findings_jsonl(outcome.findings))
         if outcome.config is not None:
             output.write(f"{outcome.name}/config.json", config_json(outcome.config))
@@ -279,3 +317,5 @@ def _noted() -> Iterator[list[str]]:
         yield problems
     except StoreError as problem:
         problems.append(str(problem))
+    except Exception as fault:  # a bug in the rendering of one store must not lose the others'
+        problems.append(fault_sentence(fault))

@@ -1,4 +1,5 @@
-"""One round of tasks as one Spark job: a task's bytes are read where it runs, only its small result comes back.
+"""One round of tasks as one Spark job, a very large round as several: a task's bytes are read where it runs, only its small
+result comes back.
 
 The round's tasks are broadcast once; a row of the job names the tasks of one partition. Heavy tasks have a partition of
 their own, small ones (a fleet of small stores has thousands) share one.
@@ -10,7 +11,8 @@ import gc
 import heapq
 import io
 import pickle
-from collections import Counter
+import time
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any
@@ -26,18 +28,26 @@ from store_io.base.tasks import NotRead, Task, too_late
 from store_io.scan.segment_scan import SegmentTask
 from store_io.scan.summary_pickle import KeyTable
 
+Report = Callable[..., None]  # with a task's bytes, its segments and the number of its store
+Answer = tuple[int, float, bytes]  # number of the task, seconds, pickle of its result
+
 PARTITION_BYTES = 512 << 20  # a partition costs Spark some 10 ms, which is what 100 MB take to audit
 FEW_BYTES, FEW_TASKS = 16 << 20, 100  # a round of less has a partition per core
 PARTITIONS_PER_CORE = 3
+# Answers lie in the JVM's heap, whose default is 1 GiB, until all of one job have come: `spark.driver.maxResultSize` ends a job
+# whose answers are larger. So a large round is several jobs: the first shows how large answers are.
+ANSWER_BYTES = 192 << 20  # of one job
+FIRST_PARTITIONS_PER_CORE = 16  # of the first job: smaller rounds are one job
 
 
 class Runner:
     """Runs rounds of tasks on Spark."""
 
-    def __init__(self, context: SparkContext, report: Callable[[int, int], None]):
-        """report: called where a task has run, with its (bytes, segments)."""
+    def __init__(self, context: SparkContext, report: Report):
+        """report: called where a task has run."""
         self.report = report
         self.context = context
+        self.seconds: dict[int, float] = defaultdict(float)  # by `task.store`: that its tasks took, one after the other
 
     def run(
         self, tasks: Sequence[Task], describe: str = "audit", plan: DatasetPlan | None = None, stores: Sequence[str] = ()
@@ -56,21 +66,33 @@ class Runner:
         bins = partition(tasks, self.context.defaultParallelism)
         shared = self.context.broadcast(pack(tasks, bins))
         self.context.setJobDescription(f"{describe}: {len(tasks)} tasks")
+        results: list[Any] = [Fault("a task gave no result")] * len(tasks)
+        keys = KeyTable()
         try:
-            # No DataFrame: Spark SQL takes a second to begin, and has nothing to plan here.
-            numbers = self.context.parallelize(range(len(bins)), len(bins))
-            answers = numbers.mapPartitions(_worker(shared, self.report, plan, stores)).collect()
+            for index, seconds, answer in self._answers(len(bins), _worker(shared, self.report, plan, stores)):
+                result = results[index] = pickle.loads(answer)
+                self.seconds[tasks[index].store] += seconds
+                summary = getattr(result, "summary", result)
+                if isinstance(summary, SegmentSummary):
+                    keys.share(summary)
         finally:
             self.context.setJobDescription(None)  # type: ignore[arg-type]
             shared.unpersist()
-        results: list[Any] = [Fault("a task gave no result")] * len(tasks)
-        keys = KeyTable()
-        for index, answer in answers:
-            result = results[index] = pickle.loads(answer)
-            summary = getattr(result, "summary", result)
-            if isinstance(summary, SegmentSummary):
-                keys.share(summary)
         return results
+
+    def _answers(self, partitions: int, work: Callable[[Iterable[int]], Iterator[Answer]]) -> Iterator[Answer]:
+        """All that the work yields over these partitions' numbers, in jobs of bounded answers."""
+        done, size, count = 0, 0, FIRST_PARTITIONS_PER_CORE * max(1, self.context.defaultParallelism)
+        while done < partitions:
+            part = range(done, min(done + count, partitions))
+            # No DataFrame: Spark SQL takes a second to begin, and has nothing to plan here.
+            answers = self.context.parallelize(part, len(part)).mapPartitions(work).collect()
+            done = part.stop
+            size += sum(len(answer) for _, _, answer in answers)
+            answers.reverse()
+            while answers:  # let go of one after the other
+                yield answers.pop()
+            count = max(1, ANSWER_BYTES * done // max(size, 1))
 
     def answers(
         self, tasks: Sequence[Task], describe: str, plan: DatasetPlan | None = None, stores: Sequence[str] = ()
@@ -168,9 +190,9 @@ def unpack(shared: tuple[list[bytes], list[bytes]], number: int) -> list[tuple[i
 
 
 def _worker(
-    shared: Any, report: Callable[[int, int], None], plan: DatasetPlan | None, stores: Sequence[str]
-) -> Callable[[Iterable[int]], Iterator[tuple[int, bytes]]]:
-    def work(numbers: Iterable[int]) -> Iterator[tuple[int, bytes]]:
+    shared: Any, report: Report, plan: DatasetPlan | None, stores: Sequence[str]
+) -> Callable[[Iterable[int]], Iterator[Answer]]:
+    def work(numbers: Iterable[int]) -> Iterator[Answer]:
         spare_the_collector()
         checksum.trust()
         context = TaskContext.get()
@@ -180,8 +202,10 @@ def _worker(
                 run = stack.enter_context(Apart()).run
             for number in numbers:
                 for index, task in unpack(shared.value, number):
-                    yield index, run(task, plan, stores)
-                    report(task.bytes_to_read, int(isinstance(task, SegmentTask)))
+                    began = time.monotonic()
+                    answer = run(task, plan, stores)
+                    yield index, time.monotonic() - began, answer
+                    report(task.bytes_to_read, int(isinstance(task, SegmentTask)), task.store)
 
     return work
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from jobs.command_line.message_filters import FILTER_OPTIONS
 from jobs.command_line.parser import CommandSpec, Option
-from jobs.command_line.values import duration, earlier_run, one_of, risk, run_id, some_of
+from jobs.command_line.values import duration, earlier_run, one_of, rate, risk, run_id, some_of
 from jobs.environment.installation import COMMAND
 from schemas.tables import DATASETS
 from store_io.rules.releases import NEWEST_RELEASE
@@ -53,10 +53,16 @@ COMMAND_TABLE["audit"] = CommandSpec(
         _BROKER_CONF,
         *PART_OPTIONS,
         Option("--tables", "URI", "where the Delta tables go (default DIR/tables)"),
-        Option("--run-id", "ID", "the run's id; a run with the id of an earlier one replaces it", run_id),
+        Option(
+            "--run-id",
+            "ID",
+            "the run's id; a run with the id of an earlier one replaces it, and takes over the stores that a killed one finished",
+            run_id,
+        ),
         Option(
             "--level", LEVELS, "quick: read only what a starting broker would read (default full: every byte)", one_of(LEVELS)
         ),
+        Option("--max-rate", "RATE", "read at most 200MB/s, say, on each machine, however many tasks run there", rate),
         Option("--max-duration", "TIME", "begin no new segment after 90s, 30m or 2h, then write the results", duration),
         Option("--since-run", "ID", 'skip unchanged segments that this run, or "last", has verified', earlier_run),
         Option(

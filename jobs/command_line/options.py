@@ -46,6 +46,8 @@ class AuditOptions:
     max_seconds: float | None = None  # after which no further segment is started
     since_run: str | None = None  # an earlier run's id, or LAST_RUN
     progress_json: bool = False
+    run_id_named: bool = False  # so that the run can be started again under its id
+    max_rate: int = 0  # bytes that all tasks of one machine read together in a second; 0: as many as they can
 
 
 @dataclass(frozen=True)
@@ -162,6 +164,8 @@ def _audit_options(paths: Sequence[str], options: Mapping[str, Any]) -> AuditOpt
         since_run=since_run,
         color=colour_wanted(),
         prometheus=prometheus,
+        run_id_named=run_id is not None,
+        max_rate=options.get("--max-rate", 0),
     )
 
 

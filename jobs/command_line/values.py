@@ -14,6 +14,8 @@ LAST_RUN = "last"
 ALL_RELEASES = "all"
 
 _RUN_ID = re.compile(r"[A-Za-z0-9._-]{1,100}")
+_RATE = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)(kB|MB|GB|MiB|GiB)(?:/s)?")
+LEAST_RATE = 1_000_000
 _DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)([smh])")
 
 
@@ -51,6 +53,15 @@ def duration(text: str) -> float:
     if match is None:
         raise ArgumentTypeError(f"{text!r}: must be a number with s, m or h, such as 90s, 30m or 2h")
     return float(match[1]) * {"s": 1, "m": 60, "h": 3600}[match[2]]
+
+
+def rate(text: str) -> int:
+    """Bytes per second of "200MB/s"."""
+    match = _RATE.fullmatch(text.strip())
+    value = int(float(match[1]) * {"kB": 1e3, "MB": 1e6, "GB": 1e9, "MiB": 1 << 20, "GiB": 1 << 30}[match[2]]) if match else 0
+    if value < LEAST_RATE:
+        raise ArgumentTypeError(f"{text!r}: must be a number with MB/s, GB/s, MiB/s or GiB/s, at least 1MB/s, such as 200MB/s")
+    return value
 
 
 def risk(text: str) -> float:

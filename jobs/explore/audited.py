@@ -49,7 +49,7 @@ def audited(request: AuditRequest, spark: LazySpark) -> StoreAudit:
     if not audit.failed and spark.wanted(sum(f.size for f in audit.segment_files)):
         from jobs.audit.runner import Runner
 
-        runner = Runner(spark.session.context, lambda _size, _segments: None)
+        runner = Runner(spark.session.context, lambda *_: None)
         run_rounds([(audit, first)], lambda tasks: runner.answers(tasks, "audit"))
     else:
         run_rounds([(audit, first)], lambda tasks: [run_task(task) for task in tasks])

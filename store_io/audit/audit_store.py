@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -90,6 +91,10 @@ class StoreAudit:
             return []
         return self._advance(None)
 
+    def begin(self) -> None:
+        """Its first tasks are run now: an audit may have waited for other stores."""
+        self._began = time.monotonic()
+
     def next_tasks(self, results: Sequence[Any]) -> list[Task]:
         """Take in one round's results, in the order of its tasks; the next round's tasks, [] when all is known.
 
@@ -116,6 +121,14 @@ class StoreAudit:
         self._short.cannot_read(f"an error in this program ended the audit: {sentence}")
         if self._asking is not None:
             self._asking.prediction = None
+
+    @contextlib.contextmanager
+    def no_fault_beyond(self) -> Iterator[None]:
+        """Around work on this one store: an error in it makes this audit incomplete, and ends no other's."""
+        try:
+            yield
+        except Exception as fault:
+            self._fault(fault)
 
     def _judge(self) -> None:
         evidence = self.evidence

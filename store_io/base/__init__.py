@@ -9,6 +9,7 @@
 * `crc_errors`: the single wrong byte that a checksum leads to.
 * `compiled`: compiled functions, and their machine code kept on disk.
 * `scratch`: folders for temporary files, which the next run removes where a killed one left them.
+* `read_rate`: how fast the tasks of one machine read together.
 * `paths`: what a path or an address is, by its text alone.
 * `wording`, `times`: numbers and lists of names in sentences; times as people read them.
 """

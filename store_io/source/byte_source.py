@@ -30,6 +30,7 @@ from schemas.rows import StoreFile
 from schemas.store_names import COMMITLOG, PARTS
 from store_io.base.errors import NotAStore, StoreChanged, StoreError, Unreadable, UsageError
 from store_io.base.paths import is_inner_path, is_s3, is_uri, without_login
+from store_io.base.read_rate import PIECE_BYTES, ReadRate
 
 if TYPE_CHECKING:
     from store_io.source.s3_folder import S3Folder
@@ -51,11 +52,13 @@ class StoreLocation:
 
     root: a local path or a URI.  parts: (name, folders) for each part that lies elsewhere, folders again paths or URIs; the
     part's folder below the root, if there is one, is then not looked at. Only a CommitLog can have several folders.
+    max_rate: bytes that all processes of this machine read of it in a second (`base.read_rate`); 0: as many as they can.
     since: when it was named, ns. What a process keeps of an object is used again only if it was read after that.
     """
 
     root: str
     parts: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    max_rate: int = field(default=0, compare=False, repr=False, kw_only=True)
     since: int = field(default_factory=time.time_ns, compare=False, repr=False, kw_only=True)
 
 
@@ -191,6 +194,38 @@ class _ArrowFile(BasicFile):
     def _fill(self, position: int, view: memoryview) -> int:
         self._file.seek(position)
         return int(self._file.readinto(view))
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class _RatedFile(ByteFile):
+    """A file of which no more is read than its machine may read in that time."""
+
+    def __init__(self, file: ByteFile, rate: ReadRate):
+        self.path, self.size, self._file, self._rate = file.path, file.size, file, rate
+
+    def read_into(self, position: int, buffer: memoryview | np.ndarray) -> int:
+        view = (buffer if isinstance(buffer, memoryview) else buffer.data).cast("B")
+        wanted, done = max(0, min(len(view), self.size - position)), 0
+        while done < wanted:
+            size = min(PIECE_BYTES, wanted - done)
+            try:
+                self._rate.wait(size)
+            except OSError as error:
+                raise Unreadable(f"{self.path}: cannot be read at {position + done}: {_reason(error)}") from error
+            done += self._file.read_into(position + done, view[done : done + size])
+        return done
+
+    def next_data(self, position: int) -> int:
+        return self._file.next_data(position)
+
+    def next_hole(self, position: int) -> int:
+        return self._file.next_hole(position)
+
+    @property
+    def allocated(self) -> int:
+        return self._file.allocated
 
     def close(self) -> None:
         self._file.close()
@@ -368,12 +403,14 @@ class ByteSource:
     def __init__(self, location: StoreLocation, root: _Folder, parts: dict[str, list[_Folder]]):
         self.location = location
         self._root, self._parts = root, parts
+        self._rate = ReadRate(location.max_rate) if location.max_rate else None
 
     def open(self, path: str) -> ByteFile:
         """The file, open to read. Raises Unreadable (no regular file of this store, or refused by the system), StoreChanged
         where it is gone."""
         folder, relative = self._locate(path)
-        return folder.open(relative, path)
+        file = folder.open(relative, path)
+        return file if self._rate is None else _RatedFile(file, self._rate)
 
     def address(self, path: str) -> str:
         """Where the file lies: a local path, or a URI."""

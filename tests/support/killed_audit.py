@@ -2,7 +2,8 @@
 
     python -m tests.support.killed_audit PORT SECRET < jobs
 
-Each line of the input is a job as JSON: {"out", "run_id", "kill"}. kill: the event at which the process ends by SIGKILL, null for
+Each line of the input is a job as JSON: {"out", "run_id", "kill", "fleet"}. fleet: a folder of stores that are audited, one after
+the other, in the place of the example; null for none.  kill: the event at which the process ends by SIGKILL, null for
 none. An event is a step that leaves something behind, before or after it is done, and how often it was met: "before write
 plan.json 1", "after replace_run runs 2". Each line of the output is {"killed": whether, "events": their names}. Modules are
 loaded once; every job is a fork.
@@ -16,6 +17,7 @@ import os
 import signal
 import sys
 import threading
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -73,16 +75,21 @@ def attach() -> SparkSession:
 
 
 def run(job: dict[str, Any]) -> list[str]:
-    """The whole audit of the example; its events."""
+    """The whole audit of the example, or of a fleet; its events."""
     events = Events(job["kill"])
     for owner, name in ((OutputFolder, "write"), (DeltaLog, "write_file"), (DeltaLog, "replace_run")):
         events.watch(owner, name)
-    conf = (EXAMPLE / "broker.conf").read_text()
-    store = StoreArgument("store", str(EXAMPLE / "store"), "4.9.8", conf)
     spark = attach()
     started: Any = SimpleNamespace(spark=spark, context=spark.sparkContext)
-    code = audit.run_with(started, AuditOptions((store,), job["out"], run_id=job["run_id"]))
-    assert code == 20
+    if job["fleet"] is None:
+        own = (EXAMPLE / "broker.conf").read_text()
+        stores = [StoreArgument("store", str(EXAMPLE / "store"), "4.9.8", own)]
+    else:
+        audit.BYTES_PER_CORE = 1  # type: ignore[attr-defined]  # each store by itself
+        folder = Path(job["fleet"])
+        paths = [(path, folder.parent / f"{path.name}.conf") for path in sorted(folder.iterdir())]
+        stores = [StoreArgument(path.name, str(path), "5.3.3", conf.read_text()) for path, conf in paths]
+    audit.run_with(started, AuditOptions(tuple(stores), job["out"], run_id=job["run_id"], run_id_named=True))
     return events.names
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 # Known keys in the order in which they read well; others follow, sorted. So the order never depends on how a dict was built.
@@ -17,13 +18,15 @@ _ORDER = (
     "controller identity cluster id temporary confirm_offset epochs "
     "election epoch recorded removed cut_at commitlog wrote queues min_offset "
     "max_offset max_phy_offset index begin_phy_offset end_phy_offset index_count steps counts loss rebuildable note "
-    "findings_dropped seconds bytes_read segments commitlog_bytes damaged_extents damaged_bytes unverified_bytes "
-    "tables problems stores group best why copies pairs lacks holder left right relation common_start common_end same_until "
+    "findings_dropped seconds task_seconds bytes_read segments commitlog_bytes damaged_extents damaged_bytes "
+    "unverified_bytes tables problems taken_over stores group best why copies pairs lacks holder left right "
+    "relation common_start common_end same_until "
     "first_difference rejoin slave master consistent_point outcome differs_before "
     "emptied earlier log_end lacks_messages diverged "
     "releases lose_least other_settings settings_without_effect setting known doubt deleted_file_count timers_lost "
     "not_judged level not_read segment_bytes queue_files queue_bytes index_files index_bytes reused_segments reused_bytes since "
 ).split()
+_PARTS = 2000
 _RANK = {key: rank for rank, key in enumerate(_ORDER)}
 
 
@@ -39,20 +42,45 @@ def row_line(row: Any) -> str:
 
 def document(value: Any) -> str:
     """On many lines: what holds only scalars stays on one, so that a list of queues is a line per queue."""
-    return _document(_in_order(value), "\n") + "\n"
+    return "".join(document_parts(value))
+
+
+def document_parts(value: Any) -> Iterator[str]:
+    """The same in parts, of which each is small beside a value of a million rows."""
+    held: list[str] = []
+    for part in _document(value, "\n"):
+        held.append(part)
+        if len(held) >= _PARTS:
+            yield "".join(held)
+            held.clear()
+    yield "".join(held) + "\n"
+
+
+def _keys(row: dict[str, Any]) -> list[str]:
+    return sorted(row, key=lambda key: (_RANK.get(key, len(_RANK)), key))
 
 
 def _in_order(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _in_order(value[key]) for key in sorted(value, key=lambda key: (_RANK.get(key, len(_RANK)), key))}
+        return {key: _in_order(value[key]) for key in _keys(value)}
     return [_in_order(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
-def _document(value: Any, end: str) -> str:
+def _document(value: Any, end: str) -> Iterator[str]:
     """end: a line feed and the indent of the line where the value begins."""
     inner = end + "  "
-    if isinstance(value, dict) and any(isinstance(item, (dict, list)) and item for item in value.values()):
-        return "{" + ",".join(f"{inner}{json.dumps(key)}: {_document(item, inner)}" for key, item in value.items()) + end + "}"
-    if isinstance(value, list) and any(isinstance(item, (dict, list)) for item in value):
-        return "[" + ",".join(inner + _document(item, inner) for item in value) + end + "]"
-    return json.dumps(value, ensure_ascii=True, allow_nan=False)
+    before = ""
+    if isinstance(value, dict) and any(isinstance(item, (dict, list, tuple)) and item for item in value.values()):
+        for key in _keys(value):
+            yield f"{before or '{'}{inner}{json.dumps(key)}: "
+            yield from _document(value[key], inner)
+            before = ","
+        yield end + "}"
+    elif isinstance(value, (list, tuple)) and any(isinstance(item, (dict, list, tuple)) for item in value):
+        for item in value:
+            yield f"{before or '['}{inner}"
+            yield from _document(item, inner)
+            before = ","
+        yield end + "]"
+    else:
+        yield json.dumps(_in_order(value), ensure_ascii=True, allow_nan=False)

@@ -26,6 +26,7 @@ class RunInfo:
     seconds: float = 0.0
     tables: str = ""
     problems: tuple[str, ...] = ()
+    taken_over: int = 0  # stores that were finished before the run was killed, and were not read again
 
 
 def result_json(run: RunInfo, outcomes: Sequence[AuditOutcome]) -> str:
@@ -43,6 +44,7 @@ def result_json(run: RunInfo, outcomes: Sequence[AuditOutcome]) -> str:
             "bytes_read": sum(o.bytes_read for o in outcomes),
             "tables": run.tables or None,
             "problems": run.problems,
+            "taken_over": run.taken_over,
             "stores": [_store(o) for o in outcomes],
         }
     )
@@ -73,6 +75,7 @@ def _store(outcome: AuditOutcome) -> Row:
         "counts": {severity: outcome.counts.get(severity, 0) for severity in SEVERITIES},
         "findings_dropped": sum(outcome.findings_dropped.values()),
         "seconds": round(outcome.seconds, 3),
+        "task_seconds": round(outcome.task_seconds, 3),
     }
 
 

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from jobs.report.files.json_text import document
+from jobs.report.files.json_text import document, document_parts
 from schemas.rows import AuditOutcome, ConfigTables, Finding, Row
 from schemas.tables import FINDINGS
 
@@ -21,6 +21,11 @@ _ENCODE = json.JSONEncoder(ensure_ascii=True, allow_nan=False).encode
 def plan_json(outcome: AuditOutcome) -> str:
     """The whole file."""
     return document(outcome.plan)
+
+
+def plan_parts(outcome: AuditOutcome) -> Iterator[str]:
+    """The same in parts: a store may have a million queues."""
+    return document_parts(outcome.plan)
 
 
 def finding_row(finding: Finding) -> Row:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -15,9 +16,11 @@ from pyspark.sql import SparkSession
 
 from jobs.environment import setup as environment
 from tests.jobs.tables.test_delta_tables import log_content
+from tests.support.builders import Message, Sizes, StoreBuilder
+from tests.support.opened_files import opened_below
 
 pytestmark = pytest.mark.spark
-Do = Callable[[Path, str, str | None], dict[str, Any]]
+Do = Callable[..., dict[str, Any]]
 COMMIT = "before replace_run runs 2"  # the first takes out what an earlier run of this id left
 CHANGING = ("started_at", "seconds", "verified_at")
 
@@ -34,8 +37,9 @@ def do(spark: SparkSession) -> Iterator[Do]:
         assert process.stdin is not None and process.stdout is not None
         sent, answers = process.stdin, process.stdout
 
-        def run(out: Path, run_id: str, kill: str | None) -> dict[str, Any]:
-            sent.write(json.dumps({"out": str(out), "run_id": run_id, "kill": kill}) + "\n")
+        def run(out: Path, run_id: str, kill: str | None, fleet: Path | None = None) -> dict[str, Any]:
+            told = {"out": str(out), "run_id": run_id, "kill": kill, "fleet": None if fleet is None else str(fleet)}
+            sent.write(json.dumps(told) + "\n")
             sent.flush()
             answer: dict[str, Any] = json.loads(answers.readline())
             return answer
@@ -77,3 +81,33 @@ def test_killed_at_any_point_and_run_again(do: Do, tmp_path: Path) -> None:
         assert not (out / "result.json").exists()
         assert do(out, "a", None)["killed"] is False
         assert steady(out) == wanted, kill
+
+
+def test_a_fleet_goes_on_where_it_was_killed(do: Do, tmp_path: Path) -> None:
+    fleet = tmp_path / "fleet"
+    for number in range(4):
+        builder = StoreBuilder("5.3.3", Sizes(segment=4096, queue_file=200))
+        for message in range(40):
+            builder.put(Message(queue_id=message % 3, body=b"%04d" % message * 10, uniq=f"u{message}"))
+        store = builder.write(fleet / f"store-{number}")
+        if number in (1, 3):  # damaged ones are taken over like others
+            with open(store.root / "commitlog" / f"{0:020d}", "r+b") as file:
+                file.seek(700)
+                file.write(b"damage")
+        (tmp_path / f"{store.root.name}.conf").write_text(store.broker_conf or "")
+    whole, out = tmp_path / "a" / "out", tmp_path / "b" / "out"
+    assert do(whole, "night", None, fleet)["killed"] is False
+    assert do(out, "night", "after write .finished 3", fleet)["killed"] is True
+    os.utime(fleet / "store-0" / "checkpoint", (1, 1))  # of a store that has changed since nothing is taken over
+    with opened_below(fleet) as opened:
+        assert do(out, "night", None, fleet)["killed"] is False
+    assert {path.partition("/")[0] for path in opened} == {"store-0", "store-3"}
+    os.utime(fleet / "store-0" / "checkpoint", (2, 2))
+    results = [json.loads((folder / "result.json").read_text()) for folder in (whole, out)]
+    assert [result["taken_over"] for result in results] == [0, 2]
+    for number in range(4):
+        for name in ("plan.json", "findings.jsonl", "config.json"):
+            assert (out / f"store-{number}" / name).read_bytes() == (whole / f"store-{number}" / name).read_bytes(), name
+        assert not (out / f"store-{number}" / ".finished").exists()
+    assert results[1]["exit_code"] == results[0]["exit_code"] == 20
+    assert [store["messages"] for store in results[1]["stores"]] == [store["messages"] for store in results[0]["stores"]]

@@ -1,0 +1,147 @@
+"""What a run has finished, kept in --out until the run ends: killed and started again under its id, it takes these over.
+
+A store's outcome is taken over only if it was written whole, is complete, and was made by the same versions with the same
+options, and if every name, length and time in the store is as it was. Nothing of the store is opened for that: it is listed.
+A run of another id, and the end of a run, remove what was kept.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import hashlib
+import io
+import json
+import pickle
+import zlib
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from typing import Any
+
+from jobs import RULES_VERSION, VERSION
+from jobs.command_line.options import AuditOptions
+from jobs.command_line.stores import StoreArgument
+from jobs.output import KEPT, OutputFailed, OutputFolder
+from schemas import rows
+from schemas.rocksdb_layout import TABLES_FOLDER
+from schemas.rows import AuditOutcome, EarlierRun
+from store_io.base.errors import StoreError
+from store_io.source.byte_source import StoreLocation, open_source
+from store_io.source.store_dir import StoreListing, list_folder
+
+_THREADS = 8
+_FORMAT = 1
+
+
+class FinishedStores:
+    """The kept outcomes of one run. Without a --run-id nobody can start it again: then nothing is kept."""
+
+    def __init__(self, output: OutputFolder, asked: AuditOptions):
+        self._output, self._asked = output, asked
+        # Datasets are written while a store is read, and a run of one store has nothing to take over.
+        self._keeps = asked.run_id_named and not asked.write and len(asked.stores) > 1
+        self._earlier: Mapping[str, EarlierRun] = {}
+        self.taken_over = 0  # stores
+
+    def take(self, earlier: Mapping[str, EarlierRun]) -> dict[int, AuditOutcome]:
+        """Store's number -> its outcome, of stores that need not be read again. earlier: as `Reading` has it.
+
+        The copies of one log are compared with each other: all of a group are taken over, or none.
+        """
+        self._earlier = earlier
+        if not self._keeps:
+            return {}
+        with ThreadPoolExecutor(_THREADS) as threads:
+            found = dict(enumerate(threads.map(self._kept, self._asked.stores)))
+        missing = {self._asked.stores[n].replica_group for n, outcome in found.items() if outcome is None}
+        taken = {
+            n: outcome
+            for n, outcome in found.items()
+            if outcome is not None and (not outcome.replica_group or outcome.replica_group not in missing)
+        }
+        self.taken_over = len(taken)
+        return taken
+
+    def keep(self, store: StoreArgument, outcome: AuditOutcome, listing: StoreListing | None) -> None:
+        """Keep it. An incomplete one is not kept: what kept it from being read may be over."""
+        if not self._keeps or listing is None or not outcome.complete:
+            return
+        try:
+            content, names = pickle.dumps(outcome, protocol=5), _digest(listing)
+        except (StoreError, OSError, TypeError, AttributeError, pickle.PicklingError):
+            return  # the store is read again: no more than that depends on it
+        head = json.dumps({**self._made_by(store), "listing": names, "content": hashlib.sha256(content).hexdigest()})
+        packed = base64.b64encode(zlib.compress(content, 1)).decode("ascii")
+        with contextlib.suppress(OutputFailed):  # a disk that is full: the results themselves will say so
+            self._output.write(f"{store.name}/{KEPT}", (head, "\n", packed))
+
+    def forget(self) -> None:
+        """Remove what was kept, of any run: this one has ended."""
+        for store in self._asked.stores:
+            with contextlib.suppress(OutputFailed):
+                self._output.remove(f"{store.name}/{KEPT}")
+
+    def _made_by(self, store: StoreArgument) -> dict[str, Any]:
+        """All that an outcome depends on but the bytes of the store."""
+        asked, earlier = self._asked, self._earlier.get(store.name)
+        how = (asked.level, asked.tables, asked.since_run is not None, earlier and earlier.run_id, asdict(store))
+        options = hashlib.sha256(json.dumps(how).encode("utf-8", "surrogatepass")).hexdigest()
+        return {
+            "format": _FORMAT,
+            "run_id": asked.run_id,
+            "tool_version": VERSION,
+            "rules_version": RULES_VERSION,
+            "options": options,
+        }
+
+    def _kept(self, store: StoreArgument) -> AuditOutcome | None:
+        try:
+            text = self._output.read(f"{store.name}/{KEPT}")
+        except OutputFailed:
+            return None
+        if text is None or store.problem:
+            return None
+        try:
+            first, _, packed = text.partition(b"\n")
+            head = json.loads(first)
+            if {name: head.get(name) for name in self._made_by(store)} != self._made_by(store):
+                return None
+            if head["listing"] != _digest(list_folder(StoreLocation(store.path, store.parts))):
+                return None
+            content = zlib.decompress(base64.b64decode(packed, validate=True))
+            if head["content"] != hashlib.sha256(content).hexdigest():
+                return None
+            outcome = _Plain(io.BytesIO(content)).load()
+            return outcome if isinstance(outcome, AuditOutcome) else None
+        except (StoreError, OSError, ValueError, KeyError, AttributeError, TypeError, pickle.UnpicklingError, zlib.error):
+            return None  # cut off, changed, or of another version: the store is read again
+
+
+class _Plain(pickle.Unpickler):
+    """Reads rows and the plain values in them. --out may be a folder that others write to: nothing else is ever called."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if module == rows.__name__ and isinstance(kind := vars(rows).get(name), type) and kind.__module__ == module:
+            return kind
+        if (module, name) in _PLAIN:
+            return super().find_class(module, name)
+        raise pickle.UnpicklingError(f"{module}.{name}: no kind of row")
+
+
+_PLAIN = {
+    ("datetime", "datetime"),
+    ("datetime", "timezone"),
+    ("datetime", "timedelta"),
+    ("builtins", "set"),
+    ("builtins", "frozenset"),
+}
+
+
+def _digest(listing: StoreListing) -> str:
+    """Of every name with its kind, length and time."""
+    files = [*listing.files]
+    if listing.get(TABLES_FOLDER) is not None:  # which the listing has by its name alone
+        files += open_source(listing.location).list_tree(TABLES_FOLDER)
+    known = [(file.path, file.kind, file.size, file.mtime_ns) for file in files]
+    return hashlib.sha256(json.dumps(known).encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,54 @@
+"""Which stores of a run go through Spark together, and which of them are slow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from statistics import median
+
+from jobs.command_line.stores import StoreArgument
+
+BATCH_STORES = 256  # opened together; bounds what the driver holds of a large fleet
+# Read together, for each core: enough that the waiting at the end of each round is not felt, and little enough that stores end
+# one after the other: what has ended is kept (`jobs.audit.finished_stores`).
+BYTES_PER_CORE = 4 << 30
+
+SLOW_SECONDS = 10.0  # of a store's tasks: of less nobody has to be told
+_SLOW = 4  # times slower than the fleet's median
+
+
+def batches(
+    stores: Sequence[StoreArgument], most: int = BATCH_STORES, weights: Sequence[int] | None = None
+) -> Iterator[list[tuple[int, StoreArgument]]]:
+    """The stores with their numbers, as many together as reach `most`, and more only where a group's copies would be separated.
+
+    weights: what each store counts; None: 1.
+    """
+    groups: dict[str, list[int]] = {}
+    for number, store in enumerate(stores):
+        if store.replica_group:
+            groups.setdefault(store.replica_group, []).append(number)
+    batch: list[int] = []
+    taken: set[int] = set()
+    load = 0
+    for number, store in enumerate(stores):
+        if number in taken:
+            continue
+        together = groups[store.replica_group] if store.replica_group else [number]
+        taken.update(together)
+        batch += together
+        load += len(together) if weights is None else sum(weights[n] for n in together)
+        if load >= most:
+            yield [(n, stores[n]) for n in sorted(batch)]
+            batch, load = [], 0
+    if batch:
+        yield [(n, stores[n]) for n in sorted(batch)]
+
+
+def slow_stores(read: Sequence[tuple[str, int, float]]) -> list[str]:
+    """A sentence for each store that was read much more slowly than the others. read: (name, bytes, seconds of its tasks)."""
+    rates = {name: size / seconds for name, size, seconds in read if size and seconds >= SLOW_SECONDS}
+    if len(rates) < 3:
+        return []
+    usual = median(rates.values())
+    slow = sorted((rate, name) for name, rate in rates.items() if rate * _SLOW <= usual)
+    return [f"{name} was slow: {rate / 1e6:.1f} MB/s, half of the stores {usual / 1e6:.1f} MB/s or more" for rate, name in slow]

@@ -1,0 +1,178 @@
+"""What is taken over of a killed run: whole, complete outcomes of the same question about the same bytes, and nothing else."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import pickle
+import zlib
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jobs.audit import finished_stores
+from jobs.audit.finished_stores import FinishedStores
+from jobs.command_line.options import AuditOptions
+from jobs.command_line.stores import StoreArgument
+from jobs.output import KEPT, OutputFolder
+from schemas.rows import AuditOutcome, EarlierRun
+from store_io.audit.audit_request import AuditRequest
+from store_io.audit.audit_store import StoreAudit, run_audit
+from store_io.source.byte_source import StoreLocation
+from tests.support.corpus_tools import cases
+from tests.support.deadly_tasks import fleet
+
+
+@pytest.fixture
+def asked(tmp_path: Path) -> AuditOptions:
+    stores = fleet(tmp_path / "fleet")[:2]
+    return AuditOptions(stores, str(tmp_path / "out"), run_id="night", run_id_named=True)
+
+
+def audited(store: StoreArgument) -> StoreAudit:
+    return run_audit(AuditRequest(store.name, StoreLocation(store.path, store.parts), store.release, store.broker_conf))
+
+
+def folder(asked: AuditOptions) -> OutputFolder:
+    output = OutputFolder(asked.out)
+    output.begin([store.name for store in asked.stores], keep=True)
+    return output
+
+
+@pytest.fixture
+def outcomes(asked: AuditOptions) -> list[AuditOutcome]:
+    """Kept, of both stores."""
+    kept, found = FinishedStores(folder(asked), asked), []
+    kept.take({})
+    for store in asked.stores:
+        audit = audited(store)
+        found.append(audit.outcome())
+        kept.keep(store, found[-1], audit.copy.listing)
+    return found
+
+
+def taken(asked: AuditOptions, earlier: dict[str, EarlierRun] | None = None) -> dict[int, AuditOutcome]:
+    return FinishedStores(folder(asked), asked).take(earlier or {})
+
+
+def test_all_is_taken_over_as_it_was(asked: AuditOptions, outcomes: list[AuditOutcome]) -> None:
+    assert taken(asked) == dict(enumerate(outcomes))
+    FinishedStores(folder(asked), asked).forget()
+    assert taken(asked) == {}
+
+
+def kept_file(asked: AuditOptions, number: int = 0) -> Path:
+    return Path(asked.out, asked.stores[number].name, KEPT)
+
+
+def touch(asked: AuditOptions) -> None:
+    os.utime(Path(asked.stores[0].path, "checkpoint"), ns=(1, 1))
+
+
+def add(asked: AuditOptions) -> None:
+    Path(asked.stores[0].path, "abort").touch()
+
+
+def tables(asked: AuditOptions) -> None:
+    Path(asked.stores[0].path, "rocksdbstore").mkdir()
+    Path(asked.stores[0].path, "rocksdbstore", "000001.sst").touch()
+
+
+def cut(asked: AuditOptions) -> None:
+    content = kept_file(asked).read_bytes()
+    kept_file(asked).write_bytes(content[: len(content) // 2])
+
+
+def spoil(asked: AuditOptions) -> None:
+    content = bytearray(kept_file(asked).read_bytes())
+    content[-9] ^= 1
+    kept_file(asked).write_bytes(content)
+
+
+@pytest.mark.parametrize("change", [touch, add, tables, cut, spoil])
+def test_a_store_that_changed_or_was_not_kept_whole_is_read_again(
+    asked: AuditOptions, outcomes: list[AuditOutcome], change: Callable[[AuditOptions], None]
+) -> None:
+    change(asked)
+    assert taken(asked) == {1: outcomes[1]}
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"run_id": "other"},
+        {"run_id_named": False},
+        {"level": "quick"},
+        {"tables": "/elsewhere"},
+        {"since_run": "last"},
+        {"write": frozenset({"messages"})},
+    ],
+)
+def test_another_question_takes_nothing_over(
+    asked: AuditOptions, outcomes: list[AuditOutcome], other: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert taken(replace(asked, **other)) == {}
+    assert len(taken(replace(asked, max_rate=10**6, max_seconds=60.0))) == 2  # how fast, not what
+    conf = replace(asked.stores[0], broker_conf="duplicationEnable=true\n")
+    assert taken(replace(asked, stores=(conf, asked.stores[1]))) == {1: outcomes[1]}
+    monkeypatch.setattr(finished_stores, "RULES_VERSION", "0")
+    assert taken(asked) == {}
+
+
+def test_an_earlier_run_that_is_another_one_counts(asked: AuditOptions, outcomes: list[AuditOutcome]) -> None:
+    store = asked.stores[0].name
+    assert taken(asked, {store: EarlierRun("before", "5.3.3", {}, {})}) == {1: outcomes[1]}
+
+
+def test_what_is_kept_can_only_be_rows(asked: AuditOptions, outcomes: list[AuditOutcome], tmp_path: Path) -> None:
+    class Hostile:
+        def __reduce__(self) -> Any:
+            return os.mkdir, (str(tmp_path / "called"),)
+
+    content = pickle.dumps(Hostile())
+    head = json.loads(kept_file(asked).read_bytes().partition(b"\n")[0])
+    head["content"] = hashlib.sha256(content).hexdigest()
+    kept_file(asked).write_bytes(json.dumps(head).encode() + b"\n" + base64.b64encode(zlib.compress(content)))
+    assert taken(asked) == {1: outcomes[1]}
+    assert not (tmp_path / "called").exists()
+
+
+def test_an_incomplete_outcome_is_not_kept(asked: AuditOptions, outcomes: list[AuditOutcome]) -> None:
+    kept_file(asked).unlink()
+    kept = FinishedStores(folder(asked), asked)
+    kept.keep(asked.stores[0], replace(outcomes[0], complete=False), audited(asked.stores[0]).copy.listing)
+    assert not kept_file(asked).exists()
+
+
+def test_copies_of_one_log_are_taken_over_together(asked: AuditOptions, outcomes: list[AuditOutcome]) -> None:
+    asked = replace(asked, stores=tuple(replace(store, replica_group="g") for store in asked.stores))
+    kept = FinishedStores(folder(asked), asked)
+    for store, outcome in zip(asked.stores, outcomes, strict=True):
+        kept.keep(store, replace(outcome, replica_group="g"), audited(store).copy.listing)
+    assert len(taken(asked)) == 2
+    touch(asked)
+    assert taken(asked) == {}
+
+
+def test_every_kind_of_outcome_can_be_kept(tmp_path: Path) -> None:
+    """Of damaged stores, DLedger groups, controller mode, and of several releases compared."""
+    stores = []
+    for case in cases("g04", "g19", "g29", "g49", "g103", "g110", "g113"):
+        case.unpack(tmp_path / case.name)
+        stores.append(StoreArgument(case.name, str(tmp_path / case.name / "store"), case.release, case.broker_conf))
+    assert len(stores) == 7
+    asked = AuditOptions(tuple(stores), str(tmp_path / "out"), run_id="night", run_id_named=True)
+    kept, found = FinishedStores(folder(asked), asked), {}
+    for number, store in enumerate(stores):
+        audit = audited(store)
+        outcome = audit.outcome()
+        kept.keep(store, outcome, audit.copy.listing)
+        if outcome.complete:
+            found[number] = outcome
+    assert len(found) > 4
+    assert taken(asked) == found
