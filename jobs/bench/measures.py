@@ -333,7 +333,7 @@ def measure_repair(root: Path, body: int, spark_words: Sequence[str], rounds: in
 
 
 def _variables() -> dict[str, str]:
-    """For a command as users type it: what this process's Python was told (to keep no compiled modules) is not for theirs."""
+    """For a command as users type it: without variables that change Python, as one that keeps no compiled modules does."""
     known = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     return {**known, "STORE_AUDIT_HOME": str(environment.home())}
 
