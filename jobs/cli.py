@@ -100,7 +100,7 @@ def run_other(command: Command) -> int:
 
 
 def audit_command(command: Command) -> int:
-    """Audit on this machine or with the driver here, or submit it to a cluster. Metrics are written here in any case."""
+    """Audit on this machine or with the driver here, or submit it to a cluster. Files beside its results are written here."""
     from jobs.audit import run_lock
     from jobs.environment import cluster
 
@@ -109,8 +109,8 @@ def audit_command(command: Command) -> int:
     work = cluster.submit if cluster.is_cluster_mode(command.spark) else _audit_with_quick_start
     with run_lock.hold(asked.out, asked.run_id, _complain):
         code = _guarded(asked, lambda asked: work(asked, command.spark))
-        if asked.prometheus is not None and code != UsageError.exit_code:
-            _write_metrics(asked, asked.prometheus)
+        if code != UsageError.exit_code:
+            _write_beside(asked)
         return code
 
 
@@ -140,15 +140,28 @@ def _audit_here(asked: AuditOptions, spark_words: Sequence[str]) -> int:
         jvm.end()
 
 
-def _write_metrics(asked: AuditOptions, path: str) -> None:
-    """Write what result.json says for Prometheus. A failure changes no exit code: the old time in the old file shows it."""
+def _write_beside(asked: AuditOptions) -> None:
+    """Write what result.json says for Prometheus and for CI. A failure changes no exit code: it is printed."""
     from jobs.audit import results
 
+    files = (
+        (asked.prometheus, results.write_metrics),
+        (asked.summary_markdown, results.write_markdown),
+        (asked.junit, results.write_junit),
+    )
+    if not any(path for path, _ in files):
+        return
     try:
-        if (result := results.read_result(asked.out, asked.run_id)) is not None:
-            results.write_metrics(path, result)
+        result = results.read_result(asked.out, asked.run_id)
     except StoreError as problem:
         _complain(problem)
+        return
+    for path, write in files:
+        if path is not None and result is not None:
+            try:
+                write(path, result)
+            except StoreError as problem:
+                _complain(problem)
 
 
 def _guarded(asked: AuditOptions, work: Callable[[AuditOptions], int]) -> int:

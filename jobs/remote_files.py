@@ -68,6 +68,14 @@ class S3Files:
             with self._asking():
                 client().list_objects_v2(Bucket=self.bucket, Prefix=self.key(""), MaxKeys=1)
 
+    def names(self) -> Iterator[tuple[str, int, float]]:
+        """(name, bytes, seconds since 1970 when it was written) of every object of the tree. Raises OSError."""
+        prefix = self.key("") + "/" if self.root else ""
+        with self._asking():
+            for page in client().get_paginator("list_objects_v2").paginate(Bucket=self.bucket, Prefix=prefix):
+                for found in page.get("Contents", ()):
+                    yield found["Key"].removeprefix(prefix), found["Size"], found["LastModified"].timestamp()
+
     @contextlib.contextmanager
     def _asking(self) -> Iterator[None]:
         from botocore.exceptions import BotoCoreError, ClientError

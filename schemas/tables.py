@@ -1,6 +1,7 @@
 """The Delta tables of the results: columns with unit and key in each comment. Pure data, no Spark.
 
-All tables are partitioned by `run_id`. A run counts only once its rows are in `runs`, which are written last.
+The tables of results are partitioned by `month`, datasets by `run_id` and `store`. A run counts only once its rows are in `runs`,
+which are written last.
 Types are those of Spark's own schema JSON ("string", "long", ...), so that they serve Delta and Arrow alike.
 Times of a store are ms since 1970-01-01 UTC as integers: a damaged one may lie outside of what a timestamp can hold.
 """
@@ -37,7 +38,8 @@ def field_json(column: Column) -> dict[str, Any]:
     return {"name": column.name, "type": column.type, "nullable": True, "metadata": {"comment": column.comment}}
 
 
-RUN_ID = Column("run_id", "string", "Key, partition: the run, as --run-id names it.")
+RUN_ID = Column("run_id", "string", "Key: the run, as --run-id names it.")
+MONTH = Column("month", "string", "Partition: month in which the run began, UTC, such as 2026-11.")
 STORE = Column("store", "string", "Key: name of the store, as its folder under --out.")
 _EXTENT = struct_of(
     Column("kind", "string", "message, filler, unwritten or damaged."),
@@ -68,6 +70,7 @@ RUNS = (
     Column("started_at", "timestamp", "When the run began."),
     Column("location", "string", "Where the copy lies, as it was named."),
     Column("replica_group", "string", "Stores with the same name here are copies of one broker's log."),
+    Column("out", "string", "Where the run's files went, its --out; a later run into the same folder replaces them."),
     Column("release", "string", "RocketMQ release whose rules were applied."),
     Column("exit_code", "integer", "0 consistent, 3 incomplete, 10 derived data differ, 20 damaged, messages lost or no start."),
     Column("complete", "boolean", "Whether all was read and is modelled."),

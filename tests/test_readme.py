@@ -20,7 +20,7 @@ README = environment.ROOT / "README.md"
 BLOCK = re.compile(r"^```console\n\$ (.+)\n((?:.*\n)*?)```$", re.MULTILINE)
 CHANGING = (
     (re.compile(r"( in )[\d.]+ (s|min).*"), r"\1TIME"),
-    (re.compile(r"run [0-9a-f]{32}"), "run ID"),
+    (re.compile(r"run [0-9]{8}T[0-9]{6}Z-[0-9a-f]{8}"), "run ID"),
     (re.compile(r"/\S*?/out\b"), "OUT"),
     (re.compile(r"/\S*?/examples/damaged-store/"), "EXAMPLE/"),
 )

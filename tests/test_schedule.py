@@ -30,6 +30,7 @@ while [ $# -gt 0 ]; do
   case $1 in
     audit) echo "what was found" && echo "a complaint" >&2 && command=audit ;;
     diff) command=diff ;;
+    tables) echo "tidying" && exit "${TIDY:-0}" ;;
     --out) out=$2 ;;
   esac
   shift
@@ -78,6 +79,13 @@ def test_nights(place: Path) -> None:
     assert (code, said, errors) == (20, "what was found\na complaint\ntext\n", "")
     assert calls == [AUDIT.format("d3") + " --prometheus /m.prom", REPORT, DIFF.format("d2", "d3")]
     assert night(place, "d3")[3] == [AUDIT.format("d3"), REPORT, DIFF.format("d2", "d3")]  # the same day again
+
+
+def test_nights_that_keep_the_tables_small(place: Path) -> None:
+    tidy = [f"tables {action} --tables /out/tables" for action in ("prune --keep 90d", "compact", "vacuum")]
+    assert night(place, "d1", KEEP="90d") == (0, "", "", [AUDIT.format("d1"), REPORT, *tidy])
+    code, said, _, calls = night(place, "d2", KEEP="90d", TIDY="3")
+    assert (code, said, calls) == (3, "tidying\n", [AUDIT.format("d2"), REPORT, tidy[0], DIFF.format("d1", "d2")])
 
 
 def test_nights_that_leave_nothing_to_compare(place: Path) -> None:
@@ -322,6 +330,33 @@ def test_the_alert_of_code_20_is_true_of_every_verdict_with_that_code() -> None:
         assert cause in told
     (row,) = [line for line in (environment.ROOT / "README.md").read_text().splitlines() if f"`{rule['expr']}`" in line]
     assert "do not start" not in row
+
+
+def test_the_dashboard_asks_for_metrics_that_are_written() -> None:
+    board = json.loads((SCHEDULE / "dashboard.json").read_text())
+    result = json.loads(result_json(samples.RUN, [samples.lacking(samples.damaged()), samples.emptied()]))
+    text = prometheus_text(result, 0)
+    written = set(re.findall(r"^# TYPE (\S+)", text, re.MULTILINE))
+    labels = set(re.findall(r'[{,](\w+)="', text))
+    source, store = board["templating"]["list"]
+    assert (source["type"], store["query"]["query"]) == ("datasource", "label_values(rocketmq_store_audit_exit_code, store)")
+    panels, cells = board["panels"], set()
+    assert len({panel["id"] for panel in panels}) == len({panel["title"] for panel in panels}) == len(panels)
+    for panel in panels:
+        place = panel["gridPos"]
+        own = {(x, y) for x in range(place["x"], place["x"] + place["w"]) for y in range(place["y"], place["y"] + place["h"])}
+        assert max(x for x, _ in own) < 24 and not own & cells, panel["title"]
+        cells |= own
+        assert panel["description"].endswith(".") and panel["fieldConfig"]["defaults"]["unit"]
+        assert len({target["refId"] for target in panel["targets"]}) == len(panel["targets"])
+        for target in panel["targets"]:
+            asked = re.findall(r"(rocketmq_store_audit_\w+)(\{[^}]*\})?", target["expr"])
+            assert asked and all(name in written and choice == '{store=~"$store"}' for name, choice in asked), target
+            assert set(re.findall(r"by \((\w+)\)|\{\{(\w+)\}\}", target["expr"] + target["legendFormat"])) <= {
+                pair for label in labels for pair in ((label, ""), ("", label))
+            }
+            assert target["expr"].count("(") == target["expr"].count(")")
+            assert {one["uid"] for one in (panel["datasource"], target["datasource"])} == {"${datasource}"}
 
 
 def test_alerts_ask_for_metrics_that_are_written() -> None:

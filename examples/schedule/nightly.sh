@@ -3,6 +3,7 @@
 #
 #   FLEET    the fleet file (README.md, What comes out)
 #   OUT      where results go: latest/ (this night's), tables/ (every night's), fleet.html, diff.txt, audit.log
+#   KEEP     how long nights stay in tables/, such as 90d; left out: without end, and their files are not put together
 #   METRICS  a file in the folder that node_exporter's textfile collector reads; left out: none is written
 #
 # Ends with the worse code of the audit and the comparison: 20, then 3, 10, 0. A comparison or a report that could not be made
@@ -48,6 +49,17 @@ worse() { # the code that counts for more: of this night so far, and of one more
 
 "$STORE_AUDIT" report --tables "$OUT/tables" --since 30d --out "$OUT/fleet.html"
 worse $?
+if [ -n "${KEEP:-}" ]; then # the report above has seen all nights
+  : >"$OUT/tables.log"
+  for action in "prune --keep $KEEP" compact vacuum; do
+    # shellcheck disable=SC2086 # two or three words
+    "$STORE_AUDIT" tables $action --tables "$OUT/tables" >>"$OUT/tables.log" 2>&1 || {
+      cat "$OUT/tables.log"
+      worse 3
+      break
+    }
+  done
+fi
 last=$(cat "$OUT/last-run" 2>/dev/null) || last=
 if [ "$last" != "$run" ]; then
   [ -z "$last" ] || echo "$last" >"$OUT/previous-run"

@@ -23,6 +23,7 @@ from jobs.tables.data_file import DataFile
 from jobs.tables.table_address import hadoop_path, is_local
 from schemas.arrow import DATASET_SCHEMAS
 from schemas.rows import SegmentSummary
+from schemas.tables import RUN_ID, STORE
 from store_io.base.errors import StoreError
 from store_io.base.paths import bucket_and_key, is_s3
 from store_io.scan import dataset_rows
@@ -111,7 +112,7 @@ class _File:
     """One Parquet file that grows by batches. Nothing is created before the first row."""
 
     def __init__(self, plan: DatasetPlan, name: str, store: str, base_offset: int):
-        self._name, self._store = name, store
+        self._name, self._values = name, {RUN_ID.name: plan.run_id, STORE.name: store}
         self.uri = f"{plan.uri.rstrip('/')}/{name}/run_id={plan.run_id}/part-{base_offset:020}-{uuid.uuid4()}.parquet"
         self._waiting: list[pa.RecordBatch] = []
         self._waiting_rows = 0
@@ -140,7 +141,7 @@ class _File:
             size = self._system.get_file_info(self._path).size
         self._done = True
         bounds = tuple((name, low, high) for name, (low, high) in sorted(self._bounds.items()))
-        return DataFile(self.uri, size, int(time.time() * 1000), self._rows, (self._store,), bounds)
+        return DataFile(self.uri, size, int(time.time() * 1000), self._rows, self._values, bounds)
 
     def abandon(self) -> None:
         """Remove what was written, unless it is finished."""

@@ -1,4 +1,4 @@
-"""result.json, the one file that exists, whole, whenever a run has ended; and the metrics made of it."""
+"""result.json, the one file that exists, whole, whenever a run has ended; and the files made of it."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from jobs import RULES_VERSION, VERSION
 from jobs.audit.outcomes import not_audited
 from jobs.command_line.options import AuditOptions
 from jobs.output import RESULT, OutputFailed, OutputFolder, write_local
+from jobs.report.files.junit_xml import junit_xml
 from jobs.report.files.prometheus import prometheus_text
 from jobs.report.files.result_json import RunInfo, result_json
+from jobs.report.files.summary_markdown import summary_markdown
 
 
 def write_stopped(asked: AuditOptions, sentence: str, started_at: datetime, seconds: float) -> dict[str, Any]:
@@ -32,10 +34,24 @@ def write_metrics(path: str, result: dict[str, Any]) -> None:
 
     node_exporter, another user, reads it under any umask: it holds stores' names and numbers alone.
     """
+    _write("--prometheus", path, prometheus_text(result, time.time()), for_all=True)
+
+
+def write_markdown(path: str, result: dict[str, Any]) -> None:
+    """Write the result as the summary page of a CI job has it. Raises OutputFailed."""
+    _write("--summary-markdown", path, summary_markdown(result))
+
+
+def write_junit(path: str, result: dict[str, Any]) -> None:
+    """Write the result as JUnit's XML. Raises OutputFailed."""
+    _write("--junit", path, junit_xml(result))
+
+
+def _write(option: str, path: str, text: str, for_all: bool = False) -> None:
     try:
-        write_local(path, [prometheus_text(result, time.time()).encode("utf-8", "backslashreplace")], for_all=True)
+        write_local(path, [text.encode("utf-8", "backslashreplace")], for_all=for_all)
     except OSError as problem:
-        raise OutputFailed(f"--prometheus {path}: cannot write: {problem.strerror or problem}") from None
+        raise OutputFailed(f"{option} {path}: cannot write: {problem.strerror or problem}") from None
 
 
 def remove_result(folder: str) -> None:

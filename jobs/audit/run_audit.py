@@ -66,7 +66,8 @@ def run_with(started: Session, asked: AuditOptions) -> int:
     """The same on a running session."""
     began = time.monotonic()
     checksum.trust()  # the engine that this machine offers is trusted once crcmod agrees with it
-    info = RunInfo(asked.run_id, VERSION, RULES_VERSION, datetime.now(UTC), tables=asked.tables or f"{asked.out}/tables")
+    tables = asked.tables or f"{asked.out}/tables"
+    info = RunInfo(asked.run_id, VERSION, RULES_VERSION, datetime.now(UTC), tables=tables, out=asked.out)
     output = OutputFolder(asked.out)
     output.begin([store.name for store in asked.stores], keep=True)
     finished = FinishedStores(output, asked)

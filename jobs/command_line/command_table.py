@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from jobs.command_line.message_filters import FILTER_OPTIONS
 from jobs.command_line.parser import CommandSpec, Option
-from jobs.command_line.values import duration, earlier_run, one_of, rate, risk, run_id, some_of
+from jobs.command_line.values import duration, earlier_run, one_of, positive, rate, risk, run_id, some_of
 from jobs.environment.installation import COMMAND
 from schemas.tables import DATASETS
 from store_io.rules.releases import NEWEST_RELEASE
@@ -72,6 +72,8 @@ COMMAND_TABLE["audit"] = CommandSpec(
             one_of(PROGRESS),
         ),
         Option("--prometheus", "FILE", "also write the result for node_exporter's textfile collector"),
+        Option("--summary-markdown", "FILE", "also write the result as Markdown, for the summary page of a CI job"),
+        Option("--junit", "FILE", "also write the result as JUnit's XML, a test case per store"),
         Option("--write", "LIST", f"also write datasets: {','.join(DATASETS)}", some_of("datasets", *DATASETS)),
     ),
     epilog="""\
@@ -135,11 +137,28 @@ COMMAND_TABLE["report"] = CommandSpec(
     epilog="exit codes: 0 report written, 2 usage, 3 no tables, or no such run or store in them",
 )
 
+COMMAND_TABLE["runs"] = CommandSpec(
+    module="jobs.history.run_list",
+    usage="DIR | --tables URI [options]",
+    about="List the runs in the tables, the newest first: ids, exit codes, stores, what starts would lose.",
+    arguments=(("DIR", "the --out of audits; or name their tables"),),
+    options=(
+        TABLES,
+        Option("--since", "WHEN", "only runs since then: a span back from now (12h, 7d, 4w) or a date (2026-11-01), UTC"),
+        Option("--limit", "N", "at most so many runs (default 50)", positive),
+        Option("--store", "NAME", "only runs with this store, and of each only what it found there"),
+        TEXT_OR_JSON,
+        OUT_FILE,
+    ),
+    epilog="exit codes: 0 written, 2 usage, 3 no tables, or no such store in them",
+)
+
 COMMAND_TABLE["diff"] = CommandSpec(
     module="jobs.history.difference",
-    usage="RUN_A RUN_B --tables URI [options]",
+    usage="RUN_A RUN_B --tables URI [options]\n       ./spark-submit.sh diff last --tables URI [options]",
     about="""\
 Show what is different in run B: new, grown and fixed findings, and changed bytes (bit rot).
+last: of each store its two newest runs.
 Bytes count where a broker no longer writes. What is new at the log's end, and what retention deleted at its front, is
 expected.""",
     options=(TABLES, ONE_STORE, TEXT_OR_JSON, OUT_FILE),
@@ -160,6 +179,29 @@ COMMAND_TABLE["coverage"] = CommandSpec(
         OUT_FILE,
     ),
     epilog="exit codes: 0 written, 2 usage, 3 no tables, or no such store in them",
+)
+
+COMMAND_TABLE["tables"] = CommandSpec(
+    module="jobs.tables.upkeep.command",
+    usage="prune|compact|vacuum|info --tables URI [options]",
+    about="""\
+Keep the tables of many runs small, and show what they hold.
+prune takes old runs out, compact puts the small files of many runs together, vacuum removes files that no reader needs any
+more, info changes nothing. Audits and readers may be at work meanwhile.""",
+    arguments=(("ACTION", "prune, compact, vacuum or info"),),
+    options=(
+        TABLES,
+        Option("--keep", "WHEN", "prune: runs stay that began since then: a span back from now (90d, 12w) or a date"),
+        Option("--keep-runs", "N", "prune: of each store its N newest runs stay; with --keep, what either keeps stays", positive),
+        Option("--older-than", "SPAN", "vacuum: files of versions that are older than that (36h, 14d; default 7d)"),
+        Option("--alone", "", "vacuum: no audit and no reader is at work, so --older-than may be less than 7d"),
+        Option("--dry-run", "", "show what would be done, change nothing"),
+        TEXT_OR_JSON,
+        OUT_FILE,
+    ),
+    epilog="""\
+prune keeps whatever their age: of each store the latest run, the latest full one, and the one that saw its log reach
+furthest. exit codes: 0 done, 2 usage, 3 no tables, or they cannot be read or changed""",
 )
 
 COMMAND_TABLE["repair"] = CommandSpec(

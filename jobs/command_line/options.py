@@ -10,7 +10,6 @@ import base64
 import json
 import os
 import sys
-import uuid
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -20,7 +19,7 @@ from jobs.command_line.command_table import COMMAND_TABLE
 from jobs.command_line.parser import CommandParser, CommandSpec
 from jobs.command_line.places import absolute, join, refuse_all_inside, refuse_not_utf8
 from jobs.command_line.stores import StoreArgument, named_stores, read_fleet_file, with_unique_names
-from jobs.command_line.values import LAST_RUN, near
+from jobs.command_line.values import LAST_RUN, near, new_run_id
 from jobs.report.texts.terminal import colour_wanted
 from schemas.tables import DATASETS as RECORD_TABLES
 from schemas.tables import TABLES
@@ -37,11 +36,13 @@ class AuditOptions:
     stores: tuple[StoreArgument, ...]
     out: str
     tables: str | None = None
-    run_id: str = field(default_factory=lambda: uuid.uuid4().hex)
+    run_id: str = field(default_factory=new_run_id)
     write: frozenset[str] = frozenset()
     progress: bool = False
     color: bool = False
-    prometheus: str | None = None  # a file of this machine
+    prometheus: str | None = None  # these are files of this machine
+    summary_markdown: str | None = None
+    junit: str | None = None
     level: str = "full"  # or "quick"
     max_seconds: float | None = None  # after which no further segment is started
     since_run: str | None = None  # an earlier run's id, or LAST_RUN
@@ -149,13 +150,13 @@ def _audit_options(paths: Sequence[str], options: Mapping[str, Any]) -> AuditOpt
     if since_run is not None and since_run == run_id:
         raise UsageError(f"--since-run {since_run!r}: must be the id of an earlier run, or {LAST_RUN}")
     progress = options.get("--progress", "line" if sys.stderr.isatty() else "none")
-    prometheus = _metrics_file(options["--prometheus"]) if "--prometheus" in options else None
-    _refuse_output_inside(stores, out, tables, prometheus)
+    beside = {option: _local_file(option, options[option]) for option in _BESIDE if option in options}
+    _refuse_output_inside(stores, out, tables, beside)
     return AuditOptions(
         stores=tuple(stores),
         out=out,
         tables=tables,
-        run_id=run_id or uuid.uuid4().hex,
+        run_id=run_id or new_run_id(),
         write=options.get("--write", frozenset()),
         progress=progress == "line",
         progress_json=progress == "json",
@@ -163,24 +164,35 @@ def _audit_options(paths: Sequence[str], options: Mapping[str, Any]) -> AuditOpt
         max_seconds=options.get("--max-duration"),
         since_run=since_run,
         color=colour_wanted(),
-        prometheus=prometheus,
+        prometheus=beside.get("--prometheus"),
+        summary_markdown=beside.get("--summary-markdown"),
+        junit=beside.get("--junit"),
         run_id_named=run_id is not None,
         max_rate=options.get("--max-rate", 0),
     )
 
 
-def _metrics_file(text: str) -> str:
+# Files beside the results, of this machine: option -> (who reads it, a name for it).
+_BESIDE = {
+    "--prometheus": (", in the folder that its node_exporter reads", "store-audit.prom"),
+    "--summary-markdown": ("", "summary.md"),
+    "--junit": ("", "store-audit.xml"),
+}
+
+
+def _local_file(option: str, text: str) -> str:
     path = absolute(text)
+    where, name = _BESIDE[option]
     if is_uri(path):
-        raise UsageError(f"--prometheus {text!r}: must be a file of this machine, in the folder that its node_exporter reads")
+        raise UsageError(f"{option} {text!r}: must be a file of this machine{where}")
     if os.path.isdir(path):
-        raise UsageError(f"--prometheus {text!r}: is a folder; name a file in it, such as store-audit.prom")
+        raise UsageError(f"{option} {text!r}: is a folder; name a file in it, such as {name}")
     if not os.path.isdir(os.path.dirname(path)):
-        raise UsageError(f"--prometheus {text!r}: there is no folder {os.path.dirname(path)!r}")
+        raise UsageError(f"{option} {text!r}: there is no folder {os.path.dirname(path)!r}")
     return path
 
 
-def _refuse_output_inside(stores: Sequence[StoreArgument], out: str, tables: str | None, prometheus: str | None = None) -> None:
+def _refuse_output_inside(stores: Sequence[StoreArgument], out: str, tables: str | None, beside: Mapping[str, str]) -> None:
     """Raise UsageError where anything that is written would lie inside a store: links and mounts are followed."""
     if not is_uri(out) and os.path.exists(out) and not os.path.isdir(out):
         raise UsageError(f"--out {out!r}: there is a file of that name")
@@ -189,8 +201,8 @@ def _refuse_output_inside(stores: Sequence[StoreArgument], out: str, tables: str
     for table in (*TABLES, *RECORD_TABLES):  # each may be a link of its own, and so may the folder of its log
         written += [(option, join(folder, table)), (option, join(folder, f"{table}/_delta_log"))]
     written += [("--out", join(out, name)) for name in ("result.json", *(store.name for store in stores))]
-    if prometheus is not None:  # written beside and renamed: a link of that name is replaced, not followed
-        written.append(("--prometheus", os.path.dirname(prometheus)))
+    # these are written beside and renamed: a link of that name is replaced, not followed
+    written += [(option, os.path.dirname(path)) for option, path in beside.items()]
     refuse_all_inside(
         written, [root for store in stores for root in (store.path, *(path for _, paths in store.parts for path in paths))]
     )

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import difflib
 import re
+import secrets
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
 
 from store_io.base.errors import UsageError
 from store_io.rules.releases import KNOWN_RELEASES, parse_release
@@ -73,6 +75,18 @@ def risk(text: str) -> float:
     if not 0 < value <= 1:
         raise ArgumentTypeError(f"{text!r}: must be a number above 0 and at most 1, such as 1e-4")
     return value
+
+
+def new_run_id() -> str:
+    """An id that no other run has. Ids in order are runs by time, so that one run's rows are found in files of many."""
+    return f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
+
+
+def positive(text: str) -> int:
+    """A number from 1."""
+    if not re.fullmatch(r"[0-9]{1,9}", text) or int(text) < 1:
+        raise ArgumentTypeError(f"{text!r}: must be a whole number from 1")
+    return int(text)
 
 
 def run_id(text: str) -> str:

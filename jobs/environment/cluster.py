@@ -32,7 +32,7 @@ def is_cluster_mode(spark_words: Sequence[str]) -> bool:
 
 def submit(asked: AuditOptions, spark_words: Sequence[str]) -> int:
     """Submit the audit, wait for it, and return the code that its result.json holds. Raises StoreError without one."""
-    word = options.to_word(replace(asked, prometheus=None))  # that file is this machine's
+    word = options.to_word(replace(asked, prometheus=None, summary_markdown=None, junit=None))  # files of this machine
     if len(word) > _WORD_BYTES:
         raise UsageError("this fleet is too large for one command line of cluster deploy mode; split it")
     os.environ["JAVA_HOME"] = environment.java_runtime().home

@@ -14,9 +14,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from jobs.command_line.options import Command
+from jobs.command_line.values import LAST_RUN
 from jobs.history import reading
 from jobs.history.reading import History, collect, time_of
-from jobs.report.texts.history_text import difference_text
+from jobs.report.texts.history_text import difference_text, last_text
 from schemas.rows import Row
 from store_io.base.errors import StoreError, UsageError
 from store_io.base.exit_codes import DERIVED, INCOMPLETE, LOST, SEVERITIES, of_severity, severity_rank, worst
@@ -33,11 +34,17 @@ _WORDS = "severity message expected actual next".split()
 def run(command: Command) -> int:
     """The command: 0 nothing new, 10 or 20 as the gravest that is new, 3 where a run is missing or incomplete."""
     uri, kind = reading.tables_of(command), reading.format_of(command, ("text", "json"))
-    if len(command.arguments) != 2:
-        raise UsageError(f"diff takes two runs, RUN_A RUN_B, not {len(command.arguments)}")
+    last = list(command.arguments) == [LAST_RUN]
+    if not last and len(command.arguments) != 2:
+        raise UsageError(f"diff takes two runs, RUN_A RUN_B, or {LAST_RUN}, not {len(command.arguments)}")
     with reading.opened(command, uri) as history:
-        view = read_difference(history, *command.arguments, command.options.get("--store"))
-    reading.write_view(command, kind, view, difference_text, (place for store in view["stores"] for place in store["locations"]))
+        if last:
+            view = read_last(history, command.options.get("--store"))
+        else:
+            view = read_difference(history, command.arguments[0], command.arguments[1], command.options.get("--store"))
+    views = view["comparisons"] if last else [view]
+    places = [place for one in views for store in one["stores"] for place in store["locations"]]
+    reading.write_view(command, kind, view, last_text if last else difference_text, places)
     return int(view["exit_code"])
 
 
@@ -66,6 +73,37 @@ def read_difference(history: History, run_a: str, run_b: str, store: str | None 
         if row["verified_run"] not in (None, run_b):
             row["digest"] = None
     return difference_view(of_a, of_b, moved, persisting, before, after)
+
+
+def read_last(history: History, store: str | None = None) -> Row:
+    """The differences between the two newest runs of each store: one for each pair of runs, as `difference_view` makes it, of the
+    stores that have these. Raises StoreError where no store has two runs."""
+    of_store: defaultdict[str, list[Row]] = defaultdict(list)
+    for row in history.runs([]):
+        of_store[row["store"]].append(row)
+    reading.chosen_store(of_store, store, history.uri)
+    chosen = {name: rows for name, rows in of_store.items() if store in (None, name)}
+    pairs: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+    newest: dict[tuple[str, str], int] = {}
+    for name, rows in chosen.items():
+        if len(rows) > 1:
+            pair = rows[-2]["run_id"], rows[-1]["run_id"]
+            pairs[pair].append(name)
+            newest[pair] = max(rows[-1]["started_at"] or 0, newest.get(pair, 0))
+    if not pairs:
+        whose = "no store has" if store is None else f"store {store!r} does not have"
+        raise StoreError(f"{history.uri}: {whose} two runs that could be compared")
+    views = []
+    for pair in sorted(pairs, key=lambda pair: (-newest[pair], pair)):
+        view = read_difference(history, pair[0], pair[1], store)
+        stores = [found for found in view["stores"] if found["store"] in pairs[pair]]
+        views.append({**view, "stores": stores, "exit_code": worst(found["code"] for found in stores)})
+    return {
+        "schema_version": reading.SCHEMA_VERSION,
+        "exit_code": worst(view["exit_code"] for view in views),
+        "comparisons": views,
+        "one_run_only": sorted(name for name, rows in chosen.items() if len(rows) == 1),
+    }
 
 
 def _findings(history: History, run_a: str, run_b: str, store: str | None) -> tuple[list[Row], list[Row]]:

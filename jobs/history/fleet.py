@@ -11,7 +11,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from jobs.command_line.options import Command
+from jobs.command_line.places import absolute
 from jobs.history import reading
+from jobs.history.pages import Pages, link_to
 from jobs.history.reading import History, micros_of, time_of
 from jobs.report.pages.fleet_html import fleet_html
 from jobs.report.texts.history_text import fleet_text
@@ -21,6 +23,7 @@ from schemas.rows import LOSS, Row
 from store_io.audit.outcome.safety import Safety
 from store_io.base.errors import StoreError
 from store_io.base.exit_codes import INCOMPLETE, rank, severity_rank
+from store_io.base.paths import is_uri
 
 TREND_RUNS = 1000  # of one store, the newest: bounds what a long history takes
 _SHOWN_RUNS = {"text": 20, "html": 100, "json": TREND_RUNS}
@@ -29,7 +32,7 @@ _TREND_COLUMNS = (
     "segment_count damaged_extents bytes_read seconds truncate_at location release tool_version rules_version"
 ).split()
 _LATEST_COLUMNS = (
-    "safety replica_group refusal exit_kind stop_reason min_phy_offset lacks_messages diverged findings_dropped"
+    "safety replica_group out refusal exit_kind stop_reason min_phy_offset lacks_messages diverged findings_dropped"
 ).split()
 COLUMNS = [*_TREND_COLUMNS[2:], *_LATEST_COLUMNS]
 
@@ -42,9 +45,24 @@ def run(command: Command) -> int:
     since = reading.moment("--since", command.options["--since"], now) if "--since" in command.options else None
     with reading.opened(command, uri) as history:
         view = read_fleet(history, now, since, command.options.get("--store"), _SHOWN_RUNS[kind])
+    if kind == "html":
+        view = _with_links(view, command.options.get("--out"))
     text_of = fleet_text if kind == "text" else lambda view, _: "".join(fleet_html(view))
     reading.write_view(command, kind, view, text_of, (store["latest"]["location"] or "" for store in view["stores"]))
     return 0
+
+
+def _with_links(view: Row, out: str | None) -> Row:
+    """The view with `link` in each run: to its page, as the page of the report has it; None where that page does not exist."""
+    page = absolute(out) if out is not None and not is_uri(out) else None
+    if out is not None and page is None:  # in a bucket: no page of this machine can be linked from there
+        return view
+
+    def linked(store: Row) -> Row:
+        trend = [{**run, "link": link_to(run["page"], page) if run["page"] else None} for run in store["trend"]]
+        return {**store, "trend": trend, "latest": {**store["latest"], "link": trend[-1]["link"]}}
+
+    return {**view, "stores": [linked(store) for store in view["stores"]]}
 
 
 def read_fleet(
@@ -85,8 +103,9 @@ def fleet_view(
         by_store[row["store"]].append({key: value for key, value in row.items() if key not in ("store", "run_id")})
     within = [row for row in known if since is None or row["started_at"] >= micros_of(since)]
     runs = Counter(row["store"] for row in within)
+    pages = Pages()
     last = {row["store"]: row["started_at"] for row in known}  # by time: the latest stays
-    stores = [_store_view(name, trend, by_store[name], runs[name], now) for name, trend in trends.items()]
+    stores = [_store_view(name, trend, by_store[name], runs[name], now, pages) for name, trend in trends.items()]
     stores.sort(key=_rank)
     safety = Counter(store["safety"] for store in stores)
     return {
@@ -116,7 +135,7 @@ def safety_of(row: Row) -> str:
     return Safety.STOP if row["lost_messages"] else Safety.UNKNOWN
 
 
-def _store_view(name: str, trend: Sequence[Row], codes: Sequence[Row], runs: int, now: datetime) -> Row:
+def _store_view(name: str, trend: Sequence[Row], codes: Sequence[Row], runs: int, now: datetime, pages: Pages) -> Row:
     latest = {key: value for key, value in trend[-1].items() if key not in ("store", "safety")}
     ranked = sorted(codes, key=lambda row: (severity_rank(row["severity"]), -row["count"], row["code"]))
     latest["codes"] = ranked
@@ -129,7 +148,10 @@ def _store_view(name: str, trend: Sequence[Row], codes: Sequence[Row], runs: int
         "age_seconds": max(0, (micros_of(now) - (trend[-1]["started_at"] or 0)) // 1_000_000),
         "latest": latest,
         "runs": runs,
-        "trend": [{key: time_of(row[key]) if key == "started_at" else row[key] for key in _TREND_COLUMNS} for row in trend],
+        "trend": [
+            {**{key: row[key] for key in _TREND_COLUMNS}, "started_at": time_of(row["started_at"]), "page": pages.page_of(row)}
+            for row in trend
+        ],
     }
 
 

@@ -1,7 +1,7 @@
 """What report, diff and coverage share: their options, and rows of the Delta tables.
 
 A run counts once its rows are in `runs`; readers take run ids from there and ask the other tables, which are partitioned by
-run_id, for these alone. What has a small answer is asked without Spark (`jobs.tables.delta_query`); the rest in Spark jobs.
+month, for these alone. What has a small answer is asked without Spark (`jobs.tables.delta_query`); the rest in Spark jobs.
 """
 
 from __future__ import annotations
@@ -164,7 +164,8 @@ class History:
 
         run_ids: taken from `runs`.
         """
-        frame = self._tables.rows_of(name, run_ids)
+        months = {row["month"] for row in self._runs.ask(["month"], _where(run_ids, None))}
+        frame = self._tables.rows_of(name, run_ids, sorted(months) if None not in months else None)
         return frame if store is None else frame.filter(frame["store"] == store)
 
     def runs(self, columns: Sequence[str], run_ids: Sequence[str] | None = None, store: str | None = None) -> list[Row]:

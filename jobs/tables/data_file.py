@@ -1,20 +1,60 @@
-"""A file of a table before its log names it."""
+"""Files of a table: before its log names them, and as its newest version has them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from schemas.tables import RUN_ID
+
+Bounds = tuple[tuple[str, int | str, int | str], ...]
 
 
 @dataclass(frozen=True)
 class DataFile:
-    """A Parquet file that lies in a table's folder and is not in its log yet.
+    """A Parquet file of one run that lies in a table's folder, two names below the table, and is not in its log yet.
 
-    partition: its values of the table's partition columns but run_id.  bounds: column -> (smallest, largest) of int64 columns.
+    values: what all its rows have in the columns by which a table may be partitioned.  bounds: column -> (smallest, largest), of
+    int64 and text columns.
     """
 
     uri: str
     size_bytes: int
     modified_ms: int
     rows: int
-    partition: tuple[str, ...] = ()
-    bounds: tuple[tuple[str, int, int], ...] = ()
+    values: Mapping[str, str] = field(default_factory=dict)
+    bounds: Bounds = ()
+
+    @property
+    def path(self) -> str:
+        """Its path below the table's folder."""
+        return "/".join(self.uri.rsplit("/", 2)[1:])
+
+
+@dataclass(frozen=True)
+class LiveFile:
+    """A file of a table's newest version.
+
+    path: below the table's folder, or an address.  values: of the table's partition columns.  low, high: bounds of its run ids,
+    rows: their number; None where the log does not say.  modified_ms: when it was made, ms since 1970.
+    """
+
+    path: str
+    values: Mapping[str, str | None]
+    low: str | None
+    high: str | None
+    size_bytes: int = 0
+    modified_ms: int = 0
+    rows: int | None = None
+
+    def run_id(self) -> str | None:
+        """The run whose rows it has; None where the log alone does not say that it is one."""
+        if RUN_ID.name in self.values:
+            return self.values[RUN_ID.name]
+        return self.low if self.low is not None and self.low == self.high else None
+
+    def may_hold(self, run_id: str) -> bool:
+        """Whether rows of this run may be in it."""
+        if RUN_ID.name in self.values:
+            return self.values[RUN_ID.name] == run_id
+        return self.low is None or self.high is None or self.low <= run_id <= self.high

@@ -2,8 +2,11 @@
 
 Spark's own writer needs half a second per small table and rewrites what is Parquet already. On this machine's disks delta-rs
 commits files where they lie (`jobs.tables.delta_rs_log`). Elsewhere, and from the first time that it cannot, Delta's kernel does,
-on which delta-spark itself depends: both make the log entry, settle races with other writers, and write checkpoints. Every table
-is partitioned by `run_id`; a run's files lie in the folder `run_id=<id>`. For tables in S3 see `jobs.tables.s3_log`.
+on which delta-spark itself depends: both make the log entry, settle races with other writers, and write checkpoints.
+
+The tables of results are partitioned by the month in which a run began, so that many nights can share a file
+(`jobs.tables.upkeep`); datasets by run and store. Earlier versions made them all partitioned by `run_id`: such tables are taken
+as they are, and a new file fits both, as it holds its run's id. For tables in S3 see `jobs.tables.s3_log`.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ import os
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -22,11 +26,11 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql.types import StructType
 
 from jobs.faults import reason
-from jobs.tables.data_file import DataFile
+from jobs.tables.data_file import DataFile, LiveFile
 from jobs.tables.delta_rs_log import DeltaRsLog, Raced, is_from_delta_rs
 from jobs.tables.table_address import TablesFailed, delta_rs_misreads, hadoop_path, is_local
 from schemas.rows import Row
-from schemas.tables import RUN_ID, Column, struct_of
+from schemas.tables import MONTH, RUN_ID, Column, struct_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -40,14 +44,14 @@ _RACES = "ConcurrentWrite TableAlreadyExists ConcurrentTransaction FileAlreadyEx
 
 
 class DeltaLog:
-    """One table's log. columns: those in the data files.  partition: the partition columns besides run_id.  uri: `file:`, another
-    file system's, or a path on the one that Spark takes where none is named."""
+    """One table's log. columns: those in the data files besides run_id.  partition: the partition columns of a table that is made
+    new.  uri: `file:`, another file system's, or a path on the one that Spark takes where none is named."""
 
-    def __init__(self, started: Session, uri: str, columns: Sequence[Column], partition: tuple[Column, ...] = ()):
+    def __init__(self, started: Session, uri: str, columns: Sequence[Column], partition: tuple[Column, ...] = (MONTH,)):
         self._started = started
-        self._columns = columns
+        # first: Delta's writers keep bounds of the first 32 columns alone, and a reader of one run needs those of its id
+        self._columns = (*(() if RUN_ID in partition else (RUN_ID,)), *columns)
         self._partition = partition
-        self._partition_names = (RUN_ID.name, *(column.name for column in partition))
         self.uri = uri
         self._by_rs = self._open()
 
@@ -59,7 +63,7 @@ class DeltaLog:
         return None if delta_rs_misreads(self.uri) else self._rs_log(hadoop_path(self.uri))
 
     def _rs_log(self, place: str) -> DeltaRsLog:
-        return DeltaRsLog(place, (*self._columns, *self._partition, RUN_ID), self._partition_names)
+        return DeltaRsLog(place, (*self._columns, *self._partition), [column.name for column in self._partition])
 
     @property
     def _jvm(self) -> Any:
@@ -83,21 +87,23 @@ class DeltaLog:
 
     # ---- data files --------------------------------------------------------------------------------------------
 
-    def run_folder(self, run_id: str) -> str:
-        """Where a run's files lie."""
-        return f"{self.uri}/run_id={run_id}"
+    def write_file(self, run_id: str, rows: pa.Table, month: str | None = None) -> DataFile:
+        """Write a run's rows as one Parquet file. It counts once it is committed. month: in which the run began; None: this one.
 
-    def write_file(self, run_id: str, rows: pa.Table) -> DataFile:
-        """Write rows as one Parquet file of the run. It counts once it is committed. Raises TablesFailed."""
+        Raises TablesFailed.
+        """
+        month = month or datetime.now(UTC).strftime("%Y-%m")
         sink = pa.BufferOutputStream()
-        pq.write_table(rows, sink, compression="zstd")
+        own = pa.array([run_id] * rows.num_rows, pa.string())
+        pq.write_table(rows.add_column(0, RUN_ID.name, own), sink, compression="zstd")
         data = sink.getvalue()
-        uri = f"{self.run_folder(run_id)}/part-{uuid.uuid4()}.parquet"
+        uri = f"{self.uri}/{MONTH.name}={month}/part-{uuid.uuid4()}.parquet"
         try:
             self._write(uri, data)
         except (OSError, Py4JJavaError) as problem:
             raise TablesFailed(f"{uri}: cannot write: {reason(problem)}") from None
-        return DataFile(uri, data.size, int(time.time() * 1000), rows.num_rows)
+        values, bounds = {RUN_ID.name: run_id, MONTH.name: month}, ((RUN_ID.name, run_id, run_id),)
+        return DataFile(uri, data.size, int(time.time() * 1000), rows.num_rows, values, bounds)
 
     def _write(self, uri: str, data: pa.Buffer) -> None:
         if is_local(self.uri):
@@ -120,31 +126,35 @@ class DeltaLog:
         For a few small files: read here, without a Spark job, which would take its first second to begin. Raises TablesFailed.
         """
         found: list[Row] = []
-        files: dict[str, str | None] = self._call(lambda: self._live_files(run_id))
-        for uri, own in files.items():
-            table: list[Row] = self._call(partial(self._parquet, uri, columns))
-            found += [{RUN_ID.name: own, **row} for row in table]
+        for file in self._call(lambda: self._live_files(run_id)):
+            rows: list[Row] = self._call(partial(self._parquet, file, (RUN_ID.name, *columns)))
+            found += [row for row in rows if run_id in (None, row[RUN_ID.name])]
         return found
 
-    def _live_files(self, run_id: str | None) -> dict[str, str | None]:
-        """Address -> run, of the files of the newest version; none where there is no table."""
+    def _live_files(self, run_id: str | None) -> list[LiveFile]:
+        """The files of the newest version, without those that surely hold no row of the run; none where there is no table."""
         return self._by_either(lambda log: log.files(run_id), lambda: self._files_of_kernel(run_id))
 
-    def _files_of_kernel(self, run_id: str | None) -> dict[str, str | None]:
+    def _files_of_kernel(self, run_id: str | None) -> list[LiveFile]:
         snapshot = self._snapshot()
-        if snapshot is None:
-            return {}
-        util = self._jvm.io.delta.kernel.internal.InternalScanFileUtils
-        return {
-            str(util.getAddFileStatus(row).getPath()): util.getPartitionValues(row).get(RUN_ID.name)
-            for row in self._scan_files(snapshot, run_id)
-        }
+        return [] if snapshot is None else [self._live_file(row) for row in self._scan_files(snapshot, run_id)]
 
-    def _parquet(self, uri: str, columns: Sequence[str]) -> list[Row]:
+    def _live_file(self, row: Any) -> LiveFile:
+        """A row of the kernel's scan."""
+        util = self._jvm.io.delta.kernel.internal.InternalScanFileUtils
+        path = str(util.getAddFileStatus(row).getPath())
+        statistics = self._added(row).getStatsJson()
+        known = json.loads(statistics.get()) if statistics.isPresent() else {}
+        low, high = (known.get(key, {}).get(RUN_ID.name) for key in ("minValues", "maxValues"))
+        return LiveFile(path, dict(util.getPartitionValues(row)), low, high)
+
+    def _parquet(self, live: LiveFile, columns: Sequence[str]) -> list[Row]:
+        """A file's rows with these columns and those of its partition; null where it lacks one."""
+        uri = live.path if live.path.startswith("/") or ":" in live.path else f"{self.uri}/{live.path}"
         file = pq.ParquetFile(hadoop_path(uri) if is_local(uri) else pa.BufferReader(self._read(uri)))
-        present = [name for name in columns if name in file.schema_arrow.names]
-        absent = dict.fromkeys(set(columns) - set(present))
-        return [{**row, **absent} for row in file.read(columns=present).to_pylist()]
+        present = [name for name in columns if name in file.schema_arrow.names and name not in live.values]
+        own = {name: live.values.get(name) for name in columns if name not in present}
+        return [{**row, **own} for row in file.read(columns=present).to_pylist()]
 
     def _read(self, uri: str) -> bytes:
         """All of a file that does not lie on this machine."""
@@ -185,10 +195,10 @@ class DeltaLog:
             raise
 
     def has_run(self, run_id: str) -> bool:
-        """Whether a run of this id ever wrote files here."""
-        if is_local(self.uri):
-            return os.path.exists(hadoop_path(self.run_folder(run_id)))
-        return bool(self._call(lambda: self._files.exists(self._path(self.run_folder(run_id)))))
+        """Whether a run of this id may have rows here."""
+        if is_local(self.uri) and RUN_ID in self._partition:  # its tasks write there: quicker than a look into the log
+            return os.path.exists(hadoop_path(f"{self.uri}/{RUN_ID.name}={run_id}"))
+        return bool(self._call(lambda: self._live_files(run_id)))
 
     def replace_run(self, run_id: str, files: Sequence[DataFile]) -> None:
         """Replace the run's files by these, perhaps none, in one commit; other runs stay.
@@ -220,29 +230,35 @@ class DeltaLog:
         kernel = self._jvm.io.delta.kernel
         actions = self._closeable(self._jvm.java.util.ArrayList())
         snapshot = self._snapshot()
+        names = [column.name for column in self._partition]
         if snapshot is not None:
             if self._add_columns(set(snapshot.getSchema().fieldNames())):
                 snapshot = self._snapshot()
-            removed = self._removals(snapshot, run_id) if self.has_run(run_id) else self._jvm.java.util.ArrayList()
+            names = list(snapshot.getPartitionColumnNames())
+            removed, shared = self._removals(snapshot, run_id)
+            if shared:  # with other runs' rows: by a version of its own
+                self._started.spark.sql(f"DELETE FROM delta.`{self.uri}` WHERE `{RUN_ID.name}` = '{run_id}'")
+                snapshot = self._snapshot()
+                removed, _ = self._removals(snapshot, run_id)
             if removed.isEmpty() and not files:
                 return
             actions = self._closeable(removed)
             transaction = snapshot.buildUpdateTableTransaction(ENGINE_NAME, kernel.Operation.WRITE).build(self._engine)
         else:
             by = self._jvm.java.util.ArrayList()
-            for name in self._partition_names:
+            for name in names:
                 by.add(kernel.expressions.Column(name))
             layout = kernel.transaction.DataLayoutSpec.partitioned(by)
             create = kernel.TableManager.buildCreateTableTransaction(self.uri, self._schema(), ENGINE_NAME)
             transaction = create.withDataLayoutSpec(layout).build(self._engine)
         state = transaction.getTransactionState(self._engine)
-        for values in sorted({file.partition for file in files}):
+        for values in sorted({tuple(file.values[name] for name in names) for file in files}):
             chosen = self._jvm.java.util.ArrayList()
             for file in files:
-                if file.partition == values:
+                if tuple(file.values[name] for name in names) == values:
                     chosen.add(self._status(file))
             literals = self._jvm.java.util.HashMap()
-            for name, value in zip(self._partition_names, (run_id, *values), strict=True):
+            for name, value in zip(names, values, strict=True):
                 literals.put(name, kernel.expressions.Literal.ofString(value))
             context = kernel.Transaction.getWriteContext(self._engine, state, literals)
             added = kernel.Transaction.generateAppendActions(self._engine, state, self._closeable(chosen), context)
@@ -254,15 +270,24 @@ class DeltaLog:
             except Py4JJavaError:
                 pass  # a checkpoint or checksum that speeds up readers; the version itself is committed
 
-    def _removals(self, snapshot: Any, run_id: str) -> Any:
-        """Log actions that take the run's files out of the table."""
+    def _removals(self, snapshot: Any, run_id: str) -> tuple[Any, list[LiveFile]]:
+        """(log actions that take the run's own files out of the table, files in which other runs may have rows too)."""
         kernel = self._jvm.io.delta.kernel.internal
         now = self._jvm.java.util.Optional.of(int(time.time() * 1000))
         removals = self._jvm.java.util.ArrayList()
+        shared = []
         for row in self._scan_files(snapshot, run_id):
-            added = kernel.actions.AddFile(row.getStruct(kernel.InternalScanFileUtils.ADD_FILE_ORDINAL))
-            removals.add(kernel.actions.SingleAction.createRemoveFileSingleAction(added.toRemoveFileRow(True, now)))
-        return removals
+            file = self._live_file(row)
+            if file.run_id() == run_id:
+                removed = self._added(row).toRemoveFileRow(True, now)
+                removals.add(kernel.actions.SingleAction.createRemoveFileSingleAction(removed))
+            elif file.may_hold(run_id):
+                shared.append(file)
+        return removals, shared
+
+    def _added(self, row: Any) -> Any:
+        kernel = self._jvm.io.delta.kernel.internal
+        return kernel.actions.AddFile(row.getStruct(kernel.InternalScanFileUtils.ADD_FILE_ORDINAL))
 
     def _scan_files(self, snapshot: Any, run_id: str | None) -> Iterator[Any]:
         """The kernel's rows for a version's files, of one run alone where one is named."""
@@ -284,15 +309,16 @@ class DeltaLog:
 
     def _status(self, file: DataFile) -> Any:
         kernel, java = self._jvm.io.delta.kernel, self._jvm.java.util
-        least, most = java.HashMap(), java.HashMap()
+        least, most, literal = java.HashMap(), java.HashMap(), kernel.expressions.Literal
         for name, low, high in file.bounds:
-            least.put(kernel.expressions.Column(name), kernel.expressions.Literal.ofLong(low))
-            most.put(kernel.expressions.Column(name), kernel.expressions.Literal.ofLong(high))
+            for side, value in ((least, low), (most, high)):
+                make = literal.ofString if isinstance(value, str) else literal.ofLong
+                side.put(kernel.expressions.Column(name), make(value))
         statistics = kernel.statistics.DataFileStatistics(file.rows, least, most, java.HashMap(), java.Optional.empty())
         return kernel.utils.DataFileStatus(file.uri, file.size_bytes, file.modified_ms, java.Optional.of(statistics))
 
     def _schema(self) -> Any:
-        text = json.dumps(struct_of(*self._columns, *self._partition, RUN_ID))
+        text = json.dumps(struct_of(*self._columns, *self._partition))
         return self._jvm.io.delta.kernel.internal.types.DataTypeJsonSerDe.deserializeStructType(text)
 
     def _add_columns(self, present: set[str]) -> bool:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.parse import unquote
 
-from jobs.tables.data_file import DataFile
+import pyarrow as pa
+
+from jobs.tables.data_file import DataFile, LiveFile
 from jobs.tables.table_address import delta_rs_options
 from schemas.tables import RUN_ID, Column, struct_of
 from store_io.base.paths import is_s3
@@ -47,25 +48,22 @@ class DeltaRsLog:
         """Whether the table has a version."""
         return self.newest() is not None
 
-    def files(self, run_id: str | None) -> dict[str, str | None]:
-        """Path -> run, of one run alone where one is named; none where there is no table."""
+    def files(self, run_id: str | None = None) -> list[LiveFile]:
+        """The files of the newest version, without those that surely hold no row of the run; none where there is no table."""
         newest = self.newest()
-        if newest is None:
-            return {}
-        runs = {name: re.match(f"{RUN_ID.name}=([^/]*)/", name) for name in _names(newest, run_id)}
-        return {f"{self.place.rstrip('/')}/{name}": run[1] if run else None for name, run in runs.items()}
+        return [] if newest is None else live_files(newest, run_id)
 
     def commit(self, newest: Any, run_id: str, files: Sequence[DataFile]) -> None:
         """Replace the run's files by these, in the version after the newest; none where nothing changes.
 
         Raises Raced, delta-rs' errors.
         """
-        from deltalake import Schema
+        from deltalake import CommitProperties, Schema
         from deltalake.exceptions import CommitFailedError, DeltaError
         from deltalake.transaction import PostCommitHookProperties, RemoveAction, create_table_with_add_actions
 
-        added = [self._added(run_id, file) for file in files]
         if newest is None:
+            added = [_added(file, self._partition) for file in files]
             schema = Schema.from_json(json.dumps(struct_of(*self._columns)))
             options = delta_rs_options(self.place)
             if not is_s3(self.place):
@@ -77,19 +75,28 @@ class DeltaRsLog:
                     raise Raced from problem
                 raise
             return
-        present = self._of_run(newest, run_id)
+        partition = newest.metadata().partition_columns
+        added = [_added(file, partition) for file in files]
+        live = live_files(newest, run_id)
+        if any(file.run_id() != run_id for file in live):  # with other runs' rows: by a version of its own, if there are any
+            newest = self._without(newest, run_id)
+            live = live_files(newest, run_id)
+        present = [file.path for file in live if file.run_id() == run_id]
         kept = {action.path for action in added} & set(present)  # of a commit whose answer was lost
         now = int(time.time() * 1000)
-        actions = [
-            *(RemoveAction(name, True, now) for name in present if name not in kept),
-            *(action for action in added if action.path not in kept),
-        ]
+        removed = [RemoveAction(name, True, now) for name in present if name not in kept]
+        actions = [*removed, *(action for action in added if action.path not in kept)]
         if not actions:
             return
         before = newest.version()
         later = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
+        # delta-rs does not see that a compaction has taken a file out, whose rows would then count twice: what removes files goes
+        # into the next version or nowhere.
+        once = CommitProperties(max_commit_retries=0) if removed else None
         try:
-            newest.create_write_transaction(actions, "append", newest.schema(), self._partition, post_commithook_properties=later)
+            newest.create_write_transaction(
+                actions, "append", newest.schema(), partition, commit_properties=once, post_commithook_properties=later
+            )
         except CommitFailedError as problem:  # also where the table needs a feature that delta-rs does not write
             now = self.newest()
             if now is None or now.version() == before:
@@ -98,6 +105,7 @@ class DeltaRsLog:
         if newest.version() % _CHECKPOINT_VERSIONS == 0:
             with contextlib.suppress(Exception):  # it speeds up readers; the version itself is committed
                 newest.create_checkpoint()
+                newest.cleanup_metadata()  # versions that are over a month old: no reader needs them beside the checkpoint
 
     def add_columns(self, columns: Sequence[Column]) -> None:
         """Give an existing table these columns. Raises delta-rs' errors."""
@@ -117,24 +125,57 @@ class DeltaRsLog:
         except TableNotFoundError:  # a writer has only made the folder
             return None
 
-    def _added(self, run_id: str, file: DataFile) -> Any:
-        from deltalake.transaction import AddAction
+    def _without(self, newest: Any, run_id: str) -> Any:
+        """The newest version, once it has no rows of the run in files that it shares with others. Raises Raced."""
+        from deltalake.exceptions import CommitFailedError
 
-        least = {name: low for name, low, _ in file.bounds}
-        most = {name: high for name, _, high in file.bounds}
-        statistics = {"numRecords": file.rows, "minValues": least, "maxValues": most, "nullCount": {}}
-        values = dict(zip(self._partition, (run_id, *file.partition), strict=True))
-        path = f"run_id={run_id}/{file.uri.rpartition('/')[2]}"
-        return AddAction(path, file.size_bytes, values, file.modified_ms, True, json.dumps(statistics))
+        before = newest.version()
+        try:
+            with panics_as_errors():
+                newest.delete(f"{RUN_ID.name} = '{run_id}'")  # no version where it has no such row
+        except CommitFailedError as problem:
+            now = self.newest()
+            if now is None or now.version() == before:
+                raise
+            raise Raced from problem
+        return self.newest()
 
-    def _of_run(self, newest: Any, run_id: str) -> list[str]:
-        if not is_s3(self.place) and not os.path.isdir(f"{self.place}/run_id={run_id}"):
-            return []
-        return _names(newest, run_id)
+
+@contextlib.contextmanager
+def panics_as_errors() -> Iterator[None]:
+    """What ends a part of delta-rs itself, as names of folders may that it takes for addresses, as its own error."""
+    from deltalake.exceptions import DeltaError
+
+    try:
+        yield
+    except BaseException as problem:
+        if type(problem).__name__ != "PanicException":  # which no module exports
+            raise
+        raise DeltaError(str(problem)) from None
 
 
-def _names(newest: Any, run_id: str | None) -> list[str]:
-    """Paths of a version's files below the table's folder, of one run alone where one is named."""
-    of_run = [(RUN_ID.name, "=", run_id)] if run_id is not None else None
-    folder = newest.table_uri.removeprefix("file://")  # without symbolic links, and encoded, as each file's path
-    return [unquote(uri.removeprefix(folder)) for uri in newest.file_uris(file_pruning_predicate=of_run)]
+def live_files(newest: Any, run_id: str | None = None) -> list[LiveFile]:
+    """The files of a version (`DeltaTable`), without those that surely hold no row of the run."""
+    added = pa.RecordBatchReader.from_stream(newest.get_add_actions(flatten=True)).read_all()  # pa.table() would import pandas
+    partition = newest.metadata().partition_columns
+    names = {"path", "size_bytes", "modification_time", "num_records", f"min.{RUN_ID.name}", f"max.{RUN_ID.name}"}
+    names |= {f"partition.{name}" for name in partition}
+    rows = added.select([name for name in added.column_names if name in names])
+    found = [_live_file(row, partition) for row in rows.to_pylist()]
+    return [file for file in found if run_id is None or file.may_hold(run_id)]
+
+
+def _live_file(row: dict[str, Any], partition: Sequence[str]) -> LiveFile:
+    values = {name: row[f"partition.{name}"] for name in partition}
+    low, high = (row.get(f"{end}.{RUN_ID.name}") for end in ("min", "max"))
+    return LiveFile(unquote(row["path"]), values, low, high, row["size_bytes"], row["modification_time"], row.get("num_records"))
+
+
+def _added(file: DataFile, partition: Sequence[str]) -> Any:
+    from deltalake.transaction import AddAction
+
+    least = {name: low for name, low, _ in file.bounds}
+    most = {name: high for name, _, high in file.bounds}
+    statistics = {"numRecords": file.rows, "minValues": least, "maxValues": most, "nullCount": {}}
+    values = {name: file.values[name] for name in partition}
+    return AddAction(file.path, file.size_bytes, values, file.modified_ms, True, json.dumps(statistics))

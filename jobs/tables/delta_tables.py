@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -23,7 +24,7 @@ from jobs.tables.s3_log import S3Log
 from jobs.tables.table_address import TablesFailed, hadoop_path, is_local
 from schemas.arrow import arrow_schema
 from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome, Row
-from schemas.tables import DATASETS, RUN_ID, STORE, TABLES, Column
+from schemas.tables import DATASETS, MONTH, RUN_ID, STORE, TABLES, Column
 from store_io.audit.outcome.safety import decide, lacks_of, lost_of
 from store_io.base.paths import is_s3
 
@@ -44,7 +45,7 @@ class Tables:
         kind = S3Log if is_s3(place) else DeltaLog
         self._logs = {name: kind(started, f"{place}/{name}", columns) for name, columns in TABLES.items()}
         for name, columns in DATASETS.items():
-            self._logs[name] = kind(started, f"{place}/{name}", columns, (STORE,))
+            self._logs[name] = kind(started, f"{place}/{name}", columns, (RUN_ID, STORE))
 
     def _place(self) -> str:
         """The address with its file system named: a path alone is on the one that Spark takes for such paths."""
@@ -65,22 +66,24 @@ class Tables:
         """
         datasets = datasets or {}
         self._logs[RUNS].replace_run(run.run_id, [])
-        rows = run_rows(run, outcomes)
+        rows, month = run_rows(run, outcomes), run.started_at.astimezone(UTC).strftime("%Y-%m")
         work = [
             name for name in TABLES if name != RUNS and (rows[name] or name not in SELDOM or self._logs[name].has_run(run.run_id))
         ]
         work += [name for name in DATASETS if datasets.get(name) or self._logs[name].has_run(run.run_id)]
-        with ThreadPoolExecutor(len(work)) as threads:
-            for done in [threads.submit(self._replace, name, run.run_id, rows, datasets) for name in work]:
-                done.result()
-        self._replace(RUNS, run.run_id, rows, datasets)
 
-    def _replace(self, name: str, run_id: str, rows: Mapping[str, list[Row]], datasets: Mapping[str, Sequence[DataFile]]) -> None:
-        log = self._logs[name]
-        if name in DATASETS:
-            log.replace_run(run_id, datasets.get(name, ()))
-        else:
-            log.replace_run(run_id, [log.write_file(run_id, arrow_table(rows[name], TABLES[name]))] if rows[name] else [])
+        def replace(name: str) -> None:
+            log = self._logs[name]
+            if name in DATASETS:
+                log.replace_run(run.run_id, datasets.get(name, ()))
+            else:
+                table = arrow_table(rows[name], TABLES[name])
+                log.replace_run(run.run_id, [log.write_file(run.run_id, table, month)] if rows[name] else [])
+
+        with ThreadPoolExecutor(len(work)) as threads:
+            for done in [threads.submit(replace, name) for name in work]:
+                done.result()
+        replace(RUNS)
 
     def has_runs(self) -> bool:
         """Whether any run was ever written here. Raises TablesFailed."""
@@ -91,9 +94,11 @@ class Tables:
         where nothing was written yet. Raises TablesFailed."""
         return self._logs[name].rows(columns, run_id)
 
-    def rows_of(self, name: str, run_ids: Sequence[str] | None = None) -> DataFrame:
+    def rows_of(self, name: str, run_ids: Sequence[str] | None = None, months: Sequence[str] | None = None) -> DataFrame:
         """A table's rows with the columns of today, of these runs alone where any are named; a column that is younger than the
         table is null. Runs that are not whole are among them: only `runs` shows which. Raises TablesFailed.
+
+        months: in which these runs began, so that no file of others is opened.
         """
         try:
             frame = self._frame(name)
@@ -103,6 +108,8 @@ class Tables:
             raise TablesFailed(f"table {self._logs[name].uri}: {reason(problem)}") from None
         if run_ids is not None:
             frame = frame.filter(frame[RUN_ID.name].isin(list(run_ids)))
+        if months is not None and MONTH.name in frame.columns:
+            frame = frame.filter(frame[MONTH.name].isin(list(months)))
         younger = [field for field in spark_schema(TABLES[name]) if field.name not in frame.columns]
         return frame.withColumns({field.name: lit(None).cast(field.dataType) for field in younger}) if younger else frame
 
@@ -114,8 +121,8 @@ class Tables:
     def _frame(self, name: str) -> DataFrame:
         if self._logs[name].exists():
             return self._logs[name].frame()
-        columns = (*DATASETS[name], STORE) if name in DATASETS else TABLES[name]
-        return self._started.spark.createDataFrame([], spark_schema((*columns, RUN_ID)))
+        columns = (*DATASETS[name], STORE, RUN_ID) if name in DATASETS else (*TABLES[name], RUN_ID, MONTH)
+        return self._started.spark.createDataFrame([], spark_schema(columns))
 
 
 def arrow_table(rows: Sequence[Row], columns: Sequence[Column]) -> pa.Table:
@@ -185,6 +192,7 @@ def _run_row(run: RunInfo, outcome: AuditOutcome) -> Row:
         "started_at": run.started_at,
         "location": outcome.location_text,
         "replica_group": outcome.replica_group or None,
+        "out": run.out or None,
         **{name: getattr(outcome, name) for name in _OF_OUTCOME},
         "safety": decide(outcome).safety,
         "unread_segments": outcome.not_read.get("segments", 0),

@@ -13,7 +13,7 @@ from jobs.tables.delta_log import DeltaLog, spark_schema
 from jobs.tables.delta_rs_log import DeltaRsLog
 from jobs.tables.table_address import delta_rs_options
 from schemas.arrow import arrow_schema
-from schemas.tables import RUN_ID, Column
+from schemas.tables import Column
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -40,19 +40,15 @@ class S3Log(DeltaLog):
     def _by_either(self, by_delta_rs: Callable[[DeltaRsLog], _Found], by_kernel: Callable[[], _Found]) -> _Found:
         return by_delta_rs(self._log)
 
-    def has_run(self, run_id: str) -> bool:
-        """Whether the table holds files of this run."""
-        return bool(self._call(lambda: self._log.files(run_id)))
-
     def _alter(self, absent: Sequence[Column]) -> None:
         self._log.add_columns(absent)
 
     def frame(self) -> DataFrame:
         """All rows of the newest version; a column that a file lacks is null. Each task reads one file after the other."""
-        added = pa.table(self._log.newest().get_add_actions(flatten=True))
-        files = added.select(["path", *(f"partition.{name}" for name in self._partition_names)]).to_pylist()
-        columns = (*self._columns, *self._partition, RUN_ID)
-        schema, uri, names = arrow_schema(columns), self.uri, self._partition_names
+        files = [(file.path, dict(file.values)) for file in self._log.files()]
+        names = sorted({name for _, values in files for name in values})
+        columns = (*self._columns, *self._partition)
+        schema, uri = arrow_schema(columns), self.uri
 
         def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             objects = S3Files(uri)
@@ -63,7 +59,7 @@ class S3Log(DeltaLog):
 
         spark = self._started.spark
         given = pa.schema([("path", pa.string()), *((name, pa.string()) for name in names)])
-        listed = pa.Table.from_pylist([dict(zip(given.names, file.values(), strict=True)) for file in files], given)
+        listed = pa.Table.from_pylist([{"path": path, **values} for path, values in files], given)
         frame = spark.createDataFrame(listed).repartition(max(1, min(len(files), self._started.context.defaultParallelism * 4)))
         return frame.mapInArrow(read, spark_schema(columns))
 

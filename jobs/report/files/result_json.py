@@ -17,7 +17,7 @@ SCHEMA_VERSION = 1
 @dataclass(frozen=True)
 class RunInfo:
     """What belongs to the run and not to a store. started_at: UTC. tables: where the Delta tables are; empty: not written.
-    problems: what kept results from being written, in sentences: they make the run incomplete."""
+    out: where the run's files are.  problems: what kept results from being written, in sentences: these make it incomplete."""
 
     run_id: str
     tool_version: str
@@ -25,6 +25,7 @@ class RunInfo:
     started_at: datetime
     seconds: float = 0.0
     tables: str = ""
+    out: str = ""
     problems: tuple[str, ...] = ()
     taken_over: int = 0  # stores that were finished before the run was killed, and were not read again
 

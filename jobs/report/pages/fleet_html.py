@@ -45,9 +45,16 @@ def fleet_html(view: Row) -> Iterator[str]:
 
 def _store(place: int, store: Row) -> Row:
     """The store's part of the view with what the page adds: its number there, its colour, the runs of its table and its bars."""
-    trend = store["trend"]
+    trend = [{"link": None, **run} for run in store["trend"]]
     style = style_of(store["safety"], store["latest"]["exit_code"])
-    return {**store, "place": place, "style": style, "newest": trend[: -_RUNS - 1 : -1], "bars": _bars(trend[-_STRIP:])}
+    return {
+        **store,
+        "place": place,
+        "style": style,
+        "link": trend[-1]["link"],
+        "newest": trend[: -_RUNS - 1 : -1],
+        "bars": _bars(trend[-_STRIP:]),
+    }
 
 
 def _bars(trend: Sequence[Row]) -> list[RunBar]:

@@ -1,4 +1,4 @@
-"""The text of report, diff and coverage. All that a store holds goes through `printable`."""
+"""The text of report, runs, diff and coverage. All that a store holds goes through `printable`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _RUNS = 20  # of these, the newest
 _LINES = 20  # of a list of findings or files
 
 
-def _when(text: str | None) -> str:
+def when_text(text: str | None) -> str:
     """A JSON time as people read it."""
     return "never" if text is None else text.replace("T", " ").rstrip("Z")
 
@@ -49,7 +49,7 @@ def _fleet(view: Row, paint: Paint) -> Iterator[str]:
             lost += f" + {count_text(store['lost_timers'], 'timer')}"
         codes = " ".join(str(run["exit_code"]) for run in store["trend"][-_TREND:])
         name, why = printable(store["store"], _NAME), printable(store["why"], 120)
-        rows.append((str(latest["exit_code"]), name, SHORT[store["safety"]], lost, _when(latest["started_at"]), codes, why))
+        rows.append((str(latest["exit_code"]), name, SHORT[store["safety"]], lost, when_text(latest["started_at"]), codes, why))
         paints.append(CODE_COLOUR.get(latest["exit_code"], ""))
     yield from in_columns(rows, (0, 3), paints, paint)
     totals = view["totals"]
@@ -58,10 +58,10 @@ def _fleet(view: Row, paint: Paint) -> Iterator[str]:
     timers = f"; {count_text(totals['lost_timers'], 'timer message')} never delivered" if totals["lost_timers"] else ""
     unknown = sum(store["latest"]["lost_messages"] is None or not store["latest"]["starts"] for store in stores)
     yield paint(BOLD, f"{count_text(totals['stores'], 'store')}: {answers}; {would_be_lost(lost_text, unknown)}{timers}")
-    window = f" since {_when(view['since'])} UTC" if view["since"] else ""
+    window = f" since {when_text(view['since'])} UTC" if view["since"] else ""
     yield f"{count_text(view['runs'], 'run')}{window} in {printable(view['tables'])}; the latest run of each store counts"
     for gone in view["not_audited_since"]:
-        yield paint(YELLOW, f"not audited since then: {printable(gone['store'], _NAME)} (last {_when(gone['last'])} UTC)")
+        yield paint(YELLOW, f"not audited since then: {printable(gone['store'], _NAME)} (last {when_text(gone['last'])} UTC)")
     if len(stores) <= _DETAILED:
         for store in stores:
             yield from _trend(store, paint)
@@ -80,7 +80,7 @@ def _trend(store: Row, paint: Paint) -> Iterator[str]:
             for key in "lost_messages losses rebuildable notes segment_count messages damaged_extents".split()
         ]
         tail = (bytes_text(run["bytes_read"] or 0), seconds_text(run["seconds"] or 0.0), printable(run["run_id"]))
-        rows.append((_when(run["started_at"]), str(run["exit_code"]), *numbers, *tail))
+        rows.append((when_text(run["started_at"]), str(run["exit_code"]), *numbers, *tail))
         paints.append(CODE_COLOUR.get(run["exit_code"], ""))
     yield from ("  " + line for line in in_columns(rows, range(1, 11), paints, paint))
     if store["runs"] > min(len(runs), _RUNS):
@@ -95,7 +95,35 @@ def _trend(store: Row, paint: Paint) -> Iterator[str]:
             if before[key] != after[key]
         ]
         if changed:
-            yield f"  other rules from {_when(after['started_at'])}: {', '.join(changed)}"
+            yield f"  other rules from {when_text(after['started_at'])}: {', '.join(changed)}"
+
+
+# ---- runs ----------------------------------------------------------------------------------------------------------
+
+
+def runs_text(view: Row, colour: bool = False) -> str:
+    """The whole text of a list of runs (`jobs.history.run_list`)."""
+    return "\n".join(_run_list(view, Paint(colour))) + "\n"
+
+
+def _run_list(view: Row, paint: Paint) -> Iterator[str]:
+    head = "started (UTC)|code|stores|lost messages|losses|rebuildable|read|run".split("|")
+    rows: list[Sequence[str]] = [head]
+    paints = [BOLD]
+    for run in view["runs"]:
+        lost = "?" if run["stores_not_known"] == run["stores"] else f"{run['lost_messages']:,}"
+        lost += " + ?" if 0 < run["stores_not_known"] < run["stores"] else ""
+        numbers = (str(run["exit_code"]), f"{run['stores']:,}", lost, f"{run['losses']:,}", f"{run['rebuildable']:,}")
+        rows.append((when_text(run["started_at"]), *numbers, bytes_text(run["bytes_read"]), printable(run["run_id"])))
+        paints.append(CODE_COLOUR.get(run["exit_code"], ""))
+    yield from in_columns(rows, range(1, 7), paints, paint)
+    rest = view["runs_in_all"] - len(view["runs"])
+    of = f" of store {printable(view['store'], _NAME)}" if view["store"] is not None else ""
+    since = f" since {when_text(view['since'])} UTC" if view["since"] else ""
+    more = f"; listed: the newest {len(view['runs']):,} (--limit)" if rest else ""
+    yield f"{count_text(view['runs_in_all'], 'run')}{of}{since} in {printable(view['tables'])}{more}"
+    if any(run["stores_not_known"] for run in view["runs"]):
+        yield "?: it is not known what starts on some of the stores would lose"
 
 
 # ---- diff ----------------------------------------------------------------------------------------------------------
@@ -108,7 +136,7 @@ def difference_text(view: Row, colour: bool = False) -> str:
 
 def _difference(view: Row, paint: Paint) -> Iterator[str]:
     for side, run in (("a", view["run_a"]), ("b", view["run_b"])):
-        yield f"run {side.upper()}  {printable(run['run_id'])}, {_when(run['started_at'])} UTC"
+        yield f"run {side.upper()}  {printable(run['run_id'])}, {when_text(run['started_at'])} UTC"
     for sentence in view["other_rules"]:
         yield paint(YELLOW, f"other rules: {printable(sentence)}; they may judge the same bytes differently")
     alike = 0
@@ -124,6 +152,20 @@ def _difference(view: Row, paint: Paint) -> Iterator[str]:
         yield f"{count_text(alike, 'store')} without a difference"
     code = view["exit_code"]
     yield paint(CODE_COLOUR[code], f"exit code {code} ({_DIFF_WORDS[code]})")
+
+
+def last_text(view: Row, colour: bool = False) -> str:
+    """The whole text of the differences between each store's two newest runs."""
+    paint = Paint(colour)
+    parts = [difference_text(one, colour) for one in view["comparisons"]]
+    if len(parts) > 1:
+        code = view["exit_code"]
+        parts.append(paint(CODE_COLOUR[code], f"all {len(parts):,} pairs of runs: exit code {code} ({_DIFF_WORDS[code]})") + "\n")
+    if alone := view["one_run_only"]:
+        shown = ", ".join(printable(name, _NAME) for name in alone[:_LINES])
+        more = f" and {len(alone) - _LINES:,} more" if len(alone) > _LINES else ""
+        parts.append(f"only one run, so nothing was compared: {shown}{more}\n")
+    return "\n".join(parts)
 
 
 _DIFF_WORDS = {
@@ -246,11 +288,11 @@ def _coverage(view: Row, paint: Paint) -> Iterator[str]:
     for store in view["stores"]:
         name, size, share = printable(store["store"], _NAME), bytes_text(store["bytes"]), store["fraction"]
         segments = f"{store['segments_verified']:,} of {store['segments']:,}"
-        listed = _when(store["listed"]["started_at"])
+        listed = when_text(store["listed"]["started_at"])
         rows.append((_percent(share), name, size, segments, f"{store['runs_within']:,}", listed))
         paints.append("" if share is None else GREEN if share == 1 else YELLOW if share else RED)
     yield from in_columns(rows, (0, 2, 3, 4), paints, paint)
-    read = f"{_percent(view['fraction'])} of the fleet's CommitLog bytes fully read since {_when(view['since'])} UTC"
+    read = f"{_percent(view['fraction'])} of the fleet's CommitLog bytes fully read since {when_text(view['since'])} UTC"
     yield paint(BOLD, f"{read}: {bytes_text(view['bytes_verified'])} of {bytes_text(view['bytes'])}")
     if unknown := sum(not store["segments"] for store in view["stores"]):
         yield paint(YELLOW, f"not in this figure: {count_text(unknown, 'store')} of which no run could list a segment")
@@ -264,7 +306,7 @@ def _coverage(view: Row, paint: Paint) -> Iterator[str]:
             yield ""
             yield paint(BOLD, f"{printable(store['store'], _NAME)}: segments that were read longest ago")
             for segment in waiting[:_LINES]:
-                last = f"{_when(segment['verified'])} UTC" if segment["verified"] else f"not within {view['looked_back']}"
+                last = f"{when_text(segment['verified'])} UTC" if segment["verified"] else f"not within {view['looked_back']}"
                 yield f"  {printable(segment['file'])}  {bytes_text(segment['size_bytes'])}, {last}"
             yield from _more(len(waiting) + store["unlisted"] - _LINES, "segment")
 

@@ -22,7 +22,7 @@ from jobs.tables.delta_log import DeltaLog
 from jobs.tables.delta_tables import RUNS, Tables, arrow_table, run_rows
 from jobs.tables.table_address import TablesFailed
 from schemas.rows import AuditOutcome
-from schemas.tables import DATASETS, RUN_ID, TABLES
+from schemas.tables import DATASETS, MONTH, RUN_ID, TABLES
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import StoreAudit
 from store_io.scan.segment_scan import SegmentTask
@@ -35,6 +35,9 @@ pytestmark = pytest.mark.spark
 
 def outcomes() -> list[AuditOutcome]:
     return [samples.lacking(samples.damaged()), samples.clean(), samples.not_audited()]
+
+
+MONTH_OF_RUN = samples.RUN.started_at.strftime("%Y-%m")
 
 
 def run(run_id: str) -> Any:
@@ -62,7 +65,7 @@ def test_what_is_written_is_read_back(spark_session: Session, tmp_path: Path) ->
     tables = Tables(spark_session, str(tmp_path))
     tables.write_run(run("a"), outcomes())
     wanted = {
-        name: [{**row, "run_id": "a"} for row in arrow_table(rows, TABLES[name]).to_pylist()]
+        name: [{"run_id": "a", **row, "month": MONTH_OF_RUN} for row in arrow_table(rows, TABLES[name]).to_pylist()]
         for name, rows in run_rows(run("a"), outcomes()).items()
     }
     assert log_content(tmp_path) == {name: sorted(json.dumps(row, default=str) for row in rows) for name, rows in wanted.items()}
@@ -73,7 +76,9 @@ def test_what_is_written_is_read_back(spark_session: Session, tmp_path: Path) ->
             for column in {"started_at", "verified_at"} & {name for name, value in row.items() if value}:
                 row[column] = row[column].replace(tzinfo=None)
         assert sorted(found, key=str) == sorted(wanted[name], key=str), name
-        assert {f.name: f.metadata["comment"] for f in frame.schema} == {c.name: c.comment for c in (*TABLES[name], RUN_ID)}
+        assert {f.name: f.metadata["comment"] for f in frame.schema} == {
+            c.name: c.comment for c in (*TABLES[name], RUN_ID, MONTH)
+        }
 
 
 def test_without_copies_to_compare_their_table_is_not_made(spark_session: Session, tmp_path: Path) -> None:

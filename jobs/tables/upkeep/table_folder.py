@@ -1,0 +1,113 @@
+"""The files of one table's folder, and the removal of those that it does not need: nothing else is ever removed.
+
+On this machine no link is followed: what a link names is not the table's, whatever its name. In S3 keys below the table's prefix
+are its files.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from jobs.remote_files import S3Files
+from jobs.tables.table_address import TablesFailed, hadoop_path
+from store_io.base.paths import is_s3
+
+LOG = "_delta_log"
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@dataclass(frozen=True)
+class StoredFile:
+    """One file. path: below the table's folder.  modified: seconds since 1970."""
+
+    path: str
+    size_bytes: int
+    modified: float
+
+
+class TableFolder(Protocol):
+    """One table's folder."""
+
+    def files(self) -> list[StoredFile]:
+        """All regular files in it, those of its log too. Raises OSError."""
+
+    def remove(self, paths: Sequence[str]) -> None:
+        """Remove these files, and folders that are empty then. One that is gone already is no error. Raises OSError."""
+
+
+class LocalFolder:
+    """A folder of this machine."""
+
+    def __init__(self, path: str):
+        """Raises TablesFailed where it, or its log, is a link: then its files lie elsewhere."""
+        self._root = path.rstrip("/")
+        for place in (self._root, f"{self._root}/{LOG}"):
+            if os.path.islink(place):
+                raise TablesFailed(f"table {self._root}: {place} is a link: its files are left alone; name the folder itself")
+
+    def files(self) -> list[StoredFile]:
+        """See `TableFolder`."""
+        return list(self._below(""))
+
+    def _below(self, folder: str) -> Iterator[StoredFile]:
+        with os.scandir(f"{self._root}/{folder}") as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    yield from self._below(f"{folder}{entry.name}/")
+                elif entry.is_file(follow_symlinks=False):
+                    found = entry.stat(follow_symlinks=False)
+                    yield StoredFile(f"{folder}{entry.name}", found.st_size, found.st_mtime)
+
+    def remove(self, paths: Sequence[str]) -> None:
+        """See `TableFolder`."""
+        folders: set[str] = set()
+        for path in paths:
+            folder, _, name = path.rpartition("/")
+            with contextlib.suppress(FileNotFoundError), self._opened(folder) as handle:
+                if stat.S_ISREG(os.stat(name, dir_fd=handle, follow_symlinks=False).st_mode):
+                    os.unlink(name, dir_fd=handle)
+            folders.add(folder)
+        for folder in folders - {""}:
+            above, _, name = folder.rpartition("/")
+            with contextlib.suppress(OSError), self._opened(above) as handle:
+                os.rmdir(name, dir_fd=handle)
+
+    @contextlib.contextmanager
+    def _opened(self, folder: str) -> Iterator[int]:
+        """A folder below the table's, reached without any link. Raises OSError."""
+        handle = os.open(self._root, _FOLDER)
+        try:
+            for name in filter(None, folder.split("/")):
+                if name == "..":
+                    raise FileNotFoundError(folder)
+                handle, above = os.open(name, _FOLDER, dir_fd=handle), handle
+                os.close(above)
+            yield handle
+        finally:
+            os.close(handle)
+
+
+class S3Folder:
+    """A prefix of a bucket."""
+
+    def __init__(self, uri: str):
+        self._objects = S3Files(uri)
+
+    def files(self) -> list[StoredFile]:
+        """See `TableFolder`."""
+        return [StoredFile(name, size, modified) for name, size, modified in self._objects.names()]
+
+    def remove(self, paths: Sequence[str]) -> None:
+        """See `TableFolder`."""
+        for path in paths:
+            self._objects.remove(path)
+
+
+def table_folder(uri: str) -> TableFolder:
+    """The folder at a table's address. Raises TablesFailed."""
+    return S3Folder(uri) if is_s3(uri) else LocalFolder(hadoop_path(uri))

@@ -1,0 +1,69 @@
+"""--junit: a test case per store, and names that XML cannot hold."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from jobs import cli
+from jobs.report.files.junit_xml import junit_xml
+from jobs.report.files.result_json import result_json
+from jobs.report.texts.text import printable
+from tests.support import samples
+
+
+def suite_of(*outcomes: object, **run: object) -> ElementTree.Element:
+    """The one suite, held against the counts of the root."""
+    root = ElementTree.fromstring(junit_xml(json.loads(result_json(replace(samples.RUN, **run), outcomes))).encode())  # type: ignore[arg-type]
+    (suite,) = root.findall("testsuite")
+    cases = suite.findall("testcase")
+    for element in (root, suite):
+        assert int(element.attrib["tests"]) == len(cases)
+        for kind, plural in (("failure", "failures"), ("error", "errors")):
+            assert int(element.attrib[plural]) == sum(case.find(kind) is not None for case in cases)
+    return suite
+
+
+def test_stores_are_cases() -> None:
+    suite = suite_of(samples.clean(), samples.damaged(), samples.not_audited())
+    assert suite.attrib["timestamp"] == "2026-11-21T08:00:05" and suite.attrib["time"] == "2.500"
+    clean, damaged, unread = suite.findall("testcase")
+    assert clean.attrib["name"] == "calm" and len(clean) == 0 and clean.attrib["time"] == "0.210"
+    failure, error = damaged.find("failure"), unread.find("error")
+    assert (
+        failure is not None and failure.attrib["type"] == "exit code 20" and "findings of severity loss: 1" in str(failure.text)
+    )
+    assert error is not None and error.attrib["type"] == "exit code 3" and "incomplete: " in str(error.text)
+
+
+def test_results_that_were_not_written_are_a_case() -> None:
+    suite = suite_of(samples.clean(), problems=("table x: no space", "index.html: no space"))
+    error = suite.findall("testcase")[-1].find("error")
+    assert (
+        error is not None and error.attrib["message"] == "table x: no space" and str(error.text).endswith("index.html: no space")
+    )
+
+
+@pytest.mark.parametrize("name", [*samples.HOSTILE_NAMES, "\ufffe\uffff", "]]>", '" onload="x', "a\tb\r\n", "&amp;"])
+def test_any_name_is_text(name: str) -> None:
+    suite = suite_of(replace(samples.damaged(), name=name, verdict=name))
+    (case,) = suite.findall("testcase")
+    (failure,) = case
+    assert case.attrib["name"] == failure.attrib["message"] == printable(name)
+
+
+def test_both_files_are_written_whatever_the_audit_finds(tmp_path: Path) -> None:
+    words = ["audit", f"{tmp_path}/none", "--out", f"{tmp_path}/out", "--junit", f"{tmp_path}/j.xml"]
+    assert cli.main([*words, "--summary-markdown", f"{tmp_path}/missing/s.md"]) == 2
+    assert not (tmp_path / "j.xml").exists()
+
+
+@pytest.mark.parametrize("option", ["--junit", "--summary-markdown"])
+def test_a_folder_or_an_address_is_refused(tmp_path: Path, option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for value, word in ((str(tmp_path), "is a folder; name a file in it"), ("s3://b/f", "must be a file of this machine")):
+        assert cli.main(["audit", f"{tmp_path}/none", "--out", f"{tmp_path}/out", option, value]) == 2
+        assert word in capsys.readouterr().err
