@@ -155,7 +155,7 @@ COMMAND_TABLE["runs"] = CommandSpec(
 
 COMMAND_TABLE["diff"] = CommandSpec(
     module="jobs.history.difference",
-    usage="RUN_A RUN_B --tables URI [options]\n       ./spark-submit.sh diff last --tables URI [options]",
+    usage=f"RUN_A RUN_B --tables URI [options]\n       {COMMAND} diff last --tables URI [options]",
     about="""\
 Show what is different in run B: new, grown and fixed findings, and changed bytes (bit rot).
 last: of each store its two newest runs.
