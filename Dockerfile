@@ -16,7 +16,8 @@ COPY examples/damaged-store examples/damaged-store
 
 # Made by the user who runs it: compiled code is used from a folder of one's own alone.
 USER audit
-ENV STORE_AUDIT_HOME=/home/audit/environment PIP_NO_CACHE_DIR=1
+# SPARK_LOCAL_IP: without a network the container's own name leads nowhere, and Spark would not start.
+ENV STORE_AUDIT_HOME=/home/audit/environment PIP_NO_CACHE_DIR=1 SPARK_LOCAL_IP=127.0.0.1
 RUN ./spark-submit.sh explain-code no_room
 
 WORKDIR /home/audit
